@@ -60,6 +60,8 @@ function note(field, words, counted = false) {
   if (help) help.before(line);
   else place.append(line);
   for (const input of place.querySelectorAll("input, select, textarea")) input.setAttribute("aria-invalid", "true");
+  const folded = place.closest("details");
+  if (folded) folded.open = true;
 }
 
 function clearNotes(which) {
@@ -75,16 +77,17 @@ function list(problems) {
   const box = find("problems");
   box.hidden = problems.length === 0;
   find("problems-title").textContent = "This cannot be saved yet";
-  find("problems-list").replaceChildren(...problems.flatMap((problem) => problem.words.map((words) => {
+  // the message stands beside its field, once; the list leads there
+  find("problems-list").replaceChildren(...problems.map((problem) => {
     const row = document.createElement("li");
     if (problem.field) {
       const way = document.createElement("a");
       way.href = `#${problem.id || `id_${problem.field}`}`;
       way.textContent = problem.label;
-      row.append(way, `: ${words}`);
-    } else row.append(words);
+      row.append(way);
+    } else row.append(problem.words.join(" "));
     return row;
-  })));
+  }));
 }
 
 function mark() {
@@ -120,6 +123,7 @@ async function count(address) {
     room.dataset.shown = address;
     clearNotes("[data-counted]");
     for (const one of room.querySelectorAll("[data-note-for]")) note(one.dataset.noteFor, one.textContent, true);
+    find("fit").hidden = room.querySelector("[data-misfit]") === null;
     mark();
   } catch (error) {
     if (error.name === "AbortError") return;
@@ -133,25 +137,31 @@ function soon() {
   timer = setTimeout(look, WAIT);
 }
 
+// the field of the form that an input belongs to: a row has several inputs
+const fieldOf = (input) => input.closest("[data-field]")?.dataset.field ?? input.name;
+
+function changed(input) {
+  if (input === file || !input.name || input.name === "_width") return;
+  touched.add(fieldOf(input));
+  soon();
+}
+
 desk.addEventListener("input", (event) => {
   if (event.target === file) {
     typed = true;
     fileState.textContent = "Not applied yet.";
-  } else if (event.target.name !== "_width") {
-    touched.add(event.target.name);
-    soon();
-  }
+  } else changed(event.target);
 });
 desk.addEventListener("change", (event) => {
-  if (event.target !== file && event.target.name !== "_width") {
-    touched.add(event.target.name);
-    soon();
-  }
+  changed(event.target);
+  if (event.target.name !== "crowd-backend") return;
+  const own = desk.querySelector(`[data-crowd="${CSS.escape(event.target.value)}"]`);
+  if (own) own.closest("details").open = true;
 });
 desk.addEventListener("submit", (event) => {
   if (event.submitter?.name !== "_look") return;
   event.preventDefault();
-  for (const input of desk.elements) if (input.name) touched.add(input.name);
+  for (const input of desk.elements) if (input.name) touched.add(fieldOf(input));
   clearTimeout(timer);
   delete find("numbers").dataset.shown;
   look();
@@ -160,5 +170,40 @@ desk.addEventListener("submit", (event) => {
 for (const place of desk.querySelectorAll("[data-field]")) {
   if (place.querySelector(".q-error")) touched.add(place.dataset.field);
 }
+
+// rows: a button adds one, and each can be removed
+for (const room of desk.querySelectorAll("[data-rows]")) {
+  const blank = room.querySelector("[data-rows-blank]");
+  if (!blank) continue;
+  const list = room.querySelector("[data-rows-list]");
+  const add = room.querySelector("[data-rows-add]");
+  let next = Number(room.dataset.next);
+  const offer = (row) => { row.querySelector("[data-rows-remove]").hidden = false; };
+  for (const row of list.children) offer(row);
+  add.hidden = false;
+  add.addEventListener("click", () => {
+    list.insertAdjacentHTML("beforeend", blank.innerHTML.replaceAll("__row__", next));
+    next += 1;
+    offer(list.lastElementChild);
+    list.lastElementChild.querySelector("input, select, textarea").focus();
+  });
+  list.addEventListener("click", (event) => {
+    if (!event.target.closest("[data-rows-remove]")) return;
+    event.target.closest("[data-row]").remove();
+    touched.add(fieldOf(room));
+    soon();
+    add.focus();
+  });
+}
+
+// a link into a folded group opens it
+function openAt() {
+  const target = location.hash && document.getElementById(decodeURIComponent(location.hash.slice(1)));
+  for (let at = target || null; at; at = at.parentElement) if (at.tagName === "DETAILS") at.open = true;
+  if (target) target.scrollIntoView();
+}
+addEventListener("hashchange", openAt);
+openAt();
+
 const first = find("numbers").dataset.numbersFrom;
 if (first) count(first);
