@@ -28,6 +28,13 @@ ABOUT = {*DATASET_COLUMNS.optional, "image", "caption", "system", "rank", "score
 OF_PEOPLE = re.compile(r"(ref|reference|caption|gold|human|people|description)s?[ _-]*\d*", re.I)
 SAYS_PEOPLE = re.compile(r"ref|caption|gold|human|people|dataset|annotation", re.I)
 SAYS_SYSTEM = re.compile(r"sys|candidate|output|result|pred|hyp|model", re.I)
+FORMAT_WORDS = {
+    "csv": "CSV",
+    "jsonl": "JSON lines",
+    "coco": "MS COCO",
+    "flickr8k": "Flickr8k",
+    "pascal-50s": "PASCAL-50S",
+}
 GENERAL_NAMES = {
     "captions",
     "references",
@@ -67,6 +74,10 @@ class Part:
     @property
     def taken(self) -> Taken:
         return Taken(self.only, tuple(self.columns))
+
+    @property
+    def format_words(self) -> str:
+        return FORMAT_WORDS.get(self.format, self.format)
 
     @property
     def where(self) -> str:
@@ -125,8 +136,12 @@ def understand(root: Path, pictures: Sequence[str], *, uploaded: Iterable[str]) 
         problems.append(
             "No table of captions was found: a CSV or JSON lines with the columns image and caption."
         )
-    understood = Understood(_name_of([*uploaded, *images]), parts, pictures=len(pictures), problems=problems)
     people = next((part for part in parts if part.role == PEOPLE), None)
+    names = [
+        *(name for name in uploaded if name.lower().endswith(".zip")),
+        *([people.file] if people else []),
+    ]
+    understood = Understood(_name_of(names), parts, pictures=len(pictures), problems=problems)
     if pictures and people is not None:
         _match_pictures(understood, pictures, images.get(people.file, set()))
     return understood
@@ -278,7 +293,7 @@ def _as(part: Part, role: str) -> Part:
 
 
 def _name_of(files: Iterable[str]) -> str:
-    """Return a name for the dataset: that of the first file with one that says something."""
+    """Return a name for the dataset: that of the first file whose name says something."""
     stems = [re.sub(r"[^A-Za-z0-9]+", "-", PurePosixPath(file).stem).strip("-").lower() for file in files]
     return next((stem[:80] for stem in stems if stem and stem not in GENERAL_NAMES), "my-data")
 

@@ -8,6 +8,8 @@ const state = find("desk-state");
 const file = find("toml");
 const fileState = find("toml-state");
 
+const generate = document.querySelector('form[action$="/do/generate/"] button');
+
 let timer = 0;
 let asking = null; // the look under way
 let counting = null; // the count under way
@@ -91,6 +93,12 @@ function list(problems) {
 }
 
 function mark() {
+  // the saved design is drawn, so that nothing may be wrong or unsaved
+  const wrong = desk.querySelector(".q-error") !== null || !find("problems").hidden || find("numbers").querySelector(".q-error") !== null;
+  if (generate) {
+    generate.disabled = wrong || touched.size > 0;
+    generate.title = wrong ? "The design has a problem, which is said beside its field." : touched.size ? "Save the design first." : "";
+  }
   for (const way of desk.querySelectorAll("[data-index]")) {
     const section = document.getElementById(way.dataset.index);
     way.classList.toggle("q-wrong", section.querySelector(".q-error") !== null);
@@ -193,6 +201,16 @@ for (const room of desk.querySelectorAll("[data-rows]")) {
     touched.add(fieldOf(room));
     soon();
     add.focus();
+  });
+}
+
+// what was unfolded stays so when the page is shown again
+for (const group of desk.querySelectorAll("[data-advanced]")) {
+  const name = `unfolded ${location.pathname} ${group.closest("section").id}`;
+  if (sessionStorage.getItem(name)) group.open = true;
+  group.addEventListener("toggle", () => {
+    if (group.open) sessionStorage.setItem(name, "1");
+    else sessionStorage.removeItem(name);
   });
 }
 

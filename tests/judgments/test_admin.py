@@ -145,9 +145,9 @@ class TestFromDraftToOpen:
         study = make_study(opened=False)
         shown = words(designer.get(page(study, "plan")))
         # 6 pairs x 2 references = 12 triplets, 4 a HIT beside one control: 3 HITs; (12 + 3) x 3 = 45 judgments
-        assert "Units 12" in shown
-        assert "Control items 3" in shown
-        assert "HITs 3" in shown
+        assert "Items 12" in shown
+        assert "Check questions 3" in shown
+        assert "Pages of work 3" in shown
         assert "Judgments 45" in shown
         assert not Unit.objects.exists()
 

@@ -80,9 +80,9 @@ class TestUploading:
             designer, upload("zoo.csv", CSV), upload("photos.zip", photos), upload("parrot.jsonl", parrot)
         )
         shown = words(page)
-        assert "zoo.csv csv · 3 captions of 2 images" in shown
+        assert "zoo.csv CSV · 3 captions of 2 images" in shown
         assert "A brown dog ." in shown  # of the first rows
-        assert "parrot.jsonl jsonl · 1 captions of 1 image" in shown
+        assert "parrot.jsonl JSON lines · 1 caption of 1 image" in shown
         assert "2 pictures; 2 belong to an image" in shown
         assert not Dataset.objects.exists()
         assert not Job.objects.exists()

@@ -45,7 +45,7 @@ class TestLook:
         assert read_toml(seen["toml"]).units_per_hit == 5
         shown = words(designer.get(seen["numbers"]))
         # 6 pairs x 2 references = 12 triplets in HITs of 5; x 3 judgments
-        assert "Units 12" in shown
+        assert "Items 12" in shown
         assert "Judgments 36" in shown
         preview = designer.get(seen["preview"])
         assert "nothing here is stored" in words(preview)
@@ -133,7 +133,7 @@ class TestLook:
     def test_a_look_without_scripts_is_the_whole_page_with_its_numbers(self, designer: Client) -> None:
         make_dataset()
         shown = designer.post(reverse(NEW) + ADD, new_design() | {"_look": ""})
-        assert "Units 12" in words(shown)
+        assert "Items 12" in words(shown)
         assert 'src="/look/' in shown.content.decode()
         assert not Study.objects.exists()
 
