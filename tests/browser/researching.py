@@ -50,8 +50,8 @@ class Counted:
         """Click a link."""
         self.click((within or self.page).get_by_role("link", name=name, exact=True).first)
 
-    def fill(self, label: str, text: str, *, exact: bool = True) -> None:
-        self.page.get_by_label(label, exact=exact).fill(text)
+    def fill(self, label: str, text: str) -> None:
+        self.page.get_by_label(label).fill(text)
         self.fields += 1
 
     def choose_files(self, label: str, files: list[FilePayload]) -> None:
