@@ -183,7 +183,7 @@ def test_by_keyboard_alone(page: Page, office: Installation) -> None:
     expect(page.get_by_role("radio", name="Wide")).to_be_checked()
     page.get_by_role("button", name="Save and rehearse").focus()
     page.keyboard.press("Enter")
-    expect(page.get_by_role("heading", name="Rehearse a copy")).to_be_visible()
+    expect(page.get_by_text("is a copy that simulated workers answer now")).to_be_visible()
     assert "by-keyboard" in designs(office)
 
 

@@ -21,7 +21,7 @@ from unfold.decorators import display
 
 from common.errors import DataConflict, DesignError, QuorumError
 from common.markup import render_inline, render_markdown
-from judgments.access.roles import visible_rows
+from judgments.access.roles import rights_of, visible_rows
 from judgments.admin.base import QuorumAdmin, signed_in
 from judgments.admin.operations import add_operation
 from judgments.design.diff import compare_designs
@@ -64,6 +64,7 @@ from judgments.studies.studies import change_design, create_study, design_of, ne
 from judgments.studies.study_page import (
     PAGES,
     START_PAGES,
+    STEPS,
     Context,
     Group,
     StudyPage,
@@ -77,7 +78,8 @@ RENDERED: dict[str, Callable[[str], str]] = {
     "instructions": render_markdown,
     "consent": render_markdown,
 }
-AFTER = {"launch": ("launch", "hits"), "rehearse": ("rehearsal",)}  # button -> the page, else the next best
+AFTER = {"launch": ("launch", "hits")}  # button -> the page, else the next best
+REHEARSE = "rehearse"  # a step of the app above
 MOST_DATASETS = 30  # on the page where a study begins, the newest; a dataset's own page leads there too
 MOST_OFFERED = 200  # studies, and saved presets, in the list to compare with; the address takes any
 
@@ -272,10 +274,24 @@ def _next_page(request: HttpRequest, study: Study) -> HttpResponse:
     """Go where the button leads: a step of the form, or the page that follows the design."""
     messages.success(request, f"The design of “{study.name}” is saved.")
     wanted = request.POST.get("_to", "")
+    if wanted == REHEARSE:
+        return _rehearse(request, study)
     if wanted in AFTER:
         return redirect(page_address(study, next(name for name in AFTER[wanted] if name in PAGES)))
     at = f"#{wanted}" if re.fullmatch(r"s-[a-z]+|panes", wanted) else ""
     return redirect(page_address(study, "change") + at)
+
+
+def _rehearse(request: HttpRequest, study: Study) -> HttpResponse:
+    """Rehearse a copy with the usual crowd and the design's seed; the page says what else could be chosen."""
+    step = STEPS[REHEARSE]
+    answer = None
+    if step.permission in rights_of(request.user, study) and signed_in(request).has_perm(step.also):
+        try:
+            answer = step.run(request, study)
+        except QuorumError as error:
+            messages.error(request, str(error))
+    return answer or redirect(page_address(study, "rehearsal"))
 
 
 def _readable(design: StudyDesign) -> list[tuple[str, list[tuple[str, str]]]]:
