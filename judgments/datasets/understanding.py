@@ -275,10 +275,9 @@ def _with_roles(parts: list[Part]) -> list[Part]:
         best = max(open_ones, key=lambda part: (_says_people(part), part.captions / max(1, part.images)))
         people = [_as(best, PEOPLE)]
         open_ones.remove(best)
-    first, *more = people or [None]
     systems = [part for part in parts if part.role == SYSTEM]
-    named = [*systems, *(_as(part, SYSTEM) for part in open_ones)]
-    return [*([first] if first else []), *named, *(_as(part, LEFT_OUT) for part in more)]
+    systems += [_as(part, SYSTEM) for part in open_ones]
+    return [*people[:1], *systems, *(_as(part, LEFT_OUT) for part in people[1:])]
 
 
 def _says_people(part: Part) -> int:

@@ -129,9 +129,14 @@ def rows_in_words(columns: list[Column], rows: list[Row]) -> str:
 
 
 class RowsWidget(forms.Widget):
-    """Rows of inputs named ``<field>-<number>-<key>``, with buttons that add and remove rows."""
+    """Rows of inputs named ``<field>-<number>-<key>``, with buttons that add and remove rows.
+
+    Attributes:
+        hidden: keys that mean nothing for the protocol; they are shown where a row has them.
+    """
 
     use_fieldset = True
+    hidden: frozenset[str] = frozenset()
 
     def __init__(self, columns: list[Column]) -> None:
         super().__init__()
@@ -173,10 +178,6 @@ class RowsWidget(forms.Widget):
             "next": _row(name, shown, str(len(rows)), {}),
         }
         return render_to_string("judgments/parts/rows.html", context)
-
-    hidden: frozenset[str] = (
-        frozenset()
-    )  # keys that mean nothing for the protocol; shown where they are filled
 
 
 def _row(name: str, columns: list[Column], number: str, row: Row) -> dict[str, Any]:
