@@ -3,6 +3,7 @@
 from annotation.admin import rows
 from annotation.crowds import page as crowds_page
 from annotation.crowds.panel import page as panel_page
+from annotation.launch import page as launch_page
 from annotation.money import limits_page, plan_page
 from annotation.quality import controls_page, review_page, rules_page
 from annotation.quiz import page as quiz_page
@@ -12,6 +13,7 @@ from annotation.work import page as work_page
 __all__ = [
     "controls_page",
     "crowds_page",
+    "launch_page",
     "limits_page",
     "panel_page",
     "plan_page",

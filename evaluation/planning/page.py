@@ -37,6 +37,7 @@ from judgments.studies.study_page import (
     add_step,
     page_address,
     take_refusal,
+    was_opened,
 )
 from judgments.study_operations import Outcome
 
@@ -252,7 +253,12 @@ def _compares(study: Study) -> bool:
 
 add_page(
     StudyPage(
-        name="planning", label="Plan", order=15, view=show_planning, shown=_compares, group=Group.PREPARE
+        name="planning",
+        label="Plan",
+        order=15,
+        view=show_planning,
+        shown=lambda study: not was_opened(study) and _compares(study),
+        group=Group.DESIGN,
     )
 )
 add_step(StudyStep(name="plan-power", label="Simulate", run=_plan, job="plan_power", beside=True))
@@ -309,7 +315,10 @@ def _leave_deleted(request: HttpRequest, study: Study, outcome: Outcome) -> Http
     return redirect("admin:judgments_study_changelist")
 
 
-def _is_designed(study: Study) -> bool:
+def _can_be_rehearsed_or_was(study: Study) -> bool:
+    """Return True also for the rehearsed copy, whose result the page shows."""
+    if was_opened(study):
+        return study.simulated
     return study.source == Study.Source.DESIGNED
 
 
@@ -317,10 +326,11 @@ add_page(
     StudyPage(
         name="rehearsal",
         label="Rehearsal",
-        order=16,
+        order=56,
         view=show_rehearsal,
-        shown=_is_designed,
-        group=Group.PREPARE,
+        shown=_can_be_rehearsed_or_was,
+        group=Group.FINDINGS,
+        before=Group.LAUNCH,
     )
 )
 add_operation(

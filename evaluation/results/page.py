@@ -252,7 +252,7 @@ PROGRESS = add_figures(
         many=counting_is_slow,
     )
 )
-add_page(StudyPage(name="results", label="Results", order=50, view=show_results, group=Group.ANALYSE))
+add_page(StudyPage(name="results", label="Results", order=50, view=show_results, group=Group.FINDINGS))
 add_page(StudyPage(name="download", label="", order=51, view=download))
 add_step(
     StudyStep(

@@ -238,7 +238,7 @@ def _to_the_change_page(request: HttpRequest, study: Study, context: dict[str, A
     return redirect(page_address(study, "change"))
 
 
-add_page(StudyPage(name="change", label="Design", order=10, view=_to_the_change_page, group=Group.PREPARE))
+add_page(StudyPage(name="change", label="Settings", order=10, view=_to_the_change_page, group=Group.DESIGN))
 add_page(StudyPage(name="study-file", label="", order=11, view=show_file))
 
 
@@ -302,7 +302,7 @@ def _grouped(tables: dict[str, list[Any]], this: NamedDesign, that: NamedDesign)
     return [{"title": title, "rows": rows} for title, rows in groups.items()]
 
 
-add_page(StudyPage(name="reuse", label="Use again", order=95, view=show_reuse, group=Group.MANAGE))
+add_page(StudyPage(name="reuse", label="Use again", order=95, view=show_reuse, group=Group.SHARE))
 add_operation(duplicate, label="Duplicate", also="judgments.add_study", leads_away="change")
 add_operation(save_preset, label="Save as a preset", leads_to=lambda study: "reuse")
 
