@@ -1,6 +1,6 @@
 """The pages of annotation in the admin."""
 
-from annotation.admin import rows
+from annotation.admin import needs, rows
 from annotation.crowds import page as crowds_page
 from annotation.crowds.panel import page as panel_page
 from annotation.launch import page as launch_page
@@ -15,6 +15,7 @@ __all__ = [
     "crowds_page",
     "launch_page",
     "limits_page",
+    "needs",
     "panel_page",
     "plan_page",
     "quiz_page",

@@ -101,6 +101,8 @@ def _obstacles(launch: Launch) -> Iterable[Point]:
         yield launch.point(
             "Pages of work", blocks, launch.problem, page="change", link_words="Change the settings"
         )
+    if study.state == Study.State.OPEN:
+        return
     for one in obstacles(study, cents=launch.forecast.cents if launch.forecast else 0):
         if one.about == "state" and study.state == Study.State.DRAFT:
             if not launch.problem:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from django import forms
@@ -12,6 +12,7 @@ from django.shortcuts import redirect
 from django.template.response import TemplateResponse
 from unfold.widgets import UnfoldAdminIntegerFieldWidget, UnfoldAdminSelectWidget, UnfoldAdminTextInputWidget
 
+from annotation.launch.checklist import Launch, Point, Standing, add_check
 from annotation.rehearsal.operations import delete, rehearse_copy
 from annotation.rehearsal.rehearsal import OF, rehearsals_of, study_rehearsed
 from common.errors import QuorumError, WrongState
@@ -26,6 +27,7 @@ from judgments.design.study_design import USUAL_CURRENCY
 from judgments.jobs import enqueue
 from judgments.kinds import KINDS
 from judgments.models import Job, Study
+from judgments.studies.studies import kind_of
 from judgments.studies.study_page import (
     Context,
     Group,
@@ -40,6 +42,7 @@ from judgments.studies.study_page import (
     was_opened,
 )
 from judgments.study_operations import Outcome
+from judgments.templatetags.judgments_tags import coefficient, percent
 
 WORDS = {
     "win_rate": ("Pairs on which system A is truly better", "a share; .5 would be no difference"),
@@ -333,6 +336,42 @@ add_page(
         before=Group.LAUNCH,
     )
 )
+
+
+def _rehearsed(launch: Launch) -> Iterable[Point]:
+    """Say what the newest rehearsal found, on the checklist of the launch."""
+    if kind_of(launch.study).rehearsal is None:
+        return
+    rehearsals = Analysis.objects.filter(study__in=rehearsals_of(launch.study), what=Analysis.What.REHEARSAL)
+    newest = rehearsals.order_by("-created_at").first()
+    if newest is None:
+        yield launch.point(
+            "Rehearsal",
+            Standing.MISSING,
+            "Nobody has tried the design: simulated participants can answer a copy of the study first.",
+            page="rehearsal",
+            link_words="Rehearse it",
+        )
+        yield launch.point("Agreement expected", Standing.UNKNOWN, "A rehearsal tells it.")
+        return
+    found, alpha = newest.result["recovered"], newest.result["agreement"]
+    yield launch.point(
+        "Rehearsal",
+        Standing.READY,
+        f"Simulated participants found {percent(found['value'])} of the answers that were drawn as true.",
+        page="rehearsal",
+        link_words="Look at it",
+    )
+    yield launch.point(
+        "Agreement expected",
+        Standing.READY if alpha["value"] is not None else Standing.UNKNOWN,
+        f"Krippendorff's alpha of {coefficient(alpha['value'])} among participants like those of the rehearsal."
+        if alpha["value"] is not None
+        else "The rehearsal was too small to tell it.",
+    )
+
+
+add_check(30, _rehearsed)
 add_operation(
     rehearse_copy,
     name="rehearse",
