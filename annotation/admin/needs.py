@@ -16,7 +16,7 @@ from annotation.models import (
     StudyAlarm,
 )
 from judgments.models import Study
-from judgments.studies.needs import Need, add_need
+from judgments.studies.needs_page import Need, add_need
 
 SOON = timedelta(days=1)
 

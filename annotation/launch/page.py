@@ -11,7 +11,7 @@ from annotation.crowds import backend_of
 from annotation.crowds.operations import open_to_workers
 from annotation.crowds.page import FIGURES as CROWD_FIGURES
 from annotation.crowds.panel.page import has_panel, panel_address
-from annotation.launch.checklist import Launch, Standing, checklist
+from annotation.launch.checklist_page import Launch, Standing, checklist
 from annotation.money.costs import forecast_of_design
 from judgments.admin.base import public_address
 from judgments.admin.operations import add_operation

@@ -10,7 +10,7 @@ from django.http import HttpRequest
 from judgments.access.roles import may_view, takes_part, visible_rows
 from judgments.admin.base import BoundedPaginator
 from judgments.models import Dataset, Job, Study
-from judgments.studies.needs import next_action, waiting_for_a_person, with_needs, with_progress
+from judgments.studies.needs_page import next_action, waiting_for_a_person, with_needs, with_progress
 from judgments.studies.study_page import QUIET_JOBS, first_page
 
 ON_A_PAGE = 20
