@@ -44,6 +44,7 @@ QUERIES: dict[str, int] = {
     "/admin/judgments/study/STUDY/disputes/": 11,
     "/admin/judgments/study/STUDY/hits/": 6,
     "/admin/judgments/study/STUDY/known/": 5,
+    "/admin/judgments/study/STUDY/launch/": 7,
     "/admin/judgments/study/STUDY/log/": 8,
     "/admin/judgments/study/STUDY/panel/": 9,
     "/admin/judgments/study/STUDY/people/": 7,

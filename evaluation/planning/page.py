@@ -15,6 +15,7 @@ from unfold.widgets import UnfoldAdminIntegerFieldWidget, UnfoldAdminSelectWidge
 from annotation.launch.checklist_page import Launch, Point, Standing, add_check
 from annotation.rehearsal.operations import delete, rehearse_copy
 from annotation.rehearsal.rehearsal import OF, rehearsals_of, study_rehearsed
+from common.amounts import AmountField
 from common.errors import QuorumError, WrongState
 from evaluation.models import Analysis
 from evaluation.planning.operations import plan_power, use_plan
@@ -63,10 +64,10 @@ LISTS = {
     "references": "References for each pair",
     "votes": "Votes on each unit",
 }
+REWARD = "reward_cents"
 COUNTS = {
-    "reward_cents": "Reward of a HIT in cents",
-    "units_per_hit": "Units in a HIT",
-    "controls_per_hit": "Control items among them",
+    "units_per_hit": "Items on a page of work",
+    "controls_per_hit": "Check questions among them",
     "simulations": "Simulated studies",
     "seed": "Seed",
 }
@@ -81,7 +82,7 @@ GROUPS = (
     ("As in a pilot", "", ("pilot", *NAMES)),
     ("Designs to try", "", tuple(LISTS)),
     ("How sure", "", ("wanted", "alpha", "simulations", "seed")),
-    ("Cost", "", ("reward_cents", "units_per_hit", "controls_per_hit", "replaced")),
+    ("Cost", "", (REWARD, "units_per_hit", "controls_per_hit", "replaced")),
 )
 
 MOST_PILOTS = 50
@@ -96,7 +97,9 @@ class PlanningForm(forms.Form):
         widget=UnfoldAdminSelectWidget,
     )
 
-    def __init__(self, *args: Any, pilots: list[tuple[str, str]], **kwargs: Any) -> None:
+    def __init__(
+        self, *args: Any, pilots: list[tuple[str, str]], currency: str = USUAL_CURRENCY, **kwargs: Any
+    ) -> None:
         super().__init__(*args, **kwargs)
         for name, (label, help_text) in WORDS.items():
             self.fields[name] = forms.FloatField(
@@ -119,6 +122,7 @@ class PlanningForm(forms.Form):
             self.fields[name] = forms.IntegerField(
                 label=label, min_value=0, widget=UnfoldAdminIntegerFieldWidget
             )
+        self.fields[REWARD] = AmountField("Pay for a page of work", required=True, unit=currency)
         self.fields["pilot"] = forms.ChoiceField(
             label="People as in the pilot",
             required=False,
@@ -160,17 +164,21 @@ class PlanningForm(forms.Form):
 
 
 def as_initial(assumptions: Mapping[str, Any]) -> dict[str, Any]:
-    return {
+    """Return the assumptions as they are typed."""
+    typed = {
         name: ", ".join(map(str, value)) if isinstance(value, list | tuple) else value
         for name, value in assumptions.items()
     }
+    return typed | {REWARD: f"{assumptions[REWARD] / 100:.2f}"}
 
 
 def show_planning(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
     plan, refusal = newest_plan(study), take_refusal(request, study)
     begin = assumptions_for(study) | (plan.settings if plan else {})
     form = PlanningForm(
-        initial=as_initial(begin) | (refusal.sent if refusal else {}), pilots=_pilots(request)
+        initial=as_initial(begin) | (refusal.sent if refusal else {}),
+        pilots=_pilots(request),
+        currency=context["currency"],
     )
     context |= {"form": form, "refusal": refusal, "plan": plan, "is_draft": study.state == Study.State.DRAFT}
     if plan is not None:

@@ -82,6 +82,22 @@ class TestDesigning:
         assert said in words(response)
         assert "Nothing was saved yet" in words(response)
 
+    def test_money_is_typed_as_an_amount_with_its_currency_beside_and_stored_in_cents(
+        self, designer: Client
+    ) -> None:
+        make_dataset()
+        add = reverse("admin:judgments_study_add") + ADD
+        refused = designer.post(add, new_design(**{"crowd-reward_cents": "1.505"}))
+        assert "no more than 2 decimal places" in words(refused)
+        designer.post(add, new_design(**{"crowd-reward_cents": "1.50", "crowd-currency": "EUR"}))
+        study = Study.objects.get()
+        assert design_of(study).crowd.reward_cents == 150
+        shown = designer.get(page(study, "change")).content.decode()
+        assert re.search(r'name="crowd-reward_cents" value="1.50"[^>]*> <span>EUR</span>', shown)
+        assert "in cents" not in shown
+        Study.objects.update(state="generated")
+        assert "Pay for a HIT 1.50 EUR" in words(designer.get(page(study, "change")))
+
     def test_a_taken_short_name_is_refused_beside_it(self, designer: Client) -> None:
         make_dataset()
         for _ in range(2):
