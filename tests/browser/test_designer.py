@@ -111,6 +111,7 @@ def test_a_rehearsed_copy_shows_its_results_and_hands_out_its_data(page: Page, o
     expect(page.get_by_role("heading", name="Do workers agree?")).to_be_visible()
     expect(page.locator("tr", has_text="sim-0001")).to_contain_text("simulated")
 
+    pages.get_by_role("link", name="Share").click()
     page.get_by_role("button", name="jsonl").click()
     written = page.get_by_role("link", name=".jsonl")
     expect(written).to_be_visible()

@@ -196,6 +196,8 @@ def computes_and_exports(page: Page) -> None:
     expect(table.locator("tbody tr", has_text="cider-d")).to_contain_text("88 %")
     expect(table.locator("tbody tr", has_text="cider-d")).to_contain_text("n = 8")
     looked_at(page)
+    tab(page, "Share", "Exports")
+    looked_at(page)
     page.get_by_role("button", name="jsonl").click()
     written = page.get_by_role("link", name=".jsonl")
     expect(written).to_be_visible()
