@@ -62,8 +62,8 @@ CANNOT = {
     Ability.APPROVE: "approve",
     Ability.REJECT: "reject",
     Ability.BONUS: "pay bonuses",
-    Ability.BLOCK: "block a worker",
-    Ability.MESSAGE: "write to workers",
+    Ability.BLOCK: "block a participant",
+    Ability.MESSAGE: "write to participants",
     Ability.COST: "say what it costs",
 }
 ASKED = {
@@ -98,14 +98,14 @@ FORMS = (
     CrowdForm("extend-crowd", "Time", "As long as new people may begin, from now.", Ability.EXTEND),
     CrowdForm(
         "write-workers",
-        "Write to workers",
-        "Without a worker: to all of this study whose work was approved or rejected.",
+        "Write to participants",
+        "Without a name: to all of this study whose work was approved or rejected.",
         Ability.MESSAGE,
     ),
     CrowdForm(
         "bonus",
         "Pay a bonus",
-        "An amount such as 0.50 for a worker whose work here was approved; the crowd's fee comes on top.",
+        "An amount such as 0.50 for a participant whose work here was approved; the crowd's fee comes on top.",
         Ability.BONUS,
     ),
     CrowdForm(
@@ -128,7 +128,7 @@ FORMS = (
     ),
     CrowdForm(
         "block-worker",
-        "Block a worker",
+        "Block a participant",
         "Kept away from all your work at this crowd, now and later. The crowd may ask why.",
         Ability.BLOCK,
         "q-danger",
