@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from typing import Any
 
 import pytest
 from django.test import Client, override_settings
@@ -27,7 +28,7 @@ def checked(client: Client, study: Study) -> dict[str, tuple[str, str]]:
     return {title: (standing, text) for title, standing, text in points}
 
 
-def generated(**values: object) -> Study:
+def generated(**values: Any) -> Study:
     study = make_study(opened=False, **values)
     generate_hits(study=study)
     study.refresh_from_db()
