@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.browser.axe import SERIOUS, problems
+from tests.browser.axe import SERIOUS, problems, problems_in_both_looks
 from tests.browser.working import NewPage
 from tests.installations import Installation, Installations
 
@@ -163,14 +163,28 @@ def test_the_menu_of_steps_closes_by_escape_and_by_a_click_elsewhere(
 
 
 PAGES = (
-    "", "judgments/study/", "judgments/study/add/", "judgments/study/add/?preset=vedantam-2015-triplet",
+    "judgments/study/", "judgments/study/add/", "judgments/study/add/?preset=vedantam-2015-triplet",
     "judgments/study/add/?preset=hodosh-2013-relevance", "judgments/study/from-file/", "judgments/study/1/change/",
-    "judgments/study/1/hits/", "judgments/study/1/controls/", "judgments/study/1/workers/",
-    "judgments/study/1/results/", "judgments/study/1/reuse/", "judgments/study/1/planning/", "judgments/study/1/log/",
-    "judgments/study/1/work/", "judgments/study/1/people/", "judgments/study/1/webhooks/", "judgments/study/1/report/",
+    "judgments/study/1/results/", "judgments/study/1/planning/",
+    "judgments/study/1/report/",
     "judgments/apitoken/add/", "auth/user/1/change/", "judgments/dataset/1/change/", "judgments/dataset/add/",
     "judgments/dataset/1/candidates/", "judgments/dataset/1/judgments/",
 )  # fmt: skip
+
+
+# whole pages, with the sidebar, and whatever axe finds
+OF_A_STUDY = (
+    "launch", "hits", "controls", "workers", "crowd", "work", "review", "rules", "exports", "people", "log",
+    "webhooks", "reuse",
+)  # fmt: skip
+
+
+def test_axe_finds_nothing_on_the_first_page_and_those_of_a_study(page: Page, office: Installation) -> None:
+    sign_in(page, office)
+    assert problems_in_both_looks(page) == []
+    for name in OF_A_STUDY:
+        page.goto(f"{office.url}/admin/judgments/study/1/{name}/")
+        assert problems_in_both_looks(page) == [], name
 
 
 def test_the_designers_pages_fit_their_window_and_have_no_serious_barrier(
