@@ -106,7 +106,7 @@ def rehearses_and_launches(researcher: Counted, office: Installation) -> None:
     looked_at(page)
     researcher.follow("Pairwise, meadow")
     researcher.press("Generate HITs")
-    researcher.press("Open to workers")
+    researcher.press("Open to participants")
     expect(page.get_by_text(f"{office.url}/s/pairwise-meadow/", exact=True)).to_be_visible()
 
 
@@ -149,7 +149,7 @@ def finds_out_and_releases(researcher: Counted, office: Installation, folder: Pa
     researcher.click(page.locator("[data-menu] summary"))
     researcher.press("Close")
     expect(page.locator(".q-state")).to_have_text("closed")
-    researcher.follow("Analyse", pages_of(page))
+    researcher.follow("Findings", pages_of(page))
     researcher.click(page.get_by_role("button", name="Compute now").first)
     table = page.locator("section", has=page.get_by_role("heading", name="Which metric agrees with people?"))
     expect(table.locator("tbody tr", has_text="cider-d")).to_contain_text("88 %")
@@ -169,7 +169,7 @@ def finds_out_and_releases(researcher: Counted, office: Installation, folder: Pa
 
 def exports(page: Page) -> None:
     """The rows that the figures come from."""
-    tab(page, "Analyse", "Results")
+    tab(page, "Share", "Exports")
     page.get_by_role("button", name="jsonl").click()
     written = page.get_by_role("link", name=".jsonl")
     expect(written).to_be_visible()
@@ -182,7 +182,7 @@ def exports(page: Page) -> None:
 
 def looks_closer(page: Page) -> None:
     """Where metric and people disagree, and a next batch of it."""
-    tab(page, "Analyse", "Error analysis")
+    tab(page, "Findings", "Error analysis")
     row = page.locator(".c-row")
     expect(row).to_have_count(1)
     expect(row.locator("p", has_text="people’s choice")).to_contain_text(f"A zebra {POOR}")
@@ -202,7 +202,7 @@ def looks_closer(page: Page) -> None:
 
 def registers(page: Page) -> None:
     """What is claimed of the next batch is fixed before it opens."""
-    tab(page, "Prepare", "Register")
+    tab(page, "Launch", "Registration")
     page.get_by_label("Hypothesis 1", exact=True).fill("CIDEr-D is right more often than ROUGE-L.")
     page.locator("#id_claim-0").fill("cider-d > rouge-l on MM")
     page.get_by_label("When collection stops").fill("Two judgments a unit.")
@@ -216,7 +216,7 @@ def reports(page: Page, office: Installation) -> None:
     """The table that a paper prints, and the same for a program."""
     page.goto(f"{office.url}/admin/judgments/study/")
     page.get_by_role("link", name="Pairwise, meadow", exact=True).click()
-    tab(page, "Analyse", "Report")
+    tab(page, "Findings", "Report")
     page.get_by_role("button", name="Make the report").click()
     shown = page.locator("table", has=page.locator("caption", has_text="Accuracy of metrics by pair kind"))
     expect(shown).to_be_visible()
@@ -237,7 +237,7 @@ def reports(page: Page, office: Installation) -> None:
 
 def reads_the_log(page: Page) -> None:
     """Who did what, and why."""
-    tab(page, "Manage", "Log")
+    tab(page, "Share", "Log")
     for words in (
         "opened", "paused", "a picture is broken", "resumed", "mended", "closed", "next-batch",
         "two votes are few", "released",
