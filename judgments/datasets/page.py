@@ -113,10 +113,6 @@ class UploadForm(forms.Form):
 class DatasetForm(forms.Form):
     """The files of a dataset, with its pictures and systems. What they are is found out."""
 
-    files = FilesField(
-        label="Files",
-        help_text="Tables (CSV, JSON lines, MS COCO's JSON) and pictures, together: several files, a zip, or both.",
-    )
     pictures_at = forms.URLField(
         label="Address of the pictures",
         required=False,
@@ -132,6 +128,14 @@ class DatasetForm(forms.Form):
         widget=UnfoldAdminSelectWidget,
     )
     folded = ("pictures_at", "format")
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.fields["files"] = FilesField(
+            label="Files",
+            help_text="Tables (CSV, JSON lines, MS COCO's JSON) and pictures, together: several files, a zip, or both.",
+        )
+        self.order_fields(["files"])
 
     def keep(self) -> str | None:
         """Store the files and return the upload's name, or None with an error."""

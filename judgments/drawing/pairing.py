@@ -203,7 +203,7 @@ class _Draw:
         raise DesignError(
             f"sampling.pairs asks for {self.wanted[kind]} {kind} pairs{so_many}, but dataset {self.material.name!r} "
             f"gives {len(drawn.of_kind[kind])} (from {len(self.images)} images).",
-            field="sampling.pairs",
+            field=f"sampling.pairs.{kind}",
         )
 
     def _short_of_references(self, drawn: _Drawn, least: int, fitting: int) -> DesignError:

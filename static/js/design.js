@@ -132,6 +132,10 @@ async function count(address) {
     clearNotes("[data-counted]");
     for (const one of room.querySelectorAll("[data-note-for]")) note(one.dataset.noteFor, one.textContent, true);
     find("fit").hidden = room.querySelector("[data-misfit]") === null;
+    // the preview would say the same once more
+    const nothing = room.querySelector("[data-nothing]") !== null;
+    find("preview-room").hidden = nothing;
+    find("preview-none").hidden = !nothing;
     mark();
   } catch (error) {
     if (error.name === "AbortError") return;

@@ -53,7 +53,7 @@ def sign_in(page: Page, office: Installation) -> None:
 
 def small(page: Page) -> None:
     """Twelve triplets."""
-    for kind in ("Two people", "Another image's caption", "Two systems"):
+    for kind in ("Two people", "Another image", "Two systems"):
         page.get_by_label(kind).fill("2")
     page.get_by_label("Person and system").fill("0")
     advanced(page, "Data")

@@ -46,7 +46,7 @@ def test_a_designer_creates_previews_generates_and_opens_a_study(
     page.get_by_role("link", name="Triplets: which sentence is more similar to A?").click()
 
     page.get_by_label("Name", exact=True).fill("Zebras and others")
-    for kind in ("Two people", "Another image's caption", "Two systems"):
+    for kind in ("Two people", "Another image", "Two systems"):
         page.get_by_label(kind).fill("2")
     page.get_by_label("Person and system").fill("0")
     page.get_by_role("region", name="Data").get_by_text("Advanced").click()

@@ -164,7 +164,7 @@ class _Cut:
         rest = set_aside(design, material).rest
         images = divided(design, rest).judged
         sampling = self.values["sampling"]
-        asked = {name: count for name, count in design.sampling.pairs.items() if count}
+        asked = {str(name): count for name, count in design.sampling.pairs.items() if count}
         wanted = asked or dict.fromkeys(PAIR_WORDS, DEFAULT_PER_KIND)
         if not rest.published or sampling["source"] == "references":
             # one of each kind for an image, so that no kind outweighs the others

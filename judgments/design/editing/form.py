@@ -188,7 +188,7 @@ class DesignForm(forms.Form):
         """Return the kinds of pairs that are asked for; all of them where no number is given."""
         keys = [f"sampling.pairs.{name}" for name in PAIR_KINDS] if self.kind.compares_pairs else []
         asked = [key for key in keys if self[html_name(key)].value() not in (0, "0", "", None)]
-        wrong = [key for key in keys if html_name(key) in (self._errors or {})]
+        wrong = [key for key in keys if self.is_bound and html_name(key) in self.errors]
         return [key for key in keys if key in asked or key in wrong] or keys
 
     def said(self, sections: Iterable[Section]) -> list[tuple[str, str]]:

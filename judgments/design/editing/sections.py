@@ -77,7 +77,7 @@ class Section:
 
 PAIR_ENTRIES = {
     "HC": Entry("Two people", "HC pairs: captions of the same image."),
-    "HI": Entry("Another image's caption", "HI pairs: two people's, one of another image."),
+    "HI": Entry("Another image", "HI pairs: two people's, one of another image."),
     "HM": Entry("Person and system", "HM pairs."),
     "MM": Entry("Two systems", "MM pairs."),
 }
