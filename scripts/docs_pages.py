@@ -53,9 +53,8 @@ def _set_up() -> None:
 
     sys.path.insert(0, str(ROOT))
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
-    os.environ.setdefault(
-        "DATA_DIR", tempfile.mkdtemp(prefix="quorum-docs-")
-    )  # the settings keep a key there
+    # The settings keep a key there.
+    os.environ.setdefault("DATA_DIR", tempfile.mkdtemp(prefix="quorum-docs-"))
     django.setup()
 
 
