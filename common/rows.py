@@ -97,7 +97,7 @@ def insert_rows(
 def _execute(into: str, width: int, rows: Iterable[Sequence[Any]]) -> None:
     marks = ", ".join(["%s"] * width)
     with connection.cursor() as cursor:
-        cursor.executemany(f"INSERT INTO {into} VALUES ({marks})", rows)  # noqa: S608 - our own names
+        cursor.executemany(f"INSERT INTO {into} VALUES ({marks})", rows)  # type: ignore[arg-type]  # noqa: S608 - our own names
 
 
 def _copy(into: str, width: int, rows: Iterable[Sequence[Any]]) -> None:
