@@ -271,15 +271,15 @@ def test_the_designer_sees_the_alarm_the_suspects_and_how_each_item_fared() -> N
     designer.force_login(User.objects.create_superuser("designer"))
     address = reverse("admin:judgments_study_controls", args=[study.pk])
     shown = " ".join(designer.get(address).content.decode().split())
-    assert "<b>1 worker</b> has met every control item within reach" in shown
-    assert "let each worker do at most 2 HITs" in shown
+    assert "<b>1 participant</b> has met every check question within reach" in shown
+    assert "let each participant do at most 2 pages of work" in shown
     assert first.first is not None
     assert first.first.text in shown
     assert "1 of 1 right" in shown
     for page in ("results", "hits"):
         other = designer.get(reverse(f"admin:judgments_study_{page}", args=[study.pk])).content.decode()
-        assert "control items used up" in other
-    assert "control items used up" in designer.get(reverse("admin:index")).content.decode()
+        assert "check questions used up" in other
+    assert "check questions used up" in designer.get(reverse("admin:index")).content.decode()
     assert Client().get(address).status_code == 302
 
 
