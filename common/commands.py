@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from functools import partial
 from typing import Any, NoReturn
 
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import BaseCommand, CommandError, CommandParser, DjangoHelpFormatter
 from django.db import OperationalError, ProgrammingError
 
 from common.audit import acting_as
@@ -19,6 +19,10 @@ from common.errors import QuorumError
 
 SILENT_SECONDS = 1.0  # before a bar is drawn
 Report = Callable[[float, str], None]
+
+
+class _Help(DjangoHelpFormatter, RawDescriptionHelpFormatter):
+    """Help with its line breaks, and the options of every command after its own."""
 
 
 class QuorumCommand(BaseCommand):
@@ -35,10 +39,11 @@ class QuorumCommand(BaseCommand):
         parser = super().create_parser(
             prog_name,
             subcommand,
-            epilog=f"Example:\n  {self.example}",
-            formatter_class=RawDescriptionHelpFormatter,
+            formatter_class=_Help,
             **kwargs,
         )
+        own = f"manage.py {type(self).__module__.rpartition('.')[2]}"
+        parser.epilog = "Example:\n  " + self.example.replace(own, parser.prog)
         parser.error = partial(_wrong_call, parser)  # type: ignore[method-assign]
         return parser
 
@@ -51,7 +56,7 @@ class QuorumCommand(BaseCommand):
         except (OperationalError, ProgrammingError) as error:
             message = str(error).splitlines()[0]
             empty = "no such table" in message or "does not exist" in message
-            advice = " `manage.py prepare` (or the first `make run`) sets it up." if empty else ""
+            advice = " The command `prepare` (or the first `make run`) sets it up." if empty else ""
             raise CommandError(f"The database cannot be used ({message}).{advice}") from error
         except BrokenPipeError:
             # the reader (`| head`) has had enough; Python would complain once more while it flushes at exit
