@@ -42,7 +42,7 @@ def main() -> None:
 
 def _run(line: list[str]) -> None:
     first = line[0] if line else "--help"
-    words, rest = _split(line)
+    words, rest = split(line)
     if first in HELP:
         sys.stdout.write(page())
     elif first == "run":
@@ -63,7 +63,7 @@ def _run(line: list[str]) -> None:
             _load(name, rest).run_from_argv(["quorum", words, *rest])
 
 
-def _split(line: list[str]) -> tuple[str, list[str]]:
+def split(line: list[str]) -> tuple[str, list[str]]:
     """Return the one or two words that name a command, and what follows."""
     for count in (2, 1):
         words = " ".join(line[:count])
@@ -188,7 +188,7 @@ def _parser(line: list[str]) -> ArgumentParser:
     groups = {"": parser.add_subparsers()}
     for words, what in OWN.items():
         groups[""].add_parser(words, help=what)
-    asked, rest = _split(line)
+    asked, rest = split(line)
     for title, section in SECTIONS.items():
         for words, (name, what) in section.items():
             group, _, word = words.rpartition(" ")

@@ -16,7 +16,6 @@ SECTIONS: dict[str, dict[str, tuple[str, str]]] = {
         "dataset candidates": ("import_candidates", "one system's captions"),
         "dataset rankings": ("import_rankings", "systems' ranked lists"),
         "dataset access": ("dataset_access", "who may read it"),
-        "dataset adopt": ("adopt_captions", "captions that people wrote become references or a system's"),
     },
     STUDIES: {
         "study plan": ("plan_power", "how many pairs, references and votes are needed"),
@@ -35,6 +34,7 @@ SECTIONS: dict[str, dict[str, tuple[str, str]]] = {
         "study reopen": ("reopen_units", "more votes for some units"),
         "study close": ("close_study", "offer no more work"),
         "study detect": ("replay_rules", "whom detectors would have flagged"),
+        "study adopt": ("adopt_captions", "captions that people wrote become references or a system's"),
     },
     RESULTS: {
         "aggregate": ("aggregate", "consensus, agreement, workers"),
