@@ -245,8 +245,8 @@ def nearly_agreed(unit: Unit, worker: Worker) -> int:
 def test_the_tutorial_leads_from_files_to_a_table(clone: Clone) -> None:
     blocks = blocks_of("docs/tutorial.md")
     [design] = [text for language, text in fences("docs/tutorial.md") if language == "toml"]
-    before = next(place for place, block in enumerate(blocks) if "create_study mine/study.toml" in block)
-    answered = next(place for place, block in enumerate(blocks) if "close_study" in block)
+    before = next(place for place, block in enumerate(blocks) if "study new mine/study.toml" in block)
+    answered = next(place for place, block in enumerate(blocks) if "study close" in block)
     printed = clone.run(blocks[:before])
     (clone.here / "mine" / "study.toml").write_text(design)
     printed += clone.run(blocks[before:answered])
