@@ -136,7 +136,7 @@ def _set_up() -> None:
 def _serve(rest: list[str]) -> None:
     """Do what `make run` does, with the packages that are installed."""
     from scripts import services
-    from scripts.environment import CannotGoOn, check_port, check_writable
+    from scripts.environment import CannotGoOn, check_port, check_writable, setting
 
     parser = ArgumentParser(
         prog="quorum run", description="Start web server and background worker; Ctrl-C stops both."
@@ -147,7 +147,10 @@ def _serve(rest: list[str]) -> None:
     parser.add_argument("--port", help="default: PORT, else 8000")
     parser.add_argument("--no-demo", action="store_true", help="leave the demo out")
     options = parser.parse_args(rest)
-    folder = _name_data_folder(options.data) if INSTALLED or options.data else PLATFORM / "var"
+    if INSTALLED or options.data:
+        folder = _name_data_folder(options.data)
+    else:
+        folder = PLATFORM / Path(setting("DATA_DIR", "var")).expanduser()
     if options.port:
         os.environ["PORT"] = options.port
     try:
