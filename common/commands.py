@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from functools import partial
 from typing import Any, NoReturn
 
-from django.core.management.base import BaseCommand, CommandError, CommandParser, DjangoHelpFormatter
+from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.db import OperationalError, ProgrammingError
 
 from common.audit import acting_as
@@ -19,10 +19,6 @@ from common.errors import QuorumError
 
 SILENT_SECONDS = 1.0  # before a bar is drawn
 Report = Callable[[float, str], None]
-
-
-class _Help(DjangoHelpFormatter, RawDescriptionHelpFormatter):
-    """Help with its line breaks, and the options of every command after its own."""
 
 
 class QuorumCommand(BaseCommand):
@@ -33,13 +29,17 @@ class QuorumCommand(BaseCommand):
     """
 
     example = ""
+    # Django's options of every command work, but are nobody's reason to ask for help.
+    suppressed_base_arguments = {
+        "--version", "--verbosity", "--settings", "--pythonpath", "--traceback", "--no-color", "--force-color",
+    }  # fmt: skip
     named_errors: tuple[type[Exception], ...] = (QuorumError,)
 
     def create_parser(self, prog_name: str, subcommand: str, **kwargs: Any) -> CommandParser:
         parser = super().create_parser(
             prog_name,
             subcommand,
-            formatter_class=_Help,
+            formatter_class=RawDescriptionHelpFormatter,
             **kwargs,
         )
         own = f"manage.py {type(self).__module__.rpartition('.')[2]}"

@@ -111,11 +111,15 @@ def environment_of(data: str, port: int) -> dict[str, str]:
 def serve(services: Services, place: Place, *, demo: bool = True) -> None:
     account = prepare(place, demo=demo)
     address = "http://127.0.0.1:" + place.environment["PORT"]
-    services[WEB] = start(WEB, place)
-    wait_for_answer(address, services)
+    lines = account_lines(account, place.command)
+    try:
+        services[WEB] = start(WEB, place)
+        wait_for_answer(address, services)
+    except Stopped:
+        say("\n" + lines)  # or nobody would ever see the password of an account that is new
+        raise
     services[WORKER] = start(WORKER, place)  # second, so that the pages are there sooner
     things = (WITH_DEMO if demo else WITHOUT_DEMO).format(address=address, command=place.command)
-    lines = account_lines(account, place.command)
     say(BANNER.format(address=address, account=lines, things=things, data=place.environment["DATA_DIR"]))
     keep_running(services, place)
 
