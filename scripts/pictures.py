@@ -15,14 +15,14 @@ from wsgiref.simple_server import WSGIRequestHandler, make_server
 
 import django
 from PIL import Image
-from playwright.sync_api import sync_playwright
+from playwright.sync_api import FloatRect, sync_playwright
 
 from scripts.checks import CHROMIUM_NAMES
 
 ROOT = Path(__file__).resolve().parent.parent
 PICTURES = ROOT / "docs" / "pictures"
 STUDY, PAGE = "demo-triplet-simulated", "results"
-WIDTH, HEIGHT = 1280, 860
+WIDTH, HEIGHT = 1280, 1100
 COLOURS = 96  # enough for text and plots, at a fifth of the bytes
 
 
@@ -66,7 +66,9 @@ def _screenshot(address: str, path: str, session: str) -> bytes:
         context.add_cookies([{"name": "sessionid", "value": session, "url": address}])
         page = context.new_page()
         page.goto(address + path, wait_until="networkidle")
-        taken = page.screenshot()
+        box = page.locator("#content").bounding_box()
+        assert box is not None
+        taken = page.screenshot(clip=FloatRect(**box | {"height": HEIGHT - box["y"]}))
         browser.close()
     return taken
 

@@ -115,7 +115,7 @@ def serve(services: Services, place: Place, *, demo: bool = True) -> None:
     try:
         services[WEB] = start(WEB, place)
         wait_for_answer(address, services)
-    except Stopped:
+    except (Stopped, CannotGoOn):
         say("\n" + lines)  # or nobody would ever see the password of an account that is new
         raise
     services[WORKER] = start(WORKER, place)  # second, so that the pages are there sooner
