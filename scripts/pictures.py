@@ -22,7 +22,7 @@ from scripts.checks import CHROMIUM_NAMES
 ROOT = Path(__file__).resolve().parent.parent
 PICTURES = ROOT / "docs" / "pictures"
 STUDY, PAGE = "demo-triplet-simulated", "results"
-WIDTH, HEIGHT = 1280, 1100
+WIDTH, HEIGHT, MARGIN = 1280, 1100, 16
 COLOURS = 96  # enough for text and plots, at a fifth of the bytes
 
 
@@ -68,7 +68,9 @@ def _screenshot(address: str, path: str, session: str) -> bytes:
         page.goto(address + path, wait_until="networkidle")
         box = page.locator("#content").bounding_box()
         assert box is not None
-        taken = page.screenshot(clip=FloatRect(**box | {"height": HEIGHT - box["y"]}))
+        left, top = box["x"] - MARGIN, box["y"] - MARGIN
+        clip = FloatRect(x=left, y=top, width=box["width"] + 2 * MARGIN, height=HEIGHT - top)
+        taken = page.screenshot(clip=clip)
         browser.close()
     return taken
 
