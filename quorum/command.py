@@ -65,11 +65,8 @@ def _run(line: list[str]) -> None:
 
 def split(line: list[str]) -> tuple[str, list[str]]:
     """Return the one or two words that name a command, and what follows."""
-    for count in (2, 1):
-        words = " ".join(line[:count])
-        if words in WORDS or count == 1:
-            return words, line[count:]
-    raise AssertionError
+    words = " ".join(line[:2])
+    return (words, line[2:]) if words in WORDS else (" ".join(line[:1]), line[1:])
 
 
 @contextmanager
@@ -141,11 +138,7 @@ def _serve(rest: list[str]) -> None:
     parser = ArgumentParser(
         prog="quorum run", description="Start web server and background worker; Ctrl-C stops both."
     )
-    parser.add_argument(
-        "--data", metavar="FOLDER", help=f"where everything is kept (default: DATA_DIR, else {DATA})"
-    )
-    parser.add_argument("--port", help="default: PORT, else 8000")
-    parser.add_argument("--no-demo", action="store_true", help="leave the demo out")
+    _add_run_options(parser)
     options = parser.parse_args(rest)
     if INSTALLED or options.data:
         folder = _name_data_folder(options.data)
@@ -164,6 +157,14 @@ def _serve(rest: list[str]) -> None:
         sys.exit(str(problem))
 
 
+def _add_run_options(parser: ArgumentParser) -> None:
+    parser.add_argument(
+        "--data", metavar="FOLDER", help=f"where everything is kept (default: DATA_DIR, else {DATA})"
+    )
+    parser.add_argument("--port", help="default: PORT, else 8000")
+    parser.add_argument("--no-demo", action="store_true", help="leave the demo out")
+
+
 def _print_completion(rest: list[str]) -> None:
     import argcomplete
 
@@ -173,8 +174,12 @@ def _print_completion(rest: list[str]) -> None:
         epilog='~/.bashrc and ~/.zshrc: eval "$(quorum completion bash)", or zsh; '
         "fish: quorum completion fish > ~/.config/fish/completions/quorum.fish",
     )
-    parser.add_argument("shell", choices=["bash", "zsh", "fish"])
+    _add_shell(parser)
     sys.stdout.write(argcomplete.shellcode(["quorum"], shell=parser.parse_args(rest).shell) + "\n")
+
+
+def _add_shell(parser: ArgumentParser) -> None:
+    parser.add_argument("shell", choices=["bash", "zsh", "fish"])
 
 
 def _complete(line: list[str]) -> None:
@@ -189,8 +194,8 @@ def _parser(line: list[str]) -> ArgumentParser:
     """Return all words as a parser, with the options of the command that the line names."""
     parser = ArgumentParser(prog="quorum")
     groups = {"": parser.add_subparsers()}
-    for words, what in OWN.items():
-        groups[""].add_parser(words, help=what)
+    _add_run_options(groups[""].add_parser("run", help=OWN["run"]))
+    _add_shell(groups[""].add_parser("completion", help=OWN["completion"]))
     asked, rest = split(line)
     for title, section in SECTIONS.items():
         for words, (name, what) in section.items():

@@ -126,6 +126,7 @@ def test_the_shell_completes_words_and_options(terminal: Terminal) -> None:
     assert {"run", "study", "score"} <= terminal.completes("quorum ")
     assert {"new", "open"} <= terminal.completes("quorum study ")
     assert terminal.completes("quorum score --cand") == {"--candidates"}
+    assert "--no-demo" in terminal.completes("quorum run --")
     for shell in ("bash", "zsh", "fish"):
         assert "quorum" in terminal.says("completion", shell)
 
