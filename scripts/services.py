@@ -52,7 +52,7 @@ Ctrl-C stops it. What you do is kept in {data}.
 WITH_DEMO = """\
 Three things to try
   1. Judge a few captions as a worker:     {address}/
-  2. Look at a finished study, simulated:  {address}/admin/ (sign in, then Studies)
+  2. Look at a finished study, simulated:  {address}/admin/
   3. The same figures by command:          {command} aggregate demo-triplet-simulated
 """
 WITHOUT_DEMO = """\
