@@ -43,7 +43,8 @@ class QuorumCommand(BaseCommand):
             **kwargs,
         )
         own = f"manage.py {type(self).__module__.rpartition('.')[2]}"
-        parser.epilog = "Example:\n  " + self.example.replace(own, parser.prog)
+        example = self.example.replace(own, parser.prog) if prog_name else self.example
+        parser.epilog = f"Example:\n  {example}"
         parser.error = partial(_wrong_call, parser)  # type: ignore[method-assign]
         return parser
 
