@@ -42,7 +42,7 @@ QUERIES: dict[str, int] = {
     "/admin/judgments/study/STUDY/controls/": 8,
     "/admin/judgments/study/STUDY/crowd/": 16,
     "/admin/judgments/study/STUDY/disputes/": 11,
-    "/admin/judgments/study/STUDY/exports/": 5,
+    "/admin/judgments/study/STUDY/exports/": 6,
     "/admin/judgments/study/STUDY/hits/": 6,
     "/admin/judgments/study/STUDY/known/": 5,
     "/admin/judgments/study/STUDY/launch/": 7,

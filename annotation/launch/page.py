@@ -47,7 +47,6 @@ def show_launch(request: HttpRequest, study: Study, context: Context) -> HttpRes
         "sent_by": backend.title if backend.sends_people else "",
         "has_panel": panel,
         "invited": design.access.join == "invited" and not backend.sends_people,
-        "step": _step(study),
     }
     return TemplateResponse(request, "admin/annotation/study_launch.html", context)
 
@@ -68,11 +67,6 @@ def qr_code(address: str) -> SafeString:
         scale=4, border=3, dark="#000", light="#fff", title="QR code of the link", omitsize=True
     )
     return mark_safe(drawn)  # noqa: S308 - the address is drawn as squares, not written
-
-
-def _step(study: Study) -> int:
-    """Return how far the way is gone: 1 to draw the pages of work, 2 to open, 3 for an open study."""
-    return {Study.State.DRAFT.value: 1, Study.State.OPEN.value: 3}.get(study.state, 2)
 
 
 def _may_open(study: Study) -> bool:

@@ -181,9 +181,8 @@ def test_damaged_captions_become_candidates_of_no_system_and_are_shown_like_any_
     worker, _ = make_worker(study)
     assert len(work(study, worker, right(study))) == study.hits.count()
     assert control_records_of(study)[worker.pk].share == 1
-    make_study(
-        "pairwise", controls={"per_hit": 1, "kinds": ["degraded"]}, slug="again"
-    )  # the same texts once more
+    # The same texts once more.
+    make_study("pairwise", controls={"per_hit": 1, "kinds": ["degraded"]}, slug="again")
 
 
 def test_the_running_accuracy_says_nothing_before_enough_were_seen() -> None:
