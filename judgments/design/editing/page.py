@@ -200,7 +200,8 @@ def show_design(admin: QuorumAdmin, request: HttpRequest, study: Study) -> HttpR
         context["values"] = _readable(design_of(study))
         return TemplateResponse(request, "judgments/study/design_read.html", context)
     saved = saved_presets()
-    base, cut = study.design, []
+    base = study.design
+    cut: list[str] = []
     if (asked := _asked_start(request, saved, kept=study.design)) is not None:
         base, cut = fitted(asked, study.dataset, maker=study.created_by_id)
     desk = open_editor(request, base=base, datasets=dataset_names(request), saved=saved, cut=cut)
