@@ -185,7 +185,10 @@ class _Cut:
                 )
         if not any(there.values()):
             return
-        sampling["pairs"] = {name: there.get(name, 0) for name in PAIR_WORDS}
+        named = {str(name) for name in design.sampling.pairs}
+        sampling["pairs"] = {
+            name: there.get(name, 0) for name in PAIR_WORDS if name in named or there.get(name)
+        }
         cut = [name for name, count in asked.items() if there[name] < count]
         if cut:
             listed = "; ".join(f"{there[name] or 'no'} of {PAIR_WORDS[name]} ({name})" for name in asked)
