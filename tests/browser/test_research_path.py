@@ -196,7 +196,7 @@ def looks_closer(page: Page) -> None:
     page.get_by_role("checkbox", name="Choose").check()
     page.get_by_label("Why (for the log)").fill("two votes are few")
     page.get_by_role("button", name="Make the next batch from these").click()
-    expect(page.get_by_role("heading", name="Pairwise, meadow (closer")).to_be_visible()
+    expect(page.locator("#content").get_by_role("heading", name="Pairwise, meadow (closer")).to_be_visible()
     expect(page.locator(".q-state")).to_have_text("draft")
 
 
