@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple, overload
+from typing import TYPE_CHECKING, Any, NamedTuple, overload
 
 import numpy as np
 import pyarrow as pa
@@ -17,6 +17,9 @@ from evaluation.arrays import Flags, Floats, Ints
 from evaluation.provenance import DataHash
 from evaluation.signatures import Signature, Value
 from judgments.kinds import Kind
+
+if TYPE_CHECKING:
+    from annotation.quality.controls import ControlRecord
 
 FIRST_LEFT = "first-left"
 NO_PAIR = -1
@@ -38,6 +41,7 @@ class JudgmentTable:
         left: (N,) bool, the left option was chosen; undefined where ``sided`` is false.
         sided: (N,) bool, the unit had sides.
         seconds: (N,) float64; nan if unknown.
+        records: worker -> results on control items; empty if the judgments came without.
     """
 
     pk: Ints
@@ -51,6 +55,7 @@ class JudgmentTable:
     sided: Flags
     seconds: Floats
     data_hash: str
+    records: Mapping[int, ControlRecord] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return len(self.unit)

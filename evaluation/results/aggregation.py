@@ -179,10 +179,8 @@ def _systems_of(
 def compute_aggregation(*, study: Study, progress: Progress = no_progress) -> Aggregation:
     kind, design = kind_of(study), design_of(study)
     progress(0.05, "reading judgments")
-    records = loaders.control_records_of(study)
-    unused = [worker for worker, record in records.items() if not record.used]
     units = loaders.study_units(study)
-    table = loaders.load_judgments(study, unused=unused, units=units)
+    table = loaders.load_judgments(study, units=units)
     progress(0.35, "finding the consensus")
     consensus = consensus_of(study, table, units.judged)
     del units  # the judged ones are copied
@@ -229,7 +227,7 @@ def compute_aggregation(*, study: Study, progress: Progress = no_progress) -> Ag
         audited=audited,
         result={
             "agreement": agreement,
-            "workers": worker_table(table, workers, records, times),
+            "workers": worker_table(table, workers, table.records, times),
             "counts": counts_of(table, consensus, len(workers)),
             "systems": systems,
             "rankings": rankings,
