@@ -10,10 +10,9 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from operator import itemgetter
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pyarrow as pa
 from django.db.models import Count, Exists, OuterRef, QuerySet
 
 from annotation.crowds import Ability, backend_of
@@ -30,7 +29,6 @@ from annotation.quality.controls import (
 from annotation.snapshots import Snapshot
 from common.rows import plain_rows
 from evaluation.arrays import places_in
-from evaluation.judgment_sets.blocks import OPEN, SET_ASIDE, judgment_columns, unit_columns
 from evaluation.judgment_sets.records import (
     Decision,
     Flags,
@@ -50,6 +48,9 @@ from judgments.drawing.stopping import stops_early
 from judgments.kinds import KINDS, IncludedJudgment
 from judgments.models import CandidatePair, Caption, Item, OutcomeBounds, Study, Unit
 from judgments.studies.studies import design_of
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 ROWS_AT_ONCE = 2_000
 
@@ -132,6 +133,8 @@ class StudyUnits:
 
 
 def study_units(study: Study) -> StudyUnits:
+    from evaluation.judgment_sets.blocks import unit_columns  # as Arrow is loaded when it is first used
+
     table = unit_columns(study)
     pk = table["pk"].to_numpy()
     order = np.lexsort((pk, table["position"].to_numpy()))
@@ -152,6 +155,10 @@ def load_judgments(
         newest: last row id to include.
         units: those of ``study_units``, if they are there.
     """
+    import pyarrow as pa
+
+    from evaluation.judgment_sets.blocks import OPEN, SET_ASIDE, judgment_columns
+
     units = units or study_units(study)
     rows = judgment_columns(study)
     names = dict(

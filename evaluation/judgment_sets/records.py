@@ -11,7 +11,6 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple, overload
 
 import numpy as np
-import pyarrow as pa
 
 from evaluation.arrays import Flags, Floats, Ints
 from evaluation.provenance import DataHash
@@ -19,6 +18,8 @@ from evaluation.signatures import Signature, Value
 from judgments.kinds import Kind
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from annotation.quality.controls import ControlRecord
 
 FIRST_LEFT = "first-left"
@@ -107,6 +108,8 @@ class Units(Sequence[UnitRow]):
     def of(cls, rows: Sequence[UnitRow]) -> Units:
         if isinstance(rows, Units):
             return rows
+        import pyarrow as pa  # 40 MB that most web processes never need
+
         pk, key, kind, pair = zip(*rows, strict=True) if rows else ((), (), (), ())
         columns = (
             pa.array(pk, pa.int64()),
@@ -119,7 +122,7 @@ class Units(Sequence[UnitRow]):
     @classmethod
     def of_columns(cls, table: pa.Table) -> Units:
         """Make units of columns of the same names; ``kind`` is text, and ``pair`` null without one."""
-        kind = table["kind"].cast(pa.string()).combine_chunks().dictionary_encode()
+        kind = table["kind"].cast("string").combine_chunks().dictionary_encode()
         return cls(
             table["pk"].to_numpy(),
             table["key"].combine_chunks(),
@@ -153,7 +156,7 @@ class Units(Sequence[UnitRow]):
         return list(map(UnitRow, *columns))
 
     def at(self, places: Ints) -> Units:
-        key = self.key.take(pa.array(places))
+        key = self.key.take(places)
         return Units(self.pk[places], key, self.kind[places], self.kinds, self.pair[places])
 
 

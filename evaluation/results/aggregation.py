@@ -16,7 +16,6 @@ from common.downloads import batched
 from common.rows import insert_rows, large_cache, plain_rows
 from evaluation.arrays import places_in
 from evaluation.judgment_sets import loaders
-from evaluation.judgment_sets.blocks import extend_blocks
 from evaluation.judgment_sets.records import JudgmentTable, PairRow, UnitRow, Units
 from evaluation.judgment_sets.signature import signature_of_study
 from evaluation.models import Analysis, Consensus
@@ -369,6 +368,8 @@ def _pair_rows(study: Study, found: StudyConsensus) -> Iterator[tuple[list[int],
 
 def aggregated(*, study: Study, progress: Progress = no_progress) -> Aggregation:
     """Compute and store consensus, agreement and workers (docs/evaluation.md)."""
+    from evaluation.judgment_sets.blocks import extend_blocks
+
     extend_blocks(study)
     aggregation = compute_aggregation(study=study, progress=progress)
     progress(0.7, "storing the consensus")
