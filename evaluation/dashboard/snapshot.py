@@ -156,10 +156,8 @@ def compute_snapshot(*, study: Study, progress: Progress = no_progress) -> Dashb
     newest = Judgment.objects.filter(assignment__study=study).aggregate(last=Max("pk"))["last"] or 0
     event = study.events.aggregate(last=Max("pk"))["last"] or 0
     progress(0.05, "reading judgments")
-    records = loaders.control_records_of(study)
-    unused = [worker for worker, record in records.items() if not record.used]
     all_units = loaders.study_units(study)
-    table = loaders.load_judgments(study, newest=newest, unused=unused, units=all_units)
+    table = loaders.load_judgments(study, newest=newest, units=all_units)
     progress(0.5, "replaying them")
     units = all_units.judged
     votes = _votes(table, table.counted & ~np.isnan(table.value), units)
@@ -191,7 +189,7 @@ def compute_snapshot(*, study: Study, progress: Progress = no_progress) -> Dashb
             "correlated": not kind.compares_pairs,
         },
         "controls": {},
-        **_workers(study, table, records, design.controls.threshold),
+        **_workers(study, table, table.records, design.controls.threshold),
         "wages": _wages(study),
     }
     stamp = str(signature_of_study(study, table=table)) if len(table) else ""
