@@ -52,6 +52,10 @@ def style_sheet(request: HttpRequest) -> str:
     return static("css/board.css")
 
 
+def script(request: HttpRequest) -> str:
+    return static("js/sidebar.js")
+
+
 def favicon(request: HttpRequest) -> str:
     return static("favicon.svg")
 

@@ -240,7 +240,6 @@ def study_context(site: AdminSite, request: HttpRequest, study: Study, *, active
     may_delete = never_opened and Right.OWN in rights
     return {
         **site.each_context(request),
-        "opts": Study._meta,
         "title": study.name,
         "study": study,
         "kind": kind_of(study),

@@ -181,6 +181,9 @@ OF_A_STUDY = (
 
 def test_axe_finds_nothing_on_the_first_page_and_those_of_a_study(page: Page, office: Installation) -> None:
     sign_in(page, office)
+    page.get_by_role("button", name="Tables").press("Enter")
+    expect(page.locator("#nav-sidebar-apps").get_by_role("link", name="Judgments")).to_be_visible()
+    expect(page.get_by_role("button", name="Tables")).to_have_attribute("aria-expanded", "true")
     assert problems_in_both_looks(page) == []
     for name in OF_A_STUDY:
         page.goto(f"{office.url}/admin/judgments/study/1/{name}/")
