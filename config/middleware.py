@@ -118,7 +118,11 @@ class StorableAddressMiddleware:
 
 
 class WorkerLanguageMiddleware:
-    """Uses the language that a worker or browser prefers; admin and API are English."""
+    """Uses the language of ``?language=``, else the one chosen before, else the browser's; admin and API are English.
+
+    What the address says is kept for the next pages, but before somebody whom a panel sent has begun: until then there
+    is no cookie.
+    """
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
         self.get_response = get_response
@@ -126,9 +130,20 @@ class WorkerLanguageMiddleware:
     def __call__(self, request: HttpRequest) -> HttpResponse:
         if request.path.startswith((reverse("admin:index"), "/api/", settings.STATIC_URL)):
             return self.get_response(request)
-        language = translation.get_language_from_request(request)
+        asked = request.GET.get("language", "")
+        language = (
+            asked if asked in dict(settings.LANGUAGES) else translation.get_language_from_request(request)
+        )
         with translation.override(language):
             response = self.get_response(request)
+        if language == asked and (request.method == "POST" or not request.path.endswith("/panel/")):
+            response.set_cookie(
+                settings.LANGUAGE_COOKIE_NAME,
+                language,
+                max_age=settings.LANGUAGE_COOKIE_AGE,
+                samesite="Lax",
+                secure=settings.LANGUAGE_COOKIE_SECURE,
+            )
         response.headers.setdefault("Content-Language", language)
         patch_vary_headers(response, ("Accept-Language", "Cookie"))
         return response

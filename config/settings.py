@@ -250,7 +250,18 @@ LOGIN_REDIRECT_URL = "admin:index"
 
 # Words and times
 LANGUAGE_CODE = "en"
-LANGUAGES = [("en", "English"), ("de", "Deutsch")]  # of the workers' pages; the admin is English
+# of the workers' pages; the admin is English
+LANGUAGES = [
+    ("en", "English"),
+    ("de", "German"),
+    ("es", "Spanish"),
+    ("fr", "French"),
+    ("zh-hans", "Simplified Chinese"),
+    ("ar", "Arabic"),
+]
+LANGUAGE_COOKIE_AGE = 180 * 24 * 3600  # seconds
+LANGUAGE_COOKIE_SAMESITE = "Lax"
+LANGUAGE_COOKIE_SECURE = HTTPS
 LOCALE_PATHS = [BASE_DIR / "locale"]
 FORMAT_MODULE_PATH = ["config.formats"]
 USE_I18N = True
