@@ -25,7 +25,7 @@ from evaluation.plots.canvas import (
     to_svg,
     write_beside,
 )
-from evaluation.report.content import coefficient
+from evaluation.report.content import coefficient, percent, percent_number
 
 CHANCE = 0.5
 PEOPLE = "#1a7f4b"
@@ -75,7 +75,7 @@ def growth_sentence(rows: Sequence[Mapping[str, Any]]) -> str:
     )
     if width <= NARROWED:
         return f"{sentence} More judgments will hardly move it."
-    return f"{sentence} The interval is {width:.2f} wide."
+    return f"{sentence} The interval is {coefficient(width)} wide."
 
 
 def metrics_figure(
@@ -90,6 +90,7 @@ def metrics_figure(
     names = sorted(metrics, key=lambda name: -(metrics[name]["value"] or -1.0))
     if not names or metrics[names[0]]["value"] is None:
         return ""
+    shown = coefficient if correlated else percent
     height = 1.05 + 1.25 * ROW * len(names)
     figure, axes = new_plot(height, NARROW)
     known = [metrics[name] for name in names if metrics[name]["value"] is not None]
@@ -113,17 +114,19 @@ def metrics_figure(
             axes.plot([cell["low"], cell["high"]], [row, row], color=colour, alpha=alpha, linewidth=2)
         axes.plot([cell["value"]], [row], "o", color=colour, alpha=alpha, markersize=7, markeredgewidth=0)
         end = cell["high"] if cell["high"] is not None else cell["value"]
-        write_beside(axes, f"{cell['value']:.3f}", (end, row), (7, 0), alpha=SOFT_OPACITY, va="center")
+        write_beside(axes, shown(cell["value"]), (end, row), (7, 0), alpha=SOFT_OPACITY, va="center")
     axes.set_ylim(len(names) - 0.4, -0.6)
     axes.set_yticks(range(len(names)), [label_of(name) for name in names], fontsize=NORMAL)
     for label in axes.get_yticklabels():
         label.set_parse_math(False)
         label.set_fontweight("bold")
     axes.xaxis.set_major_locator(MaxNLocator(5))
+    if not correlated:
+        axes.xaxis.set_major_formatter(lambda value, _: percent_number(value))
     words = (
         "Kendall's tau-b with people's mean, 95 % interval"
         if correlated
-        else "share of pairs with the same winner, 95 % interval"
+        else "pairs with the same winner in %, 95 % interval"
     )
     axes.set_xlabel(words, **SOFT)
     longest = max(len(line) for name in names for line in label_of(name).split("\n"))
@@ -131,7 +134,7 @@ def metrics_figure(
         left=0.05 + LETTER * longest, right=0.985, bottom=0.52 / height, top=1 - 0.32 / height
     )
     spoken = "; ".join(
-        f"{name} {metrics[name]['value']:.3f}" for name in names if metrics[name]["value"] is not None
+        f"{name} {shown(metrics[name]['value'])}" for name in names if metrics[name]["value"] is not None
     )
     return to_svg(
         figure,
@@ -177,10 +180,13 @@ def earlier_figure(
             color=ACCENT if best else INK, va="center", parse_math=False, fontweight="bold" if best else "normal",
             alpha=SOFT_OPACITY if words == "chance" else 1,
         )  # fmt: skip
+    if not correlated:
+        axes.yaxis.set_major_formatter(lambda value, _: percent_number(value))
+    shown = coefficient if correlated else percent
     longest = max(len(words) for _, words, _ in named)
     figure.subplots_adjust(left=0.1, right=0.955 - LETTER * longest, bottom=0.2, top=0.93)
     spoken = "; ".join(
-        f"{name} {known[name][0]['value']:.2f} to {known[name][-1]['value']:.2f}" for name in order
+        f"{name} {shown(known[name][0]['value'])} to {shown(known[name][-1]['value'])}" for name in order
     )
     return to_svg(
         figure,

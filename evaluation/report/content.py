@@ -105,7 +105,7 @@ class Dots:
     panels: tuple[Panel, ...]
     axis: str
     shows: str = "coefficient"
-    accent: str = ""
+    accent: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -254,7 +254,7 @@ def _number(value: str | int | float | None, shows: str) -> str:
     if value is None or not math.isfinite(value):
         return DASH
     if shows == "share":
-        return f"{100 * value:.1f}"
+        return percent_number(value)
     if shows == "coefficient":
         return coefficient(value)
     if shows == "p":
@@ -262,6 +262,14 @@ def _number(value: str | int | float | None, shows: str) -> str:
     if shows == "number":
         return f"{value:,.3g}" if abs(value) < 1000 else f"{value:,.0f}"
     return f"{value:,}"
+
+
+def percent_number(share: float, digits: int = 0) -> str:
+    return f"{100 * share:.{digits}f}"
+
+
+def percent(share: float, digits: int = 0) -> str:
+    return f"{percent_number(share, digits)} %"
 
 
 def coefficient(value: float) -> str:

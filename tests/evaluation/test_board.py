@@ -25,8 +25,6 @@ from evaluation.dashboard.replay import (
     accuracy_so_far,
     agreement_grows,
     checkpoints,
-    significantly_best,
-    verdict_sentence,
     winners_so_far,
 )
 from evaluation.dashboard.snapshot import compute_snapshot, store_snapshot
@@ -116,25 +114,6 @@ def test_a_metric_is_what_it_would_have_been_had_collection_stopped() -> None:
     assert [row["value"] for row in found["earlier"]["right"]] == [1.0, 0.5, 1.0, 1.0]
     assert [row["n"] for row in found["earlier"]["right"]] == [1, 2, 1, 2]
     assert found["metrics"]["wrong"]["value"] == 0.0
-
-
-def test_metrics_are_told_apart_by_mcnemar_and_holm() -> None:
-    # 10 pairs on which only the best is right: exact p = 2 / 2^10; adjusted for two tests at most twice that
-    best, same = np.ones(20, dtype=bool), np.ones(20, dtype=bool)
-    same[0] = False
-    poor = np.ones(20, dtype=bool)
-    poor[:10] = False
-    found = significantly_best({"poor": poor, "best": best, "same": same})
-    assert found["leaders"] == ["best", "same"]
-    assert found["rest"] == ["poor"]
-    assert found["p"] == pytest.approx(2 * 2 / 2**10)
-    settled, said = verdict_sentence(found)
-    assert not settled
-    assert said == "best and same cannot be told apart yet; both are ahead of poor (p < .01, Holm)."
-    assert verdict_sentence(significantly_best({"best": best, "poor": poor})) == (
-        True,
-        "best is ahead of poor (p < .01, Holm).",
-    )
 
 
 def test_agreement_grows_to_what_the_analysis_says(study: Study) -> None:

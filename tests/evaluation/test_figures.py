@@ -37,12 +37,14 @@ ACCURACY: dict[str, Any] = {
         "cider": {"accuracy": {"HC": cell(0.70), "HI": cell(0.90), "all": cell(0.80, 200)}},
     },
     "people": {"HC": cell(0.66), "HI": cell(0.98), "all": cell(0.82, 600)},
+    "verdict": {"all": {"leaders": ["cider", "bleu-1"], "sentence": "No metric is ahead."}},
 }
 CORRELATION: dict[str, Any] = {
     "metrics": {
         "bleu-1": {"kendall_tau_b": cell(0.31), "spearman": cell(0.4), "kappa": []},
         "rouge-l": {"kendall_tau_b": cell(-0.2), "spearman": cell(-0.1), "kappa": []},
-    }
+    },
+    "verdict": {"all": {"leaders": ["bleu-1"], "sentence": "bleu-1 is ahead."}},
 }
 ALPHA = {"level": "nominal", "units": 200, "workers": 9, "judgments": 600, "reason": ""}
 AGREEMENT: dict[str, Any] = {
@@ -122,14 +124,16 @@ def test_without_judgments_behind_the_consensus_no_level_of_people_is_drawn() ->
 def test_the_sentences_say_what_the_figures_mean() -> None:
     said = accuracy_sentence(ACCURACY).replace("\N{NO-BREAK SPACE}", " ")
     assert said == (
-        "cider names the winner people name most often: on 80.0 % of 200 pairs (95 % interval 75.0 % to 85.0 %); "
-        "chance is 50 %. One judge agrees with the majority of the others on 82.0 %."
+        "No metric is ahead. Chance is 50 %. One judge agrees with the majority of the others on 82 %."
     )
-    assert "bleu-1 orders 100 captions most like people do: tau-b 0.31" in accuracy_sentence(CORRELATION)
+    assert accuracy_sentence(CORRELATION) == "bleu-1 is ahead. Chance is 0; 1 is the same order."
+    assert "Compute now" in accuracy_sentence({"metrics": ACCURACY["metrics"]})
     assert agreement_sentence(AGREEMENT) == (
-        "Judges agree with alpha 0.62 (95 % interval 0.57 to 0.67, nominal) on 100 units with 600 judgments; "
-        "0 is chance, 1 full agreement. HI pairs are clearest to them (0.92), HC least (0.21)."
+        "Judges agree with alpha .62 (95 % interval .57 to .67, nominal) on 100 units with 600 judgments; "
+        "0 is chance, 1 full agreement. HI pairs are clearest to them (.92)."
     )
+    close = {"HC": cell(0.9) | ALPHA, "HI": cell(0.92) | ALPHA}
+    assert "clearest" not in agreement_sentence(AGREEMENT | {"by_kind": close})
     assert progress_sentence(PROGRESS) == "40 of 120 judgments are in (33 %); 1 of 6 HITs are complete."
     assert workers_sentence(WORKERS, 0.7) == (
         "2 workers; 1 got less than 70 % of their control items right, and their judgments are set aside. "
