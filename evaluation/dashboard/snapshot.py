@@ -106,42 +106,31 @@ def _of_captions(study: Study, metrics: list[str], tokenizer: str) -> dict[str, 
     }
 
 
-def draw(result: Mapping[str, Any], *, simulated: bool, stamp: str = "") -> dict[str, Any]:
-    """Plot growth and metrics by pair kind, each with its sentence.
-
-    ``stamp`` is the judgment signature below each plot.
-    """
+def draw(result: Mapping[str, Any]) -> dict[str, Any]:
+    """Plot growth and metrics by pair kind, each with its sentence."""
     # Imported lazily: matplotlib costs every process 60 MB and 0.3 s.
-    from evaluation.plots.canvas import stamped
     from evaluation.plots.dashboard import earlier_figure, growth_figure, growth_sentence, metrics_figure
 
     known = [row for row in result["growth"] if row["value"] is not None]
     kinds: dict[str, Any] = {}
     found = result["evaluation"]
     for kind, cell in found["kinds"].items():
-        people = found["people"].get(kind)
+        verdict, correlated = cell["verdict"], found["correlated"]
         kinds[kind] = {
-            "now": stamped(
-                metrics_figure(
-                    kind,
-                    cell["metrics"],
-                    people,
-                    leaders=cell["verdict"]["leaders"],
-                    correlated=found["correlated"],
-                    simulated=simulated,
-                ),
-                stamp,
+            "now": metrics_figure(
+                kind,
+                cell["metrics"],
+                found["people"].get(kind),
+                leaders=verdict["leaders"],
+                correlated=correlated,
             ),
-            "settled": cell["verdict"]["settled"],
-            "said": cell["verdict"]["sentence"],
-            "earlier": stamped(
-                earlier_figure(kind, cell["earlier"], correlated=found["correlated"], simulated=simulated),
-                stamp,
-            ),
-            "n": cell["verdict"]["n"],
+            "settled": verdict["settled"],
+            "said": verdict["sentence"],
+            "earlier": earlier_figure(kind, cell["earlier"], correlated=correlated),
+            "n": verdict["n"],
         }
     return {
-        "growth": stamped(growth_figure(known, simulated=simulated), stamp) if len(known) > 1 else "",
+        "growth": growth_figure(known) if len(known) > 1 else "",
         "growth_said": growth_sentence(known),
         "kinds": kinds,
     }
@@ -205,8 +194,8 @@ def compute_snapshot(*, study: Study, progress: Progress = no_progress) -> Dashb
         **_workers(study, table, records, design.controls.threshold),
         "wages": _wages(study),
     }
-    stamp = str(signature_of_study(study, table=table)) if len(table) else ""
-    result["drawings"] = draw(result, simulated=study.simulated, stamp=stamp)
+    signature = str(signature_of_study(study, table=table)) if len(table) else ""
+    result["drawings"] = {**draw(result), "signature": signature}
     # Judgments that arrive meanwhile count as new beside the snapshot.
     judgments = Judgment.objects.filter(pk__lte=newest, assignment__study=study, replaces=None).count()
     made = scores if kept is None else None

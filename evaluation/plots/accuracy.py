@@ -21,19 +21,18 @@ from evaluation.plots.canvas import (
     to_svg,
 )
 from evaluation.report.content import coefficient, percent
-from evaluation.results.verdict import leaders_by_intervals
+from evaluation.results.verdict import UNTESTED, leaders_by_intervals, levels_sentence
 from evaluation.statistics.agreement.alpha import NO_PAIRS
 
 CHANCE = 0.5
 NOTHING = "No metric was held against people's judgments yet."
-UNTESTED = "“Compute now” tests which metric is ahead; this figure is of an earlier version, which did not."
 PEOPLE = "one judge"
 # Krippendorff's customary threshold for reliable conclusions.
 RELIABLE = 0.8
 NO_AGREEMENT = "No two judges judged the same unit yet."
 
 
-def accuracy_figure(result: Mapping[str, Any], simulated: bool = False) -> str:
+def accuracy_figure(result: Mapping[str, Any]) -> str:
     """Plot each metric's accuracy by pair kind, or its tau-b; "" without data.
 
     ``result`` comes from ``evaluate_study``. The human level is how often one judge agrees with the majority
@@ -43,7 +42,7 @@ def accuracy_figure(result: Mapping[str, Any], simulated: bool = False) -> str:
     if not metrics:
         return ""
     if not _has_accuracy(metrics):
-        return _correlation_figure(result, simulated)
+        return _correlation_figure(result)
     leaders = _leaders(result)
     names = sorted(metrics, key=lambda name: -_value(metrics[name]["accuracy"]["all"]))
     kinds = list(metrics[names[0]]["accuracy"])
@@ -81,27 +80,16 @@ def accuracy_figure(result: Mapping[str, Any], simulated: bool = False) -> str:
         name="accuracy",
         title="Accuracy of each metric by pair kind",
         description=f"{accuracy_sentence(result)} {_spoken(metrics)}",
-        simulated=simulated,
     )
 
 
 def accuracy_sentence(result: Mapping[str, Any]) -> str:
     """Return the verdict, and what its numbers are to be compared with."""
-    metrics = result.get("metrics", {})
-    if not metrics:
+    if not result.get("metrics"):
         return NOTHING
     if "verdict" not in result:
         return UNTESTED
-    verdict = result["verdict"]["all"]
-    if not verdict["leaders"]:
-        return str(verdict["sentence"])
-    if not _has_accuracy(metrics):
-        return f"{verdict['sentence']} Chance is 0; 1 is the same order."
-    sentence = f"{verdict['sentence']} Chance is 50 %."
-    level = (result.get("people") or {}).get("all", {}).get("value")
-    if level is not None:
-        sentence += f" One judge agrees with the majority of the others on {percent(level)}."
-    return sentence
+    return " ".join(filter(None, (result["verdict"]["all"]["sentence"], levels_sentence(result))))
 
 
 def _leaders(result: Mapping[str, Any]) -> Sequence[str]:
@@ -109,7 +97,7 @@ def _leaders(result: Mapping[str, Any]) -> Sequence[str]:
     return found
 
 
-def _correlation_figure(result: Mapping[str, Any], simulated: bool) -> str:
+def _correlation_figure(result: Mapping[str, Any]) -> str:
     metrics = result["metrics"]
     leaders = _leaders(result)
     names = sorted(metrics, key=lambda name: -_value(metrics[name]["kendall_tau_b"]))
@@ -126,7 +114,6 @@ def _correlation_figure(result: Mapping[str, Any], simulated: bool) -> str:
         name="accuracy",
         title="Rank correlation of each metric with people",
         description=f"{accuracy_sentence(result)} Tau-b: {spoken}.",
-        simulated=simulated,
     )
 
 
@@ -162,7 +149,7 @@ def _spoken(metrics: Mapping[str, Any]) -> str:
     return " ".join(parts)
 
 
-def agreement_figure(agreement: Mapping[str, Any], simulated: bool = False) -> str:
+def agreement_figure(agreement: Mapping[str, Any]) -> str:
     """Plot alpha by level and pair kind; "" without data."""
     if not agreement or not agreement["alpha"]["n"]:
         return ""
@@ -183,7 +170,6 @@ def agreement_figure(agreement: Mapping[str, Any], simulated: bool = False) -> s
         name="agreement",
         title="Agreement between judges",
         description=f"{agreement_sentence(agreement)} {spoken}.",
-        simulated=simulated,
     )
 
 

@@ -36,7 +36,7 @@ NARROW = 5.2  # inches: two are side by side
 LETTER = 0.0125 * WIDTH / NARROW  # of the width, a letter of a label
 
 
-def growth_figure(rows: Sequence[Mapping[str, Any]], *, simulated: bool = False) -> str:
+def growth_figure(rows: Sequence[Mapping[str, Any]]) -> str:
     """Plot alpha with its interval over judgments; ``rows`` from ``agreement_grows``."""
     figure, axes = _new_curves(rows[-1]["judgments"])
     x = [row["judgments"] for row in rows]
@@ -58,7 +58,6 @@ def growth_figure(rows: Sequence[Mapping[str, Any]], *, simulated: bool = False)
         name="growth",
         title="Agreement as it grows",
         description=growth_sentence(rows),
-        simulated=simulated,
     )
 
 
@@ -85,7 +84,6 @@ def metrics_figure(
     *,
     leaders: Sequence[str],
     correlated: bool,
-    simulated: bool = False,
 ) -> str:
     names = sorted(metrics, key=lambda name: -(metrics[name]["value"] or -1.0))
     if not names or metrics[names[0]]["value"] is None:
@@ -141,13 +139,10 @@ def metrics_figure(
         name=f"metrics-{kind.lower()}",
         title=f"Which metric agrees with people? Pairs: {kind}",
         description=f"{spoken}.",
-        simulated=simulated,
     )
 
 
-def earlier_figure(
-    kind: str, curves: Mapping[str, Sequence[Mapping[str, Any]]], *, correlated: bool, simulated: bool = False
-) -> str:
+def earlier_figure(kind: str, curves: Mapping[str, Sequence[Mapping[str, Any]]], *, correlated: bool) -> str:
     """Plot each metric's value after fewer judgments."""
     known = {name: [row for row in rows if row["value"] is not None] for name, rows in curves.items() if rows}
     known = {name: rows for name, rows in known.items() if len(rows) > 1}
@@ -193,7 +188,6 @@ def earlier_figure(
         name=f"earlier-{kind.lower()}",
         title=f"Had collection stopped earlier. Pairs: {kind}",
         description=f"From the first look to now: {spoken}.",
-        simulated=simulated,
     )
 
 

@@ -27,7 +27,6 @@ from evaluation.report.content import (
     Table,
     coefficient,
     p_in_text,
-    percent,
     percent_number,
     shown,
 )
@@ -70,7 +69,7 @@ def text_templates(folder: Path, *, escape: Callable[[str], str] | None = None) 
         "general": lambda value, digits=6: f"{value:.{digits}g}",
         "one_line": lambda text: " ".join(text.split()),
         "p": p_in_text,
-        "percent": percent,
+        "percent": lambda share, digits=0: f"{percent_number(share, digits)} %",
         "percent_number": percent_number,
         "shown": shown,
         "thousands": lambda value: f"{value:,}",

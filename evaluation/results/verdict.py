@@ -24,6 +24,9 @@ TESTS, INTERVALS = "mcnemar-holm", "intervals"
 MCNEMAR = "exact McNemar tests, Holm’s correction"
 NO_PAIRS = "No candidate pair has a consensus yet, so no metric can be held against one."
 NO_METRIC = "No metric was held against people yet."
+UNTESTED = (
+    "“Compute now” tests which metric is ahead; these figures are of an earlier version, which did not."
+)
 Cells = Mapping[str, Mapping[str, Any]]
 
 
@@ -98,7 +101,7 @@ def pair_verdict(right: Mapping[str, Flags], cells: Cells) -> Verdict:
     said = f"people’s winner on {_range(shares, percent, percent_number)} of {n:,} pairs"
     tested = f"{p_in_text(largest)}, {MCNEMAR}" if largest is not None else MCNEMAR
     if len(leaders) == 1:
-        interval = f"95 % interval {_interval(cells[leaders[0]], percent_number, percent)}"
+        interval = f"95 % interval {_interval(cells[leaders[0]], percent_number, percent)}"
         if rest:
             sentence = f"{leaders[0]} is ahead of {_others(rest)} ({tested}): it names {said} ({interval})."
         else:
@@ -143,7 +146,7 @@ def correlation_verdict(cells: Cells) -> Verdict:
     best = cells[leaders[0]]
     values = [cells[name]["value"] for name in leaders]
     said = f"tau-b {_range(values, coefficient, coefficient)}"
-    interval = f"95 % interval {_interval(best, coefficient, coefficient)}"
+    interval = f"95 % interval {_interval(best, coefficient, coefficient)}"
     over = f"{best['n']:,} captions"
     if len(leaders) == 1 and rest:
         sentence = (
@@ -157,13 +160,24 @@ def correlation_verdict(cells: Cells) -> Verdict:
     elif rest:
         sentence = (
             f"No metric is ahead of all others: {listed(leaders)} share the top over {over} with {said}, where their "
-            f"95 % intervals overlap; {_others(rest, beginning=True)} behind."
+            f"95 % intervals overlap; {_others(rest, beginning=True)} behind."
         )
     else:
         sentence = (
-            f"No metric is ahead: the 95 % intervals of {listed(leaders)} overlap ({said} over {over})."
+            f"No metric is ahead: the 95 % intervals of {listed(leaders)} overlap ({said} over {over})."
         )
     return _verdict(leaders, rest, None, best["n"], INTERVALS, sentence)
+
+
+def levels_sentence(result: Mapping[str, Any]) -> str:
+    """Return what an evaluation's verdict is to be compared with: chance, and one judge."""
+    if not result["verdict"]["all"]["leaders"]:
+        return ""
+    if result["verdict"]["all"]["by"] == INTERVALS:
+        return "Chance is 0; 1 is the same order."
+    level = (result.get("people") or {}).get("all", {}).get("value")
+    said = "" if level is None else f" One judge agrees with the majority of the others on {percent(level)}."
+    return f"Chance is 50 %.{said}"
 
 
 def listed(names: Sequence[str]) -> str:

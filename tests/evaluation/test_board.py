@@ -229,21 +229,18 @@ def test_a_stranger_sees_no_board_and_a_viewer_no_steps(study: Study, client: Cl
     assert "Run the study" not in words(shown)
 
 
-def stamps(shown: str) -> set[str]:
-    """The signatures at the foot of a page's figures."""
-    found = set()
-    for figure in re.findall(r"<svg.*?</svg>", shown, flags=re.S):
-        lines = re.findall(r'<text x="4" [^>]*>([^<]*)</text>', figure)
-        if lines:
-            found.add(html.unescape("".join(lines)))
-    return found
+def signatures(shown: str) -> set[str]:
+    """What is folded under a page's figures."""
+    found = re.findall(r'<details class="q-signature"><summary>.*?<code>(.*?)</code>', shown, flags=re.S)
+    assert not any("|pairs:" in figure for figure in re.findall(r"<svg.*?</svg>", shown, flags=re.S))
+    return {html.unescape(one) for one in found}
 
 
 def test_the_figures_carry_the_signature_that_verify_accepts(study: Study, designer: Client) -> None:
     aggregate_study(study=study)
     evaluate_study(study=study)
     for name in ("board", "results"):
-        [stated] = stamps(designer.get(page(study, name)).content.decode())
+        [stated] = signatures(designer.get(page(study, name)).content.decode())
         call_command("verify", stated, "--study", study.slug)
         with pytest.raises(CommandError):
             call_command("verify", stated.replace("|pairs:", "|pairs:1"), "--study", study.slug)
