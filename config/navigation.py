@@ -63,6 +63,10 @@ def style_sheet(request: HttpRequest) -> str:
     return static("css/board.css")
 
 
+def zone_script(request: HttpRequest) -> str:
+    return static("js/zone.js")
+
+
 def favicon(request: HttpRequest) -> str:
     return static("favicon.svg")
 

@@ -126,7 +126,9 @@ def draw(result: Mapping[str, Any]) -> dict[str, Any]:
             ),
             "settled": verdict["settled"],
             "said": verdict["sentence"],
-            "earlier": earlier_figure(kind, cell["earlier"], correlated=correlated),
+            "earlier": earlier_figure(
+                kind, cell["earlier"], leaders=verdict["leaders"], correlated=correlated
+            ),
             "n": verdict["n"],
         }
     return {

@@ -142,7 +142,13 @@ def metrics_figure(
     )
 
 
-def earlier_figure(kind: str, curves: Mapping[str, Sequence[Mapping[str, Any]]], *, correlated: bool) -> str:
+def earlier_figure(
+    kind: str,
+    curves: Mapping[str, Sequence[Mapping[str, Any]]],
+    *,
+    leaders: Sequence[str],
+    correlated: bool,
+) -> str:
     """Plot each metric's value after fewer judgments."""
     known = {name: [row for row in rows if row["value"] is not None] for name, rows in curves.items() if rows}
     known = {name: rows for name, rows in known.items() if len(rows) > 1}
@@ -152,9 +158,9 @@ def earlier_figure(kind: str, curves: Mapping[str, Sequence[Mapping[str, Any]]],
     figure, axes = _new_curves(max(rows[-1]["judgments"] for rows in known.values()))
     for place, name in enumerate(order):
         rows = known[name]
-        best = place == 0
+        best = name in leaders
         x = [row["judgments"] for row in rows]
-        if best and rows[-1]["low"] is not None and not correlated:
+        if leaders == [name] and rows[-1]["low"] is not None and not correlated:
             _draw_band(axes, rows, alpha=0.14)
         axes.plot(
             x, [row["value"] for row in rows], color=ACCENT if best else INK, alpha=1.0 if best else 0.6,
@@ -166,7 +172,7 @@ def earlier_figure(kind: str, curves: Mapping[str, Sequence[Mapping[str, Any]]],
     axes.set_ylim(low, high)
     axes.axhline(chance, color=INK, alpha=0.45, linewidth=1, linestyle=DASH)
     # Label chance among the ends: inside the plot it would overlap the lines.
-    named = [(known[name][-1]["value"], name.partition("|")[0], name == order[0]) for name in order]
+    named = [(known[name][-1]["value"], name.partition("|")[0], name in leaders) for name in order]
     named = sorted([*named, (chance, "chance", False)], key=lambda one: -one[0])
     ends = _apart([value for value, _, _ in named], GAP * (high - low))
     for (_, words, best), end in zip(named, ends, strict=True):

@@ -272,10 +272,10 @@ def percent(share: float) -> str:
     return f"{percent_number(share)}{NARROW}%"
 
 
-def coefficient(value: float) -> str:
-    """Format with two digits, without leading zero."""
-    text = f"{value:.2f}"
-    text = "0.00" if text == "-0.00" else text
+def coefficient(value: float, digits: int = 2) -> str:
+    """Format without leading zero."""
+    text = f"{value:.{digits}f}"
+    text = text.removeprefix("-") if not float(text) else text
     return text.replace("0.", ".", 1) if text.startswith(("0.", "-0.")) else text
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import html
 import re
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import numpy as np
@@ -227,6 +227,17 @@ def test_a_stranger_sees_no_board_and_a_viewer_no_steps(study: Study, client: Cl
     shown = client.get(pages[0])
     assert shown.status_code == 200
     assert "Run the study" not in words(shown)
+
+
+def test_times_are_in_the_zone_of_the_reader(study: Study, designer: Client) -> None:
+    Study.objects.filter(pk=study.pk).update(paused_at=datetime(2026, 1, 1, 3, 30, tzinfo=UTC))
+    for zone, said in (
+        ("", "1 Jan 03:30"),
+        ("America/New_York", "31 Dec 22:30"),
+        ("../etc/x", "1 Jan 03:30"),
+    ):
+        designer.cookies["zone"] = zone
+        assert f"Paused since {said}" in words(designer.get(page(study, "board")))
 
 
 def signatures(shown: str) -> set[str]:
