@@ -94,7 +94,7 @@ def test_computing_is_two_jobs_whose_results_the_page_shows(study: Study, design
     assert "n = 2 units" in shown
     assert "Units with a consensus 2 of 2" in shown
     assert "Pairs with a winner 2 of 2" in shown
-    assert "Control items 67 % right 2 of 3 answers" in shown
+    assert "Check questions 67 % right 2 of 3 answers to control items" in shown
 
 
 def test_metrics_are_held_against_people_with_interval_and_n(study: Study, designer: Client) -> None:
