@@ -129,11 +129,10 @@ def _lead(
     if evaluation is None:
         counts = aggregation.result["counts"]
         said = f"{counts['units_with_consensus']:,} of {counts['units']:,} units have a consensus."
-        return {"question": "What do people say?", "sentence": said, "beside": figures["agreement"][1]}
-    found = {"question": "Which metric agrees with people?"}
+        return {"sentence": said, "beside": figures["agreement"][1]}
     if "verdict" not in evaluation.result:
-        return found | {"sentence": UNTESTED}
-    return found | {
+        return {"sentence": UNTESTED}
+    return {
         "verdict": evaluation.result["verdict"]["all"],
         "beside": levels_sentence(evaluation.result),
     }

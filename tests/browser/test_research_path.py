@@ -190,7 +190,7 @@ def computes_and_exports(page: Page) -> None:
     expect(page.locator(".q-state")).to_have_text("closed")
     tab(page, "Analyse", "Results")
     page.get_by_role("button", name="Compute now").first.click()
-    table = page.locator("section", has=page.get_by_role("heading", name="Metrics beside people"))
+    table = page.locator("section", has=page.get_by_role("heading", name="Which metric agrees with people?"))
     expect(table.locator("tbody tr", has_text="cider-d")).to_contain_text("88 %")
     expect(table.locator("tbody tr", has_text="cider-d")).to_contain_text("n = 8")
     looked_at(page)
