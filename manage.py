@@ -5,8 +5,10 @@ import os
 import sys
 from importlib import import_module
 
+from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
 from django.core.management import execute_from_command_line
+from django.core.management.base import BaseCommand
 
 # Commands on files, and what an argument holds where they need the database all the same.
 OF_FILES = {"score": None, "agreement": "study:"}
@@ -14,16 +16,23 @@ OF_FILES = {"score": None, "agreement": "study:"}
 
 def main(arguments: list[str]) -> None:
     name = arguments[1] if len(arguments) > 1 else ""
-    needs = OF_FILES.get(name)
-    if name not in OF_FILES or (needs and any(needs in one for one in arguments)):
-        os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
-        execute_from_command_line(arguments)
+    if is_of_files(name, arguments):
+        load_of_files(name).run_from_argv(arguments)
         return
-    # The apps, their models and the settings take longer to load than most files to score.
-    from django.conf import settings
+    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
+    execute_from_command_line(arguments)
 
+
+def is_of_files(name: str, arguments: list[str]) -> bool:
+    needs = OF_FILES.get(name)
+    return name in OF_FILES and not (needs and any(needs in one for one in arguments))
+
+
+def load_of_files(name: str) -> BaseCommand:
+    """Return a command; apps, models and settings take longer to load than most files to score."""
     settings.configure(USE_I18N=False)
-    import_module(f"evaluation.management.commands.{name}").Command().run_from_argv(arguments)
+    command: BaseCommand = import_module(f"evaluation.management.commands.{name}").Command()
+    return command
 
 
 if __name__ == "__main__":

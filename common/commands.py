@@ -29,16 +29,22 @@ class QuorumCommand(BaseCommand):
     """
 
     example = ""
+    # Django's options of every command work, but are nobody's reason to ask for help.
+    suppressed_base_arguments = {
+        "--version", "--verbosity", "--settings", "--pythonpath", "--traceback", "--no-color", "--force-color",
+    }  # fmt: skip
     named_errors: tuple[type[Exception], ...] = (QuorumError,)
 
     def create_parser(self, prog_name: str, subcommand: str, **kwargs: Any) -> CommandParser:
         parser = super().create_parser(
             prog_name,
             subcommand,
-            epilog=f"Example:\n  {self.example}",
             formatter_class=RawDescriptionHelpFormatter,
             **kwargs,
         )
+        own = f"manage.py {type(self).__module__.rpartition('.')[2]}"
+        example = self.example.replace(own, parser.prog) if prog_name else self.example
+        parser.epilog = f"Example:\n  {example}"
         parser.error = partial(_wrong_call, parser)  # type: ignore[method-assign]
         return parser
 
@@ -51,7 +57,7 @@ class QuorumCommand(BaseCommand):
         except (OperationalError, ProgrammingError) as error:
             message = str(error).splitlines()[0]
             empty = "no such table" in message or "does not exist" in message
-            advice = " `manage.py prepare` (or the first `make run`) sets it up." if empty else ""
+            advice = " The command `prepare` (or the first `make run`) sets it up." if empty else ""
             raise CommandError(f"The database cannot be used ({message}).{advice}") from error
         except BrokenPipeError:
             # the reader (`| head`) has had enough; Python would complain once more while it flushes at exit

@@ -12,7 +12,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 import numpy.typing as npt
-from django.db import DEFAULT_DB_ALIAS, connection, connections, models, router, transaction
+from django.db import connection, models, transaction
 from django.db.models import QuerySet
 
 from common.downloads import batched
@@ -69,7 +69,6 @@ def insert_rows(
 
     Values of the fields ``ready`` are as the database takes them, such as JSON as text.
     """
-    connection = connections[router.db_for_write(model)]
     quote = connection.ops.quote_name
     named = [model._meta.get_field(name) for name in names]
     unnamed = [
@@ -77,12 +76,11 @@ def insert_rows(
         for field in model._meta.concrete_fields
         if field not in named and not field.null and not isinstance(field, models.AutoField)
     ]
-    defaults = [_preparation(field, connection)(field.get_default()) for field in unnamed]
+    defaults = [_preparation(field)(field.get_default()) for field in unnamed]
     columns = ", ".join(quote(field.column) for field in (*named, *unnamed))  # type: ignore[union-attr, arg-type]
     into = f"{quote(model._meta.db_table)} ({columns})"
     prepare = [
-        _as_it_is if name in ready else _preparation(field, connection)
-        for name, field in zip(names, named, strict=True)
+        _as_it_is if name in ready else _preparation(field) for name, field in zip(names, named, strict=True)
     ]
     write = _copy if connection.vendor == "postgresql" else _execute
     count = 0
@@ -91,20 +89,18 @@ def insert_rows(
             given if make is _as_it_is else map(make, given)
             for make, given in zip(prepare, zip(*batch, strict=True), strict=True)
         ]
-        write(
-            connection, into, len(values) + len(defaults), zip(*values, *map(repeat, defaults), strict=False)
-        )
+        write(into, len(values) + len(defaults), zip(*values, *map(repeat, defaults), strict=False))
         count += len(batch)
     return count
 
 
-def _execute(connection: Any, into: str, width: int, rows: Iterable[Sequence[Any]]) -> None:
+def _execute(into: str, width: int, rows: Iterable[Sequence[Any]]) -> None:
     marks = ", ".join(["%s"] * width)
     with connection.cursor() as cursor:
-        cursor.executemany(f"INSERT INTO {into} VALUES ({marks})", rows)  # noqa: S608 - our own names
+        cursor.executemany(f"INSERT INTO {into} VALUES ({marks})", rows)  # type: ignore[arg-type]  # noqa: S608 - our own names
 
 
-def _copy(connection: Any, into: str, width: int, rows: Iterable[Sequence[Any]]) -> None:
+def _copy(into: str, width: int, rows: Iterable[Sequence[Any]]) -> None:
     """Write the rows by PostgreSQL's COPY."""
     connection.validate_no_broken_transaction()
     # Django wraps the errors of execute, not those of copy.
@@ -138,14 +134,12 @@ def large_cache() -> Iterator[None]:
 
     With its usual 2 MB it writes pages of indexes to the disk and reads them again thousands of times.
     """
-    connection = connections[DEFAULT_DB_ALIAS]
     if connection.vendor != "sqlite":
         yield
         return
     connection.ensure_connection()
-    database: Any = (
-        connection.connection
-    )  # not a cursor of Django, which refuses after an error in a transaction
+    # Not a cursor of Django, which refuses after an error in a transaction.
+    database: Any = connection.connection
     (usual,) = database.execute("PRAGMA cache_size").fetchone()
     database.execute(f"PRAGMA cache_size = -{CACHE_KIB}")
     try:
@@ -160,7 +154,6 @@ def refresh_statistics(*tables: type[models.Model]) -> None:
     Autovacuum does it about once a minute; until then, plans for a new study of 10,000 HITs make a claim 50 %
     slower.
     """
-    connection = connections[router.db_for_write(tables[0])]
     if connection.vendor != "postgresql":
         return
     with connection.cursor() as cursor:
@@ -185,7 +178,7 @@ def last_row(model: type[models.Model]) -> int:
     return last
 
 
-def _preparation(field: Any, connection: Any) -> Callable[[Any], Any]:
+def _preparation(field: Any) -> Callable[[Any], Any]:
     """Return the conversion of a Python value to this column."""
     target = field.target_field if field.is_relation else field
     if isinstance(target, AS_THEY_ARE):

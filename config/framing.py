@@ -97,9 +97,8 @@ class FramedPagesMiddleware:
 
 def _no_ticket(request: HttpRequest) -> HttpResponse:
     mark_as_framed(request)
-    with translation.override(
-        translation.get_language_from_request(request)
-    ):  # the language middleware is further inside
+    # The language middleware is further inside.
+    with translation.override(translation.get_language_from_request(request)):
         response = render(request, "annotation/framed/no_ticket.html", status=404)
     response.headers["Referrer-Policy"] = "no-referrer"
     return response

@@ -104,9 +104,8 @@ PROLIFIC_API_URL = env.str("PROLIFIC_API_URL", default="https://api.prolific.com
 PROLIFIC_TOKEN = env.str("PROLIFIC_TOKEN", default="")
 PROLIFIC_WORKSPACE = env.str("PROLIFIC_WORKSPACE", default="")  # for its balance and its groups
 PROLIFIC_HOOK_SECRET = env.str("PROLIFIC_HOOK_SECRET", default="")  # subscribe_prolific prints it
-PROLIFIC_PROJECT = env.str(
-    "PROLIFIC_PROJECT", default=""
-)  # the project of new studies; default: the first one
+# The project of new studies; default: the first one.
+PROLIFIC_PROJECT = env.str("PROLIFIC_PROJECT", default="")
 try:
     # of companies in 2026, without tax; 33.3 for universities (prolific.com/pricing)
     PROLIFIC_FEE_PERCENT = Decimal(env.str("PROLIFIC_FEE_PERCENT", default="42.8"))
@@ -114,9 +113,8 @@ except InvalidOperation as error:
     raise ImproperlyConfigured(
         "PROLIFIC_FEE_PERCENT is no number; expected a percentage such as 33.3."
     ) from error
-CROWD_CALL_SECONDS = env.int(
-    "CROWD_CALL_SECONDS", default=120
-)  # a call that started longer ago was interrupted
+# A call that started longer ago was interrupted.
+CROWD_CALL_SECONDS = env.int("CROWD_CALL_SECONDS", default=120)
 CROWD_BACKOFF_SECONDS = env.float("CROWD_BACKOFF_SECONDS", default=0.5)
 # a crowd may report fresh work minutes later; work not reported after this never existed there
 CROWD_GRACE_SECONDS = env.int("CROWD_GRACE_SECONDS", default=3600)
@@ -325,12 +323,12 @@ UNFOLD = {
     "SITE_HEADER": "Quorum",
     "SITE_SUBHEADER": "Crowdsourced judgments",
     "SITE_SYMBOL": "how_to_vote",
-    "SCRIPTS": ["config.navigation.zone_script"],
     "SHOW_HISTORY": False,
     "SHOW_VIEW_ON_SITE": False,
     "SITE_FAVICONS": [{"rel": "icon", "type": "image/svg+xml", "href": "config.navigation.favicon"}],
     "STYLES": ["config.navigation.style_sheet"],
-    "DASHBOARD_CALLBACK": "judgments.admin.front_page.front_page",
+    "SCRIPTS": ["config.navigation.script", "config.navigation.zone_script"],
+    "DASHBOARD_CALLBACK": "config.navigation.front_page",
     "ACCOUNT": {"navigation": [{"title": "Second factor", "link": reverse_lazy("second-factor")}]},
     "LOGIN": {"form": "config.login.LimitedLoginForm"},
     "SIDEBAR": {"show_search": False, "navigation": "config.navigation.sidebar"},

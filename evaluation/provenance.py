@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import importlib.metadata
 import json
 import math
 import platform
@@ -28,7 +29,10 @@ LINES_AT_ONCE = 100_000
 
 @cache
 def quorum_version() -> str:
-    with (Path(__file__).resolve().parent.parent / "pyproject.toml").open("rb") as file:
+    clone = Path(__file__).resolve().parent.parent
+    if not (clone / "manage.py").exists():
+        return importlib.metadata.version("quorum")
+    with (clone / "pyproject.toml").open("rb") as file:
         return str(tomllib.load(file)["project"]["version"])
 
 

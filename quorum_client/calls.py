@@ -69,9 +69,8 @@ class Calls:
 
     def ask(self, method: str, path: str, **options: Any) -> httpx.Response:
         """Return the answer; raise Problem if the server refused or could not be reached."""
-        once_only = KEY in (
-            options.get("headers") or {}
-        )  # the server does it once, however often it is asked
+        # The server does it once, however often it is asked.
+        once_only = KEY in (options.get("headers") or {})
         tries = self.tries if method in SAFE_TO_REPEAT or once_only else 1
         for attempt in range(1, tries + 1):
             try:

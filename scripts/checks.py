@@ -41,8 +41,16 @@ def test(arguments: list[str]) -> int:
     # files keep the order of tests/conftest.py, which begins with the longest.
     everything = ["-n", str((os.cpu_count() or 1) + 2), "--dist", "loadfile", "--no-loadscope-reorder"]
     if not arguments:
-        say("Compiling the metrics, or each process would do so ...")
-        subprocess.run([PYTHON, "-m", "evaluation.metrics.compiling"], cwd=ROOT, check=True)
+        say("Compiling the metrics and the tests, or each process would do so ...")
+        collecting = [
+            PYTHON,
+            "-m",
+            "pytest",
+            "--collect-only",
+            "--quiet",
+        ]  # errors are shown by the run itself
+        with subprocess.Popen(collecting, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL):
+            subprocess.run([PYTHON, "-m", "evaluation.metrics.compiling"], cwd=ROOT, check=True)
     with tempfile.TemporaryDirectory(prefix="quorum-tests-", dir=_memory()) as folder:
         Path(folder).chmod(0o711)  # PostgreSQL's account passes through
         environment = os.environ | {"TMPDIR": folder}

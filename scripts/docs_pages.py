@@ -15,7 +15,6 @@ from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
 
 ROOT = Path(__file__).resolve().parent.parent
-OURS = ("config", "judgments", "annotation", "evaluation")
 NUMERIC = (
     "evaluation.metrics",
     "evaluation.metrics.comparison",
@@ -53,21 +52,23 @@ def _set_up() -> None:
 
     sys.path.insert(0, str(ROOT))
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
-    os.environ.setdefault(
-        "DATA_DIR", tempfile.mkdtemp(prefix="quorum-docs-")
-    )  # the settings keep a key there
+    # The settings keep a key there.
+    os.environ.setdefault("DATA_DIR", tempfile.mkdtemp(prefix="quorum-docs-"))
     django.setup()
 
 
 def command_page() -> Iterator[str]:
     from django.core.management import get_commands, load_command_class
 
-    yield "# Every command's help"
-    commands = sorted((name, app) for name, app in get_commands().items() if app in OURS)
-    for name, app in commands:
-        parser = load_command_class(app, name).create_parser("manage.py", name)
+    from quorum.words import WORDS
+
+    yield "# Every command's help\n\nWhat holds for all is in [From a terminal](../commands.md)."
+    apps = get_commands()
+    for words, name in WORDS.items():
+        parser = load_command_class(apps[name], name).create_parser("quorum", words)
         options = [action for action in parser._actions if action.help and action.dest not in DJANGO_OPTIONS]
-        yield f"\n## {name}\n\n{_paragraphs(parser.description)}\n"
+        also = f"In `manage.py`: `{name}`.\n\n" if words != name else ""
+        yield f"\n## {words}\n\n{also}{_paragraphs(parser.description)}\n"
         yield from _table(
             ("argument", "what it is"), [(_argument(action), _words(action.help or "")) for action in options]
         )

@@ -75,7 +75,7 @@ def check_writable(folder: str) -> None:
         ) from error
 
 
-def check_port(name: str = "PORT", usual: str = "8000", order: str = "make run") -> int:
+def check_port(name: str = "PORT", usual: str = "8000", another: str = "make run PORT={}") -> int:
     text = setting(name, usual)
     if not text.isdigit() or not 0 < int(text) < 65536:
         raise CannotGoOn(f"{name} is {text!r}; expected a number from 1 to 65535.")
@@ -84,10 +84,9 @@ def check_port(name: str = "PORT", usual: str = "8000", order: str = "make run")
         try:
             probe.bind(("127.0.0.1", int(text)))
         except OSError as error:
-            another = int(text) % 65535 + 1
+            way_out = another.format(int(text) % 65535 + 1)
             raise CannotGoOn(
-                f"Port {text} cannot be used ({error.strerror}); stop what runs there, or choose another: "
-                f"{order} {name}={another}"
+                f"Port {text} cannot be used ({error.strerror}); stop what runs there, or choose another: {way_out}"
             ) from error
     return int(text)
 

@@ -20,7 +20,7 @@ from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
 APPS = ("judgments", "annotation", "evaluation")
-PRODUCT = ("common", "config", *APPS, "demo", "scripts", "quorum_client")
+PRODUCT = ("common", "config", *APPS, "demo", "scripts", "quorum", "quorum_client")
 DOCUMENTED = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
 
 

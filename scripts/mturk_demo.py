@@ -36,20 +36,21 @@ def main() -> None:
     with run.until_stopped() as services:
         folder = os.path.join(ROOT, os.path.expanduser(setting("DATA_DIR", "var")), "mturk-demo")
         begin_anew(folder)
-        port = check_port(order=ORDER)
-        at_crowd = check_port("EMULATOR_PORT", "8091", ORDER)
+        port = check_port(another=ORDER + " PORT={}")
+        at_crowd = check_port("EMULATOR_PORT", "8091", ORDER + " EMULATOR_PORT={}")
         install("requirements.txt")
         address, site = f"http://127.0.0.1:{port}", f"http://127.0.0.1:{at_crowd}"
         environment = dict(os.environ) | apart(folder) | at_emulator(address, site)
         environment |= {"PORT": str(port), "PYTHONUNBUFFERED": "1"}
         environment.setdefault("OMP_NUM_THREADS", "1")
-        account = run.prepare(environment)
+        place = run.Place(PYTHON, run.MANAGE, environment)
+        account = run.prepare(place)
         run.COMMANDS[EMULATOR] = ["tests.fakes.mturk", "--quiet", "--port", str(at_crowd)]
-        services[EMULATOR] = run.start(EMULATOR, environment)
-        services[run.WEB] = run.start(run.WEB, environment)
+        services[EMULATOR] = run.start(EMULATOR, place)
+        services[run.WEB] = run.start(run.WEB, place)
         run.wait_for_answer(address, services)
         run.wait_for_answer(site, services)
-        services[run.WORKER] = run.start(run.WORKER, environment)
+        services[run.WORKER] = run.start(run.WORKER, place)
         publish(environment)
         say(
             BANNER.format(
@@ -60,7 +61,7 @@ def main() -> None:
                 account=run.account_lines(account).splitlines()[0],
             )
         )
-        run.keep_running(services, environment)
+        run.keep_running(services, place)
 
 
 def apart(folder: str) -> dict[str, str]:

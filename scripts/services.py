@@ -1,4 +1,4 @@
-"""`make run`: start the web server and the background worker, look after them, and end them.
+"""`make run` and `quorum run`: start the web server and the background worker, look after them, and end them.
 
 Only the standard library, and no syntax that an old Python cannot read (scripts/environment.py).
 """
@@ -17,6 +17,7 @@ import time
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Dict  # noqa: UP035 - a Python that is too old still has to read this file
 
 from scripts.environment import (
@@ -41,18 +42,33 @@ COMMANDS = {
     WORKER: ["config.worker", "--loglevel=WARNING"],
 }
 
+MANAGE = ".venv/bin/python manage.py"
 BANNER = """
 Quorum runs at  {address}
 {account}
+{things}
+Ctrl-C stops it. What you do is kept in {data}.
+"""
+WITH_DEMO = """\
 Three things to try
   1. Judge a few captions as a worker:     {address}/
-  2. Look at a finished study, simulated:  {address}/admin/ (sign in, then Studies)
-  3. The same figures by command:          .venv/bin/python manage.py aggregate demo-triplet-simulated
-
-Ctrl-C stops it. What you do is kept in {data}.
+  2. Look at a finished study, simulated:  {address}/admin/
+  3. The same figures by command:          {command} aggregate demo-triplet-simulated
+"""
+WITHOUT_DEMO = """\
+Begin at        {address}/admin/
 """
 
 Services = Dict[str, "subprocess.Popen[bytes]"]
+
+
+@dataclass(frozen=True)
+class Place:
+    """The Python that has the packages, what commands are called by, and the environment of the services."""
+
+    python: str
+    command: str
+    environment: Dict[str, str]
 
 
 class Stopped(Exception):
@@ -83,29 +99,43 @@ def run() -> None:
         check_writable(data)
         port = check_port()
         install("requirements.txt")
-        environment = dict(os.environ, DATA_DIR=data, PORT=str(port), PYTHONUNBUFFERED="1")
-        environment.setdefault("OMP_NUM_THREADS", "1")
-        account = prepare(environment)
-        address = f"http://127.0.0.1:{port}"
-        services[WEB] = start(WEB, environment)
+        serve(services, Place(PYTHON, MANAGE, environment_of(data, port)))
+
+
+def environment_of(data: str, port: int) -> dict[str, str]:
+    environment = dict(os.environ, DATA_DIR=data, PORT=str(port), PYTHONUNBUFFERED="1")
+    environment.setdefault("OMP_NUM_THREADS", "1")
+    return environment
+
+
+def serve(services: Services, place: Place, *, demo: bool = True) -> None:
+    account = prepare(place, demo=demo)
+    address = "http://127.0.0.1:" + place.environment["PORT"]
+    lines = account_lines(account, place.command)
+    try:
+        services[WEB] = start(WEB, place)
         wait_for_answer(address, services)
-        services[WORKER] = start(WORKER, environment)  # second, so that the pages are there sooner
-        say(BANNER.format(address=address, account=account_lines(account), data=data))
-        keep_running(services, environment)
+    except (Stopped, CannotGoOn):
+        say("\n" + lines)  # or nobody would ever see the password of an account that is new
+        raise
+    services[WORKER] = start(WORKER, place)  # second, so that the pages are there sooner
+    things = (WITH_DEMO if demo else WITHOUT_DEMO).format(address=address, command=place.command)
+    say(BANNER.format(address=address, account=lines, things=things, data=place.environment["DATA_DIR"]))
+    keep_running(services, place)
 
 
-def start(name: str, environment: dict[str, str]) -> subprocess.Popen[bytes]:
+def start(name: str, place: Place) -> subprocess.Popen[bytes]:
     """Start a service in its own session, so that Ctrl-C reaches this script alone, which ends them in order."""
     return subprocess.Popen(
-        [PYTHON, "-m", *COMMANDS[name]],
+        [place.python, "-m", *COMMANDS[name]],
         cwd=ROOT,
-        env=environment,
+        env=place.environment,
         stdin=subprocess.DEVNULL,
         start_new_session=True,
     )
 
 
-def keep_running(services: Services, environment: dict[str, str]) -> None:
+def keep_running(services: Services, place: Place) -> None:
     """Start services that die again, but not for ever."""
     restarts = 0
     while True:
@@ -117,14 +147,14 @@ def keep_running(services: Services, environment: dict[str, str]) -> None:
                 _check_alive(services)
             say(f"The {name} ended by itself (exit code {process.returncode}); starting it again.")
             _end_group(process)
-            services[name] = start(name, environment)
+            services[name] = start(name, place)
         time.sleep(0.5)
 
 
-def prepare(environment: dict[str, str]) -> dict[str, str] | None:
+def prepare(place: Place, *, demo: bool = True) -> dict[str, str] | None:
     """Set up database, static files and demo; return the first account when it is new."""
-    data = environment["DATA_DIR"]
-    note, wanted = os.path.join(data, "prepared", "by-make-run"), _what_prepare_reads()
+    data = place.environment["DATA_DIR"]
+    note, wanted = os.path.join(data, "prepared", "by-make-run"), _what_prepare_reads(demo)
     static = os.path.join(ROOT, setting("STATIC_ROOT", "staticfiles"), "staticfiles.json")
     database = setting("DATABASE_URL", "") or os.path.exists(os.path.join(data, "quorum.sqlite3"))
     if read(note) == wanted and database and os.path.exists(static):
@@ -132,7 +162,8 @@ def prepare(environment: dict[str, str]) -> dict[str, str] | None:
     handle, path = tempfile.mkstemp(prefix="quorum-", suffix=".json")
     os.close(handle)
     try:
-        done = subprocess.run([PYTHON, "manage.py", "prepare", "--output", path], cwd=ROOT, env=environment)
+        command = [place.python, "manage.py", "prepare", "--output", path, *([] if demo else ["--no-demo"])]
+        done = subprocess.run(command, cwd=ROOT, env=place.environment)
         if done.returncode:
             raise CannotGoOn("Setting up failed; the reason is above.")
         account: dict[str, str] | None = json.loads(read(path))["admin"]
@@ -143,13 +174,14 @@ def prepare(environment: dict[str, str]) -> dict[str, str] | None:
     return account
 
 
-def _what_prepare_reads() -> str:
+def _what_prepare_reads(demo: bool) -> str:
     """Return a hash of packages, migrations, static files and settings."""
-    seen = hashlib.sha256()
+    seen = hashlib.sha256(b"" if demo else b"no demo")
     for name in ("DATABASE_URL", "STATIC_ROOT"):
         seen.update(f"{name}={setting(name, '')}\n".encode())
     seen.update(read(os.path.join(VENV, "installed-requirements.txt")).encode())
-    for pattern in ("*/migrations/*.py", "static/**/*"):
+    # the last names the packages beside an installed Quorum, and its own files with their hashes
+    for pattern in ("*/migrations/*.py", "static/**/*", "../../*.dist-info/RECORD"):
         for path in sorted(glob.glob(os.path.join(ROOT, pattern), recursive=True)):
             if os.path.isfile(path):
                 seen.update(path.encode())
@@ -158,11 +190,11 @@ def _what_prepare_reads() -> str:
     return seen.hexdigest()
 
 
-def account_lines(account: dict[str, str] | None) -> str:
+def account_lines(account: dict[str, str] | None, command: str = MANAGE) -> str:
     if account is None:
         admin = (
             "Admin account   as printed at the first start; for a new password:\n"
-            "                .venv/bin/python manage.py ensure_admin --reset\n"
+            f"                {command} ensure_admin --reset\n"
         )
     else:
         admin = "Admin account   {name}   password {password}   (shown this once)\n".format(**account)

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
-ROOMS = ("config", "evaluation", "annotation", "judgments", "common", "demo", "scripts")
+ROOMS = ("config", "evaluation", "annotation", "judgments", "common", "demo", "quorum", "scripts")
 LOWEST = ("evaluation.metrics", "evaluation.statistics")
 # Leaves below both: they import nothing of Quorum at all.
 LEAVES = ("evaluation.compiled", "evaluation.signatures", "evaluation.arrays")
@@ -231,7 +231,7 @@ def test_prolific_has_one_door() -> None:
 
 
 def test_only_settings_read_the_environment() -> None:
-    allowed = {"config.settings", "config.gunicorn", "config.wsgi", "config.worker"}
+    allowed = {"config.settings", "config.gunicorn", "config.wsgi", "config.worker", "quorum.command"}
     # The metrics are a library of their own: where METEOR's tables lie is told them without Django.
     allowed |= {"evaluation.metrics.meteor.tables"}
     found = [

@@ -97,7 +97,9 @@ def test_a_backup_without_a_database_fails_and_leaves_nothing(tmp_path: Path, *,
 
 def test_every_package_is_pinned_with_its_hashes() -> None:
     pinned = dict(
-        re.findall(r"^([a-z0-9._-]+)==([^ ]+) \\\n    --hash=sha256:", (ROOT / PINNED).read_text(), re.M)
+        re.findall(
+            r"^([a-z0-9._-]+)==([^ ]+) (?:; .+ )?\\\n    --hash=sha256:", (ROOT / PINNED).read_text(), re.M
+        )
     )
     asked = [
         Requirement(line) for line in (ROOT / "requirements.txt").read_text().splitlines() if line[0] != "#"

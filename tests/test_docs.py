@@ -6,6 +6,8 @@ from pathlib import Path
 import pytest
 from django.core.management import get_commands
 
+from quorum.command import split
+from quorum.words import OWN, WORDS
 from scripts import stale
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -41,10 +43,11 @@ def anchors(page: Path) -> set[str]:
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_commands_that_are_named_exist(page: Path) -> None:
-    named = set(
-        re.findall(r"(?:manage\.py|^quorum) ([a-z][a-z_0-9]+)", page.read_text(encoding="utf-8"), re.M)
-    )
+    text = page.read_text(encoding="utf-8")
+    named = set(re.findall(r"manage\.py ([a-z][a-z_0-9]+)", text))
+    typed = {split(line.split())[0] for line in re.findall(r"^quorum ([a-z].*)", text, re.M)}
     assert named - set(get_commands()) == set()
+    assert typed - set(get_commands()) - WORDS.keys() - OWN.keys() == set()
 
 
 def test_the_readme_names_both_commands() -> None:

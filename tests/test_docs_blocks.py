@@ -35,6 +35,8 @@ from rest_framework.authtoken.models import Token
 from annotation.models import Assignment, Worker
 from judgments.models import Study, Unit
 from judgments.studies.studies import find_study
+from quorum.command import split
+from quorum.words import WORDS
 from tests import services
 from tests.annotation.casting import make_study
 from tests.annotation.scenes import make_scenes
@@ -68,7 +70,7 @@ WITH_BLOCKS = [
 START = """
 set -euo pipefail
 shopt -s expand_aliases
-alias quorum=".venv/bin/python manage.py"
+alias quorum=".venv/bin/python -m quorum"
 make() { grep -q "^$1:" Makefile; }
 python3() { [ "$1 $2" = "-m venv" ] || command python3 "$@"; }
 """
@@ -79,7 +81,8 @@ PYTHON = """#!/bin/bash
 case "$*" in
   *gunicorn*) exec "{python}" "$@" --check-config ;;
   "-m config.worker") exec "{python}" -c "import config.worker" ;;
-  "manage.py "*)
+  "manage.py "* | "-m quorum "*)
+    [ "$1" = -m ] && shift
     shift
     printf '%s\\0' "$PWD" "$#" "$@" >&3
     read -r code <&4
@@ -148,9 +151,10 @@ class Clone:
     def _manage(self, folder: Path, arguments: list[str]) -> int:
         printed, complained = io.StringIO(), io.StringIO()
         code = 0
+        words, rest = split(arguments)
         with chdir(folder), redirect_stdout(printed), redirect_stderr(complained):
             try:
-                call_command(*arguments)
+                call_command(WORDS.get(words, words), *rest)
             except CommandError as error:
                 complained.write(f"CommandError: {error}\n")
                 code = 1
@@ -241,8 +245,8 @@ def nearly_agreed(unit: Unit, worker: Worker) -> int:
 def test_the_tutorial_leads_from_files_to_a_table(clone: Clone) -> None:
     blocks = blocks_of("docs/tutorial.md")
     [design] = [text for language, text in fences("docs/tutorial.md") if language == "toml"]
-    before = next(place for place, block in enumerate(blocks) if "create_study mine/study.toml" in block)
-    answered = next(place for place, block in enumerate(blocks) if "close_study" in block)
+    before = next(place for place, block in enumerate(blocks) if "study new mine/study.toml" in block)
+    answered = next(place for place, block in enumerate(blocks) if "study close" in block)
     printed = clone.run(blocks[:before])
     (clone.here / "mine" / "study.toml").write_text(design)
     printed += clone.run(blocks[before:answered])

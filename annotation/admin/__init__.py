@@ -1,8 +1,9 @@
 """The pages of annotation in the admin."""
 
-from annotation.admin import rows
+from annotation.admin import needs, rows
 from annotation.crowds import page as crowds_page
 from annotation.crowds.panel import page as panel_page
+from annotation.launch import page as launch_page
 from annotation.money import limits_page, plan_page
 from annotation.quality import controls_page, review_page, rules_page
 from annotation.quiz import page as quiz_page
@@ -12,7 +13,9 @@ from annotation.work import page as work_page
 __all__ = [
     "controls_page",
     "crowds_page",
+    "launch_page",
     "limits_page",
+    "needs",
     "panel_page",
     "plan_page",
     "quiz_page",

@@ -309,9 +309,8 @@ def forget_raw_ids(*, study: Study, by: User | None = None) -> int:
     )
     people = RawId.objects.filter(Q(worker__in=here) | Q(worker__in=never_came)).exclude(worker__in=elsewhere)
     rows = list(people | RawId.objects.filter(session__study=study))
-    Study.objects.select_for_update(no_key=True).get(
-        pk=study.pk
-    )  # demographics that are being stored come first
+    # Demographics that are being stored come first.
+    Study.objects.select_for_update(no_key=True).get(pk=study.pk)
     Demographics.objects.filter(study=study).delete()
     remove_ids(rows)
     RawId.objects.filter(pk__in=[row.pk for row in rows]).delete()

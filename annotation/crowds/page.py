@@ -39,7 +39,15 @@ from judgments.cached_figures import Figures, add_figures, cached_figures, requi
 from judgments.design.requirements import Workers
 from judgments.models import Job, Study, StudyEvent
 from judgments.studies.studies import design_of
-from judgments.studies.study_page import STEPS, Context, Group, Refusal, StudyPage, add_page, take_refusal
+from judgments.studies.study_page import (
+    STEPS,
+    Context,
+    Group,
+    Refusal,
+    StudyPage,
+    add_page,
+    take_refusal,
+)
 from judgments.templatetags.judgments_tags import cents
 
 SHOWN = 20
@@ -54,8 +62,8 @@ CANNOT = {
     Ability.APPROVE: "approve",
     Ability.REJECT: "reject",
     Ability.BONUS: "pay bonuses",
-    Ability.BLOCK: "block a worker",
-    Ability.MESSAGE: "write to workers",
+    Ability.BLOCK: "block a participant",
+    Ability.MESSAGE: "write to participants",
     Ability.COST: "say what it costs",
 }
 ASKED = {
@@ -90,14 +98,14 @@ FORMS = (
     CrowdForm("extend-crowd", "Time", "As long as new people may begin, from now.", Ability.EXTEND),
     CrowdForm(
         "write-workers",
-        "Write to workers",
-        "Without a worker: to all of this study whose work was approved or rejected.",
+        "Write to participants",
+        "Without a name: to all of this study whose work was approved or rejected.",
         Ability.MESSAGE,
     ),
     CrowdForm(
         "bonus",
         "Pay a bonus",
-        "An amount such as 0.50 for a worker whose work here was approved; the crowd's fee comes on top.",
+        "An amount such as 0.50 for a participant whose work here was approved; the crowd's fee comes on top.",
         Ability.BONUS,
     ),
     CrowdForm(
@@ -120,7 +128,7 @@ FORMS = (
     ),
     CrowdForm(
         "block-worker",
-        "Block a worker",
+        "Block a participant",
         "Kept away from all your work at this crowd, now and later. The crowd may ask why.",
         Ability.BLOCK,
         "q-danger",
@@ -367,7 +375,25 @@ def _compared(study: Study) -> dict[str, object] | None:
     return {"at": last.finished_at, "found": found[:SHOWN], "count": len(found)}
 
 
-add_page(StudyPage(name="crowd", label="Crowd", order=41, view=show_crowd, group=Group.COLLECT))
+def _concerns_a_crowd(study: Study) -> bool:
+    """Return False for a study that people of this site answer unpaid and without qualifications."""
+    design = design_of(study)
+    asked = design.workers
+    named = asked.requires or asked.forbids or asked.grants
+    return bool(backend_of(study).sends_people or design.crowd.reward_cents or named)
+
+
+add_page(
+    StudyPage(
+        name="crowd",
+        label="Crowd",
+        order=41,
+        view=show_crowd,
+        shown=_concerns_a_crowd,
+        group=Group.LIVE,
+        before=Group.LAUNCH,
+    )
+)
 
 
 def _syncs(study: Study) -> bool:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from datetime import datetime, timedelta
+from functools import partial
+from typing import Literal, NamedTuple
 
 from django.contrib.auth.models import User
 from django.db import transaction
@@ -13,7 +15,7 @@ from annotation.crowds import Ability, CrowdBackend, backend_for, backend_of
 from annotation.crowds.base import CrowdProblem, Refused
 from annotation.crowds.delivery import DeliveryResult, carry_out_calls
 from annotation.crowds.outbox import apply_failure, ask_to_take_down, call_key, write_message
-from annotation.models import CrowdCall, Publication
+from annotation.models import Budget, CrowdCall, Publication
 from annotation.money.ledger import budget_of, set_budget
 from annotation.money.limits import as_one_order
 from annotation.quality.rules import copy_rules
@@ -21,10 +23,11 @@ from annotation.words import spell_cents
 from annotation.work.claims import expire_overdue, release_reserved, take_pause_lock
 from common.errors import WrongState
 from judgments.design.requirements import not_stated
+from judgments.design.study_design import StudyDesign
 from judgments.jobs import Progress
 from judgments.models import Study
 from judgments.studies.log import note_event
-from judgments.studies.studies import design_of, mark_closed, mark_open
+from judgments.studies.studies import design_of, mark_closed, mark_open, refuse_opening
 
 LONGEST_HOURS = 8760  # a year, Mechanical Turk's longest lifetime
 OPEN_THERE = (Publication.State.PLANNED, Publication.State.PUBLISHED)
@@ -55,12 +58,7 @@ def plan_publications(*, study: Study, by: User | None = None, besides: Collecti
     ]
     total = sum(sums)
     budget = budget_of(study, study.place)
-    if total > budget.left_cents:
-        raise WrongState(
-            f"Nothing was published: study {study.slug!r} costs {spell_cents(total, budget.currency)} with fees, and "
-            f"of its budget ({spell_cents(budget.budget_cents, budget.currency)}) "
-            f"{spell_cents(budget.left_cents, budget.currency)} are left."
-        )
+    _refuse_beyond(budget, total)
     until = timezone.now() + timedelta(hours=design.crowd.lifetime_hours)
     numbers: dict[int | None, int] = dict(rows.order_by("number").values_list("hit", "number"))
     for plan, price, cents in zip(wanted, prices, sums, strict=True):
@@ -275,17 +273,9 @@ def look_ahead(*, study: Study) -> None:
 def begin_opening(*, study: Study, by: User | None = None) -> str:
     """Open the study here and write the messages for its crowd. Reopening publishes what is missing."""
     design = design_of(study)
-    unsaid = not_stated(design.workers, design.crowd.backend, api=design.panel.api)
-    if unsaid:
-        raise WrongState(
-            f"Study {study.slug!r} asks for workers with {unsaid[0]}, which the crowd {design.crowd.backend!r} can "
-            "neither state nor check; change its requirements or its crowd."
-        )
+    _refuse_unstated(study, design)
     backend = backend_for(design)
-    if study.simulated:
-        raise WrongState(
-            f"Study {study.slug!r} holds the rehearsal crowd's answers; duplicate it and open the copy to people."
-        )
+    _refuse_simulated(study)
     backend.refuse(study, design)
     was = study.state
     mark_open(study=study)
@@ -299,14 +289,84 @@ def begin_opening(*, study: Study, by: User | None = None) -> str:
     return said
 
 
-def _settle_in(study: Study, backend: CrowdBackend) -> None:
-    """Bind the study to its place for good: people and money of two places never mix."""
+class Obstacle(NamedTuple):
+    """Why a study cannot be opened: the sentence, and what it is about."""
+
+    about: Literal["state", "requirements", "crowd", "budget"]
+    words: str
+
+
+def obstacles(study: Study, *, cents: int) -> list[Obstacle]:
+    """Return why the study cannot be opened as it is, in the sentences with which ``begin_opening`` refuses.
+
+    What only the crowd itself can say is asked when the study is opened.
+
+    Args:
+        cents: what it costs with fees.
+    """
     design = design_of(study)
-    place = backend.place(design)
+    backend = backend_for(design)
+    checks: list[tuple[Literal["state", "requirements", "crowd", "budget"], Callable[[], None]]] = [
+        ("state", partial(refuse_opening, study=study)),
+        ("state", partial(_refuse_simulated, study)),
+        ("requirements", partial(_refuse_unstated, study, design)),
+    ]
+    if study.state != Study.State.DRAFT:  # these look at the HITs
+        checks += [
+            ("crowd", partial(backend.refuse, study, design)),
+            ("crowd", partial(_refuse_another_place, study, backend.place(design))),
+        ]
+        if Ability.PUBLISH in backend.can and not study.publications.exists():
+            # the budget as opening would make it
+            first = Budget(study=study, currency=design.currency, budget_cents=design.crowd.budget_cents)
+            budget = study.budgets.filter(place=study.place).first() if study.place else None
+            checks.append(("budget", partial(_refuse_beyond, budget or first, cents)))
+    found = []
+    for about, check in checks:
+        try:
+            check()
+        except WrongState as problem:
+            found.append(Obstacle(about, str(problem)))
+    return found
+
+
+def _refuse_unstated(study: Study, design: StudyDesign) -> None:
+    unsaid = not_stated(design.workers, design.crowd.backend, api=design.panel.api)
+    if unsaid:
+        raise WrongState(
+            f"Study {study.slug!r} asks for workers with {unsaid[0]}, which the crowd {design.crowd.backend!r} can "
+            "neither state nor check; change its requirements or its crowd."
+        )
+
+
+def _refuse_simulated(study: Study) -> None:
+    if study.simulated:
+        raise WrongState(
+            f"Study {study.slug!r} holds the rehearsal crowd's answers; duplicate it and open the copy to people."
+        )
+
+
+def _refuse_another_place(study: Study, place: str) -> None:
     if study.place and study.place != place:
         raise WrongState(
             f"Study {study.slug!r} belongs to {study.place} and cannot be opened at {place}; duplicate it for that."
         )
+
+
+def _refuse_beyond(budget: Budget, cents: int) -> None:
+    if cents > budget.left_cents:
+        raise WrongState(
+            f"Nothing was published: study {budget.study.slug!r} costs {spell_cents(cents, budget.currency)} with "
+            f"fees, and of its budget ({spell_cents(budget.budget_cents, budget.currency)}) "
+            f"{spell_cents(budget.left_cents, budget.currency)} are left."
+        )
+
+
+def _settle_in(study: Study, backend: CrowdBackend) -> None:
+    """Bind the study to its place for good: people and money of two places never mix."""
+    design = design_of(study)
+    place = backend.place(design)
+    _refuse_another_place(study, place)
     if not study.place:
         study.place = place
         study.save(update_fields=["place"])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 from django import forms
@@ -15,11 +14,12 @@ from django.shortcuts import redirect
 from django.template.response import TemplateResponse
 from django.urls import URLPattern, path
 from django.views.decorators.http import require_POST
-from unfold.widgets import UnfoldAdminDecimalFieldWidget, UnfoldAdminSelectWidget, UnfoldAdminTextInputWidget
+from unfold.widgets import UnfoldAdminSelectWidget, UnfoldAdminTextInputWidget
 
 from annotation.models import SpendingLimit, SpendingRequest
 from annotation.money.confirming import CONFIRM, confirm_request, refuse_request
 from annotation.money.limits import SUMS, lock_row, refuse_rules_of_one_account, standings
+from common.amounts import AmountField
 from common.errors import QuorumError, WrongState
 from judgments.admin.base import QuorumAdmin, signed_in
 
@@ -30,28 +30,6 @@ if TYPE_CHECKING:
     _Form = forms.ModelForm[SpendingLimit]
 else:
     _Form = forms.ModelForm
-
-
-class AmountField(forms.DecimalField):
-    """Whole cents, shown and typed as an amount such as 12.30."""
-
-    def __init__(self, label: str, help_text: str = "") -> None:
-        super().__init__(
-            label=label,
-            help_text=help_text,
-            required=False,
-            min_value=0,
-            max_digits=14,
-            decimal_places=2,
-            widget=UnfoldAdminDecimalFieldWidget,
-        )
-
-    def prepare_value(self, value: Any) -> Any:
-        return Decimal(value) / 100 if isinstance(value, int) else value
-
-    def clean(self, value: Any) -> Any:
-        amount = super().clean(value)
-        return None if amount is None else int(amount * 100)
 
 
 class LimitForm(_Form):

@@ -61,7 +61,8 @@ def problems_of_cost(design: StudyDesign, hits: int, items: int) -> list[DesignE
     if cost.fair_cents:
         found.append(
             DesignError(
-                f"At this pace an hour earns less than the floor; a HIT would have to pay {cost.fair_cents} cents.",
+                f"At this pace an hour earns less than the floor; a page of work would have to "
+                f"pay {cents(cost.fair_cents, cost.currency)}.",
                 field="crowd.reward_cents",
             )
         )

@@ -92,9 +92,8 @@ def unopposed(study: Study, *, submitted_before: datetime | None = None) -> list
     asked = calls.exclude(state__in=ENDED)
     waiting = Assignment.objects.filter(study=study, state=Assignment.State.SUBMITTED)
     waiting = waiting.exclude(session__in=asked.values("session"))
-    waiting = waiting.exclude(
-        session__status=CrowdSession.Status.WORKING
-    )  # decided as a whole, once it is over
+    # Decided as a whole, once it is over.
+    waiting = waiting.exclude(session__status=CrowdSession.Status.WORKING)
     if submitted_before is not None:
         waiting = waiting.filter(submitted_at__lt=submitted_before)
     rows = list(waiting.order_by("submitted_at", "pk").values_list("pk", "worker"))

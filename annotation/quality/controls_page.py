@@ -242,5 +242,19 @@ def show_controls(request: HttpRequest, study: Study, context: Context) -> HttpR
     return TemplateResponse(request, "admin/annotation/study_controls.html", context)
 
 
-add_page(StudyPage(name="controls", label="Control items", order=30, view=show_controls, group=Group.PREPARE))
+def _has_controls(study: Study) -> bool:
+    return study.state != Study.State.DRAFT and design_of(study).controls.per_hit > 0
+
+
+add_page(
+    StudyPage(
+        name="controls",
+        label="Check questions",
+        order=30,
+        view=show_controls,
+        shown=_has_controls,
+        group=Group.LIVE,
+        before=Group.DESIGN,
+    )
+)
 add_operation(strike, label="Withdraw control items", fields=())

@@ -218,7 +218,7 @@ def _cases(study: Study, cases: Sequence[Case], standings: dict[int, str]) -> li
     return shown
 
 
-add_page(StudyPage(name="review", label="Review", order=45, view=show_review, group=Group.CHECK))
+add_page(StudyPage(name="review", label="Review", order=45, view=show_review, group=Group.LIVE))
 add_operation(confirm_case, label="Exclude", fields=())
 add_operation(dismiss_case, label="Dismiss", fields=())
 add_operation(readmit, name="lift-exclusion", label="Take an exclusion back", fields=())

@@ -148,7 +148,11 @@ def _try(request: HttpRequest, study: Study) -> HttpResponse:
     return redirect(f"{page_address(study, 'replay')}?{query}")
 
 
-add_page(StudyPage(name="rules", label="Detectors", order=44, view=show_rules, group=Group.CHECK))
+add_page(
+    StudyPage(
+        name="rules", label="Detectors", order=46, view=show_rules, group=Group.LIVE, before=Group.DESIGN
+    )
+)
 add_page(StudyPage(name="replay", label="", order=0, view=show_replay, under="rules"))
 add_operation(set_rule, name="save-rule", label="Change a detector", fields=())
 add_step(StudyStep(name="try-rule", label="Try a detector", run=_try, permission="view"))
@@ -211,7 +215,7 @@ def show_work(request: HttpRequest, study: Study, context: Context) -> HttpRespo
     return TemplateResponse(request, "admin/annotation/study_work.html", context)
 
 
-add_page(StudyPage(name="work", label="Work", order=42, view=show_work, group=Group.CHECK))
+add_page(StudyPage(name="work", label="Work", order=43, view=show_work, group=Group.LIVE))
 add_operation(approve, label="Approve work", fields=())
 add_operation(reject, label="Reject work", fields=())
 add_operation(answer_appeal, label="Add a note", fields=())

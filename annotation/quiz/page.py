@@ -87,4 +87,14 @@ def _right_words(kind: Kind, expected: Any, texts: list[str], right: list[str]) 
     return " / ".join(right) or (expected if isinstance(expected, str) else kind.in_words(expected))
 
 
-add_page(StudyPage(name="quiz", label="Quiz", order=35, view=show_quiz, group=Group.PREPARE))
+add_page(
+    StudyPage(
+        name="quiz",
+        label="Quiz",
+        order=44,
+        view=show_quiz,
+        shown=lambda study: asks_anything(design_of(study).quiz),
+        group=Group.LIVE,
+        before=Group.DESIGN,
+    )
+)

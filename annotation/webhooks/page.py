@@ -50,7 +50,7 @@ add_page(
         order=84,
         view=show_webhooks,
         permission=Right.CHANGE,
-        group=Group.MANAGE,
+        group=Group.SHARE,
     )
 )
 add_operation(operations.add, label="Add a webhook", fields=(), shows=show_secret)

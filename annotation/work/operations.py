@@ -52,7 +52,7 @@ class ExtendRequest(Reason):
         max_value=MOST_WORKERS,
         required=False,
         initial=1,
-        label="More workers per HIT",
+        label="More participants per page",
         help_text="Workers to add to each HIT.",
     )
     minutes = serializers.IntegerField(

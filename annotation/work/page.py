@@ -9,14 +9,14 @@ from django.template.response import TemplateResponse
 from django.utils import timezone
 
 from annotation.crowds import backend_of
-from annotation.crowds.operations import close, open_to_workers
+from annotation.crowds.operations import close
 from annotation.models import Assignment, Invitation, Participation
 from annotation.work.operations import expire, extend, invite, pause, resume
 from judgments.admin.base import public_address
 from judgments.admin.operations import add_operation
 from judgments.models import Study
 from judgments.studies.studies import design_of
-from judgments.studies.study_page import Context, Group, StudyPage, add_page
+from judgments.studies.study_page import Context, Group, StudyPage, add_page, was_opened
 
 ON_A_PAGE = 100
 
@@ -49,18 +49,16 @@ def show_workers(request: HttpRequest, study: Study, context: Context) -> HttpRe
     return TemplateResponse(request, "admin/annotation/study_workers.html", context)
 
 
-def _may_open(study: Study) -> bool:
-    waits = study.state in (Study.State.GENERATED, Study.State.CLOSED)
-    return waits and not study.simulated and study.source == Study.Source.DESIGNED
-
-
-add_page(StudyPage(name="workers", label="Workers", order=40, view=show_workers, group=Group.COLLECT))
-add_operation(
-    open_to_workers,
-    label="Open to workers",
-    offered=_may_open,
-    primary_in={Study.State.GENERATED.value},
-    leads_to=lambda study: "crowd" if backend_of(study).sends_people else "workers",
+add_page(
+    StudyPage(
+        name="workers",
+        label="Participants",
+        order=40,
+        view=show_workers,
+        shown=lambda study: was_opened(study) or design_of(study).access.join == "invited",
+        group=Group.LIVE,
+        before=Group.LAUNCH,
+    )
 )
 add_operation(close, label="Close", offered=lambda study: study.state == Study.State.OPEN)
 add_operation(invite, label="Make invitations", fields=())

@@ -118,9 +118,8 @@ def submit_and_claim(
 
     A commit waits for the disk, and on SQLite everybody waits for it. Errors are those of ``submit_assignment``.
     """
-    if not stops_early(
-        assignment.study
-    ):  # settling locks HITs, and a claim another one: never in one transaction
+    # Settling locks HITs, and a claim another one: never in one transaction.
+    if not stops_early(assignment.study):
         try:
             return _submit_with_claim(assignment, answers)
         except (SlotLost, IntegrityError):

@@ -5,6 +5,7 @@ from evaluation.challenges import page as challenges_page
 from evaluation.comparing import page as comparing_page
 from evaluation.dashboard import page as dashboard_page
 from evaluation.error_analysis import page as error_analysis_page
+from evaluation.export import page as export_page
 from evaluation.follow_up import page as follow_up_page
 from evaluation.planning import page as planning_page
 from evaluation.registration import page as registration_page
@@ -17,6 +18,7 @@ __all__ = [
     "comparing_page",
     "dashboard_page",
     "error_analysis_page",
+    "export_page",
     "follow_up_page",
     "planning_page",
     "registration_page",

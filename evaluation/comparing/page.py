@@ -133,6 +133,6 @@ add_page(
         order=54,
         view=show_comparison,
         shown=can_compare,
-        group=Group.ANALYSE,
+        group=Group.FINDINGS,
     )
 )

@@ -122,7 +122,7 @@ add_page(
         order=1,
         view=show_dashboard,
         shown=has_dashboard,
-        group=Group.COLLECT,
+        group=Group.LIVE,
     )
 )
 add_page(StudyPage(name="board-live", label="", order=2, view=show_live))

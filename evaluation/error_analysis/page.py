@@ -275,7 +275,7 @@ add_page(
         order=52,
         view=show_disagreements,
         shown=has_metrics,
-        group=Group.ANALYSE,
+        group=Group.FINDINGS,
     )
 )
 add_page(StudyPage(name="closer-look", label="", order=53, view=show_inspection, under="closer"))

@@ -141,7 +141,16 @@ def _label(one: Adjudication) -> str:
     return f"{one.value} ({labels[one.value].lower()})" if one.value in labels else str(one.value)
 
 
-add_page(StudyPage(name="disputes", label="Disputes", order=55, view=show_disputes, group=Group.CHECK))
+add_page(
+    StudyPage(
+        name="disputes",
+        label="Disputes",
+        order=55,
+        view=show_disputes,
+        shown=can_be_adjudicated,
+        group=Group.FINDINGS,
+    )
+)
 add_operation(send_units, label="Send to an adjudicator", fields=(), leads_to=lambda study: "disputes")
 add_operation(withdraw, label="Withdraw", fields=(), leads_to=lambda study: "disputes")
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from django import forms
@@ -12,8 +12,10 @@ from django.shortcuts import redirect
 from django.template.response import TemplateResponse
 from unfold.widgets import UnfoldAdminIntegerFieldWidget, UnfoldAdminSelectWidget, UnfoldAdminTextInputWidget
 
+from annotation.launch.checklist_page import Launch, Point, Standing, add_check
 from annotation.rehearsal.operations import delete, rehearse_copy
 from annotation.rehearsal.rehearsal import OF, rehearsals_of, study_rehearsed
+from common.amounts import AmountField
 from common.errors import QuorumError, WrongState
 from evaluation.models import Analysis
 from evaluation.planning.operations import plan_power, use_plan
@@ -26,6 +28,7 @@ from judgments.design.study_design import USUAL_CURRENCY
 from judgments.jobs import enqueue
 from judgments.kinds import KINDS
 from judgments.models import Job, Study
+from judgments.studies.studies import kind_of
 from judgments.studies.study_page import (
     Context,
     Group,
@@ -37,8 +40,10 @@ from judgments.studies.study_page import (
     add_step,
     page_address,
     take_refusal,
+    was_opened,
 )
 from judgments.study_operations import Outcome
+from judgments.templatetags.judgments_tags import coefficient, percent
 
 WORDS = {
     "win_rate": ("Pairs on which system A is truly better", "a share; .5 would be no difference"),
@@ -59,10 +64,10 @@ LISTS = {
     "references": "References for each pair",
     "votes": "Votes on each unit",
 }
+REWARD = "reward_cents"
 COUNTS = {
-    "reward_cents": "Reward of a HIT in cents",
-    "units_per_hit": "Units in a HIT",
-    "controls_per_hit": "Control items among them",
+    "units_per_hit": "Items on a page of work",
+    "controls_per_hit": "Check questions among them",
     "simulations": "Simulated studies",
     "seed": "Seed",
 }
@@ -77,7 +82,7 @@ GROUPS = (
     ("As in a pilot", "", ("pilot", *NAMES)),
     ("Designs to try", "", tuple(LISTS)),
     ("How sure", "", ("wanted", "alpha", "simulations", "seed")),
-    ("Cost", "", ("reward_cents", "units_per_hit", "controls_per_hit", "replaced")),
+    ("Cost", "", (REWARD, "units_per_hit", "controls_per_hit", "replaced")),
 )
 
 MOST_PILOTS = 50
@@ -92,7 +97,9 @@ class PlanningForm(forms.Form):
         widget=UnfoldAdminSelectWidget,
     )
 
-    def __init__(self, *args: Any, pilots: list[tuple[str, str]], **kwargs: Any) -> None:
+    def __init__(
+        self, *args: Any, pilots: list[tuple[str, str]], currency: str = USUAL_CURRENCY, **kwargs: Any
+    ) -> None:
         super().__init__(*args, **kwargs)
         for name, (label, help_text) in WORDS.items():
             self.fields[name] = forms.FloatField(
@@ -115,6 +122,7 @@ class PlanningForm(forms.Form):
             self.fields[name] = forms.IntegerField(
                 label=label, min_value=0, widget=UnfoldAdminIntegerFieldWidget
             )
+        self.fields[REWARD] = AmountField("Pay for a page of work", required=True, unit=currency)
         self.fields["pilot"] = forms.ChoiceField(
             label="People as in the pilot",
             required=False,
@@ -156,17 +164,21 @@ class PlanningForm(forms.Form):
 
 
 def as_initial(assumptions: Mapping[str, Any]) -> dict[str, Any]:
-    return {
+    """Return the assumptions as they are typed."""
+    typed = {
         name: ", ".join(map(str, value)) if isinstance(value, list | tuple) else value
         for name, value in assumptions.items()
     }
+    return typed | {REWARD: f"{assumptions[REWARD] / 100:.2f}"}
 
 
 def show_planning(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
     plan, refusal = newest_plan(study), take_refusal(request, study)
     begin = assumptions_for(study) | (plan.settings if plan else {})
     form = PlanningForm(
-        initial=as_initial(begin) | (refusal.sent if refusal else {}), pilots=_pilots(request)
+        initial=as_initial(begin) | (refusal.sent if refusal else {}),
+        pilots=_pilots(request),
+        currency=context["currency"],
     )
     context |= {"form": form, "refusal": refusal, "plan": plan, "is_draft": study.state == Study.State.DRAFT}
     if plan is not None:
@@ -252,7 +264,12 @@ def _compares(study: Study) -> bool:
 
 add_page(
     StudyPage(
-        name="planning", label="Plan", order=15, view=show_planning, shown=_compares, group=Group.PREPARE
+        name="planning",
+        label="Plan",
+        order=15,
+        view=show_planning,
+        shown=lambda study: not was_opened(study) and _compares(study),
+        group=Group.DESIGN,
     )
 )
 add_step(StudyStep(name="plan-power", label="Simulate", run=_plan, job="plan_power", beside=True))
@@ -309,7 +326,10 @@ def _leave_deleted(request: HttpRequest, study: Study, outcome: Outcome) -> Http
     return redirect("admin:judgments_study_changelist")
 
 
-def _is_designed(study: Study) -> bool:
+def _can_be_rehearsed_or_was(study: Study) -> bool:
+    """Return True also for the rehearsed copy, whose result the page shows."""
+    if was_opened(study):
+        return study.simulated
     return study.source == Study.Source.DESIGNED
 
 
@@ -317,12 +337,49 @@ add_page(
     StudyPage(
         name="rehearsal",
         label="Rehearsal",
-        order=16,
+        order=56,
         view=show_rehearsal,
-        shown=_is_designed,
-        group=Group.PREPARE,
+        shown=_can_be_rehearsed_or_was,
+        group=Group.FINDINGS,
+        before=Group.LAUNCH,
     )
 )
+
+
+def _rehearsed(launch: Launch) -> Iterable[Point]:
+    """Say what the newest rehearsal found, on the checklist of the launch."""
+    if kind_of(launch.study).rehearsal is None:
+        return
+    rehearsals = Analysis.objects.filter(study__in=rehearsals_of(launch.study), what=Analysis.What.REHEARSAL)
+    newest = rehearsals.order_by("-created_at").first()
+    if newest is None:
+        yield launch.point(
+            "Rehearsal",
+            Standing.MISSING,
+            "Nobody has tried the design: simulated participants can answer a copy of the study first.",
+            page="rehearsal",
+            link_words="Rehearse it",
+        )
+        yield launch.point("Agreement expected", Standing.UNKNOWN, "A rehearsal tells it.")
+        return
+    found, alpha = newest.result["recovered"], newest.result["agreement"]
+    yield launch.point(
+        "Rehearsal",
+        Standing.READY,
+        f"Simulated participants found {percent(found['value'])} of the answers that were drawn as true.",
+        page="rehearsal",
+        link_words="Look at it",
+    )
+    yield launch.point(
+        "Agreement expected",
+        Standing.READY if alpha["value"] is not None else Standing.UNKNOWN,
+        f"Krippendorff's alpha of {coefficient(alpha['value'])} among participants like those of the rehearsal."
+        if alpha["value"] is not None
+        else "The rehearsal was too small to tell it.",
+    )
+
+
+add_check(30, _rehearsed)
 add_operation(
     rehearse_copy,
     name="rehearse",

@@ -1,4 +1,4 @@
-"""The page "Register" of a study."""
+"""The page "Registration" of a study."""
 
 from __future__ import annotations
 
@@ -36,6 +36,7 @@ from judgments.studies.study_page import (
     add_step,
     page_address,
     take_refusal,
+    was_opened,
 )
 
 ROWS, SEEN = 20, 3  # hypotheses; the template folds those after the third
@@ -171,19 +172,22 @@ def _register(request: HttpRequest, study: Study) -> HttpResponse:
     return redirect(page_address(study, "register"))
 
 
-def _designed(study: Study) -> bool:
+def _has_or_may_get_a_plan(study: Study) -> bool:
+    if was_opened(study):
+        return design_of(study).registration is not None
     return study.source == Study.Source.DESIGNED
 
 
 add_page(
     StudyPage(
         name="register",
-        label="Register",
-        order=36,
+        label="Registration",
+        order=57,
         view=show_registration,
-        shown=_designed,
-        group=Group.PREPARE,
+        shown=_has_or_may_get_a_plan,
+        group=Group.FINDINGS,
+        before=Group.LAUNCH,
     )
 )
-add_page(StudyPage(name="registration-file", label="", order=37, view=download_registration))
+add_page(StudyPage(name="registration-file", label="", order=58, view=download_registration))
 add_step(StudyStep(name="register", label="Register", run=_register, beside=True))

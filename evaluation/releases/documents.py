@@ -22,9 +22,8 @@ from evaluation.report.rendering import text_templates
 
 FOLDER = Path(__file__).parent
 TEMPLATES = text_templates(FOLDER / "templates")
-TEMPLATES.filters["json"] = lambda text: json.dumps(
-    text, ensure_ascii=False
-)  # JSON strings are YAML strings too
+# JSON strings are YAML strings too.
+TEMPLATES.filters["json"] = lambda text: json.dumps(text, ensure_ascii=False)
 # SPDX identifier -> name and address of the text.
 LICENCES: dict[str, dict[str, str]] = tomllib.loads((FOLDER / "licences.toml").read_text(encoding="utf-8"))
 _FILES: dict[str, Any] = tomllib.loads((FOLDER / "files.toml").read_text(encoding="utf-8"))

@@ -15,7 +15,7 @@ from evaluation.releases.operations import compare, release, verify
 from evaluation.releases.storage import find_release, is_stored, next_version, release_file, release_name
 from judgments.admin.operations import add_operation
 from judgments.models import Job, Study
-from judgments.studies.study_page import Context, Group, StudyPage, add_page, take_refusal
+from judgments.studies.study_page import Context, Group, StudyPage, add_page, take_refusal, was_opened
 
 MOST_SHOWN = 100
 FLIPPED_SHOWN = 20
@@ -55,18 +55,14 @@ def download_release(request: HttpRequest, study: Study, context: Context) -> Ht
     return file_download(request, path, name=name, content_type="application/zip")
 
 
-def _was_opened(study: Study) -> bool:
-    return study.state in (Study.State.OPEN, Study.State.CLOSED)
-
-
 add_page(
     StudyPage(
         name="releases",
         label="Releases",
         order=70,
         view=show_releases,
-        shown=_was_opened,
-        group=Group.ANALYSE,
+        shown=was_opened,
+        group=Group.SHARE,
     )
 )
 add_page(StudyPage(name="release-file", label="", order=71, view=download_release))

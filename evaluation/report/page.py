@@ -94,7 +94,7 @@ def download_report(request: HttpRequest, study: Study, context: Context) -> Htt
     return file_download(request, path, name=path.name, content_type="application/zip")
 
 
-add_page(StudyPage(name="report", label="Report", order=60, view=show_report, group=Group.ANALYSE))
+add_page(StudyPage(name="report", label="Report", order=60, view=show_report, group=Group.FINDINGS))
 add_page(StudyPage(name="report-file", label="", order=61, view=download_report))
 add_operation(
     make_report,

@@ -7,8 +7,7 @@ from typing import Any
 
 from django.db import transaction
 from django.db.models import Q, Subquery
-from django.http import Http404, HttpRequest, HttpResponse
-from django.http.response import HttpResponseBase
+from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 from django.utils import timezone
 from django.utils.dateparse import parse_datetime
@@ -17,12 +16,8 @@ from django.utils.safestring import SafeString
 from annotation.models import Adjudication, Assignment, Judgment, ProblemReport
 from annotation.models.assignments import FINISHED
 from annotation.snapshots import counting_is_slow
-from common.downloads import file_download
 from common.errors import WrongState
 from evaluation.dashboard.progress import study_progress
-from evaluation.export.exporting import JOB_KIND, exported_file
-from evaluation.export.formats import FORMATS, formats_for
-from evaluation.export.operations import export
 from evaluation.follow_up.operations import adopt
 from evaluation.models import Analysis, Consensus
 from evaluation.results.filter_audit import audit_sentence
@@ -48,7 +43,7 @@ from judgments.admin.base import signed_in
 from judgments.admin.operations import add_operation, posted
 from judgments.cached_figures import Figures, add_figures, cached_figures, required_figures
 from judgments.kinds import KINDS
-from judgments.models import Job, Study
+from judgments.models import Study
 from judgments.studies.studies import design_of
 from judgments.studies.study_page import (
     PAGES,
@@ -92,12 +87,6 @@ def show_results(request: HttpRequest, study: Study, context: Context) -> HttpRe
                 :NEWEST
             ]
         ),
-        "exports": list(
-            Job.objects.filter(kind=JOB_KIND, args__study=study.slug, state=Job.State.DONE).exclude(
-                args__format__in=[one.name for one in FORMATS.values() if one.right not in context["rights"]]
-            )[:NEWEST]
-        ),
-        "formats": [one for one in formats_for(study) if one.right in context["rights"]],
         "aggregation": aggregation,
         "evaluation": evaluation,
         "compares_pairs": KINDS[study.protocol].compares_pairs,
@@ -249,15 +238,6 @@ def _agreement(aggregation: Analysis) -> dict[str, Any]:
     }
 
 
-def download(request: HttpRequest, study: Study, context: Context) -> HttpResponseBase:
-    number = request.GET.get("job", "")
-    job = Job.objects.filter(pk=number, args__study=study.slug).first() if number.isdecimal() else None
-    if job is None:
-        raise Http404
-    found = exported_file(job=job, by=signed_in(request), manifest="manifest" in request.GET)
-    return file_download(request, found.path, name=found.name, content_type=found.content_type)
-
-
 def _compute(request: HttpRequest, study: Study) -> None:
     """Consensus and agreement, then the metrics against them: two jobs."""
     values = posted(request, evaluate)
@@ -287,8 +267,7 @@ PROGRESS = add_figures(
         many=counting_is_slow,
     )
 )
-add_page(StudyPage(name="results", label="Results", order=50, view=show_results, group=Group.ANALYSE))
-add_page(StudyPage(name="download", label="", order=51, view=download))
+add_page(StudyPage(name="results", label="Results", order=50, view=show_results, group=Group.FINDINGS))
 add_step(
     StudyStep(
         name="compute",
@@ -302,9 +281,3 @@ add_step(
     )
 )
 add_operation(adopt, label="Adopt captions", fields=(), offered=_can_be_adopted)
-add_operation(
-    export,
-    label="Export",
-    beside=False,
-    done="The file is being written; it appears under “Take the data home”.",
-)

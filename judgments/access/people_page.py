@@ -143,8 +143,8 @@ def _json_lines(rows: Iterator[dict[str, Any]]) -> Iterator[str]:
         yield json.dumps(row, ensure_ascii=False, sort_keys=True) + "\n"
 
 
-add_page(StudyPage(name="people", label="People", order=80, view=show_people, group=Group.MANAGE))
-add_page(StudyPage(name="log", label="Log", order=81, view=show_log, group=Group.MANAGE))
+add_page(StudyPage(name="people", label="Access", order=80, view=show_people, group=Group.SHARE))
+add_page(StudyPage(name="log", label="Log", order=81, view=show_log, group=Group.SHARE))
 add_page(StudyPage(name="log-file", label="", order=82, view=download_log))
 for _operation in (give, take):
     add_operation(_operation, label=_operation.summary, beside=False, leads_to=lambda study: "people")

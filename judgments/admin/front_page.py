@@ -1,4 +1,4 @@
-"""The admin's first page."""
+"""The admin's first page: the studies of an account, and what of them waits for a person."""
 
 from __future__ import annotations
 
@@ -8,26 +8,29 @@ from django.db.models import Count
 from django.http import HttpRequest
 
 from judgments.access.roles import may_view, takes_part, visible_rows
+from judgments.admin.base import BoundedPaginator
 from judgments.models import Dataset, Job, Study
+from judgments.studies.needs_page import next_action, waiting_for_a_person, with_needs, with_progress
 from judgments.studies.study_page import QUIET_JOBS, first_page
 
-NEWEST = 8
+ON_A_PAGE = 20
 
 
-def front_page(request: HttpRequest, context: dict[str, Any]) -> dict[str, Any]:
-    """Show the page in four queries."""
+def own_studies(request: HttpRequest, context: dict[str, Any]) -> dict[str, Any]:
+    """Show the page at a constant number of queries."""
     user = request.user
+    context["title"] = "Your studies"
     if takes_part(user) or user.has_perm("judgments.view_study") or user.has_perm("judgments.add_study"):
         studies = Study.objects.visible_to(user)
-        newest = studies.select_related("dataset").annotate(warned=Count("alarms"))
+        shown = with_needs(with_progress(studies.select_related("dataset")))
+        page = BoundedPaginator(shown.order_by("-created_at", "slug"), ON_A_PAGE).get_page(
+            request.GET.get("page")
+        )
         by_state = dict(studies.order_by().values_list("state").annotate(n=Count("pk")))
         context |= {
             "states": [(label, by_state.get(value, 0)) for value, label in Study.State.choices],
-            "studies": [
-                {"study": study, "link": first_page(study)}
-                # said again: a query that groups drops the model's own order
-                for study in newest.order_by("-created_at", "slug")[:NEWEST]
-            ],
+            "page": page,
+            "studies": [_entry(study) for study in page.object_list],
             "may_add_study": user.has_perm("judgments.add_study"),
         }
     if may_view(user, Dataset):
@@ -37,5 +40,15 @@ def front_page(request: HttpRequest, context: dict[str, Any]) -> dict[str, Any]:
         }
     if user.is_active and user.is_staff:
         under_way = Job.objects.under_way().exclude(kind__in=QUIET_JOBS)
-        context["jobs"] = list(visible_rows(under_way, user)[:NEWEST])
+        context["jobs"] = list(visible_rows(under_way, user)[:ON_A_PAGE])
     return context
+
+
+def _entry(study: Study) -> dict[str, Any]:
+    waiting = waiting_for_a_person(study)
+    return {
+        "study": study,
+        "link": first_page(study),
+        "waiting": waiting,
+        "next": next_action(study, waiting),
+    }

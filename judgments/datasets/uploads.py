@@ -198,9 +198,8 @@ def _listing_size(packed: IO[bytes] | UploadedFile) -> int:
     size = _size(packed)
     packed.seek(max(0, size - LONGEST_END))
     tail = packed.read(LONGEST_END)
-    end = (
-        len(tail) - END_RECORD
-    )  # as zipfile: without a comment first, as the record may hold the mark itself
+    # As zipfile: without a comment first, as the record may hold the mark itself.
+    end = len(tail) - END_RECORD
     if not (tail[end : end + 4] == b"PK\x05\x06" and tail.endswith(b"\x00\x00")):
         end = tail.rfind(b"PK\x05\x06")
     if end < 0 or end + 16 > len(tail):

@@ -32,6 +32,12 @@ from judgments.design.wordings import CAPTION
 USUAL_CURRENCY = "USD"
 
 
+def currency_named(crowd: Crowd, panel: Panel) -> str:
+    """Return the crowd's currency, else the study's, else the panel's usual one, else ""."""
+    usual = PANEL_PRESETS[panel.preset].currency if crowd.backend == "external" else ""
+    return CROWDS[crowd.backend].currency or crowd.currency or usual
+
+
 class StudyDesign(Part):
     """Everything that decides which HITs a study gets and how their answers are used."""
 
@@ -144,8 +150,7 @@ class StudyDesign(Part):
     @property
     def named_currency(self) -> str:
         """Return the crowd's currency, else the study's; "" where neither says it, so that no worker reads a guess."""
-        panel = PANEL_PRESETS[self.panel.preset].currency if self.crowd.backend == "external" else ""
-        return CROWDS[self.crowd.backend].currency or self.crowd.currency or panel
+        return currency_named(self.crowd, self.panel)
 
     @model_serializer(mode="wrap")
     def _without_a_plan_that_is_not_there(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:

@@ -32,19 +32,21 @@ def show_hits(request: HttpRequest, study: Study, context: Context) -> HttpRespo
 
 
 def show_plan(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
+    return TemplateResponse(request, "judgments/study/plan.html", context | plan_of(study))
+
+
+def plan_of(study: Study) -> Context:
+    """Return the design and what it comes to, for a template that shows it: a plan, a problem, or neither yet."""
     design = design_of(study)
-    context["design"] = design
     plan = cached_figures(study, PLAN).value
     try:
         if isinstance(plan, str):
-            context["problem"] = plan
-        elif plan is None:
-            context["waits"] = True
-        else:
-            context |= {"plan": plan, "plan_parts": parts_of_plan(design, plan)}
+            return {"design": design, "problem": plan}
+        if plan is None:
+            return {"design": design, "waits": True}
+        return {"design": design, "plan": plan, "plan_parts": parts_of_plan(design, plan)}
     except QuorumError as error:
-        context["problem"] = str(error)
-    return TemplateResponse(request, "judgments/study/plan.html", context)
+        return {"design": design, "problem": str(error)}
 
 
 def parts_of_plan(design: StudyDesign, plan: Plan) -> list[dict[str, Any]]:
@@ -125,11 +127,21 @@ PLAN: Figures[Plan | str] = add_figures(
 )
 
 
-add_page(StudyPage(name="hits", label="HITs", order=20, view=show_hits, group=Group.PREPARE))
+add_page(
+    StudyPage(
+        name="hits",
+        label="Pages of work",
+        order=20,
+        view=show_hits,
+        shown=lambda study: study.state != Study.State.DRAFT,
+        group=Group.DESIGN,
+    )
+)
 add_page(StudyPage(name="plan", label="", order=21, view=show_plan))
 add_operation(
     generate,
     label="Generate HITs",
     offered=lambda study: study.state == Study.State.DRAFT,
     primary_in={Study.State.DRAFT.value},
+    leads_to=lambda study: "launch",
 )

@@ -9,8 +9,7 @@ from typing import Any
 from django.contrib import admin, messages
 from django.core.exceptions import PermissionDenied
 from django.db import transaction
-from django.db.models import Count, IntegerField, Max, OuterRef, QuerySet, Subquery, Sum
-from django.db.models.functions import Coalesce
+from django.db.models import Count, Max, QuerySet
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.http.response import HttpResponseBase
 from django.shortcuts import redirect
@@ -32,8 +31,9 @@ from judgments.design.editing import editor_page
 from judgments.design.editing import page as design_page
 from judgments.hit_templates import page as hit_templates_page
 from judgments.kinds import KINDS
-from judgments.models import HIT, Study, StudyEvent
+from judgments.models import Study, StudyEvent
 from judgments.studies.log import note_event
+from judgments.studies.needs_page import with_progress
 from judgments.studies.studies import delete_study
 from judgments.studies.study_page import (
     PAGES,
@@ -50,7 +50,6 @@ from judgments.studies.study_page import (
     study_context,
 )
 
-FINISHED = ["submitted", "approved", "rejected"]
 STATE_COLOURS = {
     Study.State.DRAFT: "",
     Study.State.GENERATED: "warning",
@@ -71,17 +70,7 @@ class StudyAdmin(QuorumAdmin):
     actions = None
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Study]:
-        hits = HIT.objects.filter(study=OuterRef("pk")).order_by().values("study")
-        wanted = hits.annotate(n=Sum("required")).values("n")
-        finished = hits.filter(assignments__state__in=FINISHED).annotate(n=Count("assignments")).values("n")
-        return (
-            super()
-            .get_queryset(request)
-            .annotate(
-                wanted=Coalesce(Subquery(wanted, output_field=IntegerField()), 0),
-                finished=Coalesce(Subquery(finished, output_field=IntegerField()), 0),
-            )
-        )
+        return with_progress(super().get_queryset(request))
 
     @display(description="study", ordering="name")
     def study(self, study: Study) -> SafeString:
@@ -97,7 +86,7 @@ class StudyAdmin(QuorumAdmin):
     def protocol_title(self, study: Study) -> str:
         return KINDS[study.protocol].title.partition(":")[0]
 
-    @display(description="HITs handed in")
+    @display(description="pages of work handed in")
     def progress(self, study: Study) -> SafeString | str:
         wanted, finished = study.wanted, study.finished  # type: ignore[attr-defined]
         if study.source == Study.Source.IMPORTED:

@@ -224,6 +224,15 @@ def mark_open(*, study: Study) -> Study:
     _lock(study)
     if study.state == Study.State.OPEN:
         return study
+    refuse_opening(study=study)
+    study.state = Study.State.OPEN
+    study.opened_at = study.opened_at or timezone.now()
+    study.save(update_fields=["state", "opened_at"])
+    return study
+
+
+def refuse_opening(*, study: Study) -> None:
+    """Raise WrongState if the study's own state or plan keeps it from being opened."""
     if study.state == Study.State.DRAFT:
         raise WrongState(
             f"Study {study.slug!r} is a draft; generate its HITs first (generate_hits {study.slug})."
@@ -235,10 +244,6 @@ def mark_open(*, study: Study) -> Study:
             f"The study file of {study.slug!r} holds a plan that is not registered yet; register it before the study "
             f"opens (register {study.slug})."
         )
-    study.state = Study.State.OPEN
-    study.opened_at = study.opened_at or timezone.now()
-    study.save(update_fields=["state", "opened_at"])
-    return study
 
 
 @transaction.atomic

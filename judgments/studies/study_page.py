@@ -37,14 +37,31 @@ def never(study: Study) -> bool:
     return False
 
 
-class Group(StrEnum):
-    """The groups of a study's tabs, in the order of work. Verbs, so that no group has the name of a page."""
+def was_opened(study: Study) -> bool:
+    """Return whether people, or a rehearsal, could answer; imported judgments count as answers."""
+    return study.state in (Study.State.OPEN, Study.State.CLOSED)
 
-    PREPARE = "Prepare"
-    COLLECT = "Collect"
-    CHECK = "Check"
-    ANALYSE = "Analyse"
-    MANAGE = "Manage"
+
+class Group(StrEnum):
+    """The places of a study, in the order of work; each holds pages."""
+
+    DESIGN = "Design"
+    LAUNCH = "Launch"
+    LIVE = "Live"
+    FINDINGS = "Findings"
+    SHARE = "Share"
+
+    def has_content(self, study: Study) -> bool:
+        match self:
+            case Group.LAUNCH:
+                return not (study.simulated or study.state == Study.State.CLOSED)
+            case Group.LIVE | Group.FINDINGS:
+                return was_opened(study)
+        return True
+
+    def label_for(self, study: Study) -> str:
+        """Return its name: what people did stays to be looked at once nobody works any more."""
+        return "Answers" if self is Group.LIVE and study.state != Study.State.OPEN else self.value
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +71,10 @@ class StudyPage:
     Attributes:
         name: last part of its address, and of its URL name ``admin:judgments_study_<name>``.
         label: the tab; '' for a page without one.
-        order: tabs of a group have this order; the group leads to its first.
+        order: tabs of a place have this order; the place leads to its first.
+        shown: whether the page has content, and thus a tab; its address works in any case.
+        group: its place.
+        before: its place until the study is opened, where that is another.
         under: of a page without a tab, the name of the page whose tab stays marked.
     """
 
@@ -64,8 +84,12 @@ class StudyPage:
     view: Callable[[HttpRequest, Study, Context], HttpResponseBase]
     permission: str = Right.VIEW
     shown: Callable[[Study], bool] = always
-    group: Group = Group.MANAGE
+    group: Group = Group.SHARE
+    before: Group | None = None
     under: str = ""
+
+    def place_in(self, study: Study) -> Group:
+        return self.group if self.before is None or was_opened(study) else self.before
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,7 +214,7 @@ def first_page(study: Study) -> str:
     """Return the address of the page that matters in the study's state."""
     names = {
         Study.State.DRAFT.value: "change",
-        Study.State.GENERATED.value: "hits",
+        Study.State.GENERATED.value: "launch",
         Study.State.OPEN.value: "board",
     }
     return page_address(study, names.get(study.state, "results"))
@@ -216,7 +240,6 @@ def study_context(site: AdminSite, request: HttpRequest, study: Study, *, active
     may_delete = never_opened and Right.OWN in rights
     return {
         **site.each_context(request),
-        "opts": Study._meta,
         "title": study.name,
         "study": study,
         "kind": kind_of(study),
@@ -224,6 +247,7 @@ def study_context(site: AdminSite, request: HttpRequest, study: Study, *, active
         "steps": STEPS,
         "study_groups": tab_groups(study, rights, active),
         "next_step": next_step,
+        "next_link": page_address(study, "launch") if _waits_for_its_launch(study, next_step, active) else "",
         "other_steps": others,
         "may_preview": may_preview,
         "may_delete": may_delete,
@@ -239,8 +263,16 @@ def study_context(site: AdminSite, request: HttpRequest, study: Study, *, active
     }
 
 
+def _waits_for_its_launch(study: Study, next_step: StudyStep | None, active: str) -> bool:
+    waits = study.state == Study.State.GENERATED and not study.simulated
+    return waits and next_step is None and active != "launch"
+
+
 def tab_groups(study: Study, rights: Collection[str], active: str) -> list[Context]:
-    """Return the groups with the tabs that the person may open."""
+    """Return the places that have content, with the tabs that the person may open.
+
+    A page that is looked at has a tab even if it has no content.
+    """
     page = PAGES.get(active)
     marked = page.under if page and page.under else active
     groups = []
@@ -253,11 +285,15 @@ def tab_groups(study: Study, rights: Collection[str], active: str) -> list[Conte
                 "current": ("page" if page.name == active else "true") if page.name == marked else "",
             }
             for page in sorted(PAGES.values(), key=lambda page: page.order)
-            if page.label and page.group == group and page.permission in rights and page.shown(study)
+            if page.label
+            and page.place_in(study) == group
+            and page.permission in rights
+            and (page.name == marked or (group.has_content(study) and page.shown(study)))
         ]
         if tabs:
             here = any(tab["current"] for tab in tabs)
-            groups.append({"label": group.value, "link": tabs[0]["link"], "tabs": tabs, "active": here})
+            label = group.label_for(study)
+            groups.append({"label": label, "link": tabs[0]["link"], "tabs": tabs, "active": here})
     return groups
 
 

@@ -115,6 +115,7 @@ def step_form(
         "help": help,
         "button": button,
         "opened": opened or sent is not None,
+        "currency": context.get("currency", ""),
         "reason": refusal.words if reason and refusal is not None and refusal.step == name else "",
         "hidden": {name: begin[name] for name in step.form.hidden},
         "inputs": [

@@ -62,7 +62,7 @@ def test_a_worker_appeals_and_is_answered_and_paid_after_all(designer: Client, s
     for _ in range(2):  # pressed twice
         ada.client.post(f"/me/appeal/{mine.pk}/", {"text": "I read <b>every</b> sentence."})
     assert AppealNote.objects.count() == 1
-    assert "The worker" in words(designer.get(page(study, "work") + "?state=rejected"))
+    assert "The participant" in words(designer.get(page(study, "work") + "?state=rejected"))
     post(designer, study, "appeal-note", assignments=[str(mine.pk)], note="You are right.")
     html = seen(ada)
     assert "I read &lt;b&gt;every&lt;/b&gt; sentence." in html

@@ -181,9 +181,8 @@ def test_damaged_captions_become_candidates_of_no_system_and_are_shown_like_any_
     worker, _ = make_worker(study)
     assert len(work(study, worker, right(study))) == study.hits.count()
     assert control_records_of(study)[worker.pk].share == 1
-    make_study(
-        "pairwise", controls={"per_hit": 1, "kinds": ["degraded"]}, slug="again"
-    )  # the same texts once more
+    # The same texts once more.
+    make_study("pairwise", controls={"per_hit": 1, "kinds": ["degraded"]}, slug="again")
 
 
 def test_the_running_accuracy_says_nothing_before_enough_were_seen() -> None:
@@ -272,15 +271,15 @@ def test_the_designer_sees_the_alarm_the_suspects_and_how_each_item_fared() -> N
     designer.force_login(User.objects.create_superuser("designer"))
     address = reverse("admin:judgments_study_controls", args=[study.pk])
     shown = " ".join(designer.get(address).content.decode().split())
-    assert "<b>1 worker</b> has met every control item within reach" in shown
-    assert "let each worker do at most 2 HITs" in shown
+    assert "<b>1 participant</b> has met every check question within reach" in shown
+    assert "let each participant do at most 2 pages of work" in shown
     assert first.first is not None
     assert first.first.text in shown
     assert "1 of 1 right" in shown
     for page in ("results", "hits"):
         other = designer.get(reverse(f"admin:judgments_study_{page}", args=[study.pk])).content.decode()
-        assert "control items used up" in other
-    assert "control items used up" in designer.get(reverse("admin:index")).content.decode()
+        assert "check questions used up" in other
+    assert "check questions used up" in designer.get(reverse("admin:index")).content.decode()
     assert Client().get(address).status_code == 302
 
 

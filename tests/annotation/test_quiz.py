@@ -188,7 +188,7 @@ def test_the_page_of_results_is_for_those_who_may_see_the_study(client: Client) 
 def test_known_items_of_the_quiz_are_not_counted_as_control_items(admin_client: Client) -> None:
     study = make_study(make_dataset(), quiz={"items": 1}, controls={"per_hit": 0})
     assert (
-        "Control items</span><b>0</b>"
+        "Check questions</span><b>0</b>"
         in admin_client.get(f"/admin/judgments/study/{study.pk}/hits/").content.decode()
     )
     html = admin_client.get(f"/admin/judgments/study/{study.pk}/controls/").content.decode()

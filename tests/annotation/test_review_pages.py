@@ -36,7 +36,7 @@ def test_a_case_stands_with_its_evidence_and_a_picture_of_the_answers(designer: 
     text = words(shown)
     assert "spam One side after 20 answers" in text
     assert "20 of 20 answers took the option on the left" in text
-    assert "Paused workers 1" in text
+    assert "Paused participants 1" in text
     assert "ada" not in text
     markup = shown.content.decode()
     assert markup.count('class="q-case-answer"') == 20
@@ -65,7 +65,7 @@ def test_a_dismissed_case_lets_the_worker_go_on_and_stays_to_be_seen(designer: C
     said = post(designer, study, "dismiss-case", case=Case.objects.get().pk, why="Checked.")
     assert "the detector stays silent about this worker" in said
     assert "Dismissed" in said
-    assert "Paused workers 0" in said
+    assert "Paused participants 0" in said
     twice = post(designer, study, "confirm-case", case=Case.objects.get().pk, why="After all.")
     assert "this flag was dismissed before" in twice
 
@@ -107,7 +107,7 @@ def test_a_rule_is_tried_on_the_finished_work_before_it_is_switched_on(designer:
         follow=True,
     )
     text = words(tried)
-    assert "It would have found 1 of 1 workers in 30 judgments." in text
+    assert "It would have found 1 of 1 participants in 30 judgments." in text
     assert "touch 30 judgments and open 3 slots" in text
     assert "tolerance 0.2" in text
     assert not Case.objects.exists()

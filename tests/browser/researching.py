@@ -38,7 +38,7 @@ def sign_in(page: Page, office: Installation, name: str) -> None:
     page.get_by_label("Username").fill(name)
     page.get_by_label("Password").fill(PASSWORD)
     page.get_by_role("button", name="Log in").click()
-    expect(page.locator("#content").get_by_role("heading", name="Studies", exact=True)).to_be_visible()
+    expect(page.locator("#content").get_by_role("heading", name="Your studies", exact=True)).to_be_visible()
 
 
 def looked_at(page: Page) -> None:

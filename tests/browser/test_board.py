@@ -80,7 +80,7 @@ def sign_in(page: Page, office: Installation) -> None:
     page.get_by_label("Username").fill("designer")
     page.get_by_label("Password").fill("a-long-phrase-1")
     page.get_by_role("button", name="Log in").click()
-    page.get_by_role("link", name="All studies").wait_for()
+    page.get_by_role("heading", name="Your studies", exact=True).first.wait_for()
 
 
 def test_a_judgment_from_another_browser_shows_up_without_a_reload(

@@ -117,7 +117,7 @@ def test_what_is_wrong_is_said_beside_its_field_while_it_is_typed_and_in_the_lis
     expect(field.locator(".q-error")).to_have_count(0)
     # what the money forbids comes with the numbers
     page.get_by_label("Workers come from").select_option("mturk")
-    page.get_by_label("Pay for a HIT, in cents").fill("10")
+    page.get_by_label("Pay for a HIT", exact=True).fill("0.10")
     expect(page.locator('[data-field="crowd-budget_cents"] .q-error')).to_contain_text("short")
 
 
@@ -178,7 +178,7 @@ def test_a_design_is_kept_as_a_preset_copied_and_compared(page: Page, office: In
     page.get_by_label("Name", exact=True).fill("To be kept")
     page.get_by_label("Units in a HIT").fill("7")
     page.get_by_role("button", name="Save", exact=True).click()
-    page.get_by_role("link", name="Manage", exact=True).click()
+    page.get_by_role("link", name="Share", exact=True).click()
     page.get_by_role("link", name="Use again").click()
     page.get_by_label("Title").fill("Seven at a time")
     page.get_by_role("button", name="Save as a preset").click()

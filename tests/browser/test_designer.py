@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.browser.axe import SERIOUS, problems
+from tests.browser.axe import SERIOUS, problems, problems_in_both_looks
 from tests.browser.working import NewPage
 from tests.installations import Installation, Installations
 
@@ -42,7 +42,6 @@ def test_a_designer_creates_previews_generates_and_opens_a_study(
     page: Page, new_page: NewPage, office: Installation
 ) -> None:
     sign_in(page, office)
-    page.get_by_role("link", name="All studies").click()
     page.get_by_role("link", name="New study").click()
     page.get_by_role("link", name="Triplets: which sentence is more similar to A?").click()
 
@@ -71,18 +70,25 @@ def test_a_designer_creates_previews_generates_and_opens_a_study(
     popup.value.close()
 
     page.get_by_role("button", name="Generate HITs").click()
-    open_it = page.get_by_role("button", name="Open to workers")
+    open_it = page.get_by_role("button", name="Open to participants")
     expect(open_it).to_be_visible()  # the page follows the job and shows what came of it
 
-    page.get_by_role("link", name="Control items", exact=True).click()
+    pages = page.get_by_role("navigation", name="Pages of this study")
+    pages.get_by_role("link", name="Design", exact=True).click()
+    pages.get_by_role("link", name="Check questions", exact=True).click()
     expect(page.locator(".q-control")).to_have_count(3)
     page.get_by_role("button", name="Withdraw:").first.click()
     expect(page.get_by_text("One control item was withdrawn")).to_be_visible()
     expect(page.locator(".q-struck")).to_have_count(1)
 
+    pages.get_by_role("link", name="Launch", exact=True).click()
     open_it.click()
     expect(page.get_by_text(f"{office.url}/s/zebras-and-others/", exact=True)).to_be_visible()
-    expect(page.get_by_text("People who follow it can join now")).to_be_visible()
+    expect(page.get_by_text("Send this link to your participants")).to_be_visible()
+    page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    page.get_by_role("button", name="Copy the link").click()
+    expect(page.get_by_role("button", name="Copied")).to_be_visible()
+    assert page.evaluate("navigator.clipboard.readText()") == f"{office.url}/s/zebras-and-others/"
 
     worker = new_page()
     worker.goto(f"{office.url}/s/zebras-and-others/")
@@ -94,11 +100,10 @@ def test_a_rehearsed_copy_shows_its_results_and_hands_out_its_data(page: Page, o
     page.goto(f"{office.url}/admin/judgments/study/")
     page.get_by_role("link", name="Animals").first.click()
     pages = page.get_by_role("navigation", name="Pages of this study")
-    pages.get_by_role("link", name="Prepare").click()
-    pages.get_by_role("link", name="Rehearsal").click()
+    page.goto(page.url.replace("/board/", "/rehearsal/"))  # no tab, since the study was opened already
     page.get_by_role("button", name="Rehearse").click()
     expect(page.locator(".q-state")).to_have_text("closed")
-    pages.get_by_role("link", name="Analyse").click()
+    pages.get_by_role("link", name="Findings").click()
     expect(page.get_by_text("these answers come from the rehearsal crowd")).to_be_visible()
 
     page.get_by_role("button", name="Compute now").first.click()
@@ -106,6 +111,7 @@ def test_a_rehearsed_copy_shows_its_results_and_hands_out_its_data(page: Page, o
     expect(page.get_by_role("heading", name="Do people agree?")).to_be_visible()
     expect(page.locator("tr", has_text="sim-0001")).to_contain_text("simulated")
 
+    pages.get_by_role("link", name="Share").click()
     page.get_by_role("button", name="jsonl").click()
     written = page.get_by_role("link", name=".jsonl")
     expect(written).to_be_visible()
@@ -123,13 +129,13 @@ def test_the_pages_of_a_study_work_by_keyboard_on_a_phone_and_without_scripts(
     page.goto(f"{office.url}/admin/judgments/study/1/hits/")
     pages = page.get_by_role("navigation", name="Pages of this study")
     groups = pages.get_by_role("list").first.get_by_role("link")
-    expect(groups).to_have_text(["Prepare", "Collect", "Check", "Analyse", "Manage"])
+    expect(groups).to_have_text(["Design", "Launch", "Live", "Findings", "Share"])
     tops = {round(one.bounding_box()["y"]) for one in groups.all()}  # type: ignore[index]
     assert len(tops) == 1, "the groups stand in one row"
-    pages.get_by_role("link", name="Manage").press("Enter")
+    pages.get_by_role("link", name="Share").press("Enter")
     pages.get_by_role("link", name="Log").press("Enter")
     expect(pages.get_by_role("link", name="Log")).to_have_attribute("aria-current", "page")
-    expect(pages.get_by_role("link", name="Manage")).to_have_attribute("aria-current", "true")
+    expect(pages.get_by_role("link", name="Share")).to_have_attribute("aria-current", "true")
 
     close = page.get_by_role("button", name="Close", exact=True)
     expect(close).to_be_hidden()
@@ -157,14 +163,31 @@ def test_the_menu_of_steps_closes_by_escape_and_by_a_click_elsewhere(
 
 
 PAGES = (
-    "", "judgments/study/", "judgments/study/add/", "judgments/study/add/?preset=vedantam-2015-triplet",
+    "judgments/study/", "judgments/study/add/", "judgments/study/add/?preset=vedantam-2015-triplet",
     "judgments/study/add/?preset=hodosh-2013-relevance", "judgments/study/from-file/", "judgments/study/1/change/",
-    "judgments/study/1/hits/", "judgments/study/1/controls/", "judgments/study/1/workers/",
-    "judgments/study/1/results/", "judgments/study/1/reuse/", "judgments/study/1/planning/", "judgments/study/1/log/",
-    "judgments/study/1/work/", "judgments/study/1/people/", "judgments/study/1/webhooks/", "judgments/study/1/report/",
+    "judgments/study/1/results/", "judgments/study/1/planning/",
+    "judgments/study/1/report/",
     "judgments/apitoken/add/", "auth/user/1/change/", "judgments/dataset/1/change/", "judgments/dataset/add/",
     "judgments/dataset/1/candidates/", "judgments/dataset/1/judgments/",
 )  # fmt: skip
+
+
+# whole pages, with the sidebar, and whatever axe finds
+OF_A_STUDY = (
+    "launch", "hits", "controls", "workers", "crowd", "work", "review", "rules", "exports", "people", "log",
+    "webhooks", "reuse",
+)  # fmt: skip
+
+
+def test_axe_finds_nothing_on_the_first_page_and_those_of_a_study(page: Page, office: Installation) -> None:
+    sign_in(page, office)
+    page.get_by_role("button", name="Tables").press("Enter")
+    expect(page.locator("#nav-sidebar-apps").get_by_role("link", name="Judgments")).to_be_visible()
+    expect(page.get_by_role("button", name="Tables")).to_have_attribute("aria-expanded", "true")
+    assert problems_in_both_looks(page) == []
+    for name in OF_A_STUDY:
+        page.goto(f"{office.url}/admin/judgments/study/1/{name}/")
+        assert problems_in_both_looks(page) == [], name
 
 
 def test_the_designers_pages_fit_their_window_and_have_no_serious_barrier(

@@ -105,7 +105,7 @@ def designs_a_study(page: Page) -> None:
 
 def plans_and_rehearses(page: Page) -> None:
     """How many pairs would it take? And a simulated crowd answers a copy first."""
-    tab(page, "Prepare", "Plan")
+    tab(page, "Design", "Plan")
     page.get_by_label("Numbers of pairs to try").fill("8, 40")
     page.get_by_label("References for each pair").fill("1")
     page.get_by_label("Votes on each unit").fill("2")
@@ -116,7 +116,7 @@ def plans_and_rehearses(page: Page) -> None:
     looked_at(page)
 
     # a simulated crowd answers a copy first
-    tab(page, "Prepare", "Rehearsal")
+    tab(page, "Launch", "Rehearsal")
     page.get_by_label("Workers", exact=True).fill("4")
     page.get_by_role("button", name="Rehearse a copy").click()
     expect(page.get_by_text("Truth found again", exact=True)).to_be_visible()
@@ -127,8 +127,9 @@ def plans_and_rehearses(page: Page) -> None:
 def registers_and_opens(page: Page, office: Installation) -> None:
     """What is claimed is fixed, then people are let in."""
     page.get_by_role("button", name="Generate HITs").click()
-    expect(page.get_by_role("button", name="Open to workers")).to_be_visible()
-    tab(page, "Prepare", "Register")
+    expect(page.get_by_role("button", name="Open to participants")).to_be_visible()
+    looked_at(page)
+    tab(page, "Launch", "Registration")
     page.get_by_label("Hypothesis 1", exact=True).fill("CIDEr-D is right more often than ROUGE-L.")
     page.locator("#id_claim-0").fill("cider-d > rouge-l on MM")
     page.get_by_label("When collection stops").fill("Two judgments a unit.")
@@ -136,7 +137,8 @@ def registers_and_opens(page: Page, office: Installation) -> None:
     page.get_by_role("button", name="Register", exact=True).click()
     expect(page.get_by_role("heading", name="by rosa")).to_be_visible()
     looked_at(page)
-    page.get_by_role("button", name="Open to workers").click()
+    tab(page, "Launch", "Checklist")
+    page.get_by_role("button", name="Open to participants").click()
     link = f"{office.url}/s/gardens/"
     expect(page.get_by_text(link, exact=True)).to_be_visible()
 
@@ -145,7 +147,7 @@ def lets_two_people_judge(page: Page, new_page: NewPage, office: Installation) -
     """Each in a browser of their own, the board in a third; a pause in between."""
     link = f"{office.url}/s/gardens/"
     board = new_page(storage_state=page.context.storage_state())
-    tab(page, "Collect", "Dashboard")
+    tab(page, "Live", "Dashboard")
     board.goto(page.url)
     judgments = board.locator("[data-judgments]")
     expect(judgments).to_have_attribute("data-judgments", "0")
@@ -188,11 +190,13 @@ def computes_and_exports(page: Page) -> None:
     page.locator("[data-menu] summary").click()
     page.get_by_role("button", name="Close", exact=True).click()
     expect(page.locator(".q-state")).to_have_text("closed")
-    tab(page, "Analyse", "Results")
+    tab(page, "Findings", "Results")
     page.get_by_role("button", name="Compute now").first.click()
     table = page.locator("section", has=page.get_by_role("heading", name="Which metric agrees with people?"))
     expect(table.locator("tbody tr", has_text="cider-d")).to_contain_text("88 %")
     expect(table.locator("tbody tr", has_text="cider-d")).to_contain_text("n = 8")
+    looked_at(page)
+    tab(page, "Share", "Exports")
     looked_at(page)
     page.get_by_role("button", name="jsonl").click()
     written = page.get_by_role("link", name=".jsonl")
@@ -206,7 +210,7 @@ def computes_and_exports(page: Page) -> None:
 
 def looks_closer(page: Page) -> None:
     """Where metric and people disagree, and a next batch of it."""
-    tab(page, "Analyse", "Error analysis")
+    tab(page, "Findings", "Error analysis")
     row = page.locator(".c-row")
     expect(row).to_have_count(1)
     expect(row.locator("p", has_text="people’s choice")).to_contain_text(f"A zebra {POOR}")
@@ -228,7 +232,7 @@ def reports(page: Page, office: Installation) -> None:
     """The table that a paper prints, and the same for a program."""
     page.goto(f"{office.url}/admin/judgments/study/")
     page.get_by_role("link", name="Gardens", exact=True).click()
-    tab(page, "Analyse", "Report")
+    tab(page, "Findings", "Report")
     page.get_by_role("button", name="Make the report").click()
     shown = page.locator("table", has=page.locator("caption", has_text="Accuracy of metrics by pair kind"))
     expect(shown).to_be_visible()
@@ -249,7 +253,7 @@ def reports(page: Page, office: Installation) -> None:
 
 def releases(page: Page, office: Installation, folder: Path) -> None:
     """A bundle that anybody can check."""
-    tab(page, "Analyse", "Releases")
+    tab(page, "Share", "Releases")
     page.get_by_label("Version").fill("1.0")
     page.get_by_role("button", name="Make the release").click()
     expect(page.get_by_text("SHA-256")).to_be_visible()
@@ -263,7 +267,7 @@ def releases(page: Page, office: Installation, folder: Path) -> None:
 
 def reads_the_log(page: Page) -> None:
     """Who did what, and why."""
-    tab(page, "Manage", "Log")
+    tab(page, "Share", "Log")
     for words in (
         "registered", "opened", "paused", "a picture is broken", "resumed", "mended", "closed", "next-batch",
         "two votes are few", "released",

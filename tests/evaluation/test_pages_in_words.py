@@ -39,13 +39,12 @@ def test_a_draft_promises_no_figures_and_calls_nothing_imported(designer: Client
     assert "not generated yet" in shown
     assert "imported" not in shown
     assert "Compute with other metrics" not in shown
-    assert "Take the data home" not in shown
 
 
 def test_judgments_can_be_taken_home_before_anything_is_computed(designer: Client) -> None:
-    shown = words(designer.get(page(pairwise().study, "results")))
-    assert "Take the data home" in shown
-    assert "Compute with other metrics" in shown
+    study = pairwise().study
+    assert "Write a file of the judgments" in words(designer.get(page(study, "exports")))
+    assert "Compute with other metrics" in words(designer.get(page(study, "results")))
 
 
 def test_imported_judgments_without_hits_are_called_imported(designer: Client) -> None:

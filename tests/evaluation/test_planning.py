@@ -234,6 +234,13 @@ def test_a_plan_without_a_study_is_linked_from_new_study_simulated_and_shown(des
     assert earlier.context["plan"]["settings"]["win_rate"] == 0.9
 
 
+def test_the_pay_of_a_plan_is_typed_as_an_amount(designer: Client) -> None:
+    shown = designer.get(first_page()).content.decode()
+    assert 'name="reward_cents" value="0.00"' in shown
+    designer.post(first_page(), alone(reward_cents="1.50"))
+    assert Job.objects.get().args["assumptions"]["reward_cents"] == 150
+
+
 def test_a_wrong_assumption_is_said_and_what_was_typed_stays(designer: Client) -> None:
     answer = designer.post(first_page(), alone(win_rate=7))
     assert answer.status_code == 400

@@ -102,9 +102,8 @@ def test_a_claim_is_tested_on_the_pairs() -> None:
     evaluate_study(study=study.study, metrics=["bleu-1", "rouge-l"])
     found, other = outcomes(study.study)
     assert (found.verdict, found.first_only, found.second_only) == ("supported", 8, 0)
-    assert (
-        found.p == found.adjusted == pytest.approx(2 / 2**8)
-    )  # the binomial test by hand: 8 of 8, two-sided
+    # The binomial test by hand: 8 of 8, two-sided.
+    assert found.p == found.adjusted == pytest.approx(2 / 2**8)
     assert other.verdict == "for people to judge"
 
 

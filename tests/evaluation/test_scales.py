@@ -103,9 +103,8 @@ def test_best_worst_gives_scores_of_captions_and_how_reliable_they_are(careful: 
     result = aggregate_study(study=careful["best-worst"])
     captions = result["figures"]["captions"]
     assert len(captions) == 6 * 5
-    assert {row["shown"] for row in captions} == {
-        12
-    }  # four of the five lists that hold it, three workers each
+    # Four of the five lists that hold it, three workers each.
+    assert {row["shown"] for row in captions} == {12}
     for image in {row["image"] for row in captions}:
         own = [row for row in captions if row["image"] == image]
         scores, strengths = [row["score"] for row in own], [row["strength"] for row in own]

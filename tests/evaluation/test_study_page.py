@@ -189,11 +189,11 @@ def test_an_export_is_written_by_a_job_and_downloaded_with_its_manifest(
     study: Study, designer: Client, settings: Any, tmp_path: Path
 ) -> None:
     settings.EXPORT_ROOT = tmp_path
-    designer.post(do(study, "export"), {"format": "jsonl", "page": "results"})
+    designer.post(do(study, "export"), {"format": "jsonl", "page": "exports"})
     job = Job.objects.get(kind="export")
     assert run_job(job.pk)
     download = f"{page(study, 'download')}?job={job.pk}"
-    assert download in designer.get(address(study)).content.decode()
+    assert download in designer.get(page(study, "exports")).content.decode()
     file = designer.get(download)
     assert file.headers["Content-Disposition"].startswith("attachment;")
     assert len(b"".join(file).splitlines()) == 9
@@ -207,7 +207,7 @@ def test_an_export_is_written_by_a_job_and_downloaded_with_its_manifest(
 def test_a_format_that_cannot_hold_the_study_is_not_offered_and_refused(
     study: Study, designer: Client
 ) -> None:
-    offered = [one.name for one in designer.get(address(study)).context["formats"]]
+    offered = [one.name for one in designer.get(page(study, "exports")).context["formats"]]
     assert "jsonl" in offered
     assert "flickr8k" not in offered
     refused = designer.post(do(study, "export"), {"format": "flickr8k"}, follow=True)

@@ -10,7 +10,6 @@ from django.test import Client
 from django.urls import reverse
 
 from annotation.models import Invitation
-from judgments.admin.front_page import NEWEST
 from judgments.design.editing.form import DesignForm, starting_values
 from judgments.design.presets import PRESETS
 from judgments.design.reading import make_design, read_toml
@@ -25,12 +24,12 @@ pytestmark = pytest.mark.django_db
 
 
 def test_the_first_page_lists_the_newest_studies_first(designer: Client) -> None:
-    days = range(1, NEWEST + 3)
+    days = range(1, 7)
     for day in sorted(days, key=lambda day: day % 3):
         made = make_study(slug=f"of-day-{day}", opened=False)
         Study.objects.filter(pk=made.pk).update(created_at=datetime(2026, 1, day, tzinfo=UTC))
     listed = designer.get(reverse("admin:index")).context["studies"]
-    assert [entry["study"].slug for entry in listed] == [f"of-day-{day}" for day in reversed(days)][:NEWEST]
+    assert [entry["study"].slug for entry in listed] == [f"of-day-{day}" for day in reversed(days)]
 
 
 class TestDesigning:
@@ -82,6 +81,22 @@ class TestDesigning:
         assert not Study.objects.exists()
         assert said in words(response)
         assert "Nothing was saved yet" in words(response)
+
+    def test_money_is_typed_as_an_amount_with_its_currency_beside_and_stored_in_cents(
+        self, designer: Client
+    ) -> None:
+        make_dataset()
+        add = reverse("admin:judgments_study_add") + ADD
+        refused = designer.post(add, new_design(**{"crowd-reward_cents": "1.505"}))
+        assert "no more than 2 decimal places" in words(refused)
+        designer.post(add, new_design(**{"crowd-reward_cents": "1.50", "crowd-currency": "EUR"}))
+        study = Study.objects.get()
+        assert design_of(study).crowd.reward_cents == 150
+        shown = designer.get(page(study, "change")).content.decode()
+        assert re.search(r'name="crowd-reward_cents" value="1.50"[^>]*> <span>EUR</span>', shown)
+        assert "in cents" not in shown
+        Study.objects.update(state="generated")
+        assert "Pay for a HIT 1.50 EUR" in words(designer.get(page(study, "change")))
 
     def test_a_taken_short_name_is_refused_beside_it(self, designer: Client) -> None:
         make_dataset()

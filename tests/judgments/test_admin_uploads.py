@@ -146,4 +146,4 @@ class TestUploading:
         assert study.source == "imported"
         shown = words(designer.get(page(study, "results")))
         assert "imported" in shown
-        assert "Open to workers" not in shown
+        assert "Launch" not in shown

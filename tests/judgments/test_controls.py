@@ -197,9 +197,8 @@ def test_a_known_item_says_what_the_designer_says_whichever_text_comes_first(pro
             assert (text(unit.first), unit.expected) == ("A lion dozes .", KNOWN[protocol]["expected"])
     if protocol == "pairwise":
         assert {unit.expected for unit in controls} == {1, 2}
-    if (
-        protocol != "triplet"
-    ):  # where pictures are shown, a known item stays away from a page that has its image
+    # Where pictures are shown, a known item stays away from a page that has its image.
+    if protocol != "triplet":
         for hit in batch.hits:
             judged = {unit.image for unit in hit.units if not unit.control}
             assert not judged & {unit.image for unit in hit.units if unit.control}

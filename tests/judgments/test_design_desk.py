@@ -110,8 +110,8 @@ class TestLook:
         ("changes", "field", "said"),
         [
             ({"sampling-pairs-MM": 5000}, "sampling-pairs-HC", "asks for 5000 MM pairs"),
-            ({"crowd-backend": "mturk", "crowd-reward_cents": 10}, "crowd-budget_cents", "short"),
-            ({"crowd-reward_cents": 1, "crowd-floor_cents_per_hour": 900}, "crowd-reward_cents", "less than the floor"),
+            ({"crowd-backend": "mturk", "crowd-reward_cents": "0.10"}, "crowd-budget_cents", "short"),
+            ({"crowd-reward_cents": "0.01", "crowd-floor_cents_per_hour": "9"}, "crowd-reward_cents", "the floor"),
             ({"crowd-backend": "external", "workers-approved_at_least": 5}, "workers-approved_at_least", "state"),
             ({"controls-kinds": ["known-good"], "controls-per_hit": 1}, "controls-known", "known"),
         ],
@@ -189,7 +189,7 @@ class TestStudyFile:
 
     def test_what_a_form_says_comes_back_from_its_study_file(self, designer: Client) -> None:
         make_dataset()
-        values = new_design(**{"crowd-reward_cents": 12, "access-join": "invited"})
+        values = new_design(**{"crowd-reward_cents": "0.12", "access-join": "invited"})
         text = looked(designer, values)["toml"]
         shown = self.applied(designer, text, name="Something else")
         assert (

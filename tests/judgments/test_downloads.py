@@ -48,9 +48,8 @@ def ask(path: Path, method: str = "GET", **headers: str) -> Answer:
     request = RequestFactory().generic(method, "/", headers=named)
     response = file_download(request, path, name="out.bin", content_type="application/octet-stream")
     answer = Answer(response.status_code, dict(response.headers), response.getvalue())
-    request_finished.disconnect(
-        close_old_connections
-    )  # as Django's own test client: there is no database here
+    # As Django's own test client: there is no database here.
+    request_finished.disconnect(close_old_connections)
     response.close()
     request_finished.connect(close_old_connections)
     return answer

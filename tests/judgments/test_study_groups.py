@@ -1,4 +1,4 @@
-"""A study's pages stand in a few groups: everything is two clicks away, and what is looked at is marked."""
+"""A study has a few places: everything is two clicks away, and what is looked at is marked."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import pytest
 from django.contrib.auth.models import User
 from django.test import Client
 
+from annotation.crowds.publishing import open_study
 from annotation.rehearsal.people import Crowd
 from annotation.rehearsal.rehearsal import rehearse
 from judgments.access.roles import give_role
@@ -50,12 +51,16 @@ class Navigation(HTMLParser):
 
 
 def navigation(client: Client, address: str) -> tuple[Links, Links]:
-    """Groups, and the pages of the group that is looked at."""
+    """Places, and the pages of the place that is looked at; a page that is alone there has no tab."""
     response = client.get(address)
     assert response.status_code == 200, address
     groups, *pages = Navigation(response.content.decode()).lists
-    assert len(pages) == 1, address
-    return groups, pages[0]
+    return groups, pages[0] if pages else {}
+
+
+def head_of(shown: str) -> str:
+    """The study's buttons."""
+    return shown.partition('class="q-steps"')[2].partition("</header>")[0]
 
 
 def finished() -> Study:
@@ -69,9 +74,13 @@ def finished() -> Study:
 
 def test_every_page_is_two_clicks_away_and_marked_when_it_is_reached(designer: Client) -> None:
     study = finished()
-    wanted = {one.label for one in PAGES.values() if one.label and one.shown(study)}
+    wanted = {
+        one.label
+        for one in PAGES.values()
+        if one.label and one.place_in(study).has_content(study) and one.shown(study)
+    }
     groups, _ = navigation(designer, page(study, "change"))
-    assert list(groups) == [group.value for group in Group]
+    assert list(groups) == ["Design", "Answers", "Findings", "Share"]
     found: set[str] = set()
     for group, (first, _) in groups.items():
         marked, pages = navigation(designer, first)
@@ -84,20 +93,33 @@ def test_every_page_is_two_clicks_away_and_marked_when_it_is_reached(designer: C
     assert found == wanted
 
 
-def test_no_group_is_named_like_a_page_and_none_has_more_pages_than_a_glance_takes_in() -> None:
-    labels = [one.label for one in PAGES.values() if one.label]
-    assert not {group.value for group in Group} & set(labels)
+def test_a_place_is_shown_when_it_has_content(designer: Client) -> None:
+    study = make_study(opened=False)
+    assert list(navigation(designer, page(study, "change"))[0]) == ["Design", "Launch", "Share"]
+    generate_hits(study=study)
+    open_study(study=study)
+    places, pages = navigation(designer, page(study, "workers"))
+    assert list(places) == ["Design", "Launch", "Live", "Findings", "Share"]
+    assert {"Dashboard", "Participants", "Work", "Review"} <= pages.keys()
+    assert "Quiz" not in pages  # the design has none
+    assert "Quiz" in navigation(designer, page(study, "quiz"))[1]  # its address works nevertheless
+    mark_closed(study=study)
+    assert list(navigation(designer, page(study, "workers"))[0]) == ["Design", "Answers", "Findings", "Share"]
+
+
+def test_no_place_has_more_pages_than_a_glance_takes_in() -> None:
     for group in Group:
-        assert 1 < sum(one.group == group and bool(one.label) for one in PAGES.values()) < 8
+        own = [one for one in PAGES.values() if one.label and group in (one.group, one.before)]
+        assert 0 < len(own) < 10
 
 
 def test_a_page_without_a_tab_marks_the_one_it_hangs_below(designer: Client) -> None:
     groups, pages = navigation(designer, page(make_study(), "known"))
-    assert [one for one, (_, mark) in groups.items() if mark] == ["Prepare"]
-    assert [(one, mark) for one, (_, mark) in pages.items() if mark] == [("Control items", "true")]
+    assert [one for one, (_, mark) in groups.items() if mark] == ["Live"]
+    assert [(one, mark) for one, (_, mark) in pages.items() if mark] == [("Check questions", "true")]
 
 
-def test_groups_hold_what_the_persons_role_opens(client: Client) -> None:
+def test_places_hold_what_the_persons_role_opens(client: Client) -> None:
     study = make_study()
     viewer = User.objects.create_user("vera", password="x", is_staff=True)
     give_role(study=study, user=viewer, role="viewer")
@@ -110,7 +132,7 @@ def test_groups_hold_what_the_persons_role_opens(client: Client) -> None:
 def test_the_next_step_is_a_button_and_the_rest_a_menu(designer: Client) -> None:
     study = make_study(opened=False)
     shown = designer.get(page(study, "hits")).content.decode()
-    head = shown[shown.index('class="q-steps"') : shown.index("</header>")]
+    head = head_of(shown)
     before, menu = head.split("<details")
     assert "Generate HITs" in before
     assert "Preview" in menu
@@ -122,7 +144,7 @@ def test_one_thing_beside_the_next_step_needs_no_menu(designer: Client) -> None:
     mark_closed(study=study)
     Study.objects.update(simulated=True)  # nobody opens it to people
     shown = designer.get(page(study, "results")).content.decode()
-    head = shown[shown.index('class="q-steps"') : shown.index("</header>")]
+    head = head_of(shown)
     assert "Compute now" in head
     assert "Preview" in head
     assert "<details" not in head
@@ -130,7 +152,7 @@ def test_one_thing_beside_the_next_step_needs_no_menu(designer: Client) -> None:
 
 def test_an_open_study_is_closed_from_the_menu(designer: Client) -> None:
     study = make_study()
-    head = designer.get(page(study, "workers")).content.decode()
-    menu = head[head.index('<details class="q-menu"') : head.index("</header>")]
+    head = head_of(designer.get(page(study, "workers")).content.decode())
+    menu = head.partition('<details class="q-menu"')[2]
     assert "Close" in menu
     assert "Compute now" in menu

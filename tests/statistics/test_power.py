@@ -216,10 +216,11 @@ def test_the_cheapest_design_that_reaches_the_power_is_found() -> None:
         wanted=0.8, simulations=SIMULATIONS, seed=1,
     )  # fmt: skip
     assert plan.best is not None
+    # People are never wrong: more buys nothing.
     assert (plan.best.size.references, plan.best.size.votes) == (
         1,
         1,
-    )  # people are never wrong: more buys nothing
+    )
     assert needed - 10 <= plan.best.size.pairs <= needed + 30  # so much dearer it is to be sure
     assert plan.best_cost == price(plan.best.size)
     assert plan.fewer_votes is None

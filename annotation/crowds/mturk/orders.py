@@ -62,9 +62,8 @@ TEST_SECONDS = 3600
 RETRY_SECONDS = 3600  # between two attempts at a test
 LONGEST_FEEDBACK = 1024
 
-_types: dict[
-    tuple[str, str], str
-] = {}  # HIT types by place, properties, and people passed on; equal ones have one id
+# HIT types by place, properties, and people passed on; equal ones have one id.
+_types: dict[tuple[str, str], str] = {}
 _qualifications: dict[tuple[str, str], str] = {}  # those of the account by place and name
 
 

@@ -89,7 +89,7 @@ def show_panel(request: HttpRequest, study: Study, context: Context) -> HttpResp
 
 def _panel_context(request: HttpRequest, study: Study) -> dict[str, Any]:
     design = design_of(study)
-    link = _address(request) + entry_path(study, design)
+    link = panel_address(request, study)
     last, unlisted = listed_bonuses(study)
     partial = unpaid_pages(study) if study.place else []
     return {
@@ -110,6 +110,11 @@ def _panel_context(request: HttpRequest, study: Study) -> dict[str, Any]:
         "link_key": link_key(study) if design.panel.signature else "",
         "signs_sessions": bool(session_parameter(design.panel)),
     }
+
+
+def panel_address(request: HttpRequest, study: Study) -> str:
+    """Return the address for the panel's list of studies; the panel fills in who comes."""
+    return _address(request) + entry_path(study, design_of(study))
 
 
 def _address(request: HttpRequest) -> str:
@@ -276,7 +281,15 @@ def _forget(request: HttpRequest, study: Study) -> HttpResponse:
 
 
 add_page(
-    StudyPage(name="panel", label="Panel", order=42, view=show_panel, shown=has_panel, group=Group.COLLECT)
+    StudyPage(
+        name="panel",
+        label="Panel",
+        order=42,
+        view=show_panel,
+        shown=has_panel,
+        group=Group.LIVE,
+        before=Group.LAUNCH,
+    )
 )
 add_step(
     StudyStep(name="reconcile", label="Compare with the panel's list", run=_reconcile, permission=Right.VIEW)

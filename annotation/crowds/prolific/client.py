@@ -217,9 +217,8 @@ class ProlificClient:
             rows = _object_rows(answer, path)
         else:
             rows = list(csv.DictReader(io.StringIO(text)))
-        if any(
-            None in row or None in row.values() or len(row) < 2 for row in rows
-        ):  # a file that was cut short, or none
+        # A file that was cut short, or none.
+        if any(None in row or None in row.values() or len(row) < 2 for row in rows):
             raise TryLater(f"Prolific's answer to POST {path} is no table of demographics.")
         return [{_column(name): str(value or "") for name, value in row.items()} for row in rows]
 

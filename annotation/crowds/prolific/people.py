@@ -119,10 +119,11 @@ def pay_bonus(client: ProlificClient, call: CrowdCall) -> dict[str, Any]:
                 f"{call.reserved_cents} are reserved; set PROLIFIC_FEE_PERCENT to this account's fee with its tax."
             )
         store_facts(call, set_up=set_up.id)
+    # Paid, but perhaps not shown yet.
     done = sum(
         int(other.payload.get("bonus_cents", 0)) == cents
         for other in earlier.filter(state=CrowdCall.State.DONE)
-    )  # paid, but perhaps not shown yet
+    )
     set_up_id = str(call.answer["set_up"])
     store_facts(call, paying=timezone.now().isoformat(), before=max(seen, done))
     try:

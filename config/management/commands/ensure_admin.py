@@ -4,19 +4,21 @@ import secrets
 from typing import Any
 
 from django.contrib.auth.models import User
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import CommandError, CommandParser
 from django.db import transaction
 
+from common.commands import QuorumCommand
 
-class Command(BaseCommand):
+
+class Command(QuorumCommand):
     help = (
         "Makes the first admin account with a generated password and prints both; changes nothing when there "
-        "is an admin already. With --reset the account gets a new password. "
-        "Example: manage.py ensure_admin --username ada --reset"
+        "is an admin already. With --reset the account gets a new password."
     )
+    example = "manage.py ensure_admin --username ada --reset"
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("--username", help="the account's name; admin unless told")
+        parser.add_argument("--username", help="the account's name; default: admin")
         parser.add_argument("--reset", action="store_true", help="give the account a new password")
 
     def handle(self, *args: Any, username: str | None, reset: bool, **options: Any) -> None:
@@ -29,7 +31,7 @@ class Command(BaseCommand):
             if account and not reset and account in admins:
                 self.stdout.write(
                     f"The admin account {username} is there; for a new password: "
-                    f"manage.py ensure_admin --username {username} --reset"
+                    f"ensure_admin --username {username} --reset"
                 )
                 return
             if account and not account.is_superuser:

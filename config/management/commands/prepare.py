@@ -11,19 +11,20 @@ from typing import Any
 
 from django.conf import settings
 from django.core.management import call_command
-from django.core.management.base import BaseCommand, CommandParser
+from django.core.management.base import CommandParser
 from django.db import OperationalError
 
+from common.commands import QuorumCommand
 from evaluation.metrics.compiling import compile_metrics
 from evaluation.provenance import quorum_version
 
 
-class Command(BaseCommand):
+class Command(QuorumCommand):
     help = (
         "Migrates the database, collects static files when they changed, compiles the metrics, loads the demo "
-        "once, and makes the first admin account. Changes nothing when all is in place. "
-        "Example: manage.py prepare --no-demo"
+        "once, and makes the first admin account. Changes nothing when all is in place."
     )
+    example = "manage.py prepare --no-demo"
     requires_system_checks: list[str] = []
 
     def add_arguments(self, parser: CommandParser) -> None:

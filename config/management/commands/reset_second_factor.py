@@ -3,16 +3,15 @@
 from typing import Any
 
 from django.contrib.auth.models import User
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import CommandError, CommandParser
 
+from common.commands import QuorumCommand
 from config.second_factor.devices import forget
 
 
-class Command(BaseCommand):
-    help = (
-        "Removes the second factor of an account whose person lost the app and the recovery codes. "
-        "Example: manage.py reset_second_factor ada"
-    )
+class Command(QuorumCommand):
+    help = "Removes the second factor of an account whose person lost the app and the recovery codes."
+    example = "manage.py reset_second_factor ada"
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("username")

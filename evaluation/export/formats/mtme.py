@@ -219,9 +219,8 @@ def _take_from_pairs(study: Study, board: JudgedSystems) -> None:
                 board.caption[place] = caption  # the first pair's, which comes last
 
 
-Cells = tuple[
-    list[tuple[float, ...]], int
-]  # (system, segment, sum, number), and the number of omitted answers
+# (system, segment, sum, number), and the number of omitted answers.
+Cells = tuple[list[tuple[float, ...]], int]
 
 
 def _cells_of_captions(board: JudgedSystems, answers: Mapping[int, Sequence[int]]) -> Cells:

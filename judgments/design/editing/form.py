@@ -23,15 +23,19 @@ from unfold.widgets import (
     UnfoldBooleanWidget,
 )
 
+from common.amounts import AmountField
 from common.errors import DesignError
 from judgments.design.editing.sections import Entry, Section, extra_of, field_of, sections_for
+from judgments.design.panels import Panel
 from judgments.design.presets import PRESETS, Preset
 from judgments.design.reading import NO_PRESETS, line_of, make_design, problems_in, toml_values
 from judgments.design.requirements import QUIZ_PRESETS, REQUIREMENT_PRESETS, Workers
-from judgments.design.study_design import StudyDesign
+from judgments.design.study_design import USUAL_CURRENCY, StudyDesign, currency_named
+from judgments.design.tables import Crowd
 from judgments.kinds import KINDS
 
 REQUIREMENTS = "workers.requirements"
+IN_CENTS = ", in cents"  # ends the titles of keys that hold money
 NAMES = ("name", "slug", "dataset")  # what a design to start from lacks
 
 
@@ -133,6 +137,8 @@ def in_words(key: str, value: Any) -> str:
     """Return a value as the form shows it; a dash for an empty one."""
     if isinstance(value, bool):
         return "yes" if value else "no"
+    if is_money(key) and isinstance(value, int):
+        return f"{value / 100:,.2f}"
     if value is None or value in ("", []):
         return "–"
     if isinstance(value, list):
@@ -143,6 +149,16 @@ def in_words(key: str, value: Any) -> str:
         return ", ".join(in_words(key, one) for one in value)
     words: dict[Any, str] = extra_of(key).get("words", {})
     return words.get(value, str(value))
+
+
+def is_money(key: str) -> bool:
+    return "_cents" in key
+
+
+def _currency(base: Mapping[str, Any]) -> str:
+    """Return the currency of a design that may still lack its name."""
+    crowd, panel = Crowd.model_validate(base["crowd"]), Panel.model_validate(base["panel"])
+    return currency_named(crowd, panel) or USUAL_CURRENCY
 
 
 def html_name(key: str) -> str:
@@ -168,9 +184,12 @@ class DesignForm(forms.Form):
         self.sections = sections_for(self.kind)
         ours = PRESETS[base["preset"]].ours if base.get("preset") in PRESETS else ()
         asked = asked_by_paper(base)
+        unit = _currency(base)
         for section in self.sections:
             for key, entry in section.entries.items():
                 field = _field_for(key, entry, datasets)
+                if isinstance(field, AmountField):
+                    field.unit = unit
                 if key in ours:
                     field.help_text = f"{field.help_text} The value is ours; the paper gives none.".strip()
                 if key in asked:
@@ -340,6 +359,9 @@ def _field_for(key: str, entry: Entry, datasets: list[str]) -> forms.Field:
     bounds: dict[str, Any] = {"min_value": limits.get("ge"), "max_value": limits.get("le")}
     if field.annotation is bool:
         return forms.BooleanField(required=False, widget=UnfoldBooleanWidget, **options)
+    if is_money(key):  # the study file and its key hold cents
+        label = entry.label.removesuffix(IN_CENTS)
+        return AmountField(label, entry.help, required=True, most_cents=limits.get("le"))
     if field.annotation is int:
         return forms.IntegerField(widget=UnfoldAdminIntegerFieldWidget, **bounds, **options)
     if field.annotation is float:

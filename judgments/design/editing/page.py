@@ -25,10 +25,12 @@ from judgments.admin.operations import add_operation
 from judgments.design.diff import compare_designs
 from judgments.design.editing.editor_page import EditorPage, answer_script, count_now, open_editor, wants_json
 from judgments.design.editing.form import (
+    IN_CENTS,
     DesignForm,
     StudyFileForm,
     html_name,
     in_words,
+    is_money,
     starting_values,
     value_at,
 )
@@ -209,15 +211,20 @@ def _readable(design: StudyDesign) -> list[tuple[str, list[tuple[str, str]]]]:
     for section in sections_for(KINDS[design.protocol]):
         if section.crowd not in ("", design.crowd.backend):
             continue
-        rows = [(entry.label, _as_read(key, value_at(values, key))) for key, entry in section.entries.items()]
+        rows = [
+            (entry.label.removesuffix(IN_CENTS), _as_read(key, value_at(values, key), design.currency))
+            for key, entry in section.entries.items()
+        ]
         shown.append((section.title, rows))
     if design.registration is not None:
         shown.append(("Plan", _plan_in_words(design.registration)))
     return shown
 
 
-def _as_read(key: str, value: Any) -> str:
+def _as_read(key: str, value: Any, currency: str) -> str:
     render = RENDERED.get(key)
+    if is_money(key):
+        return f"{in_words(key, value)} {currency}"
     return render(value) if render and value else in_words(key, value)
 
 
@@ -238,7 +245,7 @@ def _to_the_change_page(request: HttpRequest, study: Study, context: dict[str, A
     return redirect(page_address(study, "change"))
 
 
-add_page(StudyPage(name="change", label="Design", order=10, view=_to_the_change_page, group=Group.PREPARE))
+add_page(StudyPage(name="change", label="Settings", order=10, view=_to_the_change_page, group=Group.DESIGN))
 add_page(StudyPage(name="study-file", label="", order=11, view=show_file))
 
 
@@ -302,7 +309,7 @@ def _grouped(tables: dict[str, list[Any]], this: NamedDesign, that: NamedDesign)
     return [{"title": title, "rows": rows} for title, rows in groups.items()]
 
 
-add_page(StudyPage(name="reuse", label="Use again", order=95, view=show_reuse, group=Group.MANAGE))
+add_page(StudyPage(name="reuse", label="Use again", order=95, view=show_reuse, group=Group.SHARE))
 add_operation(duplicate, label="Duplicate", also="judgments.add_study", leads_away="change")
 add_operation(save_preset, label="Save as a preset", leads_to=lambda study: "reuse")
 

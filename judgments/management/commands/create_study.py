@@ -47,7 +47,7 @@ class Command(QuorumCommand):
         if options["titles"] is not None:
             design = self._with_titles(design, options["titles"])
         study = create_study(design=design)
-        self.say(f"Study {study.slug} created as a draft. Next: manage.py generate_hits {study.slug}")
+        self.say(f"Study {study.slug} created as a draft. Next: generate its HITs.")
 
     def _with_titles(self, design: StudyDesign, path: Path) -> StudyDesign:
         with progress_bar() as report:

@@ -46,7 +46,7 @@ class Command(QuorumCommand):
                 encoding=options["encoding"],
                 progress=progress,
             )
-        self.say(f"Study {study.slug} created as a draft. Next: manage.py generate_hits {study.slug}")
+        self.say(f"Study {study.slug} created as a draft. Next: generate its HITs.")
         self._tell(found)
 
     def _tell(self, found: CheckedTemplate) -> None:

@@ -2,17 +2,17 @@
 
 from typing import Any
 
-from django.core.management.base import BaseCommand
-
+from common.commands import QuorumCommand
 from judgments import jobs
 from judgments.models import Job
 
 
-class Command(BaseCommand):
+class Command(QuorumCommand):
     help = (
         "Does every waiting job, also those that a dead worker left, and ends. A running worker does the "
-        "same by itself; this is for a server without one. Example: manage.py run_jobs"
+        "same by itself; this is for a server without one."
     )
+    example = "manage.py run_jobs"
 
     def handle(self, *args: Any, **options: Any) -> None:
         jobs.sweep_jobs()

@@ -53,9 +53,8 @@ def test_an_answer_that_never_came_leaves_it_open_whether_the_call_was_carried_o
     assert not lost.value.undone
     created = fault in {Fault.DROP_AFTER, Fault.ERROR_AFTER}
     assert len(client.find_studies("quorum-1f0c")) == created
-    assert (
-        prolific.calls["create study"] == created
-    )  # asked once: nothing is repeated behind the caller's back
+    # Asked once: nothing is repeated behind the caller's back.
+    assert prolific.calls["create study"] == created
 
 
 def test_an_answer_that_was_cut_short_is_unknown_too(

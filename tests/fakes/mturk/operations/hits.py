@@ -76,9 +76,8 @@ def create_hit_with_hit_type(world: World, parameters: Parameters, now: datetime
 def _create(world: World, parameters: Parameters, now: datetime, hit_type: HITType | None = None) -> Answer:
     token = parameters.get("UniqueRequestToken")
     earlier = world.tokens.earlier("CreateHIT", token, now)
-    if (
-        earlier is not None
-    ):  # the code and the HITId in the message are documented, the wording is a guess (?)
+    # The code and the HITId in the message are documented, the wording is a guess (?).
+    if earlier is not None:
         raise RequestError(
             f"A HIT was already created with this UniqueRequestToken. HITId: {earlier}", "HitAlreadyExists"
         )

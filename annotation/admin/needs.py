@@ -1,0 +1,94 @@
+"""What of a study waits for a person, most urgent first: "Your studies" counts it."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from django.utils import timezone
+
+from annotation.models import (
+    Adjudication,
+    Assignment,
+    Case,
+    CrowdCall,
+    Publication,
+    SpendingRequest,
+    StudyAlarm,
+)
+from judgments.models import Study
+from judgments.studies.needs_page import Need, add_need
+
+SOON = timedelta(days=1)
+
+add_need(
+    Need(
+        name="failed_messages",
+        page="crowd",
+        words=("one message to the crowd failed", "messages to the crowd failed"),
+        rows=lambda: CrowdCall.objects.filter(state=CrowdCall.State.PARKED),
+        button="See what failed",
+    )
+)
+add_need(
+    Need(
+        name="spending_requests",
+        page="crowd",
+        words=("one order waits for a second person", "orders wait for a second person"),
+        rows=lambda: SpendingRequest.objects.filter(state=SpendingRequest.State.WAITING),
+        button="See the order",
+    )
+)
+add_need(
+    Need(
+        name="flags",
+        page="review",
+        words=("one flag to review", "flags to review"),
+        rows=lambda: Case.objects.filter(state=Case.State.OPEN),
+        button="Review flags",
+    )
+)
+add_need(
+    Need(
+        name="payments",
+        page="work",
+        words=("one page of work to approve and pay", "pages of work to approve and pay"),
+        rows=lambda: Assignment.objects.filter(
+            state=Assignment.State.SUBMITTED, study__simulated=False, study__design__crowd__reward_cents__gt=0
+        ),
+        button="Approve work",
+    )
+)
+add_need(
+    Need(
+        name="disputes",
+        page="disputes",
+        words=("one dispute waits for its adjudicator", "disputes wait for their adjudicators"),
+        rows=lambda: Adjudication.objects.filter(state=Adjudication.State.WAITING),
+        button="See disputes",
+    )
+)
+add_need(
+    Need(
+        name="controls_used_up",
+        page="controls",
+        words=("check questions used up by one participant", "participants have used up the check questions"),
+        rows=lambda: StudyAlarm.objects.filter(
+            what=StudyAlarm.What.CONTROLS_USED_UP, study__state=Study.State.OPEN
+        ),
+        button="See check questions",
+    )
+)
+add_need(
+    Need(
+        name="expiring",
+        page="crowd",
+        words=("the offer at the crowd ends within a day", "offers at the crowd end within a day"),
+        rows=lambda: Publication.objects.filter(
+            state=Publication.State.PUBLISHED,
+            study__state=Study.State.OPEN,
+            expires_at__lt=timezone.now() + SOON,
+            held__gt=0,
+        ),
+        button="Offer it longer",
+    )
+)

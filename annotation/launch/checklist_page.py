@@ -1,0 +1,243 @@
+"""What a study has and lacks before it is opened, in words, with the page where each is mended."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from enum import StrEnum
+
+from annotation.crowds import Ability, backend_of
+from annotation.crowds.publishing import obstacles
+from annotation.money.costs import Forecast, top_up
+from judgments.design.requirements import asks_anything
+from judgments.design.study_design import StudyDesign
+from judgments.models import Study
+from judgments.studies.study_page import page_address
+from judgments.templatetags.judgments_tags import cents
+
+
+class Standing(StrEnum):
+    """How a point of the checklist stands; the values are the words shown."""
+
+    READY = "ready"
+    MISSING = "missing"  # the study opens without it
+    BLOCKS = "blocks"
+    UNKNOWN = "not known yet"
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """A point of the checklist, with where it is looked at or mended."""
+
+    title: str
+    standing: Standing
+    words: str
+    link: str = ""
+    link_words: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Launch:
+    """A study before its opening.
+
+    Attributes:
+        forecast: None while the plan is being counted, or where there is a problem.
+        problem: why no pages of work can be drawn from the design of a draft; or "".
+    """
+
+    study: Study
+    design: StudyDesign
+    forecast: Forecast | None
+    problem: str = ""
+
+    def point(
+        self,
+        title: str,
+        standing: Standing,
+        words: str,
+        *,
+        key: str = "",
+        page: str = "",
+        link_words: str = "",
+    ) -> Point:
+        """Make a point that is mended at a key of the design, or on a page.
+
+        Only a draft's design can be changed; of other studies a duplicate is changed.
+        """
+        if page:
+            return Point(title, standing, words, page_address(self.study, page), link_words)
+        if not key or standing is Standing.READY:
+            return Point(title, standing, words)
+        if self.study.state == Study.State.DRAFT:
+            field = key.replace(".", "-")
+            return Point(
+                title,
+                standing,
+                words,
+                f"{page_address(self.study, 'change')}#id_{field}",
+                link_words or "Add it",
+            )
+        address = page_address(self.study, "reuse")
+        return Point(title, standing, words, address, "Change it in a duplicate")
+
+
+Check = Callable[[Launch], Iterable[Point]]
+CHECKS: list[tuple[int, Check]] = []
+
+
+def add_check(order: int, check: Check) -> None:
+    CHECKS.append((order, check))
+
+
+def checklist(launch: Launch) -> list[Point]:
+    """Return the points, first what blocks the opening."""
+    points = [point for _, check in sorted(CHECKS, key=lambda one: one[0]) for point in check(launch)]
+    return sorted(points, key=lambda point: point.standing is not Standing.BLOCKS)
+
+
+def _obstacles(launch: Launch) -> Iterable[Point]:
+    study, blocks = launch.study, Standing.BLOCKS
+    if launch.problem:
+        yield launch.point(
+            "Pages of work", blocks, launch.problem, page="change", link_words="Change the settings"
+        )
+    if study.state == Study.State.OPEN:
+        return
+    for one in obstacles(study, cents=launch.forecast.cents if launch.forecast else 0):
+        if one.about == "state" and study.state == Study.State.DRAFT:
+            if not launch.problem:
+                words = f"{one.words} That freezes the design."
+                yield launch.point("Pages of work", blocks, words)
+        elif one.about == "state":
+            yield launch.point(
+                "Registration", blocks, one.words, page="register", link_words="Register the plan"
+            )
+        elif one.about == "requirements":
+            yield launch.point(
+                "Participants",
+                blocks,
+                one.words,
+                key="workers.requirements",
+                link_words="Change what is asked",
+            )
+        elif one.about == "budget":
+            yield launch.point(
+                "Cost", blocks, one.words, key="crowd.budget_cents", link_words="Change the budget"
+            )
+        else:
+            yield launch.point(
+                "Crowd", blocks, one.words, key="crowd.backend", link_words="Change the settings"
+            )
+
+
+def _texts(launch: Launch) -> Iterable[Point]:
+    design = launch.design
+    yield (
+        launch.point("Consent", Standing.READY, "Participants agree to your text before they begin.")
+        if design.consent.strip()
+        else launch.point(
+            "Consent",
+            Standing.MISSING,
+            "There is no consent text: participants begin without agreeing to anything.",
+            key="consent",
+        )
+    )
+    yield (
+        launch.point("Contact", Standing.READY, f"Participants can ask: {design.contact.strip()}")
+        if design.contact.strip()
+        else launch.point(
+            "Contact",
+            Standing.MISSING,
+            "Participants find nobody to ask if something goes wrong.",
+            key="contact",
+        )
+    )
+
+
+def _attention(launch: Launch) -> Iterable[Point]:
+    controls, quiz = launch.design.controls.per_hit, asks_anything(launch.design.quiz)
+    words = {
+        (True, True): "A quiz comes before the work, and check questions are in it",
+        (True, False): "A quiz comes before the work",
+        (False, True): "Check questions are in the work",
+    }.get((quiz, bool(controls)), "")
+    title = "Quiz or check questions"
+    if words:
+        share = f" ({controls} on each page)" if controls else ""
+        yield launch.point(title, Standing.READY, f"{words}{share}.")
+    else:
+        yield launch.point(
+            title,
+            Standing.MISSING,
+            "Nothing tells careful participants from careless ones.",
+            key="controls.per_hit",
+            link_words="Add check questions",
+        )
+
+
+def _pay(launch: Launch) -> Iterable[Point]:
+    crowd, forecast, currency = launch.design.crowd, launch.forecast, launch.design.currency
+    if not crowd.reward_cents:
+        yield launch.point("Pay", Standing.READY, "Participants are not paid by this study.")
+        return
+    if forecast is None or forecast.wage_cents is None:
+        yield launch.point("Pay", Standing.UNKNOWN, "The plan is being counted.")
+        return
+    pay = f"An hour should pay {cents(forecast.wage_cents, currency)}, at {launch.design.seconds_per_unit:g} s an item"
+    floor = crowd.floor_cents_per_hour
+    missing = top_up(crowd.reward_cents, forecast.seconds, floor)
+    if missing:
+        yield launch.point(
+            "Pay",
+            Standing.MISSING,
+            f"{pay}: below the wage floor of {cents(floor, currency)}. A page would have to pay "
+            f"{cents(crowd.reward_cents + missing, currency)}.",
+            key="crowd.reward_cents",
+            link_words="Change the pay",
+        )
+    elif floor:
+        yield launch.point("Pay", Standing.READY, f"{pay}; the wage floor is {cents(floor, currency)}.")
+    else:
+        yield launch.point(
+            "Pay",
+            Standing.MISSING,
+            f"{pay}. No wage floor is set, so that slow participants may earn much less.",
+            key="crowd.floor_cents_per_hour",
+            link_words="Set a floor",
+        )
+
+
+def _cost(launch: Launch) -> Iterable[Point]:
+    forecast, currency = launch.forecast, launch.design.currency
+    if forecast is None:
+        yield launch.point("Cost", Standing.UNKNOWN, "The plan is being counted.")
+        return
+    if not forecast.cents:
+        yield launch.point("Cost", Standing.READY, "Nothing: no reward is paid.")
+        return
+    fees = f", {cents(forecast.fee_cents, currency)} of it fees" if forecast.fee_cents else ""
+    words = f"{cents(forecast.cents, currency)} for {forecast.places:,} pieces of work{fees}."
+    backend, budget = backend_of(launch.study), launch.design.crowd.budget_cents
+    if not backend.sends_people:
+        yield launch.point("Cost", Standing.READY, f"{words} You pay it yourself: no crowd does.")
+    elif forecast.cents <= budget:
+        left = cents(budget - forecast.cents, currency)
+        whole = cents(budget, currency)
+        words = f"{words} Of the budget of {whole}, {left} stay for bonuses."
+        yield launch.point("Cost", Standing.READY, words)
+    elif launch.study.state == Study.State.DRAFT or Ability.PUBLISH not in backend.can:
+        yield launch.point(
+            "Cost",
+            Standing.BLOCKS if Ability.PUBLISH in backend.can else Standing.MISSING,
+            f"{words} The budget of {cents(budget, currency)} does not reach.",
+            key="crowd.budget_cents",
+            link_words="Change the budget",
+        )
+    # else the obstacle says it
+
+
+add_check(0, _obstacles)
+add_check(10, _texts)
+add_check(20, _attention)
+add_check(50, _pay)
+add_check(60, _cost)

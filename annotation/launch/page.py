@@ -1,0 +1,93 @@
+"""The page "Launch" of a study: the checklist before it is opened, then its link and what happens next."""
+
+from __future__ import annotations
+
+import segno
+from django.http import HttpRequest, HttpResponse
+from django.template.response import TemplateResponse
+from django.utils.safestring import SafeString, mark_safe
+
+from annotation.crowds import backend_of
+from annotation.crowds.operations import open_to_workers
+from annotation.crowds.page import FIGURES as CROWD_FIGURES
+from annotation.crowds.panel.page import has_panel, panel_address
+from annotation.launch.checklist_page import Launch, Standing, checklist
+from annotation.money.costs import forecast_of_design
+from judgments.admin.base import public_address
+from judgments.admin.operations import add_operation
+from judgments.cached_figures import cached_figures
+from judgments.models import Study
+from judgments.studies.hits_page import plan_of
+from judgments.studies.studies import design_of
+from judgments.studies.study_page import Context, Group, StudyPage, add_page
+
+
+def show_launch(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
+    design, backend = design_of(study), backend_of(study)
+    forecast, problem = None, ""
+    if study.state == Study.State.DRAFT:
+        context |= plan_of(study)
+        problem, plan = context.get("problem", ""), context.get("plan")
+        if plan is not None:
+            forecast = forecast_of_design(design, hits=plan.hits, items=plan.units + plan.controls)
+    else:
+        figures = cached_figures(study, CROWD_FIGURES).value
+        forecast = figures.forecast if figures is not None else None
+    points = checklist(Launch(study=study, design=design, forecast=forecast, problem=problem))
+    panel = has_panel(study)
+    link = _link(request, study)
+    context |= {
+        "design": design,
+        "points": points,
+        "blocked": any(point.standing is Standing.BLOCKS for point in points),
+        "missing": sum(point.standing is Standing.MISSING for point in points),
+        "link": link,
+        "qr_code": qr_code(link) if link and not panel else "",
+        "where": backend.where(study),
+        "sent_by": backend.title if backend.sends_people else "",
+        "has_panel": panel,
+        "invited": design.access.join == "invited" and not backend.sends_people,
+    }
+    return TemplateResponse(request, "admin/annotation/study_launch.html", context)
+
+
+def _link(request: HttpRequest, study: Study) -> str:
+    """Return the address that people follow; "" where a crowd itself shows them the work."""
+    if has_panel(study):
+        return panel_address(request, study)
+    if backend_of(study).sends_people:
+        return ""
+    access = design_of(study).access
+    return public_address(request, study, code=access.code if access.join == "code" else "")
+
+
+def qr_code(address: str) -> SafeString:
+    """Draw an address as SVG, dark on light in every colour scheme, so that all cameras read it."""
+    drawn = segno.make_qr(address, error="m").svg_inline(
+        scale=4, border=3, dark="#000", light="#fff", title="QR code of the link", omitsize=True
+    )
+    return mark_safe(drawn)  # noqa: S308 - the address is drawn as squares, not written
+
+
+def _may_open(study: Study) -> bool:
+    waits = study.state in (Study.State.GENERATED, Study.State.CLOSED)
+    return waits and not study.simulated and study.source == Study.Source.DESIGNED
+
+
+add_page(
+    StudyPage(
+        name="launch",
+        label="Checklist",
+        order=20,
+        view=show_launch,
+        shown=lambda study: study.source == Study.Source.DESIGNED,
+        group=Group.LAUNCH,
+    )
+)
+add_operation(
+    open_to_workers,
+    label="Open to participants",
+    # before the first opening, the page itself has the button, below what is missing
+    offered=lambda study: _may_open(study) and study.state == Study.State.CLOSED,
+    leads_to=lambda study: "launch",
+)

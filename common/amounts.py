@@ -1,0 +1,43 @@
+"""Amounts of money, which are stored as whole cents and typed as 1.50."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from typing import Any
+
+from django import forms
+from unfold.widgets import UnfoldAdminDecimalFieldWidget
+
+CENT = Decimal("0.01")
+
+
+class AmountField(forms.DecimalField):
+    """Whole cents, shown and typed as an amount such as 1.50; ``unit`` is the currency that stands beside it."""
+
+    def __init__(
+        self,
+        label: str = "",
+        help_text: str = "",
+        *,
+        required: bool = False,
+        unit: str = "",
+        most_cents: int | None = None,
+    ) -> None:
+        self.unit = unit
+        super().__init__(
+            label=label,
+            help_text=help_text,
+            required=required,
+            min_value=0,
+            max_value=None if most_cents is None else Decimal(most_cents) / 100,
+            max_digits=14,
+            decimal_places=2,
+            widget=UnfoldAdminDecimalFieldWidget,
+        )
+
+    def prepare_value(self, value: Any) -> Any:
+        return Decimal(value) * CENT if isinstance(value, int) else value
+
+    def clean(self, value: Any) -> Any:
+        amount = super().clean(value)
+        return None if amount is None else int(amount * 100)

@@ -1,0 +1,222 @@
+"""Read the command line: the words, the folder of the data, and the shell's questions about what comes next."""
+
+from __future__ import annotations
+
+import os
+import sys
+import tempfile
+from argparse import ArgumentParser
+from collections.abc import Iterator
+from contextlib import contextmanager
+from difflib import get_close_matches
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from quorum.words import GROUPS, OWN, SECTIONS, WITHOUT_DATA, WORDS, page
+
+if TYPE_CHECKING:
+    from django.core.management.base import BaseCommand
+
+HERE = Path(__file__).resolve().parent
+INSTALLED = (HERE / "platform").is_dir()
+# Apps, settings, templates: beside this package in a clone, inside it where Quorum is installed
+PLATFORM = HERE / "platform" if INSTALLED else HERE.parent
+DATA = "quorum-data"
+HELP = {"-h", "--help"}
+
+
+def main() -> None:
+    if str(PLATFORM) not in sys.path:
+        sys.path.insert(0, str(PLATFORM))
+    line = sys.argv[1:]
+    if "_ARGCOMPLETE" in os.environ:
+        _complete(os.environ["COMP_LINE"].split()[1:])
+    elif line == ["--version"]:
+        from evaluation.provenance import quorum_version
+
+        sys.stdout.write(f"quorum {quorum_version()}\n")
+    else:
+        _run([*line[1:], "--help"] if line[:1] == ["help"] else line)
+
+
+def _run(line: list[str]) -> None:
+    first = line[0] if line else "--help"
+    words, rest = split(line)
+    if first in HELP:
+        sys.stdout.write(page())
+    elif first == "run":
+        _serve(rest)
+    elif first == "completion":
+        _print_completion(rest)
+    elif first in GROUPS and " " not in words:
+        if rest and rest[0] not in HELP:
+            sys.exit(f"quorum {first}: {rest[0]!r} is none of its words; `quorum {first}` lists them.")
+        sys.stdout.write(page(first))
+    else:
+        name, helps = WORDS.get(words, words), bool(HELP.intersection(rest))
+        with _data_folder(make=name == "prepare" and not helps) as missing:
+            if name not in WORDS.values():
+                _check_known(name)
+            if missing and not helps and name not in WITHOUT_DATA:
+                sys.exit(f"There is no folder {missing}: go where `quorum run` was started, or set DATA_DIR.")
+            _load(name, rest).run_from_argv(["quorum", words, *rest])
+
+
+def split(line: list[str]) -> tuple[str, list[str]]:
+    """Return the one or two words that name a command, and what follows."""
+    words = " ".join(line[:2])
+    return (words, line[2:]) if words in WORDS else (" ".join(line[:1]), line[1:])
+
+
+@contextmanager
+def _data_folder(*, make: bool = False) -> Iterator[Path | None]:
+    """Name the data folder to the settings: DATA_DIR, else `quorum-data` here, and in a clone that of manage.py.
+
+    Where there is none, yield its name and let the settings use a passing one, so that `--help` leaves nothing behind.
+    """
+    folder = _name_data_folder() if INSTALLED else None
+    if folder is None or folder.is_dir() or make:
+        yield None
+        return
+    with tempfile.TemporaryDirectory(prefix="quorum-") as passing:
+        os.environ["DATA_DIR"] = passing
+        yield folder
+
+
+def _name_data_folder(named: str | None = None) -> Path:
+    """Set the places that an installed Quorum keeps outside of its own folder; return that of the data."""
+    if Path(".env").is_file():
+        from environ import Env
+
+        Env.read_env(Path(".env").resolve())
+    folder = Path(named or os.environ.get("DATA_DIR") or DATA).expanduser().resolve()
+    os.environ["DATA_DIR"] = str(folder)
+    os.environ.setdefault("STATIC_ROOT", str(folder / "staticfiles"))
+    return folder
+
+
+def _check_known(name: str) -> None:
+    from django.core.management import get_commands
+
+    _set_up()
+    known = [*WORDS, *GROUPS, *OWN, *get_commands()]
+    if name not in known:
+        guesses = get_close_matches(name, known, n=1)
+        guess = f"; did you mean `quorum {guesses[0]}`?" if guesses else "."
+        sys.exit(f"quorum: {name!r} is no command{guess} `quorum --help` lists them.")
+
+
+def _load(name: str, rest: list[str]) -> BaseCommand:
+    """Return a command of manage.py. Settings, apps and models are loaded only where it needs them."""
+    manage = import_module("manage")
+    if manage.is_of_files(name, rest):
+        command: BaseCommand = manage.load_of_files(name)
+        return command
+    from django.core.management import get_commands, load_command_class
+
+    _set_up()
+    return load_command_class(get_commands()[name], name)
+
+
+def _set_up() -> None:
+    import django
+    from django.core.exceptions import ImproperlyConfigured
+
+    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
+    try:
+        django.setup()
+    except ImproperlyConfigured as error:
+        sys.exit(str(error))
+
+
+def _serve(rest: list[str]) -> None:
+    """Do what `make run` does, with the packages that are installed."""
+    from scripts import services
+    from scripts.environment import CannotGoOn, check_port, check_writable, setting
+
+    parser = ArgumentParser(
+        prog="quorum run", description="Start web server and background worker; Ctrl-C stops both."
+    )
+    _add_run_options(parser)
+    options = parser.parse_args(rest)
+    if INSTALLED or options.data:
+        folder = _name_data_folder(options.data)
+    else:
+        folder = PLATFORM / Path(setting("DATA_DIR", "var")).expanduser()
+    if options.port:
+        os.environ["PORT"] = options.port
+    try:
+        with services.until_stopped() as processes:
+            check_writable(str(folder))
+            port = check_port(another="quorum run --port {}")
+            services.say(f"The data is in {folder}. Nothing is fetched: all that Quorum needs is installed.")
+            place = services.Place(sys.executable, "quorum", services.environment_of(str(folder), port))
+            services.serve(processes, place, demo=not options.no_demo)
+    except CannotGoOn as problem:
+        sys.exit(str(problem))
+
+
+def _add_run_options(parser: ArgumentParser) -> None:
+    parser.add_argument(
+        "--data", metavar="FOLDER", help=f"where everything is kept (default: DATA_DIR, else {DATA})"
+    )
+    parser.add_argument("--port", help="default: PORT, else 8000")
+    parser.add_argument("--no-demo", action="store_true", help="leave the demo out")
+
+
+def _print_completion(rest: list[str]) -> None:
+    import argcomplete
+
+    parser = ArgumentParser(
+        prog="quorum completion",
+        description="Print what a shell needs to complete quorum's words and options.",
+        epilog='~/.bashrc and ~/.zshrc: eval "$(quorum completion bash)", or zsh; '
+        "fish: quorum completion fish > ~/.config/fish/completions/quorum.fish",
+    )
+    _add_shell(parser)
+    sys.stdout.write(argcomplete.shellcode(["quorum"], shell=parser.parse_args(rest).shell) + "\n")
+
+
+def _add_shell(parser: ArgumentParser) -> None:
+    parser.add_argument("shell", choices=["bash", "zsh", "fish"])
+
+
+def _complete(line: list[str]) -> None:
+    """Answer the shell, which names the line so far in the environment, and end."""
+    import argcomplete
+
+    with _data_folder():
+        argcomplete.autocomplete(_parser(line))
+
+
+def _parser(line: list[str]) -> ArgumentParser:
+    """Return all words as a parser, with the options of the command that the line names."""
+    parser = ArgumentParser(prog="quorum")
+    groups = {"": parser.add_subparsers()}
+    _add_run_options(groups[""].add_parser("run", help=OWN["run"]))
+    _add_shell(groups[""].add_parser("completion", help=OWN["completion"]))
+    asked, rest = split(line)
+    for title, section in SECTIONS.items():
+        for words, (name, what) in section.items():
+            group, _, word = words.rpartition(" ")
+            if group not in groups:
+                groups[group] = groups[""].add_parser(group, help=title).add_subparsers()
+            own = groups[group].add_parser(word, help=what)
+            if words == asked:
+                _load(name, rest).add_arguments(own)  # type: ignore[arg-type]
+                for argument in own._actions:
+                    if argument.dest == "study":
+                        argument.completer = _slugs  # type: ignore[attr-defined]
+    return parser
+
+
+def _slugs(**_: object) -> list[str]:
+    from django.db import DatabaseError
+
+    from judgments.models import Study
+
+    try:
+        return list(Study.objects.values_list("slug", flat=True))
+    except DatabaseError:  # nothing is set up yet
+        return []

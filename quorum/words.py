@@ -1,0 +1,101 @@
+"""The words of ``quorum``: for each, the command of ``manage.py`` that it runs, and what it does."""
+
+BEGIN, DATASETS, STUDIES, RESULTS, CROWDS, FILES, SERVER = (
+    "To begin", "Datasets", "Studies", "Results", "Crowds and money", "Files, without a database", "The installation",
+)  # fmt: skip
+
+# What quorum does itself.
+OWN = {
+    "run": "web server and background worker, with a demo; Ctrl-C stops them",
+    "completion": "what a shell needs to complete these words",
+}
+
+SECTIONS: dict[str, dict[str, tuple[str, str]]] = {
+    DATASETS: {
+        "dataset import": ("import_dataset", "images (or texts) and reference captions"),
+        "dataset candidates": ("import_candidates", "one system's captions"),
+        "dataset rankings": ("import_rankings", "systems' ranked lists"),
+        "dataset access": ("dataset_access", "who may read it"),
+    },
+    STUDIES: {
+        "study plan": ("plan_power", "how many pairs, references and votes are needed"),
+        "study new": ("create_study", "a draft from a study file"),
+        "study template": ("import_template", "a HIT template with its inputs"),
+        "study import": ("import_judgments", "judgments collected elsewhere"),
+        "study export": ("export_study", "the study file of a study"),
+        "study diff": ("diff_designs", "how two designs differ"),
+        "study register": ("register", "fix hypotheses and rules before it opens"),
+        "study generate": ("generate_hits", "units, control items, HITs; the design is frozen"),
+        "study rehearse": ("rehearse", "a simulated crowd answers"),
+        "study open": ("open_study", "let people in"),
+        "study pause": ("pause_study", "offer no work for a while"),
+        "study resume": ("resume_study", "offer work again"),
+        "study extend": ("extend_study", "more workers, or more time"),
+        "study reopen": ("reopen_units", "more votes for some units"),
+        "study close": ("close_study", "offer no more work"),
+        "study detect": ("replay_rules", "whom detectors would have flagged"),
+        "study adopt": ("adopt_captions", "captions that people wrote become references or a system's"),
+    },
+    RESULTS: {
+        "aggregate": ("aggregate", "consensus, agreement, workers"),
+        "evaluate": ("evaluate", "which metric agrees with the consensus"),
+        "report": ("report", "figures, tables and text of a study"),
+        "export": ("export_judgments", "judgments as a file"),
+        "release": ("release", "a frozen bundle that others can verify"),
+        "verify": ("verify", "compute a bundle, a study or a signature again"),
+    },
+    CROWDS: {
+        "crowd sync": ("sync_crowd", "compare a study with its crowd"),
+        "crowd reviews": ("import_reviews", "approvals and rejections from a file"),
+        "crowd panel": ("reconcile_panel", "a panel's list beside the study's own"),
+        "crowd limits": ("set_limits", "what an account may spend"),
+        "crowd demographics": ("fetch_demographics", "what Prolific knows about a study's people"),
+        "crowd forget": ("forget_ids", "delete the crowd's ids of a closed study's people"),
+        "crowd subscribe": ("subscribe_prolific", "let Prolific call this server"),
+    },
+    FILES: {
+        "score": ("score", "metrics of candidate files against reference files"),
+        "explain": ("explain_score", "where a score comes from"),
+        "agreement": ("agreement", "agreement of a judgments file, or of two"),
+        "compare": ("compare_releases", "what changed between two bundles"),
+    },
+    SERVER: {
+        "server prepare": ("prepare", "set up or update database and files"),
+        "server admin": ("ensure_admin", "the first account, or a new password for one"),
+        "server demo": ("load_demo", "load the demo"),
+        "server token": ("create_token", "a token for the HTTP interface"),
+        "server second-factor": ("reset_second_factor", "let in who lost phone and codes"),
+        "server jobs": ("run_jobs", "do now what the background worker does"),
+        "server webhooks": ("send_webhooks", "send now what waits"),
+        "server check": ("check_integrity", "look for every broken invariant"),
+    },
+}  # fmt: skip
+
+WORDS = {words: command for section in SECTIONS.values() for words, (command, _) in section.items()}
+GROUPS = {words.split()[0]: title for title, section in SECTIONS.items() for words in section if " " in words}
+# Commands that work in a folder without an installation
+WITHOUT_DATA = {command for command, _ in SECTIONS[FILES].values()} | {"plan_power", "verify"}
+
+
+def page(group: str = "") -> str:
+    """Return the list of words, or those of one group."""
+    lines = []
+    if not group:
+        lines = [
+            "Collect judgments from people, and find out which metrics agree with them.",
+            "",
+            "usage: quorum [-h] [--version] WORDS ...        `quorum WORDS --help` has an example",
+            "",
+            BEGIN,
+            *(f"  {words:<22} {what}" for words, what in OWN.items()),
+        ]
+    for title, section in SECTIONS.items():
+        shown = {
+            words: what for words, (_, what) in section.items() if not group or words.startswith(f"{group} ")
+        }
+        if shown:
+            lines += ["", title] if lines else [title]
+            lines += [f"  {words:<22} {what}" for words, what in shown.items()]
+    if not group:
+        lines += ["", "Every name of `manage.py` works too: `quorum create_study`, `quorum migrate`."]
+    return "\n".join(lines) + "\n"

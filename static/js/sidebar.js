@@ -1,0 +1,13 @@
+// The sidebar's folded group opens by a click on its heading. A button in it does so by the keyboard, and says its state.
+
+document.addEventListener("DOMContentLoaded", () => {
+  for (const heading of document.querySelectorAll("#nav-sidebar-apps h2.cursor-pointer")) {
+    const list = heading.nextElementSibling;
+    const button = document.createElement("button");
+    button.type = "button";
+    button.className = "flex flex-row grow items-center font-semibold cursor-pointer";
+    button.append(...heading.childNodes);
+    heading.append(button);
+    new ResizeObserver(() => button.setAttribute("aria-expanded", String(list.checkVisibility()))).observe(list);
+  }
+});

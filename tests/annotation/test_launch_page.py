@@ -1,0 +1,132 @@
+"""The page "Launch": what is missing before a study is opened, and its link afterwards."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+from django.test import Client, override_settings
+
+from annotation.launch.page import qr_code
+from annotation.rehearsal.people import Crowd
+from annotation.rehearsal.rehearsal import rehearse
+from evaluation.planning.rehearsals import compute_rehearsal, store_rehearsal
+from judgments.models import Study
+from judgments.studies.generation import generate_hits
+from tests.judgments.desk import do, page, words
+from tests.studies import make_study
+
+pytestmark = pytest.mark.django_db
+CONSENT, CONTACT = "You may stop at any time.", "lab@example.org"
+
+
+def checked(client: Client, study: Study) -> dict[str, tuple[str, str]]:
+    """Title -> how it stands, and in words."""
+    shown = client.get(page(study, "launch")).content.decode()
+    points = re.findall(r"<h4>(.*?)</h4><span[^>]*>(.*?)</span>\s*<p>(.*?)</p>", shown, flags=re.S)
+    return {title: (standing, text) for title, standing, text in points}
+
+
+def generated(**values: Any) -> Study:
+    study = make_study(opened=False, **values)
+    generate_hits(study=study)
+    study.refresh_from_db()
+    return study
+
+
+def test_a_draft_is_told_in_words_what_is_missing_and_where_it_is_mended(designer: Client) -> None:
+    study = make_study(opened=False, controls={"per_hit": 0})
+    points = checked(designer, study)
+    assert next(iter(points)) == "Pages of work"  # what blocks comes first
+    assert points["Pages of work"][0] == "blocks"
+    missing = {"Consent": "consent", "Contact": "contact", "Quiz or check questions": "controls-per_hit"}
+    for title, field in missing.items():
+        standing, text = points[title]
+        assert standing == "missing"
+        assert f'href="{page(study, "change")}#id_{field}"' in text
+        assert f'id="id_{field}"' in designer.get(page(study, "change")).content.decode()
+    assert points["Rehearsal"][0] == "missing"
+    assert points["Agreement expected"][0] == "not known yet"
+
+
+def test_what_is_there_is_ready_and_money_has_its_currency(designer: Client) -> None:
+    crowd = {"reward_cents": 30, "currency": "EUR", "floor_cents_per_hour": 1200}
+    study = generated(consent=CONSENT, contact=CONTACT, crowd=crowd, seconds_per_unit=30)
+    points = checked(designer, study)
+    assert {points[title][0] for title in ("Consent", "Contact", "Quiz or check questions", "Cost")} == {
+        "ready"
+    }
+    # 5 items of 30 s for 0.30 EUR are 7.20 EUR an hour; 12.00 EUR an hour are 0.50 EUR
+    standing, text = points["Pay"]
+    assert standing == "missing"
+    for amount in ("7.20", "12.00", "0.50"):
+        assert f"{amount}\N{NO-BREAK SPACE}EUR" in text
+    assert "2.70\N{NO-BREAK SPACE}EUR for 9 pieces of work" in points["Cost"][1]
+
+
+def test_a_rehearsal_tells_what_agreement_to_expect(designer: Client) -> None:
+    study = make_study(opened=False)
+    designer.post(do(study, "rehearse"), {"workers": "4", "spammers": "0", "seed": "1"})
+    copy = Study.objects.exclude(pk=study.pk).get()
+    generate_hits(study=copy)
+    crowd = Crowd(workers=4, spammers=0.0, seed=1)
+    report = rehearse(study=copy, crowd=crowd)
+    copy.refresh_from_db()
+    store_rehearsal(compute_rehearsal(study=copy, crowd=crowd, report=report))
+    points = checked(designer, study)
+    assert points["Rehearsal"][0] == "ready"
+    assert points["Agreement expected"][0] == "ready"
+    assert "Krippendorff" in points["Agreement expected"][1]
+
+
+@override_settings(PUBLIC_URL="https://quorum.example.org")
+def test_what_blocks_is_said_in_the_sentence_of_the_api_and_nothing_opens(designer: Client) -> None:
+    study = generated(
+        question="Which is closer?",
+        crowd={
+            "backend": "mturk",
+            "reward_cents": 100,
+            "budget_cents": 120,
+            "title": "t",
+            "description": "d",
+        },
+    )
+    shown = designer.get(page(study, "launch"))
+    refused = designer.post(f"/api/studies/{study.slug}/open/", {}, content_type="application/json").json()
+    assert "of its budget (1.20 USD) 1.20 USD are left" in refused["detail"]
+    assert refused["detail"] in words(shown)
+    assert re.search(r"<button[^>]* disabled[^>]*>Open to participants", shown.content.decode())
+    assert "cannot be opened yet" in words(shown)
+    study.refresh_from_db()
+    assert study.state == "generated"
+
+
+def test_an_unregistered_plan_of_the_study_file_blocks(designer: Client) -> None:
+    plan = {"hypotheses": [{"text": "People prefer people."}]}
+    study = generated(registration=plan)
+    standing, text = checked(designer, study)["Registration"]
+    assert standing == "blocks"
+    assert "not registered yet" in text
+    assert page(study, "register") in text
+
+
+def test_an_open_study_shows_its_link_to_copy_and_to_scan_and_what_comes_next(designer: Client) -> None:
+    study = generated(access={"join": "code", "code": "sunflower-7"})
+    led = designer.post(do(study, "open"), {"page": "launch"})
+    assert led.headers["Location"] == page(study, "launch")
+    shown = designer.get(page(study, "launch"))
+    link = f"http://testserver/s/{study.slug}/?code=sunflower-7"
+    assert f'<code id="link">{link}</code>' in shown.content.decode()
+    assert 'data-copy="link"' in shown.content.decode()
+    assert str(qr_code(link)) in shown.content.decode()
+    assert f'href="/s/{study.slug}/preview/"' in shown.content.decode()
+    assert "What happens next" in words(shown)
+
+
+def test_invited_people_come_by_links_of_their_own(designer: Client) -> None:
+    study = generated(access={"join": "invited"})
+    designer.post(do(study, "open"))
+    shown = designer.get(page(study, "launch")).content.decode()
+    assert "<svg" not in shown.partition('class="q-card q-launched"')[2].partition("</section>")[0]
+    assert page(study, "workers") in shown
