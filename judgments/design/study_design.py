@@ -20,11 +20,13 @@ from judgments.design.tables import (
     Example,
     Filter,
     Keywords,
+    Language,
     RuleSetting,
     Sampling,
     Source,
     Stopping,
     Template,
+    Texts,
     checked_judged,
 )
 from judgments.design.wordings import CAPTION
@@ -132,6 +134,11 @@ class StudyDesign(Part):
     template: Template = Template()
     crowd: Crowd = Crowd()
     panel: Panel = Panel()
+    translations: dict[Language, Texts] = Field(
+        default_factory=dict,
+        title="Texts in other languages",
+        description="Workers see them in the language of their page.",
+    )
     registration: Plan | None = None
 
     @property
@@ -157,9 +164,10 @@ class StudyDesign(Part):
         return currency_named(self.crowd, self.panel)
 
     @model_serializer(mode="wrap")
-    def _without_a_plan_that_is_not_there(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        """Leave out a missing plan: TOML has no null."""
+    def _without_what_is_not_there(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """Leave out a missing plan, since TOML has no null, and translations where there are none."""
         values: dict[str, Any] = handler(self)
-        if values.get("registration", ...) is None:
-            del values["registration"]
+        for key in ("registration", "translations"):
+            if key in values and not values[key]:
+                del values[key]
         return values

@@ -35,11 +35,15 @@ Answers = Sequence[Any] | npt.NDArray[Any]
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """An answer a worker can give: its value in the worker's order, English label and key."""
+    """An answer a worker can give: its value in the worker's order, English label and key.
+
+    ``letter`` is the one that its text has on the page; its key answers too.
+    """
 
     value: int
     label: str
     key: str = ""
+    letter: str = ""
 
     @property
     def words(self) -> str:

@@ -109,7 +109,7 @@ def test_a_rehearsed_copy_shows_its_results_and_hands_out_its_data(page: Page, o
 
     page.get_by_role("button", name="Compute now").first.click()
     expect(page.get_by_role("heading", name="Which metric agrees with people?")).to_be_visible()
-    expect(page.get_by_role("heading", name="Do workers agree?")).to_be_visible()
+    expect(page.get_by_role("heading", name="Do people agree?")).to_be_visible()
     expect(page.locator("tr", has_text="sim-0001")).to_contain_text("simulated")
 
     pages.get_by_role("link", name="Share").click()

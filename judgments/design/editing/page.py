@@ -245,7 +245,11 @@ def _asked_start(
         return None
     base = starting_values(preset=preset, protocol=protocol, saved=saved)
     if kept is not None:
-        base |= {key: kept[key] for key in ("name", "slug", "dataset", "seed", "registration") if key in kept}
+        base |= {
+            key: kept[key]
+            for key in ("name", "slug", "dataset", "seed", "translations", "registration")
+            if key in kept
+        }
     return base
 
 
