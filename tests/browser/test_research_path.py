@@ -230,7 +230,7 @@ def reports(page: Page, office: Installation) -> None:
         for head, text in zip(heads[1:], row[1:], strict=True):
             kind = head.removesuffix(", %")
             numbers = [cell[name] for name in (kind, f"{kind} low", f"{kind} high")]
-            found = [f"{100 * float(one):.1f}" for one in numbers if one]
+            found = [f"{100 * float(one):.0f}" for one in numbers if one]
             assert re.findall(r"[\d.]+", text) == found
     looked_at(page)
 
