@@ -82,6 +82,28 @@ def test_an_account_sees_the_studies_in_which_it_has_a_role(client: Client) -> N
     assert [entry["study"].slug for entry in client.get(reverse(INDEX)).context["studies"]] == ["seen"]
 
 
+def test_what_waits_is_shown_to_those_who_may_do_it(client: Client) -> None:
+    study = make_study(crowd={"reward_cents": 10})
+    hand_in(study, "w-1")
+    CrowdCall.objects.create(study=study, place="x", kind="bonus", key="1", state="parked", problem="No.")
+    person = User.objects.create_user("vera", password="x", is_staff=True)
+    client.force_login(person)
+
+    def next_as(role: str, **values: Any) -> str:
+        give_role(study=study, user=person, role=role)
+        Study.objects.filter(pk=study.pk).update(**values)
+        label: str = entry_of(client, study)["next"].label
+        return label
+
+    assert next_as("viewer") == "Watch it"
+    assert next_as("reviewer") == "Approve work"
+    assert next_as("designer") == "See what failed"
+    assert next_as("designer", simulated=True) == "Watch it"
+    assert next_as("designer", state="generated") == "See the rehearsal"
+    assert next_as("viewer", simulated=False) == "See the checklist"
+    assert next_as("viewer", state="draft") == "See the design"
+
+
 def test_a_newcomer_is_led_to_a_first_study(designer: Client) -> None:
     shown = designer.get(reverse(INDEX))
     assert "Your first study" in words(shown)
