@@ -160,9 +160,9 @@ def run(installation: Installation, options: argparse.Namespace, workers: int) -
     cost = "-" if options.kill else f"{1000 * cpu / max(1, len(acknowledged)):.1f}"
     print(
         f"{options.database:10} {hits:>6} HITs {workers:4} workers: "
-        f"{len(acknowledged) / took:6.1f} HITs/s  p50 {percentile(seconds, 0.5):5.0f}  p95 "
-        f"{percentile(seconds, 0.95):5.0f}  p99 {percentile(seconds, 0.99):5.0f} ms  CPU {cost} ms/HIT  "
-        f"{held:.0f} MiB  "
+        f"{len(acknowledged) / took:6.1f} HITs/s  mean {1000 * sum(seconds) / len(seconds):5.0f}  "
+        f"p50 {percentile(seconds, 0.5):5.0f}  p95 {percentile(seconds, 0.95):5.0f}  "
+        f"p99 {percentile(seconds, 0.99):5.0f} ms  CPU {cost} ms/HIT  {held:.0f} MiB  "
         f"{len(acknowledged)} HITs by {sum(1 for person in people if person.acknowledged)} workers  "
         f"join p50 {percentile(joins, 0.5):.0f} ms, all in {joined:.1f} s  "
         f"{'exact' if not broken else f'BROKEN {broken}'}",

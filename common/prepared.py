@@ -1,7 +1,7 @@
 """Queries of a fixed shape, whose SQL Django makes once for a process instead of at every call.
 
-Making the SQL of a small query costs several times what the database needs to answer it. A request that many people
-make at once declares its queries:
+Making the SQL of a small query costs several times what the database needs to answer it, and PostgreSQL's plan of it
+takes longer than its execution. A request that many people make at once declares its queries:
 
     OF_NAME = PreparedQuery(lambda: Worker.objects.filter(name=given("name", CharField())))
     OF_NAME.first(name="ada")
@@ -12,11 +12,14 @@ one.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from copy import copy
 from dataclasses import dataclass
+from itertools import count
 from types import SimpleNamespace
 from typing import Any, Generic, TypeVar
+from weakref import WeakKeyDictionary
 
 from django.db import DEFAULT_DB_ALIAS, connection, connections, transaction
 from django.db.models import BigAutoField, Expression, Field, QuerySet
@@ -63,11 +66,30 @@ class _Compiled:
             one.output_field.get_db_prep_save(values[one.name], here) if isinstance(one, _Given) else one
             for one in self.parameters
         ]
+        sql = _as_prepared(self.sql, here) if here.vendor == "postgresql" else self.sql
         compiler = copy(self.compiler)
         compiler.connection = here
-        compiler.as_sql = lambda: (self.sql, parameters)
+        compiler.as_sql = lambda: (sql, parameters)
         compiler.get_converters = lambda columns: self.converters
         return compiler
+
+
+# connection to PostgreSQL -> SQL -> the statement that executes what the server has prepared for it
+_prepared: WeakKeyDictionary[Any, dict[str, str]] = WeakKeyDictionary()
+
+
+def _as_prepared(sql: str, here: Any) -> str:
+    """Return a statement that does what ``sql`` does, whose plan PostgreSQL keeps while the connection lasts."""
+    here.close_if_health_check_failed()
+    here.ensure_connection()
+    known = _prepared.setdefault(here.connection, {})
+    if sql not in known:
+        name, numbers = f"prepared_{len(known)}", count(1)
+        numbered = re.sub("%[s%]", lambda found: "%" if found[0] == "%%" else f"${next(numbers)}", sql)
+        with here.wrap_database_errors:
+            here.connection.execute(f"PREPARE {name} AS {numbered}")
+        known[sql] = f"EXECUTE {name} ({', '.join(['%s'] * (next(numbers) - 1))})"
+    return known[sql]
 
 
 class PreparedQuery(Generic[Row]):

@@ -14,6 +14,7 @@ import functools
 import ipaddress
 import logging
 import math
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -23,7 +24,7 @@ import redis
 from django.conf import settings
 from django.utils.translation import ngettext
 from limits import RateLimitItem, parse
-from limits.storage import storage_from_string
+from limits.storage import MemoryStorage, Storage, storage_from_string
 from limits.strategies import MovingWindowRateLimiter, RateLimiter, SlidingWindowCounterRateLimiter
 
 from common.errors import QuorumError
@@ -31,6 +32,7 @@ from common.errors import QuorumError
 logger = logging.getLogger(__name__)
 
 MOST_REMEMBERED = 1_000  # uses whose times are kept one by one; a higher limit is counted in two windows
+SWEEP_SECONDS = 60.0
 
 _address: ContextVar[str] = ContextVar("address", default="")
 
@@ -116,7 +118,24 @@ def _sentence(wait: int) -> str:
 @functools.cache
 def _limiter(broker: str, many: bool) -> RateLimiter:
     strategy = SlidingWindowCounterRateLimiter if many else MovingWindowRateLimiter
-    return strategy(storage_from_string(broker or "memory://"))
+    return strategy(storage_from_string(broker) if broker else _memory())
+
+
+class _Sweeper(threading.Timer):
+    """A timer that calls its function again and again."""
+
+    def run(self) -> None:
+        while not self.finished.wait(self.interval):
+            self.function()
+
+
+def _memory() -> Storage:
+    """Return the library's counts in memory, swept once a minute; by itself it starts a thread at nearly every use."""
+    storage = MemoryStorage()
+    storage.timer = _Sweeper(SWEEP_SECONDS, storage.timer.function)
+    storage.timer.daemon = True
+    storage.timer.start()
+    return storage
 
 
 def _limit(name: str) -> RateLimitItem | None:

@@ -1,7 +1,7 @@
 """gunicorn's configuration: `gunicorn --config python:config.gunicorn config.wsgi`.
 
-Threads, because requests mostly wait for the database; two processes, so that one computing request does not
-block all. Command line options override these.
+Threads, because some requests wait; few, because those that compute get in each other's way. PostgreSQL answers several
+processes at once. SQLite has one writer, for which a second process only waits. Command line options override these.
 """
 
 import gc
@@ -11,12 +11,13 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
+from django.conf import settings
+
 from config.observing.logs import ServerLog
 
 bind = f"127.0.0.1:{os.environ.get('PORT') or 8000}"
 worker_class = "gthread"
-workers = int(os.environ.get("WEB_PROCESSES") or 2)
-threads = 8
+threads = int(os.environ.get("WEB_THREADS") or 4)
 timeout = 120  # a large dataset is uploaded in one request
 graceful_timeout = 5
 keepalive = 75  # people read between two clicks; a proxy may use a connection for many of them
@@ -47,6 +48,9 @@ for _left in Path(tempfile.gettempdir()).glob("quorum-figures-*-*"):
 # A folder of this start's own, before the library that reads its name is imported
 _counts = tempfile.mkdtemp(prefix=f"quorum-figures-{os.getpid()}-")
 os.environ["PROMETHEUS_MULTIPROC_DIR"] = _counts
+
+os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
+workers = int(os.environ.get("WEB_PROCESSES") or (1 if settings.SQLITE_FILE else 2))
 
 
 def when_ready(server: Any) -> None:

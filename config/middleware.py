@@ -1,6 +1,7 @@
 """Middleware of this installation."""
 
 from collections.abc import Callable
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from django.conf import settings
 from django.contrib.auth.models import User
@@ -9,7 +10,7 @@ from django.http.response import HttpResponseBase
 from django.middleware.http import ConditionalGetMiddleware
 from django.shortcuts import render
 from django.urls import reverse
-from django.utils import translation
+from django.utils import timezone, translation
 from django.utils.cache import patch_vary_headers
 
 from common.audit import acting_as
@@ -31,6 +32,24 @@ class AdminPolicyMiddleware:
         if request.path.startswith(reverse("admin:index")) and not hasattr(response, "_csp_update"):
             response._csp_update = settings.ADMIN_POLICY_CHANGES  # type: ignore[attr-defined]  # django-csp's own mark
         return response
+
+
+class OwnZoneMiddleware:
+    """Shows times of the admin in the reader's zone, which js/zone.js names in a cookie; else in UTC."""
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        name = request.COOKIES.get("zone", "")
+        if not name or not request.path.startswith(reverse("admin:index")):
+            return self.get_response(request)
+        try:
+            zone = ZoneInfo(name)
+        except (ValueError, OSError, ZoneInfoNotFoundError):  # a cookie may hold anything
+            return self.get_response(request)
+        with timezone.override(zone):
+            return self.get_response(request)
 
 
 class ActingMiddleware:
@@ -118,7 +137,11 @@ class StorableAddressMiddleware:
 
 
 class WorkerLanguageMiddleware:
-    """Uses the language that a worker or browser prefers; admin and API are English."""
+    """Uses the language of ``?language=``, else the one chosen before, else the browser's; admin and API are English.
+
+    What the address says is kept for the next pages, but before somebody whom a panel sent has begun: until then there
+    is no cookie.
+    """
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
         self.get_response = get_response
@@ -126,9 +149,20 @@ class WorkerLanguageMiddleware:
     def __call__(self, request: HttpRequest) -> HttpResponse:
         if request.path.startswith((reverse("admin:index"), "/api/", settings.STATIC_URL)):
             return self.get_response(request)
-        language = translation.get_language_from_request(request)
+        asked = request.GET.get("language", "")
+        language = (
+            asked if asked in dict(settings.LANGUAGES) else translation.get_language_from_request(request)
+        )
         with translation.override(language):
             response = self.get_response(request)
+        if language == asked and (request.method == "POST" or not request.path.endswith("/panel/")):
+            response.set_cookie(
+                settings.LANGUAGE_COOKIE_NAME,
+                language,
+                max_age=settings.LANGUAGE_COOKIE_AGE,
+                samesite="Lax",
+                secure=settings.LANGUAGE_COOKIE_SECURE,
+            )
         response.headers.setdefault("Content-Language", language)
         patch_vary_headers(response, ("Accept-Language", "Cookie"))
         return response

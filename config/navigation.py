@@ -52,6 +52,10 @@ def style_sheet(request: HttpRequest) -> str:
     return static("css/board.css")
 
 
+def zone_script(request: HttpRequest) -> str:
+    return static("js/zone.js")
+
+
 def script(request: HttpRequest) -> str:
     return static("js/sidebar.js")
 

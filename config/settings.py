@@ -168,6 +168,7 @@ MIDDLEWARE = [
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
     "config.second_factor.pages.SecondFactorMiddleware",
+    "config.middleware.OwnZoneMiddleware",
     "config.middleware.ActingMiddleware",
     "config.middleware.AddressMiddleware",
     "config.middleware.LimitsMiddleware",
@@ -250,7 +251,18 @@ LOGIN_REDIRECT_URL = "admin:index"
 
 # Words and times
 LANGUAGE_CODE = "en"
-LANGUAGES = [("en", "English"), ("de", "Deutsch")]  # of the workers' pages; the admin is English
+# of the workers' pages; the admin is English
+LANGUAGES = [
+    ("en", "English"),
+    ("de", "German"),
+    ("es", "Spanish"),
+    ("fr", "French"),
+    ("zh-hans", "Simplified Chinese"),
+    ("ar", "Arabic"),
+]
+LANGUAGE_COOKIE_AGE = 180 * 24 * 3600  # seconds
+LANGUAGE_COOKIE_SAMESITE = "Lax"
+LANGUAGE_COOKIE_SECURE = HTTPS
 LOCALE_PATHS = [BASE_DIR / "locale"]
 FORMAT_MODULE_PATH = ["config.formats"]
 USE_I18N = True
@@ -273,6 +285,7 @@ STORAGES = {
 WHITENOISE_USE_FINDERS = DEBUG
 FILE_UPLOAD_PERMISSIONS = 0o600
 FILE_UPLOAD_DIRECTORY_PERMISSIONS = 0o700
+DATA_UPLOAD_MAX_NUMBER_FILES = 1_000  # a folder of pictures, chosen file by file; more come in a zip
 DATA_UPLOAD_MAX_NUMBER_FIELDS = 5_000  # a relevance HIT posts sixty answers with times
 
 # The HTTP interface
@@ -326,7 +339,7 @@ UNFOLD = {
     "SHOW_VIEW_ON_SITE": False,
     "SITE_FAVICONS": [{"rel": "icon", "type": "image/svg+xml", "href": "config.navigation.favicon"}],
     "STYLES": ["config.navigation.style_sheet"],
-    "SCRIPTS": ["config.navigation.script"],
+    "SCRIPTS": ["config.navigation.script", "config.navigation.zone_script"],
     "DASHBOARD_CALLBACK": "config.navigation.front_page",
     "ACCOUNT": {"navigation": [{"title": "Second factor", "link": reverse_lazy("second-factor")}]},
     "LOGIN": {"form": "config.login.LimitedLoginForm"},

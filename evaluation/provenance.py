@@ -14,15 +14,16 @@ from functools import cache
 from itertools import islice
 from json.encoder import encode_basestring
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
 import scipy
 
 from evaluation.arrays import Ints
 from evaluation.signatures import Signature
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 LINES_AT_ONCE = 100_000
 
@@ -71,6 +72,9 @@ class DataHash:
         ``units``, ``workers`` and ``answers`` are the distinct ones; ``codes`` are four (N,) int64: positions
         in them, and 0 or 1 for used.
         """
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
         parts = (
             _texts(f"[{encode_basestring(one)}, " for one in units),
             _texts(f"{encode_basestring(one)}, " for one in workers),
@@ -92,6 +96,8 @@ class DataHash:
 
 def _texts(values: Iterable[str]) -> pa.Array:
     """Return an Arrow column, made a part at a time: as Python's strings, millions would take four times the memory."""
+    import pyarrow as pa  # loaded when it is first used, as most web processes never need its 40 MB
+
     stream, parts = iter(values), [pa.array([], pa.large_string())]
     while some := list(islice(stream, LINES_AT_ONCE)):
         parts.append(pa.array(some, pa.large_string()))

@@ -33,4 +33,6 @@ def countries_by_name() -> dict[str, str]:
 
 
 def _plain(name: str) -> str:
-    return "".join(sign for sign in unicodedata.normalize("NFKD", name.casefold()) if sign.isascii())
+    return "".join(
+        sign for sign in unicodedata.normalize("NFKD", name.casefold()) if not unicodedata.combining(sign)
+    )

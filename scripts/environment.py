@@ -17,6 +17,10 @@ ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 VENV = os.path.join(ROOT, ".venv")
 PYTHON = os.path.join(VENV, "bin", "python")
 OLDEST = (3, 11)
+FETCHED = {
+    "requirements.txt": "from PyPI; not METEOR's tables, which the metric meteor asks for",
+    "requirements-dev.txt": "from PyPI, with METEOR's tables of 104 MB",
+}
 
 
 class CannotGoOn(Exception):
@@ -108,7 +112,8 @@ def install(requirements: str) -> None:
                 f"{sys.executable} cannot make a virtual environment (on Debian and Ubuntu: "
                 f"apt-get install python3-venv): {' '.join(made.stdout.split())}"
             )
-    say(f"Installing what {requirements} names; the first time this takes a minute or two ...")
+    fetched = FETCHED.get(requirements, "from PyPI")
+    say(f"Installing what {requirements} names ({fetched}); this takes a minute or two, once ...")
     command = [PYTHON, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "-r", requirements]
     if subprocess.run(command, cwd=ROOT).returncode:
         raise CannotGoOn(f"Installing {requirements} failed; pip's words are above.")

@@ -7,19 +7,21 @@ what is missing. The compiled catalogues are committed, so that an installation 
 from __future__ import annotations
 
 import io
+import re
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime
+from gettext import c2py
 from pathlib import Path
 from typing import Any
 
-from babel.messages.catalog import Catalog
+from babel.messages.catalog import Catalog, Message
 from babel.messages.extract import extract
 from babel.messages.mofile import write_mo
 from babel.messages.pofile import read_po, write_po
 
 ROOT = Path(__file__).resolve().parent.parent
-LANGUAGES = ("de",)
+LANGUAGES = ("ar", "de", "es", "fr", "zh_Hans")
 CODE = (
     "annotation", "judgments/hit_templates", "judgments/kinds", "common", "config",
     "evaluation/challenges/page.py", "evaluation/challenges/submissions.py", "evaluation/challenges/views.py",
@@ -67,7 +69,16 @@ def _data() -> Iterator[tuple[str, str]]:
         yield from _of_design(path, kind.defaults)
     for wordings in WORDINGS.values():
         for one in wordings.values():
-            texts = (one.question, *one.choices, *one.poles, one.label, one.hint, *one.keys, one.twice)
+            texts = (
+                one.question,
+                *one.choices,
+                *one.earlier,
+                *one.poles,
+                one.label,
+                one.hint,
+                *one.keys,
+                one.twice,
+            )
             yield from (("judgments/design/wordings.toml", str(text)) for text in texts if text)
     yield from (("judgments/kinds/caption_rules.toml", str(rule.says)) for rule in RULES)
     for name, preset in PRESETS.items():
@@ -178,12 +189,40 @@ def problems(language: str) -> list[str]:
         if message.id and wanted.get(message.id, context=message.context) is None
     ]
     found += [
-        f"{language}: {message.id!r}: {error}" for message, errors in catalog.check() for error in errors
+        f"{language}: {message.id!r}: {problem}"
+        for message in catalog
+        for problem in disagreements(message, c2py(catalog.plural_expr))
     ]
     mo = _path(language).with_suffix(".mo")
     if not mo.exists() or mo.read_bytes() != compiled(catalog):
         found.append(f"{language}: {mo.relative_to(ROOT)} is not made of its catalogue; run the update")
     return found
+
+
+def _parts(text: str) -> set[str]:
+    """Return what a translation takes over as it is: placeholders of Python and of scripts, and tags."""
+    return set(re.findall(r"%\(\w+\)\w|%%|\{\w+\}|<[^>]+>", text))
+
+
+def disagreements(message: Message, form_of: Callable[[int], int]) -> Iterator[str]:
+    """Yield how the parts of a translation differ from those of the message.
+
+    A plural form for none, one or two may say so in a word; every other one has all placeholders.
+    """
+    if not message.id:
+        return
+    if not message.pluralizable:
+        if _parts(str(message.id)) != _parts(str(message.string)):
+            yield f"other placeholders or tags in {message.string!r}"
+        return
+    one, many = list(message.id)
+    strings = message.string if isinstance(message.string, (tuple, list)) else ()
+    counting = {form_of(n) for n in range(3, 200)}
+    for form, text in enumerate(strings):
+        if not _parts(text) <= _parts(one) | _parts(many):
+            yield f"unknown placeholders or tags in {text!r}"
+        if form in counting and not _parts(many) <= _parts(text):
+            yield f"placeholders or tags are missing in {text!r}"
 
 
 def main(arguments: list[str]) -> int:

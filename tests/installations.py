@@ -24,7 +24,16 @@ from psycopg import sql
 from tests import forking
 
 ROOT = Path(__file__).resolve().parent.parent
-PASSED_ON = ("PATH", "HOME", "LANG", "TMPDIR", "VIRTUAL_ENV", "OMP_NUM_THREADS")
+PASSED_ON = (
+    "PATH",
+    "HOME",
+    "LANG",
+    "TMPDIR",
+    "VIRTUAL_ENV",
+    "OMP_NUM_THREADS",
+    "WEB_PROCESSES",
+    "WEB_THREADS",
+)
 
 
 PATIENCE = 600.0  # seconds, as a machine may be busy; what is there sooner is waited for no longer
@@ -90,7 +99,7 @@ class Installation:
         self.processes.append(process)
         return process
 
-    def start_server(self, *, threads: int = 8, workers: int = 2, port: int = 0) -> str:
+    def start_server(self, *, workers: int | None = None, port: int = 0) -> str:
         """Starts gunicorn on a free port, or on `port` again, and waits for its first answer; the address."""
         if not (Path(self.env["STATIC_ROOT"]) / "staticfiles.json").exists():  # once for all of a process
             self.manage("collectstatic", "--no-input", "--verbosity", "0")
@@ -98,7 +107,7 @@ class Installation:
         # fmt: off
         process = self.start(
             "gunicorn", "--config", "python:config.gunicorn", "--bind", f"127.0.0.1:{port}",
-            "--workers", str(workers), "--threads", str(threads), "config.wsgi", log="server.log",
+            *(["--workers", str(workers)] if workers else []), "config.wsgi", log="server.log",
         )
         # fmt: on
         self.url = f"http://127.0.0.1:{port}"

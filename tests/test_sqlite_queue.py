@@ -9,6 +9,7 @@ import fcntl, os, signal, threading, time
 from django.conf import settings
 from django.db import IntegrityError, connection, transaction
 from common.sqlite import base
+from common.sqlite.queue import NEXT, TURN
 from judgments.models import Dataset
 queue = f"{settings.DATABASES['default']['NAME']}-queue"
 
@@ -17,13 +18,20 @@ def write(name):
         Dataset.objects.create(name=name, source_format="jsonl", fingerprint="")
     connection.close()
 
-def is_free():
-    with open(queue, "a") as file:
+def in_child(action):
+    child = os.fork()
+    if not child:
+        action()
+        os._exit(0)
+    return child
+
+def is_free(byte=TURN):  # asked by a child, as the lock belongs to a process
+    def ask():
         try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fcntl.lockf(os.open(queue, os.O_RDWR), fcntl.LOCK_EX | fcntl.LOCK_NB, 1, byte)
         except BlockingIOError:
-            return False
-        return True
+            os._exit(1)
+    return os.waitpid(in_child(ask), 0)[1] == 0
 """
 
 
@@ -41,19 +49,18 @@ try:
         Dataset.objects.create(name="first", source_format="jsonl", fingerprint="")
 except IntegrityError:
     ends.append(is_free())
-with transaction.atomic():  # a child that keeps the file open does not keep the place
-    child = os.fork()
-    if not child:
-        signal.pause()
+with transaction.atomic():  # a child that keeps the file open does not keep the turn
+    child = in_child(signal.pause)
 ends.append(is_free())
 os.kill(child, signal.SIGKILL)
 os.waitpid(child, 0)
-child = os.fork()
-if not child:
+
+def die():
     connection.connect()
     transaction.atomic().__enter__()
     os.kill(os.getpid(), signal.SIGKILL)
-os.waitpid(child, 0)
+
+os.waitpid(in_child(die), 0)
 ends.append(is_free())
 threads = [threading.Thread(target=write, args=(f"thread-{{number}}",)) for number in range(8)]
 for thread in threads: thread.start()
@@ -64,6 +71,35 @@ print(ends, Dataset.objects.count(), oct(os.stat(queue).st_mode & 0o777))
     assert said == "[True, False, True, True, True] 9 0o600"
 
 
+def test_processes_and_threads_write_in_the_order_in_which_they_came(
+    installation_on: Callable[[str], Installation],
+) -> None:
+    installation = installation_on("sqlite")
+    said = installation.python(
+        f"""{WRITE}
+def until(what):
+    while not what():
+        time.sleep(0.01)
+
+connection.close()
+base.PATIENCE = 600
+waits, begin = os.pipe()
+other = in_child(lambda: (os.read(waits, 1), write("another process")))
+with transaction.atomic():
+    os.write(begin, b"!")
+    until(lambda: not is_free(NEXT))
+    threads = [threading.Thread(target=write, args=(f"thread {{number}}",)) for number in range(4)]
+    for number, thread in enumerate(threads, 2):
+        thread.start()
+        until(lambda: len(base._queues[queue]._threads) == number)
+for thread in threads: thread.join()
+os.waitpid(other, 0)
+print(*Dataset.objects.order_by("pk").values_list("name", flat=True), sep=", ")
+"""
+    )
+    assert said == "another process, thread 0, thread 1, thread 2, thread 3"
+
+
 def test_who_waited_too_long_in_the_queue_writes_all_the_same(
     installation_on: Callable[[str], Installation],
 ) -> None:
@@ -71,11 +107,20 @@ def test_who_waited_too_long_in_the_queue_writes_all_the_same(
     said = installation.python(
         f"""{WRITE}
 base.PATIENCE = 0.05
-file = open(queue, "a")
-fcntl.flock(file, fcntl.LOCK_EX)
+write("zero")
+asked, held = os.pipe()
+
+def hold():
+    fcntl.lockf(os.open(queue, os.O_RDWR), fcntl.LOCK_EX, 1, TURN)
+    os.write(held, b"!")
+    signal.pause()
+
+child = in_child(hold)
+os.read(asked, 1)
 write("first")
 write("second")
-print(Dataset.objects.count())
+print(Dataset.objects.count(), is_free())
+os.kill(child, signal.SIGKILL)
 """
     )
-    assert said == "2"
+    assert said == "3 False"

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from gettext import c2py
+
 import pytest
+from babel.messages.catalog import Message
 from django.conf import settings
 from django.test import Client
+from django.utils import translation
+from django.utils.translation import ngettext, to_language
 
 from scripts import messages
 
@@ -16,8 +21,25 @@ def test_every_text_of_a_worker_is_translated_and_compiled(language: str) -> Non
     assert messages.problems(language) == []
 
 
+def test_a_translation_without_a_placeholder_or_with_a_strange_one_is_found() -> None:
+    form_of = c2py("n != 1")
+    one, many = "%(n)d page of %(all)d", "%(n)d pages of %(all)d"
+    fine = ("Eine von %(all)d Seiten", "%(n)d von %(all)d Seiten")
+    for string, wrong in ((fine, 0), ((fine[0], "von %(all)d Seiten"), 1), ((fine[0], many + " %(no)s"), 1)):
+        message = Message((one, many), string)
+        assert len(list(messages.disagreements(message, form_of))) == wrong
+    assert list(messages.disagreements(Message("{here} of {all}", "{here}"), form_of))
+
+
+def test_numbers_take_the_forms_of_arabic() -> None:
+    with translation.override("ar"):
+        said = [ngettext("%(n)d question", "%(n)d questions", n) % {"n": n} for n in (1, 2, 3, 11, 100)]
+    assert said == ["سؤال واحد", "سؤالان", "3 أسئلة", "11 سؤالًا", "100 سؤال"]
+
+
 def test_the_languages_offered_are_those_with_a_catalogue() -> None:
-    assert {code for code, _ in settings.LANGUAGES} == {"en", *messages.LANGUAGES}
+    catalogues = {to_language(locale) for locale in messages.LANGUAGES}
+    assert {code for code, _ in settings.LANGUAGES} == {"en", *catalogues}
 
 
 def test_a_worker_gets_the_browser_s_language_and_can_choose_another() -> None:

@@ -252,10 +252,10 @@ def tallies_at(study: Study, moment: Snapshot) -> list[ControlTally]:
             counts[key] = counts.get(key, 0) + 1
             held.setdefault(key, (given, expected))
     tallies = [ControlTally(key[0], *held[key], key[3], n) for key, n in counts.items()]
-    return [*tallies, *_repeated_tallies(study, moment=moment)] if repeated else tallies
+    return [*tallies, *repeated_tallies(study, moment=moment)] if repeated else tallies
 
 
-def _repeated_tallies(study: Study, **which: Any) -> list[ControlTally]:
+def repeated_tallies(study: Study, **which: Any) -> list[ControlTally]:
     again = control_answers(study, repeated_alone=True, **which)
     return [ControlTally(one.worker, one.given, one.expected, one.control_kind, 1) for one in again]
 
@@ -282,7 +282,7 @@ def control_tallies(study: Study, *, workers: Collection[int] | None = None) -> 
             tallies.append(
                 ControlTally(worker, value if answer is None else answer, expected, control_kind, n)
             )
-    return [*tallies, *_repeated_tallies(study, workers=workers)] if repeated else tallies
+    return [*tallies, *repeated_tallies(study, workers=workers)] if repeated else tallies
 
 
 def control_answers(

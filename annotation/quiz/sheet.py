@@ -2,24 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from itertools import zip_longest
 from typing import Any
 
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
+from django.utils.translation import get_language
 from django.utils.translation import gettext as _
 
 from annotation.models import QuizAttempt
 from annotation.work.presentation import Place, shown_unit, worded
 from annotation.work.worksheet import answer_key
 from common.markup import render_markdown
-from judgments.design.requirements import Question
+from judgments.design.requirements import Question, questions_of
 from judgments.design.study_design import StudyDesign
+from judgments.design.translations import design_in
 from judgments.kinds import KINDS, Kind
 from judgments.models import Study
-
-ONE_LETTER = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,6 +115,23 @@ class ExplainedAnswer:
         return render_markdown(self.why)
 
 
+def read_paper(paper: Paper) -> Paper:
+    """Return the attempt with the study's texts in the reader's language, as far as it has them."""
+    language = get_language() or ""
+    if language not in paper.design.translations:
+        return paper
+    quiz = paper.design.quiz
+    own = list(questions_of(quiz))[-len(quiz.questions) :] if quiz.questions else []
+    texts = dict(zip(own, paper.design.translations[language].questions, strict=False))
+    questions = {
+        position: replace(shown, question=replace(shown.question, **texts[shown.question.key].model_dump()))
+        if shown.question.key in texts
+        else shown
+        for position, shown in paper.questions.items()
+    }
+    return replace(paper, design=design_in(paper.design, language), questions=questions)
+
+
 def qualification_of(study: Study, design: StudyDesign) -> str:
     """Return the shared qualification, or one for this study alone."""
     return design.quiz.qualification or f"study {study.pk}"
@@ -150,7 +168,7 @@ def explained(paper: Paper, position: int) -> ExplainedAnswer | None:
     return ExplainedAnswer(
         position=position,
         question=worded(paper.design.question),
-        texts=tuple(texts_of(kind.shown(place.unit, side=place.side, picture_url=""))),
+        texts=tuple(texts_of(kind.shown(place.unit, side=place.side, picture_url=""), kind.page.letters)),
         given=kind.in_words(given[answer_key(kind)]),
         right=right,
         expected=_expected(kind, place),
@@ -166,13 +184,15 @@ def may_explain(paper: Paper, position: int) -> bool:
     return explain == "after-each" or (explain == "at-the-end" and paper.attempt.finished_at is not None)
 
 
-def texts_of(shown: dict[str, Any]) -> list[tuple[str, str]]:
-    found: list[tuple[str, str]] = []
-    for name, value in shown.items():
-        for one in value if isinstance(value, list) else [value]:
-            if isinstance(one, dict) and isinstance(one.get("text"), str):
-                found.append((name.upper() if len(name) == ONE_LETTER else "", one["text"]))
-    return found
+def texts_of(shown: dict[str, Any], letters: Sequence[str] = ()) -> list[tuple[str, str]]:
+    """Return the unit's texts, each with its letter on the page."""
+    found = [
+        str(one["text"])
+        for value in shown.values()
+        for one in (value if isinstance(value, list) else [value])
+        if isinstance(one, dict) and isinstance(one.get("text"), str)
+    ]
+    return list(zip_longest(letters[: len(found)], found, fillvalue=""))
 
 
 def _expected(kind: Kind, place: Place) -> tuple[str, ...]:

@@ -22,15 +22,15 @@ from annotation.quiz.quizzes import (
     quiz_status,
     start_attempt,
 )
-from annotation.quiz.sheet import explained, may_explain
+from annotation.quiz.sheet import explained, may_explain, read_paper
 from annotation.views.common import SeeOther, api_worker, errors_as_pages, see_other, worker_of
-from annotation.work.presentation import picture_response, quiz_picture_url
+from annotation.work.presentation import picture_response, quiz_picture_url, read_design
 from annotation.work.worksheet import answers_of_form, shows_pictures, steps_of, undecided
 from common.errors import NotThere
 from judgments.design.requirements import questions_asked
 from judgments.kinds import KINDS
 from judgments.models import Study
-from judgments.studies.studies import design_of, find_study
+from judgments.studies.studies import find_study
 
 
 @never_cache
@@ -46,12 +46,12 @@ def quiz(request: HttpRequest, slug: str) -> HttpResponse:
         return redirect("annotation:work", slug)
     seen = request.GET.get("seen", "")
     if standing.last is not None and seen.isascii() and seen.isdigit() and len(seen) < 4:
-        paper = paper_of(standing.last)
+        paper = read_paper(paper_of(standing.last))
         step = next((one for one in paper.steps() if one[0] == int(seen)), None)
         if step is not None and all(may_explain(paper, position) for position in step):
             return _explanation_page(request, study, standing, paper, step)
     if standing.running is not None:
-        return _question_page(request, study, paper_of(standing.running))
+        return _question_page(request, study, read_paper(paper_of(standing.running)))
     if standing.last is None:
         return render(request, "annotation/quiz/first.html", _first_context(study, standing))
     return _result_page(request, study, standing, standing.last)
@@ -85,7 +85,7 @@ def answer(request: HttpRequest, slug: str, number: int) -> HttpResponse:
     if request.method != "POST":
         return redirect("annotation:quiz", slug)
     attempt = own_attempt(study=study, worker=worker, number=number)
-    paper = paper_of(attempt)
+    paper = read_paper(paper_of(attempt))
     step = _step_of_form(request, paper)
     if step is None:
         return see_other("annotation:quiz", slug)
@@ -178,7 +178,7 @@ def _explanation_page(
 
 
 def _first_context(study: Study, standing: QuizStatus) -> dict[str, Any]:
-    design = design_of(study)
+    design = read_design(study)
     return {
         "study": study,
         "design": design,
@@ -191,7 +191,7 @@ def _first_context(study: Study, standing: QuizStatus) -> dict[str, Any]:
 def _result_page(
     request: HttpRequest, study: Study, standing: QuizStatus, attempt: QuizAttempt
 ) -> HttpResponse:
-    paper = paper_of(attempt)
+    paper = read_paper(paper_of(attempt))
     lines = [
         line
         for position in range(1, paper.size + 1)
@@ -199,7 +199,7 @@ def _result_page(
     ]
     context = {
         "study": study,
-        "design": design_of(study),
+        "design": read_design(study),
         "standing": standing,
         "attempt": attempt,
         "of": paper.size,

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
 from typing import Any
 
 from django import template
 from django.template import Context
+from django.utils.formats import date_format
 from django.utils.html import format_html, json_script
 from django.utils.safestring import SafeString
-from django.utils.translation import gettext
+from django.utils.translation import get_language, get_language_bidi, gettext
 
 from annotation.work import presentation
 from common.markup import render_inline
@@ -21,6 +23,7 @@ from judgments.hit_templates.filling import fill_page, filled_questions
 from judgments.hit_templates.reading import read_template
 from judgments.kinds.caption_rules import ENGLISH, first_part, rules_for
 from judgments.kinds.keywords import MISSING, PHRASE
+from judgments.studies.studies import design_of
 
 register = template.Library()
 # right-to-left languages and scripts (BCP 47)
@@ -61,6 +64,29 @@ def direction(text: str) -> str:
     return "ltr"
 
 
+@register.filter
+def mirrored(key: str) -> str:
+    """Turn the sign of an arrow key around where the page runs from right to left."""
+    return {"←": "→", "→": "←"}.get(key, key) if get_language_bidi() else key
+
+
+@register.simple_tag(takes_context=True)
+def address_in(context: Context, language: str) -> str:
+    """Return this page's address with its parameters, and the language."""
+    asked = context["request"].GET.copy()
+    asked["language"] = language
+    return f"?{asked.urlencode()}"
+
+
+@register.filter
+def named(study: Any) -> str:
+    """Return the study's title in the reader's language; a preview has it already."""
+    if isinstance(study, Mapping):
+        return str(study["name"])
+    texts = design_of(study).translations.get(get_language() or "")
+    return texts.name if texts and texts.name else str(study.name)
+
+
 register.filter(presentation.worded)
 register.filter("inline", render_inline)
 
@@ -94,6 +120,13 @@ def said(context: Context, text: str) -> SafeString:
     if language:
         return format_html('<bdi class="said" dir="auto" lang="{}">{}</bdi>', language, text)
     return format_html('<bdi class="said" dir="auto">{}</bdi>', text)
+
+
+@register.simple_tag
+def moment(at: datetime) -> SafeString:
+    """Show a time in UTC; js/times.js shows it in the reader's zone."""
+    written = date_format(at.astimezone(UTC), gettext("j F Y, H:i"))
+    return format_html('<time datetime="{}" data-own-zone>{} UTC</time>', at.isoformat(), written)
 
 
 @register.simple_tag

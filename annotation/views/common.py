@@ -22,7 +22,7 @@ from annotation.models import Assignment, CrowdSession, ProblemReport, Worker
 from annotation.words import spell_left
 from annotation.work.joining import NAME_LENGTH, worker_for_token
 from annotation.work.leases import lease_of
-from annotation.work.presentation import Place, picture_url, places_of, worded, worked_examples
+from annotation.work.presentation import Place, picture_url, places_of, read_design, worded, worked_examples
 from annotation.work.submissions import (
     Submission,
     changeable_until,
@@ -239,7 +239,7 @@ def render_sheet(
         last: the previous assignment, if it can be revised.
     """
     study = assignment.study
-    design = design_of(study)
+    design = read_design(study)
     answers: Mapping[str, Any] = current_answers(assignment, places) if revising else assignment.answers
     if unfinished:
         answers = {**answers, **{str(at): {"unfinished": given} for at, given in unfinished.items()}}

@@ -10,7 +10,6 @@ from uuid import UUID
 from django.http import Http404, HttpRequest, HttpResponse, StreamingHttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import redirect, render, resolve_url
-from django.utils.translation import ngettext
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
@@ -28,7 +27,8 @@ from annotation.views.common import (
     see_other,
     worker_of,
 )
-from annotation.words import spell_duration, spell_pay
+from annotation.words import spell_duration
+from annotation.work.effort import effort_in_words, studies_with_effort
 from annotation.work.joining import (
     Joined,
     join_study,
@@ -38,7 +38,7 @@ from annotation.work.joining import (
     suggest_name,
 )
 from annotation.work.own_work import OwnStudy, open_studies, own_answers, own_studies
-from annotation.work.presentation import worded, worked_examples
+from annotation.work.presentation import read_design, worded, worked_examples
 from annotation.work.submissions import own_assignment
 from common.errors import QuorumError
 from common.markup import render_markdown
@@ -47,27 +47,10 @@ from judgments.design.requirements import asks_anything
 from judgments.design.study_design import StudyDesign
 from judgments.kinds import KINDS
 from judgments.models import Study
-from judgments.studies.studies import design_of, find_study
+from judgments.studies.studies import find_study
 
 MOST_STUDIES = 30  # on the landing page
 MOST_OPEN_STUDIES = 20  # on a worker's own page
-
-
-def effort_of(design: StudyDesign) -> dict[str, str]:
-    grouped = KINDS[design.protocol].grouped
-    units = design.images_per_hit * design.captions_per_image if grouped else design.units_per_hit
-    if grouped and design.about_pictures:
-        size = ngettext("%(n)d picture", "%(n)d pictures", design.images_per_hit) % {
-            "n": design.images_per_hit
-        }
-    else:
-        steps = design.images_per_hit if grouped else units
-        size = ngettext("%(n)d question", "%(n)d questions", steps) % {"n": steps}
-    return {
-        "size": size,
-        "duration": spell_duration(units * design.seconds_per_unit),
-        "pay": spell_pay(design.crowd.reward_cents, design.named_currency),
-    }
 
 
 @never_cache
@@ -151,7 +134,7 @@ def _study_page(
     resume_form: ResumeForm | None = None,
     status: int = 200,
 ) -> HttpResponse:
-    design = design_of(found)
+    design = read_design(found)
     context: dict[str, Any] = {
         "study": found,
         "design": design,
@@ -161,7 +144,7 @@ def _study_page(
         "has_quiz": asks_anything(design.quiz),
         "form": form or JoinForm(initial={"name": suggest_name()}),
         "resume_form": resume_form or ResumeForm(),
-        **effort_of(design),
+        **effort_in_words(found),
     }
     return render(request, "annotation/study.html", context, status=status)
 
@@ -182,7 +165,7 @@ def start(request: HttpRequest, slug: str) -> HttpResponse:
     worker = worker_of(request)
     if worker is None or not Participation.objects.filter(study=found, worker=worker).exists():
         return redirect("annotation:study", slug)
-    design = design_of(found)
+    design = read_design(found)
     context = {
         "study": found,
         "design": design,
@@ -192,14 +175,14 @@ def start(request: HttpRequest, slug: str) -> HttpResponse:
         "instructions": render_markdown(worded(design.instructions)) if design.instructions else "",
         "examples": worked_examples(found, design),
         "standing": quiz_status(study=found, worker=worker),
-        **effort_of(design),
+        **effort_in_words(found),
     }
     return render(request, "annotation/start.html", context)
 
 
 @require_safe
 def home(request: HttpRequest) -> HttpResponse:
-    listed = [{"study": study, **effort_of(design_of(study))} for study in open_studies()[:MOST_STUDIES]]
+    listed = studies_with_effort(open_studies()[:MOST_STUDIES])
     return render(request, "home.html", {"studies": listed})
 
 
@@ -233,10 +216,9 @@ def me(request: HttpRequest) -> HttpResponse:
         "pays": any(own.design.crowd.reward_cents for own in studies),
         "pending": sum(own.pending_cents for own in studies),
         "approved": sum(own.approved_cents for own in studies),
-        "open_studies": [
-            {"study": study, **effort_of(design_of(study))}
-            for study in open_studies().exclude(participations__worker=worker)[:MOST_OPEN_STUDIES]
-        ],
+        "open_studies": studies_with_effort(
+            open_studies().exclude(participations__worker=worker)[:MOST_OPEN_STUDIES]
+        ),
         "resume_code": request.COOKIES.get(RESUME_COOKIE, ""),
     }
     return render(request, "annotation/me.html", context)

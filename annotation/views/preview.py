@@ -12,6 +12,7 @@ from django.contrib.admin.views.decorators import staff_member_required
 from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import render
+from django.utils.translation import get_language
 from django.views.decorators.cache import never_cache
 from django.views.decorators.clickjacking import xframe_options_sameorigin
 from django.views.decorators.http import require_safe
@@ -28,6 +29,7 @@ from annotation.work.presentation import (
     picture_response,
     placed,
     preview_picture_url,
+    read_design,
     sketched_examples,
     units_of_hit,
     worked_examples,
@@ -38,6 +40,7 @@ from judgments.access.roles import Right, has_right, visible_rows
 from judgments.admin.base import signed_in
 from judgments.design.editing.editor_page import find_preview, find_row
 from judgments.design.study_design import StudyDesign
+from judgments.design.translations import design_in
 from judgments.drawing.material import UnitSpec, rng_for
 from judgments.hit_templates.importing import sketched_hits
 from judgments.kinds import KINDS
@@ -55,7 +58,7 @@ def preview(request: HttpRequest, slug: str) -> HttpResponse:
     if study is None:
         raise Http404("There is no such study.")  # as on the study's other admin pages
     try:
-        design = design_of(study)
+        design = read_design(study)
         units: Sequence[Unit | UnitSpec]
         if study.state == Study.State.DRAFT:
             units = build_batch(design, study.dataset, maker=study.created_by_id).hits[0].units
@@ -81,6 +84,7 @@ def _look(request: HttpRequest, key: str) -> HttpResponse:
     design = find_preview(request.session, key)
     if design is None:
         raise Http404("This design is not looked at any more.")
+    design = design_in(design, get_language())
     try:
         row = find_row(request.session, key)
         if row is None:

@@ -50,7 +50,7 @@ from annotation.views.common import (
 from annotation.work.claims import claim_assignment, return_assignment, without_own_captions
 from annotation.work.joining import has_done_all
 from annotation.work.leases import Lease, extend_lease, reserve_next, retake_assignment
-from annotation.work.presentation import Place, places_of
+from annotation.work.presentation import Place, places_of, read_design
 from annotation.work.submissions import (
     changeable_until,
     last_changeable,
@@ -413,7 +413,7 @@ def done(request: HttpRequest, slug: str) -> HttpResponse:
     others = HIT.objects.filter(study=study).exclude(assignments__in=mine.finished())
     others = without_own_captions(others, study=study, worker=worker)
     is_open = study.state == Study.State.OPEN
-    design = design_of(study)
+    design = read_design(study)
     done_all = is_open and not held and has_done_all(study=study, design=design, worker=worker)
     more = is_open and not held and not done_all and others.filter(open_slots__gt=0).exists()
     leases = Assignment.objects.filter(study=study).holding(now)

@@ -19,18 +19,20 @@ from django.urls import reverse
 from django.utils.cache import get_conditional_response, patch_cache_control
 from django.utils.http import http_date, quote_etag
 from django.utils.safestring import SafeString
-from django.utils.translation import gettext
+from django.utils.translation import get_language, gettext
 
 from annotation.models import Assignment, QuizAttempt, Worker
 from common.markup import render_markdown
 from common.prepared import PreparedQuery, given
 from judgments.datasets.picture_metadata import MOST_PICTURE_BYTES, without_metadata
 from judgments.design.study_design import StudyDesign
+from judgments.design.translations import design_in
 from judgments.drawing.controls import REPEATED, REPEATS
 from judgments.drawing.material import rng_for, shuffled
 from judgments.drawing.packing import apart
 from judgments.kinds import KINDS, Kind
 from judgments.models import HIT, Dataset, HITUnit, Item, Study, Unit
+from judgments.studies.studies import design_of
 
 PICTURE_TYPES = {"image/jpeg", "image/png", "image/gif", "image/webp", "image/avif", "image/bmp"}
 
@@ -39,6 +41,11 @@ def worded(text: str) -> str:
     """Strip a design's text and translate it if it is a built-in one."""
     text = text.strip()
     return gettext(text) if text else ""
+
+
+def read_design(study: Study) -> StudyDesign:
+    """Return the study's design with its texts in the reader's language, as far as it has them."""
+    return design_in(design_of(study), get_language())
 
 
 @dataclass(frozen=True, slots=True)
@@ -264,7 +271,7 @@ def sketched_examples(dataset: Dataset, design: StudyDesign) -> list[WorkedExamp
 
 
 def _worked(design: StudyDesign, addresses: dict[int, str]) -> list[WorkedExample]:
-    letters = KINDS[design.protocol].page.letters
+    letters = KINDS[design.protocol].of(design).page.letters
     return [
         WorkedExample(
             picture=addresses.get(number, ""),

@@ -62,6 +62,7 @@ class DocsView(ProblemsAsElsewhere, SpectacularSwaggerSplitView):
     """/api/docs/: Swagger UI from our own static files. Its script is a file; it writes style elements."""
 
     url_name = "api:schema"
+    template_name = "api_docs.html"
 
 
 def problems_everywhere(result: dict[str, Any], **_: object) -> dict[str, Any]:

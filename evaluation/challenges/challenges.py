@@ -12,7 +12,7 @@ from django.utils import timezone
 
 from common.audit import acting_person
 from common.errors import NotThere, WrongState
-from evaluation.errors import ChallengeError
+from evaluation.errors import ChallengeError, as_sentence
 from evaluation.models import Challenge, ChallengeEvent, Submission
 from judgments.jobs import enqueue
 from judgments.models import Caption, Dataset
@@ -62,8 +62,9 @@ def hash_of(references: dict[str, list[str]]) -> str:
 def check_metrics(metrics: Sequence[str], tokenizer: str) -> None:
     """Raise ChallengeError for metrics or a tokenizer unfit for a leaderboard."""
     # Imported lazily: the metrics load a compiler.
-    from evaluation.metrics.errors import UnknownName
+    from evaluation.metrics.errors import MetricsError, UnknownName
     from evaluation.metrics.registry import metric_named
+    from evaluation.metrics.scoring import check_metrics as scorable
     from evaluation.metrics.text import tokenizer_named
 
     if not isinstance(metrics, list) or not metrics or not all(isinstance(name, str) for name in metrics):
@@ -71,16 +72,18 @@ def check_metrics(metrics: Sequence[str], tokenizer: str) -> None:
     if len(set(metrics)) != len(metrics):
         raise ChallengeError("A metric is named twice; expected each once.", field="metrics")
     try:
-        chosen = [metric_named(name) for name in metrics]
+        scorable(metrics)
     except UnknownName as error:
         raise ChallengeError(f"There is an {error}.", field="metrics") from None
+    except MetricsError as error:
+        raise ChallengeError(as_sentence(error), field="metrics") from None
     try:
         tokenizer_named(tokenizer)
     except UnknownName as error:
         raise ChallengeError(f"There is an {error}.", field="tokenizer") from None
-    if chosen[0].statistics != RANKABLE:
+    if metric_named(metrics[0]).statistics != RANKABLE:
         raise ChallengeError(
-            f"The leaderboard cannot be ordered by {chosen[0].name}: its figure is no mean over images, which the "
+            f"The leaderboard cannot be ordered by {metrics[0]}: its figure is no mean over images, which the "
             "paired test compares; put another metric first, such as cider-d.",
             field="metrics",
         )

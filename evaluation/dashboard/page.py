@@ -87,6 +87,7 @@ def _shown(request: HttpRequest, study: Study, mark: ChangeMark) -> dict[str, An
         "result": result,
         "agreement": growth[-1] if growth else None,
         # The plots escape every word.
+        "signature": drawings.get("signature", ""),
         "growth_figure": as_markup(drawings.get("growth", "")),
         "growth_said": drawings.get("growth_said", ""),
         "kinds": list(kinds),

@@ -15,17 +15,17 @@ import numpy.typing as npt
 from evaluation.judgment_sets.records import Floats, Ints
 from evaluation.provenance import as_json, plain
 from evaluation.results.consensus import share_of
+from evaluation.results.meta_evaluation import resamples_for
+from evaluation.results.verdict import correlation_verdict, pair_verdict
 from evaluation.statistics.agreement.alpha import AlphaOfWeights
 from evaluation.statistics.agreement.ratings import patterns_of_rows
 from evaluation.statistics.correlation import correlation
 from evaluation.statistics.meta import metric_winners
 from evaluation.statistics.resampling import bootstrap, percentile_interval
-from evaluation.statistics.significance import holm, mcnemar_counts
 
 CHECKPOINTS = 20
 RESAMPLES = 400
 CONFIDENCE = 0.95
-SETTLED = 0.05  # adjusted p below which two metrics differ
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,11 +110,8 @@ def accuracy_so_far(
         }
         now = winners[-1][1]
         right = {name: (said == now)[here & (now > 0)] for name, said in named.items()}
-        found[kind] = {
-            "metrics": {name: rows[-1] for name, rows in earlier.items()},
-            "earlier": earlier,
-            "verdict": significantly_best(right),
-        }
+        cells = {name: rows[-1] for name, rows in earlier.items()}
+        found[kind] = {"metrics": cells, "earlier": earlier, "verdict": pair_verdict(right, cells)}
     return found
 
 
@@ -123,42 +120,21 @@ def _share(said: npt.NDArray[Any], won: npt.NDArray[Any]) -> dict[str, Any]:
     return share_of(int((said[decided] == won[decided]).sum()), int(decided.sum()))
 
 
-def significantly_best(right: Mapping[str, npt.NDArray[np.bool_]]) -> dict[str, Any]:
-    """Return the best metric with those not significantly worse (``leaders``), and the ``rest``.
-
-    McNemar's exact test of the best with each other metric on the same pairs; ``p`` is the largest of the
-    rest, adjusted by Holm, or None.
-    """
-    if not right or not len(next(iter(right.values()))):
-        return {"leaders": [], "rest": [], "p": None, "n": 0}
-    order = sorted(right, key=lambda name: -int(right[name].sum()))
-    best, others = order[0], order[1:]
-    p = [
-        mcnemar_counts(
-            int((right[best] & ~right[name]).sum()), int((~right[best] & right[name]).sum())
-        ).exact_p
-        for name in others
-    ]
-    adjusted = dict(zip(others, holm(p).tolist(), strict=True))
-    rest = [name for name in others if adjusted[name] < SETTLED]
-    return {
-        "leaders": [best, *(name for name in others if name not in rest)],
-        "rest": rest,
-        "p": max((adjusted[name] for name in rest), default=None),
-        "n": len(right[best]),
-    }
-
-
-def means_so_far(votes: VotesInOrder) -> Iterator[tuple[int, Floats]]:
-    """Yield, per checkpoint, (U,) mean judgments; nan without judgments."""
+def means_so_far(
+    votes: VotesInOrder, decided: Mapping[int, float] | None = None
+) -> Iterator[tuple[int, Floats]]:
+    """Yield, per checkpoint, (U,) mean judgments; nan without judgments. ``decided`` as in ``winners_so_far``."""
     total, count = np.zeros(votes.units), np.zeros(votes.units)
-    done = 0
-    for upto in checkpoints(len(votes)):
+    done, looks = 0, checkpoints(len(votes))
+    for upto in looks:
         total += np.bincount(votes.unit[done:upto], weights=votes.value[done:upto], minlength=votes.units)
         count += np.bincount(votes.unit[done:upto], minlength=votes.units)
         done = upto
         mean = np.full(votes.units, np.nan)
         np.divide(total, count, out=mean, where=count > 0)
+        if upto == looks[-1]:
+            for unit, value in (decided or {}).items():
+                mean[unit] = value
         yield upto, mean
 
 
@@ -167,7 +143,7 @@ def correlation_so_far(
 ) -> dict[str, Any]:
     """Compute Kendall's tau-b of each metric with mean judgments at each checkpoint.
 
-    ``scores``: metric -> (U,) score of each unit's caption, or nan.
+    ``scores``: metric -> score of each caption, or nan. The last look draws as many resamples as an evaluation.
     """
     earlier: dict[str, list[dict[str, Any]]] = {name: [] for name in scores}
     for upto, mean in means:
@@ -176,63 +152,15 @@ def correlation_so_far(
             known = ~np.isnan(mean) & ~np.isnan(values)
             row: dict[str, Any] = {"judgments": upto, "value": None, "low": None, "high": None}
             row["n"] = int(known.sum())
-            if row["n"] > 2:
+            if row["n"]:
                 tau = correlation(
                     values[known],
                     mean[known],
                     "kendall-tau-b",
-                    resamples=RESAMPLES // 2 if last else 0,
+                    resamples=resamples_for(row["n"]) if last else 0,
                     seed=seed,
                 )
-                row |= as_json(tau, "value", "low", "high")
+                row |= as_json(tau, "value", "low", "high", "reason")
             earlier[name].append(row)
-    return {
-        "metrics": {name: rows[-1] for name, rows in earlier.items()},
-        "earlier": earlier,
-        "verdict": _overlap({name: rows[-1] for name, rows in earlier.items()}),
-    }
-
-
-def _overlap(cells: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
-    """Compare correlations by overlapping intervals only; there is no p."""
-    known = {name: cell for name, cell in cells.items() if cell["value"] is not None}
-    if not known:
-        return {"leaders": [], "rest": [], "p": None, "n": 0}
-    order = sorted(known, key=lambda name: -known[name]["value"])
-    best = known[order[0]]
-
-    def near(name: str) -> bool:
-        high, low = known[name]["high"], best["low"]
-        return high is None or low is None or high >= low
-
-    leaders = [order[0], *(name for name in order[1:] if near(name))]
-    return {
-        "leaders": leaders,
-        "rest": [name for name in order if name not in leaders],
-        "p": None,
-        "n": best["n"],
-    }
-
-
-def verdict_sentence(verdict: Mapping[str, Any]) -> tuple[bool, str]:
-    """Return whether the best metric is decided, and a sentence about it."""
-    leaders, rest = list(verdict["leaders"]), list(verdict["rest"])
-    if not leaders:
-        return False, "No metric can be held against people yet."
-    tested = f" ({_p(verdict['p'])}, Holm)" if verdict["p"] is not None else ""
-    ahead = f"ahead of {'the rest' if len(rest) != 1 else rest[0]}{tested}"
-    if len(leaders) == 1:
-        return bool(rest), f"{leaders[0]} is {ahead}." if rest else f"{leaders[0]} is the only metric."
-    names = f"{', '.join(leaders[:-1])} and {leaders[-1]}"
-    if not rest:
-        return False, f"{names} cannot be told apart yet."
-    both = "both" if len(leaders) == 2 else "all of them"
-    return False, f"{names} cannot be told apart yet; {both} are {ahead}."
-
-
-def _p(value: float) -> str:
-    if value < 0.001:
-        return "p < .001"
-    if value < 0.01:
-        return "p < .01"
-    return f"p = {value:.2f}".replace("0.", ".")
+    cells = {name: rows[-1] for name, rows in earlier.items()}
+    return {"metrics": cells, "earlier": earlier, "verdict": correlation_verdict(cells)}

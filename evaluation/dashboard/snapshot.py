@@ -25,14 +25,13 @@ from evaluation.dashboard.replay import (
     agreement_grows,
     correlation_so_far,
     means_so_far,
-    verdict_sentence,
     winners_so_far,
 )
 from evaluation.errors import EvaluationError
 from evaluation.judgment_sets import loaders
 from evaluation.judgment_sets.records import Flags, JudgmentTable, Units
 from evaluation.judgment_sets.signature import signature_of_study
-from evaluation.models import BoardSnapshot
+from evaluation.models import Analysis, BoardSnapshot
 from evaluation.provenance import plain
 from evaluation.results.consensus import agreement_rows, one_against_rest, worker_table
 from evaluation.results.meta_evaluation import (
@@ -55,8 +54,12 @@ WORKERS_SHOWN = 200
 
 
 def candidate_scores(study: Study) -> dict[str, Any]:
-    """Return metric -> scores (two per pair) ``of`` pairs or units, or a ``reason`` for none."""
+    """Return metric -> scores (two per pair) ``of`` pairs or units, or a ``reason`` for none.
+
+    The metrics are those of the newest evaluation, so that the page Results shows the same ones.
+    """
     kind = KINDS[study.protocol]
+    asked = _asked(study)
     if kind.comparison.refusal:
         return {"of": [], "metrics": {}, "reason": kind.comparison.refusal}
     if not kind.compares_pairs and kind.results:
@@ -66,27 +69,36 @@ def candidate_scores(study: Study) -> dict[str, Any]:
             "reason": "The page Results holds them against the scores of captions.",
         }
     try:
-        return _of_pairs(study) if kind.compares_pairs else _of_captions(study)
+        scores = _of_pairs(study, *asked) if kind.compares_pairs else _of_captions(study, *asked)
+        return scores | {"asked": asked}
     except EvaluationError as error:
         return {"of": [], "metrics": {}, "reason": str(error)}
 
 
-def _of_pairs(study: Study) -> dict[str, Any]:
+def _asked(study: Study) -> list[Any]:
+    """Return metrics and tokenizer of the newest evaluation, or the default."""
+    newest = Analysis.objects.newest_first(study, Analysis.What.META_EVALUATION)
+    stated = newest.values_list("settings", flat=True).first()
+    return [stated["metrics"], stated["tok"]] if stated else [list(DEFAULT_METRICS), DEFAULT_TOKENIZER]
+
+
+def _of_pairs(study: Study, metrics: list[str], tokenizer: str) -> dict[str, Any]:
     pairs, documents, _ = texts_of_pairs(study, loaders.load_references(study))
-    _, scores = score_pairs(pairs, documents, metrics=DEFAULT_METRICS, tokenizer=DEFAULT_TOKENIZER)
-    metrics = {name: both.tolist() for name, both in scores.items()}
-    return {"of": [pair.pk for pair in pairs], "metrics": metrics, "reason": ""}
+    _, scores = score_pairs(pairs, documents, metrics=metrics, tokenizer=tokenizer)
+    return {
+        "of": [pair.pk for pair in pairs],
+        "metrics": {name: both.tolist() for name, both in scores.items()},
+        "reason": "",
+    }
 
 
-def _of_captions(study: Study) -> dict[str, Any]:
+def _of_captions(study: Study, metrics: list[str], tokenizer: str) -> dict[str, Any]:
     references = loaders.load_references(study)
     said = [
         CaptionConsensus(pk, item, key, text, 0.0) for pk, item, key, text in loaders.caption_units(study)
     ]
     captions, _ = caption_texts(study, said, references)
-    scored = score_captions(
-        captions, references.documents(), metrics=DEFAULT_METRICS, tokenizer=DEFAULT_TOKENIZER
-    )
+    scored = score_captions(captions, references.documents(), metrics=metrics, tokenizer=tokenizer)
     return {
         "of": [one.unit for one in captions],
         "metrics": {name: result.images.tolist() for name, result in scored.scores.items()},
@@ -94,43 +106,33 @@ def _of_captions(study: Study) -> dict[str, Any]:
     }
 
 
-def draw(result: Mapping[str, Any], *, simulated: bool, stamp: str = "") -> dict[str, Any]:
-    """Plot growth and metrics by pair kind, each with its sentence.
-
-    ``stamp`` is the judgment signature below each plot.
-    """
+def draw(result: Mapping[str, Any]) -> dict[str, Any]:
+    """Plot growth and metrics by pair kind, each with its sentence."""
     # Imported lazily: matplotlib costs every process 60 MB and 0.3 s.
-    from evaluation.plots.canvas import stamped
     from evaluation.plots.dashboard import earlier_figure, growth_figure, growth_sentence, metrics_figure
 
     known = [row for row in result["growth"] if row["value"] is not None]
     kinds: dict[str, Any] = {}
     found = result["evaluation"]
     for kind, cell in found["kinds"].items():
-        settled, said = verdict_sentence(cell["verdict"])
-        people = found["people"].get(kind)
+        verdict, correlated = cell["verdict"], found["correlated"]
         kinds[kind] = {
-            "now": stamped(
-                metrics_figure(
-                    kind,
-                    cell["metrics"],
-                    people,
-                    leaders=cell["verdict"]["leaders"],
-                    correlated=found["correlated"],
-                    simulated=simulated,
-                ),
-                stamp,
+            "now": metrics_figure(
+                kind,
+                cell["metrics"],
+                found["people"].get(kind),
+                leaders=verdict["leaders"],
+                correlated=correlated,
             ),
-            "settled": settled,
-            "said": said,
-            "earlier": stamped(
-                earlier_figure(kind, cell["earlier"], correlated=found["correlated"], simulated=simulated),
-                stamp,
+            "settled": verdict["settled"],
+            "said": verdict["sentence"],
+            "earlier": earlier_figure(
+                kind, cell["earlier"], leaders=verdict["leaders"], correlated=correlated
             ),
-            "n": cell["verdict"]["n"],
+            "n": verdict["n"],
         }
     return {
-        "growth": stamped(growth_figure(known, simulated=simulated), stamp) if len(known) > 1 else "",
+        "growth": growth_figure(known) if len(known) > 1 else "",
         "growth_said": growth_sentence(known),
         "kinds": kinds,
     }
@@ -156,10 +158,8 @@ def compute_snapshot(*, study: Study, progress: Progress = no_progress) -> Dashb
     newest = Judgment.objects.filter(assignment__study=study).aggregate(last=Max("pk"))["last"] or 0
     event = study.events.aggregate(last=Max("pk"))["last"] or 0
     progress(0.05, "reading judgments")
-    records = loaders.control_records_of(study)
-    unused = [worker for worker, record in records.items() if not record.used]
     all_units = loaders.study_units(study)
-    table = loaders.load_judgments(study, newest=newest, unused=unused, units=all_units)
+    table = loaders.load_judgments(study, newest=newest, units=all_units)
     progress(0.5, "replaying them")
     units = all_units.judged
     votes = _votes(table, table.counted & ~np.isnan(table.value), units)
@@ -191,11 +191,11 @@ def compute_snapshot(*, study: Study, progress: Progress = no_progress) -> Dashb
             "correlated": not kind.compares_pairs,
         },
         "controls": {},
-        **_workers(study, table, records, design.controls.threshold),
+        **_workers(study, table, table.records, design.controls.threshold),
         "wages": _wages(study),
     }
-    stamp = str(signature_of_study(study, table=table)) if len(table) else ""
-    result["drawings"] = draw(result, simulated=study.simulated, stamp=stamp)
+    signature = str(signature_of_study(study, table=table)) if len(table) else ""
+    result["drawings"] = {**draw(result), "signature": signature}
     # Judgments that arrive meanwhile count as new beside the snapshot.
     judgments = Judgment.objects.filter(pk__lte=newest, assignment__study=study, replaces=None).count()
     made = scores if kept is None else None
@@ -220,7 +220,7 @@ def store_snapshot(board: DashboardSnapshot) -> BoardSnapshot:
 
 def _stored_scores(study: Study) -> dict[str, Any] | None:
     kept = BoardSnapshot.objects.filter(study=study).values_list("scores", flat=True).first()
-    return kept if kept and "of" in kept else None
+    return kept if kept and "of" in kept and kept.get("asked", _asked(study)) == _asked(study) else None
 
 
 def _votes(table: JudgmentTable, keep: Flags, units: Units) -> VotesInOrder:
@@ -234,18 +234,17 @@ def _evaluation(study: Study, votes: VotesInOrder, units: Units, scores: dict[st
     if not scores["metrics"] or not len(votes):
         return {}
     if not KINDS[study.protocol].compares_pairs:
-        spots = places_in(np.array(scores["of"], dtype=np.int64), units.pk)
-        by_unit = {
-            name: np.where(spots >= 0, np.array(values, dtype=np.float64)[spots], np.nan)
-            for name, values in scores["metrics"].items()
-        }
-        return {"all": correlation_so_far(list(means_so_far(votes)), by_unit, seed=design_of(study).seed)}
+        # In the order of the scores, as an evaluation has them: the same numbers draw the same intervals.
+        order = places_in(units.pk, np.array(scores["of"], dtype=np.int64))
+        means = [
+            (upto, np.where(order >= 0, mean[order], np.nan))
+            for upto, mean in means_so_far(votes, _decided(study, units))
+        ]
+        by_metric = {name: np.array(values, dtype=np.float64) for name, values in scores["metrics"].items()}
+        return {"all": correlation_so_far(means, by_metric, seed=design_of(study).seed)}
     pairs = len(scores["of"])
     pair = places_in(np.array(scores["of"], dtype=np.int64), units.pair)
-    decisions = loaders.decisions_of(study)
-    codes = places_in(units.pk, np.fromiter(decisions, dtype=np.int64, count=len(decisions))).tolist()
-    decided = {code: one.value for code, one in zip(codes, decisions.values(), strict=True) if code >= 0}
-    winners = list(winners_so_far(votes, pair, pairs, decided))
+    winners = list(winners_so_far(votes, pair, pairs, _decided(study, units)))
     kind_of_pair = np.full(pairs, -1, dtype=np.int64)
     kind_of_pair[pair] = units.kind
     codes_there = np.unique(kind_of_pair[kind_of_pair >= 0]).tolist()
@@ -255,6 +254,13 @@ def _evaluation(study: Study, votes: VotesInOrder, units: Units, scores: dict[st
     kinds["all"] = np.ones(pairs, dtype=np.bool_)
     by_pair = {name: np.array(values, dtype=np.float64) for name, values in scores["metrics"].items()}
     return accuracy_so_far(winners, by_pair, kinds)
+
+
+def _decided(study: Study, units: Units) -> dict[int, int]:
+    """Return unit code -> an adjudicator's decision."""
+    decisions = loaders.decisions_of(study)
+    codes = places_in(units.pk, np.fromiter(decisions, dtype=np.int64, count=len(decisions))).tolist()
+    return {code: one.value for code, one in zip(codes, decisions.values(), strict=True) if code >= 0}
 
 
 def _workers(

@@ -25,6 +25,7 @@ from evaluation.error_analysis.analysis import (
 )
 from evaluation.follow_up.operations import next_batch
 from evaluation.models import Analysis
+from evaluation.report.content import coefficient
 from judgments.admin.base import picture_address
 from judgments.admin.operations import add_operation
 from judgments.kinds import KINDS
@@ -117,7 +118,7 @@ def _row(study: Study, metric: str, one: Disagreement) -> Row:
         people=_people(said, pairs),
         sure=f"{100 * one.people:.0f} %",
         metric=f"{100 * one.metric:.0f} %",
-        scores=[(name, _score(first), "" if second is None else _score(second))
+        scores=[(name, *_side_by_side(first, second))
                 for name, (first, second) in sorted(one.scores.items(), key=lambda pair: pair[0] != metric)],
     )  # fmt: skip
 
@@ -137,9 +138,20 @@ def _people(said: Any, pairs: bool) -> str:
     return f"{said.value:.0f}, by {max(wins, losses)} of {said.n} {what}{'' if said.n == 1 else 's'}"
 
 
-def _score(value: float) -> str:
-    """Format three digits; a tiny score is not shown as 0."""
-    return f"{value:.3f}" if not 0 < abs(value) < 0.0005 else "< 0.001"
+def _side_by_side(first: float, second: float | None) -> tuple[str, str]:
+    """Format two digits, or as many more as part the two scores."""
+    if second is None:
+        return coefficient(first), ""
+    for digits in (2, 3, 4):
+        shown = coefficient(first, digits), coefficient(second, digits)
+        if shown[0] != shown[1] or first == second:
+            break
+    return shown
+
+
+def _exact(value: float) -> str:
+    """Format three digits: contributions add up, and those of some metrics are small."""
+    return coefficient(value, 3) if not 0 < abs(value) < 0.0005 else "< .001"
 
 
 def show_inspection(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
@@ -202,8 +214,8 @@ def _metric_rows(
         rows.append(
             {
                 "name": name,
-                "first": _score(first),
-                "second": "" if second is None else _score(second),
+                "first": _exact(first),
+                "second": "" if second is None else _exact(second),
                 "names": names,
                 "agrees": names == f"{value:.0f}" if second is not None and value is not None else None,
                 "chosen": name == metric,
@@ -232,28 +244,24 @@ def _column(number: int, one: Explanation, most: float) -> dict[str, Any]:
         beside.sort(key=lambda pair: not pair[1].chosen)
     return {
         "number": number,
-        "score": f"{one.score:.4f}",
+        "score": _exact(one.score),
         "words": one.words,
         "warnings": one.warnings,
         "tokens": [_shaded(token.word, token.contribution, most) for token in one.tokens],
-        "parts": [(part, _signed(part.contribution), ", ".join(str(at + 1) for at in part.references[:6]))
+        "parts": [(part, _exact(part.contribution), ", ".join(str(at + 1) for at in part.references[:6]))
                   for part in shown],
         "parts_left": len(one.parts) - len(shown),
-        "factors": [(factor.name, f"{factor.value:.3f}", factor.words) for factor in one.factors],
+        "factors": [(factor.name, _exact(factor.value), factor.words) for factor in one.factors],
         "weighs": any(part.idf is not None for part in one.parts),
-        "references": [(at, reference, "" if reference.contribution is None else _signed(reference.contribution))
+        "references": [(at, reference, "" if reference.contribution is None else _exact(reference.contribution))
                        for at, reference in beside[:5]],
         "references_left": max(0, len(beside) - 5),
     }  # fmt: skip
 
 
-def _signed(value: float) -> str:
-    return f"{value:.4f}" if abs(value) >= 0.00005 or not value else "< 0.0001"
-
-
 def _shaded(word: str, contribution: float, most: float) -> ShadedWord:
     share = contribution / most if most else 0.0
-    return ShadedWord(word, f"{contribution:.3f}" if contribution >= 0.0005 else "0", round(share * SHADES))
+    return ShadedWord(word, _exact(contribution) if contribution >= 0.0005 else "0", round(share * SHADES))
 
 
 def has_metrics(study: Study) -> bool:

@@ -5,23 +5,30 @@ Order is by unit, then worker name, equal on every database whatever its row ids
 
 from __future__ import annotations
 
+import json
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from operator import itemgetter
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pyarrow as pa
 from django.db.models import Count, Exists, OuterRef, QuerySet
 
 from annotation.crowds import Ability, backend_of
 from annotation.models import Adjudication, Assignment, Judgment, Worker
 from annotation.models.assignments import NOT_COUNTED
-from annotation.quality.controls import ControlRecord, control_tallies, tallied_records, tallies_at
+from annotation.quality.controls import (
+    ControlRecord,
+    ControlTally,
+    control_tallies,
+    repeated_tallies,
+    tallied_records,
+    tallies_at,
+)
 from annotation.snapshots import Snapshot
+from common.rows import plain_rows
 from evaluation.arrays import places_in
-from evaluation.judgment_sets.blocks import OPEN, SET_ASIDE, judgment_columns, unit_columns
 from evaluation.judgment_sets.records import (
     Decision,
     Flags,
@@ -36,10 +43,14 @@ from evaluation.judgment_sets.records import (
 from evaluation.models import Analysis, Consensus, MetricScore
 from evaluation.provenance import DataHash
 from evaluation.statistics.inputs import encode
+from judgments.drawing.controls import REPEATED
 from judgments.drawing.stopping import stops_early
 from judgments.kinds import KINDS, IncludedJudgment
 from judgments.models import CandidatePair, Caption, Item, OutcomeBounds, Study, Unit
 from judgments.studies.studies import design_of
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 ROWS_AT_ONCE = 2_000
 
@@ -54,11 +65,37 @@ def worker_rows(study: Study) -> list[WorkerRow]:
 
 def control_records_of(study: Study, *, moment: Snapshot | None = None) -> dict[int, ControlRecord]:
     """Return worker -> results on control items. Imports state per judgment whether it is used."""
+    return _records(study, control_tallies(study) if moment is None else tallies_at(study, moment))
+
+
+def _records(study: Study, tallies: list[ControlTally]) -> dict[int, ControlRecord]:
     imported = study.source == Study.Source.IMPORTED
     threshold = 0.0 if imported else design_of(study).controls.threshold
-    is_right = KINDS[study.protocol].is_right
-    tallies = control_tallies(study) if moment is None else tallies_at(study, moment)
-    return tallied_records(tallies, threshold=threshold, is_right=is_right)
+    return tallied_records(tallies, threshold=threshold, is_right=KINDS[study.protocol].is_right)
+
+
+def _tallied(study: Study, unit: Ints, worker: Ints, value: Floats) -> list[ControlTally]:
+    """Return ``control_tallies`` of these answers to control items, all of which are numbers."""
+    if not len(unit):
+        return []
+    rows = Unit.objects.filter(study=study, control=True).order_by()
+    of_control = {pk: fact for pk, *fact in plain_rows(rows.values_list("pk", "expected", "control_kind"))}
+    facts = list(dict.fromkeys(map(tuple, of_control.values())))
+    number = {fact: at for at, fact in enumerate(facts)}
+    numbers = np.array([number[tuple(fact)] for fact in of_control.values()], dtype=np.int64)
+    fact = numbers[places_in(np.fromiter(of_control, dtype=np.int64), unit)]
+    answer = (value - value.min()).astype(np.int64)
+    code = (places_in(np.unique(worker), worker) * len(facts) + fact) * (answer.max() + 1) + answer
+    _, first, counts = np.unique(code, return_index=True, return_counts=True)
+    tallies, repeated = [], False
+    for row, n in zip(first.tolist(), counts.tolist(), strict=True):
+        text, control_kind = facts[fact[row]]
+        expected = None if text is None else json.loads(text)
+        if control_kind == REPEATED:
+            repeated = True
+        elif expected is not None:
+            tallies.append(ControlTally(int(worker[row]), int(value[row]), expected, control_kind, n))
+    return [*tallies, *repeated_tallies(study)] if repeated else tallies
 
 
 def excluded_workers(study: Study, *, moment: Snapshot | None = None) -> frozenset[int]:
@@ -96,6 +133,8 @@ class StudyUnits:
 
 
 def study_units(study: Study) -> StudyUnits:
+    from evaluation.judgment_sets.blocks import unit_columns  # as Arrow is loaded when it is first used
+
     table = unit_columns(study)
     pk = table["pk"].to_numpy()
     order = np.lexsort((pk, table["position"].to_numpy()))
@@ -108,16 +147,18 @@ def load_judgments(
     study: Study,
     *,
     newest: int | None = None,
-    unused: Collection[int] | None = None,
     units: StudyUnits | None = None,
 ) -> JudgmentTable:
     """Load all judgments of ``study``.
 
     Args:
         newest: last row id to include.
-        unused: row ids of workers excluded by the control rule, if known.
         units: those of ``study_units``, if they are there.
     """
+    import pyarrow as pa
+
+    from evaluation.judgment_sets.blocks import OPEN, SET_ASIDE, judgment_columns
+
     units = units or study_units(study)
     rows = judgment_columns(study)
     names = dict(
@@ -139,7 +180,13 @@ def load_judgments(
     )
     del rows, order, sorting
     pa.default_memory_pool().release_unused()
-    out = np.array(sorted(excluded_workers(study) if unused is None else unused), dtype=np.int64)
+    if (flags >= OPEN).any():
+        records = control_records_of(study)
+    else:
+        on_controls = np.flatnonzero(units.control[place] & ~units.withdrawn[place])
+        tallies = _tallied(study, unit[on_controls], worker[on_controls], value[on_controls])
+        records = _records(study, tallies)
+    out = np.array([one for one, record in records.items() if not record.used], dtype=np.int64)
     used = (flags // SET_ASIDE % 2 == 0) & ~units.withdrawn[place] & ~np.isin(worker, out)
     used &= ~np.isin(pk, _of_unnamed_work(study))
     answer: tuple[Any, ...] = ()
@@ -158,6 +205,7 @@ def load_judgments(
         left=(side > 0) & (value == side),
         sided=side > 0,
         seconds=seconds,
+        records=records,
         data_hash=_hashed(
             units.all.key, [names[one] for one in people.tolist()], place, person, value, answer, used
         ),

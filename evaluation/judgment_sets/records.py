@@ -8,15 +8,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple, overload
+from typing import TYPE_CHECKING, Any, NamedTuple, overload
 
 import numpy as np
-import pyarrow as pa
 
 from evaluation.arrays import Flags, Floats, Ints
 from evaluation.provenance import DataHash
 from evaluation.signatures import Signature, Value
 from judgments.kinds import Kind
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from annotation.quality.controls import ControlRecord
 
 FIRST_LEFT = "first-left"
 NO_PAIR = -1
@@ -38,6 +42,7 @@ class JudgmentTable:
         left: (N,) bool, the left option was chosen; undefined where ``sided`` is false.
         sided: (N,) bool, the unit had sides.
         seconds: (N,) float64; nan if unknown.
+        records: worker -> results on control items; empty if the judgments came without.
     """
 
     pk: Ints
@@ -51,6 +56,7 @@ class JudgmentTable:
     sided: Flags
     seconds: Floats
     data_hash: str
+    records: Mapping[int, ControlRecord] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return len(self.unit)
@@ -102,6 +108,8 @@ class Units(Sequence[UnitRow]):
     def of(cls, rows: Sequence[UnitRow]) -> Units:
         if isinstance(rows, Units):
             return rows
+        import pyarrow as pa  # 40 MB that most web processes never need
+
         pk, key, kind, pair = zip(*rows, strict=True) if rows else ((), (), (), ())
         columns = (
             pa.array(pk, pa.int64()),
@@ -114,7 +122,7 @@ class Units(Sequence[UnitRow]):
     @classmethod
     def of_columns(cls, table: pa.Table) -> Units:
         """Make units of columns of the same names; ``kind`` is text, and ``pair`` null without one."""
-        kind = table["kind"].cast(pa.string()).combine_chunks().dictionary_encode()
+        kind = table["kind"].cast("string").combine_chunks().dictionary_encode()
         return cls(
             table["pk"].to_numpy(),
             table["key"].combine_chunks(),
@@ -148,7 +156,7 @@ class Units(Sequence[UnitRow]):
         return list(map(UnitRow, *columns))
 
     def at(self, places: Ints) -> Units:
-        key = self.key.take(pa.array(places))
+        key = self.key.take(places)
         return Units(self.pk[places], key, self.kind[places], self.kinds, self.pair[places])
 
 

@@ -23,7 +23,7 @@ def with_interval(figure: Mapping[str, Any]) -> str:
 
 
 def percent(share: float | None) -> str:
-    return "–" if share is None else f"{100 * share:.1f} %"
+    return "–" if share is None else f"{content.percent_number(share)} %"
 
 
 def say_table(

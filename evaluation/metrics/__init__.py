@@ -9,6 +9,7 @@ from evaluation.metrics.errors import (
     InvalidFile,
     InvalidInput,
     MetricsError,
+    MissingTables,
     UnknownName,
 )
 from evaluation.metrics.h13 import bleu_pre_matrix, bleu_pre_pairs
@@ -22,6 +23,7 @@ __all__ = [
     "MetricCall",
     "MetricScore",
     "MetricsError",
+    "MissingTables",
     "Scores",
     "UnknownName",
     "bleu_pre_matrix",

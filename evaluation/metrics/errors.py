@@ -22,5 +22,9 @@ class InvalidInput(MetricsError):
     """Candidates, references or option values that cannot be scored."""
 
 
+class MissingTables(MetricsError):
+    """METEOR's tables are needed and not there; the message says how to get them, and what goes without."""
+
+
 class InvalidFile(MetricsError):
     """A file that `score` cannot read."""

@@ -62,7 +62,6 @@ class ComputedScores:
     corpus: float
     images: Floats
     shown: Mapping[str, str] = field(default_factory=dict)
-    warning: str = ""
 
 
 Compute = Callable[[Comparison, View, Settings], ComputedScores]
@@ -79,6 +78,7 @@ class Metric:
         change: a key of `text.words.CHANGES`; a part with an @ is the value of that option.
         shown: fixed signature fields; `computed` names those that only the computation knows.
         uses_documents: scores depend on the document corpus; `weighs_by_documents`: by document frequencies.
+        check: raises MissingTables before anything is computed.
     """
 
     name: str
@@ -93,6 +93,7 @@ class Metric:
     computed: tuple[str, ...] = ()
     uses_documents: bool = False
     weighs_by_documents: bool = False
+    check: Callable[[Settings], None] = lambda settings: None
 
     def settings(self, given: Mapping[str, object]) -> dict[str, OptionValue]:
         return {
@@ -154,17 +155,16 @@ def _explain_cider(variant: cider.Variant) -> Explain:
 
 
 def _meteor(comparison: Comparison, view: View, settings: Settings) -> ComputedScores:
+    stages = meteor.stages_named(str(settings["stages"]))
     tables = meteor.find_tables()
-    stages = meteor.stages_named(str(settings["stages"]), tables)
     statistics = meteor.meteor_statistics(comparison, view, tables, stages)
     corpus = meteor.meteor_scores(meteor.pooled(statistics))[0]
     shown = {"stages": meteor.STAGE_CHOICES[stages - 1], "data": tables.digest}
-    warning = ""
-    if settings["stages"] == meteor.ALL and stages < len(meteor.STAGE_CHOICES):
-        warning = (
-            f"meteor: not all of its tables are there, so it ran {shown['stages']} (see docs/metrics.md)"
-        )
-    return ComputedScores(float(corpus), meteor.meteor_scores(statistics), shown, warning)
+    return ComputedScores(float(corpus), meteor.meteor_scores(statistics), shown)
+
+
+def _check_meteor(settings: Settings) -> None:
+    meteor.stages_named(str(settings["stages"]))
 
 
 def _rouge_grams(window: int, spared: int = -1) -> Compute:
@@ -306,6 +306,7 @@ METRICS = {
             statistics="matches, chunks and lengths of the best references summed over images",
             options={"stages": Option(meteor.ALL, choices=(meteor.ALL, *meteor.STAGE_CHOICES))},
             computed=("stages", "data"),
+            check=_check_meteor,
         ),
         Metric(
             "bleu-h13",
@@ -335,7 +336,9 @@ METRICS = {
 }
 
 
-def metric_named(name: str) -> Metric:
+def metric_named(text: str) -> Metric:
+    """Return the metric of a name, after which options may stand."""
+    name = text.partition("|")[0]
     if name not in METRICS:
         raise UnknownName("metric", name, METRICS)
     return METRICS[name]

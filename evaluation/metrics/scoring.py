@@ -73,6 +73,11 @@ def score(
     return _scores(comparison, chosen, tokenizer, corpus_name)
 
 
+def check_metrics(metrics: Iterable[str]) -> None:
+    """Raise MetricsError for metrics that `score` would refuse."""
+    _chosen(metrics, {})
+
+
 @dataclass(frozen=True)
 class PreparedReferences:
     """References, one list per image, tokenised once for many systems; each is one document of CIDEr's corpus."""
@@ -116,17 +121,15 @@ def _scores(
     corpus_name: str,
 ) -> Scores:
     cut = tokenizer_named(tokenizer)
-    results, warnings = {}, []
+    results = {}
     for key, (metric, settings) in chosen.items():
         used = tokenizer_named(metric.tokenizer) if metric.tokenizer else cut
         figures = metric.compute(comparison, View(used, metric.change_under(settings)), settings)
         fields = metric.signature_fields(settings) | dict(figures.shown)
         signature = _signature(metric, fields, used, comparison, corpus_name)
         results[key] = MetricScore(figures.corpus, figures.images, signature)
-        warnings += [figures.warning] if figures.warning else []
     weighed = dict.fromkeys(metric.name for metric, _ in chosen.values() if metric.weighs_by_documents)
-    warnings += _warnings(list(weighed), comparison)
-    return Scores(results, tokenizer, VERSION, tuple(warnings))
+    return Scores(results, tokenizer, VERSION, _warnings(list(weighed), comparison))
 
 
 def _chosen(
@@ -147,7 +150,12 @@ def _chosen(
     if not own:
         raise InvalidInput("metrics is empty, expected at least one name")
     _check_options([metric for metric, _ in own.values()], options)
-    return {text: (metric, metric.settings({**options, **fields})) for text, (metric, fields) in own.items()}
+    chosen = {
+        text: (metric, metric.settings({**options, **fields})) for text, (metric, fields) in own.items()
+    }
+    for metric, settings in chosen.values():
+        metric.check(settings)
+    return chosen
 
 
 def _check_options(chosen: Sequence[Metric], options: Mapping[str, object]) -> None:

@@ -20,6 +20,8 @@ from evaluation.plots.canvas import (
     quiet_axes,
     to_svg,
 )
+from evaluation.report.content import coefficient, percent
+from evaluation.results.verdict import UNTESTED, leaders_by_intervals, levels_sentence
 from evaluation.statistics.agreement.alpha import NO_PAIRS
 
 CHANCE = 0.5
@@ -30,7 +32,7 @@ RELIABLE = 0.8
 NO_AGREEMENT = "No two judges judged the same unit yet."
 
 
-def accuracy_figure(result: Mapping[str, Any], simulated: bool = False) -> str:
+def accuracy_figure(result: Mapping[str, Any]) -> str:
     """Plot each metric's accuracy by pair kind, or its tau-b; "" without data.
 
     ``result`` comes from ``evaluate_study``. The human level is how often one judge agrees with the majority
@@ -40,10 +42,10 @@ def accuracy_figure(result: Mapping[str, Any], simulated: bool = False) -> str:
     if not metrics:
         return ""
     if not _has_accuracy(metrics):
-        return _correlation_figure(result, simulated)
-    best = _best(metrics)
+        return _correlation_figure(result)
+    leaders = _leaders(result)
     names = sorted(metrics, key=lambda name: -_value(metrics[name]["accuracy"]["all"]))
-    kinds = list(metrics[best]["accuracy"])
+    kinds = list(metrics[names[0]]["accuracy"])
     lows = [metrics[name]["accuracy"][kind]["low"] for name in names for kind in kinds]
     people = result.get("people") or {}
     levels = [people[kind]["value"] for kind in kinds if kind in people]
@@ -60,7 +62,7 @@ def accuracy_figure(result: Mapping[str, Any], simulated: bool = False) -> str:
         middle = "75" if least > 0.2 else ""
         axes.set_xticks([0.5, 0.75, 1.0], ["50 %" if place == 0 else "50", middle, "100"])
         cells = [metrics[name]["accuracy"][kind] for name in names]
-        dots = [_dot(name, cell, accent=name == best) for name, cell in zip(names, cells, strict=True)]
+        dots = [_dot(name, cell, accent=name in leaders) for name, cell in zip(names, cells, strict=True)]
         draw_dots(axes, dots, named=place == 0)
         axes.set_title(f"{kind}\n", fontsize=NORMAL, color=INK, loc="left", pad=10, fontweight="bold")
         count, small = f"n = {cells[0]['n']:,}\n\n", SOFT | {"fontsize": SMALL - 1}
@@ -78,67 +80,45 @@ def accuracy_figure(result: Mapping[str, Any], simulated: bool = False) -> str:
         name="accuracy",
         title="Accuracy of each metric by pair kind",
         description=f"{accuracy_sentence(result)} {_spoken(metrics)}",
-        simulated=simulated,
     )
 
 
 def accuracy_sentence(result: Mapping[str, Any]) -> str:
-    metrics = result.get("metrics", {})
-    if not metrics:
+    """Return the verdict, and what its numbers are to be compared with."""
+    if not result.get("metrics"):
         return NOTHING
-    best = _best(metrics)
-    if not _has_accuracy(metrics):
-        found = metrics[best]["kendall_tau_b"]
-        if found["value"] is None:
-            return f"No metric can be ranked against people: {found['reason']}."
-        return (
-            f"{best} orders {found['n']:,} captions most like people do: tau-b {_two(found['value'])} "
-            f"(95 % interval {_two(found['low'])} to {_two(found['high'])}); 0 is chance, 1 the same order."
-        )
-    found = metrics[best]["accuracy"]["all"]
-    if found["value"] is None:
-        return "No candidate pair has a consensus yet, so no metric can be held against one."
-    sentence = (
-        f"{best} names the winner people name most often: on {_percent(found['value'])} of {found['n']:,} pairs "
-        f"(95 % interval {_percent(found['low'])} to {_percent(found['high'])}); chance is 50 %."
-    )
-    level = (result.get("people") or {}).get("all", {}).get("value")
-    if level is not None:
-        sentence += f" One judge agrees with the majority of the others on {_percent(level)}."
-    return sentence
+    if "verdict" not in result:
+        return UNTESTED
+    return " ".join(filter(None, (result["verdict"]["all"]["sentence"], levels_sentence(result))))
 
 
-def _correlation_figure(result: Mapping[str, Any], simulated: bool) -> str:
+def _leaders(result: Mapping[str, Any]) -> Sequence[str]:
+    found: Sequence[str] = result["verdict"]["all"]["leaders"] if "verdict" in result else ()
+    return found
+
+
+def _correlation_figure(result: Mapping[str, Any]) -> str:
     metrics = result["metrics"]
-    best = _best(metrics)
+    leaders = _leaders(result)
     names = sorted(metrics, key=lambda name: -_value(metrics[name]["kendall_tau_b"]))
-    dots = [_dot(name, metrics[name]["kendall_tau_b"], accent=name == best) for name in names]
+    dots = [_dot(name, metrics[name]["kendall_tau_b"], accent=name in leaders) for name in names]
     words = "Kendall's tau-b with people, 95 % interval"
     figure, axes = draw_coefficients(dots, words, height=0.85 + _rows(names), left=_left(names))
     draw_level(axes, 1.0, "people's order", dashed=False, align="right")
-    spoken = "; ".join(f"{name} {_two(dot.value)}" for name, dot in zip(names, dots, strict=True))
+    spoken = "; ".join(
+        f"{name} {'undefined' if dot.value is None else coefficient(dot.value)}"
+        for name, dot in zip(names, dots, strict=True)
+    )
     return to_svg(
         figure,
         name="accuracy",
         title="Rank correlation of each metric with people",
         description=f"{accuracy_sentence(result)} Tau-b: {spoken}.",
-        simulated=simulated,
     )
 
 
 def _has_accuracy(metrics: Mapping[str, Any]) -> bool:
     return all("accuracy" in figures for figures in metrics.values())
-
-
-def _headline(figures: Mapping[str, Any]) -> Mapping[str, Any]:
-    found: Mapping[str, Any] = (
-        figures["accuracy"]["all"] if "accuracy" in figures else figures["kendall_tau_b"]
-    )
-    return found
-
-
-def _best(metrics: Mapping[str, Any]) -> str:
-    return max(metrics, key=lambda name: _value(_headline(metrics[name])))
 
 
 def _value(cell: Mapping[str, Any]) -> float:
@@ -158,26 +138,18 @@ def _left(names: Sequence[str]) -> float:
     return 0.04 + 0.0115 * max(len(line) for name in names for line in label_of(name).split("\n"))
 
 
-def _percent(share: float) -> str:
-    return f"{100 * share:.1f}\u00a0%"  # no line break before the sign
-
-
-def _two(value: float | None) -> str:
-    return "undefined" if value is None else f"{value:.2f}"
-
-
 def _spoken(metrics: Mapping[str, Any]) -> str:
     parts = []
     for name, figures in metrics.items():
         cells = figures["accuracy"].items()
         accuracies = ", ".join(
-            f"{kind} {_percent(cell['value'])}" for kind, cell in cells if cell["value"] is not None
+            f"{kind} {percent(cell['value'])}" for kind, cell in cells if cell["value"] is not None
         )
         parts.append(f"{name}: {accuracies}.")
     return " ".join(parts)
 
 
-def agreement_figure(agreement: Mapping[str, Any], simulated: bool = False) -> str:
+def agreement_figure(agreement: Mapping[str, Any]) -> str:
     """Plot alpha by level and pair kind; "" without data."""
     if not agreement or not agreement["alpha"]["n"]:
         return ""
@@ -192,13 +164,12 @@ def agreement_figure(agreement: Mapping[str, Any], simulated: bool = False) -> s
         left=0.04 + 0.0105 * max(len(dot.label) for dot in dots),
     )
     draw_level(axes, RELIABLE, "reliable from .80")
-    spoken = "; ".join(f"{dot.label} {dot.value:.2f}" for dot in dots if dot.value is not None)
+    spoken = "; ".join(f"{dot.label} {coefficient(dot.value)}" for dot in dots if dot.value is not None)
     return to_svg(
         figure,
         name="agreement",
         title="Agreement between judges",
         description=f"{agreement_sentence(agreement)} {spoken}.",
-        simulated=simulated,
     )
 
 
@@ -209,19 +180,15 @@ def agreement_sentence(agreement: Mapping[str, Any]) -> str:
     alpha = agreement["alpha"]
     if alpha["value"] is None:
         return f"Agreement is undefined: {alpha['reason']}."
+    interval = f"{coefficient(alpha['low'])} to {coefficient(alpha['high'])}"
     sentence = (
-        f"Judges agree with alpha {alpha['value']:.2f} (95 % interval {alpha['low']:.2f} to {alpha['high']:.2f}, "
-        f"{alpha['level']}) on {alpha['n']:,} units with {alpha['judgments']:,} judgments; 0 is chance, "
-        "1 full agreement."
+        f"Judges agree with alpha {coefficient(alpha['value'])} (95 % interval {interval}, {alpha['level']}) on "
+        f"{alpha['n']:,} units with {alpha['judgments']:,} judgments; 0 is chance, 1 full agreement."
     )
-    kinds = {
-        name: one["value"] for name, one in agreement.get("by_kind", {}).items() if one["value"] is not None
-    }
-    if len(kinds) > 1:
-        worst, best = min(kinds, key=lambda name: kinds[name]), max(kinds, key=lambda name: kinds[name])
-        sentence += (
-            f" {best} pairs are clearest to them ({kinds[best]:.2f}), {worst} least ({kinds[worst]:.2f})."
-        )
+    kinds = {name: one for name, one in agreement.get("by_kind", {}).items() if one["low"] is not None}
+    best, *others = leaders_by_intervals(kinds)[0] or [""]
+    if best and not others and len(kinds) > 1:
+        sentence += f" {best} pairs are clearest to them ({coefficient(kinds[best]['value'])})."
     return sentence
 
 

@@ -34,11 +34,11 @@ WIDTH = 7.2  # inches; 72 units of the drawing each
 COLUMN = 3.4  # inches: a column of a paper
 ROW = 0.27
 SMALL, NORMAL = 9.0, 10.0
+SIMULATED = "Simulated answers, not people's. "
 DASH = (0, (2, 2.5))
 LONGEST_LABEL = 34
 SOFT: dict[str, Any] = {"fontsize": SMALL, "color": INK, "alpha": SOFT_OPACITY}  # names of axes, notes
 LEVEL: dict[str, Any] = {"color": INK, "alpha": 0.55, "linewidth": 1}  # a line of comparison
-STAMP_SIZE, STAMP_LINE, STAMP_WIDTH = 6.5, 9.0, 130  # points, points, characters
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,7 +148,7 @@ def draw_coefficients(dots: Sequence[Dot], words: str, *, height: float, left: f
     return figure, axes
 
 
-def to_svg(figure: Figure, *, name: str, title: str, description: str, simulated: bool) -> str:
+def to_svg(figure: Figure, *, name: str, title: str, description: str, simulated: bool = False) -> str:
     """Return the figure as an ``<svg>`` element for a page.
 
     Args:
@@ -157,9 +157,10 @@ def to_svg(figure: Figure, *, name: str, title: str, description: str, simulated
     """
     if simulated:
         figure.text(
-            0.995, 0.995, "SIMULATED ANSWERS", ha="right", va="top", fontsize=SMALL, color=WARN, weight="bold"
-        )
-        description = f"Simulated answers, not people's. {description}"
+            0.995, 0.995, "SIMULATED ANSWERS", ha="right", va="top", fontsize=SMALL, color=WARN, weight="bold",
+            gid="mark-simulated",
+        )  # fmt: skip
+        description = f"{SIMULATED}{description}"
     out = StringIO()
     figure.savefig(out, format="svg", metadata={"Date": None, "Creator": None, "Type": None, "Format": None})
     text = out.getvalue()
@@ -190,23 +191,6 @@ def in_lines(stamp: str, width: int) -> list[str]:
             lines.append("")
         lines[-1] += part
     return [piece for line in lines for piece in textwrap.wrap(line, width, break_on_hyphens=False)]
-
-
-def stamped(svg: str, stamp: str) -> str:
-    size = re.search(r' height="\d+" viewBox="0 0 (\S+) (\S+)"', svg)
-    lines = in_lines(stamp, STAMP_WIDTH)
-    if size is None or not lines:
-        return svg
-    high = float(size[2])
-    grown = high + STAMP_LINE * len(lines) + 4
-    head = f' height="{grown * 96 / 72:.0f}" viewBox="0 0 {size[1]} {grown:g}"'
-    words = "".join(
-        f'<text x="4" y="{high + STAMP_LINE * (number + 0.8):g}" font-size="{STAMP_SIZE:g}" fill="currentColor"'
-        f' fill-opacity="{SOFT_OPACITY}" font-family="{FONTS}">{escape(line)}</text>\n'
-        for number, line in enumerate(lines)
-    )
-    end = svg.rindex("</svg>")
-    return f"{svg[: size.start()]}{head}{svg[size.end() : end]}{words}{svg[end:]}"
 
 
 def _as_attributes(match: re.Match[str]) -> str:

@@ -188,7 +188,6 @@ def power_figure(result: Mapping[str, Any]) -> str:
         name="power",
         title="Power over the number of pairs",
         description=power_sentence(result),
-        simulated=False,
     )
 
 

@@ -25,7 +25,7 @@ from evaluation.plots.canvas import (
     to_svg,
     write_beside,
 )
-from evaluation.report.content import coefficient
+from evaluation.report.content import coefficient, percent, percent_number
 
 CHANCE = 0.5
 PEOPLE = "#1a7f4b"
@@ -36,7 +36,7 @@ NARROW = 5.2  # inches: two are side by side
 LETTER = 0.0125 * WIDTH / NARROW  # of the width, a letter of a label
 
 
-def growth_figure(rows: Sequence[Mapping[str, Any]], *, simulated: bool = False) -> str:
+def growth_figure(rows: Sequence[Mapping[str, Any]]) -> str:
     """Plot alpha with its interval over judgments; ``rows`` from ``agreement_grows``."""
     figure, axes = _new_curves(rows[-1]["judgments"])
     x = [row["judgments"] for row in rows]
@@ -58,7 +58,6 @@ def growth_figure(rows: Sequence[Mapping[str, Any]], *, simulated: bool = False)
         name="growth",
         title="Agreement as it grows",
         description=growth_sentence(rows),
-        simulated=simulated,
     )
 
 
@@ -75,7 +74,7 @@ def growth_sentence(rows: Sequence[Mapping[str, Any]]) -> str:
     )
     if width <= NARROWED:
         return f"{sentence} More judgments will hardly move it."
-    return f"{sentence} The interval is {width:.2f} wide."
+    return f"{sentence} The interval is {coefficient(width)} wide."
 
 
 def metrics_figure(
@@ -85,11 +84,11 @@ def metrics_figure(
     *,
     leaders: Sequence[str],
     correlated: bool,
-    simulated: bool = False,
 ) -> str:
     names = sorted(metrics, key=lambda name: -(metrics[name]["value"] or -1.0))
     if not names or metrics[names[0]]["value"] is None:
         return ""
+    shown = coefficient if correlated else percent
     height = 1.05 + 1.25 * ROW * len(names)
     figure, axes = new_plot(height, NARROW)
     known = [metrics[name] for name in names if metrics[name]["value"] is not None]
@@ -113,17 +112,19 @@ def metrics_figure(
             axes.plot([cell["low"], cell["high"]], [row, row], color=colour, alpha=alpha, linewidth=2)
         axes.plot([cell["value"]], [row], "o", color=colour, alpha=alpha, markersize=7, markeredgewidth=0)
         end = cell["high"] if cell["high"] is not None else cell["value"]
-        write_beside(axes, f"{cell['value']:.3f}", (end, row), (7, 0), alpha=SOFT_OPACITY, va="center")
+        write_beside(axes, shown(cell["value"]), (end, row), (7, 0), alpha=SOFT_OPACITY, va="center")
     axes.set_ylim(len(names) - 0.4, -0.6)
     axes.set_yticks(range(len(names)), [label_of(name) for name in names], fontsize=NORMAL)
     for label in axes.get_yticklabels():
         label.set_parse_math(False)
         label.set_fontweight("bold")
     axes.xaxis.set_major_locator(MaxNLocator(5))
+    if not correlated:
+        axes.xaxis.set_major_formatter(lambda value, _: percent_number(value))
     words = (
         "Kendall's tau-b with people's mean, 95 % interval"
         if correlated
-        else "share of pairs with the same winner, 95 % interval"
+        else "pairs with the same winner in %, 95 % interval"
     )
     axes.set_xlabel(words, **SOFT)
     longest = max(len(line) for name in names for line in label_of(name).split("\n"))
@@ -131,19 +132,22 @@ def metrics_figure(
         left=0.05 + LETTER * longest, right=0.985, bottom=0.52 / height, top=1 - 0.32 / height
     )
     spoken = "; ".join(
-        f"{name} {metrics[name]['value']:.3f}" for name in names if metrics[name]["value"] is not None
+        f"{name} {shown(metrics[name]['value'])}" for name in names if metrics[name]["value"] is not None
     )
     return to_svg(
         figure,
         name=f"metrics-{kind.lower()}",
         title=f"Which metric agrees with people? Pairs: {kind}",
         description=f"{spoken}.",
-        simulated=simulated,
     )
 
 
 def earlier_figure(
-    kind: str, curves: Mapping[str, Sequence[Mapping[str, Any]]], *, correlated: bool, simulated: bool = False
+    kind: str,
+    curves: Mapping[str, Sequence[Mapping[str, Any]]],
+    *,
+    leaders: Sequence[str],
+    correlated: bool,
 ) -> str:
     """Plot each metric's value after fewer judgments."""
     known = {name: [row for row in rows if row["value"] is not None] for name, rows in curves.items() if rows}
@@ -154,9 +158,9 @@ def earlier_figure(
     figure, axes = _new_curves(max(rows[-1]["judgments"] for rows in known.values()))
     for place, name in enumerate(order):
         rows = known[name]
-        best = place == 0
+        best = name in leaders
         x = [row["judgments"] for row in rows]
-        if best and rows[-1]["low"] is not None and not correlated:
+        if leaders == [name] and rows[-1]["low"] is not None and not correlated:
             _draw_band(axes, rows, alpha=0.14)
         axes.plot(
             x, [row["value"] for row in rows], color=ACCENT if best else INK, alpha=1.0 if best else 0.6,
@@ -168,7 +172,7 @@ def earlier_figure(
     axes.set_ylim(low, high)
     axes.axhline(chance, color=INK, alpha=0.45, linewidth=1, linestyle=DASH)
     # Label chance among the ends: inside the plot it would overlap the lines.
-    named = [(known[name][-1]["value"], name.partition("|")[0], name == order[0]) for name in order]
+    named = [(known[name][-1]["value"], name.partition("|")[0], name in leaders) for name in order]
     named = sorted([*named, (chance, "chance", False)], key=lambda one: -one[0])
     ends = _apart([value for value, _, _ in named], GAP * (high - low))
     for (_, words, best), end in zip(named, ends, strict=True):
@@ -177,17 +181,19 @@ def earlier_figure(
             color=ACCENT if best else INK, va="center", parse_math=False, fontweight="bold" if best else "normal",
             alpha=SOFT_OPACITY if words == "chance" else 1,
         )  # fmt: skip
+    if not correlated:
+        axes.yaxis.set_major_formatter(lambda value, _: percent_number(value))
+    shown = coefficient if correlated else percent
     longest = max(len(words) for _, words, _ in named)
     figure.subplots_adjust(left=0.1, right=0.955 - LETTER * longest, bottom=0.2, top=0.93)
     spoken = "; ".join(
-        f"{name} {known[name][0]['value']:.2f} to {known[name][-1]['value']:.2f}" for name in order
+        f"{name} {shown(known[name][0]['value'])} to {shown(known[name][-1]['value'])}" for name in order
     )
     return to_svg(
         figure,
         name=f"earlier-{kind.lower()}",
         title=f"Had collection stopped earlier. Pairs: {kind}",
         description=f"From the first look to now: {spoken}.",
-        simulated=simulated,
     )
 
 

@@ -39,7 +39,7 @@ def dots_figure(drawing: Dots, foot: float) -> Canvas:
         quiet_axes(axes)
         axes.set_xlim(low, high)
         dots = [
-            Dot(label, one.value, one.low, one.high, accent=whole == drawing.accent)
+            Dot(label, one.value, one.low, one.high, accent=whole in drawing.accent)
             for label, whole, one in zip(labels, drawing.labels, panel.estimates, strict=True)
         ]
         draw_dots(axes, dots, named=place == 0)

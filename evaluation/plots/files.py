@@ -6,12 +6,14 @@ Equal numbers give equal bytes: no times, no program names, ids from a fixed sal
 from __future__ import annotations
 
 import logging
+import re
+from html import escape
 from io import BytesIO
 
 import matplotlib as mpl
 from matplotlib.figure import Figure as Canvas
 
-from evaluation.plots.canvas import COLUMN, INK, SOFT_OPACITY, WIDTH, in_lines, to_svg
+from evaluation.plots.canvas import COLUMN, INK, SIMULATED, SOFT_OPACITY, WIDTH, in_lines, to_svg
 from evaluation.plots.curves import curves_figure
 from evaluation.plots.dots import dots_figure
 from evaluation.plots.heat import heat_figure, is_narrow
@@ -24,10 +26,7 @@ PNG_DPI = 200
 
 
 def drawn(plot: Plot, *, stamp: str) -> Canvas:
-    narrow = isinstance(plot.drawing, Heat) and is_narrow(plot.drawing)
-    wide = int(STAMP_WIDTH * COLUMN / WIDTH) if narrow else STAMP_WIDTH
-    lines = in_lines(stamp, wide)
-    foot = STAMP_LINE * len(lines) + (0.1 if lines else 0.0)
+    lines, foot = _foot(stamp, isinstance(plot.drawing, Heat) and is_narrow(plot.drawing))
     match plot.drawing:
         case Dots() as drawing:
             figure = dots_figure(drawing, foot)
@@ -37,7 +36,7 @@ def drawn(plot: Plot, *, stamp: str) -> Canvas:
             figure = heat_figure(drawing, foot)
     height = figure.get_size_inches()[1]
     for place, line in enumerate(lines):
-        figure.text(
+        figure.text(  # the gid is for page_svg
             0.01,
             (0.04 + STAMP_LINE * (len(lines) - 1 - place)) / height,
             line,
@@ -46,8 +45,27 @@ def drawn(plot: Plot, *, stamp: str) -> Canvas:
             alpha=SOFT_OPACITY,
             va="bottom",
             parse_math=False,
+            gid=f"mark-{place}",
         )
     return figure
+
+
+def page_svg(svg: str, stamp: str) -> str:
+    """Return the SVG without signature and note on simulated answers, which a page shows once."""
+    height = re.search(r' height="(\d+)" viewBox="0 0 (\S+) (\S+)"', svg)
+    if height is None:
+        return svg
+    foot = 72 * _foot(stamp, 'class="figure narrow"' in svg)[1]
+    high = float(height[3]) - foot
+    head = f' height="{high * 96 / 72:.0f}" viewBox="0 0 {height[2]} {high:g}"'
+    body = re.sub(r'<g id="[^"]*-mark-[^"]*">.*?</g>\n?', "", svg[height.end() :], flags=re.DOTALL)
+    return f"{svg[: height.start()]}{head}{body.replace(escape(SIMULATED), '', 1)}"
+
+
+def _foot(stamp: str, narrow: bool) -> tuple[list[str], float]:
+    """Return the lines of a signature, and the inches they take."""
+    lines = in_lines(stamp, int(STAMP_WIDTH * COLUMN / WIDTH) if narrow else STAMP_WIDTH)
+    return lines, STAMP_LINE * len(lines) + (0.1 if lines else 0.0)
 
 
 def svg_of(figure: Canvas, plot: Plot, *, simulated: bool) -> str:

@@ -32,7 +32,7 @@ NO_JUDGMENTS = "No judgments yet."
 NO_WORKERS = "No worker has finished a page of work yet."
 
 
-def progress_figure(progress: Mapping[str, Any], simulated: bool = False) -> str:
+def progress_figure(progress: Mapping[str, Any]) -> str:
     """Plot judgments over time and the wanted number; "" before the first."""
     timeline: Sequence[Sequence[Any]] = progress["timeline"]
     if not timeline:
@@ -62,7 +62,6 @@ def progress_figure(progress: Mapping[str, Any], simulated: bool = False) -> str
         name="progress",
         title="Judgments over time",
         description=progress_sentence(progress),
-        simulated=simulated,
     )
 
 
@@ -95,7 +94,7 @@ def progress_sentence(progress: Mapping[str, Any]) -> str:
     )
 
 
-def workers_figure(workers: Sequence[Mapping[str, Any]], threshold: float, simulated: bool = False) -> str:
+def workers_figure(workers: Sequence[Mapping[str, Any]], threshold: float) -> str:
     """Plot control accuracy per worker, or seconds per unit without controls; "" without workers."""
     seen = [row for row in workers if row["controls_seen"]]
     timed = [row for row in workers if row["seconds"] is not None]
@@ -139,7 +138,6 @@ def workers_figure(workers: Sequence[Mapping[str, Any]], threshold: float, simul
         name="workers",
         title="Workers on control items" if seen else "Seconds a unit of each worker",
         description=workers_sentence(workers, threshold),
-        simulated=simulated,
     )
 
 

@@ -17,8 +17,8 @@ from evaluation.judgment_sets.records import Flags
 from evaluation.provenance import as_json
 from evaluation.report.content import Section
 from evaluation.report.loading import ReportInputs
-from evaluation.report.rendering import say, section, table
-from evaluation.statistics.meta import metric_winners
+from evaluation.report.rendering import WORDING, say, section, table
+from evaluation.results.verdict import right_pairs
 from evaluation.statistics.significance import McNemarResult, holm, mcnemar_test, wilson_interval
 from judgments.design.plans import Plan, read_claim
 
@@ -106,7 +106,10 @@ class Registered:
         }
 
     def section(self, inputs: ReportInputs) -> Section:
-        rows = [(one.text, one.claim, one.verdict, outcome_words(one)) for one in self.outcomes(inputs)]
+        rows = [
+            (one.text, one.claim, one.verdict, outcome_words(one, inputs.wording))
+            for one in self.outcomes(inputs)
+        ]
         tables = [table("hypotheses", rows)]
         if self.deviations:
             tables.append(table("deviations", [(one.what, one.words) for one in self.deviations]))
@@ -119,11 +122,8 @@ def metrics_right(inputs: ReportInputs) -> tuple[dict[str, Flags], list[str]]:
     if not inputs.kind.compares_pairs or not inputs.scores:
         return {}, []
     decided = inputs.winners != 0
-    right = {
-        name: (metric_winners(scores[:, 0], scores[:, 1]) == inputs.winners)[decided]
-        for name, scores in inputs.scores.items()
-    }
-    return right, inputs.kinds[decided].tolist()
+    right = right_pairs(inputs.scores, inputs.winners)
+    return {name: one[decided] for name, one in right.items()}, inputs.kinds[decided].tolist()
 
 
 def tested_hypotheses(plan: Plan, right: Mapping[str, Flags], kinds: Sequence[str]) -> list[Outcome]:
@@ -157,11 +157,11 @@ def tested_hypotheses(plan: Plan, right: Mapping[str, Flags], kinds: Sequence[st
     return found
 
 
-def outcome_words(outcome: Outcome) -> str:
+def outcome_words(outcome: Outcome, wording: int = WORDING) -> str:
     if not outcome.claim:
         return "Nothing here tests it; people judge it."
     claim = read_claim(outcome.claim)
     if math.isnan(outcome.p):
         return say("outcome-not-tested", claim=claim)
     low, high = outcome.interval if outcome.differing else (math.nan, math.nan)
-    return say("outcome", claim=claim, outcome=outcome, low=low, high=high)
+    return say("outcome", wording=wording, claim=claim, outcome=outcome, low=low, high=high)

@@ -93,6 +93,7 @@ def datasheet(about: About, findings: Findings, design: Mapping[str, Any], facts
         about=about,
         alpha=findings.agreement.get("alpha", {}),
         counts=findings.counts,
+        anonymous=not findings.agreement["per_worker"]["available"],
         design=design,
         sampling=", ".join(f"{key} = {value}" for key, value in sampling if value not in (None, "", {})),
         sides=sides.removeprefix("sides:"),

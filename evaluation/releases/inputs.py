@@ -88,6 +88,7 @@ def inputs_of_rows(rows: ReleasedRows) -> ReportInputs:
         images={number: row["image"] for number, row in enumerate(rows.pairs)},
         proposals=proposals,
         texts=lambda: _texts(rows),
+        wording=settings.wording,
     )
     return _against_people(rows, found, judged) if rows.scores else found
 

@@ -48,6 +48,7 @@ from evaluation.releases.study_rows import (
 from evaluation.releases.verification import FORMAT, OUTCOMES, REGISTRATION, REPORT
 from evaluation.report.content import Report
 from evaluation.report.loading import Evaluated, evaluation_of
+from evaluation.report.rendering import WORDING
 from evaluation.report.storage import assemble, files_of
 from evaluation.results.aggregation import consensus_of
 from judgments.kinds import KINDS
@@ -144,6 +145,7 @@ def _write(
             filter=_filter_counts(study),
             asked=kind.setting(design),
             cut_times=True,
+            wording=WORDING,
         )
     )
     progress(0.05, "writing units")

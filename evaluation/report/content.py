@@ -105,7 +105,7 @@ class Dots:
     panels: tuple[Panel, ...]
     axis: str
     shows: str = "coefficient"
-    accent: str = ""
+    accent: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -254,7 +254,7 @@ def _number(value: str | int | float | None, shows: str) -> str:
     if value is None or not math.isfinite(value):
         return DASH
     if shows == "share":
-        return f"{100 * value:.1f}"
+        return percent_number(value)
     if shows == "coefficient":
         return coefficient(value)
     if shows == "p":
@@ -264,10 +264,18 @@ def _number(value: str | int | float | None, shows: str) -> str:
     return f"{value:,}"
 
 
-def coefficient(value: float) -> str:
-    """Format with two digits, without leading zero."""
-    text = f"{value:.2f}"
-    text = "0.00" if text == "-0.00" else text
+def percent_number(share: float, digits: int = 0) -> str:
+    return f"{100 * share:.{digits}f}"
+
+
+def percent(share: float) -> str:
+    return f"{percent_number(share)}{NARROW}%"
+
+
+def coefficient(value: float, digits: int = 2) -> str:
+    """Format without leading zero."""
+    text = f"{value:.{digits}f}"
+    text = text.removeprefix("-") if not float(text) else text
     return text.replace("0.", ".", 1) if text.startswith(("0.", "-0.")) else text
 
 

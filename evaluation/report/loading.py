@@ -14,6 +14,7 @@ from evaluation.judgment_sets import loaders
 from evaluation.judgment_sets.records import Floats, JudgmentTable
 from evaluation.models import Analysis, MetricScore
 from evaluation.provenance import quorum_version
+from evaluation.report.rendering import WORDING
 from evaluation.results.aggregation import compute_aggregation, consensus_of
 from evaluation.results.consensus import StudyConsensus
 from evaluation.results.meta_evaluation import (
@@ -61,6 +62,7 @@ class ReportInputs:
         images: pair row id -> its image.
         proposals: systems' outputs; None where units are no single captions.
         texts: returns pairs with references, and the documents of document frequency.
+        wording: number of the wording of sentences; an older one for an older release.
     """
 
     kind: Kind
@@ -80,6 +82,7 @@ class ReportInputs:
     images: Mapping[int, Hashable] = field(default_factory=dict)
     proposals: Proposals | None = None
     texts: Callable[[], Texts | None] = no_texts
+    wording: int = WORDING
 
     @cached_property
     def winners(self) -> np.ndarray[Any, np.dtype[np.int64]]:

@@ -114,6 +114,7 @@ def methods(
         "exclusions": list(excluded.values_list("rule").annotate(n=Count("pk")).order_by("rule")),
         "stopping": stopping_in_words(design) if stops_early(study) else "",
         "counts": result["counts"],
+        "anonymous": not result["agreement"]["per_worker"]["available"],
         "alpha": result["agreement"]["alpha"],
         "settings": inputs.aggregation.settings,
         "evaluation": inputs.evaluation,

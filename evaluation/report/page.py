@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from django.http import Http404, HttpRequest, HttpResponse
@@ -64,7 +65,7 @@ def _section(section: dict[str, Any], parts: dict[str, str]) -> dict[str, Any]:
         "tables": [
             table
             | {
-                "html": as_markup(parts.get(f"tables/{table['name']}.html", "")),
+                "html": as_markup(without_stamp(parts.get(f"tables/{table['name']}.html", ""))),
                 "tex": parts.get(f"tables/{table['name']}.tex", ""),
                 "md": parts.get(f"tables/{table['name']}.md", ""),
                 "folded": len(table["rows"]) > ROWS_OPEN,
@@ -72,6 +73,11 @@ def _section(section: dict[str, Any], parts: dict[str, str]) -> dict[str, Any]:
             for table in section["tables"]
         ],
     }
+
+
+def without_stamp(table: str) -> str:
+    """Return a table without its signature, which the page has once, at its end."""
+    return re.sub(r'<p class="stamp">.*?</p>', "", table, flags=re.DOTALL)
 
 
 def download_report(request: HttpRequest, study: Study, context: Context) -> HttpResponseBase:

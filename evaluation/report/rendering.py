@@ -27,6 +27,7 @@ from evaluation.report.content import (
     Table,
     coefficient,
     p_in_text,
+    percent_number,
     shown,
 )
 
@@ -42,6 +43,8 @@ TEX = {
 }  # fmt: skip
 LAST_LATIN = "\u017f"
 FOLDER = Path(__file__).parent
+# The number of the wording below; releases state theirs, and `verify` says what they say in it.
+WORDING = 1
 WORDS: dict[str, Any] = tomllib.loads((FOLDER / "wording.toml").read_text(encoding="utf-8"))
 
 
@@ -66,8 +69,8 @@ def text_templates(folder: Path, *, escape: Callable[[str], str] | None = None) 
         "general": lambda value, digits=6: f"{value:.{digits}g}",
         "one_line": lambda text: " ".join(text.split()),
         "p": p_in_text,
-        "percent": lambda share, digits=1: f"{100 * share:.{digits}f} %",
-        "percent_number": lambda share, digits=1: f"{100 * share:.{digits}f}",
+        "percent": lambda share, digits=0: f"{percent_number(share, digits)} %",
+        "percent_number": percent_number,
         "shown": shown,
         "thousands": lambda value: f"{value:,}",
     }
@@ -86,8 +89,10 @@ def fill(text: str, values: dict[str, Any]) -> str:
     return _template(text).render(values)
 
 
-def say(name: str, /, **values: Any) -> str:
-    return fill(WORDS["sentences"][name], values)
+def say(name: str, /, *, wording: int = WORDING, **values: Any) -> str:
+    """Return a sentence; with an older ``wording``, as releases of that time have it."""
+    earlier = WORDS["earlier"] if wording < WORDING else {}
+    return fill(earlier.get(name, WORDS["sentences"][name]), values)
 
 
 def section(

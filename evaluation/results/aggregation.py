@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Set
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
+from functools import lru_cache
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
 from django.db import transaction
 
-from common.rows import insert_rows
+from common.downloads import batched
+from common.rows import insert_rows, large_cache, plain_rows
 from evaluation.arrays import places_in
 from evaluation.judgment_sets import loaders
-from evaluation.judgment_sets.blocks import extend_blocks
 from evaluation.judgment_sets.records import JudgmentTable, PairRow, UnitRow, Units
 from evaluation.judgment_sets.signature import signature_of_study
 from evaluation.models import Analysis, Consensus
@@ -48,6 +50,7 @@ CONSENSUS_FIELDS = (
     "study_id", "unit_id", "pair_id", "source", "n", "value", "answer", "share", "margin", "tie", "votes",
 )  # fmt: skip
 ADJUDICATED, JUDGMENTS = Consensus.Source.ADJUDICATED.value, Consensus.Source.JUDGMENTS.value
+JSON_FIELDS = ("answer", "votes")
 ROWS_AT_ONCE = 5_000
 IF_ANY = ("figures", "systems", "rankings", "filter_audit")  # parts of the file that few studies have
 
@@ -175,10 +178,8 @@ def _systems_of(
 def compute_aggregation(*, study: Study, progress: Progress = no_progress) -> Aggregation:
     kind, design = kind_of(study), design_of(study)
     progress(0.05, "reading judgments")
-    records = loaders.control_records_of(study)
-    unused = [worker for worker, record in records.items() if not record.used]
     units = loaders.study_units(study)
-    table = loaders.load_judgments(study, unused=unused, units=units)
+    table = loaders.load_judgments(study, units=units)
     progress(0.35, "finding the consensus")
     consensus = consensus_of(study, table, units.judged)
     del units  # the judged ones are copied
@@ -225,7 +226,7 @@ def compute_aggregation(*, study: Study, progress: Progress = no_progress) -> Ag
         audited=audited,
         result={
             "agreement": agreement,
-            "workers": worker_table(table, workers, records, times),
+            "workers": worker_table(table, workers, table.records, times),
             "counts": counts_of(table, consensus, len(workers)),
             "systems": systems,
             "rankings": rankings,
@@ -242,7 +243,7 @@ def compute_aggregation(*, study: Study, progress: Progress = no_progress) -> Ag
 
 @transaction.atomic
 def store_aggregation(aggregation: Aggregation) -> Analysis:
-    """Replace the stored consensus, and store the rest as an analysis."""
+    """Bring the stored consensus up to date, and store the rest as an analysis."""
     study, found = aggregation.study, aggregation.consensus
     analysis = Analysis.objects.replace(
         study=study,
@@ -253,69 +254,122 @@ def store_aggregation(aggregation: Aggregation) -> Analysis:
         judgments=aggregation.judgments,
         result=aggregation.result,
     )
-    Consensus.objects.filter(study=study).delete()
-    insert_rows(
-        Consensus, CONSENSUS_FIELDS, _unit_rows(study, found, aggregation.figures), ready=("answer", "votes")
-    )
-    insert_rows(Consensus, CONSENSUS_FIELDS, _pair_rows(study, found), ready=("answer", "votes"))
+    with large_cache():
+        for units, rows in _unit_rows(study, found, aggregation.figures):
+            _store_changes(study, "unit_id", units, rows)
+        for pairs, rows in _pair_rows(study, found):
+            _store_changes(study, "pair_id", pairs, rows)
     counted = aggregation.result["counts"]["judgments"]
     words = f"Consensus and agreement were computed from {counted:,} judgments."
     note_event(study=study, what="computed", words=words, signature=aggregation.signature)
     return analysis
 
 
-def _unit_rows(study: Study, found: StudyConsensus, figures: KindResults) -> Iterator[tuple[Any, ...]]:
-    """Yield CONSENSUS_FIELDS of each unit with a consensus, in order."""
+def _store_changes(study: Study, of: str, about: Sequence[int], rows: list[tuple[Any, ...]]) -> None:
+    """Make ``rows`` of CONSENSUS_FIELDS the stored ones about these units or pairs. What is equal is not written.
+
+    Args:
+        of: the field that names the unit or pair.
+        about: row ids, ascending; those without a row have no consensus.
+    """
+    name = CONSENSUS_FIELDS.index(of)
+    # not asked for by study: SQLite would read all rows of the study for each call
+    between = Consensus.objects.filter(**{f"{of}__gte": about[0], f"{of}__lte": about[-1]}).order_by(of)
+    if list(plain_rows(between.values_list(*CONSENSUS_FIELDS))) == rows:
+        return
+    known = {
+        before[name + 1]: before
+        for before in plain_rows(between.values_list("pk", *CONSENSUS_FIELDS))
+        if before[1] == study.pk
+    }
+    added, changed = [], []
+    for row in rows:
+        before = known.pop(row[name], None)
+        if before is None:
+            added.append(row)
+        elif before[1:] != row and _comparable(before[1:]) != _comparable(row):
+            changed.append((before[0], *row))
+    old = [pk for pk, *_ in (*known.values(), *changed)]
+    if old:
+        Consensus.objects.filter(pk__in=old).delete()
+    insert_rows(Consensus, ("id", *CONSENSUS_FIELDS), changed, ready=JSON_FIELDS)
+    insert_rows(Consensus, CONSENSUS_FIELDS, added, ready=JSON_FIELDS)
+
+
+def _comparable(row: Sequence[Any]) -> tuple[Any, ...]:
+    *cells, answer, share, margin, tie, votes = row
+    return *cells, _in_order(answer), share, margin, tie, _in_order(votes)
+
+
+@lru_cache(ROWS_AT_ONCE)
+def _in_order(text: str | None) -> str | None:
+    """Return JSON with its names in order: PostgreSQL has an order of its own."""
+    return None if text is None else json.dumps(json.loads(text), sort_keys=True)
+
+
+def _unit_rows(
+    study: Study, found: StudyConsensus, figures: KindResults
+) -> Iterator[tuple[list[int], list[tuple[Any, ...]]]]:
+    """Yield some thousand units at a time, by row id, and CONSENSUS_FIELDS of those that have a consensus."""
     columns, single = parts_of(found.of_unit)
-    pks = found.units.pk
+    pks = np.sort(found.units.pk)
     places = np.full(len(pks), -1) if columns is None else places_in(columns.unit, pks)
     for start in range(0, len(pks), ROWS_AT_ONCE):
-        some = slice(start, start + ROWS_AT_ONCE)
-        cells = [] if columns is None else columns.cells(places[some][places[some] >= 0])
-        of_columns = iter(cells)
-        for pk, place in zip(pks[some].tolist(), places[some].tolist(), strict=True):
+        some, rows = slice(start, start + ROWS_AT_ONCE), []
+        of_columns = iter(columns.cells(places[some][places[some] >= 0]) if columns is not None else ())
+        units = pks[some].tolist()
+        for pk, place in zip(units, places[some].tolist(), strict=True):
             source = ADJUDICATED if pk in found.decisions else JUDGMENTS
             if place >= 0:
                 n, value, *shares, votes = next(of_columns)
-                yield study.pk, pk, None, source, n, value, _as_text(figures.units.get(pk)), *shares, votes
+                answer = _as_text(figures.units.get(pk))
+                rows.append((study.pk, pk, None, source, n, value, answer, *shares, votes))
             elif pk in single:
                 one = single[pk]
-                answer = figures.units.get(pk) if one.answer is None else one.answer
-                yield (
-                    study.pk, pk, None, source, one.n, one.value, _as_text(answer), one.share, one.margin, one.tie,
+                answer = _as_text(figures.units.get(pk) if one.answer is None else one.answer)
+                rows.append((
+                    study.pk, pk, None, source, one.n, one.value, answer, one.share, one.margin, one.tie,
                     json.dumps(one.votes),
-                )  # fmt: skip
+                ))  # fmt: skip
+        yield units, rows
 
 
 def _as_text(answer: Any) -> str | None:
     return None if answer is None else json.dumps(answer)
 
 
-def _pair_rows(study: Study, found: StudyConsensus) -> Iterator[tuple[Any, ...]]:
-    """Yield CONSENSUS_FIELDS of each pair with a winner or votes."""
+def _pair_rows(study: Study, found: StudyConsensus) -> Iterator[tuple[list[int], list[tuple[Any, ...]]]]:
+    """Yield some thousand pairs at a time, by row id, and CONSENSUS_FIELDS of those with a winner or votes."""
     adjudicated = found.adjudicated_pairs()
-    for pair in found.pairs:
-        two = found.of_pair[pair.pk]
-        source = ADJUDICATED if pair.pk in adjudicated else JUDGMENTS
-        n = two.wins + two.losses + two.ties
-        if n or two.published:
-            yield (
-                study.pk,
-                None,
-                pair.pk,
-                Consensus.Source.PUBLISHED.value if two.published else source,
-                n,
-                two.value,
-                None,
-                max(two.wins, two.losses) / n if n else None,
-                abs(two.wins - two.losses) / n if n else None,
-                two.tie,
-                json.dumps({"wins": two.wins, "losses": two.losses, "ties": two.ties} if n else {}),
-            )
+    for pairs in batched(sorted(found.pairs, key=attrgetter("pk")), ROWS_AT_ONCE):
+        rows = []
+        for pair in pairs:
+            two = found.of_pair[pair.pk]
+            source = ADJUDICATED if pair.pk in adjudicated else JUDGMENTS
+            n = two.wins + two.losses + two.ties
+            if n or two.published:
+                rows.append(
+                    (
+                        study.pk,
+                        None,
+                        pair.pk,
+                        Consensus.Source.PUBLISHED.value if two.published else source,
+                        n,
+                        two.value,
+                        None,
+                        max(two.wins, two.losses) / n if n else None,
+                        abs(two.wins - two.losses) / n if n else None,
+                        two.tie,
+                        json.dumps({"wins": two.wins, "losses": two.losses, "ties": two.ties} if n else {}),
+                    )
+                )
+        yield [pair.pk for pair in pairs], rows
 
 
 def aggregated(*, study: Study, progress: Progress = no_progress) -> Aggregation:
     """Compute and store consensus, agreement and workers (docs/evaluation.md)."""
+    from evaluation.judgment_sets.blocks import extend_blocks
+
     extend_blocks(study)
     aggregation = compute_aggregation(study=study, progress=progress)
     progress(0.7, "storing the consensus")

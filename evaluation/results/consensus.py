@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pyarrow as pa
 
 from evaluation.arrays import Flags, Floats, Ints, places_in
 from evaluation.judgment_sets.records import (
@@ -31,6 +30,8 @@ from judgments.kinds import Consensus, IncludedJudgment, Kind
 from judgments.kinds.base import ConsensusColumns
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from annotation.quality.controls import ControlRecord
 
 RESAMPLES = 1000
@@ -437,7 +438,7 @@ def model_answers(
     )
     units = Units.of(units)
     names = {worker.pk: worker.name for worker in workers}
-    keys = units.key.take(pa.array(places_in(units.pk, found.units)))
+    keys = units.key.take(places_in(units.pk, found.units))
     rows = ModelRows(keys, found.values(), found.posterior.max(axis=1))
     own = np.array(rows.value, dtype=np.float64)  # None becomes nan
     said, there = values_at(consensus, found.units)

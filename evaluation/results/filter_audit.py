@@ -6,6 +6,7 @@ from collections.abc import Collection, Mapping
 from typing import Any
 
 from evaluation.provenance import plain
+from evaluation.report.content import percent, percent_number
 from evaluation.statistics.meta import wilson_interval
 from judgments.kinds import Consensus, RelevanceScale
 
@@ -83,14 +84,14 @@ def audit_sentence(audit: Mapping[str, Any]) -> str:
         return f"{audit['sampled']:,} pairs that the filter left out are to be judged; none of them is yet."
     said = (
         f"Of {audit['dropped']:,} pairs of image and caption that the filter left out, {audit['judged']:,} drawn at "
-        f"random were judged: {audit['missed']:,} of them describe their image, {100 * audit['share']:.1f} % (95 % "
-        f"interval {100 * audit['low']:.1f} to {100 * audit['high']:.1f} %), and on {audit['unanimous_no']:,} nobody "
-        "said so."
+        f"random were judged: {audit['missed']:,} of them describe their image, {percent(audit['share'])} (95 % "
+        f"interval {percent_number(audit['low'])} to {percent(audit['high'])}), and on "
+        f"{audit['unanimous_no']:,} nobody said so."
     )
     recall = audit["recall"]
     if recall["value"] is None:
         return said
     return said + (
         f" So about {audit['missed_in_all']['value']:,.0f} good captions are missed, and the filter lets "
-        f"{100 * recall['value']:.1f} % of them pass ({100 * recall['low']:.1f} to {100 * recall['high']:.1f} %)."
+        f"{percent(recall['value'])} of them pass ({percent_number(recall['low'])} to {percent(recall['high'])})."
     )

@@ -17,6 +17,7 @@ from evaluation.models import Analysis, MetricScore
 from evaluation.provenance import as_json, signature
 from evaluation.results.aggregation import StudyConsensus, consensus_of
 from evaluation.results.consensus import agreement_rows, one_against_rest
+from evaluation.results.verdict import correlation_verdict, pair_verdicts
 from evaluation.signatures import parse
 from evaluation.statistics.agreement import kappa_grid
 from evaluation.statistics.correlation import correlation
@@ -248,6 +249,11 @@ def judge_captions(
     )
 
 
+def resamples_for(captions: int) -> int:
+    """Return how many resamples the interval of a rank correlation takes."""
+    return int(np.clip(OBSERVATIONS_DRAWN // captions, FEWEST_RESAMPLES, RESAMPLES))
+
+
 def correlation_of_captions(
     metric: Floats,
     people: Floats,
@@ -258,7 +264,7 @@ def correlation_of_captions(
     per_image: bool,
     seed: int,
 ) -> dict[str, Any]:
-    resamples = int(np.clip(OBSERVATIONS_DRAWN // len(people), FEWEST_RESAMPLES, RESAMPLES))
+    resamples = resamples_for(len(people))
     figures: dict[str, Any] = {
         key: as_json(correlation(metric, people, coefficient, resamples=resamples, seed=seed), *COEFFICIENT)
         for key, coefficient in COEFFICIENTS.items()
@@ -346,6 +352,12 @@ def compute_evaluation(
             table, consensus.units, agreement_rows(table, loaders.full_depth_units(study))
         )
         result["people"] = people if people["all"]["n"] else {}
+        result["verdict"] = pair_verdicts(
+            judged.scores,
+            np.array([pair.winner for pair in pairs], dtype=np.int64),
+            [pair.kind or UNKNOWN_KIND for pair in pairs],
+            {name: one["accuracy"] for name, one in judged.metrics.items()},
+        )
         result["counts"] = {"pairs": len(pairs), "no_consensus": sum(pair.winner == 0 for pair in pairs)}
     else:
         scores = kind.results.caption_scores(loaders.judged_answers(study, table)) if kind.results else None
@@ -367,6 +379,8 @@ def compute_evaluation(
         )
         settings |= {"df": f"{len(documents)}-images", "own": "dropped", "seed": design.seed}
         result["counts"] = counts
+        cells = {name: one["kendall_tau_b"] for name, one in judged.metrics.items()}
+        result["verdict"] = {"all": correlation_verdict(cells)}
     settings["split"] = "+".join(split or "all" for split in references.splits)
     result = {
         "metrics": judged.metrics,

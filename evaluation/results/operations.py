@@ -8,6 +8,7 @@ from typing import Any
 from rest_framework import serializers
 
 from common.parameters import KeysField, Parameters
+from evaluation.errors import as_sentence
 from evaluation.results.meta_evaluation import DEFAULT_METRICS, DEFAULT_TOKENIZER
 from judgments.models import Study
 from judgments.study_operations import background_operation
@@ -21,9 +22,17 @@ def aggregate(*, study: Study) -> dict[str, Any]:
 
 # The names are looked up late: the metrics bring a compiler along, which pages of workers never need.
 def _metric_names() -> list[tuple[str, str]]:
+    from evaluation.metrics.errors import MissingTables
     from evaluation.metrics.registry import METRICS
 
-    return [(name, name) for name in METRICS]
+    names = []
+    for name, metric in METRICS.items():
+        try:
+            metric.check(metric.settings({}))
+        except MissingTables:
+            continue  # a form offers what can be computed; whoever names it is told how to get its tables
+        names.append((name, name))
+    return names
 
 
 def _tokenizer_names() -> list[tuple[str, str]]:
@@ -49,6 +58,16 @@ class EvaluateRequest(Parameters):
         help_text=f"ptb, space, h13, rouge or v15 (default: {DEFAULT_TOKENIZER}).",
         style={"choices": _tokenizer_names, "kind": "select"},
     )
+
+    def validate_metrics(self, value: list[str]) -> list[str]:
+        from evaluation.metrics.errors import MetricsError
+        from evaluation.metrics.scoring import check_metrics
+
+        try:
+            check_metrics(value)
+        except MetricsError as error:
+            raise serializers.ValidationError(as_sentence(error)) from None
+        return value
 
 
 @background_operation(

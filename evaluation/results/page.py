@@ -38,6 +38,7 @@ from evaluation.results.tables_page import (
     ranking_tables,
     worker_note,
 )
+from evaluation.results.verdict import UNTESTED, levels_sentence
 from judgments.admin.base import signed_in
 from judgments.admin.operations import add_operation, posted
 from judgments.cached_figures import Figures, add_figures, cached_figures, required_figures
@@ -45,6 +46,7 @@ from judgments.kinds import KINDS
 from judgments.models import Study
 from judgments.studies.studies import design_of
 from judgments.studies.study_page import (
+    PAGES,
     Context,
     Group,
     StepForm,
@@ -52,11 +54,17 @@ from judgments.studies.study_page import (
     StudyStep,
     add_page,
     add_step,
+    page_address,
 )
 
 WORKERS_SHOWN = 200
 NEWEST = 5
 UNITS_SHOWN = 8
+WAYS = {
+    "closer": "Where metrics and people disagree",
+    "disputes": "Disputed items",
+    "report": "Report: figures, tables, methods",
+}
 
 
 def show_results(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
@@ -93,7 +101,30 @@ def show_results(request: HttpRequest, study: Study, context: Context) -> HttpRe
     if evaluation is not None:
         table = accuracy_table if context["compares_pairs"] else correlation_table
         context["metrics_table"] = table(evaluation.result)
+    if aggregation is not None:
+        context["lead"] = _lead(aggregation, evaluation, context["figures"])
+        context["ways"] = [
+            {"label": label, "link": page_address(study, name)}
+            for name, label in WAYS.items()
+            if PAGES[name].shown(study) and PAGES[name].permission in context["rights"]
+        ]
     return TemplateResponse(request, "evaluation/study_results.html", context)
+
+
+def _lead(
+    aggregation: Analysis, evaluation: Analysis | None, figures: dict[str, tuple[SafeString, str, str]]
+) -> dict[str, Any]:
+    """Return what was found, in a sentence: the verdict on metrics, or how far people agree."""
+    if evaluation is None:
+        counts = aggregation.result["counts"]
+        said = f"{counts['units_with_consensus']:,} of {counts['units']:,} units have a consensus."
+        return {"sentence": said, "beside": figures["agreement"][1]}
+    if "verdict" not in evaluation.result:
+        return {"sentence": UNTESTED}
+    return {
+        "verdict": evaluation.result["verdict"]["all"],
+        "beside": levels_sentence(evaluation.result),
+    }
 
 
 def _answer_rows(study: Study) -> list[dict[str, Any]]:
@@ -119,16 +150,15 @@ def _leases(study: Study, progress: dict[str, Any]) -> list[Assignment]:
 
 def _figures(
     study: Study, aggregation: Analysis | None, evaluation: Analysis | None, progress: dict[str, Any]
-) -> dict[str, tuple[SafeString, str]]:
-    """Return name -> figure and its sentence; plots escape every word."""
+) -> dict[str, tuple[SafeString, str, str]]:
+    """Return name -> figure, its sentence and its signature; plots escape every word."""
     # Imported lazily: matplotlib costs every process 60 MB and 0.3 s.
     from evaluation import plots as figures
-    from evaluation.plots.canvas import stamped
 
-    found: dict[str, tuple[SafeString, str]] = {}
+    found: dict[str, tuple[SafeString, str, str]] = {}
 
     def draw(name: str, sentence: str, signature: str, figure: Callable[..., str], *of: Any) -> None:
-        found[name] = as_markup(stamped(cached_drawing(figure, *of, study.simulated), signature)), sentence
+        found[name] = as_markup(cached_drawing(figure, *of)), sentence, signature
 
     if study.source == Study.Source.DESIGNED:  # an import has no course of work
         newest = aggregation or evaluation  # what is counted has the signature of what was computed last
@@ -145,8 +175,13 @@ def _figures(
         sentence = figures.workers_sentence(workers, threshold)
         draw("workers", sentence, signature, figures.workers_figure, workers, threshold)
     if evaluation is not None:
-        sentence = figures.accuracy_sentence(evaluation.result)
-        draw("metrics", sentence, evaluation.judgments, figures.accuracy_figure, evaluation.result)
+        draw(
+            "metrics",
+            figures.accuracy_sentence(evaluation.result),
+            evaluation.judgments,
+            figures.accuracy_figure,
+            evaluation.result,
+        )
     return found
 
 

@@ -9,12 +9,12 @@ from django.core.cache import cache
 from django.utils.safestring import SafeString, mark_safe
 
 from evaluation.models import Consensus
+from evaluation.report.content import coefficient, percent, percent_number
 from evaluation.results.meta_evaluation import pair_kinds
 from evaluation.results.rankings import CUTS
 from judgments.admin.base import picture_address
 from judgments.drawing.material import content_key
 from judgments.kinds.base import Kind
-from judgments.templatetags.judgments_tags import coefficient
 
 DAY = 86_400
 ENOUGH = 20  # judgments from which a habit is worth a note
@@ -173,14 +173,12 @@ def ranking_tables(rankings: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 
 def _share_cell(figure: Mapping[str, Any] | None) -> dict[str, Any] | None:
-    """Format a share with no more digits than its interval supports."""
     if figure is None or figure["value"] is None:
         return None
     low, high = figure["low"], figure["high"]
-    digits = 1 if low is not None and high - low < 0.1 else 0
     return {
-        "value": f"{100 * figure['value']:.{digits}f} %",
-        "range": f"{100 * low:.{digits}f} to {100 * high:.{digits}f} %" if low is not None else "",
+        "value": percent(figure["value"]),
+        "range": f"{percent_number(low)} to {percent(high)}" if low is not None else "",
         "n": figure["n"],
     }
 

@@ -16,6 +16,7 @@ from judgments.design.presets import PRESETS, Preset
 from judgments.design.requirements import REQUIREMENT_PRESETS
 from judgments.design.study_design import StudyDesign
 from judgments.design.tables import CROSSED, SHORTEST_CODE, Access
+from judgments.design.translations import contradictions_of_translations
 from judgments.kinds import KINDS
 
 NO_PRESETS: Mapping[str, Preset] = {}
@@ -53,6 +54,7 @@ def contradictions_of(design: StudyDesign) -> Iterator[str]:
         yield f"labels has {len(design.labels)} texts; for {kind.name}, expected {wanted}"
     elif len(set(design.labels)) < len(design.labels):
         yield "labels has the same text twice, so that two answers could not be told apart"
+    yield from contradictions_of_translations(design)
     size = kind.hit_size(design)
     alone = design.crowd.backend == "mturk" and design.crowd.question == "html"
     if alone and not kind.page.self_contained:

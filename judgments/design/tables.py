@@ -5,7 +5,8 @@ from __future__ import annotations
 import difflib
 from typing import Annotated, Any, Literal, get_args
 
-from pydantic import Field, field_validator, model_validator
+from django.conf import settings
+from pydantic import AfterValidator, Field, field_validator, model_validator
 
 from judgments.design.requirements import CROWDS, AllOrCount, Count, Listed, Part
 from judgments.design.wordings import JUDGED
@@ -123,7 +124,9 @@ class Controls(Part):
     """Items whose right answer is known."""
 
     per_hit: Annotated[int, Field(ge=0, le=100)] = Field(
-        0, title="Control items in each HIT", description="They count within the size of a HIT. 0: none."
+        0,
+        title="Check questions on each page",
+        description="Control items in each HIT; they count as items. 0: none.",
     )
     threshold: Annotated[float, Field(ge=0, le=1)] = Field(
         0.7,
@@ -153,8 +156,7 @@ class Controls(Part):
     known: Listed[KnownItem] = Field(
         (),
         title="Items you know the answer of",
-        description="As [[known]] tables: image, first, second, expected, why.",
-        json_schema_extra={"rows": 8},
+        description="For check questions of the kind “known-good”.",
     )
     after: Annotated[int, Field(ge=1, le=1000)] = Field(
         4,
@@ -324,7 +326,7 @@ class Crowd(Part):
 
     backend: str = Field(
         "local",
-        title="Workers come from",
+        title="Participants come from",
         json_schema_extra={"words": {name: crowd.label for name, crowd in CROWDS.items()}},
     )
     reward_cents: Count = Field(
@@ -413,3 +415,43 @@ class Crowd(Part):
         if name not in CROWDS:
             raise ValueError(f"there is no crowd {name!r}; there are {', '.join(CROWDS)}")
         return name
+
+
+def _offered(language: str) -> str:
+    known = [code for code, _ in settings.LANGUAGES]
+    if language not in known:
+        raise ValueError(f"{language!r} is no language of the workers' pages; expected {', '.join(known)}")
+    return language
+
+
+Language = Annotated[str, AfterValidator(_offered)]
+
+
+class ExampleTexts(Part):
+    """A worked example's own words; what it shows is judged, and stays as it is."""
+
+    scene: str = Field("", max_length=500)
+    answer: str = Field(max_length=500)
+    why: str = Field("", max_length=1000)
+
+
+class QuestionTexts(Part):
+    """A question of the quiz, its options in the order of the design's."""
+
+    text: str = Field(min_length=1, max_length=1000)
+    options: Listed[Annotated[str, Field(min_length=1, max_length=500)]]
+    why: str = Field("", max_length=1000)
+
+
+class Texts(Part):
+    """The texts of a study in one language; those left out stay as they are."""
+
+    name: str = Field("", max_length=200)
+    description: str = Field("", max_length=2000, description="crowd.description, at a panel.")
+    question: str = Field("", max_length=500)
+    instructions: str = Field("", max_length=20_000)
+    consent: str = Field("", max_length=20_000)
+    source_label: str = Field("", max_length=200, description="source.label.")
+    labels: Listed[Annotated[str, Field(min_length=1, max_length=200)]] = ()
+    examples: Listed[ExampleTexts] = ()
+    questions: Listed[QuestionTexts] = Field((), description="quiz.questions.")

@@ -23,6 +23,7 @@ class Wording:
     Attributes:
         title: for researchers.
         choices: English labels of the kind's choices, in their order.
+        earlier: labels of the choices before 0.7, for designs whose own texts speak of them.
         poles: what 0 and 100 mean, in English.
         label: heading above a judged text.
         hint: what a worker does to go on.
@@ -33,6 +34,7 @@ class Wording:
     title: str
     question: str
     choices: tuple[str, ...] = ()
+    earlier: tuple[str, ...] = ()
     poles: tuple[str, ...] = ()
     label: str | Promise = ""
     hint: str | Promise = ""
@@ -47,6 +49,7 @@ class Wording:
 def _wording(
     *,
     choices: Sequence[str] = (),
+    earlier: Sequence[str] = (),
     poles: Sequence[str] = (),
     label: str = "",
     hint: str = "",
@@ -56,6 +59,7 @@ def _wording(
 ) -> Wording:
     return Wording(
         choices=tuple(choices),
+        earlier=tuple(earlier),
         poles=tuple(poles),
         label=label and _(label),
         hint=hint and _(hint),

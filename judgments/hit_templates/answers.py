@@ -160,7 +160,7 @@ CHECKS = {"choice": _choice, "several": _several, "number": _number, "text": _te
 
 
 def first_answer(questions: Sequence[Question]) -> dict[str, Any]:
-    """Return the page's initial answer, as ``answer_of_form`` would read it."""
+    """Return the page's initial answer; a slider without a value of its own has none."""
     found: dict[str, Any] = {}
     for question in questions:
         chosen = [option.value for option in question.options if option.chosen]
@@ -169,14 +169,14 @@ def first_answer(questions: Sequence[Question]) -> dict[str, Any]:
         elif question.shape == "choice":
             found |= {question.name: chosen[-1]} if chosen and chosen[-1] else {}
         elif question.shape == "number":
-            found |= _read_number(question.name, question.preset or _middle(question))
+            found |= _read_number(question.name, question.preset)
         elif question.shape == "text" and question.preset.strip():
             found[question.name] = _plain(question.preset)
     return found
 
 
 def _middle(question: Question) -> str:
-    """Return a slider's default value (HTML Standard)."""
+    """Return a slider's default value (HTML Standard), which a form without scripts sends."""
     if question.control != "range" or question.low is None or question.high is None:
         return ""
     middle = question.low + (question.high - question.low) / 2
@@ -217,7 +217,11 @@ def answer_of_form(
             found |= _read_number(question.name, text)
         elif question.shape != "fixed" and text.strip():
             found[question.name] = text
-    untouched = {name: _plain(value) for name, value in found.items()} == first_answer(questions)
+    first = first_answer(questions)
+    for question in questions:
+        if question.name in found and question.name not in first:
+            first |= _read_number(question.name, _middle(question))
+    untouched = {name: _plain(value) for name, value in found.items()} == first
     return None if untouched and f"{prefix}-none" not in form else found
 
 

@@ -193,6 +193,8 @@ def _control(
         made["value"] = (
             question.preset if question.shape == "fixed" else str(step.held.get(question.name, ""))
         )
+        if question.control == "range" and question.name not in step.held:
+            made["data-open"] = ""
     if question.shape in ("text", "number") and question.control != "range":
         made["autocomplete"] = "off"
     if question.shape == "text":

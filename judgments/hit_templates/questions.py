@@ -293,6 +293,8 @@ def _take_bounds(given: dict[str, str], one: Question) -> None:
             one.low if one.low is not None else 0.0,
             one.high if one.high is not None else 100.0,
         )
+        # without a value of its own it stands nowhere until it is moved
+        one.required = one.required or not given.get("value", "").strip()
     step = given.get("step", "1").strip().lower()
     one.step = None if step == "any" else _number(given, "step", one.name) or 1.0
     one.within = _number(given, WITHIN, one.name)

@@ -16,7 +16,7 @@ class Triplet(PairKind):
 
     name = "triplet"
     title = "Triplet: which sentence is more similar?"
-    choices = (Choice(1, "Sentence B", "1"), Choice(2, "Sentence C", "2"))
+    choices = (Choice(1, "Sentence B", "1", "B"), Choice(2, "Sentence C", "2", "C"))
     defaults = {
         "question": "Which of the two sentences, B or C, is more similar to A?",
         "seconds_per_unit": 6.0,

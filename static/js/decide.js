@@ -10,6 +10,7 @@ document.addEventListener("keydown", (event) => {
     form.requestSubmit();
     return;
   }
-  const choice = form.querySelector(`[data-key="${CSS.escape(event.key.toLowerCase())}"]`);
+  const key = CSS.escape(event.key.toLowerCase());
+  const choice = form.querySelector(`:is([data-key="${key}"], [data-also="${key}"])`);
   if (choice) choice.click();
 });

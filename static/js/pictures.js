@@ -1,12 +1,32 @@
-// A picture that cannot be loaded says so; one that can be loaded can be enlarged, by buttons, keys, wheel or two fingers.
+// A picture that cannot be loaded says so, and comes by itself once a lost connection is back. One that can be loaded
+// can be enlarged, by buttons, keys, wheel or two fingers.
 
 const STEP = 1.5;
 const MOST = 8;
 
-function broken(figure) {
+// whether it is the connection that is missing, and not the picture; other servers cannot be asked
+async function isOffline(image) {
+  if (!navigator.onLine) return true;
+  if (new URL(image.src).origin !== location.origin) return false;
+  try {
+    await fetch(image.src, { method: "HEAD", cache: "no-store" });
+    return false;
+  } catch {
+    return true;
+  }
+}
+
+function show(figure, wrong) {
   const link = figure.querySelector("[data-zoom]");
-  if (link) link.hidden = true;
-  figure.querySelector("[data-broken]").hidden = false;
+  if (link) link.hidden = Boolean(wrong);
+  for (const name of ["broken", "offline"]) figure.querySelector(`[data-${name}]`).hidden = name !== wrong;
+}
+
+function loadAgain(figure) {
+  if (figure.querySelector("[data-offline]").hidden) return;
+  const image = figure.querySelector("img");
+  image.loading = "eager";  // while it is hidden, it would not be loaded otherwise
+  image.src = image.getAttribute("src");
 }
 
 function enlarge(image) {
@@ -83,8 +103,13 @@ function enlarge(image) {
 function watch(figure) {
   const image = figure.querySelector("img");
   if (!image) return;
-  image.addEventListener("error", () => broken(figure));
-  if (image.complete && image.currentSrc && image.naturalWidth === 0) broken(figure);
+  const failed = async () => show(figure, await isOffline(image) ? "offline" : "broken");
+  image.addEventListener("error", failed);
+  image.addEventListener("load", () => show(figure, ""));
+  if (image.complete && image.currentSrc && image.naturalWidth === 0) failed();
+  window.addEventListener("online", () => loadAgain(figure));
+  figure.closest("[data-step]").addEventListener("quorum:show", () => loadAgain(figure));
+  figure.querySelector("[data-load-again]").addEventListener("click", () => loadAgain(figure));
   figure.querySelector("[data-zoom]").addEventListener("click", (event) => {
     event.preventDefault();
     enlarge(image);

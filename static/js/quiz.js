@@ -14,7 +14,8 @@ document.addEventListener("keydown", (event) => {
     if (form) form.requestSubmit(); else if (onward) onward.click();
     return;
   }
-  const input = form && form.querySelector(`input[data-key="${CSS.escape(event.key.toLowerCase())}"]`);
+  const key = CSS.escape(event.key.toLowerCase());
+  const input = form && form.querySelector(`input:is([data-key="${key}"], [data-also="${key}"])`);
   if (!input) return;
   event.preventDefault();
   input.focus({ preventScroll: true });

@@ -25,6 +25,15 @@ function answered(step) {
   return "answered" in step.dataset ? step.dataset.answered === "yes" : Boolean(step.querySelector("input:checked"));
 }
 
+// in small letters; on a keyboard without Latin letters, or with signs where others have digits, what is printed there
+// on a usual one
+function keyOf({ key, code, shiftKey }) {
+  if (key.length !== 1) return key;
+  const printed = /^(Key|Digit)(.)$/.exec(code || "");
+  const other = printed && (key > "~" || (printed[1] === "Digit" && !shiftKey));
+  return (other ? printed[2] : key).toLowerCase();
+}
+
 function fill(words, values) {
   return words.replace(/\{(\w+)\}/g, (_, name) => values[name]);
 }
@@ -110,11 +119,16 @@ function open(form) {
     form.dispatchEvent(new CustomEvent("quorum:left", { detail: { open } }));
   }
 
-  // the following picture is fetched while this one is looked at
+  // the pictures to come are fetched one after the other while this one is looked at, those of the next steps first:
+  // a connection that is lost later takes none of them away
   function fetchAhead() {
-    for (const step of [steps[here], steps[here + 1] || unanswered()[0]]) {
-      step?.querySelectorAll("img[loading=lazy]").forEach((image) => { image.loading = "eager"; });
-    }
+    const images = [...steps.slice(here), ...steps.slice(0, here)].flatMap((step) => [...step.querySelectorAll("img")]);
+    if (images.some((image) => image.loading === "eager" && !image.complete)) return;
+    const next = images.find((image) => image.loading === "lazy");
+    if (!next) return;
+    for (const sign of ["load", "error"]) next.addEventListener(sign, fetchAhead, { once: true, ...listening });
+    next.loading = "eager";
+    if (next.complete) fetchAhead();
   }
 
   function say(text, tone = "bad") {
@@ -244,7 +258,7 @@ function open(form) {
 
   function press(event) {
     if (event.defaultPrevented || event.isComposing || document.querySelector("dialog[open], :popover-open")) return;
-    const key = event.key.length === 1 ? event.key.toLowerCase() : event.key;
+    const key = keyOf(event);
     const writing = event.target.closest(WRITING);
     if (writing) {
       const on = key === "Enter" && !event.shiftKey && (event.ctrlKey || event.metaKey || writing.dataset.enter === "next");
@@ -254,7 +268,7 @@ function open(form) {
     if (event.ctrlKey || event.metaKey || event.altKey) return;
     if (SCROLLING.has(key) && event.target.closest("[data-scroll]")) return;
     if (key.length === 1 && document.querySelector("[data-keys-on]")?.checked === false) return;
-    const asked = new CustomEvent("quorum:key", { cancelable: true, detail: { key: event.key, code: event.code, shift: event.shiftKey, repeat: event.repeat } });
+    const asked = new CustomEvent("quorum:key", { cancelable: true, detail: { key, code: event.code, shift: event.shiftKey, repeat: event.repeat } });
     if (!steps[here].dispatchEvent(asked)) { event.preventDefault(); return; }
     if (key === "Enter" && event.target.closest("a, button, summary")) return;
     const acts = {
@@ -265,7 +279,8 @@ function open(form) {
       z: () => steps[here].querySelector("[data-zoom]")?.click(),
       "?": () => document.getElementById("keys").showPopover(),
     };
-    const input = steps[here].querySelector(`input[data-key="${CSS.escape(key)}"]`);
+    const name = CSS.escape(key);
+    const input = steps[here].querySelector(`input:is([data-key="${name}"], [data-also="${name}"])`);
     if (!input && !acts[key]) return;
     event.preventDefault();
     if (event.repeat) return;

@@ -7,7 +7,8 @@ from collections.abc import Iterator
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.browser.axe import SERIOUS, problems
+from tests.browser.axe import LOOKS, SERIOUS, problems
+from tests.browser.researching import RUNS_OVER
 from tests.installations import Installation, Installations
 
 CAST = """
@@ -15,10 +16,17 @@ from django.contrib.auth.models import User
 from tests.annotation.casting import make_dataset, make_study
 from tests.annotation.voting import always_first, joined, work
 from evaluation.dashboard.snapshot import compute_snapshot, store_snapshot
+from evaluation.report.storage import report_for_download, store_report
+from evaluation.results.aggregation import aggregate_study
+from evaluation.results.meta_evaluation import evaluate_study
 
 study = make_study(make_dataset(images=12), "pairwise", slug="animals", name="Animals", judgments_per_unit=5)
 for number in range(3):
     work(study, joined(study, f"w-{number}"), always_first)
+aggregate_study(study=study)
+evaluate_study(study=study, metrics=["bleu-1", "rouge-l"])
+report, file = report_for_download(study=study, job_id=1)
+store_report(study=study, report=report, file=file)
 store_snapshot(compute_snapshot(study=study))
 User.objects.create_superuser("designer", password="a-long-phrase-1")
 print(study.pk)
@@ -95,12 +103,17 @@ def test_a_judgment_from_another_browser_shows_up_without_a_reload(
     expect(page.get_by_role("status").filter(has_text="Judgments")).to_have_count(1)
 
 
-def test_the_board_breaks_no_rule_of_access(page: Page, office: tuple[Installation, str]) -> None:
+def test_what_is_found_breaks_no_rule_of_access(page: Page, office: tuple[Installation, str]) -> None:
+    """Wide and light as on a phone in the dark."""
     installation, address = office
     sign_in(page, installation)
-    page.goto(address)
-    expect(page.get_by_role("heading", name="Which metric agrees with people?")).to_be_visible()
-    assert problems(page, within=".q-page", impacts=SERIOUS) == []
+    for width, scheme in LOOKS:
+        page.set_viewport_size({"width": width, "height": 844})
+        page.evaluate("scheme => localStorage.setItem('adminTheme', JSON.stringify(scheme))", scheme)
+        for name in ("board", "results", "report", "closer", "disputes", "releases"):
+            page.goto(address.replace("/board/", f"/{name}/"))
+            assert problems(page, within=".q-page") == [], (name, width)
+            assert page.evaluate(RUNS_OVER) == [], (name, width)
 
 
 def test_a_page_of_a_large_study_fills_in_without_a_reload(page: Page, installations: Installations) -> None:

@@ -8,6 +8,8 @@ from typing import Any
 
 import pytest
 from django.core.management import CommandError, call_command
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
 
 from evaluation.models import Analysis
 from evaluation.models import Consensus as ConsensusRow
@@ -225,6 +227,42 @@ def test_aggregating_again_replaces_and_adds_nothing() -> None:
     assert ConsensusRow.objects.filter(unit__isnull=False).count() == 3
     assert Analysis.objects.exclude(data_hash=before).count() == 1
     assert Analysis.objects.count() == 2
+
+
+def test_aggregating_again_writes_what_changed_alone() -> None:
+    study, hit = triplets()
+    pair = study.pair("p2", "b.jpg", "a bird", "a tree", kind="HI")
+    reference = Caption.objects.get(text="the grey cat")
+    other = study.hit("h2", [study.unit("u9", pair=pair, reference=reference)])
+    study.answer(hit, "alma", [1, 2, 2, 1])
+    study.answer(other, "alma", [1])
+
+    def writes() -> int:
+        with CaptureQueriesContext(connection) as asked:
+            aggregate_study(study=study.study)
+        about = [one["sql"] for one in asked if "evaluation_consensus" in one["sql"]]
+        return sum(not sql.startswith("SELECT") for sql in about)
+
+    def stored(*names: str) -> list[Any]:
+        return list(ConsensusRow.objects.order_by("unit__key", "pair__key").values_list(*names))
+
+    values = [field.attname for field in ConsensusRow._meta.fields if field.attname != "id"]
+    assert writes() > 0
+    first = stored("unit__key", "pair__key", "pk")
+    assert writes() == 0
+    study.answer(other, "bela", [2])
+    assert writes() > 0
+    assert stored("unit__key", "pair__key", "pk") == first
+    after = stored(*values)
+    other.assignments.update(state="apart")  # nothing is left to say about its unit and pair
+    aggregate_study(study=study.study)
+    assert stored("unit__key", "pair__key", "pk") == [row for row in first if not {"u9", "p2"} & {*row}]
+    other.assignments.update(state="submitted")
+    aggregate_study(study=study.study)
+    assert stored(*values) == after
+    ConsensusRow.objects.all().delete()
+    aggregate_study(study=study.study)
+    assert stored(*values) == after
 
 
 def test_a_study_without_judgments_is_aggregated_too() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import html
 import re
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import numpy as np
@@ -25,8 +25,6 @@ from evaluation.dashboard.replay import (
     accuracy_so_far,
     agreement_grows,
     checkpoints,
-    significantly_best,
-    verdict_sentence,
     winners_so_far,
 )
 from evaluation.dashboard.snapshot import compute_snapshot, store_snapshot
@@ -116,25 +114,6 @@ def test_a_metric_is_what_it_would_have_been_had_collection_stopped() -> None:
     assert [row["value"] for row in found["earlier"]["right"]] == [1.0, 0.5, 1.0, 1.0]
     assert [row["n"] for row in found["earlier"]["right"]] == [1, 2, 1, 2]
     assert found["metrics"]["wrong"]["value"] == 0.0
-
-
-def test_metrics_are_told_apart_by_mcnemar_and_holm() -> None:
-    # 10 pairs on which only the best is right: exact p = 2 / 2^10; adjusted for two tests at most twice that
-    best, same = np.ones(20, dtype=bool), np.ones(20, dtype=bool)
-    same[0] = False
-    poor = np.ones(20, dtype=bool)
-    poor[:10] = False
-    found = significantly_best({"poor": poor, "best": best, "same": same})
-    assert found["leaders"] == ["best", "same"]
-    assert found["rest"] == ["poor"]
-    assert found["p"] == pytest.approx(2 * 2 / 2**10)
-    settled, said = verdict_sentence(found)
-    assert not settled
-    assert said == "best and same cannot be told apart yet; both are ahead of poor (p < .01, Holm)."
-    assert verdict_sentence(significantly_best({"best": best, "poor": poor})) == (
-        True,
-        "best is ahead of poor (p < .01, Holm).",
-    )
 
 
 def test_agreement_grows_to_what_the_analysis_says(study: Study) -> None:
@@ -250,21 +229,29 @@ def test_a_stranger_sees_no_board_and_a_viewer_no_steps(study: Study, client: Cl
     assert "Run the study" not in words(shown)
 
 
-def stamps(shown: str) -> set[str]:
-    """The signatures at the foot of a page's figures."""
-    found = set()
-    for figure in re.findall(r"<svg.*?</svg>", shown, flags=re.S):
-        lines = re.findall(r'<text x="4" [^>]*>([^<]*)</text>', figure)
-        if lines:
-            found.add(html.unescape("".join(lines)))
-    return found
+def test_times_are_in_the_zone_of_the_reader(study: Study, designer: Client) -> None:
+    Study.objects.filter(pk=study.pk).update(paused_at=datetime(2026, 1, 1, 3, 30, tzinfo=UTC))
+    for zone, said in (
+        ("", "1 Jan 03:30"),
+        ("America/New_York", "31 Dec 22:30"),
+        ("../etc/x", "1 Jan 03:30"),
+    ):
+        designer.cookies["zone"] = zone
+        assert f"Paused since {said}" in words(designer.get(page(study, "board")))
+
+
+def signatures(shown: str) -> set[str]:
+    """What is folded under a page's figures."""
+    found = re.findall(r'<details class="q-signature"><summary>.*?<code>(.*?)</code>', shown, flags=re.S)
+    assert not any("|pairs:" in figure for figure in re.findall(r"<svg.*?</svg>", shown, flags=re.S))
+    return {html.unescape(one) for one in found}
 
 
 def test_the_figures_carry_the_signature_that_verify_accepts(study: Study, designer: Client) -> None:
     aggregate_study(study=study)
     evaluate_study(study=study)
     for name in ("board", "results"):
-        [stated] = stamps(designer.get(page(study, name)).content.decode())
+        [stated] = signatures(designer.get(page(study, name)).content.decode())
         call_command("verify", stated, "--study", study.slug)
         with pytest.raises(CommandError):
             call_command("verify", stated.replace("|pairs:", "|pairs:1"), "--study", study.slug)

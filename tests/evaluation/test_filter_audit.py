@@ -51,7 +51,7 @@ def test_the_missed_share_has_wilson_s_interval_and_a_weight() -> None:
     assert audit["recall"]["low"] < audit["recall"]["value"] < audit["recall"]["high"]
     sentence = audit_sentence(audit)
     assert "Of 1,000 pairs" in sentence
-    assert "25.0 %" in sentence
+    assert "25\N{NO-BREAK SPACE}% (95" in sentence
 
 
 def test_h13_s_audit_of_its_filter_reads_as_published() -> None:

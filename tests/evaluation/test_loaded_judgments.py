@@ -20,7 +20,7 @@ from evaluation.dashboard.snapshot import compute_snapshot, store_snapshot
 from evaluation.integrity import check_integrity
 from evaluation.judgment_sets import blocks
 from evaluation.judgment_sets.blocks import extend_blocks
-from evaluation.judgment_sets.loaders import load_judgments
+from evaluation.judgment_sets.loaders import control_records_of, load_judgments
 from evaluation.judgment_sets.signature import hash_of_judgments, signature_of_study, votes_of, votes_of_table
 from evaluation.models import ColumnBlock
 from evaluation.provenance import DataHash
@@ -52,6 +52,7 @@ def check(study: Study) -> None:
     table = load_judgments(study)
     assert table.data_hash == hash_of_judgments(study)
     assert votes_of_table(table) == votes_of(study)
+    assert table.records == control_records_of(study)
     standing = {
         (one.pk, one.unit_id, one.assignment.worker_id, one.value, one.seconds or -1.0)
         for one in Judgment.objects.current().filter(assignment__study=study).select_related("assignment")

@@ -50,7 +50,7 @@ def test_judgments_can_be_taken_home_before_anything_is_computed(designer: Clien
 def test_imported_judgments_without_hits_are_called_imported(designer: Client) -> None:
     made = StudyOf(make_dataset("pets", {"a.jpg": ["A dog ."]}), "graded", imported=True)
     shown = words(designer.get(page(made.study, "results")))
-    assert "imported judgments have no HITs here" in shown
+    assert "imported judgments have none here" in shown
 
 
 def test_a_frozen_design_shows_texts_as_workers_read_them(designer: Client) -> None:

@@ -62,6 +62,9 @@ def test_a_manifest_names_the_files_and_their_hashes(drawn: dict[str, bytes]) ->
     for form in ("html", "csv", "tex", "md"):
         assert f"tables/accuracy.{form}" in first
     assert b"<script" not in first["index.html"]
+    # a page has the signature once, a file on its own travels with it
+    assert (b"|pairs:" in first["figures/accuracy.svg"]) > (b"|pairs:" in first["figures/accuracy.page.svg"])
+    assert first["index.html"].count(b"|pairs:") == 1
     assert first["figures/accuracy.pdf"].startswith(b"%PDF")
     assert b"CreationDate" not in first["figures/accuracy.pdf"]
 

@@ -14,6 +14,7 @@ from django.test import Client
 from django.utils import timezone
 from pytest_django import Settings
 
+from evaluation.metrics.meteor.tables import DATA as METEOR_DATA
 from judgments.access.roles import give_role
 from judgments.models import Job, SavedPreset, Study
 from tests.doors import Answer, Call, by_command, by_http, by_page
@@ -109,18 +110,24 @@ MISTAKES: dict[str, tuple[Call, str]] = {
     ),
     "nothing chosen": (Call("next-batch", "next-batch", "", {}), "chosen"),
     "an unknown row": (Call("next-batch", "next-batch", "", {"chosen": ["nothing"]}), ""),
+    "an unknown metric": (Call("compute", "evaluate", "evaluate", {"metrics": ["bleu-9"]}), "metrics"),
+    "METEOR without its tables": (
+        Call("compute", "evaluate", "evaluate", {"metrics": ["meteor"]}),
+        "metrics",
+    ),
     "no plan": (Call("use-plan", "use-plan", "", {}), ""),
 }
 
 
 @pytest.mark.parametrize("mistake", MISTAKES)
 def test_a_mistake_gets_the_same_sentence_at_each_door(
-    mistake: str, study: Study, lead: User, tmp_path: Path
+    mistake: str, study: Study, lead: User, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setenv(METEOR_DATA, "none")
     call, blamed = MISTAKES[mistake]
     answers = [ask(door, study, call, lead).sentence for door in DOORS]
     if call.command:
-        written = () if call.command == "rehearse" else (f"--output={tmp_path / 'file'}",)
+        written = () if call.command in ("rehearse", "evaluate") else (f"--output={tmp_path / 'file'}",)
         answers.append(by_command(study, replace(call, options=written)).sentence)
     if mistake == "too many workers":  # a command may ask for more of them
         assert all(answer.startswith("workers: ") for answer in answers)

@@ -15,6 +15,7 @@ from evaluation.results.aggregation import aggregate_study
 from evaluation.results.meta_evaluation import evaluate_study
 from judgments.jobs import run_job
 from judgments.models import Job, Study
+from judgments.studies.study_page import page_address
 from tests.evaluation.reporting import words
 from tests.evaluation.studies import StudyOf, make_dataset
 from tests.judgments.desk import do, page
@@ -68,7 +69,7 @@ def test_before_anything_is_computed_the_page_says_what_to_do(study: Study, desi
     shown = words(designer.get(address(study)))
     assert "Nothing is computed yet" in shown
     assert "Judgments 9 of 9" in shown
-    assert "HITs complete 1 of 1" in shown
+    assert "Pages of work complete 1 of 1" in shown
 
 
 def test_a_study_without_judgments_has_nothing_to_compute(study: Study, designer: Client) -> None:
@@ -93,7 +94,7 @@ def test_computing_is_two_jobs_whose_results_the_page_shows(study: Study, design
     assert "n = 2 units" in shown
     assert "Units with a consensus 2 of 2" in shown
     assert "Pairs with a winner 2 of 2" in shown
-    assert "Control items 67 % right 2 of 3 answers" in shown
+    assert "Check questions 67 % right 2 of 3 answers to control items" in shown
 
 
 def test_metrics_are_held_against_people_with_interval_and_n(study: Study, designer: Client) -> None:
@@ -101,8 +102,12 @@ def test_metrics_are_held_against_people_with_interval_and_n(study: Study, desig
     rows = {row["name"]: row["cells"] for row in response.context["metrics_table"]["rows"]}
     assert set(rows) == {"bleu-1", "rouge-l"}
     # one of two pairs right: Wilson's 95 % interval is 9 to 91 %
-    assert rows["bleu-1"][-1] == {"value": "50 %", "range": "9 to 91 %", "n": 2}
-    assert "chance is 50 %" in words(response)
+    assert rows["bleu-1"][-1] == {
+        "value": "50\N{NO-BREAK SPACE}%",
+        "range": "9 to 91\N{NO-BREAK SPACE}%",
+        "n": 2,
+    }
+    assert "50 % is chance" in words(response)
     assert "bleu-1|" in words(response)
 
 
@@ -117,7 +122,7 @@ def test_a_worker_below_the_threshold_is_shown_as_set_aside_with_the_reason(
 def test_every_figure_stands_with_a_sentence(study: Study, designer: Client) -> None:
     response = designer.get(address(study))
     assert response.content.decode().count("<svg") == 4
-    assert {name for name, (figure, sentence) in response.context["figures"].items() if figure and sentence} == {
+    assert {name for name, (figure, sentence, _) in response.context["figures"].items() if figure and sentence} == {
         "progress", "agreement", "workers", "metrics"
     }  # fmt: skip
 
@@ -136,14 +141,12 @@ def test_results_older_than_the_data_say_so(made: StudyOf, study: Study, designe
     assert "before the newest data" in shown  # the metrics still are
 
 
-def test_simulated_answers_are_called_that_on_the_page_and_in_each_figure(
-    study: Study, designer: Client
-) -> None:
+def test_simulated_answers_are_called_that_once_on_a_page(study: Study, designer: Client) -> None:
     Study.objects.filter(pk=study.pk).update(simulated=True)
-    response = designer.get(address(study))
-    assert "these answers come from the rehearsal crowd, not from people" in words(response)
-    for figure, _ in response.context["figures"].values():
-        assert "simulated" in figure.lower()
+    for name in ("results", "board"):
+        shown = words(designer.get(page_address(study, name)))
+        assert "These answers come from the rehearsal crowd, not from people" in shown
+        assert shown.lower().count("simulated") == 1, name
 
 
 def test_graded_studies_show_how_metrics_order_captions(study: Study, designer: Client) -> None:

@@ -370,11 +370,22 @@ def test_a_plain_form_is_read_question_by_question():
 
 
 def test_a_form_that_may_stay_as_it_is_is_an_answer_only_where_somebody_says_so():
-    own = questions('<input type="range" name="x" min="0" max="10"><input type="text" name="y">')
+    own = questions('<input type="range" name="x" min="0" max="10" value="5"><input type="text" name="y">')
     assert first_answer(own) == {"x": 5}
     assert answer_of_form({"u1-0": "5", "u1-1": ""}, "u1", own) is None
     assert answer_of_form({"u1-0": "5", "u1-1": "", "u1-none": "1"}, "u1", own) == {"x": 5}
     assert answer_of_form({"u1-0": "6", "u1-1": ""}, "u1", own) == {"x": 6}
+
+
+def test_a_slider_without_a_value_of_its_own_says_nothing_until_it_is_moved():
+    source = '<input type="range" name="x" min="0" max="10"><input type="text" name="y">'
+    own = questions(source)
+    assert first_answer(own) == {}
+    with pytest.raises(NoTemplateAnswer):
+        checked_answer(own, {"y": "So."})
+    assert answer_of_form({"u1-0": "5", "u1-1": ""}, "u1", own) is None, "what a form without scripts sends"
+    assert "data-open" in filled(source, {}).of("input")[0]
+    assert "data-open" not in filled(source, {}, held={"x": 7}).of("input")[0]
 
 
 def test_what_was_answered_stands_in_the_controls_again():

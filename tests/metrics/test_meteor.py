@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from evaluation.metrics import InvalidInput, MetricScore, UnknownName, score
+from evaluation.metrics import InvalidInput, MetricScore, MissingTables, UnknownName, score
 from evaluation.metrics.comparison import Comparison, View
 from evaluation.metrics.meteor import (
     STAGE_CHOICES,
@@ -74,16 +74,20 @@ def test_without_tables_equal_words_and_stems_count_and_the_signature_says_so(
     """The program says the same when it is given two stages and an empty list of function words."""
     monkeypatch.setenv(DATA, "none")
     *each, corpus = OFFICIAL["references"]["without_tables"]
-    found = meteor(*official_captions(), tokenizer="space")
+    found = meteor(*official_captions(), tokenizer="space", stages="exact-stem")
     np.testing.assert_allclose(found.images, each, rtol=0, atol=1e-14)
     assert found.corpus == pytest.approx(corpus, rel=0, abs=1e-14)
     assert found.signature == "meteor|stages:exact-stem|data:none|tok:space|refs:1-4|v:1.0"
 
 
-def test_without_tables_a_warning_says_what_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_tables_meteor_is_refused_and_says_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(DATA, "none")
-    (warning,) = score(["a dog"], [["the dog"]], ["meteor"]).warnings
-    assert warning.startswith("meteor: not all of its tables are there, so it ran exact-stem")
+    with pytest.raises(
+        MissingTables, match=r"requirements-meteor.txt.*ask for meteor\|stages:exact-stem, a shorter"
+    ):
+        score(["a dog"], [["the dog"]], ["bleu-4", "meteor"])
+    with pytest.raises(MissingTables, match="needs its synonym table"):
+        meteor(["a dog"], [["a dog"]], stages="exact-stem-synonym")
     assert score(["a dog"], [["the dog"]], ["meteor|stages:exact-stem"]).warnings == ()
 
 
@@ -178,15 +182,9 @@ def test_nasty_captions_have_plain_scores(
     monkeypatch: pytest.MonkeyPatch, candidate: str, references: list[str], expected: float
 ) -> None:
     monkeypatch.setenv(DATA, "none")
-    found = meteor([candidate], [references])
+    found = meteor([candidate], [references], stages="exact-stem")
     assert found.images.tolist() == pytest.approx([expected], rel=1e-15)
     assert found.corpus == pytest.approx(expected, rel=1e-15)
-
-
-def test_a_stage_without_data_is_refused_with_what_is_needed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(DATA, "none")
-    with pytest.raises(InvalidInput, match=r"METEOR's synonym stage needs tables.*requirements-meteor.txt"):
-        meteor(["a dog"], [["a dog"]], stages="exact-stem-synonym")
 
 
 def test_an_unknown_stage_is_refused() -> None:

@@ -8,7 +8,7 @@ from zipfile import ZIP_DEFLATED, ZipFile
 
 import pytest
 
-from evaluation.metrics import InvalidFile, score
+from evaluation.metrics import InvalidFile, MissingTables, score
 from evaluation.metrics.meteor import Tables, find_tables
 from evaluation.metrics.meteor.tables import CACHE, DATA, NOTHING, cache_folder
 
@@ -134,8 +134,10 @@ def test_none_asks_for_no_tables(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_without_paraphrases_three_stages_are_left(program: Maker, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(DATA, str(program(table=None)))
-    signature = score(["a dog"], [["a dog"]], ["meteor"]).scores["meteor"].signature
-    assert signature.startswith("meteor|stages:exact-stem-synonym|data:")
+    with pytest.raises(MissingTables, match=r"paraphrase table.*meteor\|stages:exact-stem-synonym,"):
+        score(["a dog"], [["a dog"]], ["meteor"])
+    name = "meteor|stages:exact-stem-synonym"
+    assert score(["a dog"], [["a dog"]], [name]).scores[name].signature.startswith(f"{name}|data:")
 
 
 def test_another_content_has_another_digest(program: Maker, monkeypatch: pytest.MonkeyPatch) -> None:

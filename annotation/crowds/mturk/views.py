@@ -35,8 +35,8 @@ from annotation.models import Assignment, CrowdSession, Participation, Publicati
 from annotation.quality.flags import refuse_stopped
 from annotation.quiz.quizzes import has_passed
 from annotation.views.common import SeeOther, errors_as_pages, refuse_passed_on, render_sheet, see_other
-from annotation.views.joining import effort_of
-from annotation.work.presentation import places_of, worded, worked_examples
+from annotation.work.effort import effort_in_words
+from annotation.work.presentation import places_of, read_design, worded, worked_examples
 from common.errors import NotThere
 from common.markup import render_markdown
 from judgments.design.study_design import StudyDesign
@@ -70,7 +70,7 @@ def arrive(request: HttpRequest, slug: str) -> HttpResponseBase:
 
 def _arrive(request: HttpRequest, *, study: Study, sites: tuple[str, ...]) -> HttpResponse:
     arrival = read_arrival(request.GET, sites=sites)
-    design = design_of(study)
+    design = read_design(study)
     if arrival.is_preview:
         return _entrance(request, study, design, preview=True)
     publication = _publication(study, arrival)
@@ -147,7 +147,7 @@ def _entrance(
         "examples": worked_examples(study, design),
         "kind": KINDS[design.protocol].of(design),
         "has_quiz": bool(design.quiz.items),
-        **effort_of(design),
+        **effort_in_words(study),
     }
     return render(request, "annotation/framed/entrance.html", context, status=422 if missing else 200)
 
@@ -208,7 +208,7 @@ def finish(request: HttpRequest, slug: str) -> HttpResponse:
     record_handed_in(session=frame.session)
     context = {
         "study": frame.session.study,
-        "design": design_of(frame.session.study),
+        "design": read_design(frame.session.study),
         "action": frame.site + SUBMIT,
         "assignment_id": frame.session.external_id,
         "receipt": str(held.pk),

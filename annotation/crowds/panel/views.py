@@ -36,16 +36,16 @@ from annotation.errors import CountryProblem, JoinRefused
 from annotation.models import CrowdSession
 from annotation.quality.flags import refuse_while_paused
 from annotation.views.common import errors_as_pages, remember_worker, see_other, worker_of
-from annotation.views.joining import effort_of
 from annotation.words import spell_duration, spell_money
+from annotation.work.effort import effort_in_words
+from annotation.work.presentation import read_design
 from common.errors import QuorumError
 from common.markup import render_markdown
 from judgments.countries import countries_by_name
 from judgments.design.requirements import asks_anything
 from judgments.design.study_design import StudyDesign
-from judgments.kinds import KINDS
 from judgments.models import Study
-from judgments.studies.studies import design_of, find_study
+from judgments.studies.studies import find_study
 
 
 class CrossSiteForm(QuorumError):
@@ -62,7 +62,7 @@ class CrossSiteForm(QuorumError):
 def entry(request: HttpRequest, slug: str) -> HttpResponse:
     """Show the study with a start button; a returning person goes on or back. A GET request writes nothing."""
     study = find_study(slug)
-    design = design_of(study)
+    design = read_design(study)
     if design.crowd.backend != "external":
         raise Http404("This study has no panel.")
     if study.simulated or study.state in (Study.State.DRAFT, Study.State.GENERATED):
@@ -92,10 +92,8 @@ def _entry_page(
     problem: str = "",
     status: int = 200,
 ) -> HttpResponse:
-    units = design.units_per_hit
-    if KINDS[design.protocol].grouped:
-        units = design.images_per_hit * design.captions_per_image
     hits = design.panel.hits
+    effort = effort_in_words(study)
     asks_country = bool(design.checked_here.countries) and known is None
     context: dict[str, Any] = {
         "study": study,
@@ -108,9 +106,9 @@ def _entry_page(
         "back_again": known is not None,
         "problem": problem,
         "pages": hits,
-        "whole": spell_duration(hits * units * design.seconds_per_unit),
+        "whole": spell_duration(hits * effort["seconds"]),
         "pays": spell_money(hits * design.crowd.reward_cents, design.named_currency),
-        **effort_of(design),
+        **effort,
     }
     return render(request, "annotation/panel/entry.html", context, status=status)
 
@@ -152,7 +150,7 @@ def end(request: HttpRequest, slug: str) -> HttpResponse:
     if request.method == "POST" and "confirm" in request.POST:
         end_panel_session(session=session, status=CrowdSession.Status.RETURNED)
         return see_other("annotation:panel-end", slug)
-    design = design_of(study)
+    design = read_design(study)
     if outcome_of(session):
         return _way_back(request, study, design, outcome_of(session), session)
     context = {

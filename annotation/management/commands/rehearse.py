@@ -20,13 +20,15 @@ class Command(OperationCommand):
         self.say(outcome.words)
         report = outcome.value
         self.say(
-            f"The known truth was recovered on {report.recovered:.1%} of {report.units:,} units "
-            f"({report.undecided:.1%} ended in a tie), without workers who failed their control items."
+            f"The known truth was recovered on {100 * report.recovered:.0f} % of {report.units:,} units "
+            f"({100 * report.undecided:.0f} % ended in a tie), without workers who failed their control items."
         )
         if report.controls_careful is not None:
-            spammed = "none seen" if report.controls_spammers is None else f"{report.controls_spammers:.0%}"
+            spammed = (
+                "none seen" if report.controls_spammers is None else f"{100 * report.controls_spammers:.0f} %"
+            )
             self.say(
-                f"Control items got right: careful workers {report.controls_careful:.0%}, spammers {spammed}."
+                f"Control items got right: careful workers {100 * report.controls_careful:.0f} %, spammers {spammed}."
             )
         for one in report.by_sort:
             self.say(_told(one))

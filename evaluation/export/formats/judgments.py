@@ -5,10 +5,7 @@ from __future__ import annotations
 import csv
 import json
 from datetime import datetime
-from typing import Any
-
-import pyarrow as pa
-import pyarrow.parquet as pq
+from typing import TYPE_CHECKING, Any
 
 from common.downloads import batched
 from common.files import HashedFile
@@ -19,20 +16,12 @@ from judgments.importers.judgment_tables import answer_cell
 from judgments.importers.textio import guard_formula
 from judgments.models import Study
 
+if TYPE_CHECKING:
+    import pyarrow as pa
+
 LINES_AT_ONCE = 500
 JSON_COLUMNS = {"answer", "content", "systems"}
 ROW_GROUP = 8_192
-_TYPES = {
-    "value": pa.int16(),
-    "control": pa.bool_(),
-    "used": pa.bool_(),
-    "simulated": pa.bool_(),
-    "accepted_at": pa.timestamp("us", tz="UTC"),
-    "submitted_at": pa.timestamp("us", tz="UTC"),
-    "seconds": pa.float64(),
-    "wall_seconds": pa.float64(),
-    "revision": pa.int32(),
-}
 
 
 def write_jsonl(rows: JudgmentRows, file: HashedFile) -> None:
@@ -104,8 +93,21 @@ class CsvLines(JsonLines):
 
 
 def parquet_schema(study: Study) -> pa.Schema:
+    import pyarrow as pa  # loaded when it is first used, as most web processes never need its 40 MB
+
+    types = {
+        "value": pa.int16(),
+        "control": pa.bool_(),
+        "used": pa.bool_(),
+        "simulated": pa.bool_(),
+        "accepted_at": pa.timestamp("us", tz="UTC"),
+        "submitted_at": pa.timestamp("us", tz="UTC"),
+        "seconds": pa.float64(),
+        "wall_seconds": pa.float64(),
+        "revision": pa.int32(),
+    }
     return pa.schema(
-        [pa.field(name, _TYPES.get(name, pa.string())) for name in columns_of(study)],
+        [pa.field(name, types.get(name, pa.string())) for name in columns_of(study)],
         metadata={"quorum.study": study.slug, "quorum.version": quorum_version()},
     )
 
@@ -119,12 +121,17 @@ class ParquetParts(Encoding):
     counts = no_judgments()
 
     def write_part(self, work: Work, file: HashedFile) -> None:
+        import pyarrow as pa
+
         schema = parquet_schema(work.study)
         with pa.ipc.new_stream(pa.PythonFile(file, mode="w"), schema) as writer:
             for batch in batched(work.rows(), ROW_GROUP):
                 writer.write_batch(pa.RecordBatch.from_pylist([_typed(row) for row in batch], schema=schema))
 
     def join(self, work: Work, file: HashedFile) -> None:
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
         schema = parquet_schema(work.study)
         with pq.ParquetWriter(pa.PythonFile(file, mode="w"), schema, compression="zstd") as writer:
             for path in work.parts(self.suffix):

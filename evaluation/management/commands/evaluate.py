@@ -9,6 +9,7 @@ from typing import Any
 from common.commands import progress_bar
 from common.files import check_place, write_json
 from evaluation.management.words import coefficient, say_table, with_interval
+from evaluation.report.content import estimate_of, shown
 from evaluation.results import operations
 from evaluation.results.meta_evaluation import evaluate_study
 from judgments.management.base import OperationCommand
@@ -47,6 +48,7 @@ class Command(OperationCommand):
             self._accuracy(figures)
         else:
             self._correlation(figures)
+        self.say(result["verdict"]["all"]["sentence"])
         for name, words in result["signatures"].items():
             self.say(f"{name}: {words}")
         for note in result["notes"]:
@@ -83,4 +85,4 @@ class Command(OperationCommand):
 def _percent(figure: dict[str, Any]) -> str:
     if figure["value"] is None:
         return "–"
-    return f"{100 * figure['value']:.1f} [{100 * figure['low']:.1f}, {100 * figure['high']:.1f}]"
+    return shown(estimate_of(figure), "share")

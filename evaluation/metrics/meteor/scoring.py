@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from evaluation.arrays import Flags, Floats, Ints
 from evaluation.compiled import compiled
 from evaluation.metrics.comparison import Comparison, View
-from evaluation.metrics.errors import InvalidInput
+from evaluation.metrics.errors import MissingTables
 from evaluation.metrics.explanation import Case, Explanation, Factor, Part, ReferenceNote
 from evaluation.metrics.meteor.alignment import (
     CHUNKS,
@@ -42,7 +42,15 @@ from evaluation.metrics.meteor.matching import (
     relations,
 )
 from evaluation.metrics.meteor.normalising import normalised
-from evaluation.metrics.meteor.tables import DATA, LONGEST, Tables, find_tables, no_phrases, phrases_in
+from evaluation.metrics.meteor.tables import (
+    DATA,
+    LONGEST,
+    Tables,
+    find_tables,
+    no_phrases,
+    phrases_in,
+    tables_there,
+)
 
 ALPHA, BETA, GAMMA, DELTA = 0.85, 0.20, 0.60, 0.75
 ENOUGH = 500_000  # matches held at once
@@ -57,18 +65,16 @@ class MeteorStatistics:
     counts: NDArray[np.int64]
 
 
-def stages_named(name: str, tables: Tables) -> int:
-    """Return the number of stages of one of STAGE_CHOICES; ALL means those that the tables have data for."""
-    known = len(STAGES)
-    if tables.synonyms is None:
-        known = SYNONYM
-    elif tables.paraphrases is None:
-        known = PARAPHRASE
-    asked = known if name == ALL else STAGE_CHOICES.index(name) + 1
+def stages_named(name: str) -> int:
+    """Return the number of stages of ALL or of one of STAGE_CHOICES. Raise MissingTables, without reading any."""
+    there = tables_there()
+    known = len(STAGES) if there.paraphrases else PARAPHRASE if there.synonyms else SYNONYM
+    asked = len(STAGES) if name == ALL else STAGE_CHOICES.index(name) + 1
     if asked > known:
-        raise InvalidInput(
-            f"METEOR's {STAGES[known]} stage needs tables that were not found; install requirements-meteor.txt "
-            f"or point {DATA} to the program"
+        raise MissingTables(
+            f"meteor needs its {STAGES[known]} table, which is not installed; get the tables by `pip install -r "
+            f"requirements-meteor.txt` (104 MB), or point {DATA} to METEOR 1.5, or ask for "
+            f"meteor|stages:{STAGE_CHOICES[known - 1]}, a shorter form that needs no more than what is there"
         )
     return asked
 
@@ -197,7 +203,7 @@ def _score(terms: Terms) -> float:
 def explain_meteor(case: Case) -> Explanation:
     """Explain METEOR by the stages of the best reference's matches."""
     tables = find_tables()
-    stages = stages_named(str(case.settings["stages"]), tables)
+    stages = stages_named(str(case.settings["stages"]))
     candidate, *references = case.comparison.texts
     each_alone = Comparison.of([candidate] * len(references), [[text] for text in references])
     statistics = meteor_statistics(each_alone, case.view, tables, stages)

@@ -119,6 +119,19 @@ class _Source:
             return BytesIO(wheel.read(name))
 
 
+class TablesThere(NamedTuple):
+    """Which of the tables are there."""
+
+    synonyms: bool
+    paraphrases: bool
+
+
+def tables_there() -> TablesThere:
+    """Find tables without reading them. Raise InvalidFile."""
+    source = _source(os.environ.get(DATA, ""))
+    return TablesThere(source is not None, source is not None and source.paraphrases is not None)
+
+
 def find_tables() -> Tables:
     """Return the tables found, or NOTHING. Raises InvalidFile."""
     source = _source(os.environ.get(DATA, ""))

@@ -23,8 +23,9 @@ from evaluation.report.content import (
 from evaluation.report.loading import ReportInputs
 from evaluation.report.rendering import plot, say, section, table
 from evaluation.report.sections.ceiling import one_against_cut, one_against_mean
-from evaluation.report.sections.systems import cluster_tables, exact_cut, paired_p
+from evaluation.report.sections.systems import cluster_tables, exact_cut
 from evaluation.results.meta_evaluation import FEWEST_RESAMPLES
+from evaluation.results.verdict import correlation_verdict, paired_p
 from evaluation.statistics.correlation import correlation
 from evaluation.statistics.significance import williams_test
 
@@ -72,16 +73,17 @@ def metrics(inputs: ReportInputs, one_judge: People) -> Section:
     columns = [("metric", "text"), ("tau-b", "coefficient"), ("rho", "coefficient")]
     columns += [("tau-b within images", "coefficient")] if within else []
     data = table("correlation", rows, columns)
+    verdict = correlation_verdict({name: one["kendall_tau_b"] for name, one in found.items()})
     sentence = say(
-        "correlation", name=names[0], best=found[names[0]]["kendall_tau_b"], people=people.value,
-        no_ceiling=no_ceiling(inputs),
+        "correlation", wording=inputs.wording, verdict=verdict["sentence"], name=names[0],
+        best=found[names[0]]["kendall_tau_b"], people=people.value, no_ceiling=no_ceiling(inputs),
     )  # fmt: skip
     levels = [Level("chance", 0.0), *level_of(PEOPLE, people)]
     drawing = Dots(
         tuple(names),
         (Panel("", tuple(tau[name] for name in names), tuple(levels)),),
         "Kendall's tau-b with people, 95 % interval",
-        accent=names[0],
+        accent=tuple(verdict["leaders"]),
     )
     return section("metrics", [sentence], [plot(sentence, drawing, data)], [data, *_clusters(inputs, names)])
 
@@ -122,8 +124,12 @@ def thresholds(inputs: ReportInputs) -> Section | None:
     rows += [(PEOPLE, cut, cut, one) for cut, one in people.items()]
     known = [cell for cell in grids[names[0]] if cell["value"] is not None]
     top = max(known, key=lambda cell: cell["value"], default=None)
+    reached = [one for one in best.values() if one != LAST]
+    judge = [one.value for one in people.values() if one.value is not None]
     sentence = say(
-        "thresholds", name=names[0], top=top, people=any(one.value is not None for one in people.values()),
+        "thresholds", wording=inputs.wording, name=names[0],
+        top=max(reached, default=None) if inputs.wording else top, least=min(reached, default=None),
+        people=bool(judge), judge=max(judge, default=None),
         there=people.get(top["people_at_least"], Estimate(None)).value if top else None, no_ceiling=no_ceiling(inputs),
         most=MOST_GRIDS if len(names) > MOST_GRIDS else 0,
     )  # fmt: skip

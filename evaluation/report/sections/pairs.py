@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from evaluation.judgment_sets.records import Flags
-from evaluation.provenance import plain
+from evaluation.provenance import as_json, plain
 from evaluation.report.content import (
     Curve,
     CurvePanel,
@@ -26,8 +26,9 @@ from evaluation.report.content import (
 from evaluation.report.loading import ReportInputs
 from evaluation.report.rendering import plot, say, section, table
 from evaluation.report.sections.ceiling import halves_of_votes
-from evaluation.report.sections.systems import cluster_tables, paired_p
+from evaluation.report.sections.systems import cluster_tables
 from evaluation.results.meta_evaluation import PAIR_KINDS, pair_kinds, score_texts
+from evaluation.results.verdict import leaders_by_intervals, listed, pair_verdict, paired_p, right_pairs
 from evaluation.statistics.aggregation import TournamentResult, bradley_terry_of_comparisons, tournament
 from evaluation.statistics.correlation import correlation
 from evaluation.statistics.meta import ReferenceCurve, accuracy_by_references, metric_winners, random_subsets
@@ -77,7 +78,15 @@ def metrics(inputs: ReportInputs, people: Ceilings) -> Section:
     )
     words, ceiling = people.get(kinds[-1], ("", Estimate(None)))
     best = accuracy[names[0]][kinds[-1]]
-    sentence = say("accuracy", name=names[0], best=best, people=ceiling.value, halves=words == HALVES)
+    right = _right(inputs, names)
+    here = _decided_of(inputs, kinds[-1])
+    verdict = pair_verdict(
+        {name: one[here] for name, one in right.items()}, {name: accuracy[name][kinds[-1]] for name in names}
+    )
+    sentence = say(
+        "accuracy", wording=inputs.wording, verdict=verdict["sentence"], name=names[0], best=best, people=ceiling.value,
+        halves=words == HALVES,
+    )  # fmt: skip
     sentence = " ".join((sentence, *_unmeasured(people)))
     panels = tuple(
         Panel(
@@ -88,7 +97,9 @@ def metrics(inputs: ReportInputs, people: Ceilings) -> Section:
         )
         for kind in kinds
     )
-    drawing = Dots(tuple(names), panels, "accuracy in %, 95 % interval", shows="share", accent=names[0])
+    drawing = Dots(
+        tuple(names), panels, "accuracy in %, 95 % interval", shows="share", accent=tuple(verdict["leaders"])
+    )
     counts = ("n", "correct", "metric_ties", "value_ties_half", "no_consensus")
     ties = table(
         "ties",
@@ -98,7 +109,7 @@ def metrics(inputs: ReportInputs, people: Ceilings) -> Section:
             for kind in kinds
         ],
     )
-    tables = [data, *_clusters(inputs, names, kinds), ties]
+    tables = [data, *_clusters(inputs, right, kinds), ties]
     return section("metrics", [sentence], [plot(sentence, drawing, data)], tables)
 
 
@@ -119,20 +130,20 @@ def _levels(people: tuple[str, Estimate] | None) -> tuple[Level, ...]:
     return (Level("chance", CHANCE), *(level_of(*people) if people is not None else ()))
 
 
-def _clusters(inputs: ReportInputs, names: Sequence[str], kinds: Sequence[str]) -> list[Table]:
+def _right(inputs: ReportInputs, names: Sequence[str]) -> dict[str, Flags]:
+    return right_pairs({name: inputs.scores[name] for name in names}, inputs.winners)
+
+
+def _clusters(inputs: ReportInputs, right: Mapping[str, Flags], kinds: Sequence[str]) -> list[Table]:
     """Compare metrics by McNemar's tests."""
-    decided = inputs.winners != 0
-    right = {
-        name: metric_winners(inputs.scores[name][:, 0], inputs.scores[name][:, 1]) == inputs.winners
-        for name in names
-    }
+    names = list(right)
 
     def p(one: str, two: str, *, here: Flags) -> float:
         return mcnemar_test(right[one][here], right[two][here]).exact_p
 
     groups = {}
     for kind in kinds:
-        here = decided & _of_kind(inputs, kind)
+        here = _decided_of(inputs, kind)
         if here.any():
             values = [float(right[name][here].mean()) for name in names]
             groups[kind] = values, paired_p(names, partial(p, here=here))
@@ -145,10 +156,12 @@ def _clusters(inputs: ReportInputs, names: Sequence[str], kinds: Sequence[str]) 
     )
 
 
-def _of_kind(inputs: ReportInputs, kind: str) -> Flags:
-    if kind == "all":
-        return np.ones(len(inputs.kinds), dtype=bool)
-    return np.asarray(inputs.kinds == (kind if kind in PAIR_KINDS else ""), dtype=bool)
+def _decided_of(inputs: ReportInputs, kind: str) -> Flags:
+    """Return which pairs of a kind people decided."""
+    decided = inputs.winners != 0
+    if kind != "all":
+        decided &= inputs.kinds == (kind if kind in PAIR_KINDS else "")
+    return np.asarray(decided, dtype=bool)
 
 
 def references(inputs: ReportInputs, people: Ceilings) -> Section | None:
@@ -186,11 +199,15 @@ def references(inputs: ReportInputs, people: Ceilings) -> Section | None:
         [str(kind) or "unknown" for kind in inputs.kinds.tolist()] if (inputs.kinds != "").any() else None
     )
     curves = {name: accuracy_by_references(scores[name], inputs.winners, labels) for name in names}
-    return _references_section(curves, kinds, people, len(accuracy) - len(names))
+    return _references_section(curves, kinds, people, len(accuracy) - len(names), inputs.wording)
 
 
 def _references_section(
-    curves: Mapping[str, Mapping[str, ReferenceCurve]], kinds: Sequence[str], people: Ceilings, left: int
+    curves: Mapping[str, Mapping[str, ReferenceCurve]],
+    kinds: Sequence[str],
+    people: Ceilings,
+    left: int,
+    wording: int,
 ) -> Section:
     rows: list[tuple[Any, ...]] = []
     panels = []
@@ -207,9 +224,11 @@ def _references_section(
             lines.append(Curve(name, tuple(one.references.tolist()), tuple(map(plain, one.value.tolist()))))
         panels.append(CurvePanel(kind, tuple(lines), _levels(people.get(kind))))
     best = max(curves, key=lambda name: curves[name][kinds[-1]].value[-1])
+    first, last = ([found[kinds[-1]].value[end] for found in curves.values()] for end in (0, -1))
     value = curves[best][kinds[-1]].value
     sentence = say(
-        "references", name=best, first=value[0], last=value[-1], most=curves[best][kinds[-1]].references[-1],
+        "references", wording=wording, name=best, first=(min(first), max(first)) if wording else value[0],
+        last=(min(last), max(last)) if wording else value[-1], most=curves[best][kinds[-1]].references[-1],
         left=left, drawn=len(curves),
     )  # fmt: skip
     sentence = " ".join((sentence, *_unmeasured(people)))
@@ -250,8 +269,13 @@ def systems(inputs: ReportInputs) -> Section | None:
         reason=strengths.reason,
     )
     ceiling = say("tournament-ceiling" if set(names) & set(HUMAN) else "tournament-no-ceiling")
+    shares = dict(zip(names, won, strict=True))
+    leaders, _ = leaders_by_intervals({name: as_json(one) for name, one in shares.items()})
+    leaders = leaders or names[:1]
     sentence = say(
-        "tournament", name=names[0], top=won[0], systems=len(names), comparisons=people.comparisons, ceiling=ceiling,
+        "tournament", wording=inputs.wording, leaders=leaders, names=listed(leaders),
+        least=shares[leaders[-1]].value, name=names[0], top=won[0], systems=len(names),
+        comparisons=people.comparisons, ceiling=ceiling,
         most=MOST_SHOWN if len(names) > MOST_SHOWN else 0,
     )  # fmt: skip
     levels = (Level("even", 0.5), *_human(names, won))
@@ -260,7 +284,7 @@ def systems(inputs: ReportInputs) -> Section | None:
         (Panel("won against the others", tuple(won[:MOST_SHOWN]), levels),),
         "comparisons won in %, 95 % interval",
         "share",
-        names[0],
+        tuple(leaders),
     )
     plots = [plot(sentence, drawing, data)]
     if not strengths.reason:
@@ -272,7 +296,7 @@ def systems(inputs: ReportInputs) -> Section | None:
             (Panel("", tuple(one for _, one in ranked), levels),),
             "log-strength, 95 % interval",
             "number",
-            ranked[0][0],
+            tuple(leaders),
         )
         caption = say("strengths", stronger=1 / (1 + np.exp(-1)), ceiling=ceiling)
         plots.append(plot(caption, drawing, data, "strengths", "Strengths of systems"))
@@ -304,8 +328,11 @@ def _by_metrics(
         winners = metric_winners(scores[places, 0], scores[places, 1])
         found = tournament(first, second, winners, resamples=0)
         r = correlation(people.fraction, found.fraction, "pearson", missing="leave-out", resamples=0)
-        rows.append((metric, plain(r.value), r.n, *(plain(found.fraction[place]) for place in order)))
+        # With two systems r is 1 or -1, whatever the metric does.
+        value = plain(r.value) if r.n > 2 or not inputs.wording else None
+        rows.append((metric, value, r.n, *(plain(found.fraction[place]) for place in order)))
     rows.sort(key=lambda row: -(row[1] if row[1] is not None else -2.0))
     columns = [("metric", "text"), ("r", "coefficient"), ("systems", "count")]
     columns += [(f"{people.systems[place]}, %", "share") for place in order]
-    return table("tournament-by-metrics", rows, columns)
+    few = inputs.wording > 0 and len(people.systems) < 3
+    return table("tournament-by-metrics", rows, columns, few=few)

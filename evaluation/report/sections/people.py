@@ -55,8 +55,16 @@ LEFT_SIDE = 6  # the index of that column, absent in studies without sides
 
 def collection(inputs: ReportInputs) -> Section:
     counts = inputs.aggregation.result["counts"]
-    rows = [(name, counts[key]) for name, key in COLLECTED.items() if counts[key] or key in ALWAYS]
-    return section("collection", [say("collection", counts=counts)], tables=[table("collection", rows)])
+    # Published totals have no people, only places in a list of votes.
+    anonymous = not inputs.aggregation.result["agreement"]["per_worker"]["available"]
+    left_out = {"workers"} if anonymous and inputs.wording else set()
+    rows = [
+        (name, counts[key])
+        for name, key in COLLECTED.items()
+        if (counts[key] or key in ALWAYS) and key not in left_out
+    ]
+    sentence = say("collection", wording=inputs.wording, counts=counts, anonymous=anonymous)
+    return section("collection", [sentence], tables=[table("collection", rows)])
 
 
 def agreement(inputs: ReportInputs) -> Section:
@@ -84,7 +92,7 @@ def agreement(inputs: ReportInputs) -> Section:
         tuple(rows),
         (Panel("", tuple(estimate_of(one) for one in rows.values()), levels),),
         "Krippendorff's alpha, 95 % interval",
-        accent=next(iter(rows)),
+        accent=(next(iter(rows)),),
     )
     sentences, plots, tables = (
         [sentence],
@@ -198,7 +206,7 @@ def workers(inputs: ReportInputs) -> Section:
     data = table("workers", rows, columns)
     seen, right = (sum(row[name] for row in found) for name in ("controls_seen", "controls_right"))
     aside = sum(not row["used"] for row in found)
-    sentence = say("workers", workers=len(found), seen=seen, right=right, aside=aside)
+    sentence = say("workers", wording=inputs.wording, workers=len(found), seen=seen, right=right, aside=aside)
     if not seen:
         return section("workers", [sentence], tables=[data])
     levels = []

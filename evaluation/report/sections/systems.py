@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from string import ascii_letters
 from typing import Any
@@ -15,6 +15,7 @@ from evaluation.report.content import Curve, CurvePanel, Curves, Estimate, Secti
 from evaluation.report.loading import ReportInputs
 from evaluation.report.rendering import plot, say, section, table
 from evaluation.results.rankings import ANNOTATION, CUTS, SEARCH, consensus_values, values_of
+from evaluation.results.verdict import leaders_by_intervals, leaders_by_tests, listed, paired_p
 from evaluation.statistics.meta import clusters_of_p_values, wilson_interval
 from evaluation.statistics.significance import mcnemar_test
 
@@ -31,15 +32,6 @@ MOST_CURVES = 8
 MEANS = "interval"  # the level of what is averaged
 NEAR = 1e-9  # let a mean of thirds reach its nominal threshold
 THIRDS = {0.33: 1 / 3, 0.66: 2 / 3}  # H13 prints thresholds of thirds truncated to two digits
-
-
-def paired_p(names: Sequence[str], test: Callable[[str, str], float]) -> Floats:
-    """Return the (K, K) p of all pairs; nan on the diagonal and where undefined."""
-    p = np.full((len(names), len(names)), np.nan)
-    for one in range(len(names)):
-        for two in range(one):
-            p[one, two] = p[two, one] = test(names[one], names[two])
-    return p
 
 
 def cluster_tables(
@@ -133,8 +125,14 @@ def grades(inputs: ReportInputs) -> Section | None:
     columns += [("mean", "number"), ("images", "count")]
     floor, ceiling = _pool(inputs, cuts)
     _, strictest, *_, mean, images = rows[0]
+    groups = _tests(first, names, cuts)
+    leaders, _, _ = leaders_by_tests(names, *next(iter(groups.values())))
+    of_leaders = [row for row in rows if row[0] in leaders]
+    shares_of_leaders = [row[1].value for row in of_leaders]
     sentence = say(
-        "grades", name=names[0], mean=mean, reached=strictest.value, images=images, cut=cuts[0],
+        "grades", wording=inputs.wording, leaders=leaders, names=listed(leaders), least=min(shares_of_leaders),
+        reached=max(shares_of_leaders) if inputs.wording else strictest.value, name=names[0], mean=mean,
+        images=of_leaders[0][-1] if inputs.wording else images, cut=cuts[0],
         most=MOST_CURVES if len(rows) > MOST_CURVES else 0, floor=floor[0], ceiling=ceiling[0],
     )  # fmt: skip
     curves = tuple(
@@ -153,7 +151,11 @@ def grades(inputs: ReportInputs) -> Section | None:
     )
     data = table("grades", rows, columns)
     with_bounds = table("grades", [*rows, *((one.label, *one.y, None, None) for one in bounds)], columns)
-    tables = [data, *_clusters(first, names, cuts)]
+    clusters = cluster_tables(
+        names, groups, heads=("mean grade", "system"), value=("reach it, %", "share"),
+        words=("grade-clusters", "grade-tests"), name="grade-clusters",
+    )  # fmt: skip
+    tables = [data, *clusters]
     return section("grades", [sentence], [plot(sentence, drawing, with_bounds)], tables)
 
 
@@ -200,8 +202,10 @@ def _first_captions(inputs: ReportInputs) -> dict[str, dict[int, float]]:
     return first
 
 
-def _clusters(first: Mapping[str, Mapping[int, float]], names: list[str], cuts: list[float]) -> list[Table]:
-    """Compare systems by McNemar's tests on images with both first captions judged."""
+def _tests(
+    first: Mapping[str, Mapping[int, float]], names: list[str], cuts: list[float]
+) -> dict[str, tuple[list[float], Floats]]:
+    """Compare systems by McNemar's tests on images with both first captions judged, the strictest threshold first."""
 
     def p(one: str, two: str, cut: float) -> float:
         shared = [image for image in first[one] if image in first[two]]
@@ -210,17 +214,13 @@ def _clusters(first: Mapping[str, Mapping[int, float]], names: list[str], cuts: 
         reach = [_reach([first[name][image] for image in shared], cut) for name in (one, two)]
         return mcnemar_test(*reach).exact_p
 
-    groups = {
+    return {
         f"≥ {cut:g}": (
             [float(_reach(list(first[name].values()), cut).mean()) for name in names],
             paired_p(names, partial(p, cut=cut)),
         )
         for cut in cuts
     }
-    return cluster_tables(
-        names, groups, heads=("mean grade", "system"), value=("reach it, %", "share"),
-        words=("grade-clusters", "grade-tests"), name="grade-clusters",
-    )  # fmt: skip
 
 
 def rankings(inputs: ReportInputs) -> Section | None:
@@ -231,17 +231,24 @@ def rankings(inputs: ReportInputs) -> Section | None:
     audit = inputs.aggregation.result.get("filter_audit") or {}
     sentences, tables = [], []
     for task, rows in found.items():
-        share = rows[0]["R-precision"]["value"] or 0.0
-        what = "images " if task == SEARCH else ""
-        sentences.append(say("rankings", system=rows[0]["system"], what=what, share=share))
-        tables.append(_by_relevance(task, rows, audit))
+        cells = {row["system"]: row["R-precision"] for row in rows}
+        leaders = leaders_by_intervals(cells)[0] or [rows[0]["system"]]
+        sentence = say(
+            "rankings", wording=inputs.wording, leaders=leaders, names=listed(leaders), system=rows[0]["system"],
+            what="images " if task == SEARCH else "", share=rows[0]["R-precision"]["value"] or 0.0,
+            least=cells[leaders[-1]]["value"],
+        )  # fmt: skip
+        sentences.append(sentence)
+        tables.append(_by_relevance(task, rows, audit, digits=0 if inputs.wording else 1))
         with_original = [row for row in rows if "original" in row]
         if with_original:
             tables.append(_by_original(task, with_original))
     return section("rankings", sentences, tables=tables)
 
 
-def _by_relevance(task: str, rows: Sequence[Mapping[str, Any]], audit: Mapping[str, Any]) -> Table:
+def _by_relevance(
+    task: str, rows: Sequence[Mapping[str, Any]], audit: Mapping[str, Any], *, digits: int
+) -> Table:
     name, title, words, query, item = TASKS[task]
     audited = "audited" in rows[0]
     columns = [("system", "text"), *((f"S@{k}, %", "share") for k in CUTS)]
@@ -262,7 +269,7 @@ def _by_relevance(task: str, rows: Sequence[Mapping[str, Any]], audit: Mapping[s
     ]
     return table(
         "rankings", cells, columns, name=name, task_title=title, task=words, query=query, item=item,
-        audit=audit if audited else None,
+        audit=audit if audited else None, digits=digits,
     )  # fmt: skip
 
 

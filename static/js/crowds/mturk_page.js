@@ -52,11 +52,17 @@
   // of a form of the researcher's own, whether anything stands otherwise than at first
   const touched = (one) => {
     if (one.type === "radio" || one.type === "checkbox") return one.checked !== one.defaultChecked;
+    if ("open" in one.dataset) return false;
     if (one.tagName !== "SELECT") return one.value !== one.defaultValue;
     return one.selectedIndex !== Math.max(0, [...one.options].findIndex((option) => option.defaultSelected));
   };
   const checkFilled = (page, none) => {
-    for (const one of page.querySelectorAll("input[type=range]")) one.nextElementSibling.textContent = one.value;
+    for (const one of page.querySelectorAll("input[type=range]")) {
+      const open = "open" in one.dataset;
+      one.classList.toggle("open", open);
+      one.nextElementSibling.textContent = open ? "" : one.value;
+      one.setCustomValidity(open ? page.dataset.hint : "");
+    }
     if (!none) return;
     const changed = [...page.querySelectorAll("[data-question]:not([type=hidden], option)")].some(touched);
     if (changed) none.checked = false;
@@ -104,7 +110,13 @@
     if (document.hidden) pause();
     else since = performance.now();
   });
-  form.addEventListener("input", check);
+  // a slider stands nowhere until it is moved, or pressed where it would stand anyway
+  const moved = ({ target }) => {
+    if (target.type === "range") delete target.dataset.open;
+    check();
+  };
+  form.addEventListener("input", moved);
+  form.addEventListener("pointerup", moved);
   form.addEventListener("change", (event) => {
     check();
     const at = /^(?:u|none)(\d+)/.exec(event.target.name);

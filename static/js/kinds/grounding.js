@@ -108,7 +108,11 @@ function setUp(step) {
     else return;
     event.preventDefault();
   });
-  if (over) over.querySelector("img").addEventListener("error", () => { over.hidden = true; });
+  if (over) {
+    const image = over.querySelector("img");
+    image.addEventListener("error", () => { over.hidden = true; });
+    image.addEventListener("load", () => { over.hidden = false; });
+  }
   step.addEventListener("quorum:restore", ({ detail }) => put(detail.answer));
   const saved = step.querySelector("[data-saved]");
   put(saved ? JSON.parse(saved.textContent) : null);

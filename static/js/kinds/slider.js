@@ -1,7 +1,10 @@
 // A slider from 0 to 100 that says nothing until it is touched. Digits are tens, arrows and page keys move it, Home
 // and End go to its ends; a field beside it takes a number.
 
-const STEPS = { ArrowLeft: -1, ArrowDown: -1, "-": -1, ArrowRight: 1, ArrowUp: 1, "+": 1, PageDown: -10, PageUp: 10 };
+const ONWARD = document.documentElement.dir === "rtl" ? -1 : 1;
+const STEPS = {
+  ArrowLeft: -ONWARD, ArrowRight: ONWARD, ArrowDown: -1, ArrowUp: 1, "-": -1, "+": 1, PageDown: -10, PageUp: 10,
+};
 
 function setUp(step) {
   const position = Number(step.id.slice(1));

@@ -15,6 +15,7 @@ function valueOf(own) {
   const [one] = own;
   if (one.type === "checkbox") return own.filter((box) => box.checked).map((box) => box.value);
   if (one.type === "radio") return own.find((button) => button.checked)?.value ?? null;
+  if ("open" in one.dataset) return null;
   const text = one.value.trim();
   if (!text) return null;
   return one.dataset.shape === "number" ? Number(text) : text;
@@ -36,9 +37,15 @@ function setUp(step) {
     return Object.fromEntries(values.filter(([, value]) => value !== null));
   }
 
-  // where a slider stands
+  // where a slider stands: nowhere until it is moved, if it has no value of its own
   function say() {
-    for (const one of controls.filter((control) => control.type === "range")) one.nextElementSibling.textContent = one.value;
+    for (const one of controls.filter((control) => control.type === "range")) {
+      const open = "open" in one.dataset;
+      one.classList.toggle("open", open);
+      one.nextElementSibling.textContent = open ? "" : one.value;
+      one.setCustomValidity(open ? page.dataset.hint : "");
+      if (open) one.setAttribute("aria-valuetext", page.dataset.openWords); else one.removeAttribute("aria-valuetext");
+    }
   }
 
   function put(values) {
@@ -47,6 +54,7 @@ function setUp(step) {
       if (one.type === "checkbox") one.checked = Boolean(value?.includes(one.value));
       else if (one.type === "radio") one.checked = value === one.value;
       else one.value = value ?? first[name] ?? "";
+      if (one.type === "range") one.toggleAttribute("data-open", (value ?? first[name]) === undefined);
     }));
     say();
   }
@@ -68,12 +76,16 @@ function setUp(step) {
     }));
   }
 
-  step.addEventListener("input", ({ target }) => {
-    if (!controls.includes(target)) return;
+  function touched({ target, type }) {
+    if (!controls.includes(target) || (type === "pointerup" && !("open" in target.dataset))) return;
+    delete target.dataset.open;
     if (none) none.checked = false;
     say();
     tell();
-  });
+  }
+
+  step.addEventListener("input", touched);
+  step.addEventListener("pointerup", touched);  // a press where the slider would stand anyway
   none?.addEventListener("change", () => {
     if (none.checked) put(first);
     tell();

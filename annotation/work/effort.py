@@ -1,0 +1,71 @@
+"""What a page of work of a study asks of a worker: how many questions, how long, for how much."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from django.utils.translation import ngettext
+
+from annotation.words import spell_duration, spell_pay
+from judgments.design.study_design import StudyDesign
+from judgments.drawing.controls import REPEATED
+from judgments.kinds import KINDS
+from judgments.models import HITUnit, Study
+from judgments.studies.studies import design_of
+
+
+@dataclass(frozen=True, slots=True)
+class Effort:
+    """``steps`` are questions, or pictures with several captions each; ``seconds`` of all of them together."""
+
+    steps: int
+    seconds: float
+
+
+def efforts_of(studies: Iterable[Study]) -> dict[int, Effort]:
+    """Return the effort for a page of work by the study's row id.
+
+    The first HIT that was drawn says it, since a small dataset fills no HIT of the design's size. The last HIT may
+    be shorter. Where none is drawn, the design says it.
+    """
+    found = list(studies)
+    drawn = defaultdict(list)
+    rows = HITUnit.objects.filter(hit__study__in=found, hit__position=0, unit__withdrawn=False)
+    for study, item, control in rows.values_list("hit__study", "unit__item", "unit__control_kind"):
+        drawn[study].append((item, control == REPEATED))
+    return {study.pk: _effort(design_of(study), drawn[study.pk]) for study in found}
+
+
+def _effort(design: StudyDesign, units: list[tuple[int, bool]]) -> Effort:
+    grouped = KINDS[design.protocol].grouped
+    if units:
+        steps = len(set(units)) if grouped else len(units)
+        return Effort(steps, len(units) * design.seconds_per_unit)
+    steps = design.images_per_hit if grouped else design.units_per_hit
+    each = design.captions_per_image if grouped else 1
+    return Effort(steps, steps * each * design.seconds_per_unit)
+
+
+def effort_in_words(study: Study, effort: Effort | None = None) -> dict[str, Any]:
+    """Return ``size``, ``duration`` and ``pay`` for a page, and ``seconds``."""
+    design = design_of(study)
+    effort = effort or efforts_of([study])[study.pk]
+    if KINDS[design.protocol].grouped and design.about_pictures:
+        size = ngettext("%(n)d picture", "%(n)d pictures", effort.steps) % {"n": effort.steps}
+    else:
+        size = ngettext("%(n)d question", "%(n)d questions", effort.steps) % {"n": effort.steps}
+    return {
+        "size": size,
+        "duration": spell_duration(effort.seconds),
+        "seconds": effort.seconds,
+        "pay": spell_pay(design.crowd.reward_cents, design.named_currency),
+    }
+
+
+def studies_with_effort(studies: Iterable[Study]) -> list[dict[str, Any]]:
+    found = list(studies)
+    efforts = efforts_of(found)
+    return [{"study": study, **effort_in_words(study, efforts[study.pk])} for study in found]

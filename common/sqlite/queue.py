@@ -1,0 +1,85 @@
+"""First come, first served: a queue of threads, and of processes, where one at a time has a turn.
+
+Each process sends the thread that came first to stand beside those of other processes. Two bytes of a file are locked
+there: one by the thread that has the turn, one by the thread that comes next. As the next one is known before a turn
+ends, processes alternate, and no thread overtakes. The kernel frees both bytes when a process ends, however it ends.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import threading
+import time
+from collections import deque
+from contextlib import suppress
+from dataclasses import dataclass, field
+
+TURN, NEXT = 0, 1  # bytes of the file
+PAUSE = 0.001  # seconds between two tries to lock one
+
+
+class Late(Exception):
+    """The turn did not come in time."""
+
+
+@dataclass
+class Queue:
+    """The queue at a file, which is made when it is needed.
+
+    Locks of bytes belong to a process, so that only the thread at the head of its own may have the file open.
+    """
+
+    name: str
+    _guard: threading.Lock = field(default_factory=threading.Lock)
+    _threads: deque[Turn] = field(default_factory=deque)
+
+    def wait(self, patience: float) -> Turn | None:
+        """Wait for a turn. Return None if it takes longer, or if the file cannot be made or locked."""
+        turn, until = Turn(self), time.monotonic() + patience
+        with self._guard:
+            self._threads.append(turn)
+            if self._threads[0] is turn:
+                turn.is_first.set()
+        with suppress(Late, OSError):
+            if not turn.is_first.wait(patience):
+                raise Late
+            turn.file = os.open(self.name, os.O_RDWR | os.O_CREAT, 0o600)
+            _lock(turn.file, NEXT, until)
+            _lock(turn.file, TURN, until)
+            fcntl.lockf(turn.file, fcntl.LOCK_UN, 1, NEXT)
+            return turn
+        turn.end()
+        return None
+
+    def leave(self, turn: Turn) -> None:
+        with self._guard:
+            self._threads.remove(turn)
+            if self._threads:
+                self._threads[0].is_first.set()
+
+
+@dataclass(eq=False)
+class Turn:
+    """A thread's place in a queue, until it ends its turn."""
+
+    queue: Queue
+    is_first: threading.Event = field(default_factory=threading.Event)
+    file: int | None = None
+    process: int = field(default_factory=os.getpid)
+
+    def end(self) -> None:
+        if self.file is not None:
+            os.close(self.file)  # frees its bytes
+        if self.process == os.getpid():  # a child that was forked meanwhile has no part in the queue
+            self.queue.leave(self)
+
+
+def _lock(file: int, byte: int, until: float) -> None:
+    while True:
+        try:
+            return fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, byte)
+        except (BlockingIOError, PermissionError):  # as the platform says it
+            if time.monotonic() > until:
+                raise Late from None
+        time.sleep(PAUSE)

@@ -1,0 +1,56 @@
+"""The design of a study as a reader of another language sees it (``[translations.de]``)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from judgments.design.study_design import StudyDesign
+from judgments.design.tables import Texts
+
+# a list of these tables has as many rows as the design's own
+LISTS = ("labels", "examples", "questions")
+
+
+def contradictions_of_translations(design: StudyDesign) -> Iterator[str]:
+    own = {"labels": design.labels, "examples": design.examples, "questions": design.quiz.questions}
+    for language, texts in design.translations.items():
+        for name in LISTS:
+            given, wanted = len(getattr(texts, name)), len(own[name])
+            if given not in (0, wanted):
+                yield f"translations.{language}.{name} has {given} entries; expected {wanted}, as the design has"
+        for number, (one, question) in enumerate(
+            zip(texts.questions, design.quiz.questions, strict=False), start=1
+        ):
+            if len(one.options) != len(question.options):
+                yield (
+                    f"translations.{language}.questions: number {number} has {len(one.options)} options; "
+                    f"expected {len(question.options)}, as the design has"
+                )
+        if texts.consent and not design.consent:
+            yield f"translations.{language}.consent is given, but consent is empty; expected both or neither"
+
+
+def design_in(design: StudyDesign, language: str | None) -> StudyDesign:
+    """Return the design with its texts in ``language``, as far as it has them."""
+    texts: Texts | None = design.translations.get(language or "")
+    if texts is None:
+        return design
+    changed: Mapping[str, object] = {
+        name: given
+        for name in ("name", "question", "instructions", "consent", "labels")
+        if (given := getattr(texts, name))
+    }
+    examples = [
+        example.model_copy(update=words.model_dump())
+        for example, words in zip(design.examples, texts.examples, strict=False)
+    ]
+    return design.model_copy(
+        update={
+            **changed,
+            "examples": tuple(examples) or design.examples,
+            "crowd": design.crowd.model_copy(
+                update={"description": texts.description or design.crowd.description}
+            ),
+            "source": design.source.model_copy(update={"label": texts.source_label or design.source.label}),
+        }
+    )

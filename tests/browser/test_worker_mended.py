@@ -1,0 +1,71 @@
+"""What was found by looking at a worker's pages, as a person meets it in a browser."""
+
+from __future__ import annotations
+
+import pytest
+from playwright.sync_api import Route, expect
+
+from tests.browser.axe import problems
+from tests.browser.working import PHONE, NewPage, count_of, here, join
+from tests.installations import Installation
+
+LOADED = "[...document.querySelectorAll('[data-work] img')].every((one) => one.complete && one.naturalWidth)"
+
+
+@pytest.mark.parametrize("protocol", ["pairwise", "relevance", "best-worst"])
+def test_a_picture_is_large_enough_at_twice_the_size_and_a_letter_answers(
+    new_page: NewPage, site: Installation, protocol: str, person: str
+) -> None:
+    page = new_page(viewport={"width": 640, "height": 400})
+    join(page, site, protocol, person)
+    box = here(page).locator("[data-zoom]").bounding_box()
+    assert box is not None
+    assert box["height"] >= 200
+    assert page.locator(".tail.fixed").evaluate("one => getComputedStyle(one).position") == "static"
+    page.wait_for_function(LOADED)  # those of the next steps too
+    if protocol == "pairwise":
+        expect(here(page).locator(".label").first).to_have_text("Description A")
+        page.keyboard.press("b")
+        expect(page.locator("[data-step] input[value='2']:checked")).to_have_count(1)
+
+
+def test_a_picture_without_a_connection_says_so_and_comes_back(
+    new_page: NewPage, site: Installation, person: str
+) -> None:
+    page = new_page(viewport={"width": 1280, "height": 800})
+
+    def cut(route: Route) -> None:
+        route.abort("internetdisconnected")
+
+    page.route("**/pictures/**", cut)
+    join(page, site, "graded", person)
+    expect(here(page).get_by_text("No connection.")).to_be_visible()
+    expect(here(page).get_by_text("The picture cannot be loaded.")).to_be_hidden()
+    page.unroute("**/pictures/**", cut)
+    here(page).get_by_role("button", name="Try again").click()
+    expect(here(page).locator("[data-zoom] img")).to_be_visible()
+    expect(here(page).get_by_text("No connection.")).to_be_hidden()
+
+
+def test_an_arabic_page_runs_from_right_to_left_and_its_slider_stands_nowhere(
+    new_page: NewPage, site: Installation, person: str
+) -> None:
+    page = new_page(**PHONE, locale="ar")
+    page.goto(f"{site.url}/s/slider/")
+    page.locator("#name").fill(person)
+    page.locator("form.fields .primary").first.click()
+    page.wait_for_url("**/start/")
+    page.goto(f"{site.url}/s/slider/work/")
+    count_of(page)
+    assert page.evaluate("document.documentElement.dir") == "rtl"
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    assert problems(page) == []
+    slide = here(page).locator("[data-slide]")
+    expect(slide).to_have_class("jsonly open")
+    expect(slide).to_have_attribute("aria-valuetext", "لا إجابة بعد")
+    forward, back = page.locator("[data-next]").bounding_box(), page.locator("[data-back]").bounding_box()
+    assert forward is not None
+    assert back is not None
+    assert forward["x"] < back["x"]
+    page.keyboard.press("ArrowLeft")  # onward, as the page runs
+    expect(here(page).locator("[data-number]")).to_have_value("51")

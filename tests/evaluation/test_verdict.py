@@ -1,0 +1,164 @@
+"""Who is ahead, said alike by pages, dashboard, report, API, command and library."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from io import StringIO
+from pathlib import Path
+from typing import Any
+from unittest.mock import patch
+
+import numpy as np
+import pytest
+from django.core.management import call_command
+from django.test import Client
+
+from evaluation.dashboard.snapshot import compute_snapshot, store_snapshot
+from evaluation.releases.bundle import MANIFEST
+from evaluation.releases.rows import Settings
+from evaluation.releases.verification import verify_bundle
+from evaluation.report.content import NARROW
+from evaluation.report.storage import build_report
+from evaluation.results.aggregation import aggregate_study
+from evaluation.results.consensus import share_of
+from evaluation.results.meta_evaluation import evaluate_study
+from evaluation.results.verdict import Verdict, correlation_verdict, pair_verdict
+from judgments.models import Study
+from tests.evaluation.reporting import contents, graded, pairwise, words
+from tests.evaluation.studies import StudyOf, make_dataset
+from tests.evaluation.test_releases import released
+from tests.judgments.desk import page
+
+METRICS = ["bleu-1", "rouge-l", "cider-d"]
+
+
+def of_pairs(**wrong: range) -> Verdict:
+    """The verdict on 40 pairs, where each metric is wrong on those named."""
+    right = {name: ~np.isin(np.arange(40), there) for name, there in wrong.items()}
+    cells = {name: share_of(int(one.sum()), 40) for name, one in right.items()}
+    return plain_spaces(pair_verdict(right, cells))
+
+
+def plain_spaces(verdict: Verdict) -> Verdict:
+    return {**verdict, "sentence": verdict["sentence"].replace(NARROW, " ")}
+
+
+def test_a_metric_is_ahead_where_exact_tests_part_it_from_each_other_one() -> None:
+    # 20 pairs on which only the best is right: p = 2 / 2^20, times 3 at most
+    found = of_pairs(poor=range(20), best=range(0), worse=range(15, 40))
+    assert found["settled"]
+    assert found["leaders"] == ["best"]
+    assert found["sentence"] == (
+        "best is ahead of the other 2 (p < .001, exact McNemar tests, Holm’s correction): it names people’s winner on "
+        "100 % of 40 pairs (95 % interval 91 to 100 %)."
+    )
+
+
+def test_where_tests_do_not_part_the_best_no_sentence_names_one_of_them_alone() -> None:
+    found = of_pairs(poor=range(20), best=range(0), same=range(1))
+    assert not found["settled"]
+    assert found["leaders"] == ["best", "same"]
+    assert found["p"] == pytest.approx(3 * 2 / 2**20)  # Holm: the smallest of three
+    assert found["sentence"] == (
+        "No metric is ahead of all others: best and same share the top, naming people’s winner on 98 to 100 % of 40 "
+        "pairs; poor is behind (p < .001, exact McNemar tests, Holm’s correction)."
+    )
+    tied = of_pairs(one=range(3), two=range(1, 4))
+    assert tied["sentence"] == (
+        "No metric is ahead: one and two cannot be told apart (exact McNemar tests, Holm’s correction), naming "
+        "people’s winner on 92 % of 40 pairs."
+    )
+    alone = of_pairs(one=range(3))
+    assert not alone["settled"]
+    assert alone["sentence"].startswith("one is the only metric:")
+
+
+def test_correlations_are_parted_by_their_intervals() -> None:
+    def cell(value: float, half: float) -> dict[str, Any]:
+        return {"value": value, "low": value - half, "high": value + half, "n": 1200}
+
+    ahead = plain_spaces(correlation_verdict({"a": cell(0.3, 0.02), "b": cell(0.5, 0.04)}))
+    assert ahead["sentence"] == (
+        "b is ahead of a: it orders 1,200 captions like people do with tau-b .50 (95 % interval .46 to .54), and the "
+        "other intervals lie below."
+    )
+    cells = {"a": cell(0.3, 0.1), "b": cell(0.35, 0.1), "c": cell(-0.2, 0.1)}
+    close = plain_spaces(correlation_verdict(cells))
+    assert close["sentence"] == (
+        "No metric is ahead of all others: b and a share the top over 1,200 captions with tau-b .30 to .35, where "
+        "their 95 % intervals overlap; c is behind."
+    )
+    undefined = {"value": None, "low": None, "high": None, "n": 2, "reason": "all scores are equal"}
+    assert correlation_verdict({"a": undefined})["sentence"] == (
+        "No metric can be ranked against people: all scores are equal."
+    )
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("made", [pairwise, graded])
+def test_every_door_says_the_same_of_the_same_judgments(
+    made: Callable[[], StudyOf], designer: Client, tmp_path: Path
+) -> None:
+    study = made().study
+    aggregate_study(study=study)
+    said = evaluate_study(study=study, metrics=METRICS)["verdict"]["all"]
+    sentence = said["sentence"]
+    assert all(name in sentence for name in said["leaders"])
+    store_snapshot(compute_snapshot(study=study))
+    Study.objects.filter(pk=study.pk).update(state=Study.State.OPEN)
+    for name in ("results", "board"):
+        shown = words(designer.get(page(study, name)))
+        assert sentence.replace(NARROW, " ") in shown.replace(NARROW, " ")
+        assert ("Not settled:" in shown) is not said["settled"]
+    (section,) = (one for one in build_report(study).sections if one.name == "metrics")
+    assert section.sentences[0].startswith(sentence)
+    for path in ("evaluation", "board"):
+        told = designer.get(f"/api/studies/{study.slug}/{path}/").json()
+        found = told.get("result") or told["snapshot"]["evaluation"]["kinds"]
+        verdict = found["verdict"]["all"] if "verdict" in found else found["all"]["verdict"]
+        assert verdict == said
+    out = StringIO()
+    call_command("evaluate", study.slug, metrics=",".join(METRICS), stdout=out)
+    assert sentence in out.getvalue()
+
+
+@pytest.mark.django_db
+def test_a_release_of_before_keeps_its_words_and_verifies(tmp_path: Path) -> None:
+    """Its report named one metric as the best; a new one says what the tests say."""
+
+    def sentence(path: Path) -> str:
+        sections = json.loads(contents(path)["report/report.json"])["sections"]
+        return str(next(one for one in sections if one["name"] == "metrics")["sentences"][0])
+
+    study = pairwise().study
+    with patch("evaluation.releases.making.Settings", lambda **values: Settings(**values | {"wording": 0})):
+        released(study, tmp_path / "old.zip")
+    assert "wording" not in json.loads(contents(tmp_path / "old.zip")[MANIFEST])["settings"]
+    assert "names the winner people name most often: on 50.0 %" in sentence(tmp_path / "old.zip")
+    assert verify_bundle(tmp_path / "old.zip").differences == ()
+    released(study, tmp_path / "new.zip", version="1.1")
+    assert sentence(tmp_path / "new.zip").startswith("No metric is ahead:")
+    assert verify_bundle(tmp_path / "new.zip").differences == ()
+
+
+@pytest.mark.django_db
+def test_two_systems_have_no_correlation_and_anonymous_votes_no_count_of_people() -> None:
+    dataset = make_dataset("toy", {f"{name}.jpg": [f"a {name} runs"] for name in ("cat", "dog", "cow")})
+    study = StudyOf(dataset, "pairwise", imported=True, controls={"per_hit": 0})
+    for name in ("cat", "dog", "cow"):
+        pair = study.pair(f"p-{name}", f"{name}.jpg", f"a {name} runs", f"a {name}")
+        hit = study.hit(f"h-{name}", [study.unit(f"u-{name}", pair=pair)])
+        for number in range(3):
+            study.answer(hit, f"anon-{number}", [1], anonymous=True)
+    with patch(
+        "evaluation.judgment_sets.loaders.systems_of_pairs",
+        lambda found: {pair.key: ("one", "two") for pair in found.pairs.all()},
+    ):
+        report = build_report(study.study)
+    sections = {one.name: one for one in report.sections}
+    assert sections["collection"].sentences[0].startswith("Anonymous people gave 9 judgments;")
+    assert "workers" not in [row[0] for row in sections["collection"].tables[0].rows]
+    (table,) = (one for one in report.tables if one.name == "tournament-by-metrics")
+    assert {row[1] for row in table.rows} == {None}
+    assert "no correlation" in table.note
