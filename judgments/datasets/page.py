@@ -409,7 +409,6 @@ class DatasetAdmin(QuorumAdmin):
     def _understood_page(self, request: HttpRequest, form: UnderstoodForm, upload: str) -> HttpResponse:
         context = {
             **self.admin_site.each_context(request),
-            "opts": Dataset._meta,
             "title": "What was understood",
             "form": form,
             "understood": form.understood,
@@ -441,7 +440,6 @@ class DatasetAdmin(QuorumAdmin):
     def _upload_page(self, request: HttpRequest, form: forms.Form, title: str, *, lead: str) -> HttpResponse:
         context = {
             **self.admin_site.each_context(request),
-            "opts": Dataset._meta,
             "form": form,
             "title": title,
             "lead": lead,
@@ -458,7 +456,6 @@ class DatasetAdmin(QuorumAdmin):
         dataset = self._dataset(request, object_id)
         context = {
             **self.admin_site.each_context(request),
-            "opts": Dataset._meta,
             "title": dataset.name,
             "dataset": dataset,
             "may_change": has_role(request.user, dataset, "editor"),

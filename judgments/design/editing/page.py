@@ -232,7 +232,7 @@ def show_file(request: HttpRequest, study: Study, context: dict[str, Any]) -> Ht
 
 
 def _outside(admin: QuorumAdmin, request: HttpRequest) -> dict[str, Any]:
-    return {**admin.admin_site.each_context(request), "opts": Study._meta, "title": "New study"}
+    return {**admin.admin_site.each_context(request), "title": "New study"}
 
 
 def _asked_start(
@@ -369,7 +369,6 @@ def show_comparison(admin: QuorumAdmin, request: HttpRequest) -> HttpResponse:
     """Compare the two designs in the address; studies that the person may not see are not found."""
     context: Context = {
         **admin.admin_site.each_context(request),
-        "opts": Study._meta,
         "title": "Compare designs",
         "subtitle": "Compare designs",
     }
