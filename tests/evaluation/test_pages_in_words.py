@@ -75,10 +75,10 @@ def test_a_study_without_a_quiz_says_how_to_have_one(designer: Client, state: st
     study = make_study(opened=state == "open")
     Study.objects.filter(pk=study.pk).update(state=state)
     shown = main_part(designer.get(page(study, "quiz")).content.decode())
-    wanted = page(study, "change") + "#s-quiz" if state == "draft" else page(study, "reuse")
+    wanted = page(study, "change") + "#id_quiz-preset" if state == "draft" else page(study, "reuse")
     assert f'href="{wanted}"' in shown
     if state == "draft":  # there is such a place
-        assert 'id="s-quiz"' in designer.get(page(study, "change")).content.decode()
+        assert 'id="id_quiz-preset"' in designer.get(page(study, "change")).content.decode()
 
 
 def test_an_answered_copy_says_so_though_other_work_failed(designer: Client) -> None:
