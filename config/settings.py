@@ -285,6 +285,7 @@ STORAGES = {
 WHITENOISE_USE_FINDERS = DEBUG
 FILE_UPLOAD_PERMISSIONS = 0o600
 FILE_UPLOAD_DIRECTORY_PERMISSIONS = 0o700
+DATA_UPLOAD_MAX_NUMBER_FILES = 1_000  # a folder of pictures, chosen file by file; more come in a zip
 DATA_UPLOAD_MAX_NUMBER_FIELDS = 5_000  # a relevance HIT posts sixty answers with times
 
 # The HTTP interface

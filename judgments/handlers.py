@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
 from typing import Any
@@ -12,6 +12,7 @@ from common.errors import WrongState
 from judgments.access.datasets import require_editor
 from judgments.cached_figures import JOB, recompute_figures, store_figures
 from judgments.datasets import importing, uploads
+from judgments.datasets.understanding import Part
 from judgments.jobs import Run
 from judgments.models import Job
 from judgments.studies.generation import draw_hits, store_hits
@@ -27,22 +28,51 @@ def _stored(run: Run, upload: str) -> Iterator[tuple[uploads.Files, dict[str, An
 
 
 def import_dataset(
-    run: Run, *, upload: str, format: str, name: str, images: str = "", attribution: str = ""
+    run: Run,
+    *,
+    upload: str,
+    name: str,
+    format: str = "",
+    images: str = "",
+    attribution: str = "",
+    parts: Sequence[Mapping[str, Any]] = (),
+    pictures: str | None = None,
 ) -> None:
+    """Import an upload: all its ``parts`` (``understanding.Part``), or one file in a format.
+
+    Args:
+        pictures: the folder with pictures, from the root of the upload.
+    """
     user = acting_person()
     if user is None:  # without an owner it would be everybody's
         raise WrongState("Nothing was imported: the account that asked for it is there no longer.")
     with _stored(run, upload) as (files, result):
+        people, *systems = [Part(**one) for one in parts] or [Part(format=format)]
+        folder = files.pictures if pictures is None else str(files.root / pictures)
         summary = importing.import_dataset(
-            format=format,
-            path=files.path,
+            format=people.format,
+            path=files.root / people.file if people.file else files.path,
             name=name,
-            images=files.pictures or images or None,
+            images=folder or images or None,
             attribution=attribution,
+            taken=people.taken,
             user=user,
             progress=run.progress,
         )
         result |= asdict(summary)
+        for part in systems:
+            added = importing.import_candidates(
+                format=part.format,
+                path=files.root / part.file,
+                dataset=name,
+                system=part.system,
+                taken=part.taken,
+                user=user,
+                progress=run.progress,
+            )
+            result["counts"][f"captions of {part.system}"] = added.counts["captions"]
+            result["notes"] += [f"{part.system}: {note}" for note in added.notes]
+            result["created"] |= added.created
 
 
 def import_candidates(run: Run, *, upload: str, format: str, dataset: str, system: str) -> None:

@@ -8,19 +8,23 @@ from rest_framework import serializers
 from common.errors import WrongState
 from common.parameters import Parameters, RowId
 from judgments.access.roles import Right, give_role, person_named, take_role
+from judgments.cached_figures import MANY_ROWS
 from judgments.design import saved_presets
 from judgments.models import Study, StudyRole
-from judgments.studies.generation import Progress, generate_hits
+from judgments.studies.generation import Progress, generate_hits, plan_study
 from judgments.studies.studies import design_of, duplicate_study
 from judgments.study_operations import Outcome, operation
 
 
-def _must_be_a_draft(study: Study) -> None:
+def _can_be_drawn(study: Study) -> None:
+    """Refuse what is no draft, and a design that its dataset cannot supply, if that is counted quickly."""
     if study.state != Study.State.DRAFT:
         raise WrongState(f"Study {study.slug!r} is {study.state}; HITs are generated once, from a draft.")
+    if study.dataset.captions.order_by()[:MANY_ROWS].count() < MANY_ROWS:
+        plan_study(design_of(study), study.dataset, maker=study.created_by_id)
 
 
-@operation("generate", "Draw the HITs", job="generate_hits", check=_must_be_a_draft)
+@operation("generate", "Draw the HITs", job="generate_hits", check=_can_be_drawn)
 def generate(*, study: Study, by: User | None, progress: Progress) -> Outcome:
     """Draws units, controls and HITs in the background; follow the job."""
     batch = generate_hits(study=study, progress=progress)

@@ -1,6 +1,6 @@
-"""Take the README's picture of the findings anew: ``python -m scripts.pictures``.
+"""Take the pictures of the README and the documentation anew: ``python -m scripts.pictures``.
 
-It shows the demo of the data folder (DATA_DIR, else `var`), which `make run` has prepared, to a browser that must be
+They show the demo of the data folder (DATA_DIR, else `var`), which `make run` has prepared, in a browser that must be
 installed (`make test` looks for one).
 """
 
@@ -9,8 +9,10 @@ from __future__ import annotations
 import io
 import os
 import shutil
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from threading import Thread
+from typing import NamedTuple
 from wsgiref.simple_server import WSGIRequestHandler, make_server
 
 import django
@@ -21,9 +23,18 @@ from scripts.checks import CHROMIUM_NAMES
 
 ROOT = Path(__file__).resolve().parent.parent
 PICTURES = ROOT / "docs" / "pictures"
-STUDY, PAGE = "demo-triplet-simulated", "results"
+FINISHED, OPEN = "demo-triplet-simulated", "demo-triplet"
 WIDTH, HEIGHT, MARGIN = 1280, 1100, 16
 COLOURS = 96  # enough for text and plots, at a fifth of the bytes
+
+
+class Picture(NamedTuple):
+    """A picture: its file, the address it shows, and what of the page: the top of what matches, or all of a card."""
+
+    name: str
+    path: str
+    within: str = "#content"
+    height: int = HEIGHT
 
 
 class Silent(WSGIRequestHandler):
@@ -38,25 +49,37 @@ def main() -> None:
     django.setup()
     from django.contrib.auth.models import User
     from django.test import Client
+    from django.urls import reverse
 
     from config.wsgi import application
+    from judgments.admin.base import preview_address
     from judgments.studies.studies import find_study
     from judgments.studies.study_page import page_address
 
-    path = page_address(find_study(STUDY), PAGE)
+    finished, opened = find_study(FINISHED), find_study(OPEN)
+    add = reverse("admin:judgments_study_add")
+    results = page_address(finished, "results")
+    pictures = [
+        Picture("findings", results, height=985),
+        Picture("results-agreement", results, ".q-card:has(> h3:text-is('Do people agree?'))"),
+        Picture("results-metrics", results, ".q-card:has(> h3:text-is('Which metric agrees with people?'))"),
+        Picture("design-start", f"{add}?dataset=demo", height=900),
+        Picture("design-form", f"{add}?dataset=demo&preset=vedantam-2015-pairwise"),
+        Picture("work-triplet", preview_address(opened), "main", height=640),
+    ]
     visitor = Client()
     visitor.force_login(User.objects.filter(is_superuser=True)[0])
     with make_server("127.0.0.1", 0, application, handler_class=Silent) as server:
         Thread(target=server.serve_forever, daemon=True).start()
         address = f"http://127.0.0.1:{server.server_port}"
-        taken = _screenshot(address, path, visitor.cookies["sessionid"].value)
+        for picture, taken in _screenshots(pictures, address, visitor.cookies["sessionid"].value):
+            with Image.open(io.BytesIO(taken)) as image:
+                image.convert("RGB").quantize(COLOURS).save(PICTURES / f"{picture.name}.png", optimize=True)
         server.shutdown()
     visitor.logout()
-    with Image.open(io.BytesIO(taken)) as image:
-        image.convert("RGB").quantize(COLOURS).save(PICTURES / "findings.png", optimize=True)
 
 
-def _screenshot(address: str, path: str, session: str) -> bytes:
+def _screenshots(pictures: Sequence[Picture], address: str, session: str) -> Iterator[tuple[Picture, bytes]]:
     chromium = next(filter(None, map(shutil.which, CHROMIUM_NAMES)), None)
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(
@@ -65,14 +88,15 @@ def _screenshot(address: str, path: str, session: str) -> bytes:
         context = browser.new_context(viewport={"width": WIDTH, "height": HEIGHT}, color_scheme="light")
         context.add_cookies([{"name": "sessionid", "value": session, "url": address}])
         page = context.new_page()
-        page.goto(address + path, wait_until="networkidle")
-        box = page.locator("#content").bounding_box()
-        assert box is not None
-        left, top = box["x"] - MARGIN, box["y"] - MARGIN
-        clip = FloatRect(x=left, y=top, width=box["width"] + 2 * MARGIN, height=HEIGHT - top)
-        taken = page.screenshot(clip=clip)
+        for picture in pictures:
+            page.goto(address + picture.path, wait_until="networkidle")
+            box = page.locator(picture.within).first.bounding_box()
+            assert box is not None, picture
+            left, top = max(box["x"] - MARGIN, 0), max(box["y"] - MARGIN, 0)
+            height = min(box["height"] + 2 * MARGIN, picture.height)
+            clip = FloatRect(x=left, y=top, width=min(box["width"] + 2 * MARGIN, WIDTH - left), height=height)
+            yield picture, page.screenshot(clip=clip, full_page=True)
         browser.close()
-    return taken
 
 
 if __name__ == "__main__":

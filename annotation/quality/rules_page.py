@@ -31,6 +31,7 @@ from common.errors import QuorumError, WrongState
 from common.parameters import sentence_of
 from judgments.admin.operations import add_operation, posted
 from judgments.cached_figures import Figures, add_figures, cached_figures
+from judgments.design.editing.rows import DETECTORS
 from judgments.models import Study
 from judgments.studies.studies import design_of
 from judgments.studies.study_page import (
@@ -148,6 +149,7 @@ def _try(request: HttpRequest, study: Study) -> HttpResponse:
     return redirect(f"{page_address(study, 'replay')}?{query}")
 
 
+DETECTORS.update({name: rule.title for name, rule in RULES.items()})
 add_page(
     StudyPage(
         name="rules", label="Detectors", order=46, view=show_rules, group=Group.LIVE, before=Group.DESIGN

@@ -60,7 +60,12 @@ add_page(
         before=Group.LAUNCH,
     )
 )
-add_operation(close, label="Close", offered=lambda study: study.state == Study.State.OPEN)
+add_operation(
+    close,
+    label="Close",
+    offered=lambda study: study.state == Study.State.OPEN,
+    leads_to=lambda study: "results",  # what people said is what follows
+)
 add_operation(invite, label="Make invitations", fields=())
 
 # on the dashboard

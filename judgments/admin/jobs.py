@@ -13,7 +13,7 @@ from django.utils.safestring import SafeString
 from unfold.decorators import display
 
 from judgments.access.roles import Person, visible_rows
-from judgments.admin.base import ReadOnlyAdmin, row_or_404
+from judgments.admin.base import ReadOnlyAdmin, row_or_404, signed_in
 from judgments.jobs_in_words import result_in_words, work_in_words
 from judgments.models import Dataset, Job, Study
 from judgments.studies.study_page import page_address
@@ -97,6 +97,9 @@ class JobAdmin(ReadOnlyAdmin):
             "title": work_in_words(job),
             "job": job,
             "about": about(job, request.user),
+            "may_design": job.kind == "import_dataset"
+            and job.state == Job.State.DONE
+            and signed_in(request).has_perm("judgments.add_study"),
             "result": result_in_words(job),
         }
         return TemplateResponse(request, "judgments/job.html", context)

@@ -33,6 +33,7 @@ from judgments.importers.records import (
     PairRow,
     ReferenceRow,
 )
+from judgments.importers.tables import ALL, Taken
 from judgments.importers.textio import ImportNotes
 from judgments.kinds import KINDS
 from judgments.models import Caption, Dataset, DatasetRole, Item, Output, PublishedPair, System
@@ -120,6 +121,7 @@ def import_dataset(
     images: str | None = None,
     encoding: str | None = None,
     attribution: str = "",
+    taken: Taken = ALL,
     user: User | None = None,
     progress: Progress = no_progress,
 ) -> ImportSummary:
@@ -128,6 +130,7 @@ def import_dataset(
     Args:
         images: a folder with the pictures, or their base address.
         attribution: source and licence, shown with the pictures.
+        taken: the part of the table that holds people's captions.
         user: who owns a new dataset, and reads it alone until it is shared. What a command imports (None) is shared
             with all researchers of the installation.
 
@@ -142,12 +145,12 @@ def import_dataset(
         if user is not None and not Dataset.objects.visible_to(user).filter(pk=there.pk).exists():
             raise DataConflict(f"There is a dataset {name!r} already; choose another name.")
         may_add = user is None or has_role(user, there, "editor")
-        source = open_dataset(format, path, encoding=encoding)
+        source = open_dataset(format, path, encoding=encoding, taken=taken)
         if fingerprint_of(source.rows(), source.pairs()) != there.fingerprint:
             raise DataConflict(f"There is a dataset {name!r} with other rows; choose another name.")
         counts = _dataset_counts(there)
         if images and may_add and not there.items.exclude(picture="", url="").exists():
-            rows = open_dataset(format, path, encoding=encoding).rows()
+            rows = open_dataset(format, path, encoding=encoding, taken=taken).rows()
             files = {row.image: _file_of(row) for row in rows}
             with PictureCopy(name) as copy, transaction.atomic():
                 _attach_pictures(there, images, files, copy)
@@ -156,7 +159,7 @@ def import_dataset(
             )
         notes = ["Its pictures were left as they are."] if images else []
         return ImportSummary(name, False, counts, notes)
-    source = open_dataset(format, path, encoding=encoding)
+    source = open_dataset(format, path, encoding=encoding, taken=taken)
     fingerprint = Fingerprint()
     try:
         with PictureCopy(name) as copy, transaction.atomic():
@@ -339,6 +342,7 @@ def import_candidates(
     dataset: str,
     system: str,
     encoding: str | None = None,
+    taken: Taken = ALL,
     user: User | None = None,
     progress: Progress = no_progress,
 ) -> ImportSummary:
@@ -354,7 +358,7 @@ def import_candidates(
         raise DataConflict(f"The system's name is {system!r}; expected 1 to 80 visible characters.")
     there = System.objects.filter(dataset=found, name=system).first()
     check_own(there, user)
-    source = open_candidates(format, path, encoding=encoding)
+    source = open_candidates(format, path, encoding=encoding, taken=taken)
     rows = source.candidates(items)
     if there is not None and not there.fingerprint:
         return _complete(there, rows, items, source.notes)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict, replace
 from functools import partial
+from itertools import count
 from typing import Any, ClassVar
 
 from django import forms
@@ -24,6 +26,7 @@ from unfold.widgets import (
     UnfoldAdminSelectWidget,
     UnfoldAdminTextareaWidget,
     UnfoldAdminTextInputWidget,
+    UnfoldBooleanWidget,
 )
 
 from common.errors import QuorumError
@@ -34,6 +37,7 @@ from judgments.admin.base import QuorumAdmin, count_column, count_of, picture_ad
 from judgments.admin.operations import posted
 from judgments.datasets import uploads
 from judgments.datasets.operations import OPERATIONS
+from judgments.datasets.understanding import LEFT_OUT, PEOPLE, SYSTEM, Part, Understood, understand
 from judgments.importers import CANDIDATE_FORMATS, DATASET_FORMATS, JUDGMENT_FORMATS, TABLE_FORMATS
 from judgments.jobs import enqueue
 from judgments.kinds import KINDS
@@ -54,6 +58,8 @@ WORDS = {
     "search": "Images ranked for a caption: qid is the id of a caption, docid an image",
     "inputs": "Rows of inputs for a HIT template: CSV with a header line",
 }
+SHELF = "quorum-upload"  # of the session: upload -> what it was understood as, until it is imported
+ROLE_WORDS = {PEOPLE: "captions by people", SYSTEM: "captions of a system", LEFT_OUT: "left out"}
 short_name = RegexValidator(
     r"^[-a-zA-Z0-9_]+\Z",
     "Only letters from a to z, digits, hyphens and underscores can be used, such as my-photos.",
@@ -91,9 +97,6 @@ class UploadForm(forms.Form):
         )
         self.order_fields(self.field_order)
 
-    def pictures(self) -> UploadedFile | None:
-        return None
-
     def arguments(self) -> dict[str, str]:
         """Return further arguments of the job."""
         return {}
@@ -101,56 +104,124 @@ class UploadForm(forms.Form):
     def keep(self) -> str | None:
         """Store the files and return the upload's name, or None with an error."""
         try:
-            return uploads.keep(self.cleaned_data["files"], self.pictures())
+            return uploads.keep(self.cleaned_data["files"])
         except QuorumError as error:
             self.add_error("files", str(error))
             return None
 
 
-class DatasetForm(UploadForm):
-    formats = tuple(DATASET_FORMATS)
-    job = "import_dataset"
-    lead = "Images and the sentences people wrote about them."
-    field_order = ("name", "format", "files", "pictures_zip", "pictures_at", "attribution")
+class DatasetForm(forms.Form):
+    """The files of a dataset, with its pictures and systems. What they are is found out."""
 
-    name = forms.CharField(
-        label="Name",
-        max_length=80,
-        validators=[short_name],
-        help_text="Letters, digits, hyphens and underscores. The same files under the same name change nothing.",
-        widget=UnfoldAdminTextInputWidget,
-    )
-    pictures_zip = forms.FileField(
-        label="Pictures",
-        required=False,
-        help_text="A zip with a file for each image. Only workers of a study that shows them, and staff, see them.",
-    )
     pictures_at = forms.URLField(
-        label="or the address they are served from",
+        label="Address of the pictures",
         required=False,
         assume_scheme="https",
-        help_text="https://…; the image's file name is put behind it. Triplets need no pictures.",
+        help_text="Where they are on a server already: https://…; the image's file name is put behind it.",
         widget=UnfoldAdminTextInputWidget,
     )
-    attribution = forms.CharField(
-        label="Source and licence",
+    format = forms.ChoiceField(
+        label="Format",
         required=False,
-        max_length=5_000,
-        help_text="Who made the pictures and captions, and under which terms they are used.",
-        widget=UnfoldAdminTextareaWidget(attrs={"rows": 3}),
+        choices=[("", "Find it out"), *((name, WORDS.get(name, name)) for name in DATASET_FORMATS)],
+        help_text="For a single file, or a folder, that is not understood by itself.",
+        widget=UnfoldAdminSelectWidget,
     )
+    folded = ("pictures_at", "format")
 
-    def pictures(self) -> UploadedFile | None:
-        return self.cleaned_data.get("pictures_zip")
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.fields["files"] = FilesField(
+            label="Files",
+            help_text="Tables (CSV, JSON lines, MS COCO's JSON) and pictures, together: several files, a zip, or both.",
+        )
+        self.order_fields(["files"])
 
-    def arguments(self) -> dict[str, str]:
+    def keep(self) -> str | None:
+        """Store the files and return the upload's name, or None with an error."""
+        try:
+            return uploads.keep(self.cleaned_data["files"])
+        except QuorumError as error:
+            self.add_error("files", str(error))
+            return None
+
+
+class UnderstoodForm(forms.Form):
+    """What an upload was understood as, to be put right: the dataset's name, and whose captions each part holds."""
+
+    def __init__(self, *args: Any, understood: Understood, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.understood = understood
+        self.fields["name"] = forms.CharField(
+            label="Name of the dataset",
+            max_length=80,
+            initial=understood.name,
+            validators=[short_name],
+            help_text="Letters, digits, hyphens and underscores.",
+            widget=UnfoldAdminTextInputWidget,
+        )
+        self.fields["attribution"] = forms.CharField(
+            label="Source and licence",
+            required=False,
+            max_length=5_000,
+            help_text="Who made the pictures and captions, and under which terms they are used.",
+            widget=UnfoldAdminTextareaWidget(attrs={"rows": 2}),
+        )
+        for number, part in enumerate(understood.parts):
+            self.fields[f"role-{number}"] = forms.ChoiceField(
+                label="These are",
+                choices=list(ROLE_WORDS.items()),
+                initial=part.role,
+                widget=UnfoldAdminSelectWidget,
+            )
+            self.fields[f"system-{number}"] = forms.CharField(
+                label="Name of the system",
+                required=False,
+                max_length=80,
+                initial=part.system,
+                widget=UnfoldAdminTextInputWidget,
+            )
+        if understood.lacking:
+            self.fields["without_pictures"] = forms.BooleanField(
+                label="Import it without the pictures", required=False, widget=UnfoldBooleanWidget
+            )
+
+    def parts(self) -> list[dict[str, Any]]:
+        """Return the parts to import, people's captions first."""
         given = self.cleaned_data
-        return {"name": given["name"], "images": given["pictures_at"], "attribution": given["attribution"]}
+        chosen = [
+            replace(part, role=given[f"role-{number}"], system=given[f"system-{number}"].strip(), rows=())
+            for number, part in enumerate(self.understood.parts)
+        ]
+        kept = [part for part in chosen if part.role != LEFT_OUT]
+        return [asdict(part) for part in sorted(kept, key=lambda part: part.role != PEOPLE)]
+
+    def shown(self) -> list[dict[str, Any]]:
+        return [
+            {"part": part, "role": self[f"role-{number}"], "system": self[f"system-{number}"]}
+            for number, part in enumerate(self.understood.parts)
+        ]
 
     def clean(self) -> dict[str, Any]:
         cleaned = super().clean() or {}
-        if cleaned.get("pictures_zip") and cleaned.get("pictures_at"):
-            self.add_error("pictures_at", "Give a zip of pictures or an address, not both.")
+        roles = [cleaned.get(f"role-{number}") for number in range(len(self.understood.parts))]
+        names = [
+            cleaned.get(f"system-{number}", "").strip() for number, role in enumerate(roles) if role == SYSTEM
+        ]
+        if roles.count(PEOPLE) != 1:
+            raise forms.ValidationError(
+                f"{roles.count(PEOPLE) or 'No'} parts are captions by people; expected exactly one."
+            )
+        if not all(names):
+            raise forms.ValidationError("A system has no name; expected one for each.")
+        if len(set(names)) < len(names):
+            raise forms.ValidationError(
+                "Two systems have the same name; expected a name of its own for each."
+            )
+        if self.understood.lacking and not cleaned.get("without_pictures"):
+            raise forms.ValidationError(
+                "Some images have no picture. Upload them all, or choose to import without pictures."
+            )
         return cleaned
 
 
@@ -273,9 +344,77 @@ class DatasetAdmin(QuorumAdmin):
     def add_view(
         self, request: HttpRequest, form_url: str = "", extra_context: dict[str, Any] | None = None
     ) -> HttpResponse:
+        """Take files, show what was understood, and import it when that is confirmed."""
         if not self.has_add_permission(request):
             raise PermissionDenied
-        return self._upload(request, DatasetForm, "Import a dataset")
+        if request.method == "POST" and "upload" in request.POST:
+            return self._import_understood(request)
+        form = DatasetForm(request.POST or None, request.FILES or None)
+        if request.method == "POST" and form.is_valid():
+            upload = form.keep()
+            if upload is not None:
+                return self._show_understood(request, form, upload)
+        return self._upload_page(
+            request,
+            form,
+            "Upload your data",
+            lead="Captions by people, the pictures, and what systems say of them.",
+        )
+
+    def _show_understood(self, request: HttpRequest, form: DatasetForm, upload: str) -> HttpResponse:
+        given = form.cleaned_data
+        try:
+            with uploads.looked_into(upload) as (root, pictures):
+                names = [file.name or "" for file in given["files"]]
+                understood = understand(root, pictures, uploaded=names)
+        except QuorumError as error:
+            uploads.discard(upload)
+            form.add_error("files", str(error))
+            return self._upload_page(request, form, "Upload your data", lead="")
+        understood.name = _free_name(understood.name)
+        if given["format"]:  # as said: the only file, or the folder
+            understood.parts, understood.problems, understood.lacking = [Part(format=given["format"])], [], 0
+        for earlier in request.session.get(SHELF, {}):
+            uploads.discard(earlier)
+        request.session[SHELF] = {
+            upload: {"understood": asdict(understood), "pictures_at": given["pictures_at"]}
+        }
+        return self._understood_page(request, UnderstoodForm(understood=understood), upload)
+
+    def _import_understood(self, request: HttpRequest) -> HttpResponse:
+        upload = request.POST["upload"]
+        kept = request.session.get(SHELF, {}).get(upload)
+        if kept is None:
+            messages.error(request, "Nothing was imported: please upload the files again.")
+            return redirect("admin:judgments_dataset_add")
+        understood = Understood(**kept["understood"])
+        understood.parts = [Part(**part) for part in kept["understood"]["parts"]]
+        form = UnderstoodForm(request.POST, understood=understood)
+        if not form.is_valid():
+            return self._understood_page(request, form, upload)
+        given = form.cleaned_data
+        with_pictures = understood.pictures and not given.get("without_pictures")
+        args = {
+            "upload": upload,
+            "name": given["name"],
+            "attribution": given["attribution"],
+            "images": kept["pictures_at"],
+            "parts": form.parts(),
+            "pictures": understood.folder if with_pictures else None,
+        }
+        job = enqueue(kind="import_dataset", args=args, user=signed_in(request))
+        del request.session[SHELF]
+        return redirect(reverse("admin:judgments_job_change", args=[job.pk]))
+
+    def _understood_page(self, request: HttpRequest, form: UnderstoodForm, upload: str) -> HttpResponse:
+        context = {
+            **self.admin_site.each_context(request),
+            "title": "What was understood",
+            "form": form,
+            "understood": form.understood,
+            "upload": upload,
+        }
+        return TemplateResponse(request, "judgments/understood.html", context)
 
     def import_view(self, request: HttpRequest, pk: int, form_class: type[UploadForm]) -> HttpResponse:
         dataset = self._dataset(request, pk)
@@ -296,12 +435,14 @@ class DatasetAdmin(QuorumAdmin):
                 args |= {"upload": upload, "format": form.cleaned_data["format"], **form.arguments()}
                 job = enqueue(kind=form.job, args=args, user=signed_in(request))
                 return redirect(reverse("admin:judgments_job_change", args=[job.pk]))
+        return self._upload_page(request, form, title, lead=form.lead.format(**args))
+
+    def _upload_page(self, request: HttpRequest, form: forms.Form, title: str, *, lead: str) -> HttpResponse:
         context = {
             **self.admin_site.each_context(request),
-            "opts": Dataset._meta,
             "form": form,
             "title": title,
-            "lead": form.lead.format(**args),
+            "lead": lead,
         }
         return TemplateResponse(request, "judgments/upload.html", context)
 
@@ -315,7 +456,6 @@ class DatasetAdmin(QuorumAdmin):
         dataset = self._dataset(request, object_id)
         context = {
             **self.admin_site.each_context(request),
-            "opts": Dataset._meta,
             "title": dataset.name,
             "dataset": dataset,
             "may_change": has_role(request.user, dataset, "editor"),
@@ -354,6 +494,12 @@ class DatasetAdmin(QuorumAdmin):
         if not Dataset.objects.visible_to(request.user).filter(pk=dataset.pk).exists():
             return redirect("admin:judgments_dataset_changelist")  # who gave up their own role
         return redirect("admin:judgments_dataset_change", dataset.pk)
+
+
+def _free_name(name: str) -> str:
+    """Return the name, with a number behind it if there is such a dataset."""
+    tried = (name if number == 1 else f"{name[:70]}-{number}" for number in count(1))
+    return next(one for one in tried if not Dataset.objects.filter(name=one).exists())
 
 
 def _contents(dataset: Dataset, person: Person) -> dict[str, Any]:

@@ -14,7 +14,7 @@ import stat
 import tempfile
 import zipfile
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
@@ -62,10 +62,14 @@ class PictureProblem(QuorumError):
 
 @dataclass(frozen=True, slots=True)
 class Files:
-    """An unpacked upload: its only file or the folder with several, and the folder with pictures."""
+    """An unpacked upload: its only file or the folder with several, and the folder with pictures.
+
+    ``root`` is the folder of all files, from which an understood upload names them.
+    """
 
     path: Path
     pictures: str | None
+    root: Path
 
 
 def _root() -> Path:
@@ -125,10 +129,27 @@ def opened(upload: str) -> Iterator[Files]:
             pictures = _unpacked(archives, work / "pictures", suffixes=PICTURE_SUFFIXES) if archives else None
             if pictures is not None and pictures.is_file():
                 pictures = pictures.parent
-            yield Files(path=path, pictures=str(pictures) if pictures else None)
+            yield Files(path=path, pictures=str(pictures) if pictures else None, root=work / "files")
         except (QuorumError, ImportProblem) as error:
             discard(upload)
             raise UploadRefused(_without(str(error), work, folder)) from error
+
+
+@contextmanager
+def looked_into(upload: str) -> Iterator[tuple[Path, list[str]]]:
+    """Open the upload's files without its pictures, for a with block: the folder, and the names of the pictures."""
+    folder = _folder(upload)
+    with tempfile.TemporaryDirectory(dir=folder, prefix="looked-") as scratch:
+        root, pictures = Path(scratch), []
+        for file in sorted((folder / "files").iterdir()):
+            if is_archive(file.name):
+                with file.open("rb") as packed:
+                    pictures += unpack(packed, root, name=file.name, passed_over=PICTURE_SUFFIXES)
+            elif file.suffix.lower() in PICTURE_SUFFIXES:
+                pictures.append(file.name)
+            else:
+                shutil.copyfile(file, root / file.name)
+        yield root, pictures
 
 
 def _without(sentence: str, *folders: Path) -> str:
@@ -168,10 +189,24 @@ def check_archive(packed: IO[bytes] | UploadedFile, *, name: str, suffixes: set[
     packed.seek(0)
 
 
-def unpack(packed: IO[bytes], target: Path, *, name: str, suffixes: set[str] | None = None) -> None:
-    """Unpack below ``target``. Raise UploadRefused if the archive is unsafe, damaged, or larger than declared."""
+def unpack(
+    packed: IO[bytes],
+    target: Path,
+    *,
+    name: str,
+    suffixes: set[str] | None = None,
+    passed_over: Collection[str] = (),
+) -> list[str]:
+    """Unpack below ``target``; return the names of files with a suffix ``passed_over``, which are not unpacked.
+
+    Raise UploadRefused if the archive is unsafe, damaged, or larger than declared.
+    """
     archive = _archive(packed, name)
+    left_out = []
     for member, inner in _wanted_members(archive, name, suffixes, _size(packed)):
+        if inner.suffix.lower() in passed_over:
+            left_out.append(str(inner))
+            continue
         file = target.joinpath(*inner.parts)
         left = member.file_size
         try:
@@ -186,6 +221,7 @@ def unpack(packed: IO[bytes], target: Path, *, name: str, suffixes: set[str] | N
             raise UploadRefused(f"{name}: {member.filename!r} is damaged ({error}).") from error
         except (FileExistsError, IsADirectoryError, NotADirectoryError):
             raise UploadRefused(f"{name} holds two things named {member.filename!r}.") from None
+    return left_out
 
 
 def _size(packed: IO[bytes] | UploadedFile) -> int:

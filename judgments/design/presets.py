@@ -1,7 +1,8 @@
 """The papers' protocols as designs, read from study_presets/.
 
 Each file is a study file without ``name`` and ``dataset``, and with a table ``[about]``: what lists show,
-the paper, and ``ours``, the keys that the paper does not give, so that they are not cited as published.
+the paper, the data that it needs, when to choose it, and ``ours``, the keys that the paper does not give, so that
+they are not cited as published.
 Worked examples and most instructions are ours as well: the papers print none that could be used. V15
 gives workers "no explicit concept" of similarity (section 3), so its triplets have no example.
 """
@@ -38,18 +39,22 @@ class Preset:
     Attributes:
         values: of the study file.
         ours: dotted keys whose values the paper does not give.
+        needs: the data it needs, in words.
+        choose: when to choose it, as the end of a sentence.
     """
 
     title: str
     source: str
     values: dict[str, Any]
     ours: tuple[str, ...] = ()
+    needs: str = ""
+    choose: str = ""
 
 
 def _read(name: str) -> Preset:
     values = tomllib.loads((FOLDER / f"{name}.toml").read_text(encoding="utf-8"))
     about = values.pop("about")
-    return Preset(title=about["title"], source=about["source"], values=values, ours=tuple(about["ours"]))
+    return Preset(values=values, ours=tuple(about.pop("ours")), **about)
 
 
 PRESETS: dict[str, Preset] = {name: _read(name) for name in NAMES}

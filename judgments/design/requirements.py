@@ -179,8 +179,7 @@ class Workers(Part):
     quotas: Listed[Quota] = Field(
         (),
         title="Quotas",
-        description="As [[quotas]] tables: by (sex, age, country), value, share.",
-        json_schema_extra={"rows": 4},
+        description="Shares of one trait stand to each other as the numbers of people do.",
     )
     show_accuracy: bool = Field(False, title="Workers see their accuracy")
 
@@ -352,8 +351,7 @@ class Quiz(Part):
     questions: Listed[OwnQuestion] = Field(
         (),
         title="Questions of your own",
-        description="As [[questions]] tables: text, options, answer, why.",
-        json_schema_extra={"rows": 8},
+        description="Each with one right answer.",
     )
     ask: Annotated[int, Field(ge=0, le=100)] = Field(
         10, title="Questions in an attempt", description="Drawn from all there are."

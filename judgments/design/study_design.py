@@ -44,7 +44,7 @@ class StudyDesign(Part):
     """Everything that decides which HITs a study gets and how their answers are used."""
 
     name: Annotated[str, Field(min_length=1, max_length=200)] = Field(
-        title="Name", description="Workers see it on the study's page."
+        title="Name", description="Participants see it on the study's page."
     )
     slug: Slug = Field(
         title="Short name", description="In the study's link; left empty, it is made from the name."
@@ -56,13 +56,19 @@ class StudyDesign(Part):
         0, title="Seed", description="The same dataset, design and seed give the same HITs."
     )
     judgments_per_unit: Annotated[int, Field(ge=1, le=1000)] = Field(
-        3, title="Judgments for each unit", description="By as many different workers."
+        3, title="Participants for each item", description="Judgments for each unit, each by another person."
     )
-    units_per_hit: Annotated[int, Field(ge=1, le=200)] = Field(20, title="Units in a HIT")
-    images_per_hit: Annotated[int, Field(ge=1, le=50)] = Field(6, title="Images in a HIT")
+    units_per_hit: Annotated[int, Field(ge=1, le=200)] = Field(
+        20, title="Items on a page of work", description="Units in a HIT."
+    )
+    images_per_hit: Annotated[int, Field(ge=1, le=50)] = Field(
+        6, title="Images on a page of work", description="Images in a HIT."
+    )
     captions_per_image: Annotated[int, Field(ge=1, le=50)] = Field(10, title="Captions under an image")
     seconds_per_unit: Annotated[float, Field(gt=0, le=3600)] = Field(
-        6.0, title="Seconds for a unit", description="Expected; tells workers and you how long it takes."
+        6.0,
+        title="Seconds for an item",
+        description="Expected; tells participants and you how long it takes.",
     )
     question: Annotated[str, Field(max_length=500)] = Field(
         "", title="Question", description="Stands above the answers."
@@ -109,8 +115,7 @@ class StudyDesign(Part):
     examples: Listed[Example] = Field(
         (),
         title="Worked examples",
-        description="As [[examples]] tables: image (or scene, in words), shown (texts), answer, why.",
-        json_schema_extra={"rows": 8},
+        description="Shown with the instructions.",
     )
     source: Source = Source()
     sampling: Sampling = Sampling()
@@ -122,8 +127,7 @@ class StudyDesign(Part):
     rules: Listed[RuleSetting] = Field(
         (),
         title="Detectors",
-        description="As [[rules]] tables: rule, action, settings.",
-        json_schema_extra={"rows": 6},
+        description="None: nothing looks at how participants answer.",
     )
     stopping: Stopping = Stopping()
     keywords: Keywords = Keywords()

@@ -124,7 +124,9 @@ class Controls(Part):
     """Items whose right answer is known."""
 
     per_hit: Annotated[int, Field(ge=0, le=100)] = Field(
-        0, title="Control items in each HIT", description="They count within the size of a HIT. 0: none."
+        0,
+        title="Check questions on each page",
+        description="Control items in each HIT; they count as items. 0: none.",
     )
     threshold: Annotated[float, Field(ge=0, le=1)] = Field(
         0.7,
@@ -154,8 +156,7 @@ class Controls(Part):
     known: Listed[KnownItem] = Field(
         (),
         title="Items you know the answer of",
-        description="As [[known]] tables: image, first, second, expected, why.",
-        json_schema_extra={"rows": 8},
+        description="For check questions of the kind “known-good”.",
     )
     after: Annotated[int, Field(ge=1, le=1000)] = Field(
         4,
@@ -325,7 +326,7 @@ class Crowd(Part):
 
     backend: str = Field(
         "local",
-        title="Workers come from",
+        title="Participants come from",
         json_schema_extra={"words": {name: crowd.label for name, crowd in CROWDS.items()}},
     )
     reward_cents: Count = Field(

@@ -97,6 +97,22 @@ def draw_pairs(
     )
 
 
+def count_pairs(
+    material: Material,
+    images: Sequence[Image],
+    *,
+    wanted: dict[str, int],
+    references: str | int,
+    source: str,
+    seed: int,
+) -> dict[str, int]:
+    """Return how many pairs of each kind can be drawn, up to ``wanted``, with the arguments of ``draw_pairs``."""
+    published = source == "published" or (source == "auto" and bool(material.published))
+    draw = _Draw(material, images, wanted, published, seed)
+    drawn = draw.of_each_kind(0 if references == "all" else int(references))
+    return {kind: draw.most(drawn, kind) if kind in drawn.of_kind else 0 for kind in wanted}
+
+
 def not_drawn(lacking: Collection[str], what: str) -> DesignError:
     """Return the message about missing ids of ``sampling.only``."""
     many = f" and {len(lacking) - 1} more" if len(lacking) > 1 else ""
@@ -187,7 +203,7 @@ class _Draw:
         raise DesignError(
             f"sampling.pairs asks for {self.wanted[kind]} {kind} pairs{so_many}, but dataset {self.material.name!r} "
             f"gives {len(drawn.of_kind[kind])} (from {len(self.images)} images).",
-            field="sampling.pairs",
+            field=f"sampling.pairs.{kind}",
         )
 
     def _short_of_references(self, drawn: _Drawn, least: int, fitting: int) -> DesignError:

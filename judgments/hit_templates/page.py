@@ -104,7 +104,7 @@ def upload_template(admin: QuorumAdmin, request: HttpRequest) -> HttpResponse:
 
 
 def _page(admin: QuorumAdmin, request: HttpRequest, context: dict[str, Any]) -> HttpResponse:
-    outside = {**admin.admin_site.each_context(request), "opts": Study._meta, "title": "New study"}
+    outside = {**admin.admin_site.each_context(request), "title": "New study"}
     return TemplateResponse(
         request,
         "judgments/study/bring_template.html",

@@ -27,18 +27,19 @@ _SPACE = " \t\r\n"
 class Columns:
     """The columns of a table. `strict` refuses other columns; otherwise they are ignored.
 
-    `instead` maps a required column to one that may replace it.
+    `loose` does not look for misspelt names among them. `instead` maps a required column to one that may replace it.
     """
 
     required: tuple[str, ...]
     optional: tuple[str, ...] = ()
     strict: bool = False
+    loose: bool = False
     instead: Mapping[str, str] = field(default_factory=dict)
 
     def check(self, names: Collection[str], file: Path, line: int | None, notes: ImportNotes) -> None:
         """Refuse a missing or apparently misspelt column."""
         known = self.required + self.optional
-        for name in names:
+        for name in () if self.loose else names:
             if name in known or any(note.detail == name for note in notes):
                 continue
             near = get_close_matches(name.lower(), known, n=1, cutoff=0.6 if self.strict else 0.8)

@@ -17,7 +17,7 @@ from judgments.importers.results.judgments import EXAMPLE, ResultColumns, Result
 from judgments.importers.results.label_studio import LABEL_STUDIO
 from judgments.importers.results.mturk import MTURK, TURKLE
 from judgments.importers.results.potato import POTATO
-from judgments.importers.tables import InputTable, TableCandidates, TableDataset
+from judgments.importers.tables import ALL, InputTable, TableCandidates, TableDataset, Taken
 from judgments.importers.textio import ImportProblem
 
 DATASET_FORMATS: dict[str, Callable[[Path, str | None], DatasetSource]] = {
@@ -57,21 +57,31 @@ RESULT_FORMATS = {
 }
 
 
-def open_dataset(format: str, path: Path | str, *, encoding: str | None = None) -> DatasetSource:
+def open_dataset(
+    format: str, path: Path | str, *, encoding: str | None = None, taken: Taken = ALL
+) -> DatasetSource:
     """Open a dataset in one of DATASET_FORMATS; its contents are read later.
 
-    `encoding` is for files that are neither UTF-8 nor marked (docs/formats.md).
+    Args:
+        encoding: for files that are neither UTF-8 nor marked (docs/formats.md).
+        taken: the part of a table (TABLE_FORMATS) that holds people's captions.
 
     Raises:
         ImportProblem: the format is unknown, or nothing is there.
     """
     path = _checked(format, DATASET_FORMATS, path)
+    if taken != ALL:
+        return TableDataset(path, encoding, records=taken.of(TABLE_FORMATS[format]))
     return DATASET_FORMATS[format](path, encoding)
 
 
-def open_candidates(format: str, path: Path | str, *, encoding: str | None = None) -> CandidateSource:
+def open_candidates(
+    format: str, path: Path | str, *, encoding: str | None = None, taken: Taken = ALL
+) -> CandidateSource:
     """Open a system's captions in one of CANDIDATE_FORMATS, as `open_dataset` does."""
     path = _checked(format, CANDIDATE_FORMATS, path)
+    if taken != ALL:
+        return TableCandidates(path, encoding, records=taken.of(TABLE_FORMATS[format]))
     return CANDIDATE_FORMATS[format](path, encoding)
 
 

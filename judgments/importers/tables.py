@@ -193,6 +193,54 @@ class CaptionRegister:
         return True
 
 
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """The part of a table that is one system's captions, or people's, where a file holds several.
+
+    Attributes:
+        only: rows whose column `system` holds this; "" for those without a system; None for all rows.
+        columns: columns that hold a caption each, instead of the column `caption`.
+    """
+
+    only: str | None = None
+    columns: tuple[str, ...] = ()
+
+    def of(self, records: RecordReader) -> RecordReader:
+        """Return a reader of this part alone."""
+
+        def read(
+            path: Path, wanted: Columns, notes: ImportNotes, encoding: str | None = None
+        ) -> Iterator[Record]:
+            if self.columns:
+                yield from self._from_columns(records, path, wanted, encoding)
+            elif self.only is None:
+                yield from records(path, wanted, notes, encoding)
+            else:
+                several = replace(wanted, optional=tuple({*wanted.optional, "system"}))
+                for record in records(path, several, notes, encoding):
+                    if str(record.get("system") or "").strip() == self.only:
+                        values = {name: value for name, value in record.values.items() if name != "system"}
+                        yield replace(record, values=values)
+
+        return read
+
+    def _from_columns(
+        self, records: RecordReader, path: Path, wanted: Columns, encoding: str | None
+    ) -> Iterator[Record]:
+        wide = Columns(("image",), (*wanted.optional, *self.columns), loose=True)
+        for record in records(path, wide, ImportNotes(), encoding):
+            about = {
+                name: value for name, value in record.values.items() if name in ("image", *wanted.optional)
+            }
+            for column in self.columns:
+                if record.get(column) is not None:
+                    values = {**about, "caption": record.values[column]}
+                    yield replace(record, values=values, origins={"caption": column})
+
+
+ALL = Taken()
+
+
 def boxes_of(record: Record, column: str = "boxes") -> tuple[BoxRow, ...] | None:
     """Return a record's boxes, as shares of the picture's sides from the upper left corner.
 

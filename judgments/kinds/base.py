@@ -364,6 +364,8 @@ class Kind(ABC):
         writes_captions: whether an answer is a caption of the unit's image.
         defaults: values of the study file that differ from the design's defaults.
         asks: keys of the study file that only this kind uses.
+        needs: what its items need besides captions: "texts", "boxes".
+        least_options: systems whose captions a unit shows together, at least.
         labelled: answers that ``labels`` of the study file name, in order.
         no_source: why the page shows no source text; "" if it can.
         own_formats: export formats for this kind only.
@@ -381,6 +383,8 @@ class Kind(ABC):
     writes_captions: ClassVar[bool] = False
     defaults: ClassVar[dict[str, Any]] = {}
     asks: ClassVar[tuple[str, ...]] = ()
+    needs: ClassVar[tuple[str, ...]] = ()
+    least_options: ClassVar[int] = 0
     labelled: ClassVar[tuple[int, ...]] = ()
     no_source: ClassVar[str] = ""
     own_formats: ClassVar[tuple[str, ...]] = ()
@@ -405,6 +409,12 @@ class Kind(ABC):
     def judges_one_caption(self) -> bool:
         """Whether units are one caption of one image (``sampling.pairs_from``)."""
         return self.relevance is not None
+
+    @property
+    def hidden_keys(self) -> frozenset[str]:
+        """Keys of a known item that mean nothing for this kind."""
+        shown = {"reference"} if self.two_sided and not self.page.shows_picture else set()
+        return frozenset({"reference", "second"} - shown - ({"second"} if self.two_sided else set()))
 
     @property
     def chosen_by_id(self) -> bool:

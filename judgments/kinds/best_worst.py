@@ -297,6 +297,7 @@ class BestWorst(OpenKind):
     comparison = Comparison(per_image=True)
     exchange = CaptionIds()
     rehearsal = BestWorstRehearsal()
+    least_options = 3
     asks = ("sampling.options", "sampling.appearances")
 
     def batch(self, design: StudyDesign, material: Material) -> Batch:

@@ -163,6 +163,7 @@ class Grounding(OpenKind):
     )
     own_formats = ("grounding",)
     rehearsal = GroundingRehearsal()
+    needs = ("boxes",)
     asks = ("sampling.references",)
 
     def batch(self, design: StudyDesign, material: Material) -> Batch:

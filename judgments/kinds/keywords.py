@@ -156,6 +156,7 @@ class Keywords(OpenKind):
     )
     own_formats = ("keywords",)
     rehearsal = KeywordRehearsal()
+    needs = ("texts",)
     asks = ("keywords.titles", "keywords.longest")
 
     def batch(self, design: StudyDesign, material: Material) -> Batch:

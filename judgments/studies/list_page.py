@@ -162,7 +162,6 @@ class StudyAdmin(QuorumAdmin):
             raise PermissionDenied
         context = {
             **self.admin_site.each_context(request),
-            "opts": Study._meta,
             "title": page.label,
             "subtitle": page.label,
         }

@@ -8,6 +8,8 @@ const state = find("desk-state");
 const file = find("toml");
 const fileState = find("toml-state");
 
+const generate = document.querySelector('form[action$="/do/generate/"] button');
+
 let timer = 0;
 let asking = null; // the look under way
 let counting = null; // the count under way
@@ -60,6 +62,8 @@ function note(field, words, counted = false) {
   if (help) help.before(line);
   else place.append(line);
   for (const input of place.querySelectorAll("input, select, textarea")) input.setAttribute("aria-invalid", "true");
+  const folded = place.closest("details");
+  if (folded) folded.open = true;
 }
 
 function clearNotes(which) {
@@ -75,19 +79,26 @@ function list(problems) {
   const box = find("problems");
   box.hidden = problems.length === 0;
   find("problems-title").textContent = "This cannot be saved yet";
-  find("problems-list").replaceChildren(...problems.flatMap((problem) => problem.words.map((words) => {
+  // the message stands beside its field, once; the list leads there
+  find("problems-list").replaceChildren(...problems.map((problem) => {
     const row = document.createElement("li");
     if (problem.field) {
       const way = document.createElement("a");
       way.href = `#${problem.id || `id_${problem.field}`}`;
       way.textContent = problem.label;
-      row.append(way, `: ${words}`);
-    } else row.append(words);
+      row.append(way);
+    } else row.append(problem.words.join(" "));
     return row;
-  })));
+  }));
 }
 
 function mark() {
+  // the saved design is drawn, so that nothing may be wrong or unsaved
+  const wrong = desk.querySelector(".q-error") !== null || !find("problems").hidden || find("numbers").querySelector(".q-error") !== null;
+  if (generate) {
+    generate.disabled = wrong || touched.size > 0;
+    generate.title = wrong ? "The design has a problem, which is said beside its field." : touched.size ? "Save the design first." : "";
+  }
   for (const way of desk.querySelectorAll("[data-index]")) {
     const section = document.getElementById(way.dataset.index);
     way.classList.toggle("q-wrong", section.querySelector(".q-error") !== null);
@@ -120,6 +131,11 @@ async function count(address) {
     room.dataset.shown = address;
     clearNotes("[data-counted]");
     for (const one of room.querySelectorAll("[data-note-for]")) note(one.dataset.noteFor, one.textContent, true);
+    find("fit").hidden = room.querySelector("[data-misfit]") === null;
+    // the preview would say the same once more
+    const nothing = room.querySelector("[data-nothing]") !== null;
+    find("preview-room").hidden = nothing;
+    find("preview-none").hidden = !nothing;
     mark();
   } catch (error) {
     if (error.name === "AbortError") return;
@@ -133,25 +149,31 @@ function soon() {
   timer = setTimeout(look, WAIT);
 }
 
+// the field of the form that an input belongs to: a row has several inputs
+const fieldOf = (input) => input.closest("[data-field]")?.dataset.field ?? input.name;
+
+function changed(input) {
+  if (input === file || !input.name || input.name === "_width") return;
+  touched.add(fieldOf(input));
+  soon();
+}
+
 desk.addEventListener("input", (event) => {
   if (event.target === file) {
     typed = true;
     fileState.textContent = "Not applied yet.";
-  } else if (event.target.name !== "_width") {
-    touched.add(event.target.name);
-    soon();
-  }
+  } else changed(event.target);
 });
 desk.addEventListener("change", (event) => {
-  if (event.target !== file && event.target.name !== "_width") {
-    touched.add(event.target.name);
-    soon();
-  }
+  changed(event.target);
+  if (event.target.name !== "crowd-backend") return;
+  const own = desk.querySelector(`[data-crowd="${CSS.escape(event.target.value)}"]`);
+  if (own) own.closest("details").open = true;
 });
 desk.addEventListener("submit", (event) => {
   if (event.submitter?.name !== "_look") return;
   event.preventDefault();
-  for (const input of desk.elements) if (input.name) touched.add(input.name);
+  for (const input of desk.elements) if (input.name) touched.add(fieldOf(input));
   clearTimeout(timer);
   delete find("numbers").dataset.shown;
   look();
@@ -160,5 +182,50 @@ desk.addEventListener("submit", (event) => {
 for (const place of desk.querySelectorAll("[data-field]")) {
   if (place.querySelector(".q-error")) touched.add(place.dataset.field);
 }
+
+// rows: a button adds one, and each can be removed
+for (const room of desk.querySelectorAll("[data-rows]")) {
+  const blank = room.querySelector("[data-rows-blank]");
+  if (!blank) continue;
+  const list = room.querySelector("[data-rows-list]");
+  const add = room.querySelector("[data-rows-add]");
+  let next = Number(room.dataset.next);
+  const offer = (row) => { row.querySelector("[data-rows-remove]").hidden = false; };
+  for (const row of list.children) offer(row);
+  add.hidden = false;
+  add.addEventListener("click", () => {
+    list.insertAdjacentHTML("beforeend", blank.innerHTML.replaceAll("__row__", next));
+    next += 1;
+    offer(list.lastElementChild);
+    list.lastElementChild.querySelector("input, select, textarea").focus();
+  });
+  list.addEventListener("click", (event) => {
+    if (!event.target.closest("[data-rows-remove]")) return;
+    event.target.closest("[data-row]").remove();
+    touched.add(fieldOf(room));
+    soon();
+    add.focus();
+  });
+}
+
+// what was unfolded stays so when the page is shown again
+for (const group of desk.querySelectorAll("[data-advanced]")) {
+  const name = `unfolded ${location.pathname} ${group.closest("section").id}`;
+  if (sessionStorage.getItem(name)) group.open = true;
+  group.addEventListener("toggle", () => {
+    if (group.open) sessionStorage.setItem(name, "1");
+    else sessionStorage.removeItem(name);
+  });
+}
+
+// a link into a folded group opens it
+function openAt() {
+  const target = location.hash && document.getElementById(decodeURIComponent(location.hash.slice(1)));
+  for (let at = target || null; at; at = at.parentElement) if (at.tagName === "DETAILS") at.open = true;
+  if (target) target.scrollIntoView();
+}
+addEventListener("hashchange", openAt);
+openAt();
+
 const first = find("numbers").dataset.numbersFrom;
 if (first) count(first);

@@ -6,7 +6,7 @@ import io
 import json
 import zipfile
 
-from playwright.sync_api import FilePayload, Page, expect
+from playwright.sync_api import FilePayload, Locator, Page, expect
 
 from tests.annotation.casting import picture_bytes
 from tests.browser.axe import SERIOUS, problems
@@ -30,6 +30,33 @@ GOOD, POOR = "in the garden", "of some sort"
 def make_researcher(office: Installation, name: str) -> None:
     """An account of the group Researchers, with no other rights."""
     office.python(RESEARCHER.format(name=name, password=PASSWORD))
+
+
+class Counted:
+    """A person's page whose clicks and fields are counted."""
+
+    def __init__(self, page: Page) -> None:
+        self.page, self.clicks, self.fields = page, 0, 0
+
+    def click(self, what: Locator) -> None:
+        what.click()
+        self.clicks += 1
+
+    def press(self, name: str, within: Page | Locator | None = None) -> None:
+        """Click a button."""
+        self.click((within or self.page).get_by_role("button", name=name, exact=True))
+
+    def follow(self, name: str, within: Page | Locator | None = None) -> None:
+        """Click a link."""
+        self.click((within or self.page).get_by_role("link", name=name, exact=True).first)
+
+    def fill(self, label: str, text: str) -> None:
+        self.page.get_by_label(label).fill(text)
+        self.fields += 1
+
+    def choose_files(self, label: str, files: list[FilePayload]) -> None:
+        self.page.get_by_label(label, exact=True).set_input_files(files)
+        self.fields += 1
 
 
 def sign_in(page: Page, office: Installation, name: str) -> None:
@@ -60,20 +87,13 @@ def lines(rows: list[dict[str, str]], name: str) -> FilePayload:
     return FilePayload(name=name, mimeType="application/jsonl", buffer=text.encode())
 
 
-def references() -> FilePayload:
-    """Two sentences by people about each image."""
-    rows = []
+def spreadsheet() -> FilePayload:
+    """A row for each image: two sentences by people, and what two systems say."""
+    rows = ["image;reference 1;reference 2;gardener;vague"]
     for animal in ANIMALS:
-        for number, place in enumerate(("in the garden", "beside a tree")):
-            text = f"A {animal} stands {place} ."
-            rows.append({"image": f"{animal}.jpg", "caption": text, "caption_id": f"{animal}#{number}"})
-    return lines(rows, "references.jsonl")
-
-
-def candidates(words: str) -> FilePayload:
-    """What a system says of each image."""
-    rows = [{"image": f"{animal}.jpg", "caption": f"A {animal} {words} ."} for animal in ANIMALS]
-    return lines(rows, "system.jsonl")
+        said = [f"A {animal} stands in the garden .", f"A {animal} stands beside a tree ."]
+        rows.append(";".join([f"{animal}.jpg", *said, f"A {animal} {GOOD} .", f"A {animal} {POOR} ."]))
+    return FilePayload(name="meadow.csv", mimeType="text/csv", buffer="\n".join(rows).encode())
 
 
 def pictures() -> FilePayload:

@@ -143,6 +143,7 @@ def test_a_study_at_mechanical_turk_from_opening_to_the_last_cent(
 
     page.get_by_text("More", exact=True).click()
     page.get_by_role("button", name="Close", exact=True).click()
+    page.get_by_role("link", name="Answers", exact=True).click()  # closing leads to the findings
     page.get_by_role("link", name="Crowd", exact=True).click()
     expect(fact(page, "Reserved")).to_have_text("0.00 USD")
     done(page)

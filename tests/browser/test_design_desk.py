@@ -38,7 +38,7 @@ def begin(page: Page, office: Installation, *, preset: str = "vedantam-2015-trip
     """Signed in, at the desk of a new study."""
     sign_in(page, office)
     page.goto(f"{office.url}/admin/judgments/study/add/")
-    page.locator(f'a[href*="preset={preset}"]').click()
+    page.locator(f'a[href*="preset={preset}&"]').click()
     expect(page.get_by_role("heading", name="Preview")).to_be_visible()
 
 
@@ -52,11 +52,21 @@ def sign_in(page: Page, office: Installation) -> None:
 
 
 def small(page: Page) -> None:
-    """As many pairs as the dataset has."""
-    for kind in ("HC", "HI", "MM"):
-        page.get_by_label(f"{kind} pairs").fill("2")
-    page.get_by_label("HM pairs").fill("0")
+    """Twelve triplets."""
+    for kind in ("Two people", "Another image", "Two systems"):
+        page.get_by_label(kind).fill("2")
+    page.get_by_label("Person and system").fill("0")
+    advanced(page, "Data")
     page.get_by_label("References for each pair").fill("2")
+
+
+def advanced(page: Page, step: str) -> None:
+    """Unfold a step's further settings."""
+    page.get_by_role("region", name=step).get_by_text("Advanced").click()
+
+
+def unfold_file(page: Page) -> None:
+    page.locator("#toml-pane > summary").click()
 
 
 def designs(office: Installation) -> dict[str, dict[str, object]]:
@@ -73,13 +83,13 @@ def test_numbers_preview_and_file_follow_the_form_and_nothing_is_saved_before_it
     begin(page, office)
     small(page)
     numbers, shown = page.locator("[data-numbers]"), page.frame_locator("[data-preview]")
-    expect(numbers.get_by_text("Units", exact=True).locator("..")).to_contain_text("12")
+    expect(numbers.get_by_text("Items", exact=True).locator("..")).to_contain_text("12")
     page.locator("#id_question").fill("Which is *nearer* to A?")
     expect(shown.locator("legend em").first).to_have_text("nearer")
     expect(page.get_by_label("The same design as TOML")).to_have_value(
         re.compile(r"Which is \*nearer\* to A")
     )
-    page.get_by_label("Judgments for each unit").fill("5")
+    page.get_by_label("Participants for each item").fill("5")
     expect(numbers.get_by_text("Judgments", exact=True).locator("..")).to_contain_text("60")
     page.get_by_text("Wide", exact=True).click()
     frame = page.locator(".q-frame").bounding_box()
@@ -104,25 +114,26 @@ def test_what_is_wrong_is_said_beside_its_field_while_it_is_typed_and_in_the_lis
 ) -> None:
     begin(page, office)
     small(page)
-    page.get_by_label("Control items in each HIT").fill("50")
+    page.get_by_label("Check questions on each page").fill("50")
     field = page.locator('[data-field="controls-per_hit"]')
     expect(field.locator(".q-error")).to_contain_text("leaves no place in a HIT of 20")
-    expect(page.locator('[data-field="name"] .q-error')).to_have_count(0)  # not reached yet
-    expect(page.locator('[data-index="s-control-items"]')).to_have_class("q-wrong")
+    expect(page.locator('[data-index="s-quality"]')).to_have_class("q-wrong")
+    page.get_by_label("Name", exact=True).fill("")
     page.get_by_role("button", name="Look again").click()
     expect(page.locator('[data-field="name"] .q-error')).to_be_visible()
-    page.locator("#problems").get_by_role("link", name="Control items in each HIT").click()
+    page.locator("#problems").get_by_role("link", name="Check questions on each page").click()
     page.keyboard.type("1")
-    page.get_by_label("Control items in each HIT").fill("1")
+    page.get_by_label("Check questions on each page").fill("1")
     expect(field.locator(".q-error")).to_have_count(0)
     # what the money forbids comes with the numbers
-    page.get_by_label("Workers come from").select_option("mturk")
+    page.get_by_label("Participants come from").select_option("mturk")
     page.get_by_label("Pay for a HIT", exact=True).fill("0.10")
     expect(page.locator('[data-field="crowd-budget_cents"] .q-error')).to_contain_text("short")
 
 
 def test_a_study_file_fills_the_form_and_a_refused_one_says_where(page: Page, office: Installation) -> None:
     begin(page, office)
+    unfold_file(page)
     file = page.get_by_label("The same design as TOML")
     file.fill('name = "From the file"\ndataset = "shapes"\nprotocol = "graded"\nunits_per_hti = 3\n')
     page.get_by_role("button", name="Apply to the form").click()
@@ -130,15 +141,38 @@ def test_a_study_file_fills_the_form_and_a_refused_one_says_where(page: Page, of
     file.fill('name = "From the file"\ndataset = "shapes"\nprotocol = "graded"\nunits_per_hit = 3\n')
     page.get_by_role("button", name="Apply to the form").click()
     expect(page.get_by_label("Name", exact=True)).to_have_value("From the file")
-    expect(page.get_by_label("Units in a HIT")).to_have_value("3")
+    expect(page.get_by_label("Items on a page of work")).to_have_value("3")
     page.get_by_role("button", name="Save", exact=True).click()
     expect(page.get_by_text("The design of “")).to_be_visible()
     assert designs(office)["from-the-file"]["protocol"] == "graded"
 
 
+def test_rows_are_added_and_removed_and_the_study_file_follows_both_ways(
+    page: Page, office: Installation
+) -> None:
+    begin(page, office, preset="hodosh-2013-graded")
+    advanced(page, "Quality")
+    questions = page.get_by_role("group", name="Questions of your own")
+    for text in ("May you guess?", "To be removed"):
+        questions.get_by_role("button", name="Add a row").click()
+        row = questions.locator("[data-row]").last
+        row.get_by_label("Text", exact=True).fill(text)
+        row.get_by_label("Answers to choose from").fill("yes\nno")
+        row.get_by_label("Answer", exact=True).fill("2")
+    questions.get_by_role("button", name="Remove").last.click()
+    unfold_file(page)
+    file = page.get_by_label("The same design as TOML")
+    expect(file).to_have_value(re.compile("May you guess"))
+    expect(file).not_to_have_value(re.compile("To be removed"))
+    file.fill(file.input_value().replace("May you guess?", "Is guessing fine?"))
+    page.get_by_role("button", name="Apply to the form").click()
+    expect(questions.get_by_label("Text", exact=True)).to_have_value("Is guessing fine?")
+
+
 def test_by_keyboard_alone(page: Page, office: Installation) -> None:
     begin(page, office, preset="hodosh-2013-graded")
     page.get_by_label("Name", exact=True).focus()
+    page.keyboard.press("Control+A")
     page.keyboard.type("By keyboard")
     page.locator("#id_question").focus()
     page.keyboard.press("Control+A")
@@ -147,9 +181,9 @@ def test_by_keyboard_alone(page: Page, office: Installation) -> None:
     page.get_by_role("radio", name="Phone").focus()
     page.keyboard.press("ArrowRight")
     expect(page.get_by_role("radio", name="Wide")).to_be_checked()
-    page.get_by_role("button", name="Save and count").focus()
+    page.get_by_role("button", name="Save and rehearse").focus()
     page.keyboard.press("Enter")
-    expect(page.get_by_text("What this design comes to")).to_be_visible()
+    expect(page.get_by_text("is a copy that simulated workers answer now")).to_be_visible()
     assert "by-keyboard" in designs(office)
 
 
@@ -157,14 +191,14 @@ def test_without_scripts_look_again_shows_the_same(new_page: NewPage, office: In
     page = new_page(java_script_enabled=False, viewport={"width": 1280, "height": 900})
     begin(page, office)
     small(page)
-    page.get_by_label("Control items in each HIT").fill("50")
+    page.get_by_label("Check questions on each page").fill("50")
     page.get_by_role("button", name="Look again").click()
     expect(page.locator('[data-field="controls-per_hit"]')).to_contain_text("leaves no place in a HIT of 20")
-    expect(page.locator("#problems")).to_contain_text("Control items in each HIT")
-    page.get_by_label("Control items in each HIT").fill("1")
+    expect(page.locator("#problems")).to_contain_text("Check questions on each page")
+    page.get_by_label("Check questions on each page").fill("1")
     page.get_by_label("Name", exact=True).fill("Without scripts")
     page.get_by_role("button", name="Look again").click()
-    expect(page.locator("[data-numbers]").get_by_text("Units", exact=True).locator("..")).to_contain_text(
+    expect(page.locator("[data-numbers]").get_by_text("Items", exact=True).locator("..")).to_contain_text(
         "12"
     )
     expect(page.frame_locator("[data-preview]").get_by_text("nothing here is stored")).to_be_visible()
@@ -176,7 +210,7 @@ def test_without_scripts_look_again_shows_the_same(new_page: NewPage, office: In
 def test_a_design_is_kept_as_a_preset_copied_and_compared(page: Page, office: Installation) -> None:
     begin(page, office, preset="hodosh-2013-graded")
     page.get_by_label("Name", exact=True).fill("To be kept")
-    page.get_by_label("Units in a HIT").fill("7")
+    page.get_by_label("Items on a page of work").fill("7")
     page.get_by_role("button", name="Save", exact=True).click()
     page.get_by_role("link", name="Share", exact=True).click()
     page.get_by_role("link", name="Use again").click()

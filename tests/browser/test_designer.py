@@ -46,19 +46,20 @@ def test_a_designer_creates_previews_generates_and_opens_a_study(
     page.get_by_role("link", name="Triplets: which sentence is more similar to A?").click()
 
     page.get_by_label("Name", exact=True).fill("Zebras and others")
-    for kind in ("HC", "HI", "MM"):
-        page.get_by_label(f"{kind} pairs").fill("2")
-    page.get_by_label("HM pairs").fill("0")
+    for kind in ("Two people", "Another image", "Two systems"):
+        page.get_by_label(kind).fill("2")
+    page.get_by_label("Person and system").fill("0")
+    page.get_by_role("region", name="Data").get_by_text("Advanced").click()
     page.get_by_label("References for each pair").fill("2")
-    page.get_by_label("Control items in each HIT").fill("9")
-    page.get_by_label("Units in a HIT").fill("5")
-    page.get_by_role("button", name="Save and count").click()
+    page.get_by_label("Check questions on each page").fill("9")
+    page.get_by_label("Items on a page of work").fill("5")
+    page.get_by_role("button", name="Save and launch").click()
     expect(page.locator("#id_controls-per_hit_error")).to_contain_text("which leaves no place in a HIT of 5")
-    page.get_by_label("Control items in each HIT").fill("1")
-    page.get_by_role("button", name="Save and count").click()
+    page.get_by_label("Check questions on each page").fill("1")
+    page.get_by_role("button", name="Save and launch").click()
 
     plan = page.locator(".q-facts")
-    expect(plan.get_by_text("HITs").locator("..")).to_contain_text("3")
+    expect(plan.get_by_text("Pages of work", exact=True).locator("..")).to_contain_text("3")
     expect(plan.get_by_text("Judgments").locator("..")).to_contain_text("45")
 
     page.get_by_text("More", exact=True).click()

@@ -128,7 +128,7 @@ def test_a_plan_says_what_is_wrong_with_its_assumptions_and_goes_into_the_design
     assert votes is not None
     page.get_by_role("button", name="Use this in the design").click()
     page.goto(f"{office.draft}/change/")
-    expect(page.get_by_label("Judgments for each unit")).to_have_value(votes[1])
+    expect(page.get_by_label("Participants for each item")).to_have_value(votes[1])
 
 
 def test_a_rehearsal_is_refused_in_a_sentence_told_and_deleted(page: Page, office: Office) -> None:

@@ -35,10 +35,8 @@ def do(study: Study, step: str) -> str:
 
 def as_posted(form: DesignForm, **changes: Any) -> dict[str, Any]:
     """What a browser sends for the form as it stands."""
-    values = {name: form.get_initial_for_field(field, name) for name, field in form.fields.items()}
-    return {
-        name: value for name, value in (values | changes).items() if value is not None and value is not False
-    }
+    values = form.as_posted() | changes
+    return {name: value for name, value in values.items() if value is not None and value is not False}
 
 
 def filled(base: dict[str, Any], **typed: Any) -> DesignForm:

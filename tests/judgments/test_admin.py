@@ -13,7 +13,7 @@ from annotation.models import Invitation
 from judgments.design.editing.form import DesignForm, starting_values
 from judgments.design.presets import PRESETS
 from judgments.design.reading import make_design, read_toml
-from judgments.jobs import run_job
+from judgments.jobs import enqueue, run_job
 from judgments.kinds import KINDS
 from judgments.models import Job, Study, Unit
 from judgments.studies.studies import create_study, design_of
@@ -46,7 +46,7 @@ class TestDesigning:
         self, designer: Client
     ) -> None:
         response = designer.get(reverse("admin:judgments_study_add"))
-        assert "Import a dataset first" in words(response)
+        assert "Upload your data" in words(response)
         make_dataset()
         shown = words(designer.get(reverse("admin:judgments_study_add")))
         for preset in PRESETS.values():
@@ -160,9 +160,9 @@ class TestFromDraftToOpen:
         study = make_study(opened=False)
         shown = words(designer.get(page(study, "plan")))
         # 6 pairs x 2 references = 12 triplets, 4 a HIT beside one control: 3 HITs; (12 + 3) x 3 = 45 judgments
-        assert "Units 12" in shown
-        assert "Control items 3" in shown
-        assert "HITs 3" in shown
+        assert "Items 12" in shown
+        assert "Check questions 3" in shown
+        assert "Pages of work 3" in shown
         assert "Judgments 45" in shown
         assert not Unit.objects.exists()
 
@@ -189,8 +189,7 @@ class TestFromDraftToOpen:
 
     def test_a_failed_job_says_why_on_the_studys_page(self, designer: Client) -> None:
         study = make_study(opened=False, sampling={"split": "nowhere"})
-        designer.post(do(study, "generate"))
-        run_job(Job.objects.get().pk)
+        run_job(enqueue(kind="generate_hits", args={"study": study.slug}).pk)
         shown = words(designer.get(page(study, "hits")))
         assert "failed" in shown
         assert "gives no candidate pairs" in shown
@@ -234,7 +233,8 @@ class TestFromDraftToOpen:
         closed = designer.post(do(study, "close"), {"page": "workers"}, follow=True)
         study.refresh_from_db()
         assert study.state == "closed"
-        assert "nobody new is let in" in words(closed)
+        assert "The study is closed" in words(closed)
+        assert "nobody new is let in" in words(designer.get(page(study, "workers")))
 
     def test_invitations_are_links_for_one_person_each(self, designer: Client) -> None:
         study = make_study(access={"join": "invited"})

@@ -44,17 +44,21 @@ def answered_study(**values: Any) -> Study:
 
 
 class TestCost:
-    def test_the_form_of_a_draft_and_the_datasets_page_cost_at_most_twelve_queries(
+    def test_the_form_of_a_draft_and_the_datasets_page_cost_few_queries(
         self, designer: Client, django_assert_max_num_queries: Callable[..., Any]
     ) -> None:
         study = make_study(opened=False)
-        for address in (
-            page(study, "change"),
-            page(study, "hits"),
-            reverse("admin:judgments_study_add") + ADD,
-            reverse("admin:judgments_dataset_change", args=[study.dataset_id]),
+        for address, most in (
+            (page(study, "change"), 12),
+            (page(study, "hits"), 12),
+            (reverse("admin:judgments_study_add"), 14),
+            (
+                reverse("admin:judgments_study_add") + ADD,
+                18,
+            ),  # the dataset is read once, to cut the preset to it
+            (reverse("admin:judgments_dataset_change", args=[study.dataset_id]), 12),
         ):
-            with django_assert_max_num_queries(12):
+            with django_assert_max_num_queries(most):
                 assert designer.get(address).status_code == 200
 
     def test_every_row_can_be_looked_at_and_none_of_them_changed(self, designer: Client) -> None:

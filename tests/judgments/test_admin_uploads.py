@@ -8,12 +8,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from django.contrib.auth.models import User
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 from django.urls import reverse
 
 from judgments.jobs import run_job
-from judgments.models import Dataset, Job, Study
+from judgments.models import Dataset, Job, Output, Study
 from tests.annotation.casting import picture_bytes
 from tests.judgments.desk import page, words
 from tests.studies import make_dataset
@@ -28,10 +29,31 @@ def upload(name: str, text: str | bytes) -> SimpleUploadedFile:
 CSV = "image,caption\na.jpg,A dog runs .\na.jpg,A brown dog .\nb.jpg,A cat sleeps .\n"
 
 
+def packed(**files: str | bytes) -> bytes:
+    """A zip; double underscores in a name are slashes."""
+    stream = io.BytesIO()
+    with zipfile.ZipFile(stream, "w") as archive:
+        for name, content in files.items():
+            archive.writestr(name.replace("__", "/").replace("_dot_", "."), content)
+    return stream.getvalue()
+
+
 class TestUploading:
-    def send(self, designer: Client, **values: Any) -> Any:
-        fields = {"name": "mine", "format": "csv", "files": [upload("captions.csv", CSV)]}
-        return designer.post(reverse("admin:judgments_dataset_add"), fields | values)
+    def look(self, designer: Client, *files: SimpleUploadedFile) -> Any:
+        """What the page says about the files."""
+        return designer.post(reverse("admin:judgments_dataset_add"), {"files": list(files)})
+
+    def confirm(self, designer: Client, page: Any, **values: Any) -> Any:
+        """The form below it, as it stands but for ``values``."""
+        form = page.context["form"]
+        sent = {name: form[name].value() for name in form.fields if form[name].value()}
+        return designer.post(
+            reverse("admin:judgments_dataset_add"), sent | {"upload": page.context["upload"]} | values
+        )
+
+    def send(self, designer: Client, *files: SimpleUploadedFile, **values: Any) -> Any:
+        page = self.look(designer, *(files or [upload("captions.csv", CSV)]))
+        return self.confirm(designer, page, **({"name": "mine"} | values))
 
     def test_an_uploaded_dataset_is_imported_by_a_job_that_tells_what_came_of_it(
         self, designer: Client
@@ -44,9 +66,71 @@ class TestUploading:
         assert dataset.captions.count() == 3
         shown = words(designer.get(response.headers["Location"]))
         assert "done" in shown
-        assert "Go to mine" in shown
+        assert "Design a study with it" in shown
         assert "images 2 captions 3" in shown
         assert "True" not in shown
+
+    def test_captions_pictures_and_systems_come_in_one_upload(
+        self, designer: Client, settings: Any, tmp_path: Path
+    ) -> None:
+        settings.DATA_DIR, settings.MEDIA_ROOT = tmp_path, tmp_path / "media"
+        photos = packed(**{"my photos__a_dot_jpg": picture_bytes(), "my photos__b_dot_jpg": picture_bytes()})
+        parrot = '{"image": "a.jpg", "caption": "A dog ."}\n'
+        page = self.look(
+            designer, upload("zoo.csv", CSV), upload("photos.zip", photos), upload("parrot.jsonl", parrot)
+        )
+        shown = words(page)
+        assert "zoo.csv CSV · 3 captions of 2 images" in shown
+        assert "A brown dog ." in shown  # of the first rows
+        assert "parrot.jsonl JSON lines · 1 caption of 1 image" in shown
+        assert "2 pictures; 2 belong to an image" in shown
+        assert not Dataset.objects.exists()
+        assert not Job.objects.exists()
+        self.confirm(designer, page)
+        assert run_job(Job.objects.get().pk)
+        dataset = Dataset.objects.get(name="zoo")
+        assert [system.name for system in dataset.systems.all()] == ["parrot"]
+        assert not dataset.items.filter(picture="").exists()
+
+    @pytest.mark.parametrize(
+        "table",
+        [
+            "image,caption,system\na.jpg,A dog runs .,\na.jpg,A dog .,one\na.jpg,A cat .,two\n",
+            "image;reference 1;one;two\na.jpg;A dog runs .;A dog .;A cat .\n",
+        ],
+        ids=["a column names the system", "a column for each system"],
+    )
+    def test_a_spreadsheet_with_several_systems_is_taken_apart(self, designer: Client, table: str) -> None:
+        self.send(designer, upload("sheet.csv", table))
+        assert run_job(Job.objects.get().pk)
+        dataset = Dataset.objects.get()
+        assert dataset.captions.get(role="reference").text == "A dog runs ."
+        assert {one.system.name: one.caption.text for one in Output.objects.select_related("system", "caption")} == {
+            "one": "A dog .", "two": "A cat .",
+        }  # fmt: skip
+
+    def test_pictures_that_lack_are_named_before_anything_is_stored(self, designer: Client) -> None:
+        page = self.look(designer, upload("zoo.csv", CSV), upload("a.jpg", picture_bytes()))
+        assert "1 image has no picture: b.jpg" in words(page)
+        refused = self.confirm(designer, page)
+        assert "Some images have no picture" in words(refused)
+        assert not Job.objects.exists()
+        self.confirm(designer, refused, without_pictures="on")
+        assert run_job(Job.objects.get().pk)
+        assert Dataset.objects.get().items.filter(picture="").count() == 2
+
+    def test_a_table_that_is_none_is_said_with_its_line(self, designer: Client) -> None:
+        page = self.look(designer, upload("zoo.csv", "picture,words\na.jpg,A dog .\n"))
+        assert "zoo.csv, line 1" in words(page)
+        assert "a header with image" in words(page)
+
+    def test_an_upload_of_somebody_else_is_not_imported(self, designer: Client) -> None:
+        page = self.look(designer, upload("zoo.csv", CSV))
+        designer.logout()
+        designer.force_login(User.objects.create_superuser("other"))
+        answer = self.confirm(designer, page)
+        assert answer.headers["Location"] == reverse("admin:judgments_dataset_add")
+        assert not Job.objects.exists()
 
     def test_a_name_with_a_blank_in_it_is_told_what_a_name_may_hold(self, designer: Client) -> None:
         shown = words(self.send(designer, name="my photos"))
@@ -64,11 +148,7 @@ class TestUploading:
         assert f'<option value="{dataset.name}" selected>' in form
 
     def test_a_zip_of_a_folder_is_unpacked(self, designer: Client) -> None:
-        packed = io.BytesIO()
-        with zipfile.ZipFile(packed, "w") as archive:
-            archive.writestr("my set/captions.csv", CSV)
-            archive.writestr("__MACOSX/._captions.csv", "x")
-        self.send(designer, files=[upload("set.zip", packed.getvalue())])
+        self.send(designer, upload("set.zip", packed(**{"my set__captions_dot_csv": CSV})))
         assert run_job(Job.objects.get().pk)
         assert Dataset.objects.get().items.count() == 2
 
@@ -76,11 +156,8 @@ class TestUploading:
         self, designer: Client, settings: Any, tmp_path: Path
     ) -> None:
         settings.DATA_DIR, settings.MEDIA_ROOT = tmp_path, tmp_path / "media"
-        packed = io.BytesIO()
-        with zipfile.ZipFile(packed, "w") as archive:
-            for name in ("a.jpg", "b.jpg"):
-                archive.writestr(f"photos/{name}", picture_bytes())
-        self.send(designer, pictures_zip=upload("photos.zip", packed.getvalue()))
+        photos = packed(**{f"photos__{name}_dot_jpg": picture_bytes() for name in "ab"})
+        self.send(designer, upload("captions.csv", CSV), upload("photos.zip", photos))
         assert run_job(Job.objects.get().pk)
         dataset = Dataset.objects.get()
         shown = designer.get(reverse("admin:judgments_dataset_change", args=[dataset.pk])).content.decode()
@@ -94,20 +171,17 @@ class TestUploading:
     def test_an_error_in_the_file_names_line_and_column_and_not_the_servers_folders(
         self, designer: Client, settings: Any
     ) -> None:
-        self.send(designer, files=[upload("captions.csv", "image,caption\na.jpg,\n")])
+        self.send(designer, upload("captions.csv", CSV + "c.jpg,\n"))
         job = Job.objects.get()
         run_job(job.pk)
         job.refresh_from_db()
         assert job.state == "failed"
-        assert job.error.startswith("captions.csv, line 2")
+        assert job.error.startswith("captions.csv, line 5")
         assert str(settings.DATA_DIR) not in job.error
         assert job.error in words(designer.get(reverse("admin:judgments_job_change", args=[job.pk])))
 
     def test_an_unsafe_zip_is_refused_beside_the_field(self, designer: Client) -> None:
-        packed = io.BytesIO()
-        with zipfile.ZipFile(packed, "w") as archive:
-            archive.writestr("../../captions.csv", CSV)
-        response = self.send(designer, files=[upload("set.zip", packed.getvalue())])
+        response = self.look(designer, upload("set.zip", packed(**{"..__..__captions_dot_csv": CSV})))
         assert "leads out of the archive's folder" in words(response)
         assert not Job.objects.exists()
 

@@ -45,7 +45,7 @@ class TestLook:
         assert read_toml(seen["toml"]).units_per_hit == 5
         shown = words(designer.get(seen["numbers"]))
         # 6 pairs x 2 references = 12 triplets in HITs of 5; x 3 judgments
-        assert "Units 12" in shown
+        assert "Items 12" in shown
         assert "Judgments 36" in shown
         preview = designer.get(seen["preview"])
         assert "nothing here is stored" in words(preview)
@@ -82,7 +82,9 @@ class TestLook:
             "controls-threshold": "1.5",
             "controls-per_hit": "9",
             "quiz-preset": "",
-            "quiz-questions": '[[questions]]\ntext = "x"\noptions = ["a", "b"]\nanswer = 7\n',
+            "quiz-questions-0-text": "x",
+            "quiz-questions-0-options": "a\nb",
+            "quiz-questions-0-answer": "7",
             "workers-countries": "ZZ",
             "slug": "no spaces please",
             "stopping-rule": "margin",
@@ -109,7 +111,7 @@ class TestLook:
     @pytest.mark.parametrize(
         ("changes", "field", "said"),
         [
-            ({"sampling-pairs-MM": 5000}, "sampling-pairs-HC", "asks for 5000 MM pairs"),
+            ({"sampling-pairs-MM": 5000}, "sampling-pairs-MM", "asks for 5000 MM pairs"),
             ({"crowd-backend": "mturk", "crowd-reward_cents": "0.10"}, "crowd-budget_cents", "short"),
             ({"crowd-reward_cents": "0.01", "crowd-floor_cents_per_hour": "9"}, "crowd-reward_cents", "the floor"),
             ({"crowd-backend": "external", "workers-approved_at_least": 5}, "workers-approved_at_least", "state"),
@@ -131,7 +133,7 @@ class TestLook:
     def test_a_look_without_scripts_is_the_whole_page_with_its_numbers(self, designer: Client) -> None:
         make_dataset()
         shown = designer.post(reverse(NEW) + ADD, new_design() | {"_look": ""})
-        assert "Units 12" in words(shown)
+        assert "Items 12" in words(shown)
         assert 'src="/look/' in shown.content.decode()
         assert not Study.objects.exists()
 

@@ -7,18 +7,15 @@ import pytest
 from judgments.design.editing.form import DesignForm, in_words, starting_values
 from tests.judgments import desk
 
-EXAMPLES = """
-[[examples]]
-scene = "A dog."
-shown = ["A dog runs."]
-answer = "4"
-"""
-QUESTIONS = """
-[[questions]]
-text = "May you guess?"
-options = ["yes", "no"]
-answer = 1
-"""
+EXAMPLES = {"examples-0-scene": "A dog.", "examples-0-shown": "A dog runs.", "examples-0-answer": "4"}
+EXAMPLES |= {
+    f"examples-{number}-{key}": "" for number in (1, 2, 3) for key in ("scene", "shown", "answer", "why")
+}
+QUESTIONS = {
+    "quiz-questions-3-text": "May you guess?",
+    "quiz-questions-3-options": "yes\n\nno ",
+    "quiz-questions-3-answer": "1",
+}
 
 
 def filled(preset: str = "hodosh-2013-graded", **typed: str) -> DesignForm:
@@ -80,31 +77,54 @@ def test_who_changes_a_single_requirement_keeps_the_others() -> None:
     assert asked_by(form) == (("US",), 0.95, 0)
 
 
-def test_examples_and_questions_are_typed_as_tables() -> None:
-    form = filled(**{"examples": EXAMPLES, "quiz-questions": QUESTIONS, "workers-countries": "DE\nAT"})
+def test_examples_and_questions_are_typed_in_rows_and_empty_rows_are_none() -> None:
+    form = filled(**EXAMPLES, **QUESTIONS, **{"workers-countries": "DE\nAT"})
     assert form.is_valid(), form.errors
-    assert form.design.examples[0].shown == ("A dog runs.",)
+    assert [(one.shown, one.answer) for one in form.design.examples] == [(("A dog runs.",), "4")]
     assert form.design.quiz.questions[0].options == ("yes", "no")
     assert form.design.workers.countries == ("DE", "AT")
 
 
+def test_a_detector_is_chosen_by_its_title_and_its_settings_are_typed() -> None:
+    typed = {
+        "rules-0-rule": "too-fast",
+        "rules-0-action": "pause",
+        "rules-0-settings": "least = 10, alpha = 0.01",
+    }
+    form = filled(**typed)
+    assert form.is_valid(), form.errors
+    (rule,) = form.design.rules
+    assert (rule.rule, rule.action, rule.settings) == ("too-fast", "pause", {"least": 10, "alpha": 0.01})
+
+
+def test_more_rows_than_a_page_holds_stay_as_they_are() -> None:
+    base = starting_values(preset="hodosh-2013-graded")
+    base["controls"]["known"] = [
+        {"image": f"{n}.jpg", "first": "A dog.", "expected": "4"} for n in range(200)
+    ]
+    form = desk.filled(base)
+    assert form.is_valid(), form.errors
+    assert len(form.design.controls.known) == 200
+    assert "200 rows" in str(form["controls-known"])
+
+
 @pytest.mark.parametrize(
-    ("field", "typed", "said"),
+    ("changes", "field", "said"),
     [
-        ("quiz-questions", QUESTIONS.replace("answer = 1", "answer = 3"), "answer is 3"),
-        ("quiz-questions", "[[quiz]]\n", "begin with [[questions]]"),
-        ("examples", "shown = ", "not TOML"),
-        ("workers-countries", "UK", "'UK' is no country"),
+        (QUESTIONS | {"quiz-questions-3-answer": "3"}, "quiz-questions", "answer is 3"),
+        (QUESTIONS | {"quiz-questions-3-answer": "yes"}, "quiz-questions", "Row 1, answer: found 'yes'"),
+        (QUESTIONS | {"quiz-questions-3-answer": ""}, "quiz-questions", "Row 1: nothing under “Answer”"),
+        ({"rules-0-rule": "too-fast", "rules-0-settings": "10"}, "rules", "expected a name, = and a value"),
+        ({"workers-countries": "UK"}, "workers-countries", "'UK' is no country"),
     ],
 )
-def test_what_cannot_be_is_said_beside_its_field(field: str, typed: str, said: str) -> None:
-    form = filled(**{field: typed})
+def test_what_cannot_be_is_said_beside_its_field(changes: dict[str, str], field: str, said: str) -> None:
+    form = filled(**changes)
     assert not form.is_valid()
     assert said in form.errors[field][0]
 
 
-def test_tables_are_read_as_they_were_typed() -> None:
+def test_rows_are_read_as_lines() -> None:
     said = in_words("examples", [{"scene": "A dog.", "shown": ["A dog runs."], "answer": "4", "why": ""}])
-    assert "[[examples]]" in said
-    assert 'answer = "4"' in said
+    assert said == "Picture in words: A dog. · Texts shown: A dog runs. · Answer: 4"
     assert in_words("examples", []) == "–"

@@ -55,7 +55,7 @@ def test_the_plan_of_a_draft_of_a_large_dataset_is_counted_in_the_background(
     assert run_job(job.pk)
     shown = words(designer.get(page(study, "plan")))
     assert "Counting" not in shown
-    assert "Workers' time" in shown.replace("\N{RIGHT SINGLE QUOTATION MARK}", "'")
+    assert "Participants' time" in shown.replace("\N{RIGHT SINGLE QUOTATION MARK}", "'")
 
 
 def test_a_filter_offers_the_newest_rows_and_the_chosen_one_and_says_so(

@@ -273,7 +273,7 @@ def test_too_few_pairs_with_references_enough_are_refused_with_what_would_work()
 def test_more_pairs_than_there_are_at_all_are_refused_as_such() -> None:
     with pytest.raises(DesignError, match="asks for 6 MM pairs") as refused:
         pairs_of(with_references([3, 2, 3, 1, 3]), {"MM": 6}, references=3)
-    assert refused.value.field == "sampling.pairs"
+    assert refused.value.field == "sampling.pairs.MM"
 
 
 def test_without_numbers_pairs_that_fall_short_are_left_out() -> None:

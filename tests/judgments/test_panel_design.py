@@ -143,7 +143,7 @@ def test_every_key_of_crowd_and_panel_can_be_asked_for_in_the_form() -> None:
 
 def test_groups_for_one_crowd_say_so() -> None:
     crowds = {section.title: section.crowd for section in sections_for(KINDS["triplet"])}
-    assert (crowds["Panel"], crowds["Mechanical Turk"], crowds["Crowd and pay"]) == ("external", "mturk", "")
+    assert (crowds["Panel"], crowds["Mechanical Turk"], crowds["Pay"]) == ("external", "mturk", "")
 
 
 @pytest.mark.parametrize(

@@ -57,6 +57,8 @@ class PresetSerializer(serializers.Serializer[Any]):
     source = serializers.CharField(help_text="Paper and section.")  # type: ignore[assignment]  # a member of the reply
     values = serializers.DictField(help_text="Keys of the study file.")
     ours = serializers.ListField(child=serializers.CharField(), help_text="Keys the paper does not give.")
+    needs = serializers.CharField(help_text="The data it needs, in words.")
+    choose = serializers.CharField(help_text="When to choose it.")
 
 
 NOT_YOURS = OpenApiResponse(description="Somebody else made it.")

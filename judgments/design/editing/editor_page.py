@@ -10,11 +10,12 @@ from typing import Any
 from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
 from django.template.response import TemplateResponse
 from django.urls import reverse
-from django.utils.text import slugify
 
 from common.errors import DesignError, QuorumError
 from judgments.access.roles import visible_rows
+from judgments.design.editing.fitting import fitted
 from judgments.design.editing.form import DesignForm, html_name, values_from_toml
+from judgments.design.editing.sections import IN_SIGHT, STEP_WORDS, Step
 from judgments.design.presets import Preset
 from judgments.design.reading import dump_toml, make_design
 from judgments.design.requirements import (
@@ -36,6 +37,8 @@ from judgments.studies.generation import plan_study
 from judgments.studies.hits_page import parts_of_plan
 from judgments.studies.study_page import PLAN_PARTS
 
+ORDER_IN_SIGHT = {"judgments_per_unit": 1, "captions_per_image": 1, "crowd-budget_cents": 2}
+NO_SAVE = ("_look", "_apply", "_fit")  # buttons that show the form again
 SHELF = "quorum-looks"  # of the session: preview key -> design
 ROWS = "quorum-look-rows"  # of designs whose dataset is not there yet: the row that is shown
 KEPT = 4  # two open forms, and what each showed before
@@ -86,6 +89,7 @@ class EditorPage:
         toml: the study file of the form, or refused text that was typed in its place.
         key: of the design that preview and numbers show; '' without one.
         asked: whether the person asked for a preview: then the numbers are counted at once.
+        cut: what was cut to what the dataset has, in sentences.
     """
 
     form: DesignForm
@@ -94,6 +98,7 @@ class EditorPage:
     toml_problem: str = ""
     key: str = ""
     asked: bool = False
+    cut: list[str] = field(default_factory=list)
     numbers: dict[str, Any] = field(default_factory=dict)
 
     @property
@@ -102,15 +107,7 @@ class EditorPage:
             "form": self.form,
             "desk": self,
             "base_json": json.dumps(self.base),
-            "sections": [
-                {
-                    "at": f"s-{slugify(section.title)}",
-                    "section": section,
-                    "fields": fields,
-                    "wrong": any(one.errors for one in fields),
-                }
-                for section, fields in self.form.groups()
-            ],
+            "path": steps_of(self.form),
             "problems": self.form.problems() if self.form.is_bound else [],
             "preview_address": preview_of(self.key),
             "numbers_address": numbers_of(self.key),
@@ -118,13 +115,51 @@ class EditorPage:
         }
 
 
+def steps_of(form: DesignForm) -> list[dict[str, Any]]:
+    """Return the steps of the path, each with the fields in sight, and groups of the others."""
+    steps: dict[Step, dict[str, Any]] = {
+        step: {
+            "title": step.value,
+            "at": f"s-{step.value.lower()}",
+            "words": words,
+            "in_sight": [],
+            "groups": [],
+        }
+        for step, words in STEP_WORDS.items()
+    }
+    pairs = {html_name(key) for key in form.pair_keys_in_sight()}
+    seen = {html_name(key) for key in IN_SIGHT} | pairs
+    for section, fields in form.groups():
+        step = steps[section.step]
+        step["in_sight"] += [one for one in fields if one.name in seen and one.name not in pairs]
+        step.setdefault("pairs", []).extend(one for one in fields if one.name in pairs)
+        folded = [one for one in fields if one.name not in seen]
+        if folded:
+            step["groups"].append({"section": section, "fields": folded})
+    for step, following in zip(steps.values(), [*list(steps)[1:], None], strict=True):
+        step["in_sight"].sort(key=lambda one: ORDER_IN_SIGHT.get(one.name, 0))
+        folded = [one for group in step["groups"] for one in group["fields"]]
+        step["wrong_folded"] = any(one.errors for one in folded)
+        step["wrong"] = any(one.errors for one in [*step["in_sight"], *step["pairs"], *folded])
+        step["said"] = form.said(group["section"] for group in step["groups"])
+        step["next"] = f"s-{following.value.lower()}" if following else "panes"
+    return list(steps.values())
+
+
 def open_editor(
-    request: HttpRequest, *, base: dict[str, Any], datasets: list[str], saved: dict[str, Preset]
+    request: HttpRequest,
+    *,
+    base: dict[str, Any],
+    datasets: list[str],
+    saved: dict[str, Preset],
+    cut: list[str],
 ) -> EditorPage:
     """Return the form as requested or posted; save nothing but its preview."""
     base = _base_sent(request) or base
     if request.method != "POST":
-        desk = _unbound(base, datasets, asked=request.GET.get("dataset", ""))
+        desk = EditorPage(
+            form=DesignForm(base=base, datasets=datasets), base=base, toml=dump_toml(base), cut=cut
+        )
     else:
         desk = _bound(request, base, datasets, saved)
     sketch = desk.form.sketch()
@@ -186,7 +221,10 @@ def numbers_context(request: HttpRequest, design: StudyDesign) -> dict[str, Any]
         plan = plan_study(design, dataset, maker=maker)
         context |= {"plan": plan, "plan_parts": parts_of_plan(design, plan)}
     except DesignError as error:
-        context["problem"] = str(error)
+        context |= {
+            "problem": str(error),
+            "misfit": error.field.startswith(("sampling", "controls", "filter")),
+        }
         problems.append(error)
     except QuorumError as error:
         context["problem"] = str(error)
@@ -207,34 +245,32 @@ def numbers_of(key: str) -> str:
     return reverse("admin:judgments_study_numbers", args=[key]) if key else ""
 
 
-def _unbound(base: dict[str, Any], datasets: list[str], *, asked: str) -> EditorPage:
-    form = DesignForm(base=base, datasets=datasets)
-    if not base["dataset"] and (asked in datasets or len(datasets) == 1):
-        form.fields["dataset"].initial = asked or datasets[0]
-    values = base | {"dataset": form.fields["dataset"].initial or base["dataset"]}
-    return EditorPage(form=form, base=base, toml=dump_toml(values))
-
-
 def _bound(
     request: HttpRequest, base: dict[str, Any], datasets: list[str], saved: dict[str, Preset]
 ) -> EditorPage:
     """Return the form with what was posted, or with what a study file typed in its place says."""
     text, problem = request.POST.get("toml", "")[:LONGEST_TOML], ""
     data: Any = request.POST
+    cut: list[str] = []
     if "_apply" in request.POST:
         try:
             base = values_from_toml(text, saved=saved)
-            data = _as_posted(base, datasets)
+            data = DesignForm(base=base, datasets=datasets).as_posted()
         except DesignError as error:
             problem = str(error)
     form = DesignForm(data, base=base, datasets=datasets)
-    form.is_valid()
+    if form.is_valid() and "_fit" in request.POST:
+        dataset = visible_rows(Dataset.objects.all(), request.user).get(name=form.design.dataset)
+        base, cut = fitted(form.design.model_dump(mode="json"), dataset, maker=request.user.pk)
+        form = DesignForm(DesignForm(base=base, datasets=datasets).as_posted(), base=base, datasets=datasets)
+        form.is_valid()
     return EditorPage(
         form=form,
         base=base,
+        cut=cut,
         toml=text if problem else dump_toml(form.values),
         toml_problem=problem,
-        asked=bool({"_look", "_apply"} & request.POST.keys()),
+        asked=bool(set(NO_SAVE) & request.POST.keys()),
     )
 
 
@@ -252,12 +288,6 @@ def _base_sent(request: HttpRequest) -> dict[str, Any] | None:
     except DesignError:
         return None
     return design.model_dump(mode="json") | dict.fromkeys(open_keys, "")
-
-
-def _as_posted(base: dict[str, Any], datasets: list[str]) -> dict[str, Any]:
-    form = DesignForm(base=base, datasets=datasets)
-    values = {name: form.get_initial_for_field(one, name) for name, one in form.fields.items()}
-    return {name: value for name, value in values.items() if value is not None and value is not False}
 
 
 def _not_checkable(design: StudyDesign) -> list[DesignError]:

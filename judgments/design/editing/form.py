@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from copy import deepcopy
 from typing import Annotated, Any, get_args, get_origin
 
-import tomli_w
 from django import forms
 from django.core.exceptions import ValidationError
 from django.forms import BoundField
@@ -25,17 +23,20 @@ from unfold.widgets import (
 
 from common.amounts import AmountField
 from common.errors import DesignError
-from judgments.design.editing.sections import Entry, Section, extra_of, field_of, sections_for
+from judgments.design.editing.rows import MOST_ROWS, RowsField, rows_in_words
+from judgments.design.editing.sections import IN_SIGHT, Entry, Section, extra_of, field_of, sections_for
 from judgments.design.panels import Panel
 from judgments.design.presets import PRESETS, Preset
 from judgments.design.reading import NO_PRESETS, line_of, make_design, problems_in, toml_values
 from judgments.design.requirements import QUIZ_PRESETS, REQUIREMENT_PRESETS, Workers
 from judgments.design.study_design import USUAL_CURRENCY, StudyDesign, currency_named
-from judgments.design.tables import Crowd
+from judgments.design.tables import PAIR_KINDS, Crowd
 from judgments.kinds import KINDS
 
 REQUIREMENTS = "workers.requirements"
 IN_CENTS = ", in cents"  # ends the titles of keys that hold money
+MOST_SAID = 6
+LONGEST_SAID = 40  # characters of a value that stands beside "Advanced"
 NAMES = ("name", "slug", "dataset")  # what a design to start from lacks
 
 
@@ -85,31 +86,6 @@ class PairsField(LinesField):
         return pairs
 
 
-class RowsField(TypedField):
-    """A list of tables, typed as in a study file."""
-
-    def __init__(self, name: str, *, rows: int, **options: Any) -> None:
-        self.table = name  # in the double brackets
-        super().__init__(rows=rows, **options)
-
-    def prepare_value(self, value: Any) -> Any:
-        if not isinstance(value, (list, tuple)):
-            return value
-        tables = [{key: one for key, one in row.items() if one not in ("", [], {}, None)} for row in value]
-        return tomli_w.dumps({self.table: tables}, multiline_strings=True).strip() if tables else ""
-
-    def to_python(self, value: Any) -> Any:
-        text = str(super().to_python(value))
-        try:
-            found = tomllib.loads(text)
-        except tomllib.TOMLDecodeError as error:
-            raise forms.ValidationError(f"This is not TOML: {error}.") from None
-        rows = found.pop(self.table, [])
-        if found or not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
-            raise forms.ValidationError(f"Expected tables that begin with [[{self.table}]] and nothing else.")
-        return rows
-
-
 def starting_values(
     *, preset: str = "", protocol: str = "", saved: Mapping[str, Preset] = NO_PRESETS
 ) -> dict[str, Any]:
@@ -144,7 +120,9 @@ def in_words(key: str, value: Any) -> str:
     if isinstance(value, list):
         field = field_of(key)
         shown = _list_field(key, field, rows=1) if field else None
-        if isinstance(shown, (PairsField, RowsField)):
+        if isinstance(shown, RowsField):
+            return rows_in_words(shown.columns, value)
+        if isinstance(shown, PairsField):
             return str(shown.prepare_value(value))
         return ", ".join(in_words(key, one) for one in value)
     words: dict[Any, str] = extra_of(key).get("words", {})
@@ -195,6 +173,9 @@ class DesignForm(forms.Form):
                 if key in asked:
                     field.help_text = f"{field.help_text} From the paper: {asked[key]}.".strip()
                 field.initial = field.prepare_value(value_at(base, key))
+                if isinstance(field, RowsField):
+                    field.disabled = len(field.initial or ()) > MOST_ROWS
+                    field.widget.hidden = self.kind.hidden_keys if key == "controls.known" else frozenset()
                 self.fields[html_name(key)] = field
         if self.is_bound:
             self._take_requirements_off()
@@ -202,6 +183,42 @@ class DesignForm(forms.Form):
     def groups(self) -> Iterator[tuple[Section, list[BoundField]]]:
         for section in self.sections:
             yield section, [self[html_name(key)] for key in section.entries]
+
+    def pair_keys_in_sight(self) -> list[str]:
+        """Return the kinds of pairs that are asked for; all of them where no number is given."""
+        keys = [f"sampling.pairs.{name}" for name in PAIR_KINDS] if self.kind.compares_pairs else []
+        asked = [key for key in keys if self[html_name(key)].value() not in (0, "0", "", None)]
+        wrong = [key for key in keys if self.is_bound and html_name(key) in self.errors]
+        return [key for key in keys if key in asked or key in wrong] or keys
+
+    def said(self, sections: Iterable[Section]) -> list[tuple[str, str]]:
+        """Return label and value of what folded groups hold: short values that are not empty."""
+        found = []
+        for section in sections:
+            for key, entry in section.entries.items():
+                value = value_at(self.base, key)
+                if (
+                    section.crowd
+                    or key in IN_SIGHT
+                    or value in (None, "", 0, False)
+                    or isinstance(value, list | dict)
+                ):
+                    continue
+                words = in_words(key, value)
+                if len(words) <= LONGEST_SAID and not key.startswith("sampling.pairs."):
+                    found.append((entry.label, words))
+        return found[:MOST_SAID]
+
+    def as_posted(self) -> dict[str, Any]:
+        """Return what a browser sends for the form as it begins."""
+        sent: dict[str, Any] = {}
+        for name, field in self.fields.items():
+            value = self.get_initial_for_field(field, name)
+            if isinstance(field, RowsField):
+                sent |= field.posted(name, value or [])
+            elif value is not None and value is not False:
+                sent[name] = value
+        return sent
 
     def clean(self) -> dict[str, Any]:
         """Check the whole as one design and add each error to its field."""
@@ -382,7 +399,7 @@ def _list_field(key: str, field: FieldInfo, *, rows: int, **options: Any) -> for
     if get_origin(member) is tuple:
         return PairsField(rows=rows, **options)
     if isinstance(member, type) and issubclass(member, BaseModel):
-        return RowsField(key.split(".")[-1], rows=rows, **options)
+        return RowsField(member, **options)
     return LinesField(rows=rows, **options)
 
 

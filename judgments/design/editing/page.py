@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
+from itertools import count
 from typing import Any
 from urllib.parse import urlencode
 
@@ -19,11 +21,19 @@ from unfold.decorators import display
 
 from common.errors import DataConflict, DesignError, QuorumError
 from common.markup import render_inline, render_markdown
-from judgments.access.roles import visible_rows
+from judgments.access.roles import rights_of, visible_rows
 from judgments.admin.base import QuorumAdmin, signed_in
 from judgments.admin.operations import add_operation
 from judgments.design.diff import compare_designs
-from judgments.design.editing.editor_page import EditorPage, answer_script, count_now, open_editor, wants_json
+from judgments.design.editing.editor_page import (
+    NO_SAVE,
+    EditorPage,
+    answer_script,
+    count_now,
+    open_editor,
+    wants_json,
+)
+from judgments.design.editing.fitting import fitted, holdings_of
 from judgments.design.editing.form import (
     IN_CENTS,
     DesignForm,
@@ -37,7 +47,7 @@ from judgments.design.editing.form import (
 from judgments.design.editing.sections import sections_for
 from judgments.design.plans import Plan
 from judgments.design.presets import PRESETS, Preset
-from judgments.design.reading import read_toml, write_toml
+from judgments.design.reading import read_toml, slugify_name, write_toml
 from judgments.design.saved_presets import (
     NamedDesign,
     delete_preset,
@@ -54,7 +64,9 @@ from judgments.models import Dataset, SavedPreset, Study
 from judgments.operations import duplicate, save_preset
 from judgments.studies.studies import change_design, create_study, design_of, next_copy
 from judgments.studies.study_page import (
+    PAGES,
     START_PAGES,
+    STEPS,
     Context,
     Group,
     StudyPage,
@@ -68,6 +80,9 @@ RENDERED: dict[str, Callable[[str], str]] = {
     "instructions": render_markdown,
     "consent": render_markdown,
 }
+AFTER = {"launch": ("launch", "hits")}  # button -> the page, else the next best
+REHEARSE = "rehearse"  # a step of the app above
+MOST_DATASETS = 30  # on the page where a study begins, the newest; a dataset's own page leads there too
 MOST_OFFERED = 200  # studies, and saved presets, in the list to compare with; the address takes any
 
 
@@ -78,20 +93,15 @@ def dataset_names(request: HttpRequest) -> list[str]:
 def add_study(admin: QuorumAdmin, request: HttpRequest) -> HttpResponse:
     saved = saved_presets()
     base = _asked_start(request, saved)
-    names = dataset_names(request)
-    asked = request.GET.get("dataset", "")
+    datasets = visible_rows(Dataset.objects.all(), request.user)
+    chosen = _chosen_dataset(request, datasets)
     if base is None:
-        context = _outside(admin, request) | {
-            "subtitle": "New study",
-            "presets": PRESETS,
-            "saved": saved,
-            "kinds": KINDS,
-            "datasets": names,
-            "dataset": asked if asked in names else "",
-            "start_pages": list(START_PAGES.values()),
-        }
-        return TemplateResponse(request, "judgments/study/start.html", context)
-    desk = open_editor(request, base=base, datasets=names, saved=saved)
+        return _show_start(admin, request, datasets, chosen, saved)
+    cut: list[str] = []
+    if request.method != "POST" and chosen is not None:
+        base, cut = fitted(base, chosen, maker=signed_in(request).pk)
+        base["name"] = _free_name(f"{_title_of(base, saved).partition(':')[0]}, {chosen.name}")
+    desk = open_editor(request, base=base, datasets=dataset_names(request), saved=saved, cut=cut)
     if wants_json(request):
         return answer_script(desk)
     if _is_save(request) and desk.form.is_valid():
@@ -102,6 +112,67 @@ def add_study(admin: QuorumAdmin, request: HttpRequest) -> HttpResponse:
     count_now(desk, request)
     context = _outside(admin, request) | _form_context(desk, saved) | {"subtitle": "New study"}
     return TemplateResponse(request, "judgments/study/add.html", context)
+
+
+def _chosen_dataset(request: HttpRequest, datasets: QuerySet[Dataset]) -> Dataset | None:
+    """Return the dataset in the address, else the only one, else None."""
+    asked = datasets.filter(name=request.GET.get("dataset", "")).first()
+    if asked is not None:
+        return asked
+    some = list(datasets.order_by("pk")[:2])
+    return some[0] if len(some) == 1 else None
+
+
+def _show_start(
+    admin: QuorumAdmin,
+    request: HttpRequest,
+    datasets: QuerySet[Dataset],
+    chosen: Dataset | None,
+    saved: dict[str, Preset],
+) -> HttpResponse:
+    """Show the protocols as cards; those that the chosen dataset has not enough data for say so."""
+    newest = list(datasets.order_by("-pk")[:MOST_DATASETS])
+    chosen = chosen or next(iter(newest), None)
+    holdings = holdings_of(chosen, request.user) if chosen else None
+
+    def cards(presets: dict[str, Preset]) -> list[dict[str, Any]]:
+        return [
+            {
+                "name": name,
+                "preset": preset,
+                "thumbnail": f"judgments/thumbnails/{preset.values['protocol']}.html",
+                "seconds": starting_values(preset=name, saved=saved)["seconds_per_unit"],
+                "lacks": holdings.lacks(preset) if holdings else "",
+            }
+            for name, preset in presets.items()
+        ]
+
+    context = _outside(admin, request) | {
+        "subtitle": "New study",
+        "published": cards(PRESETS),
+        "saved": cards(saved),
+        "kinds": KINDS,
+        "datasets": newest,
+        "dataset": chosen,
+        "holdings": holdings,
+        "may_add_dataset": signed_in(request).has_perm("judgments.add_dataset"),
+        "start_pages": list(START_PAGES.values()),
+    }
+    return TemplateResponse(request, "judgments/study/start.html", context)
+
+
+def _title_of(base: dict[str, Any], saved: dict[str, Preset]) -> str:
+    preset = {**saved, **PRESETS}.get(base["preset"])
+    return preset.title if preset else KINDS[base["protocol"]].title
+
+
+def _free_name(name: str) -> str:
+    """Return the name, with a number behind it if a study has its short name already."""
+    for number in count(1):
+        tried = name[:180] if number == 1 else f"{name[:180]} ({number})"
+        if not Study.objects.filter(slug=slugify_name(tried)).exists():
+            return tried
+    raise AssertionError("there are always more numbers")
 
 
 def add_study_from_file(admin: QuorumAdmin, request: HttpRequest) -> HttpResponse:
@@ -129,8 +200,11 @@ def show_design(admin: QuorumAdmin, request: HttpRequest, study: Study) -> HttpR
         context["values"] = _readable(design_of(study))
         return TemplateResponse(request, "judgments/study/design_read.html", context)
     saved = saved_presets()
-    base = _asked_start(request, saved, kept=study.design) or study.design
-    desk = open_editor(request, base=base, datasets=dataset_names(request), saved=saved)
+    base = study.design
+    cut: list[str] = []
+    if (asked := _asked_start(request, saved, kept=study.design)) is not None:
+        base, cut = fitted(asked, study.dataset, maker=study.created_by_id)
+    desk = open_editor(request, base=base, datasets=dataset_names(request), saved=saved, cut=cut)
     if wants_json(request):
         return answer_script(desk)
     if _is_save(request) and desk.form.is_valid():
@@ -145,7 +219,7 @@ def show_design(admin: QuorumAdmin, request: HttpRequest, study: Study) -> HttpR
 
 
 def _is_save(request: HttpRequest) -> bool:
-    return request.method == "POST" and not ({"_look", "_apply"} & request.POST.keys())
+    return request.method == "POST" and not (set(NO_SAVE) & request.POST.keys())
 
 
 def show_file(request: HttpRequest, study: Study, context: dict[str, Any]) -> HttpResponse:
@@ -157,7 +231,7 @@ def show_file(request: HttpRequest, study: Study, context: dict[str, Any]) -> Ht
 
 
 def _outside(admin: QuorumAdmin, request: HttpRequest) -> dict[str, Any]:
-    return {**admin.admin_site.each_context(request), "opts": Study._meta, "title": "New study"}
+    return {**admin.admin_site.each_context(request), "title": "New study"}
 
 
 def _asked_start(
@@ -204,8 +278,27 @@ def _stored(form: DesignForm, store: Callable[[StudyDesign], Study]) -> Study | 
 
 
 def _next_page(request: HttpRequest, study: Study) -> HttpResponse:
+    """Go where the button leads: a step of the form, or the page that follows the design."""
     messages.success(request, f"The design of “{study.name}” is saved.")
-    return redirect(page_address(study, "hits" if "_plan" in request.POST else "change"))
+    wanted = request.POST.get("_to", "")
+    if wanted == REHEARSE:
+        return _rehearse(request, study)
+    if wanted in AFTER:
+        return redirect(page_address(study, next(name for name in AFTER[wanted] if name in PAGES)))
+    at = f"#{wanted}" if re.fullmatch(r"s-[a-z]+|panes", wanted) else ""
+    return redirect(page_address(study, "change") + at)
+
+
+def _rehearse(request: HttpRequest, study: Study) -> HttpResponse:
+    """Rehearse a copy with the usual crowd and the design's seed; the page says what else could be chosen."""
+    step = STEPS[REHEARSE]
+    answer = None
+    if step.permission in rights_of(request.user, study) and signed_in(request).has_perm(step.also):
+        try:
+            answer = step.run(request, study)
+        except QuorumError as error:
+            messages.error(request, str(error))
+    return answer or redirect(page_address(study, "rehearsal"))
 
 
 def _readable(design: StudyDesign) -> list[tuple[str, list[tuple[str, str]]]]:
@@ -275,7 +368,6 @@ def show_comparison(admin: QuorumAdmin, request: HttpRequest) -> HttpResponse:
     """Compare the two designs in the address; studies that the person may not see are not found."""
     context: Context = {
         **admin.admin_site.each_context(request),
-        "opts": Study._meta,
         "title": "Compare designs",
         "subtitle": "Compare designs",
     }

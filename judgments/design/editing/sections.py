@@ -1,9 +1,13 @@
-"""The groups of the design form, whose labels and help are those of the design's fields."""
+"""The path of the design form: steps, each with a few fields in sight and groups of others folded.
+
+Labels and help are those of the design's fields.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from enum import StrEnum
 from typing import Any
 
 from pydantic import BaseModel
@@ -13,6 +17,38 @@ from judgments.design.study_design import StudyDesign
 from judgments.design.tables import PAIR_KINDS
 from judgments.kinds import Kind
 
+
+class Step(StrEnum):
+    """The steps of the path that hold fields, in order. "Check" and "Launch" follow."""
+
+    DATA = "Data"
+    QUESTION = "Question"
+    PEOPLE = "People"
+    QUALITY = "Quality"
+    COST = "Cost"
+
+
+STEP_WORDS = {
+    Step.DATA: "What is judged, and how much of it.",
+    Step.QUESTION: "What participants read.",
+    Step.PEOPLE: "Where they come from, and how many judge each item.",
+    Step.QUALITY: "How careful answers are told from careless ones.",
+    Step.COST: "How long a page of work is, and what it pays.",
+}
+# In sight at first; all other fields are folded under "Advanced".
+IN_SIGHT = {
+    *(
+        "name",
+        "dataset",
+        "sampling.pairs_from",
+        "sampling.options",
+        "question",
+        "crowd.backend",
+        "template.html",
+    ),
+    *("judgments_per_unit", "units_per_hit", "images_per_hit", "captions_per_image", "controls.per_hit"),
+    *("crowd.reward_cents", "crowd.budget_cents"),
+}
 OUTCOME_WORDS = {
     "completed": "finished",
     "screened-out": "screened out",
@@ -32,10 +68,19 @@ class Entry:
 class Section:
     """A group of the form; ``crowd`` is the only crowd it is for, '' for all."""
 
+    step: Step
     title: str
     text: str
     entries: dict[str, Entry]
     crowd: str = ""
+
+
+PAIR_ENTRIES = {
+    "HC": Entry("Two people", "HC pairs: captions of the same image."),
+    "HI": Entry("Another image", "HI pairs: two people's, one of another image."),
+    "HM": Entry("Person and system", "HM pairs."),
+    "MM": Entry("Two systems", "MM pairs."),
+}
 
 
 def field_of(key: str) -> FieldInfo | None:
@@ -63,56 +108,83 @@ def extra_of(key: str) -> dict[str, Any]:
 def sections_for(kind: Kind) -> list[Section]:
     """Return the groups and keys that apply to ``kind``, in form order."""
     return [
-        _section(
-            "Data",
-            "What the study is called and which captions it judges.",
-            ("name", "slug", "dataset", "seed", "judged"),
-        ),
-        *(() if kind.no_source else (_SOURCE,)),
+        _section(Step.DATA, "Names and seed", "", ("name", "slug", "dataset", "seed")),
         _sampling(kind),
         *((_FILTER,) if kind.judges_one_caption else ()),
+        *((_section(Step.DATA, "This kind", "", kind.asks),) if kind.asks else ()),
+        _texts(kind),
+        *(() if kind.no_source else (_SOURCE,)),
         _section(
-            "Control items",
-            "Items whose right answer is known tell careful workers from careless ones. Workers cannot see which "
-            "they are.",
+            Step.PEOPLE,
+            "Crowd",
+            "",
+            (*_keys("crowd", "backend", "lease_minutes", "extensions"), "judgments_per_unit"),
+        ),
+        _section(
+            Step.PEOPLE,
+            "Consent",
+            "What participants read before they join. It may use Markdown.",
+            ("consent", "contact"),
+        ),
+        _section(
+            Step.PEOPLE, "Who may join", "Participants need no password.", _keys("access", "join", "code")
+        ),
+        _section(
+            Step.PEOPLE,
+            "Who is asked for",
+            "A crowd that cannot check a requirement refuses the study.",
+            (
+                *_keys("workers", "requirements", "countries", "approval_above", "approved_at_least"),
+                *_keys("workers", "hits_at_most", "languages", "devices", "requires", "forbids", "grants"),
+                "workers.quotas",
+            ),
+        ),
+        _panel(),
+        _MECHANICAL_TURK,
+        _section(
+            Step.QUALITY,
+            "Check questions",
+            "Items whose right answer is known (control items). Participants cannot see which they are.",
             _keys("controls", "per_hit", "threshold", "split", "kinds", "after", "known"),
-            {"controls.per_hit": replace(_entry("controls.per_hit"), label="Control images in each HIT")}
+            {"controls.per_hit": replace(_entry("controls.per_hit"), label="Check images on each page")}
             if kind.grouped
             else {},
         ),
-        *((_section("This kind", "", kind.asks),) if kind.asks else ()),
         _section(
-            "Overlap and size",
-            "How many people judge each unit, and how much one accepts at a time.",
-            (
-                "judgments_per_unit",
-                *(("images_per_hit", "captions_per_image") if kind.grouped else ("units_per_hit",)),
-                "seconds_per_unit",
-            ),
-        ),
-        _section("Who may join", "Workers need no password.", _keys("access", "join", "code")),
-        _section(
+            Step.QUALITY,
             "Quiz",
-            "What workers pass before the work. Without questions and items there is none.",
+            "What participants pass before the work. Without questions and items there is none.",
             _keys(
                 "quiz",
                 *("preset", "questions", "ask", "items", "pass_mark", "attempts", "explain", "qualification"),
             ),
         ),
         _section(
-            "Workers and behaviour",
-            "Whom the study asks for, and which detectors run.",
-            (
-                *_keys("workers", "requirements", "countries", "approval_above", "approved_at_least"),
-                *_keys("workers", "hits_at_most", "languages", "devices", "requires", "forbids", "grants"),
-                *_keys("workers", "quotas", "show_accuracy"),
-                "rules",
-            ),
+            Step.QUALITY,
+            "Detectors",
+            "They look for answers that are too fast, always on one side, or copied.",
+            ("rules", "workers.show_accuracy"),
         ),
         *((_STOPPING,) if kind.aggregation.settles else ()),
-        _texts(kind),
-        *_CROWDS,
-        _panel(),
+        _section(
+            Step.COST,
+            "Size and time",
+            "",
+            (
+                *(("images_per_hit", "captions_per_image") if kind.grouped else ("units_per_hit",)),
+                "seconds_per_unit",
+                "crowd.edit_minutes",
+            ),
+        ),
+        _section(
+            Step.COST,
+            "Pay",
+            "A study belongs to the crowd it is first opened to.",
+            (
+                *_keys("crowd", "reward_cents", "budget_cents", "currency", "floor_cents_per_hour"),
+                *_keys("crowd", "approve_after_hours", "title", "description", "lifetime_hours"),
+            ),
+        ),
     ]
 
 
@@ -127,58 +199,61 @@ def _entry(key: str) -> Entry:
 
 
 def _section(
-    title: str, text: str, keys: Iterable[str], changed: dict[str, Entry] | None = None, *, crowd: str = ""
+    step: Step,
+    title: str,
+    text: str,
+    keys: Iterable[str],
+    changed: dict[str, Entry] | None = None,
+    *,
+    crowd: str = "",
 ) -> Section:
     """Return a group of the keys; ``changed`` holds entries that differ from the design's fields."""
     entries = {key: (changed or {}).get(key) or _entry(key) for key in keys}
-    return Section(title, text, entries, crowd)
+    return Section(step, title, text, entries, crowd)
 
 
 _SOURCE = _section(
+    Step.QUESTION,
     "Source text",
     "The text of an item, shown beside what is judged: the document of a summary, the original of a translation.",
     _keys("source", "show", "language", "label"),
 )
 _FILTER = _section(
+    Step.DATA,
     "Filter",
     "Leaves out pairs of image and caption that share hardly a word with the image's own captions (Bleu-pre, "
     "Hodosh et al. 2013).",
     _keys("filter", "bleu_pre", "fill_to", "audit", "order"),
 )
 _STOPPING = _section(
+    Step.QUALITY,
     "Early stopping",
     "A unit gets no more judgments than its outcome needs, and a HIT goes to no more workers than its units need. "
     "The first rule loses nothing: the outcome is that of all votes.",
     _keys("stopping", "rule", "full_depth", "minimum", "margin"),
 )
-_CROWDS = (
-    _section(
-        "Crowd and pay",
-        "Where workers come from, and what they are paid. A study belongs to the crowd it is first opened to.",
-        (
-            *_keys("crowd", "backend", "reward_cents", "budget_cents", "currency", "floor_cents_per_hour"),
-            *_keys("crowd", "approve_after_hours", "title", "description", "lifetime_hours"),
-            *_keys("crowd", "lease_minutes", "extensions", "edit_minutes"),
-        ),
-    ),
-    _section(
-        "Mechanical Turk",
-        "What its workers are shown, and which site it is.",
-        _keys("crowd", "question", "keywords", "masters", "live"),
-        crowd="mturk",
-    ),
+_MECHANICAL_TURK = _section(
+    Step.PEOPLE,
+    "Mechanical Turk",
+    "What its workers are shown, and which site it is.",
+    _keys("crowd", "question", "keywords", "masters", "live"),
+    crowd="mturk",
 )
 
 
 def _texts(kind: Kind) -> Section:
     places = ", ".join(map(str, kind.labelled))
     return _section(
+        Step.QUESTION,
         "Texts",
-        "What workers read. Instructions and consent may use Markdown.",
+        "Instructions may use Markdown.",
         (
             "question",
+            "judged",
             *(("labels",) if kind.labelled else ()),
-            *("instructions", "consent", "examples", "language", "contact"),
+            "instructions",
+            "examples",
+            "language",
         ),
         {"labels": replace(_entry("labels"), help=f"One a line, for {places}. Empty: built-in ones.")},
     )
@@ -189,12 +264,8 @@ def _sampling(kind: Kind) -> Section:
     keys: list[str] = []
     changed: dict[str, Entry] = {}
     if kind.compares_pairs:
-        text = (
-            "How many candidate pairs of each kind are compared: two people's captions of the same image (HC), one "
-            "of them of another image (HI), a person's and a machine's (HM), two machines' (MM). All empty: 100 of "
-            "each, or as many as there are."
-        )
-        changed = {f"sampling.pairs.{name}": Entry(f"{name} pairs") for name in PAIR_KINDS}
+        text = "All numbers of pairs empty: 100 of each kind, or as many as there are."
+        changed = {f"sampling.pairs.{name}": PAIR_ENTRIES[name] for name in PAIR_KINDS}
         keys = [*changed, *_keys("sampling", "references", "source")]
         changed["sampling.references"] = Entry(
             "References for each pair", "'all' or a number, drawn with the seed. A triplet is made of each."
@@ -207,11 +278,12 @@ def _sampling(kind: Kind) -> Section:
             _entry("sampling.references"), help="For people's captions: 'all' or a number."
         )
     keys += _keys("sampling", "images", "split", *(("only",) if kind.chosen_by_id else ()))
-    return _section("Sampling", text, keys, changed)
+    return _section(Step.DATA, "Sampling", text, keys, changed)
 
 
 def _panel() -> Section:
     section = _section(
+        Step.PEOPLE,
         "Panel",
         "How it sends its people, and how they go back.",
         (

@@ -318,7 +318,7 @@ def test_a_draft_says_what_it_will_cost_and_whether_that_is_fair(designer: Clien
 def test_a_draft_of_volunteers_speaks_of_no_money(designer: Client) -> None:
     study = make_draft()
     text = words(designer.get(page(study, "plan")))
-    assert "Workers' time" in text
+    assert "Participants' time" in text
     assert "Cost" not in text
 
 

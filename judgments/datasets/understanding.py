@@ -1,0 +1,313 @@
+"""What the files of an upload are: captions by people, captions of systems, pictures."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+from judgments.importers import ImportProblem
+from judgments.importers.flickr8k import TOKEN_FILE
+from judgments.importers.readers import Columns, read_csv, read_json_lines
+from judgments.importers.records import Record
+from judgments.importers.tables import DATASET_COLUMNS, Taken
+from judgments.importers.textio import ImportNotes
+
+PEOPLE, SYSTEM, LEFT_OUT = "people", "system", "left-out"
+MOST_RECORDS = 50_000  # of a file that are looked at while somebody waits; the import reads all
+MOST_SYSTEMS = 50  # of one file
+MOST_PARTS = 200
+SHOWN = 3  # first rows
+MOST_NAMED = 5  # of the images without a picture
+HEAD = 65_536  # bytes of a JSON document that tell what it is
+TABLES = {".csv", ".tsv", ".txt", ".jsonl", ".ndjson", ".json"}
+ABOUT = {*DATASET_COLUMNS.optional, "image", "caption", "system", "rank", "score"}
+OF_PEOPLE = re.compile(r"(ref|reference|caption|gold|human|people|description)s?[ _-]*\d*", re.I)
+SAYS_PEOPLE = re.compile(r"ref|caption|gold|human|people|dataset|annotation", re.I)
+SAYS_SYSTEM = re.compile(r"sys|candidate|output|result|pred|hyp|model", re.I)
+FORMAT_WORDS = {
+    "csv": "CSV",
+    "jsonl": "JSON lines",
+    "coco": "MS COCO",
+    "flickr8k": "Flickr8k",
+    "pascal-50s": "PASCAL-50S",
+}
+GENERAL_NAMES = {
+    "captions",
+    "references",
+    "pictures",
+    "images",
+    "photos",
+    "archive",
+    "data",
+    "dataset",
+    "files",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """Captions of one source in an upload.
+
+    Attributes:
+        file: the file, or the folder of a published set, from the root of the upload.
+        role: PEOPLE, SYSTEM or LEFT_OUT.
+        system: its name, where a system wrote them.
+        only, columns: as in ``Taken``.
+        images, captions: counted, as far as the file was looked at.
+        rows: the first ones, as image and caption.
+    """
+
+    file: str = ""
+    role: str = PEOPLE
+    format: str = ""
+    system: str = ""
+    only: str | None = None
+    columns: tuple[str, ...] = ()
+    images: int = 0
+    captions: int = 0
+    rows: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def taken(self) -> Taken:
+        return Taken(self.only, tuple(self.columns))
+
+    @property
+    def format_words(self) -> str:
+        return FORMAT_WORDS.get(self.format, self.format)
+
+    @property
+    def where(self) -> str:
+        """Return the file and the part of it, in words."""
+        if self.columns:
+            listed = ", ".join(self.columns)
+            return f"{self.file}, column{'s' if len(self.columns) > 1 else ''} {listed}"
+        if self.only:
+            return f"{self.file}, rows of {self.only}"
+        return f"{self.file}, rows without a system" if self.only == "" else self.file
+
+
+@dataclass(slots=True)
+class Understood:
+    """An upload as it was understood.
+
+    Attributes:
+        pictures: how many there are; ``folder`` is theirs.
+        found, lacking: images of people's captions with and without a picture, counted; ``missing`` are the first.
+        problems: what keeps a file from being read, in sentences.
+    """
+
+    name: str
+    parts: list[Part]
+    pictures: int = 0
+    folder: str = ""
+    found: int = 0
+    lacking: int = 0
+    missing: list[str] = field(default_factory=list)
+    problems: list[str] = field(default_factory=list)
+
+
+def understand(root: Path, pictures: Sequence[str], *, uploaded: Iterable[str]) -> Understood:
+    """Look at the files below ``root`` without the database.
+
+    Args:
+        pictures: names of the pictures, from the root.
+        uploaded: names of the files as uploaded, which may name the dataset.
+    """
+    parts: list[Part] = []
+    problems: list[str] = []
+    images: dict[str, set[str]] = {}
+    for file in sorted(path for path in root.rglob("*") if path.is_file()):
+        name = str(file.relative_to(root))
+        if file.suffix.lower() not in TABLES or _is_of_a_set(file):
+            continue
+        try:
+            found, named = _parts_of(file, root)
+        except ImportProblem as problem:
+            problems.append(str(problem).replace(f"{root}/", ""))
+            continue
+        parts += found
+        images[name] = named
+    parts = _with_roles(parts)[:MOST_PARTS]
+    if not parts and not problems:
+        problems.append(
+            "No table of captions was found: a CSV or JSON lines with the columns image and caption."
+        )
+    people = next((part for part in parts if part.role == PEOPLE), None)
+    names = [
+        *(name for name in uploaded if name.lower().endswith(".zip")),
+        *([people.file] if people else []),
+    ]
+    understood = Understood(_name_of(names), parts, pictures=len(pictures), problems=problems)
+    if pictures and people is not None:
+        _match_pictures(understood, pictures, images.get(people.file, set()))
+    return understood
+
+
+def _is_of_a_set(file: Path) -> bool:
+    """Return whether the file belongs to a published set that another file stands for."""
+    if file.name == "pairs.jsonl":
+        return (file.parent / "references.jsonl").exists()
+    return file.suffix == ".txt" and file.name != TOKEN_FILE and (file.parent / TOKEN_FILE).exists()
+
+
+def _parts_of(file: Path, root: Path) -> tuple[list[Part], set[str]]:
+    name, folder = str(file.relative_to(root)), str(file.parent.relative_to(root))
+    if file.name == TOKEN_FILE:
+        return [Part(file=folder, format="flickr8k")], set()
+    if file.name == "references.jsonl" and (file.parent / "pairs.jsonl").exists():
+        return [Part(file=folder, format="abstract-50s" if "abstract" in str(file) else "pascal-50s")], set()
+    with file.open("rb") as stream:
+        head = stream.read(HEAD).decode("utf-8-sig", errors="replace").lstrip()
+    if head.startswith("[") and '"image_id"' in head:
+        return [Part(file=name, format="coco", role=SYSTEM, system=file.stem)], set()
+    if (
+        head.startswith("{")
+        and file.suffix.lower() == ".json"
+        and re.search(r'"(images|annotations)"\s*:', head)
+    ):
+        return [Part(file=name, format="coco")], set()
+    return _table_parts(file, name, "jsonl" if head.startswith("{") else "csv")
+
+
+@dataclass(slots=True)
+class _Tally:
+    images: set[str] = field(default_factory=set)
+    captions: int = 0
+    rows: list[tuple[str, str]] = field(default_factory=list)
+
+    def add(self, image: str, caption: str) -> None:
+        self.images.add(image)
+        self.captions += 1
+        if len(self.rows) < SHOWN:
+            self.rows.append((image, caption[:300]))
+
+    def part(self, **given: Any) -> Part:
+        return Part(images=len(self.images), captions=self.captions, rows=tuple(self.rows), **given)
+
+
+def _table_parts(file: Path, name: str, format: str) -> tuple[list[Part], set[str]]:
+    records = read_json_lines if format == "jsonl" else read_csv
+    tallies: defaultdict[tuple[str, str], _Tally] = defaultdict(_Tally)
+    images: set[str] = set()
+    columns: list[str] = []
+    for number, record in enumerate(records(file, Columns(("image",), loose=True), ImportNotes(), None)):
+        if number >= MOST_RECORDS:
+            break
+        columns = columns or list(record.values)
+        images.add(str(record.get("image") or ""))
+        _tally(record, columns, tallies)
+    if not tallies:
+        expected = "a column caption, or a column for each system" if columns else "at least one row"
+        raise ImportProblem(file, None, None, "no captions", expected)
+    if _is_wide(columns):
+        wide = [column for _, column in tallies if column]
+        people = [column for column in wide if OF_PEOPLE.fullmatch(column)]
+        if not people and "text" in columns:
+            parts = [tallies["", ""].part(file=name, format=format)]
+            return parts + _systems(wide, tallies, name, format), images
+        parts = [
+            _joined([tallies["", one] for one in people]).part(
+                file=name, format=format, columns=tuple(people)
+            )
+        ]
+        return (parts if people else []) + _systems(
+            [one for one in wide if one not in people], tallies, name, format
+        ), images
+    systems = [system for system, _ in tallies]
+    if len(systems) > MOST_SYSTEMS:
+        raise ImportProblem(
+            file, None, "system", f"{len(systems)} systems", f"at most {MOST_SYSTEMS} in a file"
+        )
+    if systems == [""]:
+        return [tallies["", ""].part(file=name, format=format, role="")], images
+    return [
+        tally.part(file=name, format=format, role=SYSTEM if system else PEOPLE, system=system, only=system)
+        for (system, _), tally in tallies.items()
+    ], images
+
+
+def _is_wide(columns: Sequence[str]) -> bool:
+    """Return whether columns, not rows, hold the captions of an image."""
+    return "caption" not in columns and bool(set(columns) - ABOUT)
+
+
+def _systems(
+    columns: Sequence[str], tallies: Mapping[tuple[str, str], _Tally], name: str, format: str
+) -> list[Part]:
+    return [
+        tallies["", one].part(file=name, format=format, role=SYSTEM, system=one, columns=(one,))
+        for one in columns
+    ]
+
+
+def _tally(record: Record, columns: Sequence[str], tallies: dict[tuple[str, str], _Tally]) -> None:
+    image, text = str(record.get("image") or ""), record.get("text")
+    if not _is_wide(columns):
+        caption = record.get("caption") or text
+        if caption is not None:
+            tallies[str(record.get("system") or "").strip(), ""].add(image, str(caption))
+        return
+    if text is not None:
+        tallies["", ""].add(image, str(text))
+    for column in columns:
+        if column not in ABOUT and isinstance(record.get(column), str):
+            tallies["", column].add(image, record.values[column])
+
+
+def _joined(tallies: Sequence[_Tally]) -> _Tally:
+    whole = _Tally()
+    for one in tallies:
+        whole.images |= one.images
+        whole.captions += one.captions
+        whole.rows = (whole.rows + one.rows)[:SHOWN]
+    return whole
+
+
+def _with_roles(parts: list[Part]) -> list[Part]:
+    """Return people's captions first: those of the file that says so, else with the most captions for an image."""
+    people = [part for part in parts if part.role == PEOPLE]
+    open_ones = [part for part in parts if not part.role]
+    if not people and open_ones:
+        best = max(open_ones, key=lambda part: (_says_people(part), part.captions / max(1, part.images)))
+        people = [_as(best, PEOPLE)]
+        open_ones.remove(best)
+    systems = [part for part in parts if part.role == SYSTEM]
+    systems += [_as(part, SYSTEM) for part in open_ones]
+    return [*people[:1], *systems, *(_as(part, LEFT_OUT) for part in people[1:])]
+
+
+def _says_people(part: Part) -> int:
+    stem = PurePosixPath(part.file).stem
+    return bool(SAYS_PEOPLE.search(stem)) - bool(SAYS_SYSTEM.search(stem))
+
+
+def _as(part: Part, role: str) -> Part:
+    return replace(
+        part, role=role, system=part.system or (PurePosixPath(part.file).stem if role == SYSTEM else "")
+    )
+
+
+def _name_of(files: Iterable[str]) -> str:
+    """Return a name for the dataset: that of the first file whose name says something."""
+    stems = [re.sub(r"[^A-Za-z0-9]+", "-", PurePosixPath(file).stem).strip("-").lower() for file in files]
+    return next((stem[:80] for stem in stems if stem and stem not in GENERAL_NAMES), "my-data")
+
+
+def _match_pictures(understood: Understood, pictures: Sequence[str], images: set[str]) -> None:
+    """Find the folder in which the most images have their picture."""
+    there = set(pictures)
+    folders = Counter(str(folder) for picture in pictures for folder in PurePosixPath(picture).parents)
+    named = {image for image in images if image}
+
+    def found_in(folder: str) -> set[str]:
+        return {image for image in named if str(PurePosixPath(folder) / image) in there}
+
+    understood.folder = max(folders, key=lambda folder: (len(found_in(folder)), folders[folder]))
+    found = found_in(understood.folder)
+    understood.found = len(found)
+    understood.lacking = len(named - found)
+    understood.missing = sorted(named - found)[:MOST_NAMED]

@@ -1,0 +1,243 @@
+"""Cut a design to what its dataset has, so that a design of one's own data does not begin with an error."""
+
+from __future__ import annotations
+
+from collections import Counter
+from contextlib import suppress
+from copy import deepcopy
+from dataclasses import dataclass
+from typing import Any
+
+from django.db.models import Count, Q
+
+from common.errors import DesignError
+from judgments.access.roles import Person
+from judgments.design.presets import Preset
+from judgments.design.reading import make_design
+from judgments.design.requirements import REQUIREMENT_PRESETS, Workers
+from judgments.design.study_design import StudyDesign
+from judgments.drawing.controls import divided
+from judgments.drawing.material import Material
+from judgments.drawing.pairing import DEFAULT_PER_KIND, count_pairs
+from judgments.drawing.quiz_items import set_aside
+from judgments.kinds import KINDS
+from judgments.models import Caption, Dataset, Item, Output, System
+from judgments.studies.generation import load_material
+
+MOST_CAPTIONS = 200_000  # of a dataset that is drawn from while somebody waits for the page
+PAIR_WORDS = {
+    "HC": "two people's captions of an image",
+    "HI": "a caption and one of another image",
+    "HM": "a person and a system",
+    "MM": "two systems",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Holdings:
+    """What a dataset holds, counted; ``systems`` are those that the person may draw from."""
+
+    images: int
+    pictures: int
+    captioned: int
+    captions: int
+    texts: int
+    boxes: int
+    systems: int
+    pairs: int
+
+    def lacks(self, preset: Preset) -> str:
+        """Return what a study of this preset needs and the dataset does not have; "" if it has all."""
+        kind, shows_text = KINDS[preset.values["protocol"]], bool(preset.values.get("source", {}).get("show"))
+        two_captions = self.captions > self.captioned
+        if shows_text and self.texts < self.images:
+            return "It needs a text for each item, and this dataset has none for some."
+        if "texts" in kind.needs and not self.texts:
+            return "It needs a text with each image, and this dataset has none."
+        if "boxes" in kind.needs and not (self.boxes and self.captions):
+            return "It needs images with labelled boxes and a caption, and this dataset has none."
+        if self.systems < kind.least_options:
+            return f"It needs {kind.least_options} systems or more, and this dataset has {self.systems or 'none'}."
+        if kind.compares_pairs and not (
+            self.pairs or self.systems > 1 or two_captions or (self.systems and self.captions)
+        ):
+            return "It needs two captions of an image, by people or systems, and this dataset has none."
+        if kind.compares_pairs and not kind.page.shows_picture and not self.captions:
+            return "It needs people's captions to compare with, and this dataset has none."
+        if kind.judges_one_caption and not (self.systems or self.captions):
+            return "It needs captions, and this dataset has none."
+        return ""
+
+
+def holdings_of(dataset: Dataset, person: Person) -> Holdings:
+    """Count in four queries."""
+    items = Item.objects.filter(dataset=dataset).aggregate(
+        images=Count("pk"),
+        pictures=Count("pk", filter=~Q(picture="") | ~Q(url="")),
+        texts=Count("pk", filter=~Q(text="")),
+        boxes=Count("pk", filter=~Q(boxes=[])),
+    )
+    references = Caption.objects.filter(dataset=dataset, role=Caption.Role.REFERENCE)
+    captions = references.aggregate(captions=Count("pk"), captioned=Count("item", distinct=True))
+    systems = System.objects.filter(dataset=dataset, human=False).open_to(person.pk)
+    given = Output.objects.filter(system__in=systems).order_by().values("system").distinct()
+    return Holdings(**items, **captions, systems=given.count(), pairs=dataset.published_pairs.count())
+
+
+def fitted(
+    values: dict[str, Any], dataset: Dataset, *, maker: int | None
+) -> tuple[dict[str, Any], list[str]]:
+    """Return the values of a design cut to the dataset, and what was cut, in sentences.
+
+    Args:
+        values: a complete design; name and slug may be empty.
+        maker: row id of the account that makes the study: unpublished systems of others are not drawn from.
+    """
+    return _Cut(values, dataset, maker).result()
+
+
+class _Cut:
+    def __init__(self, values: dict[str, Any], dataset: Dataset, maker: int | None) -> None:
+        self.values = deepcopy(values) | {"dataset": dataset.name}
+        self.dataset, self.maker = dataset, maker
+        self.said: list[str] = []
+
+    def result(self) -> tuple[dict[str, Any], list[str]]:
+        self.requirements()
+        few = self.dataset.captions.order_by()[:MOST_CAPTIONS].count() < MOST_CAPTIONS
+        with suppress(DesignError):  # what is wrong by itself is said beside its field
+            if few:
+                self.to_material()
+        return self.values, self.said
+
+    def design(self) -> StudyDesign:
+        names = {key: self.values[key] or "open" for key in ("name", "slug")}
+        return make_design(self.values | names)
+
+    def requirements(self) -> None:
+        """Take off what a paper asked of a paid crowd: people who come by the link have no record here."""
+        workers = self.values["workers"]
+        preset = REQUIREMENT_PRESETS.get(workers["requirements"])
+        if (
+            preset is None
+            or self.values["crowd"]["backend"] != "local"
+            or "approved_at_least" not in preset.values
+        ):
+            return
+        nothing = Workers().model_dump(mode="json")
+        self.values["workers"] = workers | {"requirements": ""} | {key: nothing[key] for key in preset.values}
+        self.said.append(
+            f"The requirements of the paper ({preset.title}) are off: people who come by the link have no record of "
+            "approved work here. They are under “People”."
+        )
+
+    def to_material(self) -> None:
+        design = self.design()
+        material = load_material(self.dataset, ranked=design.sampling.k, maker=self.maker)
+        self.splits(material)
+        kind = KINDS[design.protocol]
+        if kind.compares_pairs:
+            self.pairs(material)
+        if kind.judges_one_caption:
+            self.captions(material)
+        if kind.least_options:
+            self.options(material)
+        self.controls(material)
+
+    def splits(self, material: Material) -> None:
+        """Judge a split that there is, and take check questions from another one, or from a tenth of the images."""
+        sizes = Counter(image.split for image in material.images if image.split)
+        sampling, controls = self.values["sampling"], self.values["controls"]
+        if not sizes:
+            return
+        if not sizes[sampling["split"]]:
+            others = [split for split, _ in sizes.most_common() if split != controls["split"]]
+            asked, sampling["split"] = sampling["split"], (others or list(sizes))[0]
+            self.said.append(
+                f"The split {sampling['split']!r} is judged: the dataset has no split {asked!r}."
+            )
+        if not sizes[controls["split"]]:
+            controls["split"] = sampling["split"]
+
+    def pairs(self, material: Material) -> None:
+        design = self.design()
+        rest = set_aside(design, material).rest
+        images = divided(design, rest).judged
+        sampling = self.values["sampling"]
+        asked = {str(name): count for name, count in design.sampling.pairs.items() if count}
+        wanted = asked or dict.fromkeys(PAIR_WORDS, DEFAULT_PER_KIND)
+        if not rest.published or sampling["source"] == "references":
+            # one of each kind for an image, so that no kind outweighs the others
+            wanted = {name: min(count, max(1, len(images))) for name, count in wanted.items()}
+        references, source = design.sampling.references, design.sampling.source
+        there = count_pairs(
+            rest, images, wanted=wanted, references=references, source=source, seed=design.seed
+        )
+        if references != "all" and sum(there.values()) < sum(wanted.values()):
+            whole = count_pairs(
+                rest, images, wanted=wanted, references="all", source=source, seed=design.seed
+            )
+            if sum(whole.values()) > sum(there.values()):
+                there, sampling["references"] = whole, "all"
+                self.said.append(
+                    f"Each pair is compared with all the captions that its image has left: fewer than the {references} "
+                    "of the preset."
+                )
+        if not any(there.values()):
+            return
+        named = {str(name) for name in design.sampling.pairs}
+        sampling["pairs"] = {
+            name: there.get(name, 0) for name in PAIR_WORDS if name in named or there.get(name)
+        }
+        cut = [name for name, count in asked.items() if there[name] < count]
+        if cut:
+            listed = "; ".join(f"{there[name] or 'no'} of {PAIR_WORDS[name]} ({name})" for name in asked)
+            of = ", ".join(f"{count:,}" for count in sorted(set(asked.values())))
+            self.said.append(f"Pairs: {listed}. The preset asks for {of} of each kind.")
+
+    def captions(self, material: Material) -> None:
+        """Judge what the dataset has: ranked lists, else what systems gave, else people's captions."""
+        sampling, filter_ = self.values["sampling"], self.values["filter"]
+        outputs = any(image.outputs for image in material.images)
+        found = any(image.found for image in material.images)
+        asked = sampling["pairs_from"]
+        lists = {"annotation": outputs, "search": found, "both": outputs or found}[sampling["task"]]
+        if (asked == "top-k" and not lists) or (asked in ("outputs", "crossed") and not outputs):
+            sampling["pairs_from"] = "outputs" if outputs else "references"
+            what = "what each system gave" if outputs else "people's captions, with captions of other images"
+            self.said.append(
+                f"Judged is {what}: the dataset has no {'ranked lists' if asked == 'top-k' and outputs else 'systems'}."
+            )
+        if filter_["bleu_pre"] and any(not image.references for image in material.images):
+            filter_["bleu_pre"], filter_["audit"] = 0.0, 0
+            self.said.append("The filter is off: some images have no captions of people to compare with.")
+
+    def options(self, material: Material) -> None:
+        design = self.design()
+        most = max(
+            (len({text.text for _, text in image.outputs}) for image in divided(design, material).judged),
+            default=0,
+        )
+        if KINDS[design.protocol].least_options <= most < design.sampling.options:
+            self.values["sampling"]["options"] = most
+            self.said.append(f"{most} captions are shown together: the systems gave no more for an image.")
+
+    def controls(self, material: Material) -> None:
+        """Take out check questions, or the filter, that the dataset cannot supply."""
+        for _ in range(2):
+            design = self.design()
+            try:
+                KINDS[design.protocol].of(design).batch(design, set_aside(design, material).rest)
+            except DesignError as error:
+                if error.field.startswith("controls") and design.controls.per_hit:
+                    self.values["controls"]["per_hit"] = 0
+                    self.said.append(
+                        "There are no check questions: the dataset has too few captions to make them of."
+                    )
+                elif error.field == "filter.bleu_pre" and design.filter.bleu_pre:
+                    self.values["filter"]["bleu_pre"] = 0.0
+                    self.said.append("The filter is off: no caption would pass it.")
+                else:
+                    return
+            else:
+                return

@@ -1,0 +1,225 @@
+"""Lists of tables as rows of fields: quiz questions, known items, worked examples, detectors, quotas."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal, get_args, get_origin
+
+from django import forms
+from django.template.loader import render_to_string
+from django.utils.safestring import SafeString
+from pydantic import BaseModel
+from pydantic.fields import FieldInfo
+
+MOST_ROWS = 60  # more are changed in the study file: each row is several fields of the form
+BLANK = "__row__"  # number of the row that the button "Add" copies
+DETECTORS: dict[str, str] = {}  # name -> title, filled by the app above that has them
+SETTING = re.compile(r"([A-Za-z_]+)\s*=\s*(\S.*)")
+LABELS = {
+    "by": "Trait",
+    "expected": "Right answer",
+    "first": "First text",
+    "image": "Image",
+    "reference": "Sentence A",
+    "rule": "Detector",
+    "scene": "Picture in words",
+    "second": "Second text",
+    "shown": "Texts shown, one a line",
+    "options": "Answers to choose from, one a line",
+    "settings": "Settings, such as least = 20",
+}
+Shape = Literal["text", "lines", "whole", "whole-or-text", "settings", "choice"]
+Row = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A key of the rows: how it is typed, and whether a row needs it."""
+
+    key: str
+    label: str
+    help: str
+    shape: Shape
+    needed: bool
+    choices: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def counts(self) -> bool:
+        """Whether a row with this cell filled is a row: a choice with a default always holds something."""
+        return self.shape != "choice" or self.needed
+
+    def text_of(self, value: Any) -> str:
+        if isinstance(value, Mapping):
+            return ", ".join(f"{name} = {one}" for name, one in value.items())
+        if isinstance(value, list | tuple):
+            return "\n".join(map(str, value))
+        return "" if value is None else str(value)
+
+    def read(self, text: str, where: str) -> Any:
+        """Return the typed value of a filled cell."""
+        if self.shape == "lines":
+            return [line.strip() for line in text.splitlines() if line.strip()]
+        if self.shape == "settings":
+            return _settings(text, where)
+        whole = re.fullmatch(r"-?\d{1,12}", text)
+        if self.shape == "whole" and not whole:
+            raise forms.ValidationError(
+                f"{where}, {self.label.lower()}: found {text!r}, expected a whole number."
+            )
+        return int(text) if whole and self.shape in ("whole", "whole-or-text") else text
+
+
+def columns_of(model: type[BaseModel]) -> list[Column]:
+    """Return a column for each key of the table."""
+    return [_column(key, field) for key, field in model.model_fields.items()]
+
+
+def _column(key: str, field: FieldInfo) -> Column:
+    shape: Shape = "text"
+    choices: list[tuple[str, str]] = []
+    kind = field.annotation
+    if key == "rule" and DETECTORS:
+        shape, choices = "choice", list(DETECTORS.items())
+    elif get_origin(kind) is Literal:
+        shape, choices = "choice", [(one, one) for one in get_args(kind)]
+    elif get_origin(kind) is tuple:
+        shape = "lines"
+    elif get_origin(kind) is dict:
+        shape = "settings"
+    elif kind is int:
+        shape = "whole"
+    elif int in get_args(kind):
+        shape = "whole-or-text"
+    needed = field.is_required()
+    if needed and choices:
+        choices.insert(0, ("", "Choose"))
+    label = LABELS.get(key, key.capitalize())
+    return Column(key, label, field.description or "", shape, needed, tuple(choices))
+
+
+def _settings(text: str, where: str) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for part in re.split(r"[,\n]", text):
+        if not part.strip():
+            continue
+        match = SETTING.fullmatch(part.strip())
+        if match is None:
+            raise forms.ValidationError(
+                f"{where}, settings: found {part.strip()!r}, expected a name, = and a value."
+            )
+        name, value = match.groups()
+        try:
+            found[name] = int(value) if re.fullmatch(r"-?\d+", value) else float(value)
+        except ValueError:
+            found[name] = value
+    return found
+
+
+def rows_in_words(columns: list[Column], rows: list[Row]) -> str:
+    """Return one line for each row."""
+    lines = []
+    for row in rows:
+        cells = [(column, column.text_of(row.get(column.key)).replace("\n", " / ")) for column in columns]
+        lines.append(
+            " · ".join(f"{column.label.partition(',')[0]}: {text}" for column, text in cells if text)
+        )
+    return "\n".join(lines)
+
+
+class RowsWidget(forms.Widget):
+    """Rows of inputs named ``<field>-<number>-<key>``, with buttons that add and remove rows.
+
+    Attributes:
+        hidden: keys that mean nothing for the protocol; they are shown where a row has them.
+    """
+
+    use_fieldset = True
+    hidden: frozenset[str] = frozenset()
+
+    def __init__(self, columns: list[Column]) -> None:
+        super().__init__()
+        self.columns = columns
+
+    def id_for_label(self, id_: str | None) -> str:
+        return ""
+
+    def value_from_datadict(self, data: Any, files: Any, name: str) -> list[dict[str, str]]:
+        """Return the rows that were filled, in the order of their numbers."""
+        rows: dict[int, dict[str, str]] = {}
+        for key in data:
+            match = re.fullmatch(rf"{re.escape(name)}-(\d{{1,6}})-([a-z_]+)", key)
+            if match:
+                rows.setdefault(int(match[1]), {})[match[2]] = str(data.get(key))
+        counting = [column.key for column in self.columns if column.counts]
+        return [
+            rows[number]
+            for number in sorted(rows)
+            if any(rows[number].get(key, "").strip() for key in counting)
+        ]
+
+    def value_omitted_from_data(self, data: Any, files: Any, name: str) -> bool:
+        return False
+
+    def render(self, name: str, value: Any, attrs: Any = None, renderer: Any = None) -> SafeString:
+        rows = list(value or [])
+        shown = [
+            column
+            for column in self.columns
+            if column.key not in self.hidden or any(row.get(column.key) for row in rows)
+        ]
+        context = {
+            "name": name,
+            "id": (attrs or {}).get("id", f"id_{name}"),
+            "too_many": len(rows) if len(rows) > MOST_ROWS else 0,
+            "rows": [_row(name, shown, str(number), row) for number, row in enumerate(rows)],
+            "blank": _row(name, shown, BLANK, {}),
+            "next": _row(name, shown, str(len(rows)), {}),
+        }
+        return render_to_string("judgments/parts/rows.html", context)
+
+
+def _row(name: str, columns: list[Column], number: str, row: Row) -> dict[str, Any]:
+    cells = [
+        {
+            "column": column,
+            "name": f"{name}-{number}-{column.key}",
+            "text": column.text_of(row.get(column.key)),
+        }
+        for column in columns
+    ]
+    return {"title": "" if number == BLANK else int(number) + 1, "cells": cells}
+
+
+class RowsField(forms.Field):
+    """A list of tables of a study file."""
+
+    widget: RowsWidget
+
+    def __init__(self, model: type[BaseModel], **options: Any) -> None:
+        self.columns = columns_of(model)
+        super().__init__(required=False, widget=RowsWidget(self.columns), **options)
+
+    def to_python(self, value: Any) -> list[dict[str, Any]]:
+        found = []
+        for number, row in enumerate(value or [], start=1):
+            typed: dict[str, Any] = {}
+            for column in self.columns:
+                text = column.text_of(row.get(column.key)).strip()
+                if text:
+                    typed[column.key] = column.read(text, f"Row {number}")
+                elif column.needed:
+                    raise forms.ValidationError(
+                        f"Row {number}: nothing under “{column.label.partition(',')[0]}”, which every row needs."
+                    )
+            found.append(typed)
+        return found
+
+    def posted(self, name: str, rows: list[Row]) -> dict[str, str]:
+        """Return what a browser sends for the rows."""
+        return {
+            f"{name}-{number}-{column.key}": column.text_of(row.get(column.key))
+            for number, row in enumerate(rows)
+            for column in self.columns
+        }
