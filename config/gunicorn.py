@@ -1,7 +1,8 @@
 """gunicorn's configuration: `gunicorn --config python:config.gunicorn config.wsgi`.
 
-Threads, because some requests wait; few, because those that compute get in each other's way. PostgreSQL answers several
-processes at once. SQLite has one writer, for which a second process only waits. Command line options override these.
+Eight threads, because some requests wait, and each half-sent upload holds one where no proxy stands in front; no more,
+because those that compute get in each other's way. PostgreSQL answers several processes at once. SQLite has one writer,
+for which a second process only waits. Command line options override these.
 """
 
 import gc
@@ -17,7 +18,6 @@ from config.observing.logs import ServerLog
 
 bind = f"127.0.0.1:{os.environ.get('PORT') or 8000}"
 worker_class = "gthread"
-threads = int(os.environ.get("WEB_THREADS") or 4)
 timeout = 120  # a large dataset is uploaded in one request
 graceful_timeout = 5
 keepalive = 75  # people read between two clicks; a proxy may use a connection for many of them
@@ -51,6 +51,7 @@ os.environ["PROMETHEUS_MULTIPROC_DIR"] = _counts
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
 workers = int(os.environ.get("WEB_PROCESSES") or (1 if settings.SQLITE_FILE else 2))
+threads = int(os.environ.get("WEB_THREADS") or 8 // workers or 1)
 
 
 def when_ready(server: Any) -> None:

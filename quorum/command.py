@@ -92,7 +92,8 @@ def _name_data_folder(named: str | None = None) -> Path:
         Env.read_env(Path(".env").resolve())
     folder = Path(named or os.environ.get("DATA_DIR") or DATA).expanduser().resolve()
     os.environ["DATA_DIR"] = str(folder)
-    os.environ.setdefault("STATIC_ROOT", str(folder / "staticfiles"))
+    static = Path(os.environ.get("STATIC_ROOT") or folder / "staticfiles").expanduser().resolve()
+    os.environ["STATIC_ROOT"] = str(static)
     return folder
 
 

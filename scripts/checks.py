@@ -42,13 +42,8 @@ def test(arguments: list[str]) -> int:
     everything = ["-n", str((os.cpu_count() or 1) + 2), "--dist", "loadfile", "--no-loadscope-reorder"]
     if not arguments:
         say("Compiling the metrics and the tests, or each process would do so ...")
-        collecting = [
-            PYTHON,
-            "-m",
-            "pytest",
-            "--collect-only",
-            "--quiet",
-        ]  # errors are shown by the run itself
+        # The run itself shows the errors of collecting.
+        collecting = [PYTHON, "-m", "pytest", "--collect-only", "--quiet"]
         with subprocess.Popen(collecting, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL):
             subprocess.run([PYTHON, "-m", "evaluation.metrics.compiling"], cwd=ROOT, check=True)
     with tempfile.TemporaryDirectory(prefix="quorum-tests-", dir=_memory()) as folder:

@@ -8,9 +8,12 @@ import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
+from importlib.metadata import packages_distributions
 from pathlib import Path
 
 import pytest
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
 
 ROOT = Path(__file__).resolve().parent.parent
 ROOMS = ("config", "evaluation", "annotation", "judgments", "common", "demo", "quorum", "scripts")
@@ -161,6 +164,21 @@ except SystemExit as end:
 def test_importing_a_metric_does_not_start_django() -> None:
     found = [str(entry) for entry in imports() if entry.importer == "evaluation"]
     assert found == []
+
+
+def test_every_package_that_is_imported_is_required() -> None:
+    lines = (ROOT / "requirements.txt").read_text(encoding="utf-8").splitlines()
+    required = {canonicalize_name(Requirement(line).name) for line in lines if line[0] != "#"}
+    # boto3 and Jinja2 are made of the other two.
+    required |= {canonicalize_name(name) for name in ("botocore", "markupsafe")}
+    packages = packages_distributions()
+    imported = {
+        canonicalize_name(name)
+        for entry in imports()
+        if not inside(entry.importer, "scripts")
+        for name in packages.get(entry.imported.partition(".")[0], ())
+    }
+    assert sorted(imported - required) == []
 
 
 def test_nothing_behind_a_door_imports_a_door() -> None:

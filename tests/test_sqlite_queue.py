@@ -117,6 +117,30 @@ def hold():
 
 child = in_child(hold)
 os.read(asked, 1)
+
+class Interrupted(Exception):
+    pass
+
+def interrupt(*_):
+    raise Interrupted
+
+signal.signal(signal.SIGUSR1, interrupt)
+waiting = base._queues[queue]._threads
+
+def disturb():
+    while not waiting:
+        time.sleep(0.001)
+    os.kill(os.getpid(), signal.SIGUSR1)
+
+base.PATIENCE = 600
+thread = threading.Thread(target=disturb)
+thread.start()
+try:
+    write("never")
+except Interrupted:
+    assert not waiting  # or all who come later would wait for it
+thread.join()
+base.PATIENCE = 0.05
 write("first")
 write("second")
 print(Dataset.objects.count(), is_free())

@@ -15,6 +15,7 @@ from annotation.models import (
     SpendingRequest,
     StudyAlarm,
 )
+from judgments.access.roles import Right
 from judgments.models import Study
 from judgments.studies.needs_page import Need, add_need
 
@@ -27,6 +28,7 @@ add_need(
         words=("one message to the crowd failed", "messages to the crowd failed"),
         rows=lambda: CrowdCall.objects.filter(state=CrowdCall.State.PARKED),
         button="See what failed",
+        right=Right.CHANGE,
     )
 )
 add_need(
@@ -36,6 +38,7 @@ add_need(
         words=("one order waits for a second person", "orders wait for a second person"),
         rows=lambda: SpendingRequest.objects.filter(state=SpendingRequest.State.WAITING),
         button="See the order",
+        right=Right.CHANGE,
     )
 )
 add_need(
@@ -45,6 +48,7 @@ add_need(
         words=("one flag to review", "flags to review"),
         rows=lambda: Case.objects.filter(state=Case.State.OPEN),
         button="Review flags",
+        right=Right.REVIEW,
     )
 )
 add_need(
@@ -53,9 +57,10 @@ add_need(
         page="work",
         words=("one page of work to approve and pay", "pages of work to approve and pay"),
         rows=lambda: Assignment.objects.filter(
-            state=Assignment.State.SUBMITTED, study__simulated=False, study__design__crowd__reward_cents__gt=0
+            state=Assignment.State.SUBMITTED, study__design__crowd__reward_cents__gt=0
         ),
         button="Approve work",
+        right=Right.REVIEW,
     )
 )
 add_need(
@@ -65,6 +70,7 @@ add_need(
         words=("one dispute waits for its adjudicator", "disputes wait for their adjudicators"),
         rows=lambda: Adjudication.objects.filter(state=Adjudication.State.WAITING),
         button="See disputes",
+        right=Right.REVIEW,
     )
 )
 add_need(
@@ -76,6 +82,7 @@ add_need(
             what=StudyAlarm.What.CONTROLS_USED_UP, study__state=Study.State.OPEN
         ),
         button="See check questions",
+        right=Right.CHANGE,
     )
 )
 add_need(
@@ -90,5 +97,6 @@ add_need(
             held__gt=0,
         ),
         button="Offer it longer",
+        right=Right.CHANGE,
     )
 )

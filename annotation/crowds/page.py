@@ -39,15 +39,7 @@ from judgments.cached_figures import Figures, add_figures, cached_figures, requi
 from judgments.design.requirements import Workers
 from judgments.models import Job, Study, StudyEvent
 from judgments.studies.studies import design_of
-from judgments.studies.study_page import (
-    STEPS,
-    Context,
-    Group,
-    Refusal,
-    StudyPage,
-    add_page,
-    take_refusal,
-)
+from judgments.studies.study_page import STEPS, Context, Group, Refusal, StudyPage, add_page, take_refusal
 from judgments.templatetags.judgments_tags import cents
 
 SHOWN = 20

@@ -29,6 +29,7 @@ from judgments.models import Study
 from judgments.studies.log import note_event
 from judgments.studies.studies import design_of, mark_closed, mark_open, refuse_opening
 
+About = Literal["state", "requirements", "crowd", "budget"]
 LONGEST_HOURS = 8760  # a year, Mechanical Turk's longest lifetime
 OPEN_THERE = (Publication.State.PLANNED, Publication.State.PUBLISHED)
 PUBLISHED_THERE = (Publication.State.PUBLISHED, Publication.State.EXPIRED)
@@ -292,7 +293,7 @@ def begin_opening(*, study: Study, by: User | None = None) -> str:
 class Obstacle(NamedTuple):
     """Why a study cannot be opened: the sentence, and what it is about."""
 
-    about: Literal["state", "requirements", "crowd", "budget"]
+    about: About
     words: str
 
 
@@ -306,9 +307,9 @@ def obstacles(study: Study, *, cents: int) -> list[Obstacle]:
     """
     design = design_of(study)
     backend = backend_for(design)
-    checks: list[tuple[Literal["state", "requirements", "crowd", "budget"], Callable[[], None]]] = [
+    checks: list[tuple[About, Callable[[], None]]] = [
         ("state", partial(refuse_opening, study=study)),
-        ("state", partial(_refuse_simulated, study)),
+        ("crowd", partial(_refuse_simulated, study)),
         ("requirements", partial(_refuse_unstated, study, design)),
     ]
     if study.state != Study.State.DRAFT:  # these look at the HITs

@@ -6,13 +6,16 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 
+from django.contrib.auth.models import User
+
 from annotation.crowds import Ability, backend_of
 from annotation.crowds.publishing import obstacles
 from annotation.money.costs import Forecast, top_up
+from judgments.design.editing.form import html_name
 from judgments.design.requirements import asks_anything
 from judgments.design.study_design import StudyDesign
 from judgments.models import Study
-from judgments.studies.study_page import page_address
+from judgments.studies.study_page import page_address, was_opened
 from judgments.templatetags.judgments_tags import cents
 
 
@@ -41,14 +44,22 @@ class Launch:
     """A study before its opening.
 
     Attributes:
+        user: who looks at it.
         forecast: None while the plan is being counted, or where there is a problem.
         problem: why no pages of work can be drawn from the design of a draft; or "".
     """
 
     study: Study
+    user: User
     design: StudyDesign
     forecast: Forecast | None
     problem: str = ""
+
+    @property
+    def why_unknown(self) -> str:
+        if self.problem:
+            return "Known once pages of work can be drawn from the design."
+        return "The plan is being counted."
 
     def point(
         self,
@@ -69,14 +80,8 @@ class Launch:
         if not key or standing is Standing.READY:
             return Point(title, standing, words)
         if self.study.state == Study.State.DRAFT:
-            field = key.replace(".", "-")
-            return Point(
-                title,
-                standing,
-                words,
-                f"{page_address(self.study, 'change')}#id_{field}",
-                link_words or "Add it",
-            )
+            address = f"{page_address(self.study, 'change')}#id_{html_name(key)}"
+            return Point(title, standing, words, address, link_words or "Add it")
         address = page_address(self.study, "reuse")
         return Point(title, standing, words, address, "Change it in a duplicate")
 
@@ -108,7 +113,7 @@ def _obstacles(launch: Launch) -> Iterable[Point]:
             if not launch.problem:
                 words = f"{one.words} That freezes the design."
                 yield launch.point("Pages of work", blocks, words)
-        elif one.about == "state":
+        elif one.about == "state" and study.source == Study.Source.DESIGNED:
             yield launch.point(
                 "Registration", blocks, one.words, page="register", link_words="Register the plan"
             )
@@ -181,7 +186,7 @@ def _pay(launch: Launch) -> Iterable[Point]:
         yield launch.point("Pay", Standing.READY, "Participants are not paid by this study.")
         return
     if forecast is None or forecast.wage_cents is None:
-        yield launch.point("Pay", Standing.UNKNOWN, "The plan is being counted.")
+        yield launch.point("Pay", Standing.UNKNOWN, launch.why_unknown)
         return
     pay = f"An hour should pay {cents(forecast.wage_cents, currency)}, at {launch.design.seconds_per_unit:g} s an item"
     floor = crowd.floor_cents_per_hour
@@ -210,7 +215,7 @@ def _pay(launch: Launch) -> Iterable[Point]:
 def _cost(launch: Launch) -> Iterable[Point]:
     forecast, currency = launch.forecast, launch.design.currency
     if forecast is None:
-        yield launch.point("Cost", Standing.UNKNOWN, "The plan is being counted.")
+        yield launch.point("Cost", Standing.UNKNOWN, launch.why_unknown)
         return
     if not forecast.cents:
         yield launch.point("Cost", Standing.READY, "Nothing: no reward is paid.")
@@ -220,6 +225,8 @@ def _cost(launch: Launch) -> Iterable[Point]:
     backend, budget = backend_of(launch.study), launch.design.crowd.budget_cents
     if not backend.sends_people:
         yield launch.point("Cost", Standing.READY, f"{words} You pay it yourself: no crowd does.")
+    elif was_opened(launch.study):  # its budget may have been changed since; the page Crowd has it
+        yield launch.point("Cost", Standing.READY, words)
     elif forecast.cents <= budget:
         left = cents(budget - forecast.cents, currency)
         whole = cents(budget, currency)

@@ -10,10 +10,10 @@ from django.utils.safestring import SafeString, mark_safe
 from annotation.crowds import backend_of
 from annotation.crowds.operations import open_to_workers
 from annotation.crowds.page import FIGURES as CROWD_FIGURES
-from annotation.crowds.panel.page import has_panel, panel_address
+from annotation.crowds.panel.page import has_panel
 from annotation.launch.checklist_page import Launch, Standing, checklist
 from annotation.money.costs import forecast_of_design
-from judgments.admin.base import public_address
+from judgments.admin.base import public_address, signed_in
 from judgments.admin.operations import add_operation
 from judgments.cached_figures import cached_figures
 from judgments.models import Study
@@ -33,8 +33,8 @@ def show_launch(request: HttpRequest, study: Study, context: Context) -> HttpRes
     else:
         figures = cached_figures(study, CROWD_FIGURES).value
         forecast = figures.forecast if figures is not None else None
-    points = checklist(Launch(study=study, design=design, forecast=forecast, problem=problem))
-    panel = has_panel(study)
+    user = signed_in(request)
+    points = checklist(Launch(study=study, user=user, design=design, forecast=forecast, problem=problem))
     link = _link(request, study)
     context |= {
         "design": design,
@@ -42,19 +42,17 @@ def show_launch(request: HttpRequest, study: Study, context: Context) -> HttpRes
         "blocked": any(point.standing is Standing.BLOCKS for point in points),
         "missing": sum(point.standing is Standing.MISSING for point in points),
         "link": link,
-        "qr_code": qr_code(link) if link and not panel else "",
+        "qr_code": qr_code(link) if link else "",
         "where": backend.where(study),
         "sent_by": backend.title if backend.sends_people else "",
-        "has_panel": panel,
+        "has_panel": has_panel(study),
         "invited": design.access.join == "invited" and not backend.sends_people,
     }
     return TemplateResponse(request, "admin/annotation/study_launch.html", context)
 
 
 def _link(request: HttpRequest, study: Study) -> str:
-    """Return the address that people follow; "" where a crowd itself shows them the work."""
-    if has_panel(study):
-        return panel_address(request, study)
+    """Return the address that people follow; "" where a crowd sends them."""
     if backend_of(study).sends_people:
         return ""
     access = design_of(study).access
@@ -69,9 +67,9 @@ def qr_code(address: str) -> SafeString:
     return mark_safe(drawn)  # noqa: S308 - the address is drawn as squares, not written
 
 
-def _may_open(study: Study) -> bool:
-    waits = study.state in (Study.State.GENERATED, Study.State.CLOSED)
-    return waits and not study.simulated and study.source == Study.Source.DESIGNED
+def _may_reopen(study: Study) -> bool:
+    """Return True for a closed study; before the first opening, the page itself has the button."""
+    return study.state == Study.State.CLOSED and not study.simulated and study.source == Study.Source.DESIGNED
 
 
 add_page(
@@ -87,7 +85,6 @@ add_page(
 add_operation(
     open_to_workers,
     label="Open to participants",
-    # before the first opening, the page itself has the button, below what is missing
-    offered=lambda study: _may_open(study) and study.state == Study.State.CLOSED,
+    offered=_may_reopen,
     leads_to=lambda study: "launch",
 )

@@ -79,7 +79,7 @@ class Thanks(Parameters):
 
     why = serializers.CharField(
         max_length=LONGEST_WHY,
-        label="What the worker reads with it",
+        label="What the participant reads with it",
         help_text="What the workers read with it.",
     )
 

@@ -1,4 +1,4 @@
-"""The page "Control items": how workers answer each item, and which items may be wrong."""
+"""The page "Check questions": how workers answer each item, and which items may be wrong."""
 
 from __future__ import annotations
 
@@ -257,4 +257,4 @@ add_page(
         before=Group.DESIGN,
     )
 )
-add_operation(strike, label="Withdraw control items", fields=())
+add_operation(strike, label="Withdraw check questions", fields=())

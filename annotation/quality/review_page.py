@@ -222,7 +222,7 @@ add_page(StudyPage(name="review", label="Review", order=45, view=show_review, gr
 add_operation(confirm_case, label="Exclude", fields=())
 add_operation(dismiss_case, label="Dismiss", fields=())
 add_operation(readmit, name="lift-exclusion", label="Take an exclusion back", fields=())
-add_operation(exclude, name="exclude-worker", label="Exclude a worker", fields=())
+add_operation(exclude, name="exclude-worker", label="Exclude a participant", fields=())
 
 
 def _refuse_others(request: HttpRequest) -> None:

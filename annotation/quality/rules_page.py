@@ -48,7 +48,7 @@ MOST_TO_REPLAY = 50_000  # judgments; more are a command's work
 LABELS = {
     "least": "Looks from so many answers",
     "alpha": "False alarms at most (alpha)",
-    "control-accuracy least": "Looks from so many control items",
+    "control-accuracy least": "Looks from so many check questions",
     "control-accuracy threshold": "Least share right",
     "disagreement of_crowd": "Share of the others' agreement",
     "pasted-text share": "Share pasted",
@@ -162,7 +162,7 @@ add_step(StudyStep(name="try-rule", label="Try a detector", run=_try, permission
 
 ON_CONTROLS = add_figures(
     Figures(
-        "answers on control items",
+        "answers on check questions",
         control_tallies,
         rows=lambda found: sum(one.n for one in found),
         from_json=lambda rows: [ControlTally(*row) for row in rows],

@@ -16,7 +16,7 @@ from annotation.models import QuizAttempt
 from annotation.work.presentation import Place, shown_unit, worded
 from annotation.work.worksheet import answer_key
 from common.markup import render_markdown
-from judgments.design.requirements import Question, questions_of
+from judgments.design.requirements import Question, own_questions
 from judgments.design.study_design import StudyDesign
 from judgments.design.translations import design_in
 from judgments.kinds import KINDS, Kind
@@ -120,13 +120,12 @@ def read_paper(paper: Paper) -> Paper:
     language = get_language() or ""
     if language not in paper.design.translations:
         return paper
-    quiz = paper.design.quiz
-    own = list(questions_of(quiz))[-len(quiz.questions) :] if quiz.questions else []
-    texts = dict(zip(own, paper.design.translations[language].questions, strict=False))
+    translated = paper.design.translations[language].questions
+    texts = {
+        one.key: words.given for one, words in zip(own_questions(paper.design.quiz), translated, strict=False)
+    }
     questions = {
-        position: replace(shown, question=replace(shown.question, **texts[shown.question.key].model_dump()))
-        if shown.question.key in texts
-        else shown
+        position: replace(shown, question=replace(shown.question, **texts.get(shown.question.key, {})))
         for position, shown in paper.questions.items()
     }
     return replace(paper, design=design_in(paper.design, language), questions=questions)

@@ -9,6 +9,7 @@ from typing import Any
 
 from django import template
 from django.template import Context
+from django.utils.encoding import escape_uri_path
 from django.utils.formats import date_format
 from django.utils.html import format_html, json_script
 from django.utils.safestring import SafeString
@@ -71,11 +72,14 @@ def mirrored(key: str) -> str:
 
 
 @register.simple_tag(takes_context=True)
-def address_in(context: Context, language: str) -> str:
-    """Return this page's address with its parameters, and the language."""
-    asked = context["request"].GET.copy()
-    asked["language"] = language
-    return f"?{asked.urlencode()}"
+def address_in(context: Context, language: str = "") -> str:
+    """Return this page's address with its parameters and the language, or without one: it would hide a choice."""
+    request = context["request"]
+    asked = request.GET.copy()
+    asked.pop("language", None)
+    if language:
+        asked["language"] = language
+    return escape_uri_path(request.path) + (f"?{asked.urlencode()}" if asked else "")
 
 
 @register.filter

@@ -68,7 +68,7 @@ class ExtendRequest(Reason):
         required=False,
         help_text="Instead of workers: hours from now for which the crowd offers the work.",
     )
-    hits = KeysField(required=False, label="HITs by key", help_text="Keys of HITs; default: all.")
+    hits = KeysField(required=False, label="Pages (HITs) by key", help_text="Keys of HITs; default: all.")
 
 
 @operation("extend", "More workers, or more time", parameters=ExtendRequest, then=ASK_THE_CROWD, orders=True)
@@ -103,7 +103,7 @@ class ExpireRequest(Reason):
     assignments = serializers.ListField(
         child=serializers.UUIDField(), required=False, label="Assignments", help_text="Ids."
     )
-    hits = KeysField(required=False, label="HITs by key", help_text="Keys.")
+    hits = KeysField(required=False, label="Pages (HITs) by key", help_text="Keys.")
 
 
 @operation("expire", "Expire leases or slots", parameters=ExpireRequest, then=ASK_THE_CROWD)

@@ -12,7 +12,7 @@ import os
 import threading
 import time
 from collections import deque
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 
 TURN, NEXT = 0, 1  # bytes of the file
@@ -41,15 +41,17 @@ class Queue:
             self._threads.append(turn)
             if self._threads[0] is turn:
                 turn.is_first.set()
-        with suppress(Late, OSError):
+        # also for what a signal raises: those behind would wait for a thread that is gone
+        with suppress(Late, OSError), ExitStack() as on_failure:
+            on_failure.callback(turn.end)
             if not turn.is_first.wait(patience):
                 raise Late
             turn.file = os.open(self.name, os.O_RDWR | os.O_CREAT, 0o600)
             _lock(turn.file, NEXT, until)
             _lock(turn.file, TURN, until)
             fcntl.lockf(turn.file, fcntl.LOCK_UN, 1, NEXT)
+            on_failure.pop_all()
             return turn
-        turn.end()
         return None
 
     def leave(self, turn: Turn) -> None:

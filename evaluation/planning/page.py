@@ -350,7 +350,8 @@ def _rehearsed(launch: Launch) -> Iterable[Point]:
     """Say what the newest rehearsal found, on the checklist of the launch."""
     if kind_of(launch.study).rehearsal is None:
         return
-    rehearsals = Analysis.objects.filter(study__in=rehearsals_of(launch.study), what=Analysis.What.REHEARSAL)
+    copies = rehearsals_of(launch.study).filter(pk__in=Study.objects.visible_to(launch.user))
+    rehearsals = Analysis.objects.filter(study__in=copies, what=Analysis.What.REHEARSAL)
     newest = rehearsals.order_by("-created_at").first()
     if newest is None:
         yield launch.point(

@@ -6,6 +6,7 @@ account, its scopes and its studies allow.
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from enum import StrEnum
 from typing import Any, TypeVar
 
@@ -67,15 +68,20 @@ PERMISSIONS = {
 
 
 def rights_of(user: Person, study: Study) -> frozenset[Right]:
+    return rights_in(user, [study])[study.pk]
+
+
+def rights_in(user: Person, studies: Collection[Study]) -> dict[int, frozenset[Right]]:
+    """Return the rights to each study by its key, in one query."""
     if not isinstance(user, User) or not user.is_active:
-        return frozenset()
+        return dict.fromkeys((study.pk for study in studies), frozenset())
     given = frozenset(right for right, permission in PERMISSIONS.items() if user.has_perm(permission))
     if given:
         given |= {Right.VIEW}  # the permission to change all studies includes viewing, as in the admin
     if given == frozenset(Right):
-        return given
-    role = StudyRole.objects.filter(study=study, user=user).values_list("role", flat=True).first()
-    return given | RIGHTS[role] if role is not None else given
+        return dict.fromkeys((study.pk for study in studies), given)
+    roles = dict(StudyRole.objects.filter(study__in=studies, user=user).values_list("study", "role"))
+    return {study.pk: given | RIGHTS.get(roles.get(study.pk, ""), frozenset()) for study in studies}
 
 
 def has_right(user: Person, right: Right, study: Study) -> bool:

@@ -7,7 +7,7 @@ from typing import Any
 from django.db.models import Count
 from django.http import HttpRequest
 
-from judgments.access.roles import may_view, takes_part, visible_rows
+from judgments.access.roles import Person, may_view, rights_in, takes_part, visible_rows
 from judgments.admin.base import BoundedPaginator
 from judgments.models import Dataset, Job, Study
 from judgments.studies.needs_page import next_action, waiting_for_a_person, with_needs, with_progress
@@ -30,7 +30,7 @@ def own_studies(request: HttpRequest, context: dict[str, Any]) -> dict[str, Any]
         context |= {
             "states": [(label, by_state.get(value, 0)) for value, label in Study.State.choices],
             "page": page,
-            "studies": [_entry(study) for study in page.object_list],
+            "studies": _entries(user, list(page.object_list)),
             "may_add_study": user.has_perm("judgments.add_study"),
         }
     if may_view(user, Dataset):
@@ -44,11 +44,16 @@ def own_studies(request: HttpRequest, context: dict[str, Any]) -> dict[str, Any]
     return context
 
 
-def _entry(study: Study) -> dict[str, Any]:
-    waiting = waiting_for_a_person(study)
-    return {
-        "study": study,
-        "link": first_page(study),
-        "waiting": waiting,
-        "next": next_action(study, waiting),
-    }
+def _entries(user: Person, studies: list[Study]) -> list[dict[str, Any]]:
+    rights, entries = rights_in(user, studies), []
+    for study in studies:
+        waiting = waiting_for_a_person(study, rights[study.pk])
+        entries.append(
+            {
+                "study": study,
+                "link": first_page(study),
+                "waiting": waiting,
+                "next": next_action(study, waiting, rights[study.pk]),
+            }
+        )
+    return entries

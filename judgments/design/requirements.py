@@ -398,9 +398,9 @@ class Quiz(Part):
         return self
 
 
-def questions_of(quiz: Quiz) -> dict[str, Question]:
-    ready = QUIZ_PRESETS[quiz.preset].questions if quiz.preset else ()
-    own = [
+def own_questions(quiz: Quiz) -> list[Question]:
+    """Return the questions that the study brings, in the order of the design."""
+    return [
         Question(
             key=content_key("question", one.text, list(one.options), one.answer),
             text=one.text,
@@ -410,7 +410,11 @@ def questions_of(quiz: Quiz) -> dict[str, Question]:
         )
         for one in quiz.questions
     ]
-    return {question.key: question for question in (*ready, *own)}
+
+
+def questions_of(quiz: Quiz) -> dict[str, Question]:
+    ready = QUIZ_PRESETS[quiz.preset].questions if quiz.preset else ()
+    return {question.key: question for question in (*ready, *own_questions(quiz))}
 
 
 def draw_questions(

@@ -427,15 +427,22 @@ def _offered(language: str) -> str:
 Language = Annotated[str, AfterValidator(_offered)]
 
 
-class ExampleTexts(Part):
+class _Words(Part):
+    @property
+    def given(self) -> dict[str, Any]:
+        """The texts that are not left out."""
+        return {name: text for name, text in self if text}
+
+
+class ExampleTexts(_Words):
     """A worked example's own words; what it shows is judged, and stays as it is."""
 
     scene: str = Field("", max_length=500)
-    answer: str = Field(max_length=500)
+    answer: str = Field("", max_length=500)
     why: str = Field("", max_length=1000)
 
 
-class QuestionTexts(Part):
+class QuestionTexts(_Words):
     """A question of the quiz, its options in the order of the design's."""
 
     text: str = Field(min_length=1, max_length=1000)

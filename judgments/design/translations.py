@@ -26,6 +26,8 @@ def contradictions_of_translations(design: StudyDesign) -> Iterator[str]:
                     f"translations.{language}.questions: number {number} has {len(one.options)} options; "
                     f"expected {len(question.options)}, as the design has"
                 )
+        if len(set(texts.labels)) < len(texts.labels):
+            yield f"translations.{language}.labels has the same text twice, so that two answers could not be told apart"
         if texts.consent and not design.consent:
             yield f"translations.{language}.consent is given, but consent is empty; expected both or neither"
 
@@ -41,7 +43,7 @@ def design_in(design: StudyDesign, language: str | None) -> StudyDesign:
         if (given := getattr(texts, name))
     }
     examples = [
-        example.model_copy(update=words.model_dump())
+        example.model_copy(update=words.given)
         for example, words in zip(design.examples, texts.examples, strict=False)
     ]
     return design.model_copy(

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 # the options were B and C before 0.7: a design whose own texts speak of C keeps those letters
-SPEAKS_OF_C = re.compile(r"\bC\b")
+SPEAKS_OF_C = re.compile(r"(?<![\w'’])C(?![\w'’])")  # not "C'est"
 
 
 def _texts_of(design: StudyDesign) -> Iterator[str]:

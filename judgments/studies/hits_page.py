@@ -1,4 +1,4 @@
-"""The HITs page of a study: its plan, and what was generated."""
+"""The page "Pages of work" of a study: its plan, and what was generated."""
 
 from __future__ import annotations
 

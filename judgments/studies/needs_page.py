@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from django.db.models import Count, IntegerField, OuterRef, QuerySet, Subquery, Sum
 from django.db.models.functions import Coalesce
 
+from judgments.access.roles import Right
 from judgments.admin.base import count_of
 from judgments.models import HIT, Study
-from judgments.studies.study_page import first_page, page_address
+from judgments.studies.study_page import first_page, page_address, was_opened
 
 FINISHED = ("submitted", "approved", "rejected")
 
@@ -25,7 +26,7 @@ class Need:
         words: for one row, and for several.
         rows: those that wait, of all studies.
         button: what the button of a study says that has such rows.
-        owner: the path from a row to its study.
+        right: what a person must be allowed to do with them.
     """
 
     name: str
@@ -33,7 +34,7 @@ class Need:
     words: tuple[str, str]
     rows: Callable[[], QuerySet[Any]]
     button: str
-    owner: str = "study"
+    right: Right
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,30 +73,34 @@ def with_progress(studies: QuerySet[Study]) -> QuerySet[Study]:
 
 def with_needs(studies: QuerySet[Study]) -> QuerySet[Study]:
     """Annotate how many rows of each need wait."""
-    return studies.annotate(
-        **{_column(name): count_of(need.rows(), need.owner) for name, need in NEEDS.items()}
-    )
+    return studies.annotate(**{_column(name): count_of(need.rows(), "study") for name, need in NEEDS.items()})
 
 
-def waiting_for_a_person(study: Study) -> list[Waiting]:
-    """Return what waits, most urgent first; ``study`` comes from ``with_needs``."""
+def waiting_for_a_person(study: Study, rights: Collection[str]) -> list[Waiting]:
+    """Return what waits for a person of these rights, most urgent first; ``study`` comes from ``with_needs``.
+
+    What a rehearsal leaves waits for nobody.
+    """
     found = []
     for name, need in NEEDS.items():
         count = getattr(study, _column(name))
-        if count:
+        if count and need.right in rights and not study.simulated:
             one, several = need.words
             words = one if count == 1 else f"{count:,} {several}"
             found.append(Waiting(words, page_address(study, need.page), need.button))
     return found
 
 
-def next_action(study: Study, waiting: Sequence[Waiting]) -> NextAction:
+def next_action(study: Study, waiting: Sequence[Waiting], rights: Collection[str]) -> NextAction:
     """Return the one thing to do next with a study."""
     if waiting:
         return NextAction(waiting[0].button, waiting[0].link, urgent=True)
+    if study.simulated and not was_opened(study):
+        return NextAction("See the rehearsal", first_page(study))
+    may_change = Right.CHANGE in rights
     labels = {
-        Study.State.DRAFT.value: "Go on designing",
-        Study.State.GENERATED.value: "Launch it",
+        Study.State.DRAFT.value: "Go on designing" if may_change else "See the design",
+        Study.State.GENERATED.value: "Launch it" if may_change else "See the checklist",
         Study.State.OPEN.value: "Watch it",
     }
     return NextAction(labels.get(study.state, "See the findings"), first_page(study))

@@ -212,6 +212,8 @@ def page_address(study: Study, name: str) -> str:
 
 def first_page(study: Study) -> str:
     """Return the address of the page that matters in the study's state."""
+    if study.simulated and not was_opened(study):
+        return page_address(study, "rehearsal")
     names = {
         Study.State.DRAFT.value: "change",
         Study.State.GENERATED.value: "launch",

@@ -108,7 +108,7 @@ function watch(figure) {
   image.addEventListener("load", () => show(figure, ""));
   if (image.complete && image.currentSrc && image.naturalWidth === 0) failed();
   window.addEventListener("online", () => loadAgain(figure));
-  figure.closest("[data-step]").addEventListener("quorum:show", () => loadAgain(figure));
+  figure.closest("[data-step]")?.addEventListener("quorum:show", () => loadAgain(figure));
   figure.querySelector("[data-load-again]").addEventListener("click", () => loadAgain(figure));
   figure.querySelector("[data-zoom]").addEventListener("click", (event) => {
     event.preventDefault();

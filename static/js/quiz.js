@@ -5,6 +5,10 @@ const onward = document.querySelector("[data-on]");
 
 // a kind with controls of its own shows its plain ones here: its script belongs to the page of work
 if (!form || !("plain" in form.dataset)) document.documentElement.classList.add("js");
+// once the scripts after this one listen
+document.addEventListener("DOMContentLoaded", () => {
+  if (form) document.dispatchEvent(new CustomEvent("quorum:page", { detail: { form } }));
+});
 document.addEventListener("keydown", (event) => {
   if (event.ctrlKey || event.metaKey || event.altKey || event.isComposing || event.repeat) return;
   if (document.querySelector("dialog[open]") || event.target.closest("textarea, select, input[type=text]")) return;

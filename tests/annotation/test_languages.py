@@ -6,12 +6,16 @@ from typing import Any
 
 import pytest
 from django.test import Client
+from django.utils.translation import override
 
-from annotation.quiz.sheet import texts_of
+from annotation.quiz.quizzes import paper_of, start_attempt
+from annotation.quiz.sheet import read_paper, texts_of
 from common.errors import DesignError
 from judgments.design.reading import make_design, read_toml, write_toml
+from judgments.design.translations import design_in
 from judgments.kinds import KINDS
 from judgments.models import HITUnit
+from judgments.studies.studies import design_of
 from tests.annotation.casting import joined, make_dataset, make_study
 from tests.annotation.posting import work_of
 
@@ -57,6 +61,10 @@ def test_a_language_in_the_address_is_used_and_remembered() -> None:
     assert '<html lang="ar" dir="rtl">' in browser.get("/me/").text
     assert '<html lang="en">' in browser.get("/me/?language=en").text
     assert '<html lang="en">' in browser.get("/?language=xx").text
+    linked = browser.get("/?page=1&language=fr").text
+    assert (
+        'name="next" value="/?page=1"' in linked
+    )  # or the choice of another language would lead back to French
 
 
 def test_a_panel_s_page_offers_the_languages_without_a_cookie() -> None:
@@ -90,6 +98,30 @@ def test_texts_that_do_not_fit_the_design_are_refused(translations: dict[str, An
     design = make_design(asked | {"translations": {"es": TEXTS}})
     assert read_toml(write_toml(design)) == design
     assert "translations" not in write_toml(make_design(asked))
+    graded = {"protocol": "graded", "labels": ["a", "b", "c", "d"], "examples": []}
+    with pytest.raises(DesignError, match=r"translations\.es\.labels has the same text twice"):
+        make_design(asked | graded | {"translations": {"es": {"labels": ["uno", "uno", "dos", "tres"]}}})
+
+
+def test_what_a_translation_leaves_out_stays_as_it_is() -> None:
+    asked = {"text": "Which?", "options": ["one", "two"], "answer": 1, "why": "It is one."}
+    texts = {
+        "examples": [{"why": "Es un perro."}],
+        "questions": [{"text": "¿Cuál?", "options": ["uno", "dos"]}],
+    }
+    study = make_study(
+        make_dataset(),
+        examples=[EXAMPLE],
+        quiz={"questions": [asked, asked], "preset": "hodosh-2013-english", "ask": 100},
+        translations={"es": texts | {"questions": texts["questions"] * 2}},
+    )
+    (example,) = design_in(design_of(study), "es").examples
+    assert (example.scene, example.answer, example.why) == ("A dog.", "The first.", "Es un perro.")
+    attempt = start_attempt(study=study, worker=joined(study).worker)
+    with override("es"):
+        shown = [one.question for one in read_paper(paper_of(attempt)).questions.values()]
+    assert {one.why for one in shown if one.text == "¿Cuál?"} == {"It is one."}
+    assert all(len(one.options) == 2 for one in shown if one.text == "¿Cuál?")
 
 
 def test_people_are_promised_what_a_page_of_work_holds(client: Client) -> None:
@@ -112,6 +144,8 @@ def test_the_options_of_a_pair_are_a_and_b_unless_the_study_speaks_of_c() -> Non
         ("Description B", "B"),
     ]
     assert texts_of({"b": {"text": "x"}, "c": {"text": "y"}}, kind.page.letters) == [("A", "x"), ("B", "y")]
+    french = KINDS["pairwise"].of(make_design(asked | {"question": "C’est laquelle, A ou B ?"}))
+    assert [one.letter for one in french.choices] == ["A", "B"]
     before = KINDS["pairwise"].of(make_design(asked | {"question": "Which is better, B or C?"}))
     assert [one.label for one in before.choices] == ["Description B", "Description C"]
 

@@ -6,12 +6,14 @@ import re
 from typing import Any
 
 import pytest
+from django.contrib.auth.models import User
 from django.test import Client, override_settings
 
 from annotation.launch.page import qr_code
 from annotation.rehearsal.people import Crowd
 from annotation.rehearsal.rehearsal import rehearse
 from evaluation.planning.rehearsals import compute_rehearsal, store_rehearsal
+from judgments.access.roles import give_role
 from judgments.models import Study
 from judgments.studies.generation import generate_hits
 from tests.judgments.desk import do, page, words
@@ -78,6 +80,11 @@ def test_a_rehearsal_tells_what_agreement_to_expect(designer: Client) -> None:
     assert points["Rehearsal"][0] == "ready"
     assert points["Agreement expected"][0] == "ready"
     assert "Krippendorff" in points["Agreement expected"][1]
+    # the copy belongs to its maker: who only sees the study learns nothing from it
+    viewer = User.objects.create_user("vera", is_staff=True)
+    give_role(study=study, user=viewer, role="viewer")
+    designer.force_login(viewer)
+    assert checked(designer, study)["Rehearsal"][0] == "missing"
 
 
 @override_settings(PUBLIC_URL="https://quorum.example.org")
@@ -100,6 +107,14 @@ def test_what_blocks_is_said_in_the_sentence_of_the_api_and_nothing_opens(design
     assert "cannot be opened yet" in words(shown)
     study.refresh_from_db()
     assert study.state == "generated"
+
+
+def test_cost_and_pay_of_a_design_that_cannot_be_drawn_are_not_being_counted(designer: Client) -> None:
+    study = make_study(opened=False, crowd={"reward_cents": 10}, sampling={"pairs": {"HC": 1000}})
+    points = checked(designer, study)
+    assert points["Pages of work"][0] == "blocks"
+    for title in ("Cost", "Pay"):
+        assert points[title] == ("not known yet", "Known once pages of work can be drawn from the design.")
 
 
 def test_an_unregistered_plan_of_the_study_file_blocks(designer: Client) -> None:

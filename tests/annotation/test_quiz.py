@@ -192,7 +192,7 @@ def test_known_items_of_the_quiz_are_not_counted_as_control_items(admin_client: 
         in admin_client.get(f"/admin/judgments/study/{study.pk}/hits/").content.decode()
     )
     html = admin_client.get(f"/admin/judgments/study/{study.pk}/controls/").content.decode()
-    assert "This study has no control items" in html
+    assert "This study has no check questions" in html
     assert design_of(study).quiz.items == 1
 
 

@@ -9,7 +9,9 @@ from tests.browser.axe import problems
 from tests.browser.working import PHONE, NewPage, count_of, here, join
 from tests.installations import Installation
 
-LOADED = "[...document.querySelectorAll('[data-work] img')].every((one) => one.complete && one.naturalWidth)"
+LOADED = (
+    "() => [...document.querySelectorAll('[data-work] img')].every((one) => one.complete && one.naturalWidth)"
+)
 
 
 @pytest.mark.parametrize("protocol", ["pairwise", "relevance", "best-worst"])

@@ -100,8 +100,10 @@ def test_what_the_server_refuses_is_said_in_its_words(quorum: Quorum) -> None:
         quorum.create_study("name = 7")
     assert refused.value.status == 400
     study = quorum.create_study(STUDY.replace("From a program", "Without HITs"))
-    with pytest.raises(JobFailed):
+    with pytest.raises(Problem, match="Unknown metric 'no-such-metric'"):
         study.evaluate(metrics=["no-such-metric"])
+    with pytest.raises(JobFailed):
+        study.evaluate(metrics=["bleu-1"])
     assert study.judgments().empty
 
 

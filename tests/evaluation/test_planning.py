@@ -237,7 +237,7 @@ def test_a_plan_without_a_study_is_linked_from_new_study_simulated_and_shown(des
 def test_the_pay_of_a_plan_is_typed_as_an_amount(designer: Client) -> None:
     shown = designer.get(first_page()).content.decode()
     assert 'name="reward_cents" value="0.00"' in shown
-    designer.post(first_page(), alone(reward_cents="1.50"))
+    designer.post(first_page(), alone() | {"reward_cents": "1.50"})
     assert Job.objects.get().args["assumptions"]["reward_cents"] == 150
 
 

@@ -7,7 +7,9 @@ from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
+from django.db import connection
 from django.test import Client
+from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
 from annotation.models import Case, CrowdCall, StudyAlarm
@@ -80,6 +82,42 @@ def test_an_account_sees_the_studies_in_which_it_has_a_role(client: Client) -> N
     assert "no part in a study yet" in words(client.get(reverse(INDEX)))
     give_role(study=seen, user=viewer, role="viewer")
     assert [entry["study"].slug for entry in client.get(reverse(INDEX)).context["studies"]] == ["seen"]
+
+
+def test_what_waits_is_shown_to_those_who_may_do_it(client: Client) -> None:
+    study = make_study(crowd={"reward_cents": 10})
+    hand_in(study, "w-1")
+    CrowdCall.objects.create(study=study, place="x", kind="bonus", key="1", state="parked", problem="No.")
+    person = User.objects.create_user("vera", password="x", is_staff=True)
+    client.force_login(person)
+
+    def next_as(role: str, **values: Any) -> str:
+        give_role(study=study, user=person, role=role)
+        Study.objects.filter(pk=study.pk).update(**values)
+        label: str = entry_of(client, study)["next"].label
+        return label
+
+    assert next_as("viewer") == "Watch it"
+    assert next_as("reviewer") == "Approve work"
+    assert next_as("designer") == "See what failed"
+    assert next_as("designer", simulated=True) == "Watch it"
+    assert next_as("designer", state="generated") == "See the rehearsal"
+    assert next_as("viewer", simulated=False) == "See the checklist"
+    assert next_as("viewer", state="draft") == "See the design"
+
+
+def test_many_studies_ask_no_more_of_the_database_than_one(client: Client) -> None:
+    person = User.objects.create_user("vera", password="x", is_staff=True)
+    client.force_login(person)
+
+    def queries_with(slug: str) -> int:
+        give_role(study=make_study(slug=slug), user=person, role="owner")
+        client.get(reverse(INDEX))
+        with CaptureQueriesContext(connection) as asked:
+            client.get(reverse(INDEX))
+        return len(asked)
+
+    assert queries_with("first") == queries_with("second")
 
 
 def test_a_newcomer_is_led_to_a_first_study(designer: Client) -> None:

@@ -89,7 +89,7 @@ def show_panel(request: HttpRequest, study: Study, context: Context) -> HttpResp
 
 def _panel_context(request: HttpRequest, study: Study) -> dict[str, Any]:
     design = design_of(study)
-    link = panel_address(request, study)
+    link = _address(request) + entry_path(study, design)
     last, unlisted = listed_bonuses(study)
     partial = unpaid_pages(study) if study.place else []
     return {
@@ -110,11 +110,6 @@ def _panel_context(request: HttpRequest, study: Study) -> dict[str, Any]:
         "link_key": link_key(study) if design.panel.signature else "",
         "signs_sessions": bool(session_parameter(design.panel)),
     }
-
-
-def panel_address(request: HttpRequest, study: Study) -> str:
-    """Return the address for the panel's list of studies; the panel fills in who comes."""
-    return _address(request) + entry_path(study, design_of(study))
 
 
 def _address(request: HttpRequest) -> str:

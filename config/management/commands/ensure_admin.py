@@ -30,8 +30,8 @@ class Command(QuorumCommand):
             account = User.objects.filter(username=username).first()
             if account and not reset and account in admins:
                 self.stdout.write(
-                    f"The admin account {username} is there; for a new password: "
-                    f"ensure_admin --username {username} --reset"
+                    f"The admin account {username} is there; `--username {username} --reset` gives it "
+                    "a new password."
                 )
                 return
             if account and not account.is_superuser:

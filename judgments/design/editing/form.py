@@ -32,6 +32,7 @@ from judgments.design.requirements import QUIZ_PRESETS, REQUIREMENT_PRESETS, Wor
 from judgments.design.study_design import USUAL_CURRENCY, StudyDesign, currency_named
 from judgments.design.tables import PAIR_KINDS, Crowd
 from judgments.kinds import KINDS
+from judgments.templatetags.judgments_tags import cents
 
 REQUIREMENTS = "workers.requirements"
 IN_CENTS = ", in cents"  # ends the titles of keys that hold money
@@ -113,8 +114,8 @@ def in_words(key: str, value: Any) -> str:
     """Return a value as the form shows it; a dash for an empty one."""
     if isinstance(value, bool):
         return "yes" if value else "no"
-    if is_money(key) and isinstance(value, int):
-        return f"{value / 100:,.2f}"
+    if is_money(key):
+        return cents(value)
     if value is None or value in ("", []):
         return "–"
     if isinstance(value, list):

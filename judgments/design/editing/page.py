@@ -74,6 +74,7 @@ from judgments.studies.study_page import (
     page_address,
     take_refusal,
 )
+from judgments.templatetags.judgments_tags import cents
 
 RENDERED: dict[str, Callable[[str], str]] = {
     "question": render_inline,
@@ -321,7 +322,7 @@ def _readable(design: StudyDesign) -> list[tuple[str, list[tuple[str, str]]]]:
 def _as_read(key: str, value: Any, currency: str) -> str:
     render = RENDERED.get(key)
     if is_money(key):
-        return f"{in_words(key, value)} {currency}"
+        return cents(value, currency)
     return render(value) if render and value else in_words(key, value)
 
 
