@@ -60,6 +60,7 @@ def import_dataset(
             progress=run.progress,
         )
         result |= asdict(summary)
+        result["counts"]["systems"] += len(systems)
         for part in systems:
             added = importing.import_candidates(
                 format=part.format,

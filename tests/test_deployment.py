@@ -9,6 +9,7 @@ import stat
 import subprocess
 from collections.abc import Iterator
 from contextlib import ExitStack
+from importlib.metadata import distributions
 from pathlib import Path
 
 import pytest
@@ -95,7 +96,7 @@ def test_a_backup_without_a_database_fails_and_leaves_nothing(tmp_path: Path, *,
     assert (data / "quorum.sqlite3").exists() == empty
 
 
-def test_every_package_is_pinned_with_its_hashes() -> None:
+def test_what_is_asked_for_is_what_is_pinned() -> None:
     pinned = dict(
         re.findall(
             r"^([a-z0-9._-]+)==([^ ]+) (?:; .+ )?\\\n    --hash=sha256:", (ROOT / PINNED).read_text(), re.M
@@ -107,6 +108,9 @@ def test_every_package_is_pinned_with_its_hashes() -> None:
     assert [
         str(one) for one in asked if not one.specifier.contains(pinned.get(canonicalize_name(one.name), "0"))
     ] == []
+    installed = [one for one in distributions() if canonicalize_name(one.name) in pinned]
+    needed = {canonicalize_name(Requirement(line).name) for one in installed for line in one.requires or []}
+    assert pinned.keys() - needed - {canonicalize_name(one.name) for one in asked} == set()
 
 
 def test_every_threat_has_a_test() -> None:

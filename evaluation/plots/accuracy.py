@@ -29,7 +29,7 @@ NOTHING = "No metric was held against people's judgments yet."
 PEOPLE = "one judge"
 # Krippendorff's customary threshold for reliable conclusions.
 RELIABLE = 0.8
-NO_AGREEMENT = "No two judges judged the same unit yet."
+NO_AGREEMENT = "No unit has two judgments that count yet."
 
 
 def accuracy_figure(result: Mapping[str, Any]) -> str:

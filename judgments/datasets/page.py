@@ -193,8 +193,10 @@ class UnderstoodForm(forms.Form):
             replace(part, role=given[f"role-{number}"], system=given[f"system-{number}"].strip(), rows=())
             for number, part in enumerate(self.understood.parts)
         ]
-        kept = [part for part in chosen if part.role != LEFT_OUT]
-        return [asdict(part) for part in sorted(kept, key=lambda part: part.role != PEOPLE)]
+        people = [part for part in chosen if part.role == PEOPLE]
+        columns = tuple(column for part in people for column in part.columns)
+        systems = [part for part in chosen if part.role == SYSTEM]
+        return [asdict(part) for part in (replace(people[0], columns=columns), *systems)]
 
     def shown(self) -> list[dict[str, Any]]:
         return [
@@ -204,13 +206,21 @@ class UnderstoodForm(forms.Form):
 
     def clean(self) -> dict[str, Any]:
         cleaned = super().clean() or {}
-        roles = [cleaned.get(f"role-{number}") for number in range(len(self.understood.parts))]
+        parts = self.understood.parts
+        roles = [cleaned.get(f"role-{number}") for number in range(len(parts))]
         names = [
             cleaned.get(f"system-{number}", "").strip() for number, role in enumerate(roles) if role == SYSTEM
         ]
-        if roles.count(PEOPLE) != 1:
+        people = [part for part, role in zip(parts, roles, strict=True) if role == PEOPLE]
+        if not people:
             raise forms.ValidationError(
-                f"{roles.count(PEOPLE) or 'No'} parts are captions by people; expected exactly one."
+                "No captions are by people. Under 'These are', choose 'captions by people' where they are."
+            )
+        if len(people) > 1 and (
+            len({part.file for part in people}) > 1 or not all(p.columns for p in people)
+        ):
+            raise forms.ValidationError(
+                f"{len(people)} parts are captions by people; expected one, or columns of one file."
             )
         if not all(names):
             raise forms.ValidationError("A system has no name; expected one for each.")

@@ -24,8 +24,9 @@ SHOWN = 3  # first rows
 MOST_NAMED = 5  # of the images without a picture
 HEAD = 65_536  # bytes of a JSON document that tell what it is
 TABLES = {".csv", ".tsv", ".txt", ".jsonl", ".ndjson", ".json"}
+SPREADSHEETS = {".xlsx", ".xls", ".xlsm", ".ods", ".numbers"}
 ABOUT = {*DATASET_COLUMNS.optional, "image", "caption", "system", "rank", "score"}
-OF_PEOPLE = re.compile(r"(ref|reference|caption|gold|human|people|description)s?[ _-]*\d*", re.I)
+OF_PEOPLE = re.compile(r"((ref|reference|caption|gold|human|people|description)s?[ _-]*)+\d*", re.I)
 SAYS_PEOPLE = re.compile(r"ref|caption|gold|human|people|dataset|annotation", re.I)
 SAYS_SYSTEM = re.compile(r"sys|candidate|output|result|pred|hyp|model", re.I)
 FORMAT_WORDS = {
@@ -122,6 +123,10 @@ def understand(root: Path, pictures: Sequence[str], *, uploaded: Iterable[str]) 
     images: dict[str, set[str]] = {}
     for file in sorted(path for path in root.rglob("*") if path.is_file()):
         name = str(file.relative_to(root))
+        if file.suffix.lower() in SPREADSHEETS:
+            problems.append(
+                f"{name} is a spreadsheet; save it as CSV, in Excel as CSV UTF-8, and upload that."
+            )
         if file.suffix.lower() not in TABLES or _is_of_a_set(file):
             continue
         try:
@@ -134,9 +139,10 @@ def understand(root: Path, pictures: Sequence[str], *, uploaded: Iterable[str]) 
     parts = _with_roles(parts)[:MOST_PARTS]
     if not parts and not problems:
         problems.append(
-            "No table of captions was found: a CSV or JSON lines with the columns image and caption."
+            "No table of captions was found; expected CSV or JSON lines with the columns image and caption, "
+            "or image and a column for each caption."
         )
-    people = next((part for part in parts if part.role == PEOPLE), None)
+    people = next((part for part in parts if part.role == PEOPLE), parts[0] if parts else None)
     names = [
         *(name for name in uploaded if name.lower().endswith(".zip")),
         *([people.file] if people else []),

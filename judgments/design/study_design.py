@@ -82,11 +82,11 @@ class StudyDesign(Part):
     consent: Annotated[str, Field(max_length=20_000)] = Field(
         "",
         title="Consent",
-        description="Where there is one, a worker must agree before joining.",
+        description="Where there is one, participants agree to it before they join.",
         json_schema_extra={"rows": 7},
     )
     contact: Annotated[str, Field(max_length=300)] = Field(
-        "", title="Contact", description="Whom workers can ask: a name and an address."
+        "", title="Contact", description="Whom participants can ask: a name and an address."
     )
     language: Annotated[str, Field(max_length=20, pattern=r"^[A-Za-z0-9-]*$")] = Field(
         "", title="Language of what is judged", description="As en, de, ar; empty: not said."

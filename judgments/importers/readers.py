@@ -229,6 +229,10 @@ def find_header(
     best, separator, names = max(readings, default=(0, ",", []), key=lambda reading: reading[0])
     if not best:
         raise ImportProblem(path, line, None, f"the first line {quoted(text.strip())}", wanted)
+    if names.count("") > 1:
+        raise ImportProblem(
+            path, line, None, "columns without a name in the header", "a name for each column"
+        )
     twice = [name for name, count in Counter(names).items() if count > 1]
     if twice:
         raise ImportProblem(path, line, twice[0], "this column twice in the header", "every column once")

@@ -224,7 +224,7 @@ def _wrong_byte(path: Path, number: int, encoding: str, line: bytes, at: int) ->
         alone = all(byte < 0x80 for byte in (line[at - 1 : at] + line[at + 1 : at + 2]))
         if letter and alone:
             found += f" but looks like Windows-1252 ({letter!r} there)"
-            expected += " (encoding=windows-1252)"
+            expected += " (encoding=windows-1252); Excel writes UTF-8 where it saves as CSV UTF-8"
     return ImportProblem(path, number, None, found, expected)
 
 

@@ -1,6 +1,9 @@
-// The sidebar's folded group opens by a click on its heading. A button in it does so by the keyboard, and says its state.
+// What Unfold's own scripts do wrong on these pages.
 
 document.addEventListener("DOMContentLoaded", () => {
+  // Unfold writes a chosen file's name into the first text field of the page: this keeps it from listening.
+  for (const input of document.querySelectorAll("input[type=file]")) input.hasChangeListener = true;
+  // The sidebar's folded group opens by a click on its heading. A button does so by the keyboard, and says its state.
   for (const heading of document.querySelectorAll("#nav-sidebar-apps h2.cursor-pointer")) {
     const list = heading.nextElementSibling;
     const button = document.createElement("button");

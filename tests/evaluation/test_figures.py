@@ -165,7 +165,7 @@ def test_where_there_is_nothing_to_draw_there_is_only_a_sentence() -> None:
     empty = PROGRESS | {"judgments": 0, "timeline": []}
     assert progress_figure(empty) == ""
     assert accuracy_sentence({}) == "No metric was held against people's judgments yet."
-    assert agreement_sentence(nothing) == "No two judges judged the same unit yet."
+    assert agreement_sentence(nothing) == "No unit has two judgments that count yet."
     assert workers_sentence([], 0.7) == "No worker has finished a page of work yet."
     assert progress_sentence(empty) == "No judgments yet. 120 are wanted on 6 HITs."
 

@@ -109,6 +109,42 @@ class TestUploading:
             "one": "A dog .", "two": "A cat .",
         }  # fmt: skip
 
+    @pytest.mark.parametrize(
+        ("header", "chosen"),
+        [
+            ("image;reference captions;reference captions 2;one", {}),
+            ("image;first;second;one", {"role-0": "people", "role-1": "people"}),
+        ],
+        ids=["said by the header", "chosen on the page"],
+    )
+    def test_several_columns_are_captions_by_people(
+        self, designer: Client, header: str, chosen: dict[str, str]
+    ) -> None:
+        table = f"{header}\na.jpg;Ein Hund läuft .;Ein Hund .;Etwas Grünes\n"
+        stored = self.send(designer, upload("sheet.csv", table), **chosen)
+        assert run_job(Job.objects.get().pk)
+        dataset = Dataset.objects.get()
+        assert {one.text for one in dataset.captions.filter(role="reference")} == {
+            "Ein Hund läuft .",
+            "Ein Hund .",
+        }
+        assert [system.name for system in dataset.systems.all()] == ["one"]
+        assert "systems 1" in words(designer.get(stored.headers["Location"]))
+
+    @pytest.mark.parametrize(
+        ("name", "content", "said"),
+        [
+            ("sheet.xlsx", b"PK\x03\x04", "sheet.xlsx is a spreadsheet; save it as CSV"),
+            ("sheet.csv", b"image,,\na.jpg,A dog .,A cat .\n", "expected a name for each column"),
+            ("sheet.csv", "image,caption\na.jpg,Ein Hund läuft .\n".encode("cp1252"), "saves as CSV UTF-8"),
+        ],
+        ids=["a file of Excel", "columns without a name", "Windows-1252"],
+    )
+    def test_a_spreadsheet_that_cannot_be_read_says_how_to_save_it(
+        self, designer: Client, name: str, content: bytes, said: str
+    ) -> None:
+        assert said in words(self.look(designer, upload(name, content)))
+
     def test_pictures_that_lack_are_named_before_anything_is_stored(self, designer: Client) -> None:
         page = self.look(designer, upload("zoo.csv", CSV), upload("a.jpg", picture_bytes()))
         assert "1 image has no picture: b.jpg" in words(page)

@@ -49,7 +49,7 @@ def test_windows_1252_is_refused_by_name_with_line_and_byte(tmp_path):
     assert refusal(open_dataset("csv", path).references()) == (
         "c.csv, line 3: found byte 0xE9 (number 12 of the line), which is not UTF-8 but looks like "
         "Windows-1252 ('é' there), expected UTF-8, UTF-16 with a byte order mark, or the file's encoding "
-        "named (encoding=windows-1252)."
+        "named (encoding=windows-1252); Excel writes UTF-8 where it saves as CSV UTF-8."
     )
 
 

@@ -1,8 +1,13 @@
 """Compiling all metrics ahead of their first use."""
 
+import pytest
+
 from evaluation.metrics.compiling import compile_metrics
 from evaluation.metrics.registry import METRICS
 
 
-def test_all_metrics_score_what_they_are_compiled_with() -> None:
-    assert set(compile_metrics().scores) == set(METRICS)
+@pytest.mark.parametrize("tables", ["", "none"])
+def test_all_metrics_score_what_they_are_compiled_with(tables: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    if tables:
+        monkeypatch.setenv("QUORUM_METEOR_DATA", tables)
+    assert {name.partition("|")[0] for name in compile_metrics().scores} == set(METRICS)

@@ -8,6 +8,7 @@ from evaluation.metrics.meteor.scoring import (
     meteor_statistics,
     pooled,
     stages_named,
+    stages_there,
 )
 from evaluation.metrics.meteor.tables import Tables, find_tables
 
@@ -22,4 +23,5 @@ __all__ = [
     "meteor_statistics",
     "pooled",
     "stages_named",
+    "stages_there",
 ]

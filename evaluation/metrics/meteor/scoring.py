@@ -65,10 +65,15 @@ class MeteorStatistics:
     counts: NDArray[np.int64]
 
 
+def stages_there() -> int:
+    """Return how many stages the tables that are there allow, without reading any."""
+    there = tables_there()
+    return len(STAGES) if there.paraphrases else PARAPHRASE if there.synonyms else SYNONYM
+
+
 def stages_named(name: str) -> int:
     """Return the number of stages of ALL or of one of STAGE_CHOICES. Raise MissingTables, without reading any."""
-    there = tables_there()
-    known = len(STAGES) if there.paraphrases else PARAPHRASE if there.synonyms else SYNONYM
+    known = stages_there()
     asked = len(STAGES) if name == ALL else STAGE_CHOICES.index(name) + 1
     if asked > known:
         raise MissingTables(
