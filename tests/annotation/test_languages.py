@@ -105,15 +105,13 @@ def test_texts_that_do_not_fit_the_design_are_refused(translations: dict[str, An
 
 def test_what_a_translation_leaves_out_stays_as_it_is() -> None:
     asked = {"text": "Which?", "options": ["one", "two"], "answer": 1, "why": "It is one."}
-    texts = {
-        "examples": [{"why": "Es un perro."}],
-        "questions": [{"text": "¿Cuál?", "options": ["uno", "dos"]}],
-    }
+    question = {"text": "¿Cuál?", "options": ["uno", "dos"]}
+    texts = {"examples": [{"why": "Es un perro."}], "questions": [question, question]}
     study = make_study(
         make_dataset(),
         examples=[EXAMPLE],
         quiz={"questions": [asked, asked], "preset": "hodosh-2013-english", "ask": 100},
-        translations={"es": texts | {"questions": texts["questions"] * 2}},
+        translations={"es": texts},
     )
     (example,) = design_in(design_of(study), "es").examples
     assert (example.scene, example.answer, example.why) == ("A dog.", "The first.", "Es un perro.")
