@@ -117,7 +117,11 @@ class TestResearchers:
         _, bela = somebody("bela", group="Researchers")
         for one in (client, bela):  # the second brings the same files under the same name
             files = [SimpleUploadedFile("own.csv", b"image,caption\na.jpg,A dog runs .\n")]
-            one.post(reverse("admin:judgments_dataset_add"), {"name": "own", "format": "csv", "files": files})
+            add = reverse("admin:judgments_dataset_add")
+            page = one.post(add, {"files": files})
+            form = page.context["form"]
+            sent = {name: form[name].value() for name in form.fields if form[name].value()}
+            one.post(add, sent | {"upload": page.context["upload"], "name": "own"})
             job = Job.objects.latest("pk")
             assert run_job(job.pk) == (one is client)
         job.refresh_from_db()

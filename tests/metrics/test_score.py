@@ -17,6 +17,7 @@ from evaluation.metrics import (
     score,
 )
 from evaluation.metrics.registry import METRICS
+from evaluation.metrics.scoring import check_metrics
 from evaluation.signatures import name_given
 
 CANDIDATES = ["a dog runs", "two cats sleep"]
@@ -161,6 +162,12 @@ def test_an_unknown_name_is_answered_with_the_nearest_known_one(
 ) -> None:
     with pytest.raises(UnknownName, match=message):
         score(CANDIDATES, REFERENCES, **{"metrics": ["cider-d"], **arguments})
+
+
+def test_metrics_are_checked_before_there_are_texts() -> None:
+    check_metrics(["bleu-1", "rouge-1|measure:recall"])
+    with pytest.raises(UnknownName, match="unknown metric 'cidre-d'; did you mean 'cider-d'"):
+        check_metrics(["bleu-1", "cidre-d"])
 
 
 @pytest.mark.parametrize(

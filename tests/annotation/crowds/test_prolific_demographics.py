@@ -101,8 +101,8 @@ def test_the_file_is_for_those_who_may_change_the_study(described: Panel, design
     browser = Client()
     browser.force_login(reviewer)
     assert browser.get(f"{page(study, 'download')}?job={job}").status_code == 403
-    assert "demographics" not in browser.get(page(study, "results")).content.decode()
-    assert "demographics" in designer.get(page(study, "results")).content.decode()
+    assert "demographics" not in browser.get(page(study, "exports")).content.decode()
+    assert "demographics" in designer.get(page(study, "exports")).content.decode()
 
 
 def test_they_are_forgotten_with_the_ids(
