@@ -78,7 +78,17 @@ class FilesField(forms.FileField):
         return [super(FilesField, self).clean(file, initial) for file in files]
 
 
-class UploadForm(forms.Form):
+class FilesForm(forms.Form):
+    def keep(self) -> str | None:
+        """Store the files and return the upload's name, or None with an error."""
+        try:
+            return uploads.keep(self.cleaned_data["files"])
+        except QuorumError as error:
+            self.add_error("files", str(error))
+            return None
+
+
+class UploadForm(FilesForm):
     """Files for a job that imports them. ``lead`` is the sentence above the form; it may hold ``{dataset}``."""
 
     formats: ClassVar[tuple[str, ...]]
@@ -101,16 +111,8 @@ class UploadForm(forms.Form):
         """Return further arguments of the job."""
         return {}
 
-    def keep(self) -> str | None:
-        """Store the files and return the upload's name, or None with an error."""
-        try:
-            return uploads.keep(self.cleaned_data["files"])
-        except QuorumError as error:
-            self.add_error("files", str(error))
-            return None
 
-
-class DatasetForm(forms.Form):
+class DatasetForm(FilesForm):
     """The files of a dataset, with its pictures and systems. What they are is found out."""
 
     pictures_at = forms.URLField(
@@ -136,14 +138,6 @@ class DatasetForm(forms.Form):
             help_text="Tables (CSV, JSON lines, MS COCO's JSON) and pictures, together: several files, a zip, or both.",
         )
         self.order_fields(["files"])
-
-    def keep(self) -> str | None:
-        """Store the files and return the upload's name, or None with an error."""
-        try:
-            return uploads.keep(self.cleaned_data["files"])
-        except QuorumError as error:
-            self.add_error("files", str(error))
-            return None
 
 
 class UnderstoodForm(forms.Form):
