@@ -17,11 +17,11 @@ from annotation.models import (
 )
 from judgments.access.roles import Right
 from judgments.models import Study
-from judgments.studies.needs_page import Need, add_need
+from judgments.studies.needs_page import Need, add_needs
 
 SOON = timedelta(days=1)
 
-add_need(
+add_needs(
     Need(
         name="failed_messages",
         page="crowd",
@@ -29,9 +29,7 @@ add_need(
         rows=lambda: CrowdCall.objects.filter(state=CrowdCall.State.PARKED),
         button="See what failed",
         right=Right.CHANGE,
-    )
-)
-add_need(
+    ),
     Need(
         name="spending_requests",
         page="crowd",
@@ -39,9 +37,7 @@ add_need(
         rows=lambda: SpendingRequest.objects.filter(state=SpendingRequest.State.WAITING),
         button="See the order",
         right=Right.CHANGE,
-    )
-)
-add_need(
+    ),
     Need(
         name="flags",
         page="review",
@@ -49,9 +45,7 @@ add_need(
         rows=lambda: Case.objects.filter(state=Case.State.OPEN),
         button="Review flags",
         right=Right.REVIEW,
-    )
-)
-add_need(
+    ),
     Need(
         name="payments",
         page="work",
@@ -61,9 +55,7 @@ add_need(
         ),
         button="Approve work",
         right=Right.REVIEW,
-    )
-)
-add_need(
+    ),
     Need(
         name="disputes",
         page="disputes",
@@ -71,9 +63,7 @@ add_need(
         rows=lambda: Adjudication.objects.filter(state=Adjudication.State.WAITING),
         button="See disputes",
         right=Right.REVIEW,
-    )
-)
-add_need(
+    ),
     Need(
         name="controls_used_up",
         page="controls",
@@ -83,9 +73,7 @@ add_need(
         ),
         button="See check questions",
         right=Right.CHANGE,
-    )
-)
-add_need(
+    ),
     Need(
         name="expiring",
         page="crowd",
@@ -98,5 +86,5 @@ add_need(
         ),
         button="Offer it longer",
         right=Right.CHANGE,
-    )
+    ),
 )

@@ -19,7 +19,7 @@ from judgments.studies.study_page import page_address, was_opened
 from judgments.templatetags.judgments_tags import cents
 
 
-class Standing(StrEnum):
+class Readiness(StrEnum):
     """How a point of the checklist stands; the values are the words shown."""
 
     READY = "ready"
@@ -33,7 +33,7 @@ class Point:
     """A point of the checklist, with where it is looked at or mended."""
 
     title: str
-    standing: Standing
+    readiness: Readiness
     words: str
     link: str = ""
     link_words: str = ""
@@ -64,7 +64,7 @@ class Launch:
     def point(
         self,
         title: str,
-        standing: Standing,
+        readiness: Readiness,
         words: str,
         *,
         key: str = "",
@@ -76,14 +76,14 @@ class Launch:
         Only a draft's design can be changed; of other studies a duplicate is changed.
         """
         if page:
-            return Point(title, standing, words, page_address(self.study, page), link_words)
-        if not key or standing is Standing.READY:
-            return Point(title, standing, words)
+            return Point(title, readiness, words, page_address(self.study, page), link_words)
+        if not key or readiness is Readiness.READY:
+            return Point(title, readiness, words)
         if self.study.state == Study.State.DRAFT:
             address = f"{page_address(self.study, 'change')}#id_{html_name(key)}"
-            return Point(title, standing, words, address, link_words or "Add it")
+            return Point(title, readiness, words, address, link_words or "Add it")
         address = page_address(self.study, "reuse")
-        return Point(title, standing, words, address, "Change it in a duplicate")
+        return Point(title, readiness, words, address, "Change it in a duplicate")
 
 
 Check = Callable[[Launch], Iterable[Point]]
@@ -97,11 +97,11 @@ def add_check(order: int, check: Check) -> None:
 def checklist(launch: Launch) -> list[Point]:
     """Return the points, first what blocks the opening."""
     points = [point for _, check in sorted(CHECKS, key=lambda one: one[0]) for point in check(launch)]
-    return sorted(points, key=lambda point: point.standing is not Standing.BLOCKS)
+    return sorted(points, key=lambda point: point.readiness is not Readiness.BLOCKS)
 
 
 def _obstacles(launch: Launch) -> Iterable[Point]:
-    study, blocks = launch.study, Standing.BLOCKS
+    study, blocks = launch.study, Readiness.BLOCKS
     if launch.problem:
         yield launch.point(
             "Pages of work", blocks, launch.problem, page="change", link_words="Change the settings"
@@ -138,21 +138,21 @@ def _obstacles(launch: Launch) -> Iterable[Point]:
 def _texts(launch: Launch) -> Iterable[Point]:
     design = launch.design
     yield (
-        launch.point("Consent", Standing.READY, "Participants agree to your text before they begin.")
+        launch.point("Consent", Readiness.READY, "Participants agree to your text before they begin.")
         if design.consent.strip()
         else launch.point(
             "Consent",
-            Standing.MISSING,
+            Readiness.MISSING,
             "There is no consent text: participants begin without agreeing to anything.",
             key="consent",
         )
     )
     yield (
-        launch.point("Contact", Standing.READY, f"Participants can ask: {design.contact.strip()}")
+        launch.point("Contact", Readiness.READY, f"Participants can ask: {design.contact.strip()}")
         if design.contact.strip()
         else launch.point(
             "Contact",
-            Standing.MISSING,
+            Readiness.MISSING,
             "Participants find nobody to ask if something goes wrong.",
             key="contact",
         )
@@ -169,11 +169,11 @@ def _attention(launch: Launch) -> Iterable[Point]:
     title = "Quiz or check questions"
     if words:
         share = f" ({controls} on each page)" if controls else ""
-        yield launch.point(title, Standing.READY, f"{words}{share}.")
+        yield launch.point(title, Readiness.READY, f"{words}{share}.")
     else:
         yield launch.point(
             title,
-            Standing.MISSING,
+            Readiness.MISSING,
             "Nothing tells careful participants from careless ones.",
             key="controls.per_hit",
             link_words="Add check questions",
@@ -183,10 +183,10 @@ def _attention(launch: Launch) -> Iterable[Point]:
 def _pay(launch: Launch) -> Iterable[Point]:
     crowd, forecast, currency = launch.design.crowd, launch.forecast, launch.design.currency
     if not crowd.reward_cents:
-        yield launch.point("Pay", Standing.READY, "Participants are not paid by this study.")
+        yield launch.point("Pay", Readiness.READY, "Participants are not paid by this study.")
         return
     if forecast is None or forecast.wage_cents is None:
-        yield launch.point("Pay", Standing.UNKNOWN, launch.why_unknown)
+        yield launch.point("Pay", Readiness.UNKNOWN, launch.why_unknown)
         return
     pay = f"An hour should pay {cents(forecast.wage_cents, currency)}, at {launch.design.seconds_per_unit:g} s an item"
     floor = crowd.floor_cents_per_hour
@@ -194,18 +194,18 @@ def _pay(launch: Launch) -> Iterable[Point]:
     if missing:
         yield launch.point(
             "Pay",
-            Standing.MISSING,
+            Readiness.MISSING,
             f"{pay}: below the wage floor of {cents(floor, currency)}. A page would have to pay "
             f"{cents(crowd.reward_cents + missing, currency)}.",
             key="crowd.reward_cents",
             link_words="Change the pay",
         )
     elif floor:
-        yield launch.point("Pay", Standing.READY, f"{pay}; the wage floor is {cents(floor, currency)}.")
+        yield launch.point("Pay", Readiness.READY, f"{pay}; the wage floor is {cents(floor, currency)}.")
     else:
         yield launch.point(
             "Pay",
-            Standing.MISSING,
+            Readiness.MISSING,
             f"{pay}. No wage floor is set, so that slow participants may earn much less.",
             key="crowd.floor_cents_per_hour",
             link_words="Set a floor",
@@ -215,27 +215,27 @@ def _pay(launch: Launch) -> Iterable[Point]:
 def _cost(launch: Launch) -> Iterable[Point]:
     forecast, currency = launch.forecast, launch.design.currency
     if forecast is None:
-        yield launch.point("Cost", Standing.UNKNOWN, launch.why_unknown)
+        yield launch.point("Cost", Readiness.UNKNOWN, launch.why_unknown)
         return
     if not forecast.cents:
-        yield launch.point("Cost", Standing.READY, "Nothing: no reward is paid.")
+        yield launch.point("Cost", Readiness.READY, "Nothing: no reward is paid.")
         return
     fees = f", {cents(forecast.fee_cents, currency)} of it fees" if forecast.fee_cents else ""
     words = f"{cents(forecast.cents, currency)} for {forecast.places:,} pieces of work{fees}."
     backend, budget = backend_of(launch.study), launch.design.crowd.budget_cents
     if not backend.sends_people:
-        yield launch.point("Cost", Standing.READY, f"{words} You pay it yourself: no crowd does.")
+        yield launch.point("Cost", Readiness.READY, f"{words} You pay it yourself: no crowd does.")
     elif was_opened(launch.study):  # its budget may have been changed since; the page Crowd has it
-        yield launch.point("Cost", Standing.READY, words)
+        yield launch.point("Cost", Readiness.READY, words)
     elif forecast.cents <= budget:
         left = cents(budget - forecast.cents, currency)
         whole = cents(budget, currency)
         words = f"{words} Of the budget of {whole}, {left} stay for bonuses."
-        yield launch.point("Cost", Standing.READY, words)
+        yield launch.point("Cost", Readiness.READY, words)
     elif launch.study.state == Study.State.DRAFT or Ability.PUBLISH not in backend.can:
         yield launch.point(
             "Cost",
-            Standing.BLOCKS if Ability.PUBLISH in backend.can else Standing.MISSING,
+            Readiness.BLOCKS if Ability.PUBLISH in backend.can else Readiness.MISSING,
             f"{words} The budget of {cents(budget, currency)} does not reach.",
             key="crowd.budget_cents",
             link_words="Change the budget",

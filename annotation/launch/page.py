@@ -11,7 +11,7 @@ from annotation.crowds import backend_of
 from annotation.crowds.operations import open_to_workers
 from annotation.crowds.page import FIGURES as CROWD_FIGURES
 from annotation.crowds.panel.page import has_panel
-from annotation.launch.checklist_page import Launch, Standing, checklist
+from annotation.launch.checklist_page import Launch, Readiness, checklist
 from annotation.money.costs import forecast_of_design
 from judgments.admin.base import public_address, signed_in
 from judgments.admin.operations import add_operation
@@ -39,8 +39,8 @@ def show_launch(request: HttpRequest, study: Study, context: Context) -> HttpRes
     context |= {
         "design": design,
         "points": points,
-        "blocked": any(point.standing is Standing.BLOCKS for point in points),
-        "missing": sum(point.standing is Standing.MISSING for point in points),
+        "blocked": any(point.readiness is Readiness.BLOCKS for point in points),
+        "missing": sum(point.readiness is Readiness.MISSING for point in points),
         "link": link,
         "qr_code": qr_code(link) if link else "",
         "where": backend.where(study),

@@ -62,9 +62,9 @@ def hash_of(references: dict[str, list[str]]) -> str:
 def check_metrics(metrics: Sequence[str], tokenizer: str) -> None:
     """Raise ChallengeError for metrics or a tokenizer unfit for a leaderboard."""
     # Imported lazily: the metrics load a compiler.
+    from evaluation.metrics import scoring
     from evaluation.metrics.errors import MetricsError, UnknownName
     from evaluation.metrics.registry import metric_named
-    from evaluation.metrics.scoring import check_metrics as scorable
     from evaluation.metrics.text import tokenizer_named
 
     if not isinstance(metrics, list) or not metrics or not all(isinstance(name, str) for name in metrics):
@@ -72,7 +72,7 @@ def check_metrics(metrics: Sequence[str], tokenizer: str) -> None:
     if len(set(metrics)) != len(metrics):
         raise ChallengeError("A metric is named twice; expected each once.", field="metrics")
     try:
-        scorable(metrics)
+        scoring.check_metrics(metrics)
     except UnknownName as error:
         raise ChallengeError(f"There is an {error}.", field="metrics") from None
     except MetricsError as error:

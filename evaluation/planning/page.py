@@ -12,7 +12,7 @@ from django.shortcuts import redirect
 from django.template.response import TemplateResponse
 from unfold.widgets import UnfoldAdminIntegerFieldWidget, UnfoldAdminSelectWidget, UnfoldAdminTextInputWidget
 
-from annotation.launch.checklist_page import Launch, Point, Standing, add_check
+from annotation.launch.checklist_page import Launch, Point, Readiness, add_check
 from annotation.rehearsal.operations import delete, rehearse_copy
 from annotation.rehearsal.rehearsal import OF, rehearsals_of, study_rehearsed
 from common.amounts import AmountField
@@ -356,24 +356,24 @@ def _rehearsed(launch: Launch) -> Iterable[Point]:
     if newest is None:
         yield launch.point(
             "Rehearsal",
-            Standing.MISSING,
+            Readiness.MISSING,
             "Nobody has tried the design: simulated participants can answer a copy of the study first.",
             page="rehearsal",
             link_words="Rehearse it",
         )
-        yield launch.point("Agreement expected", Standing.UNKNOWN, "A rehearsal tells it.")
+        yield launch.point("Agreement expected", Readiness.UNKNOWN, "A rehearsal tells it.")
         return
     found, alpha = newest.result["recovered"], newest.result["agreement"]
     yield launch.point(
         "Rehearsal",
-        Standing.READY,
+        Readiness.READY,
         f"Simulated participants found {percent(found['value'])} of the answers that were drawn as true.",
         page="rehearsal",
         link_words="Look at it",
     )
     yield launch.point(
         "Agreement expected",
-        Standing.READY if alpha["value"] is not None else Standing.UNKNOWN,
+        Readiness.READY if alpha["value"] is not None else Readiness.UNKNOWN,
         f"Krippendorff's alpha of {coefficient(alpha['value'])} among participants like those of the rehearsal."
         if alpha["value"] is not None
         else "The rehearsal was too small to tell it.",

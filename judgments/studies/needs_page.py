@@ -56,8 +56,8 @@ class NextAction:
 NEEDS: dict[str, Need] = {}  # in the order of urgency, as the apps declare them
 
 
-def add_need(need: Need) -> None:
-    NEEDS[need.name] = need
+def add_needs(*needs: Need) -> None:
+    NEEDS.update({need.name: need for need in needs})
 
 
 def with_progress(studies: QuerySet[Study]) -> QuerySet[Study]:
