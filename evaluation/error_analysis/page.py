@@ -118,7 +118,7 @@ def _row(study: Study, metric: str, one: Disagreement) -> Row:
         people=_people(said, pairs),
         sure=f"{100 * one.people:.0f} %",
         metric=f"{100 * one.metric:.0f} %",
-        scores=[(name, *_side_by_side(first, second))
+        scores=[(name, *side_by_side(first, second))
                 for name, (first, second) in sorted(one.scores.items(), key=lambda pair: pair[0] != metric)],
     )  # fmt: skip
 
@@ -138,15 +138,12 @@ def _people(said: Any, pairs: bool) -> str:
     return f"{said.value:.0f}, by {max(wins, losses)} of {said.n} {what}{'' if said.n == 1 else 's'}"
 
 
-def _side_by_side(first: float, second: float | None) -> tuple[str, str]:
-    """Format two digits, or as many more as part the two scores."""
+def side_by_side(first: float, second: float | None) -> tuple[str, str]:
+    """Format two digits, or up to four where those part the two scores."""
     if second is None:
         return coefficient(first), ""
-    for digits in (2, 3, 4):
-        shown = coefficient(first, digits), coefficient(second, digits)
-        if shown[0] != shown[1] or first == second:
-            break
-    return shown
+    shown = [(coefficient(first, digits), coefficient(second, digits)) for digits in (2, 3, 4)]
+    return next((both for both in shown if both[0] != both[1]), shown[0])
 
 
 def _exact(value: float) -> str:

@@ -34,6 +34,7 @@ def coefficient(value: Any) -> str:
     if not _is_number(value):
         return "–"
     text = f"{value:.2f}"
+    text = "0.00" if text == "-0.00" else text
     return text.replace("0.", ".", 1) if text.lstrip("-").startswith("0.") else text
 
 

@@ -23,12 +23,14 @@ from evaluation.error_analysis.analysis import (
     rank_captions,
     rank_pairs,
 )
+from evaluation.error_analysis.page import side_by_side
 from evaluation.follow_up.units import make_next_batch
 from evaluation.models import Analysis, MetricScore
 from evaluation.results.aggregation import aggregate_study
 from evaluation.results.meta_evaluation import evaluate_study
 from judgments.models import Study, StudyEvent, StudyRole
 from judgments.studies.generation import generate_hits
+from judgments.templatetags.judgments_tags import coefficient
 from tests.evaluation.reporting import words
 from tests.evaluation.studies import StudyOf, candidate, make_dataset
 from tests.evaluation.test_study_page import IMAGES, pairwise
@@ -109,6 +111,31 @@ def test_the_list_holds_what_is_opposed_with_votes_and_scores(pairs: StudyOf, de
     assert [name for name, _, _ in row.scores] == ["bleu-1", *[name for name in METRICS if name != "bleu-1"]]
     assert "1 of 2" in words(response)
     assert designer.get(f"{address}?metric=nonsense&kind=XX&page=99").status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "shown"),
+    [
+        (0.5, 0.4, (".50", ".40")),
+        (0.1234, 0.1236, (".123", ".124")),
+        (1e-6, 2e-6, (".00", ".00")),
+        (-0.001, None, (".00", "")),
+    ],
+)
+def test_two_scores_have_the_digits_that_part_them(
+    first: float, second: float | None, shown: tuple[str, str]
+) -> None:
+    assert side_by_side(first, second) == shown
+
+
+def test_a_coefficient_has_no_negative_zero() -> None:
+    assert [coefficient(value) for value in (-0.001, -0.05, 0.62, 1.0, None)] == [
+        ".00",
+        "-.05",
+        ".62",
+        "1.00",
+        "–",
+    ]
 
 
 def test_captions_whose_ranks_differ_are_listed_for_graded_studies(grades: StudyOf, designer: Client) -> None:
