@@ -18,6 +18,7 @@ from django.urls import URLPattern, path, reverse
 from django.utils.formats import date_format
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
+from django.utils.translation import gettext
 from django.views.decorators.http import require_POST
 from unfold.decorators import display
 
@@ -189,7 +190,7 @@ class StudyAdmin(QuorumAdmin):
             self.log_change(request, study, step.label)
             self._keep_in_log(request, study, step, last)
         if step.done:
-            messages.success(request, step.done)
+            messages.success(request, gettext(step.done))
         return answer or self._back(request, study)
 
     @staticmethod
