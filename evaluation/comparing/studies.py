@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 from django.db.models import Q, QuerySet
+from django.utils import translation
 
 from annotation.snapshots import counting_is_slow
 from common.errors import NotThere
@@ -111,7 +112,8 @@ def compare_studies(
         resamples=resamples,
         seed=design_of(first).seed,
     )
-    return found | {"in_words": compared_in_words(found)}
+    with translation.override("en"):  # it is kept for readers of any language
+        return found | {"in_words": compared_in_words(found)}
 
 
 def cached_comparison(*, first: Study, second: Study, missing: str) -> dict[str, Any]:

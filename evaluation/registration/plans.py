@@ -10,6 +10,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
+from django.utils.translation import gettext_noop
 from pydantic import ValidationError
 
 from evaluation.errors import RegistrationError
@@ -21,6 +22,9 @@ from evaluation.report.rendering import WORDING, say, section, table
 from evaluation.results.verdict import right_pairs
 from evaluation.statistics.significance import McNemarResult, holm, mcnemar_test, wilson_interval
 from judgments.design.plans import Plan, read_claim
+
+UNDECIDED, FOR_PEOPLE = gettext_noop("undecided"), gettext_noop("for people to judge")
+SUPPORTED, NOT_SUPPORTED = gettext_noop("supported"), gettext_noop("not supported")
 
 
 def make_plan(values: Any) -> Plan:
@@ -136,7 +140,7 @@ def tested_hypotheses(plan: Plan, right: Mapping[str, Flags], kinds: Sequence[st
     tested: list[tuple[int, McNemarResult]] = []
     found = []
     for place, one in enumerate(plan.hypotheses):
-        found.append(Outcome(one.text, one.claim, "undecided" if one.claim else "for people to judge"))
+        found.append(Outcome(one.text, one.claim, UNDECIDED if one.claim else FOR_PEOPLE))
         if not one.claim:
             continue
         claim = read_claim(one.claim)
@@ -147,9 +151,9 @@ def tested_hypotheses(plan: Plan, right: Mapping[str, Flags], kinds: Sequence[st
             tested.append((place, mcnemar_test(right[claim.better][keep], right[claim.worse][keep])))
     adjusted = holm([result.exact_p for _, result in tested]).tolist() if tested else []
     for (place, result), p in zip(tested, adjusted, strict=True):
-        verdict = "undecided"
+        verdict = UNDECIDED
         if p <= plan.level:
-            verdict = "supported" if result.first_only > result.second_only else "not supported"
+            verdict = SUPPORTED if result.first_only > result.second_only else NOT_SUPPORTED
         one = plan.hypotheses[place]
         found[place] = Outcome(
             one.text, one.claim, verdict, result.first_only, result.second_only, result.exact_p, p
