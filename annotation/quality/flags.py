@@ -353,7 +353,7 @@ def _decide(case: Case, state: Case.State, why: str, by: User | None, exclusion:
     note_event(
         study=case.study,
         what=f"case-{state.value}",
-        words=f"The flag of the detector {case.rule} on {case.worker.name} was {state.label}.",
+        words=f"The flag of the detector {case.rule} on {case.worker.name} was {state.value}.",
         why=why.strip(),
         by=by,
         case=case.pk,

@@ -13,8 +13,9 @@ from uuid import UUID
 from django.contrib.auth.models import User
 from django.db import IntegrityError, transaction
 from django.db.models import F, Q, QuerySet
-from django.utils import timezone
+from django.utils import timezone, translation
 from django.utils.translation import gettext as _
+from django.utils.translation import pgettext
 
 from annotation.errors import AnswerProblem
 from annotation.models import (
@@ -31,7 +32,7 @@ from annotation.models.assignments import AssignmentQuerySet
 from annotation.money.limits import as_one_order
 from annotation.money.payments import decide_session
 from annotation.quality.controls import ControlTally, control_tallies, tallied_records
-from annotation.quality.detectors import RULES
+from annotation.quality.detectors import RULES, evidence_in_words
 from annotation.work.presentation import Place
 from common.errors import NotThere, WrongState
 from judgments.access.roles import RIGHTS, Right
@@ -69,8 +70,8 @@ def reasons_against(
         found[worker].append(why)
     cases = Case.objects.filter(study=study, worker__in=workers).exclude(state=Case.State.DISMISSED)
     for worker, rule, evidence in cases.order_by("pk").values_list("worker", "rule", "evidence"):
-        title = RULES[rule].title if rule in RULES else rule
-        found[worker].append(evidence.get("words") or f"{title}.")
+        title = _(RULES[rule].title) if rule in RULES else rule
+        found[worker].append(evidence_in_words(rule, evidence) or f"{title}.")
     controls, kind = design_of(study).controls, KINDS[study.protocol]
     tallies = control_tallies(study, workers=workers) if known is None else known
     records = tallied_records(
@@ -80,10 +81,12 @@ def reasons_against(
     )
     for worker, record in records.items():
         if not record.used and record.seen >= controls.after:
-            found[worker].append(
-                f"{record.right} of {record.seen} items with a known answer were right; the study asks for "
-                f"{controls.threshold * 100:g} %."
+            words = pgettext(
+                "staff",
+                "%(right)s of %(seen)s items with a known answer were right; the study asks for %(share)s %%.",
             )
+            share = f"{controls.threshold * 100:g}"
+            found[worker].append(words % {"right": record.right, "seen": record.seen, "share": share})
     return dict(found)
 
 
@@ -135,7 +138,8 @@ def reject_with_findings(*, study: Study, assignments: Collection[UUID], by: Use
     """Reject assignments; the findings of detectors and control items are the reason."""
     _finished(study, assignments)
     workers = dict(Assignment.objects.filter(pk__in=assignments).values_list("pk", "worker"))
-    against = reasons_against(study, set(workers.values()))
+    with translation.override("en"):  # the reasons are stored, and sent to the crowd
+        against = reasons_against(study, set(workers.values()))
     blameless = [worker for worker in workers.values() if worker not in against]
     if blameless:
         name = Worker.objects.get(pk=blameless[0]).name

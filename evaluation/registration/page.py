@@ -175,7 +175,7 @@ def _outcome_words(one: Outcome) -> str:
         "right": thousands(one.first_only),
         "share": percent(one.first_only / one.differing),
         "low": percent_number(low),
-        "high": percent(high),
+        "high": percent_number(high),
         "p": p_in_text(one.p),
         "adjusted": p_in_text(one.adjusted),
     }

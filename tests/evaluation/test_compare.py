@@ -113,7 +113,7 @@ def test_two_choices_are_shown_as_a_table_of_who_says_what(designer: Client, dat
         made.append(study.study)
     shown = words(designer.get(address(made[0]), {"with": "two"}))
     assert "1 with sides exchanged" in shown
-    assert "On 1 of the 1 shared units that both decide" in shown
+    assert "On 1 of the 1 shared items that both decide" in shown
 
 
 def test_without_another_study_the_page_says_what_to_do(designer: Client) -> None:

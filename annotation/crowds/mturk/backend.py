@@ -7,6 +7,7 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 from django.conf import settings
+from django.utils.translation import gettext as _
 
 from annotation.crowds.base import (
     Ability,
@@ -75,8 +76,10 @@ class MTurkBackend(CrowdBackend):
     def where(self, study: Study) -> str:
         place = study.place or self.place(design_of(study))
         if place == LIVE:
-            return f"Workers find it at {sites_of(place)[0]}; what they do there costs real money."
-        return f"Workers find it at {sites_of(place)[0]}, the sandbox; no money is paid there."
+            words = _("Participants find it at %(site)s; what they do there costs real money.")
+        else:
+            words = _("Participants find it at %(site)s, the sandbox; no money is paid there.")
+        return words % {"site": sites_of(place)[0]}
 
     def price(self, design: StudyDesign, *, places: int) -> Price:
         """Add a fee of 20 %, 40 % from ten slots on, and 5 % for Masters; at least a cent, rounded half up."""

@@ -17,6 +17,7 @@ from urllib.parse import urlsplit
 
 from django.conf import settings
 from django.db.models import Count, Max
+from django.utils.translation import gettext as _
 
 from annotation.crowds.base import Ability, OutOfFunds, Price, Refused, SeenPublication, SeenWork, TryLater
 from annotation.crowds.panel.backend import ExternalBackend, code_for, entry_path
@@ -112,7 +113,9 @@ class ProlificBackend(ExternalBackend):
             filters_of(client, design.workers, workspace=settings.PROLIFIC_WORKSPACE)
 
     def where(self, study: Study) -> str:
-        return f"People come from Prolific, whose study leads to {settings.PUBLIC_URL}/s/{study.slug}/panel/."
+        return _("People come from Prolific, whose study leads to %(address)s.") % {
+            "address": f"{settings.PUBLIC_URL}/s/{study.slug}/panel/"
+        }
 
     def fee(self, design: StudyDesign, cents: int) -> int:
         """Return the account's fee, rounded up. Prolific's own total is checked before a purchase."""

@@ -53,6 +53,15 @@ def make_rule(name: str, settings: Mapping[str, Any]) -> Rule:
         raise ValueError(f"{key} of {name} is {problem['input']!r}; expected {said}") from None
 
 
+def evidence_in_words(name: str, evidence: Mapping[str, Any]) -> str:
+    """Return the sentence of stored evidence in the reader's language, or as stored if it is of another version."""
+    stored = str(evidence.get("words", ""))
+    try:
+        return make_rule(name, evidence["settings"]).in_words(evidence["numbers"])
+    except (KeyError, ValueError):
+        return stored
+
+
 __all__ = [
     "RULES",
     "Answers",
@@ -65,6 +74,7 @@ __all__ = [
     "Page",
     "Rule",
     "SequentialRule",
+    "evidence_in_words",
     "examine",
     "findings",
     "make_history",
