@@ -147,7 +147,7 @@ class UnitAdmin(ReadOnlyAdmin):
 
 @admin.register(HIT)
 class HITAdmin(ReadOnlyAdmin):
-    empty_words = "“Generate HITs” on a study's page makes them."
+    empty_words = "“Generate pages of work” on a study's page makes them."
     list_display = ("key", study_column, "number", "size", "required", "open_slots")
     list_filter = ("study",)
     search_fields = ("=key", "=external_id")

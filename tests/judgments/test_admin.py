@@ -177,7 +177,7 @@ class TestFromDraftToOpen:
         assert (job.kind, job.state) == ("generate_hits", "queued")
         shown = words(designer.get(page(study, "hits")))
         assert "waiting for its turn" in shown
-        assert "Generate HITs" not in shown
+        assert "Generate pages of work" not in shown
         assert "under way already" in words(designer.post(do(study, "generate"), follow=True))
         assert Job.objects.count() == 1
         follow = reverse("admin:judgments_job_progress", args=[job.pk])
