@@ -86,7 +86,7 @@ class KindFilter(WordsFilter):
 
 @admin.register(Unit)
 class UnitAdmin(ReadOnlyAdmin):
-    empty_words = "Generating a study's HITs makes its units."
+    empty_words = "Generating a study's pages of work makes its units."
     list_display = (
         "key",
         "picture",

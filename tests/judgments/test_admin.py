@@ -96,7 +96,7 @@ class TestDesigning:
         assert re.search(r'name="crowd-reward_cents" value="1.50"[^>]*> <span>EUR</span>', shown)
         assert "in cents" not in shown
         Study.objects.update(state="generated")
-        assert "Pay for a HIT 1.50 EUR" in words(designer.get(page(study, "change")))
+        assert "Pay for a page of work 1.50 EUR" in words(designer.get(page(study, "change")))
 
     def test_a_taken_short_name_is_refused_beside_it(self, designer: Client) -> None:
         make_dataset()
