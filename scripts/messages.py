@@ -128,9 +128,31 @@ def _staff_data() -> Iterator[tuple[str, str]]:
     """Yield (path, text) of declared words that staff pages translate where they show them."""
     from django.contrib import admin
 
+    from config.apps import declared_names, fields_with_choices
+    from judgments.access import datasets, people_page
+    from judgments.access.tokens import SCOPES
+    from judgments.jobs_in_words import LABELS, WORDS
+    from judgments.studies.needs_page import NEEDS
+
+    yield from _of_study_pages()
+    yield from _of_design_pages()
+    yield from (("models and lists", text) for _, _, text in declared_names())
+    for field in fields_with_choices():
+        yield from (("models and lists", str(label)) for _, label in field.flatchoices)
+    for lists in admin.site._registry.values():
+        words = (getattr(lists, "empty_words", ""), getattr(lists, "add_label", ""))
+        yield from (("models and lists", text) for text in words if text)
+    for need in NEEDS.values():
+        yield from ((f"need {need.name}", text) for text in (*need.words, need.button))
+    yield from (("judgments/jobs_in_words.py", text) for text in (*WORDS.values(), *LABELS.values()))
+    yield from (("judgments/access", text) for row in (*people_page.ROLES, *datasets.ROLES) for text in row)
+    yield from (("judgments/access", text) for text in SCOPES.values())
+
+
+def _of_study_pages() -> Iterator[tuple[str, str]]:
+    """Yield what places, pages and steps of a study are called, and the words of their forms."""
     from judgments.studies.study_page import PAGES, START_PAGES, STEPS, Group
 
-    admin.autodiscover()
     path = "judgments/studies/study_page.py"
     yield from ((path, group.value) for group in Group)
     yield from ((path, page.label) for page in PAGES.values() if page.label)
@@ -145,6 +167,32 @@ def _staff_data() -> Iterator[tuple[str, str]]:
             given = field.style.get("choices", ())
             choices = () if callable(given) else given or getattr(field, "choices", {}).items()
             yield from ((place, str(label)) for value, label in choices if str(label) != value)
+
+
+def _of_design_pages() -> Iterator[tuple[str, str]]:
+    """Yield the words of the design form for every kind, and of the presets."""
+    from judgments.design.editing.form import DesignForm, starting_values
+    from judgments.design.editing.rows import RowsField
+    from judgments.design.editing.sections import STEP_WORDS
+    from judgments.design.presets import PRESETS
+    from judgments.kinds import KINDS
+
+    path = "judgments/design"
+    yield from ((path, text) for step in STEP_WORDS.items() for text in step)
+    for preset in PRESETS.values():
+        yield from ((path, text) for text in (preset.title, preset.needs, preset.choose) if text)
+    for kind in KINDS.values():
+        yield path, kind.title
+        form = DesignForm(base=starting_values(protocol=kind.name), datasets=[])
+        for section in form.sections:
+            yield from ((path, text) for text in (section.title, section.text) if text)
+        for name, field in form.fields.items():
+            yield from ((path, str(text)) for text in (field.label, field.help_text) if text)
+            choices = getattr(field, "choices", ()) if name != "dataset" else ()
+            yield from ((path, str(label)) for _, label in choices)
+            for column in field.columns if isinstance(field, RowsField) else ():
+                labels = (label for _, label in column.choices)
+                yield from ((path, text) for text in (column.label, column.help, *labels) if text)
 
 
 def _sources() -> Iterator[tuple[str, bytes]]:

@@ -188,7 +188,7 @@ def _texts(kind: Kind, unit: Unit) -> list[tuple[Any, bool]]:
 
 def _right_answer(kind: Kind, expected: Any) -> str:
     words = {str(choice.value): choice.words for choice in kind.choices}
-    low, _, high = expected.partition("-") if isinstance(expected, str) else (str(expected), "", "")
+    low, _dash, high = expected.partition("-") if isinstance(expected, str) else (str(expected), "", "")
     if low in words:
         return _(" or ").join(words[part] for part in (low, high) if part in words)
     return kind.in_words(expected)

@@ -27,7 +27,7 @@ from evaluation.registration.deviations import deviations, outcomes
 from evaluation.registration.operations import register
 from evaluation.registration.plans import Outcome, read_claim
 from evaluation.registration.registering import may_be_registered
-from evaluation.report.content import p_in_text, percent, percent_number
+from evaluation.report.content import p_in_text, percent_number
 from judgments.admin.base import signed_in
 from judgments.design.plans import Plan
 from judgments.models import Study
@@ -43,6 +43,7 @@ from judgments.studies.study_page import (
     take_refusal,
     was_opened,
 )
+from judgments.templatetags.judgments_tags import percent
 
 ROWS, SEEN = 20, 3  # hypotheses; the template folds those after the third
 LONGEST = 2000

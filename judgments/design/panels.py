@@ -131,7 +131,9 @@ class Panel(Part):
         description="For links of your own, or of a panel that signs: nobody enters with an id that is not signed.",
     )
     hits: Annotated[int, Field(ge=1, le=1000)] = Field(
-        1, title="HITs in a person's session", description="The panel pays a session: the pay of all of them."
+        1,
+        title="Pages of work in a person's session",
+        description="The panel pays a session: the pay of all of them.",
     )
     finish: Literal["redirect", "code"] = Field(
         "redirect",

@@ -146,8 +146,8 @@ class Workers(Part):
     approval_above: Annotated[float, Field(ge=0, le=1)] = Field(
         0.0, title="Approval rate above", description="Between 0 and 1. 0: not asked."
     )
-    approved_at_least: Count = Field(0, title="Approved HITs at least", description="0: not asked.")
-    hits_at_most: Count = Field(0, title="HITs a worker may do", description="0: no limit.")
+    approved_at_least: Count = Field(0, title="Approved pages of work at least", description="0: not asked.")
+    hits_at_most: Count = Field(0, title="Pages of work a participant may do", description="0: no limit.")
     languages: Listed[Annotated[str, Field(pattern=r"^[^\W\d_][^\n]*$", max_length=60)]] = Field(
         (),
         title="Fluent in one of these languages",
@@ -174,14 +174,14 @@ class Workers(Part):
         pattern=f"^{QUALIFICATION}*$",
         max_length=LONGEST_QUALIFICATION,
         title="Qualification granted",
-        description="To everybody who hands in a HIT.",
+        description="To everybody who hands in a page of work.",
     )
     quotas: Listed[Quota] = Field(
         (),
         title="Quotas",
         description="Shares of one trait stand to each other as the numbers of people do.",
     )
-    show_accuracy: bool = Field(False, title="Workers see their accuracy")
+    show_accuracy: bool = Field(False, title="Participants see their accuracy")
 
     @field_validator("requirements")
     @classmethod
