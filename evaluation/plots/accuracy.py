@@ -74,7 +74,7 @@ def accuracy_figure(result: Mapping[str, Any]) -> str:
         cells = [metrics[name]["accuracy"][kind] for name in names]
         dots = [_dot(name, cell, accent=name in leaders) for name, cell in zip(names, cells, strict=True)]
         draw_dots(axes, dots, named=place == 0)
-        axes.set_title(f"{kind}\n", fontsize=NORMAL, color=INK, loc="left", pad=10, fontweight="bold")
+        axes.set_title(f"{_(kind)}\n", fontsize=NORMAL, color=INK, loc="left", pad=10, fontweight="bold")
         count, small = f"n = {cells[0]['n']:,}\n\n", SOFT | {"fontsize": SMALL - 1}
         axes.text(1.0, 1.0, count, transform=axes.transAxes, ha="right", va="bottom", **small)
         # Label each line once: chance in the first panel, human level in the last.

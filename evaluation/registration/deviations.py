@@ -58,6 +58,7 @@ def deviations(study: Study, *, log_in_words: bool = True) -> list[Deviation]:
             f"{event.at.date()}: {event.words}"
             if log_in_words
             else f"{event.at.date()}: {event.what.replace('-', ' ')}.",
+            quoted=True,
         )
         for event in events.order_by("at", "pk")
     ]

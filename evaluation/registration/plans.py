@@ -46,8 +46,11 @@ def plan_hash(content: Mapping[str, Any]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Deviation:
+    """A deviation from the plan; ``quoted`` words are those of the log."""
+
     what: str
     words: str
+    quoted: bool = False
 
 
 @dataclass(frozen=True, slots=True)

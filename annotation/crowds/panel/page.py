@@ -15,6 +15,8 @@ from django.db.models import Sum
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.template.response import TemplateResponse
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_noop
 
 from annotation.crowds.arrivals import forget_raw_ids
 from annotation.crowds.delivery import carry_out_calls
@@ -61,19 +63,23 @@ AN_HOUR = 3600
 MOST_BYTES = 5_000_000
 SHOWN = 300  # lines of each group on the page; the list to download has all
 WORDS = {
-    "completed": "all pages of the session are handed in",
-    "screened-out": "a requirement, the quiz or a detector stopped the person",
-    "timed-out": "the person was away too long, and the place was given to somebody else",
-    "returned": "the person gave the session back, or did not agree",
-    "full": "nothing was left",
+    "completed": gettext_noop("all pages of the session are handed in"),
+    "screened-out": gettext_noop("a requirement, the quiz or a detector stopped the person"),
+    "timed-out": gettext_noop("the person was away too long, and the place was given to somebody else"),
+    "returned": gettext_noop("the person gave the session back, or did not agree"),
+    "full": gettext_noop("nothing was left"),
 }
 GROUPS = (
-    ("pay", "To pay", "Finished here, and not approved there yet."),
-    ("no", "Not to pay", "With the reason."),
-    ("wait", "Under way", "Nothing to do yet."),
-    ("paid", "Paid", "Approved there."),
-    ("only-there", "Only in the panel's list", "No session here belongs to them."),
-    ("only-here", "Only here", "The list does not have them."),
+    ("pay", gettext_noop("To pay"), gettext_noop("Finished here, and not approved there yet.")),
+    ("no", gettext_noop("Not to pay"), gettext_noop("With the reason.")),
+    ("wait", gettext_noop("Under way"), gettext_noop("Nothing to do yet.")),
+    ("paid", gettext_noop("Paid"), gettext_noop("Approved there.")),
+    (
+        "only-there",
+        gettext_noop("Only in the panel's list"),
+        gettext_noop("No session here belongs to them."),
+    ),
+    ("only-here", gettext_noop("Only here"), gettext_noop("The list does not have them.")),
 )
 
 
@@ -128,7 +134,7 @@ def _outcome(study: Study, design: StudyDesign, outcome: str) -> dict[str, str]:
     shown = PanelIds(worker="WORKER", session="SESSION")
     return {
         "name": outcome,
-        "when": WORDS[outcome],
+        "when": _(WORDS[outcome]),
         "code": "" if design.panel.personal_codes else code,
         "back": address_back(design, outcome, code=code, ids=shown),
     }
@@ -154,9 +160,9 @@ def _reconcile(request: HttpRequest, study: Study) -> HttpResponse:
     compared = compare(study=study, submissions=submissions)
     rows = [one.as_json() for one in submissions]
     page |= {
-        "subtitle": "The panel's list",
+        "subtitle": _("The panel's list"),
         "groups": [
-            {"title": title, "about": about, "rows": found[:SHOWN], "count": len(found)}
+            {"title": _(title), "about": _(about), "rows": found[:SHOWN], "count": len(found)}
             for name, title, about in GROUPS
             if (found := [one for one in compared if one.verdict == name])
         ],

@@ -1,0 +1,103 @@
+"""A study's pages in German, from the draft to its findings: no English sentence is left on them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+from django.test import Client
+
+from annotation.models import Assignment, Case, Worker
+from annotation.quality.flags import exclude_worker
+from annotation.quality.reviews import send_to_adjudicator
+from annotation.quality.rules import copy_rules
+from annotation.webhooks.webhooks import EVENTS
+from evaluation.dashboard.snapshot import compute_snapshot, store_snapshot
+from evaluation.results.aggregation import aggregate_study
+from evaluation.results.meta_evaluation import evaluate_study
+from judgments.jobs import run_job
+from judgments.models import Job, Study, Unit
+from judgments.studies.generation import generate_hits
+from judgments.studies.studies import mark_closed, mark_open
+from judgments.studies.study_page import PAGES
+from tests.annotation.foreign_pages import english_on
+from tests.annotation.voting import joined, work
+from tests.judgments.desk import do, page
+from tests.studies import make_study
+
+pytestmark = pytest.mark.django_db
+# pages of the design and of people, which tests/judgments looks at, and files
+ELSEWHERE = {"change", "reuse", "hits", "people", "log", "bring-template", "board-live", "replay", "closer-look"}
+RULE = {"rule": "control-accuracy", "action": "flag", "settings": {"least": 1, "alpha": 0.0}}
+PLAN = {
+    "hypotheses": [{"text": "Erste Hypothese", "claim": "bleu-1 > rouge-l on all"}, {"text": "Zweite"}],
+    "exclude_by": ["control-accuracy"],
+}
+
+
+@pytest.fixture
+def reader() -> Client:
+    client = Client(headers={"accept-language": "de"})
+    client.force_login(User.objects.create_superuser("leserin"))
+    return client
+
+
+def walked(reader: Client, study: Study, found: dict[str, list[str]]) -> set[str]:
+    """Look at each page of the study; ``found`` gets the English on it."""
+    seen = set()
+    for name, one in PAGES.items():
+        if one.shown(study) and name not in ELSEWHERE:
+            looked(reader, page(study, name), found)
+            seen.add(name)
+    return seen
+
+
+def looked(reader: Client, address: str, found: dict[str, list[str]]) -> None:
+    answer = reader.get(address)
+    html = answer.headers["Content-Type"].startswith("text/html")
+    if answer.status_code == 200 and html and (english := english_on(answer.content.decode(), staff=True)):
+        found.setdefault(address, []).extend(english)
+
+
+def votes(unit: Unit, worker: Worker) -> int:
+    """Right on check questions but for ``eva``; on others as the name and the unit have it."""
+    if unit.control:
+        return int(str(unit.expected)) if worker.name != "eva" else 3 - int(str(unit.expected))
+    return 1 + (unit.pk + len(worker.name)) % 2
+
+
+def test_no_page_of_a_study_says_anything_in_english(reader: Client, settings: Any, tmp_path: Path) -> None:
+    settings.EXPORT_ROOT = settings.REPORT_ROOT = settings.RELEASE_ROOT = tmp_path
+    found: dict[str, list[str]] = {}
+    study = make_study(
+        "pairwise", opened=False, name="Tiere", slug="tiere", judgments_per_unit=2, rules=[RULE], registration=PLAN,
+        crowd={"reward_cents": 20, "floor_cents_per_hour": 900}, contact="labor@example.org",
+    )  # fmt: skip
+    with_a_panel = make_study(
+        opened=False, name="Tafel", slug="tafel", quiz={"preset": "hodosh-2013-english"}, access={"join": "invited"},
+        crowd={"backend": "external", "reward_cents": 20, "budget_cents": 10}, panel={"preset": "prolific"},
+    )  # fmt: skip
+    seen = walked(reader, study, found) | walked(reader, with_a_panel, found)
+    generate_hits(study=study)
+    reader.post(do(study, "register"), {"page": "register", "sure": "on"})
+    seen |= walked(reader, study, found)
+    mark_open(study=study)
+    copy_rules(study=study)
+    reader.post(do(study, "add-webhook"), {"page": "webhooks", "url": "https://example.org/", "events": list(EVENTS)})
+    for name in ("ada", "eva", "bela"):
+        work(study, joined(study, name), votes, most=2)
+    store_snapshot(compute_snapshot(study=study))
+    exclude_worker(study=study, worker=Worker.objects.get(name="eva"), why="Rät nur.")
+    seen |= walked(reader, study, found)
+    aggregate_study(study=study)
+    evaluate_study(study=study, metrics=["bleu-1", "rouge-l"])
+    mark_closed(study=study)
+    for step in ("make-report", "export", "release"):
+        reader.post(do(study, step), {"page": "exports", "format": "jsonl", "licence": "CC-BY-4.0", "version": "1.0"})
+    for job in Job.objects.filter(state="waiting"):
+        run_job(job.pk)
+    seen |= walked(reader, study, found)
+    assert not found, "\n".join(f"{address}: {text}" for address, texts in found.items() for text in dict.fromkeys(texts))
+    assert len(seen) > 15
