@@ -217,7 +217,7 @@ def _shown_constants() -> Iterator[tuple[str, str]]:
         modules.append(import_module(one.name))
     for module in modules:
         for name, text in vars(module).items():
-            if name.isupper() and isinstance(text, str) and " " in text:
+            if name.isupper() and isinstance(text, str) and " " in text and "{" not in text:
                 yield module.__name__.replace(".", "/") + ".py", text
     yield from (("evaluation/export/formats", one.what) for one in FORMATS.values())
     yield from (("annotation/crowds", one.title) for one in BACKENDS)

@@ -13,6 +13,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.template.response import TemplateResponse
 from django.urls import URLPattern, path
+from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST
 from unfold.widgets import UnfoldAdminSelectWidget, UnfoldAdminTextInputWidget
 
@@ -66,7 +67,7 @@ class LimitForm(_Form):
             raise forms.ValidationError(str(problem)) from problem
         same = SpendingLimit.objects.filter(account=found.get("account"), currency=found.get("currency"))
         if same.exclude(pk=self.instance.pk).exists():
-            raise forms.ValidationError("There are such limits already; change those.")
+            raise forms.ValidationError(_("There are such limits already; change those."))
         return found
 
 
@@ -117,7 +118,7 @@ class SpendingLimitAdmin(QuorumAdmin):
                 messages.success(request, confirm_request(request=pk, by=by).words)
             else:
                 refuse_request(request=pk, by=by, why=request.POST.get("why", ""))
-                messages.success(request, f"Request {pk} is refused.")
+                messages.success(request, _("Request %(pk)s is refused.") % {"pk": pk})
         except QuorumError as error:
             messages.error(request, str(error))
         return redirect("admin:annotation_spendinglimit_changelist")

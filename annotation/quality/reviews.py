@@ -110,11 +110,16 @@ def reject_assignments(
 ) -> int:
     """Reject submitted assignments with a reason for the worker, as ``approve_assignments`` approves."""
     if not reason.strip():
-        raise WrongState("Nothing was changed: a rejection needs a reason that the worker can read.")
+        raise WrongState(
+            pgettext("staff", "Nothing was changed: a rejection needs a reason that the worker can read.")
+        )
     states = _finished(study, assignments)
     paid = [pk for pk, state in states.items() if state == Assignment.State.APPROVED]
     if paid:
-        raise WrongState(f"Nothing was changed: assignment {paid[0]} was approved before.")
+        raise WrongState(
+            pgettext("staff", "Nothing was changed: assignment %(paid)s was approved before.")
+            % {"paid": paid[0]}
+        )
     waiting = Assignment.objects.filter(pk__in=assignments, state=Assignment.State.SUBMITTED)
     asked = _decide_sessions(waiting, approve=False, why=reason, by=by)
     count = asked + waiting.filter(session=None).update(
@@ -143,7 +148,12 @@ def reject_with_findings(*, study: Study, assignments: Collection[UUID], by: Use
     blameless = [worker for worker in workers.values() if worker not in against]
     if blameless:
         name = Worker.objects.get(pk=blameless[0]).name
-        raise WrongState(f"Nothing was changed: nothing speaks against {name}; write the reason yourself.")
+        raise WrongState(
+            pgettext(
+                "staff", "Nothing was changed: nothing speaks against %(name)s; write the reason yourself."
+            )
+            % {"name": name}
+        )
     count = 0
     for worker in dict.fromkeys(workers.values()):
         own = [pk for pk, of in workers.items() if of == worker]
@@ -174,7 +184,10 @@ def _finished(study: Study, assignments: Collection[UUID]) -> dict[UUID, str]:
     missing = [pk for pk in assignments if pk not in states]
     if missing:
         raise WrongState(
-            f"Nothing was changed: assignment {missing[0]} is no finished work of study {study.slug!r}."
+            pgettext(
+                "staff", "Nothing was changed: assignment %(missing)s is no finished work of study %(slug)r."
+            )
+            % {"missing": missing[0], "slug": study.slug}
         )
     return states
 
@@ -183,7 +196,7 @@ def _finished(study: Study, assignments: Collection[UUID]) -> dict[UUID, str]:
 def appeal(*, assignment: Assignment, worker: Worker, text: str) -> AppealNote:
     """Store a worker's appeal against a rejection. The same text again changes nothing."""
     if assignment.worker_id != worker.pk:
-        raise NotThere("There is no such assignment.")
+        raise NotThere(pgettext("staff", "There is no such assignment."))
     if assignment.state != Assignment.State.REJECTED:
         raise WrongState(_("Nothing was sent: this page of work was not rejected."))
     said = _checked(text)
@@ -242,12 +255,21 @@ def send_to_adjudicator(
     found = list(Unit.objects.filter(study=study, pk__in=units, control=False).order_by("position"))
     if not found or len(found) != len(set(units)):
         raise WrongState(
-            "Nothing was sent: choose one or more units of this study; control items have an answer."
+            pgettext(
+                "staff",
+                "Nothing was sent: choose one or more units of this study; control items have an answer.",
+            )
         )
     if not can_be_adjudicated(study):
-        raise WrongState(f"Nothing was sent: answers of {study.protocol} are not decided by one person.")
+        raise WrongState(
+            pgettext("staff", "Nothing was sent: answers of %(protocol)s are not decided by one person.")
+            % {"protocol": study.protocol}
+        )
     if not adjudicators(study).filter(pk=adjudicator.pk).exists():
-        raise WrongState(f"Nothing was sent: {adjudicator.get_username()!r} may not adjudicate.")
+        raise WrongState(
+            pgettext("staff", "Nothing was sent: %(name)r may not adjudicate.")
+            % {"name": adjudicator.get_username()}
+        )
     there = set(
         Adjudication.objects.filter(unit__in=found)
         .exclude(state=State.WITHDRAWN)
@@ -274,7 +296,9 @@ def send_to_adjudicator(
         with transaction.atomic():
             sent = Adjudication.objects.bulk_create(made)
     except IntegrityError:
-        raise WrongState("Nothing was sent: somebody sent one of these units at the same moment.") from None
+        raise WrongState(
+            pgettext("staff", "Nothing was sent: somebody sent one of these units at the same moment.")
+        ) from None
     if sent:
         note_event(
             study=study,
@@ -304,7 +328,7 @@ def own_adjudication(*, user: User, pk: int) -> Adjudication:
     )
     found = rows.filter(pk=pk, adjudicator=user).first()
     if found is None:
-        raise NotThere("There is no such unit for you to decide.")
+        raise NotThere(pgettext("staff", "There is no such unit for you to decide."))
     return found
 
 
@@ -348,7 +372,7 @@ def withdraw(*, study: Study, pk: int, by: User | None = None) -> Adjudication:
     """Withdraw a unit, decided or not, so that the votes count again."""
     found = Adjudication.objects.filter(study=study, pk=pk).select_related("unit").first()
     if found is None:
-        raise NotThere("There is no such adjudication in this study.")
+        raise NotThere(pgettext("staff", "There is no such adjudication in this study."))
     moved = (
         Adjudication.objects.filter(pk=pk)
         .exclude(state=State.WITHDRAWN)

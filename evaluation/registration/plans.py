@@ -10,6 +10,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
+from django.utils.translation import gettext as _
 from django.utils.translation import gettext_noop
 from pydantic import ValidationError
 
@@ -35,7 +36,9 @@ def make_plan(values: Any) -> Plan:
         problem = error.errors(include_url=False)[0]
         where = ".".join(map(str, ("registration", *problem["loc"])))
         sentence = problem["msg"].removeprefix("Value error, ")
-        raise RegistrationError(f"{where}: {sentence}.") from None
+        raise RegistrationError(
+            _("%(where)s: %(sentence)s.") % {"where": where, "sentence": sentence}
+        ) from None
 
 
 def plan_hash(content: Mapping[str, Any]) -> str:

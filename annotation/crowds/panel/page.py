@@ -5,6 +5,7 @@ An uploaded list is not kept: until it is confirmed it travels in the page, sign
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import asdict
 from typing import Any
 
 from django.conf import settings
@@ -15,6 +16,7 @@ from django.db.models import Sum
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.template.response import TemplateResponse
+from django.utils import translation
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_noop
 
@@ -39,6 +41,7 @@ from annotation.crowds.panel.reconciling import (
 )
 from annotation.models import CrowdSession, Publication, RawId
 from annotation.money.confirming import confirmable
+from common.amounts import thousands
 from common.errors import WrongState
 from judgments.access.roles import Right
 from judgments.admin.base import signed_in
@@ -191,14 +194,18 @@ def _text_of(request: HttpRequest) -> str:
         try:
             return str(signing.loads(request.POST.get("text", ""), salt=SALT, max_age=AN_HOUR))
         except signing.BadSignature:
-            raise WrongState("Nothing was compared: choose the panel's list first, a CSV file.") from None
+            raise WrongState(_("Nothing was compared: choose the panel's list first, a CSV file.")) from None
     if upload.size is None or upload.size > MOST_BYTES:
-        raise WrongState(f"Nothing was compared: {upload.name} is larger than {MOST_BYTES:,} bytes.")
+        raise WrongState(
+            _("Nothing was compared: %(name)s is larger than %(most)s bytes.")
+            % {"name": upload.name, "most": thousands(MOST_BYTES)}
+        )
     try:
         return upload.read().decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise WrongState(
-            f"Nothing was compared: {upload.name} is no UTF-8 text; byte {error.start + 1} does not fit."
+            _("Nothing was compared: %(name)s is no UTF-8 text; byte %(start)s does not fit.")
+            % {"name": upload.name, "start": error.start + 1}
         ) from None
 
 
@@ -210,7 +217,7 @@ def _sealed_list(request: HttpRequest, study: Study) -> list[Submission]:
     except (signing.BadSignature, ValueError, TypeError):
         pass
     raise WrongState(
-        "Nothing was changed: the list that was shown is more than an hour old; upload it again."
+        _("Nothing was changed: the list that was shown is more than an hour old; upload it again.")
     )
 
 
@@ -222,19 +229,29 @@ def _book(request: HttpRequest, study: Study) -> HttpResponse:
         by=signed_in(request),
     )
     if booked.changed:
+        words = (
+            _(
+                "Booked: %(approved)s approved, %(rejected)s rejected, %(ended)s ended, %(unmatched)s paid there that "
+                "do not count here. The same list again changes nothing."
+            )
+            if booked.unmatched
+            else _(
+                "Booked: %(approved)s approved, %(rejected)s rejected, %(ended)s ended. The same list again changes "
+                "nothing."
+            )
+        )
         messages.success(
             request,
-            f"Booked: {booked.approved} approved, {booked.rejected} rejected, {booked.ended} ended"
-            + (f", {booked.unmatched} paid there that do not count here" if booked.unmatched else "")
-            + ". The same list again changes nothing.",
+            words % asdict(booked),
         )
     else:
-        messages.info(request, "Nothing was changed: all that the list says was booked before.")
+        messages.info(request, _("Nothing was changed: all that the list says was booked before."))
     return redirect(page_address(study, "panel"))
 
 
 def _payment_list(request: HttpRequest, study: Study) -> HttpResponse:
-    compared = compare(study=study, submissions=_sealed_list(request, study))
+    with translation.override("en"):  # the file is English, as the command writes it
+        compared = compare(study=study, submissions=_sealed_list(request, study))
     return _download(payment_list(study, compared), f"{study.slug}-payments.csv")
 
 
@@ -262,7 +279,7 @@ def _signed_links(request: HttpRequest, study: Study) -> HttpResponse:
 @confirmable("pay-pages")
 def _pay_for_pages(*, study: Study, by: User | None, why: str) -> Outcome:
     count = pay_pages(study=study, why=why, by=by)
-    return Outcome(f"{count} bonuses are booked; the next bonus list has them.")
+    return Outcome(_("%(count)s bonuses are booked; the next bonus list has them.") % {"count": count})
 
 
 def _pay_pages(request: HttpRequest, study: Study) -> HttpResponse:
@@ -275,9 +292,11 @@ def _pay_pages(request: HttpRequest, study: Study) -> HttpResponse:
 
 def _forget(request: HttpRequest, study: Study) -> HttpResponse:
     if request.POST.get("typed", "").strip() != study.slug:
-        raise WrongState(f"Nothing was deleted: type {study.slug} to say that you mean it.")
+        raise WrongState(
+            _("Nothing was deleted: type %(slug)s to say that you mean it.") % {"slug": study.slug}
+        )
     gone = forget_raw_ids(study=study, by=signed_in(request))
-    messages.success(request, f"{gone} raw ids are deleted.")
+    messages.success(request, _("%(gone)s raw ids are deleted.") % {"gone": gone})
     return redirect(page_address(study, "panel"))
 
 

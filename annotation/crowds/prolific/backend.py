@@ -88,21 +88,31 @@ class ProlificBackend(ExternalBackend):
         public = urlsplit(settings.PUBLIC_URL)
         trying = urlsplit(settings.PROLIFIC_API_URL).hostname in ("localhost", "127.0.0.1")
         if not settings.PROLIFIC_TOKEN:
-            raise WrongState(f"Study {study.slug!r} was not opened: the setting PROLIFIC_TOKEN is empty.")
+            raise WrongState(
+                _("Study %(slug)r was not opened: the setting PROLIFIC_TOKEN is empty.")
+                % {"slug": study.slug}
+            )
         if public.scheme != "https" and not trying:
             raise WrongState(
-                f"Study {study.slug!r} was not opened: PUBLIC_URL is {settings.PUBLIC_URL!r}; expected the https "
-                "address under which people at Prolific reach this server."
+                _(
+                    "Study %(slug)r was not opened: PUBLIC_URL is %(public_url)r; expected the https "
+                    "address under which people at Prolific reach this server."
+                )
+                % {"slug": study.slug, "PUBLIC_URL": settings.PUBLIC_URL}
             )
         asked = design.workers
         if not settings.PROLIFIC_WORKSPACE and (asked.requires or asked.forbids or asked.grants):
             raise WrongState(
-                f"Study {study.slug!r} was not opened: qualifications are groups of a workspace at Prolific; set "
-                "PROLIFIC_WORKSPACE."
+                _(
+                    "Study %(slug)r was not opened: qualifications are groups of a workspace at "
+                    "Prolific; set PROLIFIC_WORKSPACE."
+                )
+                % {"slug": study.slug}
             )
         if not design.crowd.reward_cents:
             raise WrongState(
-                f"Study {study.slug!r} was not opened: crowd.reward_cents is 0; Prolific's people are paid."
+                _("Study %(slug)r was not opened: crowd.reward_cents is 0; Prolific's people are paid.")
+                % {"slug": study.slug}
             )
 
     def look_ahead(self, design: StudyDesign) -> None:
