@@ -183,7 +183,7 @@ def ask_to_write(
                 "Nothing was sent: a subject has %(longest_subject)s characters at most, and a "
                 "text %(longest_message)s."
             )
-            % {"LONGEST_SUBJECT": LONGEST_SUBJECT, "LONGEST_MESSAGE": LONGEST_MESSAGE}
+            % {"longest_subject": LONGEST_SUBJECT, "longest_message": LONGEST_MESSAGE}
         )
     calls = [
         write_message(

@@ -151,7 +151,7 @@ def offer_longer(*, study: Study, hours: int, by: User | None = None, why: str =
     if not 1 <= hours <= LONGEST_HOURS:
         raise WrongState(
             _("Nothing was changed: work is offered for 1 to %(longest_hours)s hours, not for %(hours)s.")
-            % {"LONGEST_HOURS": LONGEST_HOURS, "hours": hours}
+            % {"longest_hours": LONGEST_HOURS, "hours": hours}
         )
     if study.state != Study.State.OPEN:
         raise WrongState(

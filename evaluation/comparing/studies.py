@@ -131,7 +131,7 @@ def cached_comparison(*, first: Study, second: Study, missing: str) -> dict[str,
     if missing not in MISSING:
         raise EvaluationError(
             _("The rule for missing units is %(missing)r, expected %(known)s.")
-            % {"missing": missing, "MISSING": " or ".join(MISSING)}
+            % {"missing": missing, "known": " or ".join(MISSING)}
         )
     shown = cached_figures(first, _figures(second, missing))
     # The row id may have been reused.

@@ -59,7 +59,7 @@ def units_in_need(study: Study, need: Need, *, margin: float = MARGIN) -> list[s
                 "Units of study %(slug)r are neither tied nor uncertain: its answers have no "
                 "winner; expected '%(short)s'."
             )
-            % {"slug": study.slug, "SHORT": Need.SHORT}
+            % {"slug": study.slug, "short": Need.SHORT}
         )
     table = loaders.load_judgments(study)
     if need == Need.SHORT:

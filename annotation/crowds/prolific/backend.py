@@ -98,7 +98,7 @@ class ProlificBackend(ExternalBackend):
                     "Study %(slug)r was not opened: PUBLIC_URL is %(public_url)r; expected the https "
                     "address under which people at Prolific reach this server."
                 )
-                % {"slug": study.slug, "PUBLIC_URL": settings.PUBLIC_URL}
+                % {"slug": study.slug, "public_url": settings.PUBLIC_URL}
             )
         asked = design.workers
         if not settings.PROLIFIC_WORKSPACE and (asked.requires or asked.forbids or asked.grants):
