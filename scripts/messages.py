@@ -45,6 +45,17 @@ WORKERS_TEMPLATES = (
     "templates/403.html", "templates/403_csrf.html", "templates/404.html", "templates/429.html",
     "templates/500.html", "templates/503.html",
 )  # fmt: skip
+# what the admin's theme says in English alone, where our pages show it
+THEME = (
+    "Add row", "Apply Filters", "Choose file to upload", "Click to cancel", "Click to download", "Dark", "Date",
+    "Expand row", "False", "General", "Image preview", "Light", "More actions", "No data", "No results found",
+    "Reset filters", "Return to site", "Run", "Select action", "Select action to run", "Select all rows",
+    "Select record", "Select value", "System", "This item will be deleted.", "Toggle password visibility", "True",
+    "Type to search", "Welcome back to", "You have been successfully logged out from the administration",
+    "After you've created a user, you’ll be able to edit more user options.",
+    "Raw passwords are not stored, so there is no way to see this user’s password, but you can change the password "
+    'using <a href="{}" class="text-primary-600 dark:text-primary-500">this form</a>.',
+)  # fmt: skip
 KEYWORDS = {
     "_": None, "gettext": None, "gettext_lazy": None, "gettext_noop": None, "ngettext": (1, 2),
     "ngettext_lazy": (1, 2), "pgettext": ((1, "c"), 2), "pgettext_lazy": ((1, "c"), 2),
@@ -134,6 +145,7 @@ def _staff_data() -> Iterator[tuple[str, str]]:
     from judgments.jobs_in_words import LABELS, WORDS
     from judgments.studies.needs_page import NEEDS
 
+    yield from (("the admin's theme", text) for text in THEME)
     yield from _of_study_pages()
     yield from _of_design_pages()
     yield from (("models and lists", text) for _, _, text in declared_names())
