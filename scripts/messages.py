@@ -38,7 +38,8 @@ WORKERS_CODE = (
     "annotation/templatetags", "annotation/views", "annotation/words.py", "annotation/work",
     "common/rate_limits.py", "evaluation/challenges/page.py", "evaluation/challenges/submissions.py",
     "evaluation/challenges/views.py", "judgments/countries.py", "judgments/design/wordings.py",
-    "judgments/hit_templates", "judgments/kinds",
+    "judgments/hit_templates/answers.py", "judgments/hit_templates/cleaning.py", "judgments/hit_templates/filling.py",
+    "judgments/hit_templates/kind.py", "judgments/kinds",
 )  # fmt: skip
 WORKERS_TEMPLATES = (
     "templates/annotation", "templates/evaluation/challenges", "templates/base.html", "templates/home.html",
@@ -52,6 +53,8 @@ THEME = (
     "Reset filters", "Return to site", "Run", "Select action", "Select action to run", "Select all rows",
     "Select record", "Select value", "System", "This item will be deleted.", "Toggle password visibility", "True",
     "Type to search", "Welcome back to", "You have been successfully logged out from the administration",
+    "Whether the user will be able to authenticate using a password or not. If disabled, they may still be able to "
+    "authenticate using other backends, such as Single Sign-On or LDAP.",
     "After you've created a user, you’ll be able to edit more user options.",
     "Raw passwords are not stored, so there is no way to see this user’s password, but you can change the password "
     'using <a href="{}" class="text-primary-600 dark:text-primary-500">this form</a>.',
