@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from django.apps import AppConfig
+from django.apps import AppConfig, apps
 from django.utils.translation import gettext_lazy
 
 if TYPE_CHECKING:
@@ -51,7 +51,9 @@ def _translate_names() -> None:
 
 
 def declared_names() -> Iterator[tuple[Any, str, str]]:
-    """Yield (object, attribute, English text) of the names of models, their fields, and columns of their lists."""
+    """Yield (object, attribute, English text) of the names of apps, models, fields, and columns of lists."""
+    for label in OWN_APPS:
+        yield apps.get_app_config(label), "verbose_name", str(apps.get_app_config(label).verbose_name)
     for model in _own_models():
         yield from ((model._meta, name, str(getattr(model._meta, name))) for name in NAMES)
         for field in model._meta.concrete_fields:
@@ -66,8 +68,8 @@ def declared_names() -> Iterator[tuple[Any, str, str]]:
 
 
 def fields_with_choices() -> list[Any]:
-    fields = (field for model in _own_models() for field in model._meta.concrete_fields)
-    return [field for field in fields if field.choices]
+    models = (model for label in OWN_APPS for model in apps.get_app_config(label).get_models())
+    return [field for model in models for field in model._meta.concrete_fields if field.choices]
 
 
 def _own_models() -> list[type[Model]]:

@@ -43,12 +43,26 @@ WORKERS_CODE = (
     "annotation/work/worksheet.py",
     "common/rate_limits.py", "evaluation/challenges/page.py", "evaluation/challenges/submissions.py",
     "evaluation/challenges/views.py", "judgments/countries.py", "judgments/design/wordings.py",
-    "judgments/hit_templates", "judgments/kinds",
+    "judgments/hit_templates/answers.py", "judgments/hit_templates/cleaning.py", "judgments/hit_templates/filling.py",
+    "judgments/hit_templates/kind.py", "judgments/kinds",
 )  # fmt: skip
 WORKERS_TEMPLATES = (
     "templates/annotation", "templates/evaluation/challenges", "templates/base.html", "templates/home.html",
     "templates/403.html", "templates/403_csrf.html", "templates/404.html", "templates/429.html",
     "templates/500.html", "templates/503.html",
+)  # fmt: skip
+# what the admin's theme says in English alone, where our pages show it
+THEME = (
+    "Add row", "Apply Filters", "Choose file to upload", "Click to cancel", "Click to download", "Dark", "Date",
+    "Expand row", "False", "General", "Image preview", "Light", "More actions", "No data", "No results found",
+    "Reset filters", "Return to site", "Run", "Select action", "Select action to run", "Select all rows",
+    "Select record", "Select value", "System", "This item will be deleted.", "Toggle password visibility", "True",
+    "Type to search", "Welcome back to", "You have been successfully logged out from the administration",
+    "Whether the user will be able to authenticate using a password or not. If disabled, they may still be able to "
+    "authenticate using other backends, such as Single Sign-On or LDAP.",
+    "After you've created a user, you’ll be able to edit more user options.",
+    "Raw passwords are not stored, so there is no way to see this user’s password, but you can change the password "
+    'using <a href="{}" class="text-primary-600 dark:text-primary-500">this form</a>.',
 )  # fmt: skip
 KEYWORDS = {
     "_": None, "gettext": None, "gettext_lazy": None, "gettext_noop": None, "ngettext": (1, 2),
@@ -139,6 +153,7 @@ def _staff_data() -> Iterator[tuple[str, str]]:
     from judgments.jobs_in_words import LABELS, WORDS
     from judgments.studies.needs_page import NEEDS
 
+    yield from (("the admin's theme", text) for text in THEME)
     yield from _of_study_pages()
     yield from _of_design_pages()
     yield from (("models and lists", text) for _, _, text in declared_names())

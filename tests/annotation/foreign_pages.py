@@ -78,6 +78,8 @@ def _strings(data: Any) -> list[str]:
 def english_on(html: str, *, staff: bool = False) -> list[str]:
     """What of a German page stands in English: a message as the source has it, or words that German has not."""
     known = MESSAGES | STAFF_MESSAGES if staff else MESSAGES
+    if staff:  # study files, and texts of a study that somebody edits
+        html = re.sub(r"(<(textarea|pre)\b[^>]*>).*?(</\2>)", r"\1\3", html, flags=re.DOTALL)
     return [text for text in texts_of(html) if text in known or ENGLISH.search(QUOTED.sub("", text).lower())]
 
 
