@@ -299,7 +299,7 @@ def update(language: str, *, staff: bool = False) -> None:
             known = old.get(message.id, context=message.context)
             new.add(
                 message.id,
-                known.string if known is not None else None,
+                known.string if known is not None and known.pluralizable == message.pluralizable else None,
                 locations=message.locations,
                 flags=message.flags,
                 auto_comments=message.auto_comments,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from django.db.models import Max
 from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
 
 from annotation.models import Exclusion
 from common.amounts import thousands
@@ -120,7 +121,11 @@ def _of_exclusions(study: Study, plan: Plan) -> list[Deviation]:
     return [
         Deviation(
             "exclusion",
-            _("%(n)s people were excluded by %(rule)s, which was not registered.")
+            ngettext(
+                "%(n)s people were excluded by %(rule)s, which was not registered.",
+                "%(n)s people were excluded by %(rule)s, which was not registered.",
+                count,
+            )
             % {"n": thousands(count), "rule": rule or _("a person")},
         )
         for rule, count in sorted(rules.items())
