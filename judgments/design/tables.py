@@ -6,6 +6,7 @@ import difflib
 from typing import Annotated, Any, Literal, get_args
 
 from django.conf import settings
+from django.utils.translation import gettext
 from pydantic import AfterValidator, Field, field_validator, model_validator
 
 from judgments.design.requirements import CROWDS, AllOrCount, Count, Listed, Part
@@ -280,7 +281,10 @@ def checked_judged(value: Any) -> Any:
     if value in JUDGED:
         return value
     near = difflib.get_close_matches(str(value), JUDGED, n=1, cutoff=0.0)[0]
-    raise ValueError(f"{value!r} is none of {', '.join(JUDGED)}; the nearest one is {near!r}")
+    raise ValueError(
+        gettext("%(value)r is none of %(listed)s; the nearest one is %(near)r")
+        % {"value": value, "listed": ", ".join(JUDGED), "near": near}
+    )
 
 
 class Keywords(Part):
@@ -407,8 +411,11 @@ class Crowd(Part):
     def _paid_screen_outs_have_a_sum_and_a_number(self) -> Crowd:
         if bool(self.screen_out_cents) != bool(self.screen_outs):
             raise ValueError(
-                f"screen_out_cents is {self.screen_out_cents} and screen_outs {self.screen_outs}; expected both, or "
-                "neither"
+                gettext(
+                    "screen_out_cents is %(screen_out_cents)s and screen_outs %(screen_outs)s; expected "
+                    "both, or neither"
+                )
+                % {"screen_out_cents": self.screen_out_cents, "screen_outs": self.screen_outs}
             )
         return self
 
@@ -416,14 +423,20 @@ class Crowd(Part):
     @classmethod
     def _there_is_such_a_crowd(cls, name: str) -> str:
         if name not in CROWDS:
-            raise ValueError(f"there is no crowd {name!r}; there are {', '.join(CROWDS)}")
+            raise ValueError(
+                gettext("there is no crowd %(name)r; there are %(listed)s")
+                % {"name": name, "listed": ", ".join(CROWDS)}
+            )
         return name
 
 
 def _offered(language: str) -> str:
     known = [code for code, _ in settings.LANGUAGES]
     if language not in known:
-        raise ValueError(f"{language!r} is no language of the workers' pages; expected {', '.join(known)}")
+        raise ValueError(
+            gettext("%(language)r is no language of the workers' pages; expected %(listed)s")
+            % {"language": language, "listed": ", ".join(known)}
+        )
     return language
 
 
