@@ -351,9 +351,9 @@ def decide(*, adjudication: Adjudication, given: Any, reason: str = "") -> Adjud
     )
     adjudication.refresh_from_db(fields=["state", "value", "reason", "decided_at"])
     if not moved and adjudication.state == State.WITHDRAWN:
-        raise WrongState(_("Your decision was not stored: the unit was withdrawn."))
+        raise WrongState(_("Your decision was not stored: the item was withdrawn."))
     if not moved and adjudication.value != value:
-        raise WrongState(_("Your decision of before stays: this unit was decided already."))
+        raise WrongState(_("Your decision of before stays: this item was decided already."))
     if moved:
         note_event(
             study=adjudication.study,

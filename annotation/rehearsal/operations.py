@@ -62,7 +62,7 @@ class RehearsalRequest(Parameters):
     workers = _whole_number("Workers", USUAL.workers, 1, 2000)
     spammers = _number("Share of spammers", USUAL.spammers, 0, 1)
     accuracy = _number("Mean chance of the others to be right", USUAL.accuracy, 0, 1)
-    drop_outs = _number("Chance that a HIT is returned", USUAL.drop_outs, 0, 0.9)
+    drop_outs = _number("Chance that a page of work is returned", USUAL.drop_outs, 0, 0.9)
     speed = _number("Times the expected speed", USUAL.speed, 0.01, 100)
     seed = _whole_number("Seed", USUAL.seed, 0, 2**53)
     sorts = SortsField(

@@ -33,7 +33,7 @@ class ReopenRequest(Reason):
         required=False,
         help_text="The units that are so: tied, led by at most the margin, or short of judgments that count.",
     )
-    units = KeysField(required=False, min_length=1, label="Units by key", help_text="Keys of judged units.")
+    units = KeysField(required=False, min_length=1, label="Items by key", help_text="Keys of judged units.")
     margin = serializers.FloatField(
         default=MARGIN, help_text=f"Uncertain: led by at most this share ({MARGIN})."
     )
