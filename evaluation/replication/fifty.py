@@ -9,8 +9,10 @@ from pathlib import Path
 import numpy as np
 
 from evaluation.arrays import Flags, Floats, Ints
-from evaluation.results.meta_evaluation import PairTexts, score_pairs
+from evaluation.report.content import Estimate
+from evaluation.results.meta_evaluation import PairTexts, accuracy_of_pairs, score_pairs
 from evaluation.statistics.aggregation import pair_winners
+from evaluation.statistics.meta import random_subsets, wilson_interval
 from judgments.importers.fifty import TRIPLET_REFERENCES, FiftyDataset, FiftyPairwise, FiftyTriplets
 from judgments.importers.records import ReferenceRow
 
@@ -96,3 +98,45 @@ def read_fifty(name: str, folder: Path) -> Fifty:
         np.array([vote for _, vote in votes], dtype=np.int64).reshape(len(rows), -1),
         np.array(better, dtype=np.int64),
     )
+
+
+def accuracy_of_all(scores: Floats, winners: Ints, kinds: Sequence[str]) -> dict[str, Estimate]:
+    """Return the accuracy of (P, 2) scores over all pairs by kind and as "all"; a drawn pair is right by half."""
+    found = accuracy_of_pairs(scores, winners.tolist(), kinds)["accuracy"]
+    estimates = {}
+    for kind, one in found.items():
+        pairs = one["n"] + one["no_consensus"]
+        low, high = wilson_interval(one["value_all_pairs"] * pairs, pairs)
+        estimates[kind] = Estimate(one["value_all_pairs"], low, high, pairs)
+    return estimates
+
+
+def scores_by_references(
+    data: Fifty,
+    metrics: Sequence[str],
+    sizes: Sequence[int],
+    *,
+    draws: int,
+    seed: int,
+    tokenizer: str = TOKENIZER,
+) -> dict[str, dict[int, tuple[Floats, Floats]]]:
+    """Return metric -> number of references -> (D, P) scores of both candidates, as ``accuracy_by_references`` takes.
+
+    The references are ``draws`` random subsets; all 48 are one.
+    """
+    found: dict[str, dict[int, tuple[Floats, Floats]]] = {metric: {} for metric in metrics}
+    for size in sizes:
+        tables = [
+            data.scores(metrics, tokenizer, places.tolist())[0]
+            for places in random_subsets(TRIPLET_REFERENCES, size, draws, seed=seed)
+        ]
+        for metric in metrics:
+            first, second = np.stack([table[metric] for table in tables]).transpose(2, 0, 1)
+            found[metric][size] = first, second
+    return found
+
+
+def in_per_cent(found: Estimate) -> str:
+    """Return a share as ``91.6 % (89.7 to 93.2)``."""
+    value, low, high = (100 * (one or 0.0) for one in (found.value, found.low, found.high))
+    return f"{value:.1f} % ({low:.1f} to {high:.1f})"
