@@ -284,7 +284,7 @@ def _versions(run: Run, name: str, data: Fifty) -> None:
             p = mcnemar_test(right[metric], right["cider"]).exact_p if metric != "cider" else None
             rows.append((label, *own, p))
     columns = (
-        Column("version"), *(Column(f"{size} references, %", "share") for size in SIZES), 
+        Column("version"), *(Column(f"{size} references, %", "share") for size in SIZES),
         Column("p against CIDEr", "p"),
     )  # fmt: skip
     title = f"Versions of metrics on {SETS[name]}: accuracy on the decided pairs [95 % interval]"
