@@ -8,7 +8,7 @@ from decimal import Decimal
 from typing import Any, Literal
 
 from evaluation.provenance import plain
-from evaluation.replication.packs import Number, Pack
+from evaluation.replication.packs import PER_CENT, Number, Pack
 from evaluation.report.content import DASH, NARROW, Column, Estimate, Table
 
 MATCHED, DIFFERS, NOT_REPRODUCIBLE = "matched", "differs", "not reproducible"
@@ -61,7 +61,7 @@ class Verdict:
 
     @property
     def _unit(self) -> str:
-        return f"{NARROW}%" if self.number.unit else ""
+        return f"{NARROW}%" if self.number.unit == PER_CENT else ""
 
 
 def verdict_of(pack: Pack, number: Number, ours: Estimate | None, why: str = "") -> Verdict:
