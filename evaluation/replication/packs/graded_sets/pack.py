@@ -23,6 +23,7 @@ from judgments.importers.records import JudgmentRow, ReferenceRow
 METRICS = ("bleu-1", "bleu-4", "rouge-l", "cider", "cider-d", "meteor")
 TAU_B, TAU_C, RHO = "kendall-tau-b", "kendall-tau-c", "spearman"
 RESAMPLES = 100
+EXPERT = "flickr8k-expert"
 COLUMNS = ("mt", "refs", "score", "imgid")
 NO_TABLES = "METEOR's tables are not installed (docs/metrics.md: requirements-meteor.txt)"
 
@@ -45,8 +46,9 @@ def analyse(run: Run) -> None:
         if isinstance(row, ReferenceRow):
             references.setdefault(row.image, []).append(row.text)
             texts[row.caption_id] = row.text
+    own = _expert(run.data["flickr8k"], references, texts, own=True)
     sets = {
-        "flickr8k-expert": (_expert(run.data["flickr8k"], references, texts), TAU_C),
+        EXPERT: (_expert(run.data["flickr8k"], references, texts), TAU_C),
         "flickr8k-cf": (_crowd(run.data["flickr8k"], references, texts), TAU_B),
     }
     for name, file in {"composite": "composite.csv", "polaris": "polaris_test.csv"}.items():
@@ -57,7 +59,7 @@ def analyse(run: Run) -> None:
         run.judged(
             f"{graded.title}: {len(graded.captions):,} judged captions, {len(graded.grades):,} data points."
         )
-        _correlate(run, name, graded, coefficient)
+        _correlate(run, name, graded, coefficient, own if name == EXPERT else None)
 
 
 def _judged(rows: Iterable[JudgmentRow]) -> dict[tuple[str, str], list[float]]:
@@ -67,12 +69,15 @@ def _judged(rows: Iterable[JudgmentRow]) -> dict[tuple[str, str], list[float]]:
     return found
 
 
-def _expert(folder: Path, references: dict[str, list[str]], texts: dict[str, str]) -> Graded:
+def _expert(
+    folder: Path, references: dict[str, list[str]], texts: dict[str, str], *, own: bool = False
+) -> Graded:
+    """Return the grades without captions equal to a reference, or with them, each without that reference (``own``)."""
     captions, grades = [], []
     for (image, key), values in _judged(Flickr8kExpert(folder).judgments()).items():
-        if texts[key] not in references[image]:
-            mean = sum(values) / len(values)
-            captions.append(CaptionTexts(None, 0, image, texts[key], list(references[image]), mean))
+        if own or texts[key] not in references[image]:
+            others = [text for text in references[image] if text != texts[key]]
+            captions.append(CaptionTexts(None, 0, image, texts[key], others, sum(values) / len(values)))
             grades.append(values)
     of = np.repeat(np.arange(len(captions)), [len(values) for values in grades])
     return Graded("Flickr8k-Expert", captions, np.concatenate(grades), of)
@@ -118,7 +123,14 @@ def _people(captions: Sequence[CaptionTexts]) -> Floats:
     return np.array([caption.people for caption in captions], dtype=np.float64)
 
 
-def _correlate(run: Run, name: str, graded: Graded, coefficient: str) -> None:
+def _with_own(own: Graded, metric: str, seed: int) -> str:
+    documents = [caption.references for caption in own.captions]
+    scores = score_captions(own.captions, documents, metrics=[metric], tokenizer="ptb").scores[metric].images
+    found = _clustered(scores[own.of], own, [caption.key for caption in own.captions], RHO, seed)
+    return f"{found.value:.2f} ({found.low:.2f} to {found.high:.2f})"
+
+
+def _correlate(run: Run, name: str, graded: Graded, coefficient: str, own: Graded | None = None) -> None:
     documents = [caption.references for caption in graded.captions]  # one for each row
     metrics = list(METRICS)
     try:
@@ -141,13 +153,11 @@ def _correlate(run: Run, name: str, graded: Graded, coefficient: str) -> None:
         cells[metric] = _clustered(single, graded, images, coefficient, run.seed)
         if f"{name}/{metric}" in printed:
             run.number(f"{name}/{metric}", cells[metric])
-        if f"v15/{name}/{metric}" in printed:
-            over_means = correlation(scores, people, RHO, resamples=0).value
+        if f"v15/{name}/{metric}" in printed and own is not None:
             run.number(
                 f"v15/{name}/{metric}",
                 _clustered(single, graded, images, RHO, run.seed),
-                why="a citation that does not say which grades it takes: over mean grades instead of single ones it is "
-                f"{over_means:.2f}",
+                why=f"with own captions, each scored without itself, it is {_with_own(own, metric, run.seed)}",
             )
         others = [
             plain(correlation(x, y, one, resamples=0).value)

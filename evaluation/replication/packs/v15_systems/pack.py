@@ -60,11 +60,9 @@ def _tournament(run: Run, data: Fifty) -> None:
     correlations = {name: pearson(balanced["people"], balanced[name]) for name in IN_TOURNAMENT}
     pooled = pearson(found["people"].fraction, found["cider"].fraction)
     low, high, _ = percentile_interval(_correlations(drawn["people"], drawn["cider"]), CONFIDENCE)
-    whole, everywhere = _on_all_pairs(data)
     why = (
-        "the 1,000 comparisons on 100 images were never released. CIDEr on all ten pairs of the "
-        f"{everywhere} images with captions of all five systems gives {pearson(balanced['people'], whole):.2f}; "
-        f"all comparisons pooled, {pooled:.2f}, as Midge and Babytalk meet most often"
+        f"the 1,000 comparisons on 100 images were never released. {_on_all_pairs(data, balanced['people'])}"
+        f"All comparisons pooled, it is {pooled:.2f}, as Midge and Babytalk meet most often"
     )
     run.number("section-7.3/pearson", Estimate(correlations["cider"], low, high, len(SYSTEMS)), why=why)
 
@@ -100,7 +98,8 @@ def _tournament(run: Run, data: Fifty) -> None:
 
 def _of_opponents(table: Floats) -> Floats:
     """Return (..., K) the mean over opponents of (..., K, K) shares of comparisons won; the diagonal is nan."""
-    return np.asarray(np.nanmean(table, axis=-1))
+    met = ~np.isnan(table)
+    return ratio(np.where(met, table, 0.0).sum(axis=-1), met.sum(axis=-1))
 
 
 def _estimate(value: Floats, draws: Floats, place: int, found: TournamentResult) -> Estimate:
@@ -128,11 +127,11 @@ def _draws(winners: Ints, first: list[str], second: list[str], images: list[str]
 def _correlations(people: Floats, metric: Floats) -> Floats:
     """Return (B,) Pearson's r between the rows of (B, K)."""
     one, two = (draws - draws.mean(axis=1, keepdims=True) for draws in (people, metric))
-    return np.asarray((one * two).sum(axis=1) / np.sqrt((one**2).sum(axis=1) * (two**2).sum(axis=1)))
+    return ratio((one * two).sum(axis=1), np.sqrt((one**2).sum(axis=1) * (two**2).sum(axis=1)))
 
 
-def _on_all_pairs(data: Fifty) -> tuple[Floats, int]:
-    """Return (K,) CIDEr's shares of wins where all five systems described an image, and the number of images."""
+def _on_all_pairs(data: Fifty, people: Floats) -> str:
+    """Say how CIDEr on all ten pairs of an image, where all five systems described it, goes with people."""
     captions: dict[str, dict[str, str]] = {}
     for pair, names, image in zip(data.pairs, data.systems, data.images, strict=True):
         for name, text in zip(names, (pair.first, pair.second), strict=True):
@@ -140,7 +139,7 @@ def _on_all_pairs(data: Fifty) -> tuple[Floats, int]:
                 captions.setdefault(image, {}).setdefault(SYSTEMS[name], text)
     whole = {image: texts for image, texts in captions.items() if len(texts) == len(SYSTEMS)}
     if not whole:
-        return np.full(len(SYSTEMS), np.nan), 0
+        return ""
     systems = sorted(SYSTEMS.values())
     found = score_texts(
         [texts[name] for texts in whole.values() for name in systems],
@@ -152,7 +151,10 @@ def _on_all_pairs(data: Fifty) -> tuple[Floats, int]:
     scores = found.scores["cider"].images.reshape(len(whole), len(systems))
     better = np.mean(scores[:, :, np.newaxis] > scores[:, np.newaxis, :], axis=0)
     np.fill_diagonal(better, np.nan)
-    return _of_opponents(better), len(whole)
+    r = pearson(people, _of_opponents(better))
+    return (
+        f"CIDEr on all ten pairs of the {len(whole)} images with captions of all five systems gives {r:.2f}. "
+    )
 
 
 def _halves(run: Run, data: Fifty) -> None:
