@@ -9,10 +9,11 @@ from pathlib import Path
 import numpy as np
 
 from evaluation.arrays import Flags, Floats, Ints
-from evaluation.report.content import Estimate
-from evaluation.results.meta_evaluation import PairTexts, accuracy_of_pairs, score_pairs
+from evaluation.report.content import Estimate, estimate_of
+from evaluation.results.meta_evaluation import PairTexts, score_pairs
+from evaluation.results.readings import accuracy_over_all
 from evaluation.statistics.aggregation import pair_winners
-from evaluation.statistics.meta import random_subsets, wilson_interval
+from evaluation.statistics.meta import random_subsets
 from judgments.importers.fifty import TRIPLET_REFERENCES, FiftyDataset, FiftyPairwise, FiftyTriplets
 from judgments.importers.records import ReferenceRow
 
@@ -102,13 +103,7 @@ def read_fifty(name: str, folder: Path) -> Fifty:
 
 def accuracy_of_all(scores: Floats, winners: Ints, kinds: Sequence[str]) -> dict[str, Estimate]:
     """Return the accuracy of (P, 2) scores over all pairs by kind and as "all"; a drawn pair is right by half."""
-    found = accuracy_of_pairs(scores, winners.tolist(), kinds)["accuracy"]
-    estimates = {}
-    for kind, one in found.items():
-        pairs = one["n"] + one["no_consensus"]
-        low, high = wilson_interval(one["value_all_pairs"] * pairs, pairs)
-        estimates[kind] = Estimate(one["value_all_pairs"], low, high, pairs)
-    return estimates
+    return {kind: estimate_of(found) for kind, found in accuracy_over_all(scores, winners, kinds).items()}
 
 
 def scores_by_references(
