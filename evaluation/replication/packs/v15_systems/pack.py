@@ -6,7 +6,7 @@ from evaluation.arrays import Floats, Ints, ratio
 from evaluation.metrics import MissingTables
 from evaluation.replication.fifty import ABSTRACT, PASCAL, TOKENIZER, Fifty, read_fifty
 from evaluation.replication.running import Run
-from evaluation.report.content import Column, Dots, Estimate, Panel, Plot, Table
+from evaluation.report.content import Column, Dots, Estimate, Level, Panel, Plot, Table
 from evaluation.results.meta_evaluation import pair_kinds, score_texts
 from evaluation.statistics.aggregation import TournamentResult, tournament
 from evaluation.statistics.correlation import pearson
@@ -88,7 +88,7 @@ def _tournament(run: Run, data: Fifty) -> None:
     ]
     drawing = Dots(
         tuple(names),
-        tuple(Panel(name, tuple(cells[name])) for name in ("people", "cider")),
+        tuple(Panel(title, tuple(cells[name])) for title, name in (("people", "people"), ("CIDEr", "cider"))),
         axis="comparisons won, %, with 95 % interval over images",
         shows="share",
     )
@@ -201,7 +201,10 @@ def _halves(run: Run, data: Fifty) -> None:
     )
     drawing = Dots(
         tuple(order_of_names),
-        tuple(Panel(kind, tuple(cells[name][kind] for name in order_of_names)) for kind in of_kind),
+        tuple(
+            Panel(kind, tuple(cells[name][kind] for name in order_of_names), (Level("chance", 0.5),))
+            for kind in of_kind
+        ),
         axis="accuracy, %, with 95 % interval",
         shows="share",
         accent=("people",),
