@@ -40,7 +40,8 @@ from evaluation.statistics.correlation import kendall_tau_b
 from evaluation.statistics.significance import bootstrap_interval
 from judgments.kinds.base import or_none
 
-# WG16 section 3: smoothed sentence BLEU, F of the ROUGE script, METEOR, CIDEr without stems and CIDEr-D without the factor 10.
+# WG16 section 3: smoothed sentence BLEU, F of the ROUGE script, METEOR, CIDEr of unstemmed words, CIDEr-D without the
+# factor 10.
 WG16_METRICS = (
     *(f"bleu-{order}|smoothing:nist" for order in range(1, 5)),
     *("rouge-1", "rouge-l-155", "rouge-w", "rouge-su4", "meteor", "cider-nostem", "cider-d|scale:1"),

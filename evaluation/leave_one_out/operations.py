@@ -71,7 +71,7 @@ def leave_one_out(
     """
     return bounds_of(
         captions_by_image(dataset, split),
-        metrics=metrics or _computable(WG16_METRICS),
+        metrics=metrics or computable(WG16_METRICS),
         tokenizer=tokenizer,
         others={name: _other(name, dataset) for name in others},
         corpus=read_corpus(corpus, tokenizer) if corpus is not None else (),
@@ -101,7 +101,8 @@ def _other(name: str, dataset: Dataset) -> Sequence[str]:
     return [text for texts in captions_by_image(find_dataset(name)) for text in texts]
 
 
-def _computable(metrics: Iterable[str]) -> list[str]:
+def computable(metrics: Iterable[str]) -> list[str]:
+    """Return those of the metrics whose tables are there."""
     names = []
     for text in metrics:
         metric = metric_named(text)
