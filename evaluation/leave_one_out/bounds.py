@@ -144,16 +144,18 @@ def bounds_of(
     """Return the bounds of a dataset, image -> captions.
 
     `others` are captions of other datasets by name, `corpus` sentences; without them these lower bounds are absent.
-    `most` limits how many captions of each image are left out. Raises EvaluationError.
+    Upper bounds leave out every caption; `most` limits in the place of how many captions of each image other texts stand.
+    Raises EvaluationError.
     """
     given = [texts for texts in captions if texts]
     if not any(len(texts) > 1 for texts in given):
         raise EvaluationError("No image has two captions, so none can be held against the others.")
     generator = np.random.default_rng(seed)
     try:
-        held = hold_out(given, most=most, generator=generator)
+        held = hold_out(given)
+        replaced = held if most is None else hold_out(given, most=most, generator=generator)
         length = mean_length([text for texts in held.images for text in texts], tokenizer)
-        instead = _instead(held, others or {}, corpus, length, tokenizer, generator)
+        instead = _instead(replaced, others or {}, corpus, length, tokenizer, generator)
         upper: dict[str, Floats] = {}
         lower: dict[str, dict[str, Floats]] = {what: {} for what in instead}
         signatures: dict[str, str] = {}
@@ -161,11 +163,14 @@ def bounds_of(
         named = list(metrics)
         for place, metric in enumerate(named):  # one by one, as they share little and a dataset may be large
             progress(place / len(named), f"scoring by {metric}")
-            found = score_held_out(held, [metric], tokenizer, instead=instead)
+            found = score_held_out(held, [metric], tokenizer, instead=instead if replaced is held else {})
             upper |= found.upper
             signatures |= found.signatures
             warnings |= dict.fromkeys(found.warnings)
-            for what, own in found.lower.items():
+            floors = found.lower
+            if replaced is not held and instead:
+                floors = score_held_out(replaced, [metric], tokenizer, instead=instead).lower
+            for what, own in floors.items():
                 lower[what] |= own
     except MetricsError as error:
         raise EvaluationError(as_sentence(error)) from error
@@ -173,7 +178,7 @@ def bounds_of(
     return Bounds(
         upper={name: _bound(scores, held, seed) for name, scores in upper.items()},
         lower={
-            what: {name: _bound(scores, held, seed) for name, scores in own.items()}
+            what: {name: _bound(scores, replaced, seed) for name, scores in own.items()}
             for what, own in lower.items()
         },
         image_taus=tau_matrix(by_image),

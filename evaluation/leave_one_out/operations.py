@@ -46,7 +46,7 @@ class LeaveOneOutRequest(EvaluateRequest):
     captions = serializers.IntegerField(
         required=False,
         min_value=1,
-        help_text="Leave out so many captions of each image, drawn at random (default: every one).",
+        help_text="Put other texts in the place of so many captions of each image, drawn at random (default: of all).",
     )
     seed = serializers.IntegerField(
         required=False, min_value=0, max_value=LARGEST_SEED, help_text="Seed of what is drawn (default: 0)."

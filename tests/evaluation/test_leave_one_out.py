@@ -85,8 +85,8 @@ def test_unrelated_texts_reach_less_than_people_and_the_same_seed_draws_the_same
     assert one.lower == same.lower != other.lower
     assert one.upper == other.upper
     few = bounds_of(IMAGES, metrics=["rouge-l"], most=1)
-    assert few.captions == 3
-    assert math.isnan(few.upper["rouge-l"].within)
+    assert (few.captions, few.lower["other-image"]["rouge-l"].n) == (8, 3)
+    assert math.isnan(few.lower["other-image"]["rouge-l"].within)
 
 
 def test_a_corpus_is_read_without_its_tags_and_short_sentences(tmp_path: Path) -> None:
