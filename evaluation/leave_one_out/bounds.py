@@ -144,7 +144,7 @@ def bounds_of(
     """Return the bounds of a dataset, image -> captions.
 
     `others` are captions of other datasets by name, `corpus` sentences; without them these lower bounds are absent.
-    Upper bounds leave out every caption; `most` limits in the place of how many captions of each image other texts stand.
+    Upper bounds leave out every caption. Other texts stand in the place of `most` captions of each image, or of all.
     Raises EvaluationError.
     """
     given = [texts for texts in captions if texts]
