@@ -149,7 +149,7 @@ def _cells(score: ContentScore, seed: int) -> tuple[Estimate, Estimate, Estimate
 
 def _estimate(figure: ContentFigure, seed: int) -> Estimate:
     defined = figure.images[~np.isnan(figure.images)]
-    found = bootstrap_interval(defined, seed=seed)
+    found = bootstrap_interval(defined, resamples=1000, seed=seed)
     return Estimate(_or_none(figure.mean), _or_none(found.low), _or_none(found.high), defined.size)
 
 
