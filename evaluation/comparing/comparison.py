@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from evaluation.comparing.sources import Matched, Source, match_sources
 from evaluation.provenance import as_json, signature
@@ -22,6 +23,7 @@ from evaluation.statistics.agreement import (
     kappa_grid,
     kappa_interval,
 )
+from evaluation.statistics.clustering import ITEM, RATER
 from evaluation.statistics.correlation import correlation
 from evaluation.statistics.inputs import one_of
 from evaluation.statistics.resampling import RESAMPLES
@@ -87,8 +89,7 @@ def _of_source(source: Source, resamples: int, seed: int) -> dict[str, Any]:
     own = source if source.full_depth is None else source.among(source.full_depth)
 
     def alpha(level: str) -> dict[str, Any]:
-        found = alpha_of_judgments(own.unit, own.rater, own.value, level, resamples=resamples, seed=seed)
-        return alpha_dict(found)
+        return _alpha(own, own.unit, own.rater, own.value, level, resamples, seed)
 
     return {
         "name": source.name,
@@ -102,6 +103,24 @@ def _of_source(source: Source, resamples: int, seed: int) -> dict[str, Any]:
         **({"ordinal": alpha("ordinal")} if source.level == "interval" else {}),
         **({} if source.full_depth is None else {"full_depth": FULL_DEPTH}),
     }
+
+
+def images_of_units(*sources: Source) -> NDArray[Any]:
+    """Return (U,) images of the units that the sources have in common; a unit without one stands for itself."""
+    images: list[Any] = list(range(len(sources[0].units)))
+    for source in sources:
+        for place, content in enumerate(source.contents):
+            if content.image is not None:
+                images[place] = content.image
+    return np.array(images, dtype=object)
+
+
+def _alpha(
+    source: Source, unit: Any, rater: Any, value: Any, level: str, resamples: int, seed: int
+) -> dict[str, Any]:
+    clusters = {ITEM: images_of_units(source)[unit], RATER: rater}
+    found = alpha_of_judgments(unit, rater, value, level, resamples=resamples, seed=seed, clusters=clusters)
+    return alpha_dict(found)
 
 
 def _units(matched: Matched) -> dict[str, Any]:
@@ -162,7 +181,13 @@ def _grid(
     compared = ~np.isnan(second)
     first = matched.first.scores()
     found = kappa_grid(
-        first[compared], second[compared], *cuts, missing=missing, resamples=resamples, seed=seed
+        first[compared],
+        second[compared],
+        *cuts,
+        missing=missing,
+        resamples=resamples,
+        seed=seed,
+        clusters={ITEM: images_of_units(matched.first, matched.second)[compared]},
     )
     return found, ""
 
@@ -199,7 +224,8 @@ def _consensus(matched: Matched, resamples: int, seed: int) -> dict[str, Any]:
     labels: list[Any] = (
         list(kinds[0].values) if kinds[0] is not None else sorted({*answers[0], *answers[1]}, key=str)
     )
-    found = kappa_interval(*answers, labels=labels or None, resamples=resamples, seed=seed)
+    clusters = {ITEM: images_of_units(matched.first, matched.second)[both]}
+    found = kappa_interval(*answers, labels=labels or None, resamples=resamples, seed=seed, clusters=clusters)
     counts = Counter(zip(*answers, strict=True))
     return {
         "kappa": {**as_json(found, "value", "low", "high"), "n": len(both)},
@@ -222,7 +248,8 @@ def _correlations(matched: Matched, resamples: int, seed: int) -> dict[str, Any]
     first, second = (one.scores()[matched.shared] for one in (matched.first, matched.second))
     found = {}
     for name in COEFFICIENTS:
-        one = correlation(first, second, name, resamples=resamples, seed=seed)
+        clusters = {ITEM: images_of_units(matched.first, matched.second)[matched.shared]}
+        one = correlation(first, second, name, resamples=resamples, seed=seed, clusters=clusters)
         found[name] = as_json(one, "value", "low", "high", "n", "reason")
     return found
 
@@ -242,7 +269,7 @@ def _pooled(matched: Matched, resamples: int, seed: int) -> dict[str, Any]:
     values = np.concatenate([one.value, other.value])
 
     def alpha(unit: Any, rater: Any, value: Any) -> dict[str, Any]:
-        return alpha_dict(alpha_of_judgments(unit, rater, value, level, resamples=resamples, seed=seed))
+        return _alpha(matched.first, unit, rater, value, level, resamples, seed)
 
     return {
         **alpha(np.concatenate([one.unit, other.unit]), raters, values),

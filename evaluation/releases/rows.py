@@ -57,6 +57,7 @@ class Settings:
         asked: the design's part that answers depend on (``Kind.setting``); mostly empty.
         cut_times: whether times are cut to the minute and give no durations; false before 0.6.
         wording: number of the wording of the report's sentences; 0 before 0.6.
+        clustered: whether intervals and tests are by image and worker; false before 0.6.
     """
 
     protocol: str
@@ -70,9 +71,10 @@ class Settings:
     asked: str = ""
     cut_times: bool = False
     wording: int = 0
+    clustered: bool = False
 
     def as_json(self) -> dict[str, Any]:
-        left_out = {"asked", "cut_times", "wording"}  # where empty, as in older bundles
+        left_out = {"asked", "cut_times", "wording", "clustered"}  # where empty, as in older bundles
         return {name: value for name, value in asdict(self).items() if name not in left_out or value}
 
     @property

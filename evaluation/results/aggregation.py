@@ -194,6 +194,7 @@ def compute_aggregation(*, study: Study, progress: Progress = no_progress) -> Ag
         judged,
         seed=design.seed,
         full_depth=loaders.full_depth_units(study),
+        images=loaders.images_of(study, consensus.units),
     )
     model = model_answers(
         kind,

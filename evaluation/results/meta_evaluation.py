@@ -20,6 +20,7 @@ from evaluation.results.consensus import agreement_rows, one_against_rest
 from evaluation.results.verdict import correlation_verdict, pair_verdicts
 from evaluation.signatures import parse
 from evaluation.statistics.agreement import kappa_grid
+from evaluation.statistics.clustering import ITEM, NAIVE, ClusterColumns
 from evaluation.statistics.correlation import correlation
 from evaluation.statistics.meta import GroupedCorrelationResult, grouped_correlation, pair_accuracy
 from judgments.kinds import KINDS
@@ -58,6 +59,7 @@ class PairTexts:
 
     pk: int
     kind: str
+    image: Any
     first: str
     second: str
     references: References
@@ -138,7 +140,7 @@ def with_references(
         if not own:
             return None
         leading.add(len(own) if [key for key, _ in rows[: len(keys)]] == list(keys) else 0)
-        found.append(PairTexts(pk, kind, first, second, tuple(own), 0))
+        found.append(PairTexts(pk, kind, image, first, second, tuple(own), 0))
     used = leading.pop() if len(leading) == 1 else 0
     documents: list[References] = [[text for _, text in rows[: used or None]] for rows in of_image.values()]
     return found, documents, used
@@ -183,15 +185,16 @@ def score_captions(
 def judge_pairs(
     pairs: Sequence[PairTexts], documents: Sequence[References], *, metrics: Sequence[str], tokenizer: str
 ) -> MetricResults:
-    """Compute each metric's accuracy by pair kind (V15 §3), with Wilson intervals.
+    """Compute each metric's accuracy by pair kind (V15 §3), with intervals by image.
 
     A metric's tie is wrong and an undecided pair is excluded; both are counted. Alternatives:
     ``value_ties_half``, and ``value_all_pairs``, where an undecided pair is won at random.
     """
     scored, scores = score_pairs(pairs, documents, metrics=metrics, tokenizer=tokenizer)
     winners, kinds = [pair.winner for pair in pairs], [pair.kind for pair in pairs]
+    images = [pair.image for pair in pairs]
     return MetricResults(
-        metrics={name: accuracy_of_pairs(both, winners, kinds) for name, both in scores.items()},
+        metrics={name: accuracy_of_pairs(both, winners, kinds, images) for name, both in scores.items()},
         signatures={name: result.signature for name, result in scored.scores.items()},
         pks=np.array([pair.pk for pair in pairs], dtype=np.int64),
         scores=scores,
@@ -199,11 +202,19 @@ def judge_pairs(
     )
 
 
-def accuracy_of_pairs(scores: Floats, winners: Sequence[int], kinds: Sequence[str]) -> dict[str, Any]:
-    """Compute accuracy by pair kind from (N, 2) scores; ``winners`` is 0 without consensus."""
+def accuracy_of_pairs(
+    scores: Floats, winners: Sequence[int], kinds: Sequence[str], images: Sequence[Any] | None
+) -> dict[str, Any]:
+    """Compute accuracy by pair kind from (N, 2) scores; ``winners`` is 0 without consensus.
+
+    Without ``images`` pairs are taken as independent (Wilson), as releases before 0.6 did.
+    """
     names = [kind or UNKNOWN_KIND for kind in kinds] if any(kinds) else None
-    found = pair_accuracy(scores[:, 0], scores[:, 1], np.array(winners, dtype=np.float64), names)
-    return {"accuracy": {kind: as_json(one, *ACCURACY) for kind, one in found.items()}}
+    clusters = NAIVE if images is None else {ITEM: images}
+    won = np.array(winners, dtype=np.float64)
+    found = pair_accuracy(scores[:, 0], scores[:, 1], won, names, clusters=clusters)
+    fields = ACCURACY if images is None else (*ACCURACY, "clusters", "reason")
+    return {"accuracy": {kind: as_json(one, *fields) for kind, one in found.items()}}
 
 
 def judge_captions(
@@ -263,12 +274,22 @@ def correlation_of_captions(
     cuts: Sequence[float],
     per_image: bool,
     seed: int,
+    clustered: bool = True,
 ) -> dict[str, Any]:
+    """Correlate a metric with people.
+
+    If not ``clustered``, captions of an image are taken as independent, as releases before 0.6 did.
+    """
     resamples = resamples_for(len(people))
+    clusters = {ITEM: images} if clustered else NAIVE
+    fields = (*COEFFICIENT, "clusters") if clustered else COEFFICIENT
     figures: dict[str, Any] = {
-        key: as_json(correlation(metric, people, coefficient, resamples=resamples, seed=seed), *COEFFICIENT)
+        key: as_json(
+            correlation(metric, people, coefficient, resamples=resamples, seed=seed, clusters=clusters),
+            *fields,
+        )
         for key, coefficient in COEFFICIENTS.items()
-    } | {"kappa": _kappa(metric, people, cuts, seed)}
+    } | {"kappa": _kappa(metric, people, cuts, seed, clusters)}
     if per_image:
         figures["per_image"] = {
             key: _grouped(
@@ -281,11 +302,13 @@ def correlation_of_captions(
     return figures
 
 
-def _kappa(metric: Floats, people: Floats, cuts: Sequence[float], seed: int) -> list[dict[str, Any]]:
+def _kappa(
+    metric: Floats, people: Floats, cuts: Sequence[float], seed: int, clusters: ClusterColumns
+) -> list[dict[str, Any]]:
     if not cuts:
         return []
     quantiles = np.unique(np.quantile(metric, METRIC_QUANTILES)).tolist()
-    grid = kappa_grid(metric, people, quantiles, cuts, resamples=RESAMPLES, seed=seed)
+    grid = kappa_grid(metric, people, quantiles, cuts, resamples=RESAMPLES, seed=seed, clusters=clusters)
     return [
         {
             "metric_at_least": cell.first_at_least,
@@ -349,7 +372,11 @@ def compute_evaluation(
         settings |= {"df": f"{len(documents)}-images", "refs": f"first-{leading}" if leading else "all"}
         settings |= {"metric-ties": "wrong", "no-consensus": "left-out"}
         people = one_against_rest(
-            table, consensus.units, agreement_rows(table, loaders.full_depth_units(study))
+            table,
+            consensus.units,
+            agreement_rows(table, loaders.full_depth_units(study)),
+            images=loaders.images_of(study, consensus.units),
+            anonymous=any(worker.anonymous for worker in loaders.worker_rows(study)),
         )
         result["people"] = people if people["all"]["n"] else {}
         result["verdict"] = pair_verdicts(
@@ -357,6 +384,7 @@ def compute_evaluation(
             np.array([pair.winner for pair in pairs], dtype=np.int64),
             [pair.kind or UNKNOWN_KIND for pair in pairs],
             {name: one["accuracy"] for name, one in judged.metrics.items()},
+            images=[pair.image for pair in pairs],
         )
         result["counts"] = {"pairs": len(pairs), "no_consensus": sum(pair.winner == 0 for pair in pairs)}
     else:

@@ -28,11 +28,18 @@ from evaluation.report.rendering import plot, say, section, table
 from evaluation.report.sections.ceiling import halves_of_votes
 from evaluation.report.sections.systems import cluster_tables
 from evaluation.results.meta_evaluation import PAIR_KINDS, pair_kinds, score_texts
-from evaluation.results.verdict import leaders_by_intervals, listed, pair_verdict, paired_p, right_pairs
+from evaluation.results.verdict import (
+    leaders_by_intervals,
+    listed,
+    mcnemar_p,
+    pair_verdict,
+    paired_p,
+    right_pairs,
+)
 from evaluation.statistics.aggregation import TournamentResult, bradley_terry_of_comparisons, tournament
+from evaluation.statistics.clustering import ITEM, NAIVE
 from evaluation.statistics.correlation import correlation
 from evaluation.statistics.meta import ReferenceCurve, accuracy_by_references, metric_winners, random_subsets
-from evaluation.statistics.significance import mcnemar_test
 
 CHANCE = 0.5
 HALVES, ONE_JUDGE = "half of the people", "one judge"
@@ -80,8 +87,11 @@ def metrics(inputs: ReportInputs, people: Ceilings) -> Section:
     best = accuracy[names[0]][kinds[-1]]
     right = _right(inputs, names)
     here = _decided_of(inputs, kinds[-1])
+    images = inputs.images_of(inputs.pks or ())
     verdict = pair_verdict(
-        {name: one[here] for name, one in right.items()}, {name: accuracy[name][kinds[-1]] for name in names}
+        {name: one[here] for name, one in right.items()},
+        {name: accuracy[name][kinds[-1]] for name in names},
+        None if images is None else images[here],
     )
     sentence = say(
         "accuracy", wording=inputs.wording, verdict=verdict["sentence"], name=names[0], best=best, people=ceiling.value,
@@ -137,9 +147,10 @@ def _right(inputs: ReportInputs, names: Sequence[str]) -> dict[str, Flags]:
 def _clusters(inputs: ReportInputs, right: Mapping[str, Flags], kinds: Sequence[str]) -> list[Table]:
     """Compare metrics by McNemar's tests."""
     names = list(right)
+    images = inputs.images_of(inputs.pks or ())
 
     def p(one: str, two: str, *, here: Flags) -> float:
-        return mcnemar_test(right[one][here], right[two][here]).exact_p
+        return mcnemar_p(right[one][here], right[two][here], None if images is None else images[here])
 
     groups = {}
     for kind in kinds:
@@ -198,7 +209,12 @@ def references(inputs: ReportInputs, people: Ceilings) -> Section | None:
     labels = (
         [str(kind) or "unknown" for kind in inputs.kinds.tolist()] if (inputs.kinds != "").any() else None
     )
-    curves = {name: accuracy_by_references(scores[name], inputs.winners, labels) for name in names}
+    images = inputs.images_of(pair.pk for pair in pairs)
+    clusters = NAIVE if images is None else {ITEM: images}
+    curves = {
+        name: accuracy_by_references(scores[name], inputs.winners, labels, clusters=clusters)
+        for name in names
+    }
     return _references_section(curves, kinds, people, len(accuracy) - len(names), inputs.wording)
 
 
@@ -249,8 +265,10 @@ def systems(inputs: ReportInputs) -> Section | None:
         return None
     pks, first, second, winners, images = (list(column) for column in zip(*rows, strict=True))
     # Resample images: pairs of one image are dependent.
-    people = tournament(first, second, winners, clusters=images, seed=inputs.seed)
-    strengths = bradley_terry_of_comparisons(first, second, winners, tie_model="davidson")
+    by_image = {ITEM: images} if inputs.clustered else images
+    people = tournament(first, second, winners, clusters=by_image, seed=inputs.seed)
+    clusters = {ITEM: images} if inputs.clustered else NAIVE
+    strengths = bradley_terry_of_comparisons(first, second, winners, tie_model="davidson", clusters=clusters)
     place_of = {str(name): place for place, name in enumerate(strengths.items.tolist())}
     order = people.order.tolist()
     names = [str(people.systems[place]) for place in order]
