@@ -146,6 +146,7 @@ def _write(
             asked=kind.setting(design),
             cut_times=True,
             wording=WORDING,
+            winners_signed=True,
             clustered=True,
         )
     )
