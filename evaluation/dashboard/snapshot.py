@@ -120,7 +120,6 @@ def draw(result: Mapping[str, Any]) -> dict[str, Any]:
             "now": metrics_figure(
                 kind,
                 cell["metrics"],
-                found["people"].get(kind),
                 leaders=verdict["leaders"],
                 correlated=correlated,
             ),

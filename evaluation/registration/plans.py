@@ -112,7 +112,7 @@ class Registered:
             (one.text, one.claim, one.verdict, outcome_words(one, inputs.wording))
             for one in self.outcomes(inputs)
         ]
-        tables = [table("hypotheses", rows)]
+        tables = [table("hypotheses", rows, clustered=inputs.clustered)]
         if self.deviations:
             tables.append(table("deviations", [(one.what, one.words) for one in self.deviations]))
         sentence = say("registration", on=self.on, sha256=self.sha256, n=len(self.deviations))

@@ -25,7 +25,13 @@ from evaluation.results.consensus import (
     worker_table,
 )
 from evaluation.results.filter_audit import audit_filter
-from evaluation.results.meta_evaluation import accuracy_of_pairs, correlation_of_captions, with_references
+from evaluation.results.halves import halves_of_pairs, on_the_same_halves
+from evaluation.results.meta_evaluation import (
+    UNKNOWN_KIND,
+    accuracy_of_pairs,
+    correlation_of_captions,
+    with_references,
+)
 from evaluation.results.rankings import (
     ANNOTATION,
     CUTS,
@@ -38,6 +44,7 @@ from evaluation.results.rankings import (
     rankings_of,
 )
 from evaluation.statistics.inputs import encode
+from evaluation.statistics.meta import kinds_of
 from judgments.kinds import IncludedJudgment
 
 PEOPLE = "people"
@@ -235,7 +242,15 @@ def _of_pairs(
         images=_images(rows, consensus),
         anonymous=any(person.anonymous for person in rows.people()),
     )
+    halves = {}
+    if images is not None:
+        numbers = np.arange(len(names), dtype=np.int64)
+        kind_names = [kind or UNKNOWN_KIND for kind in kinds]
+        halves["halves"] = on_the_same_halves(
+            halves_of_pairs(table, consensus.units, numbers), scores, kinds_of(kind_names, len(names)), images
+        )
     result = {
+        **halves,
         "metrics": metrics,
         "people": people if people["all"]["n"] else {},
         "counts": {"pairs": len(names), "no_consensus": winners.count(0)},

@@ -17,12 +17,13 @@ from evaluation.models import Analysis, MetricScore
 from evaluation.provenance import as_json, signature
 from evaluation.results.aggregation import StudyConsensus, consensus_of
 from evaluation.results.consensus import agreement_rows, one_against_rest
+from evaluation.results.halves import halves_of_pairs, on_the_same_halves
 from evaluation.results.verdict import correlation_verdict, pair_verdicts
 from evaluation.signatures import parse
 from evaluation.statistics.agreement import kappa_grid
 from evaluation.statistics.clustering import ITEM, NAIVE, ClusterColumns
 from evaluation.statistics.correlation import correlation
-from evaluation.statistics.meta import GroupedCorrelationResult, grouped_correlation, pair_accuracy
+from evaluation.statistics.meta import GroupedCorrelationResult, grouped_correlation, kinds_of, pair_accuracy
 from judgments.kinds import KINDS
 from judgments.models import Study
 from judgments.studies.generation import Progress, no_progress
@@ -379,6 +380,13 @@ def compute_evaluation(
             anonymous=any(worker.anonymous for worker in loaders.worker_rows(study)),
         )
         result["people"] = people if people["all"]["n"] else {}
+        pks = np.array([pair.pk for pair in pairs], dtype=np.int64)
+        result["halves"] = on_the_same_halves(
+            halves_of_pairs(table, consensus.units, pks),
+            judged.scores,
+            kinds_of([pair.kind or UNKNOWN_KIND for pair in pairs], len(pairs)),
+            [pair.image for pair in pairs],
+        )
         result["verdict"] = pair_verdicts(
             judged.scores,
             np.array([pair.winner for pair in pairs], dtype=np.int64),

@@ -191,9 +191,24 @@ def levels_sentence(result: Mapping[str, Any]) -> str:
         return ""
     if result["verdict"]["all"]["by"] == INTERVALS:
         return "Chance is 0; 1 is the same order."
+    if "halves" in result:
+        return f"Chance is 50 %.{halves_sentence(result)}"
     level = (result.get("people") or {}).get("all", {}).get("value")
     said = "" if level is None else f" One judge agrees with the majority of the others on {percent(level)}."
     return f"Chance is 50 %.{said}"
+
+
+def halves_sentence(result: Mapping[str, Any]) -> str:
+    """Return what people and the leading metric reach on the same halves of the votes; "" without votes."""
+    found = result["halves"].get("all")
+    if found is None:
+        return ""
+    name = result["verdict"]["all"]["leaders"][0]
+    return (
+        f" On random halves of the votes, half of the people name the other half’s winner on "
+        f"{percent(found['people']['value'])} of the pairs, {name} on {percent(found['metrics'][name]['value'])}, and "
+        f"no answer can reach more than {percent(found['ceiling']['value'])}."
+    )
 
 
 def listed(names: Sequence[str]) -> str:

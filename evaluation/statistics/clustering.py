@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -29,7 +29,7 @@ ITEM, RATER = "item", "rater"
 # Fewer clusters do not show how much clusters differ.
 FEWEST = 5
 
-TOO_FEW = "there are {count} {name}s, expected {fewest} or more to say what others would give"
+TOO_FEW = "{are} {count} {name}{s}, expected {fewest} or more to say what others would give"
 FIXED = "with {count} {name}{s}, expected {fewest} or more, the interval is for {these} {name}{s} alone"
 
 # How rows are clustered: "naive" (each row for itself), or (N,) columns by name, such as item and rater.
@@ -108,7 +108,8 @@ class Clusters:
         reason = note = ""
         if not used:
             most = max(counts, key=lambda name: counts[name])
-            reason = TOO_FEW.format(count=counts[most], name=most, fewest=FEWEST)
+            are, s = ("there is", "") if counts[most] == 1 else ("there are", "s")
+            reason = TOO_FEW.format(are=are, count=counts[most], name=most, s=s, fewest=FEWEST)
         elif short:
             s, these = ("", "this") if counts[short[0]] == 1 else ("s", "these")
             note = FIXED.format(count=counts[short[0]], name=short[0], fewest=FEWEST, s=s, these=these)
@@ -121,6 +122,10 @@ class Clusters:
             codes = (codes[1 - coarser[0]],) if coarser else (*codes, cells)
         sizes = tuple(np.bincount(one).astype(np.float64) for one in codes)
         return cls(counts, codes, sizes, _expected(codes, sizes), reason, note)
+
+    def alone(self, rows: int) -> bool:
+        """Return whether no two of the rows share a cluster."""
+        return all(count == rows for count in self.counts.values())
 
     def spread(self, influences: Floats) -> Spread:
         """Return the variance of the estimate with (N,) influences, which add up to zero."""
@@ -216,10 +221,17 @@ def share_of_rows(
     clusters = Clusters.of(columns, rows, keep)
     if keep is not None:
         outcomes, weights = outcomes[keep], None if weights is None else weights[keep]
-    if clusters.reason or not len(outcomes):
+    if not len(outcomes):
         return ClusteredInterval(math.nan, math.nan, clusters)
     amounts = np.ones(len(outcomes)) if weights is None else weights
     share = float(amounts @ outcomes) / float(amounts.sum())
+    if weights is None and clusters.alone(len(outcomes)) and not (outcomes % 1).any():
+        # The variance of independent noughts and ones follows from their share.
+        independent = Spread(share * (1 - share) / len(outcomes), math.inf)
+        low, high = share_interval(share, independent, len(outcomes), confidence)
+        return ClusteredInterval(low, high, replace(clusters, reason="", note=""))
+    if clusters.reason:
+        return ClusteredInterval(math.nan, math.nan, clusters)
     spread = clusters.spread(amounts * (outcomes - share) / amounts.sum())
     low, high = share_interval(share, spread, len(clusters.sizes[-1]), confidence)
     return ClusteredInterval(low, high, clusters)

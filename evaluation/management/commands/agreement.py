@@ -206,6 +206,7 @@ class Command(QuorumCommand):
             missing=options["missing"] or MISSING[0],
             resamples=options["resamples"],
             seed=options["seed"],
+            naive=options["naive"],
         )
         if options["output"] is not None:
             for line in _report(result):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -18,6 +18,7 @@ from evaluation.report.content import (
     Estimate,
     Level,
     Panel,
+    Plot,
     Section,
     Table,
     estimate_of,
@@ -42,7 +43,7 @@ from evaluation.statistics.correlation import correlation
 from evaluation.statistics.meta import ReferenceCurve, accuracy_by_references, metric_winners, random_subsets
 
 CHANCE = 0.5
-HALVES, ONE_JUDGE = "half of the people", "one judge"
+HALVES, ONE_JUDGE, CEILING = "half of the people", "one judge", "most an answer can reach"
 FEWEST_REFERENCES = 5
 SIZES = (1, 2, 3, 5, 10, 20, 30, 48)
 MOST_DRAWS, TEXTS_SCORED = 20, 40_000
@@ -54,7 +55,9 @@ HUMAN = ("people", "human")  # captions of no system, with PASCAL-50S's name for
 
 
 def ceilings(inputs: ReportInputs) -> Ceilings:
-    """Return human levels: by two halves of people if possible, else by one judge."""
+    """Return human levels of a report that draws them beside accuracy, as those of before 0.6."""
+    if inputs.clustered:
+        return {}
     counted = inputs.table.counted
     halves = halves_of_votes(
         inputs.table.unit[counted], inputs.table.value[counted], inputs.consensus.units, seed=inputs.seed
@@ -82,6 +85,7 @@ def metrics(inputs: ReportInputs, people: Ceilings) -> Section:
         rows,
         [("metric", "text"), *((f"{kind}, %", "share") for kind in kinds)],
         no_consensus=inputs.evaluation.result["counts"]["no_consensus"],
+        clustered=inputs.clustered,
     )
     words, ceiling = people.get(kinds[-1], ("", Estimate(None)))
     best = accuracy[names[0]][kinds[-1]]
@@ -97,7 +101,9 @@ def metrics(inputs: ReportInputs, people: Ceilings) -> Section:
         "accuracy", wording=inputs.wording, verdict=verdict["sentence"], name=names[0], best=best, people=ceiling.value,
         halves=words == HALVES,
     )  # fmt: skip
-    sentence = " ".join((sentence, *_unmeasured(people)))
+    halves = inputs.evaluation.result.get("halves", {})
+    if not inputs.clustered or not halves:
+        sentence = " ".join((sentence, *_unmeasured(people)))
     panels = tuple(
         Panel(
             kind,
@@ -120,7 +126,52 @@ def metrics(inputs: ReportInputs, people: Ceilings) -> Section:
         ],
     )
     tables = [data, *_clusters(inputs, right, kinds), ties]
-    return section("metrics", [sentence], [plot(sentence, drawing, data)], tables)
+    plots = [plot(sentence, drawing, data)]
+    if halves:
+        same = _same_halves(halves, [kind for kind in kinds if kind in halves], names, verdict["leaders"])
+        plots.append(same)
+        tables.insert(1, same.data)
+    return section("metrics", [sentence], plots, tables)
+
+
+def _same_halves(
+    halves: Mapping[str, Any], kinds: Sequence[str], names: Sequence[str], leaders: Sequence[str]
+) -> Plot:
+    """Show what metrics and people reach on the same halves of the votes (V15 §7.4)."""
+
+    def cells(pick: Callable[[Mapping[str, Any]], Any]) -> tuple[Estimate, ...]:
+        return tuple(estimate_of(pick(halves[kind])) for kind in kinds)
+
+    rows = [(name, *cells(lambda one, name=name: one["metrics"][name])) for name in names]
+    rows += [(HALVES, *cells(lambda one: one["people"])), (CEILING, *cells(lambda one: one["ceiling"]))]
+    data = table("halves", rows, [("who", "text"), *((f"{kind}, %", "share") for kind in kinds)])
+    last = halves[kinds[-1]]
+    best = max(names, key=lambda name: last["metrics"][name]["value"])
+    caption = say(
+        "halves", people=last["people"]["value"], name=best, best=last["metrics"][best]["value"],
+        ceiling=last["ceiling"]["value"],
+    )  # fmt: skip
+    panels = tuple(
+        Panel(
+            kind,
+            tuple(estimate_of(halves[kind]["metrics"][name]) for name in names),
+            (
+                Level("chance", CHANCE),
+                *level_of(HALVES, estimate_of(halves[kind]["people"])),
+                *level_of(CEILING, estimate_of(halves[kind]["ceiling"])),
+            ),
+            f"n = {halves[kind]['people']['n']:,}",
+        )
+        for kind in kinds
+    )
+    drawing = Dots(
+        tuple(names),
+        panels,
+        "a half's winner named, in %, 95 % interval",
+        shows="share",
+        accent=tuple(leaders),
+    )
+    return plot(caption, drawing, data, "halves", "Metrics and people on the same halves")
 
 
 def _unmeasured(people: Ceilings) -> list[str]:
@@ -215,7 +266,7 @@ def references(inputs: ReportInputs, people: Ceilings) -> Section | None:
         name: accuracy_by_references(scores[name], inputs.winners, labels, clusters=clusters)
         for name in names
     }
-    return _references_section(curves, kinds, people, len(accuracy) - len(names), inputs.wording)
+    return _references_section(curves, kinds, people, len(accuracy) - len(names), inputs)
 
 
 def _references_section(
@@ -223,8 +274,9 @@ def _references_section(
     kinds: Sequence[str],
     people: Ceilings,
     left: int,
-    wording: int,
+    inputs: ReportInputs,
 ) -> Section:
+    wording = inputs.wording
     rows: list[tuple[Any, ...]] = []
     panels = []
     for kind in kinds:
@@ -247,8 +299,9 @@ def _references_section(
         last=(min(last), max(last)) if wording else value[-1], most=curves[best][kinds[-1]].references[-1],
         left=left, drawn=len(curves),
     )  # fmt: skip
-    sentence = " ".join((sentence, *_unmeasured(people)))
-    data = table("references", rows)
+    if not inputs.clustered:
+        sentence = " ".join((sentence, *_unmeasured(people)))
+    data = table("references", rows, clustered=inputs.clustered)
     drawing = Curves(tuple(panels), "references (log axis)", "accuracy in %")
     return section("references", [sentence], [plot(sentence, drawing, data)], [data])
 

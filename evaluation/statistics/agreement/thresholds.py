@@ -141,7 +141,8 @@ def threshold_kappa(
     n = int(table.sum())
     value = _figures(table[np.newaxis].astype(np.float64))[0]
     intervals = [(math.nan, math.nan, 0)] * 4
-    columns, counts = columns_of(clusters), {}
+    columns, too_few = columns_of(clusters), ""
+    counts: Mapping[str, int] = {}
     if columns:
         resamples = 0
     if n and columns:
@@ -149,8 +150,9 @@ def threshold_kappa(
         if left_out:
             keep = ~(np.isnan(float_vector(first_scores, "")) | np.isnan(float_vector(second_scores, "")))
         grouped = Clusters.of(columns, len(keep), keep)
-        intervals = _clustered(yes_first, yes_second, value, grouped, confidence)
-        counts = grouped.counts
+        counts, too_few = grouped.counts, grouped.reason
+        if not too_few:
+            intervals = _clustered(yes_first, yes_second, value, grouped, confidence)
     elif n:
         draws = bootstrap(_figures, table, resamples=resamples, generator=generator, width=4)
         intervals = [percentile_interval(draws[:, column], confidence) for column in range(4)]
@@ -179,7 +181,7 @@ def threshold_kappa(
         resamples=resamples,
         undefined_resamples=intervals[0][2],
         seed=reported,
-        reason="" if not undefined else ONE_SIDE if n else NOTHING,
+        reason=too_few if not undefined else ONE_SIDE if n else NOTHING,
         clusters=counts,
     )
 
@@ -194,7 +196,7 @@ def _clustered(
         spread = clusters.spread(found.values)
         low, high = coefficient_interval(float(value[0]), spread, confidence)
     intervals = [(low, high, 0)]
-    columns = dict(zip(clusters.counts, clusters.codes, strict=False))
+    columns = {str(place): codes for place, codes in enumerate(clusters.codes[:2])}
     yeses = first.astype(np.float64) + second
     for right, keep, weights in (
         (second, first, None),

@@ -102,8 +102,8 @@ def mcnemar_test(first: ArrayLike, second: ArrayLike, *, clusters: ClusterColumn
     differ = one != two
     grouped = Clusters.of(columns, len(one), differ)
     p = _discordant_p(one[differ], grouped) if differ.any() else 1.0
-    if all(len(codes) == codes.max(initial=-1) + 1 for codes in grouped.codes):
-        p = found.exact_p  # no two discordant pairs share a cluster
+    if grouped.alone(int(differ.sum())):
+        p = found.exact_p
     return replace(found, clusters=grouped.counts, clustered_p=p, note=grouped.note)
 
 
