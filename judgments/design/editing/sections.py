@@ -115,6 +115,12 @@ def sections_for(kind: Kind) -> list[Section]:
         _texts(kind),
         *(() if kind.no_source else (_SOURCE,)),
         _section(
+            Step.QUESTION,
+            "Other languages",
+            "Participants choose the language of their page. A text that is left out is shown as it is written above.",
+            ("translations",),
+        ),
+        _section(
             Step.PEOPLE,
             "Crowd",
             "",
