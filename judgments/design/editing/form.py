@@ -138,9 +138,9 @@ def is_money(key: str) -> bool:
 
 
 def _currency(base: Mapping[str, Any]) -> str:
-    """Return the currency of a design that may still lack its name."""
-    crowd, panel = Crowd.model_validate(base["crowd"]), Panel.model_validate(base["panel"])
-    return currency_named(crowd, panel) or USUAL_CURRENCY
+    """Return the currency of a design whose other values may be missing or wrong."""
+    crowd = Crowd(**{key: base["crowd"][key] for key in ("backend", "currency")})
+    return currency_named(crowd, Panel(preset=base["panel"]["preset"])) or USUAL_CURRENCY
 
 
 def html_name(key: str) -> str:
@@ -153,10 +153,12 @@ class DesignForm(forms.Form):
     Attributes:
         values: the content of a checked form as in a study file, valid or not.
         design: the design of a valid form.
+        currency: that of all amounts.
     """
 
     values: dict[str, Any]
     design: StudyDesign
+    currency: str
 
     def __init__(self, data: Any = None, *, base: dict[str, Any], datasets: list[str]) -> None:
         """Ask for what ``base`` holds, a study file as nested dicts with every key."""
@@ -166,14 +168,13 @@ class DesignForm(forms.Form):
         self.sections = sections_for(self.kind)
         ours = PRESETS[base["preset"]].ours if base.get("preset") in PRESETS else ()
         asked = asked_by_paper(base)
-        unit = _currency(base)
         for section in self.sections:
             for key, entry in section.entries.items():
                 field = _field_for(key, entry, datasets)
-                if isinstance(field, AmountField):
-                    field.unit = unit
                 if key in ours:
-                    field.help_text = f"{field.help_text} The value is ours; the paper gives none.".strip()
+                    field.help_text = (
+                        f"{field.help_text} Quorum chose the value, as the paper gives none.".strip()
+                    )
                 if key in asked:
                     field.help_text = f"{field.help_text} From the paper: {asked[key]}.".strip()
                 field.initial = field.prepare_value(value_at(base, key))
@@ -183,6 +184,7 @@ class DesignForm(forms.Form):
                     field.disabled = len(field.initial or ()) > MOST_ROWS
                     field.widget.hidden = self.kind.hidden_keys if key == "controls.known" else frozenset()
                 self.fields[html_name(key)] = field
+        self._name_currency(base)
         if self.is_bound:
             self._take_requirements_off()
 
@@ -239,7 +241,15 @@ class DesignForm(forms.Form):
                 self.add_error(field, str(problem))
         if not self.errors:
             self.design = make_design(self.values)
+        if not {"crowd-backend", "crowd-currency", "panel-preset"} & self.errors.keys():
+            self._name_currency(self.values)
         return cleaned
+
+    def _name_currency(self, values: Mapping[str, Any]) -> None:
+        self.currency = _currency(values)
+        for field in self.fields.values():
+            if isinstance(field, AmountField):
+                field.unit = self.currency
 
     def sketch(self) -> StudyDesign | None:
         """Return a design to preview, with stand-ins for a missing name or slug; None if anything else is wrong."""

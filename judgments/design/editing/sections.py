@@ -270,7 +270,7 @@ def _sampling(kind: Kind) -> Section:
     keys: list[str] = []
     changed: dict[str, Entry] = {}
     if kind.compares_pairs:
-        text = "All numbers of pairs empty: 100 of each kind, or as many as there are."
+        text = "Leave all numbers of pairs empty to have 100 of each kind, or as many as there are."
         changed = {f"sampling.pairs.{name}": PAIR_ENTRIES[name] for name in PAIR_KINDS}
         keys = [*changed, *_keys("sampling", "references", "source")]
         changed["sampling.references"] = Entry(
