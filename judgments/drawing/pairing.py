@@ -217,7 +217,7 @@ class _Draw:
         listed = ", ".join(f"{kind} = {count}" for kind, count in short.items())
         return DesignError(
             f"The design asks for {least} references for each pair, and dataset {self.material.name!r} has fewer "
-            f"pairs with so many than are asked for; expected at most {listed} pairs, or at most {fitting} "
+            f"pairs with so many than are asked for; expected at most {listed}, or at most {fitting} "
             "references, with which all pairs asked for can be drawn.",
             field="sampling.references",
         )
