@@ -38,6 +38,7 @@ from evaluation.results.tables_page import (
     ranking_tables,
     worker_note,
 )
+from evaluation.results.unused import unused_context
 from evaluation.results.verdict import UNTESTED, levels_sentence
 from judgments.admin.base import signed_in
 from judgments.admin.operations import add_operation, posted
@@ -102,6 +103,7 @@ def show_results(request: HttpRequest, study: Study, context: Context) -> HttpRe
         table = accuracy_table if context["compares_pairs"] else correlation_table
         context["metrics_table"] = table(evaluation.result)
     if aggregation is not None:
+        context |= unused_context(aggregation.result)
         context["lead"] = _lead(aggregation, evaluation, context["figures"])
         context["ways"] = [
             {"label": label, "link": page_address(study, name)}
