@@ -76,10 +76,10 @@ class Section:
 
 
 PAIR_ENTRIES = {
-    "HC": Entry("Two people", "HC pairs: captions of the same image."),
-    "HI": Entry("Another image", "HI pairs: two people's, one of another image."),
-    "HM": Entry("Person and system", "HM pairs."),
-    "MM": Entry("Two systems", "MM pairs."),
+    "HC": Entry("Two people", "Both captions by people, of the image itself (HC)."),
+    "HI": Entry("Another image", "Both by people, one of them of another image (HI)."),
+    "HM": Entry("Person and system", "One caption by a person, one by a system (HM)."),
+    "MM": Entry("Two systems", "Both captions by systems (MM)."),
 }
 
 
