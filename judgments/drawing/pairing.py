@@ -88,7 +88,7 @@ def draw_pairs(
         pairs = [pair for pair in pairs if pair.key in set(only)]
     if not pairs:
         raise DesignError(
-            f"dataset {material.name!r} gives no candidate pairs for this design ({len(images)} images are judged).",
+            f"Dataset {material.name!r} gives no candidate pairs for this design ({len(images)} images are judged).",
             field="sampling.pairs",
         )
     return DrawnPairs(
@@ -117,7 +117,7 @@ def not_drawn(lacking: Collection[str], what: str) -> DesignError:
     """Return the message about missing ids of ``sampling.only``."""
     many = f" and {len(lacking) - 1} more" if len(lacking) > 1 else ""
     return DesignError(
-        f"sampling.only names {what} {min(lacking)!r}{many}, which this design does not draw; ids hold for the "
+        f"The design asks for {what} {min(lacking)!r}{many} alone, which this design does not draw; ids hold for the "
         "dataset, protocol, sampling and seed that they were drawn with.",
         field="sampling.only",
     )
@@ -201,7 +201,7 @@ class _Draw:
         kind = min(short, key=PAIR_KINDS.index)
         so_many = f" with {least} references" if drawn.passed_over else ""
         raise DesignError(
-            f"sampling.pairs asks for {self.wanted[kind]} {kind} pairs{so_many}, but dataset {self.material.name!r} "
+            f"The design asks for {self.wanted[kind]} {kind} pairs{so_many}, but dataset {self.material.name!r} "
             f"gives {len(drawn.of_kind[kind])} (from {len(self.images)} images).",
             field=f"sampling.pairs.{kind}",
         )
@@ -210,15 +210,15 @@ class _Draw:
         short = self.too_few(drawn)
         if not short:
             return DesignError(
-                f"sampling.references is {least}, but no candidate pair of dataset {self.material.name!r} has so many; "
-                f"expected at most {fitting}.",
+                f"The design asks for {least} references for each pair, but no candidate pair of dataset "
+                f"{self.material.name!r} has so many; expected at most {fitting}.",
                 field="sampling.references",
             )
         listed = ", ".join(f"{kind} = {count}" for kind, count in short.items())
         return DesignError(
-            f"sampling.references is {least}, and dataset {self.material.name!r} has fewer pairs with so many "
-            f"references than sampling.pairs asks for; expected at most {listed}, or at most {fitting} references, "
-            "with which all pairs asked for can be drawn.",
+            f"The design asks for {least} references for each pair, and dataset {self.material.name!r} has fewer "
+            f"pairs with so many than are asked for; expected at most {listed}, or at most {fitting} "
+            "references, with which all pairs asked for can be drawn.",
             field="sampling.references",
         )
 

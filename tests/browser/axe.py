@@ -9,7 +9,7 @@ from playwright.sync_api import Page
 
 SERIOUS = frozenset({"serious", "critical"})
 IMPACTS = SERIOUS | {"minor", "moderate"}
-LOOKS: tuple[tuple[int, Literal["light", "dark"]], ...] = ((1280, "light"), (390, "dark"))
+LOOKS: tuple[tuple[int, Literal["light", "dark"]], ...] = ((1280, "light"), (320, "dark"))
 TRANSITIONS_END = """() => Promise.all(
     document.getAnimations()
         .filter((animation) => animation instanceof CSSTransition)
