@@ -15,6 +15,7 @@ from django.db.models import F
 from django.utils import timezone
 from django.utils.translation import gettext
 
+from common.amounts import thousands
 from common.errors import DesignError, WrongState
 from common.rows import columns_of, insert_rows, large_cache, many_objects, refresh_statistics
 from judgments.design.requirements import not_stated, own_record_needed, requirements_of
@@ -336,7 +337,8 @@ def _check_sources(design: StudyDesign, material: Material, batch: Batch, quiz: 
     shown = {unit.image for hit in batch.hits for unit in hit.units} | {group.image for group in quiz}
     lacking = [image.name for image in material.images if image.name in shown and not image.text.strip()]
     if lacking:
-        others = f" (nor have {len(lacking) - 1:,} others)" if len(lacking) > 1 else ""
+        more = {"n": thousands(len(lacking) - 1)}
+        others = gettext(" (nor have %(n)s others)") % more if len(lacking) > 1 else ""
         raise DesignError(
             gettext(
                 "source.show is true, but item %(lacking)r of dataset %(name)r has no "
@@ -386,7 +388,7 @@ def draw_hits(*, study: Study, progress: Progress = no_progress) -> Batch:
     if study.state != Study.State.DRAFT:
         raise WrongState(
             gettext("Study %(slug)r is %(state)s; HITs are generated once, from a draft.")
-            % {"slug": study.slug, "state": study.state}
+            % {"slug": study.slug, "state": gettext(study.state)}
         )
     progress(0.05, "drawing")
     return build_batch(design_of(study), study.dataset, maker=study.created_by_id)
@@ -409,7 +411,7 @@ def store_hits(*, study: Study, batch: Batch, progress: Progress = no_progress) 
     if not moved:
         raise WrongState(
             gettext("Study %(slug)r is %(state)s; HITs are generated once, from a draft.")
-            % {"slug": study.slug, "state": study.state}
+            % {"slug": study.slug, "state": gettext(study.state)}
         )
     if study.design != drawn_from:
         raise WrongState(
