@@ -63,8 +63,8 @@ def declared_names() -> Iterator[tuple[Any, str, str]]:
     for model_admin in admin.site._registry.values():
         for column in (*model_admin.list_display, *model_admin.readonly_fields):
             found = getattr(type(model_admin), column, None) if isinstance(column, str) else column
-            if getattr(found, "short_description", ""):
-                yield found, "short_description", str(found.short_description)
+            if text := getattr(found, "short_description", ""):
+                yield found, "short_description", str(text)
 
 
 def fields_with_choices() -> list[Any]:

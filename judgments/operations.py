@@ -23,7 +23,7 @@ def _can_be_drawn(study: Study) -> None:
     if study.state != Study.State.DRAFT:
         raise WrongState(
             gettext("Study %(slug)r is %(state)s; HITs are generated once, from a draft.")
-            % {"slug": study.slug, "state": study.state}
+            % {"slug": study.slug, "state": gettext(study.state)}
         )
     if study.dataset.captions.order_by()[:MANY_ROWS].count() < MANY_ROWS:
         plan_study(design_of(study), study.dataset, maker=study.created_by_id)

@@ -22,6 +22,7 @@ from evaluation.dashboard.snapshot import draw
 from evaluation.follow_up.operations import reopen
 from evaluation.models import BoardSnapshot
 from evaluation.results.tables_page import as_markup, cached_drawing, worker_note
+from evaluation.results.unused import unused_context
 from judgments.admin.operations import add_operation
 from judgments.kinds import KINDS
 from judgments.kinds.base import Kind
@@ -101,6 +102,7 @@ def _shown(request: HttpRequest, study: Study, mark: ChangeMark) -> dict[str, An
         "no_metrics": _no_metrics(kind, result),
         "no_alpha": _no_alpha(kind),
         "two_sided": kind.two_sided,
+        **unused_context(result),
         "workers": [row | {"note": _note(row, threshold)} for row in result.get("workers", ())],
     }
 

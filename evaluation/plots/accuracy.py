@@ -45,8 +45,8 @@ NO_AGREEMENT = gettext_noop("No item has two judgments that count yet.")
 def accuracy_figure(result: Mapping[str, Any]) -> str:
     """Plot each metric's accuracy by pair kind, or its tau-b; "" without data.
 
-    ``result`` comes from ``evaluate_study``. The human level is how often one judge agrees with the majority
-    of the others.
+    ``result`` comes from ``evaluate_study``. People have no level here, as they are not measured against their own
+    consensus; results of before 0.6 have how often one judge agrees with the majority of the others.
     """
     metrics = result.get("metrics", {})
     if not metrics:
@@ -57,7 +57,7 @@ def accuracy_figure(result: Mapping[str, Any]) -> str:
     names = sorted(metrics, key=lambda name: -_value(metrics[name]["accuracy"]["all"]))
     kinds = list(metrics[names[0]]["accuracy"])
     lows = [metrics[name]["accuracy"][kind]["low"] for name in names for kind in kinds]
-    people = result.get("people") or {}
+    people = {} if "halves" in result else result.get("people") or {}
     levels = [people[kind]["value"] for kind in kinds if kind in people]
     least = min(
         [CHANCE, *(low for low in lows if low is not None), *(low for low in levels if low is not None)]
@@ -194,17 +194,24 @@ def agreement_sentence(agreement: Mapping[str, Any]) -> str:
     if alpha["value"] is None:
         why = alpha["reason"]
         return _("Agreement is undefined: %(why)s.") % {"why": _(why)}
+    interval = _("no interval")
+    if alpha["low"] is not None:
+        interval = _("95 %% interval %(low)s to %(high)s") % {
+            "low": coefficient(alpha["low"]),
+            "high": coefficient(alpha["high"]),
+        }
     sentence = _(
-        "Judges agree with alpha %(value)s (95 %% interval %(low)s to %(high)s, %(level)s) on %(n)s items with "
-        "%(judgments)s judgments; 0 is chance, 1 full agreement."
+        "Judges agree with alpha %(value)s (%(interval)s, %(level)s) on %(n)s items with %(judgments)s judgments; 0 is "
+        "chance, 1 full agreement."
     ) % {
         "value": coefficient(alpha["value"]),
-        "low": coefficient(alpha["low"]),
-        "high": coefficient(alpha["high"]),
+        "interval": interval,
         "level": alpha["level"],
         "n": thousands(alpha["n"]),
         "judgments": thousands(alpha["judgments"]),
     }
+    if why := alpha["reason"]:
+        sentence += " " + _("There is no interval: %(why)s.") % {"why": _(why)}
     kinds = {name: one for name, one in agreement.get("by_kind", {}).items() if one["low"] is not None}
     best, *others = leaders_by_intervals(kinds)[0] or [""]
     if best and not others and len(kinds) > 1:

@@ -12,6 +12,7 @@ from django.contrib.admin.models import CHANGE, LogEntry
 from django.contrib.auth.models import User
 from django.db import transaction
 from django.utils import translation
+from django.utils.functional import Promise
 from django.utils.text import format_lazy
 from django.utils.translation import gettext_lazy
 from rest_framework import serializers
@@ -43,7 +44,7 @@ class DatasetOperation:
     summary: str
     parameters: type[Parameters]
     role: str
-    do: Callable[..., str]
+    do: Callable[..., Promise]
 
     @property
     def description(self) -> str:
@@ -68,7 +69,7 @@ class ShareRequest(Parameters):
     sharing = serializers.ChoiceField(choices=Sharing.choices, label="Who may read it")
 
 
-def _share(*, dataset: Dataset, by: User | None, sharing: str) -> str:
+def _share(*, dataset: Dataset, by: User | None, sharing: str) -> Promise:
     """Opens a dataset to its members alone, to all researchers, or to everybody. Studies of it keep their people."""
     share_dataset(dataset=dataset, sharing=sharing)
     whom = gettext_lazy(Sharing(sharing).label)
@@ -81,7 +82,7 @@ class DatasetRoleRequest(PersonRequest):
     role = serializers.ChoiceField(choices=DatasetRole.Role.values)
 
 
-def _give(*, dataset: Dataset, by: User | None, role: str, user: int = 0, username: str = "") -> str:
+def _give(*, dataset: Dataset, by: User | None, role: str, user: int = 0, username: str = "") -> Promise:
     """Replaces the role that the person has in the dataset."""
     given = give_dataset_role(dataset=dataset, user=person_named(user, username), role=role, by=by)
     words = gettext_lazy("{person} is {role} of dataset {dataset} now.")
@@ -90,7 +91,7 @@ def _give(*, dataset: Dataset, by: User | None, role: str, user: int = 0, userna
     )
 
 
-def _take(*, dataset: Dataset, by: User | None, user: int = 0, username: str = "") -> str:
+def _take(*, dataset: Dataset, by: User | None, user: int = 0, username: str = "") -> Promise:
     """Takes a person's role in the dataset. An owner stays."""
     person = person_named(user, username)
     take_dataset_role(dataset=dataset, user=person)
@@ -104,7 +105,7 @@ class PublishRequest(Parameters):
     system = serializers.CharField(max_length=80)
 
 
-def _publish(*, dataset: Dataset, by: User | None, system: str) -> str:
+def _publish(*, dataset: Dataset, by: User | None, system: str) -> Promise:
     """Shows a system's outputs to all who may read the dataset, for good. Its owner decides."""
     publish_system(dataset=dataset, name=system, by=by)
     return format_lazy(gettext_lazy("System {system} is published."), system=system)

@@ -248,25 +248,28 @@ def requirements_of(workers: Workers) -> dict[str, str]:
     asked: dict[str, str] = {}
     if workers.countries:
         named = ", ".join(country_name(code) for code in workers.countries)
-        asked[COUNTRIES] = f"live in {named}"
+        asked[COUNTRIES] = gettext("live in %(countries)s") % {"countries": named}
     if workers.approval_above:
-        asked[APPROVAL_RATE] = (
-            f"more than {workers.approval_above * 100:g} % of their reviewed pages approved"
-        )
+        asked[APPROVAL_RATE] = gettext("more than %(share)s %% of their reviewed pages approved") % {
+            "share": f"{workers.approval_above * 100:g}"
+        }
     if workers.approved_at_least:
-        asked[APPROVED] = f"at least {workers.approved_at_least} pages approved"
+        asked[APPROVED] = gettext("at least %(n)d pages approved") % {"n": workers.approved_at_least}
     if workers.hits_at_most:
-        asked[HITS_AT_MOST] = f"at most {workers.hits_at_most} pages in this study"
+        asked[HITS_AT_MOST] = gettext("at most %(n)d pages in this study") % {"n": workers.hits_at_most}
     if workers.languages:
-        asked[LANGUAGES] = f"fluent {' or '.join(workers.languages)}"
+        asked[LANGUAGES] = gettext("fluent %(languages)s") % {
+            "languages": gettext(" or ").join(workers.languages)
+        }
     if workers.devices:
-        asked[DEVICES] = " or ".join(DEVICE_WORDS[name].lower() for name in workers.devices)
+        asked[DEVICES] = gettext(" or ").join(gettext(DEVICE_WORDS[name]).lower() for name in workers.devices)
     if workers.requires or workers.forbids:
-        wanted = [f"the qualification {name}" for name in workers.requires]
-        unwanted = [f"no qualification {name}" for name in workers.forbids]
-        asked[QUALIFIED] = " and ".join([*wanted, *unwanted])
+        wanted = [gettext("the qualification %(name)s") % {"name": name} for name in workers.requires]
+        unwanted = [gettext("no qualification %(name)s") % {"name": name} for name in workers.forbids]
+        asked[QUALIFIED] = gettext(" and ").join([*wanted, *unwanted])
     if workers.quotas:
-        asked[QUOTAS] = f"shares by {' and '.join(dict.fromkeys(one.by for one in workers.quotas))}"
+        traits = dict.fromkeys(gettext(one.by) for one in workers.quotas)
+        asked[QUOTAS] = gettext("shares by %(traits)s") % {"traits": gettext(" and ").join(traits)}
     return asked
 
 

@@ -117,7 +117,7 @@ def change_design(*, study: Study, design: StudyDesign, user: User | None = None
         WrongState: HITs were generated. DesignError, DataConflict: as for ``create_study``, or the registered
             plan differs.
     """
-    _require(study, Study.State.DRAFT, "its design is frozen")
+    _require(study, Study.State.DRAFT, gettext("its design is frozen"))
     design = _with_code(_with_the_registered_plan(study, design), before=design_of(study).access)
     try:
         dataset = find_dataset(design.dataset, user=user)
@@ -220,7 +220,7 @@ def delete_study(*, study: Study) -> None:
     if study.state not in (Study.State.DRAFT, Study.State.GENERATED) or study.assignments.exists():
         raise WrongState(
             gettext("Study %(slug)r is %(state)s; only a study that was never opened can be deleted.")
-            % {"slug": study.slug, "state": study.state}
+            % {"slug": study.slug, "state": gettext(study.state)}
         )
     note_event(study=study, what="deleted", words=f"Deleted as a {study.state} study.", design=study.design)
     _leave_jobs(study.slug)
@@ -272,7 +272,7 @@ def mark_closed(*, study: Study) -> Study:
     _lock(study)
     if study.state == Study.State.CLOSED:
         return study
-    _require(study, Study.State.OPEN, "it cannot be closed")
+    _require(study, Study.State.OPEN, gettext("it cannot be closed"))
     study.state, study.closed_at, study.paused_at = Study.State.CLOSED, timezone.now(), None
     study.save(update_fields=["state", "closed_at", "paused_at"])
     return study
@@ -295,5 +295,5 @@ def _require(study: Study, state: Study.State, otherwise: str) -> None:
     if study.state != state:
         raise WrongState(
             gettext("Study %(slug)r is %(state)s; %(otherwise)s.")
-            % {"slug": study.slug, "state": study.state, "otherwise": otherwise}
+            % {"slug": study.slug, "state": gettext(study.state), "otherwise": otherwise}
         )

@@ -70,12 +70,13 @@ def test_what_was_done_is_said_in_german_and_stored_in_english(german: Client) -
     dataset = Dataset.objects.get()
     share = reverse("admin:judgments_dataset_do", args=[dataset.pk, "share"])
     assert "ist offen für: nur die Beteiligten" in seen(german, share, sharing="members")
-    assert LogEntry.objects.first().change_message == "Dataset animals is open to its members alone."
+    kept = LogEntry.objects.values_list("change_message", flat=True)[0]
+    assert kept == "Dataset animals is open to its members alone."
     assert german.get(address("study-file", study)).content.decode().startswith('name = "A triplet study"')
     calls = Client(headers={"accept-language": "de"})
     calls.force_login(User.objects.get())
-    refused = calls.post(f"/api/studies/{study.slug}/give-role/", {}, content_type="application/json").json()
-    assert refused["detail"].startswith("role: This field is required")
+    refused = calls.post(f"/api/studies/{study.slug}/pause/", {}, content_type="application/json").json()
+    assert refused["detail"] == "why: A reason is missing; the study's log shows it."
 
 
 def test_datasets_tokens_jobs_and_tables_are_german(german: Client) -> None:
