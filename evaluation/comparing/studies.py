@@ -163,7 +163,7 @@ def _figures(second: Study, missing: str) -> Figures[dict[str, Any]]:
 
 def _figures_named(name: str) -> Figures[dict[str, Any]]:
     """Return the figures for a name from `_figures`. Raise NotThere."""
-    _, pk, missing = name.split(":")
+    _prefix, pk, missing = name.split(":")
     second = Study.objects.select_related("dataset").filter(pk=int(pk)).first()
     if second is None:
         raise NotThere(_("The study to compare with is not there any more."))
