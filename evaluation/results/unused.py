@@ -7,8 +7,11 @@ from typing import Any
 
 import numpy as np
 from django.db.models import Count
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
 
 from annotation.models import Assignment, Judgment
+from common.amounts import thousands
 from evaluation.judgment_sets.records import JudgmentTable
 from judgments.models import Study
 from judgments.templatetags.judgments_tags import percent
@@ -39,19 +42,25 @@ def unused_sentence(found: Mapping[str, Any]) -> str:
     if not unused:
         return ""
     reasons = [
-        f"{_people(below)} answered too few check questions right ({below['answers']:,})"
+        _("%(people)s answered too few check questions right (%(n)s)")
+        % {"people": _people(below), "n": thousands(below["answers"])}
         if below["answers"]
         else "",
-        f"{_people(excluded)} {'was' if excluded['people'] == 1 else 'were'} excluded ({excluded['answers']:,})"
+        ngettext("%(people)s was excluded (%(n)s)", "%(people)s were excluded (%(n)s)", excluded["people"])
+        % {"people": _people(excluded), "n": thousands(excluded["answers"])}
         if excluded["answers"]
         else "",
-        f"the crowd or the source of the data does not confirm them ({other:,})" if other else "",
+        _("the crowd or the source of the data does not confirm them (%(n)s)") % {"n": thousands(other)}
+        if other
+        else "",
     ]
     whole = found["answers"]
-    return (
-        f"{unused:,} of {whole:,} answers ({percent(unused / whole)}) are not used: "
-        f"{', and '.join(filter(None, reasons))}."
-    )
+    return _("%(n)s of %(whole)s answers (%(share)s) are not used: %(reasons)s.") % {
+        "n": thousands(unused),
+        "whole": thousands(whole),
+        "share": percent(unused / whole),
+        "reasons": _(", and ").join(filter(None, reasons)),
+    }
 
 
 def unused_context(result: Mapping[str, Any]) -> dict[str, Any]:
@@ -67,4 +76,5 @@ def unused_context(result: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _people(found: Mapping[str, int]) -> str:
-    return f"{found['people']:,} participant{'s' if found['people'] != 1 else ''}"
+    words = ngettext("%(n)s participant", "%(n)s participants", found["people"])
+    return words % {"n": thousands(found["people"])}
