@@ -29,7 +29,6 @@ from evaluation.plots.canvas import (
 from evaluation.report.content import coefficient, percent, percent_number
 
 CHANCE = 0.5
-PEOPLE = "#1a7f4b"
 LINES = ("solid", (0, (5, 1.5)), (0, (1.5, 1.5)), (0, (5, 1.5, 1.5, 1.5)), (0, (8, 2)))
 NARROWED = 0.05  # width of an interval below which more judgments change little
 GAP = 0.075  # as a share of the plot's height, between two labels
@@ -82,7 +81,6 @@ def growth_sentence(rows: Sequence[Mapping[str, Any]]) -> str:
 def metrics_figure(
     kind: str,
     metrics: Mapping[str, Mapping[str, Any]],
-    people: Mapping[str, Any] | None,
     *,
     leaders: Sequence[str],
     correlated: bool,
@@ -95,14 +93,10 @@ def metrics_figure(
     figure, axes = new_plot(height, NARROW)
     known = [metrics[name] for name in names if metrics[name]["value"] is not None]
     chance = 0.0 if correlated else CHANCE
-    level = None if people is None or people.get("value") is None else people
     ends = [cell[key] for cell in known for key in ("low", "high", "value") if cell[key] is not None]
-    ends += [chance] + ([level["low"], level["high"]] if level else [])
+    ends.append(chance)
     low, high = max(-1.0, min(ends) - 0.04), min(1.0, max(ends) + 0.04)
     axes.set_xlim(low, high + 0.09 * (high - low))
-    if level is not None:
-        axes.axvspan(level["low"], level["high"], color=PEOPLE, alpha=0.16, linewidth=0, zorder=0)
-        _above(axes, (level["low"] + level["high"]) / 2, "people", PEOPLE)
     axes.axvline(chance, **LEVEL, linestyle=DASH, zorder=1)
     _above(axes, chance, "chance", INK)
     for row, name in enumerate(names):

@@ -16,7 +16,7 @@ from common.downloads import batched
 from common.rows import insert_rows, large_cache, plain_rows
 from evaluation.arrays import places_in
 from evaluation.judgment_sets import loaders
-from evaluation.judgment_sets.records import JudgmentTable, PairRow, UnitRow, Units
+from evaluation.judgment_sets.records import JudgmentTable, PairRow, UnitRow, Units, hash_with_winners
 from evaluation.judgment_sets.signature import signature_of_study
 from evaluation.models import Analysis, Consensus
 from evaluation.provenance import as_json, hash_with, signature
@@ -140,7 +140,8 @@ def consensus_of(study: Study, table: JudgmentTable, judged: Units | None = None
     units, pairs = judged or loaders.unit_rows(study), loaders.pair_rows(study)
     decisions = loaders.decisions_of(study)
     of_unit = with_decisions(unit_consensus(kind_of(study), table), decisions)
-    data_hash = table.data_hash
+    winners = {pair.key: pair.published_winner for pair in pairs if pair.published_winner is not None}
+    data_hash = hash_with_winners(table.data_hash, winners)
     if decisions:
         data_hash = hash_with(
             data_hash, {unit.key: decisions[unit.pk].value for unit in units if unit.pk in decisions}
@@ -195,6 +196,7 @@ def compute_aggregation(*, study: Study, progress: Progress = no_progress) -> Ag
         judged,
         seed=design.seed,
         full_depth=loaders.full_depth_units(study),
+        images=loaders.images_of(study, consensus.units),
     )
     model = model_answers(
         kind,

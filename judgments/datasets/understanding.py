@@ -9,6 +9,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePosixPath
 from typing import Any
 
+from django.utils.translation import gettext
+
 from judgments.importers import ImportProblem
 from judgments.importers.flickr8k import TOKEN_FILE
 from judgments.importers.readers import Columns, read_csv, read_json_lines
@@ -138,7 +140,8 @@ def understand(
         name = str(file.relative_to(root))
         if file.suffix.lower() in SPREADSHEETS:
             problems.append(
-                f"{name} is a spreadsheet; save it as CSV, in Excel as CSV UTF-8, and upload that."
+                gettext("%(name)s is a spreadsheet; save it as CSV, in Excel as CSV UTF-8, and upload that.")
+                % {"name": name}
             )
         if file.suffix.lower() not in TABLES or _is_of_a_set(file):
             continue
@@ -153,8 +156,10 @@ def understand(
     parts = _with_roles(parts)[:MOST_PARTS]
     if not parts and not problems:
         problems.append(
-            "No table of captions was found; expected CSV or JSON lines with the columns image and caption, "
-            "or image and a column for each caption."
+            gettext(
+                "No table of captions was found; expected CSV or JSON lines with the columns image "
+                "and caption, or image and a column for each caption."
+            )
         )
     people = next((part for part in parts if part.role == PEOPLE), parts[0] if parts else None)
     names = [

@@ -70,7 +70,7 @@ def test_a_designer_creates_previews_generates_and_opens_a_study(
     expect(popup.value.get_by_text("nothing here is stored")).to_be_visible()
     popup.value.close()
 
-    page.get_by_role("button", name="Generate HITs").click()
+    page.get_by_role("button", name="Generate pages of work").click()
     open_it = page.get_by_role("button", name="Open to participants")
     expect(open_it).to_be_visible()  # the page follows the job and shows what came of it
 

@@ -10,6 +10,7 @@ from typing import Any, Literal, get_args, get_origin
 from django import forms
 from django.template.loader import render_to_string
 from django.utils.safestring import SafeString
+from django.utils.translation import gettext
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
@@ -73,7 +74,8 @@ class Column:
         whole = re.fullmatch(r"-?\d{1,12}", text)
         if self.shape == "whole" and not whole:
             raise forms.ValidationError(
-                f"{where}, {self.label.lower()}: found {text!r}, expected a whole number."
+                gettext("%(where)s: found %(text)r, expected a whole number.")
+                % {"where": f"{where}, {gettext(self.label)}", "text": text}
             )
         return int(text) if whole and self.shape in ("whole", "whole-or-text") else text
 
@@ -117,7 +119,8 @@ def _settings(text: str, where: str) -> dict[str, Any]:
         match = SETTING.fullmatch(part.strip())
         if match is None:
             raise forms.ValidationError(
-                f"{where}, settings: found {part.strip()!r}, expected a name, = and a value."
+                gettext("%(where)s: found %(text)r, expected a name, = and a value.")
+                % {"where": f"{where}, {gettext('Settings')}", "text": part.strip()}
             )
         name, value = match.groups()
         try:
@@ -133,7 +136,7 @@ def rows_in_words(columns: list[Column], rows: list[Row]) -> str:
     for row in rows:
         cells = [(column, column.shown(row.get(column.key)).replace("\n", " / ")) for column in columns]
         lines.append(
-            " · ".join(f"{column.label.partition(',')[0]}: {text}" for column, text in cells if text)
+            " · ".join(f"{gettext(column.label).partition(',')[0]}: {text}" for column, text in cells if text)
         )
     return "\n".join(lines)
 
@@ -218,10 +221,11 @@ class RowsField(forms.Field):
             for column in self.columns:
                 text = column.text_of(row.get(column.key)).strip()
                 if text:
-                    typed[column.key] = column.read(text, f"Row {number}")
+                    typed[column.key] = column.read(text, gettext("Row %(number)d") % {"number": number})
                 elif column.needed:
                     raise forms.ValidationError(
-                        f"Row {number}: nothing under “{column.label.partition(',')[0]}”, which every row needs."
+                        gettext("Row %(number)d: nothing under “%(column)s”, which every row needs.")
+                        % {"number": number, "column": gettext(column.label).partition(",")[0]}
                     )
             found.append(typed)
         return found

@@ -234,8 +234,8 @@ _FILTER = _section(
 _STOPPING = _section(
     Step.QUALITY,
     "Early stopping",
-    "A unit gets no more judgments than its outcome needs, and a HIT goes to no more workers than its units need. "
-    "The first rule loses nothing: the outcome is that of all votes.",
+    "An item gets no more judgments than its outcome needs, and a page of work goes to no more participants than its "
+    "items need. The first rule loses nothing: the outcome is that of all votes.",
     _keys("stopping", "rule", "full_depth", "minimum", "margin"),
 )
 _MECHANICAL_TURK = _section(
