@@ -61,7 +61,8 @@ class Column:
     def shown(self, value: Any) -> str:
         """Return the value in words, as a choice is named."""
         text = self.text_of(value)
-        return dict(self.choices).get(text, text)
+        words = dict(self.choices).get(text)
+        return gettext(words) if words else text
 
     def read(self, text: str, where: str) -> Any:
         """Return the typed value of a filled cell."""
