@@ -12,8 +12,8 @@ from django.utils.translation import gettext, ngettext
 from annotation.models import Assignment, Judgment
 from common.amounts import thousands
 from evaluation.judgment_sets.records import JudgmentTable
+from evaluation.report.content import percent
 from judgments.models import Study
-from judgments.templatetags.judgments_tags import percent
 
 
 def unused_answers(study: Study, table: JudgmentTable) -> dict[str, Any]:
