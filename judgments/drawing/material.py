@@ -15,6 +15,7 @@ from json.encoder import encode_basestring
 from typing import Any, TypeVar
 
 import numpy as np
+from django.utils.translation import gettext
 
 from common.errors import DesignError
 
@@ -163,7 +164,8 @@ def draw_images(
     count = int(wanted)
     if count > len(images):
         raise DesignError(
-            f"sampling.images is {count}, but the split has {len(images)} images{which}.",
+            gettext("sampling.images is %(count)s, but the split has %(n)s images%(which)s.")
+            % {"count": count, "n": len(images), "which": which},
             field="sampling.images",
         )
     chosen = set(rng.permutation(len(images))[:count].tolist())

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from django.utils.translation import gettext
+
 from common.errors import DesignError
 from judgments.drawing.material import Group, Image, Material, rng_for, shuffled
 from judgments.kinds import KINDS
@@ -49,8 +51,11 @@ def set_aside(design: StudyDesign, material: Material) -> SetAside:
     most = len(usable) - kept
     if most < items or len(usable) < LEAST_IMAGES:
         raise DesignError(
-            f"quiz.items asks for {items} known items, but the control split {split!r} has {len(usable)} images that "
-            f"can give one, of which the study itself keeps {kept}.",
+            gettext(
+                "quiz.items asks for %(items)s known items, but the control split %(split)r has "
+                "%(n)s images that can give one, of which the study itself keeps %(kept)s."
+            )
+            % {"items": items, "split": split, "n": len(usable), "kept": kept},
             field="quiz.items",
         )
     wanted = min(max(items * design.quiz.attempts, LEAST_IMAGES), most)
@@ -70,8 +75,11 @@ def quiz_groups(design: StudyDesign, aside: SetAside) -> tuple[Group, ...]:
         return ()
     if make is None:
         raise DesignError(
-            f"quiz.items is {design.quiz.items}, but protocol {design.protocol!r} has no items whose answer is known; "
-            "ask questions instead.",
+            gettext(
+                "quiz.items is %(items)s, but protocol %(protocol)r has no items whose answer is "
+                "known; ask questions instead."
+            )
+            % {"items": design.quiz.items, "protocol": design.protocol},
             field="quiz.items",
         )
     groups = []

@@ -14,7 +14,9 @@ import numpy.typing as npt
 from django.db import transaction
 from django.db.models import F
 from django.utils import timezone
+from django.utils.translation import gettext
 
+from common.amounts import thousands
 from common.errors import DesignError, WrongState
 from common.rows import (
     columns_of,
@@ -327,8 +329,11 @@ def _check_examples(design: StudyDesign, material: Material) -> None:
     for number, example in enumerate(design.examples, start=1):
         if example.image and example.image not in known:
             raise DesignError(
-                f"examples: example {number} names image {example.image!r}, which dataset {material.name!r} does not "
-                "have.",
+                gettext(
+                    "examples: example %(number)s names image %(image)r, which dataset %(name)r does not "
+                    "have."
+                )
+                % {"number": number, "image": example.image, "name": material.name},
                 field="examples",
             )
 
@@ -339,10 +344,15 @@ def _check_sources(design: StudyDesign, material: Material, batch: Batch, quiz: 
     shown = {unit.image for hit in batch.hits for unit in hit.units} | {group.image for group in quiz}
     lacking = [image.name for image in material.images if image.name in shown and not image.text.strip()]
     if lacking:
-        others = f" (nor have {len(lacking) - 1:,} others)" if len(lacking) > 1 else ""
+        more = {"n": thousands(len(lacking) - 1)}
+        others = gettext(" (nor have %(n)s others)") % more if len(lacking) > 1 else ""
         raise DesignError(
-            f"source.show is true, but item {lacking[0]!r} of dataset {material.name!r} has no text{others}; "
-            "expected a source text in the column text of each item that is shown.",
+            gettext(
+                "source.show is true, but item %(lacking)r of dataset %(name)r has no "
+                "text%(others)s; expected a source text in the column text of each item that is "
+                "shown."
+            )
+            % {"lacking": lacking[0], "name": material.name, "others": others},
             field="source.show",
         )
 
@@ -383,7 +393,10 @@ def generate_hits(*, study: Study, progress: Progress = no_progress) -> Batch:
 
 def draw_hits(*, study: Study, progress: Progress = no_progress) -> Batch:
     if study.state != Study.State.DRAFT:
-        raise WrongState(f"Study {study.slug!r} is {study.state}; HITs are generated once, from a draft.")
+        raise WrongState(
+            gettext("Study %(slug)r is %(state)s; HITs are generated once, from a draft.")
+            % {"slug": study.slug, "state": gettext(study.state)}
+        )
     progress(0.05, "drawing")
     return build_batch(design_of(study), study.dataset, maker=study.created_by_id)
 
@@ -404,10 +417,14 @@ def store_hits(*, study: Study, batch: Batch, progress: Progress = no_progress) 
     )
     study.refresh_from_db()
     if not moved:
-        raise WrongState(f"Study {study.slug!r} is {study.state}; HITs are generated once, from a draft.")
+        raise WrongState(
+            gettext("Study %(slug)r is %(state)s; HITs are generated once, from a draft.")
+            % {"slug": study.slug, "state": gettext(study.state)}
+        )
     if study.design != drawn_from:
         raise WrongState(
-            f"The design of study {study.slug!r} was changed while its HITs were drawn; try again."
+            gettext("The design of study %(slug)r was changed while its HITs were drawn; try again.")
+            % {"slug": study.slug}
         )
     store_batch(study, design_of(study), batch, progress)
     note_event(
@@ -429,10 +446,13 @@ def withdraw_control(*, study: Study, unit_key: str) -> Unit:
     """
     study = Study.objects.select_for_update(no_key=True).get(pk=study.pk)
     if study.source != Study.Source.DESIGNED or study.state == Study.State.DRAFT:
-        raise WrongState(f"Study {study.slug!r} has no control items to withdraw.")
+        raise WrongState(gettext("Study %(slug)r has no control items to withdraw.") % {"slug": study.slug})
     unit = Unit.objects.filter(study=study, key=unit_key, control=True).first()
     if unit is None:
-        raise WrongState(f"{unit_key!r} is no control item of study {study.slug!r}.")
+        raise WrongState(
+            gettext("%(unit_key)r is no control item of study %(slug)r.")
+            % {"unit_key": unit_key, "slug": study.slug}
+        )
     if not unit.withdrawn:
         HIT.objects.filter(places__unit=unit).update(version=F("version") + 1)
     if study.state == Study.State.GENERATED:
