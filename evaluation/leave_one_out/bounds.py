@@ -262,8 +262,8 @@ def _instead(
 
 def _means(values: Floats, held: HeldOut) -> Floats:
     """Return (images,) means of (n,) values."""
-    sums: Floats = np.bincount(held.image_of, weights=values)
-    return sums / held.counts
+    sums = np.bincount(held.image_of, weights=values).astype(np.float64)
+    return np.asarray(sums / held.counts)
 
 
 def _bound(scores: Floats, held: HeldOut, seed: int) -> Bound:

@@ -65,8 +65,8 @@ def test_the_figures_are_those_of_each_caption_scored_alone() -> None:
             np.mean(within),
         )  # fmt: skip
         assert found == pytest.approx(expected)
-    means = [[np.mean(image) for image in plain[metric]] for metric in METRICS]
-    assert bounds.image_taus[0, 1] == pytest.approx(kendalltau(*means).statistic)
+    first, second = ([np.mean(image) for image in plain[metric]] for metric in METRICS)
+    assert bounds.image_taus[0, 1] == pytest.approx(kendalltau(first, second).statistic)
 
 
 def test_unrelated_texts_reach_less_than_people_and_the_same_seed_draws_the_same() -> None:
@@ -142,7 +142,7 @@ def test_a_job_does_the_same_for_those_who_may_read_the_dataset(tmp_path: Path, 
     assert ask(asked).status_code in (401, 403)
     member = User.objects.create_user("member", is_staff=True)
     client.force_login(member)
-    assert ask(asked).status_code == 404
+    assert ask(asked).status_code == 403
     DatasetRole.objects.create(dataset=Dataset.objects.get(name="one"), user=member, role="viewer")
     assert ask(asked).status_code == 404  # whose captions would be drawn may not be read
     assert ask({"metrics": ["rouge-x"]}).status_code == 400

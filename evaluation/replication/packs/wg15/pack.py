@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -167,7 +168,7 @@ def _read(file: Path) -> tuple[Images, Images]:
     parts: dict[str, Images] = {"train": Images([], [], [], []), "test": Images([], [], [], [])}
     columns = Columns(("image", "split", "width", "height", "boxes", "descriptions"))
     for record in read_json_lines(file, columns, ImportNotes(), None):
-        row: dict[str, Any] = record.values
+        row: Mapping[str, Any] = record.values
         try:
             part = parts[row["split"]]
             part.labels.append([str(box["label"]) for box in row["boxes"]])
