@@ -220,7 +220,7 @@ def _sections(run: Run, found: Mapping[str, Bounds]) -> None:
                 )
             ],
         )
-    rows: list[tuple[Cell, ...]] = []
+    taus: list[tuple[Cell, ...]] = []
     for first, second, low, high in RANGES:
         cells: list[float | str] = []
         for name in (PASCAL, ABSTRACT):
@@ -230,7 +230,7 @@ def _sections(run: Run, found: Mapping[str, Bounds]) -> None:
                 float(found[name].image_taus[names.index(first), names.index(second)]) if known else math.nan
             )
             cells += [tau, "yes" if low - 0.005 <= tau <= high + 0.005 else "no"]
-        rows.append((f"{_short(first)}, {_short(second)}", f"{low:.2f} to {high:.2f}", *cells))
+        taus.append((f"{_short(first)}, {_short(second)}", f"{low:.2f} to {high:.2f}", *cells))
     run.section(
         "taus",
         "How metrics agree on images (section 4.2)",
@@ -248,7 +248,7 @@ def _sections(run: Run, found: Mapping[str, Bounds]) -> None:
                     ),
                     *(Column("ABSTRACT-50S", "coefficient"), Column("is inside")),
                 ),
-                tuple(rows),
+                tuple(taus),
             )
         ],
     )
