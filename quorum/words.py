@@ -60,6 +60,7 @@ SECTIONS: dict[str, dict[str, tuple[str, str]]] = {
         "explain": ("explain_score", "where a score comes from"),
         "agreement": ("agreement", "agreement of a judgments file, or of two"),
         "compare": ("compare_releases", "what changed between two bundles"),
+        "replicate": ("replicate", "a paper's experiment again, with a verdict for each number"),
     },
     SERVER: {
         "server prepare": ("prepare", "set up or update database and files"),

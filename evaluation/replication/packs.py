@@ -46,7 +46,7 @@ class Number(Table):
 
     Attributes:
         value: as printed: its decimals are the digits that ours is compared at.
-        unit: "%" where ours is a share and the paper prints per cent.
+        unit: "%" where ours is a share and the paper prints per cent; "x100" where it prints a coefficient times 100.
         place: where in the paper.
         data: the table of `data` that it needs, if that is optional.
         why: what explains a difference.
@@ -57,7 +57,7 @@ class Number(Table):
     value: Decimal | int
     what: str
     place: str
-    unit: Literal["", "%"] = ""
+    unit: Literal["", "%", "x100"] = ""
     convention: str = ""
     data: str = ""
     why: str = ""
@@ -65,7 +65,7 @@ class Number(Table):
 
     @property
     def scale(self) -> int:
-        return 100 if self.unit == PER_CENT else 1
+        return 100 if self.unit else 1
 
 
 class Contents(Table):

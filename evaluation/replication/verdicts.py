@@ -8,7 +8,7 @@ from decimal import Decimal
 from typing import Any, Literal
 
 from evaluation.provenance import plain
-from evaluation.replication.packs import Number, Pack
+from evaluation.replication.packs import PER_CENT, Number, Pack
 from evaluation.report.content import DASH, NARROW, Column, Estimate, Table
 
 MATCHED, DIFFERS, NOT_REPRODUCIBLE = "matched", "differs", "not reproducible"
@@ -60,8 +60,14 @@ class Verdict:
         return f"{self.ours.low:.{self.digits}f} to {self.ours.high:.{self.digits}f}"
 
     @property
+    def reasons(self) -> str:
+        """Return the convention and what explains the verdict, as sentences; a match explains itself."""
+        texts = (self.number.convention, "" if self.kind == MATCHED else self.why)
+        return ". ".join(_sentence(text) for text in texts if text)
+
+    @property
     def _unit(self) -> str:
-        return f"{NARROW}%" if self.number.unit else ""
+        return f"{NARROW}%" if self.number.unit == PER_CENT else ""
 
 
 def verdict_of(pack: Pack, number: Number, ours: Estimate | None, why: str = "") -> Verdict:
@@ -105,7 +111,7 @@ def verdict_rows(verdicts: Sequence[Verdict]) -> list[tuple[str, ...]]:
             one.computed,
             one.interval,
             one.kind,
-            ". ".join(_sentence(text) for text in (one.number.convention, one.why) if text and text != EQUAL),
+            one.reasons,
         )
         for one in verdicts
     ]
@@ -116,9 +122,10 @@ def _sentence(text: str) -> str:
 
 
 def verdict_table(pack: Pack, verdicts: Sequence[Verdict]) -> Table:
-    title = f"The numbers of {pack.contents.paper} beside ours"
     columns = tuple(Column(name) for name in COLUMNS)
-    return Table(f"{pack.name}-numbers", title, columns, tuple(verdict_rows(verdicts)))
+    return Table(
+        f"{pack.name}-numbers", "Published numbers beside ours", columns, tuple(verdict_rows(verdicts))
+    )
 
 
 def verdict_markdown(pack: Pack, verdicts: Sequence[Verdict]) -> str:
@@ -135,5 +142,8 @@ def _row(cells: Sequence[str]) -> str:
 
 def tally(verdicts: Sequence[Verdict]) -> str:
     kinds = [one.kind for one in verdicts]
-    counts = ", ".join(f"{kinds.count(kind)} {kind}" for kind in (MATCHED, DIFFERS, NOT_REPRODUCIBLE))
-    return f"{len(kinds)} published numbers: {counts}."
+    differ = kinds.count(DIFFERS)
+    return (
+        f"{len(kinds)} published number{'s' * (len(kinds) != 1)}: {kinds.count(MATCHED)} matched, {differ} "
+        f"differ{'s' * (differ == 1)}, {kinds.count(NOT_REPRODUCIBLE)} not reproducible."
+    )

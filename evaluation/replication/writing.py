@@ -12,7 +12,6 @@ from common.files import indented
 from evaluation.provenance import as_json, quorum_version
 from evaluation.replication.running import Replication
 from evaluation.replication.verdicts import tally, verdict_markdown, verdict_table
-from evaluation.report.content import Table
 from evaluation.report.rendering import FOLDER, ROWS_IN_TEXT, render_table, text_templates
 from evaluation.report.storage import check_folder, write_folder
 
@@ -35,9 +34,8 @@ def _files(replications: Sequence[Replication]) -> Iterator[tuple[str, bytes]]:
     from evaluation.plots import files as drawing
 
     svgs: dict[str, str] = {}
-    numbers: dict[str, Table] = {}
     for one in replications:
-        table = numbers[one.pack.name] = verdict_table(one.pack, one.verdicts)
+        table = verdict_table(one.pack, one.verdicts)
         yield f"tables/{table.name}.csv", render_table(table, "csv").encode()
         for section in one.sections:
             for plot in section.plots:
@@ -55,7 +53,6 @@ def _files(replications: Sequence[Replication]) -> Iterator[tuple[str, bytes]]:
         title=replications[0].pack.contents.title if len(replications) == 1 else "All protocol packs",
         version=quorum_version(),
         css=Markup((FOLDER / "templates" / "report.css").read_text(encoding="utf-8")),  # noqa: S704 (our own file)
-        numbers=numbers,
         svgs={name: Markup(svg) for name, svg in svgs.items()},  # noqa: S704 (plots escape every word)
         tally=tally,
         most=ROWS_IN_TEXT,
