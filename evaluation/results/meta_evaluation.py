@@ -395,7 +395,8 @@ def read_captions(
 ) -> dict[str, Any]:
     """Return the readings of captions that were asked for and need no other scores, by metric."""
     people = np.array([caption.people for caption in captions], dtype=np.float64)
-    resamples, found = resamples_for(len(captions)), {}
+    resamples = resamples_for(len(captions))
+    found: dict[str, Any] = {}
     scores = {name: both[:, 0] for name, both in judged.scores.items()}
     if readings.tau_c:
         found["tau_c"] = {
