@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from django.http import HttpResponse
 from django.test import Client
 from django.urls import reverse
 
@@ -151,7 +150,7 @@ def test_simulated_answers_are_called_that_once_on_a_page(study: Study, designer
         assert shown.lower().count("simulated") == 1, name
 
 
-def fields(response: HttpResponse) -> set[str]:
+def fields(response: Any) -> set[str]:
     return set(re.findall(r'name="([a-z_]+)"', response.content.decode()))
 
 
