@@ -13,6 +13,7 @@ from evaluation.report.content import Estimate, estimate_of
 from evaluation.results.meta_evaluation import PairTexts, score_pairs
 from evaluation.results.readings import accuracy_over_all
 from evaluation.statistics.aggregation import pair_winners
+from evaluation.statistics.clustering import ITEM
 from evaluation.statistics.meta import random_subsets
 from judgments.importers.fifty import TRIPLET_REFERENCES, FiftyDataset, FiftyPairwise, FiftyTriplets
 from judgments.importers.records import ReferenceRow
@@ -29,7 +30,6 @@ class Fifty:
     Attributes:
         pairs: candidate pairs with the winner of the triplets; 0 for a drawn pair.
         systems: who wrote the two candidates of each pair.
-        images: (P,) the image of each pair.
         references: image -> its first 48 references, all images.
         votes: (P, 48) answers to the triplets, 1 or 2; empty where they were not published.
         better: (P,) winners of the pairwise votes; empty where there are none.
@@ -37,7 +37,6 @@ class Fifty:
 
     pairs: tuple[PairTexts, ...]
     systems: tuple[tuple[str, str], ...]
-    images: tuple[str, ...]
     references: Mapping[str, list[str]]
     votes: Ints
     better: Ints
@@ -50,6 +49,14 @@ class Fifty:
     def kinds(self) -> list[str]:
         return [pair.kind for pair in self.pairs]
 
+    @property
+    def images(self) -> list[str]:
+        return [pair.image for pair in self.pairs]
+
+    @property
+    def clusters(self) -> dict[str, list[str]]:
+        return {ITEM: self.images}
+
     def of_kind(self, kind: str) -> Flags:
         return np.array([one == kind for one in self.kinds], dtype=np.bool_)
 
@@ -61,10 +68,7 @@ class Fifty:
         chosen = self.references
         if places is not None:
             chosen = {image: [texts[place] for place in places] for image, texts in chosen.items()}
-        pairs = [
-            replace(pair, references=chosen[image])
-            for pair, image in zip(self.pairs, self.images, strict=True)
-        ]
+        pairs = [replace(pair, references=chosen[pair.image]) for pair in self.pairs]
         scored, scores = score_pairs(pairs, list(chosen.values()), metrics=metrics, tokenizer=tokenizer)
         return scores, {name: one.signature for name, one in scored.scores.items()}
 
@@ -88,22 +92,22 @@ def read_fifty(name: str, folder: Path) -> Fifty:
         of_pair = dict(zip(found.pairs.tolist(), found.winner.tolist(), strict=True))
         better = [of_pair[row.pair] for row in rows]
     pairs = tuple(
-        PairTexts(place, row.kind, row.first_text, row.second_text, (), winners[row.pair])
+        PairTexts(place, row.kind, row.image, row.first_text, row.second_text, (), winners[row.pair])
         for place, row in enumerate(rows)
     )
     return Fifty(
         pairs,
         tuple((row.first_system, row.second_system) for row in rows),
-        tuple(row.image for row in rows),
         references,
         np.array([vote for _, vote in votes], dtype=np.int64).reshape(len(rows), -1),
         np.array(better, dtype=np.int64),
     )
 
 
-def accuracy_of_all(scores: Floats, winners: Ints, kinds: Sequence[str]) -> dict[str, Estimate]:
+def accuracy_of_all(data: Fifty, scores: Floats) -> dict[str, Estimate]:
     """Return the accuracy of (P, 2) scores over all pairs by kind and as "all"; a drawn pair is right by half."""
-    return {kind: estimate_of(found) for kind, found in accuracy_over_all(scores, winners, kinds).items()}
+    found = accuracy_over_all(scores, data.winners, data.kinds, data.clusters)
+    return {kind: estimate_of(one) for kind, one in found.items()}
 
 
 def scores_by_references(

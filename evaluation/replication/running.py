@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from importlib.util import module_from_spec, spec_from_file_location
@@ -120,7 +121,7 @@ def load_analysis(pack: Pack) -> Callable[[Run], None]:
     spec = spec_from_file_location(f"replication_pack_{pack.folder.name}", path)
     if not path.is_file() or spec is None or spec.loader is None:
         raise ReplicationError(f"{pack.folder} has no {MODULE}, expected one with a function analyse(run).")
-    module = module_from_spec(spec)
+    module = sys.modules[spec.name] = module_from_spec(spec)  # dataclasses look their module up there
     try:
         spec.loader.exec_module(module)
     except (SyntaxError, ImportError) as error:

@@ -18,6 +18,7 @@ from evaluation.models import Analysis, MetricScore
 from evaluation.provenance import as_json, signature
 from evaluation.results.aggregation import StudyConsensus, consensus_of
 from evaluation.results.consensus import agreement_rows, one_against_rest
+from evaluation.results.halves import halves_of_pairs, on_the_same_halves
 from evaluation.results.readings import (
     DRAWS,
     Readings,
@@ -29,11 +30,13 @@ from evaluation.results.readings import (
 )
 from evaluation.results.verdict import correlation_verdict, pair_verdicts
 from evaluation.signatures import parse
+from evaluation.statistics.clustering import ITEM, NAIVE, ClusterColumns
 from evaluation.statistics.correlation import correlation
 from evaluation.statistics.meta import (
     GroupedCorrelationResult,
     accuracy_by_references,
     grouped_correlation,
+    kinds_of,
     pair_accuracy,
     random_subsets,
 )
@@ -73,6 +76,7 @@ class PairTexts:
 
     pk: int
     kind: str
+    image: Any
     first: str
     second: str
     references: References
@@ -153,7 +157,7 @@ def with_references(
         if not own:
             return None
         leading.add(len(own) if [key for key, _ in rows[: len(keys)]] == list(keys) else 0)
-        found.append(PairTexts(pk, kind, first, second, tuple(own), 0))
+        found.append(PairTexts(pk, kind, image, first, second, tuple(own), 0))
     used = leading.pop() if len(leading) == 1 else 0
     documents: list[References] = [[text for _, text in rows[: used or None]] for rows in of_image.values()]
     return found, documents, used
@@ -198,15 +202,16 @@ def score_captions(
 def judge_pairs(
     pairs: Sequence[PairTexts], documents: Sequence[References], *, metrics: Sequence[str], tokenizer: str
 ) -> MetricResults:
-    """Compute each metric's accuracy by pair kind (V15 §3), with Wilson intervals.
+    """Compute each metric's accuracy by pair kind (V15 §3), with intervals by image.
 
     A metric's tie is wrong and an undecided pair is excluded; both are counted. Alternatives:
     ``value_ties_half``, and ``value_all_pairs``, where an undecided pair is won at random.
     """
     scored, scores = score_pairs(pairs, documents, metrics=metrics, tokenizer=tokenizer)
     winners, kinds = [pair.winner for pair in pairs], [pair.kind for pair in pairs]
+    images = [pair.image for pair in pairs]
     return MetricResults(
-        metrics={name: accuracy_of_pairs(both, winners, kinds) for name, both in scores.items()},
+        metrics={name: accuracy_of_pairs(both, winners, kinds, images) for name, both in scores.items()},
         signatures={name: result.signature for name, result in scored.scores.items()},
         pks=np.array([pair.pk for pair in pairs], dtype=np.int64),
         scores=scores,
@@ -214,11 +219,19 @@ def judge_pairs(
     )
 
 
-def accuracy_of_pairs(scores: Floats, winners: Sequence[int], kinds: Sequence[str]) -> dict[str, Any]:
-    """Compute accuracy by pair kind from (N, 2) scores; ``winners`` is 0 without consensus."""
+def accuracy_of_pairs(
+    scores: Floats, winners: Sequence[int], kinds: Sequence[str], images: Sequence[Any] | None
+) -> dict[str, Any]:
+    """Compute accuracy by pair kind from (N, 2) scores; ``winners`` is 0 without consensus.
+
+    Without ``images`` pairs are taken as independent (Wilson), as releases before 0.6 did.
+    """
     names = [kind or UNKNOWN_KIND for kind in kinds] if any(kinds) else None
-    found = pair_accuracy(scores[:, 0], scores[:, 1], np.array(winners, dtype=np.float64), names)
-    return {"accuracy": {kind: as_json(one, *ACCURACY) for kind, one in found.items()}}
+    clusters = NAIVE if images is None else {ITEM: images}
+    won = np.array(winners, dtype=np.float64)
+    found = pair_accuracy(scores[:, 0], scores[:, 1], won, names, clusters=clusters)
+    fields = ACCURACY if images is None else (*ACCURACY, "clusters", "reason")
+    return {"accuracy": {kind: as_json(one, *fields) for kind, one in found.items()}}
 
 
 def judge_captions(
@@ -278,12 +291,22 @@ def correlation_of_captions(
     cuts: Sequence[float],
     per_image: bool,
     seed: int,
+    clustered: bool = True,
 ) -> dict[str, Any]:
+    """Correlate a metric with people.
+
+    If not ``clustered``, captions of an image are taken as independent, as releases before 0.6 did.
+    """
     resamples = resamples_for(len(people))
+    clusters = {ITEM: images} if clustered else NAIVE
+    fields = (*COEFFICIENT, "clusters") if clustered else COEFFICIENT
     figures: dict[str, Any] = {
-        key: as_json(correlation(metric, people, coefficient, resamples=resamples, seed=seed), *COEFFICIENT)
+        key: as_json(
+            correlation(metric, people, coefficient, resamples=resamples, seed=seed, clusters=clusters),
+            *fields,
+        )
         for key, coefficient in COEFFICIENTS.items()
-    } | {"kappa": _kappa(metric, people, cuts, seed)}
+    } | {"kappa": _kappa(metric, people, cuts, seed, clusters)}
     if per_image:
         figures["per_image"] = {
             key: _grouped(
@@ -297,12 +320,17 @@ def correlation_of_captions(
 
 
 def _kappa(
-    metric: Floats, people: Floats, cuts: Sequence[float], seed: int, at_least: Sequence[float] = ()
+    metric: Floats,
+    people: Floats,
+    cuts: Sequence[float],
+    seed: int,
+    clusters: ClusterColumns,
+    at_least: Sequence[float] = (),
 ) -> list[dict[str, Any]]:
     if not cuts:
         return []
     of_metric = sorted(at_least) or np.unique(np.quantile(metric, METRIC_QUANTILES)).tolist()
-    return kappa_at(metric, people, of_metric, cuts, resamples=RESAMPLES, seed=seed)
+    return kappa_at(metric, people, of_metric, cuts, resamples=RESAMPLES, seed=seed, clusters=clusters)
 
 
 def _grouped(result: GroupedCorrelationResult) -> dict[str, Any]:
@@ -327,17 +355,18 @@ def read_pairs(
     """Return the readings of pairs that were asked for, by metric."""
     winners = np.array([pair.winner for pair in pairs], dtype=np.int64)
     kinds = [pair.kind or UNKNOWN_KIND for pair in pairs] if any(pair.kind for pair in pairs) else None
+    clusters = {ITEM: [pair.image for pair in pairs]}
     found: dict[str, Any] = {}
     if readings.all_pairs:
         found["all_pairs"] = {
-            name: accuracy_over_all(both, winners, kinds) for name, both in judged.scores.items()
+            name: accuracy_over_all(both, winners, kinds, clusters) for name, both in judged.scores.items()
         }
     if readings.references:
         scores = scores_by_references(
             pairs, documents, readings.references, metrics=metrics, tokenizer=tokenizer, seed=seed
         )
         found["references"] = {
-            name: by_references(accuracy_by_references(tables, winners, kinds))
+            name: by_references(accuracy_by_references(tables, winners, kinds, clusters=clusters))
             for name, tables in scores.items()
         }
     return found
@@ -395,17 +424,14 @@ def read_captions(
 ) -> dict[str, Any]:
     """Return the readings of captions that were asked for and need no other scores, by metric."""
     people = np.array([caption.people for caption in captions], dtype=np.float64)
-    resamples = resamples_for(len(captions))
+    clusters = {ITEM: [caption.item for caption in captions]}
     found: dict[str, Any] = {}
     scores = {name: both[:, 0] for name, both in judged.scores.items()}
     if readings.tau_c:
-        found["tau_c"] = {
-            name: with_tau_c(metric, people, resamples=resamples, seed=seed)
-            for name, metric in scores.items()
-        }
+        found["tau_c"] = {name: with_tau_c(metric, people, clusters) for name, metric in scores.items()}
     if readings.people_at_least or readings.metric_at_least:
         found["thresholds"] = {
-            name: _kappa(metric, people, cuts, seed, readings.metric_at_least)
+            name: _kappa(metric, people, cuts, seed, clusters, readings.metric_at_least)
             for name, metric in scores.items()
         }
     return found
@@ -505,14 +531,26 @@ def compute_evaluation(
         settings |= {"df": f"{len(documents)}-images", "refs": f"first-{leading}" if leading else "all"}
         settings |= {"metric-ties": "wrong", "no-consensus": "left-out"}
         people = one_against_rest(
-            table, consensus.units, agreement_rows(table, loaders.full_depth_units(study))
+            table,
+            consensus.units,
+            agreement_rows(table, loaders.full_depth_units(study)),
+            images=loaders.images_of(study, consensus.units),
+            anonymous=any(worker.anonymous for worker in loaders.worker_rows(study)),
         )
         result["people"] = people if people["all"]["n"] else {}
+        pks = np.array([pair.pk for pair in pairs], dtype=np.int64)
+        result["halves"] = on_the_same_halves(
+            halves_of_pairs(table, consensus.units, pks),
+            judged.scores,
+            kinds_of([pair.kind or UNKNOWN_KIND for pair in pairs], len(pairs)),
+            [pair.image for pair in pairs],
+        )
         result["verdict"] = pair_verdicts(
             judged.scores,
             np.array([pair.winner for pair in pairs], dtype=np.int64),
             [pair.kind or UNKNOWN_KIND for pair in pairs],
             {name: one["accuracy"] for name, one in judged.metrics.items()},
+            images=[pair.image for pair in pairs],
         )
         result["counts"] = {"pairs": len(pairs), "no_consensus": sum(pair.winner == 0 for pair in pairs)}
         further = read_pairs(

@@ -40,6 +40,7 @@ from evaluation.results.tables_page import (
     reading_tables,
     worker_note,
 )
+from evaluation.results.unused import unused_context
 from evaluation.results.verdict import UNTESTED, levels_sentence
 from judgments.admin.base import signed_in
 from judgments.admin.operations import add_operation, posted
@@ -106,6 +107,7 @@ def show_results(request: HttpRequest, study: Study, context: Context) -> HttpRe
         context["metrics_table"] = table(evaluation.result)
         context["reading_tables"] = reading_tables(evaluation.result)
     if aggregation is not None:
+        context |= unused_context(aggregation.result)
         context["lead"] = _lead(aggregation, evaluation, context["figures"])
         context["ways"] = [
             {"label": label, "link": page_address(study, name)}

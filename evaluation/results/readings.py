@@ -5,24 +5,21 @@ They stand beside the usual figures and never replace them.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from evaluation.arrays import Floats, Ints
+from evaluation.arrays import Flags, Floats, Ints
 from evaluation.errors import EvaluationError
 from evaluation.provenance import as_json, plain
 from evaluation.statistics.agreement import kappa_grid
+from evaluation.statistics.clustering import ClusterColumns, columns_of, share_of_rows
 from evaluation.statistics.correlation import correlation
-from evaluation.statistics.meta import (
-    AccuracyResult,
-    ReferenceCurve,
-    grouped_correlation,
-    pair_accuracy,
-    wilson_interval,
-)
+from evaluation.statistics.meta import ReferenceCurve, grouped_correlation, kinds_of, metric_winners
+from evaluation.statistics.resampling import CONFIDENCE
 
 DRAWS = 10  # random subsets of references of each size
 SINGLE_COEFFICIENTS = {"kendall_tau_b": "kendall-tau-b", "kendall_tau_c": "kendall-tau-c"}
@@ -79,18 +76,21 @@ class Readings:
 
 
 def accuracy_over_all(
-    scores: Floats, winners: Ints, kinds: Sequence[str] | None
+    scores: Floats, winners: Ints, kinds: Sequence[str] | None, clusters: ClusterColumns
 ) -> dict[str, dict[str, Any]]:
     """Return accuracy over all pairs by kind from (N, 2) scores; a pair without a consensus is right by half."""
+    credit = np.where(winners == 0, 0.5, metric_winners(scores[:, 0], scores[:, 1]) == winners)
     return {
-        kind: _over_all(found)
-        for kind, found in pair_accuracy(scores[:, 0], scores[:, 1], winners, kinds).items()
+        kind: _over_all(credit, here, columns_of(clusters))
+        for kind, here in kinds_of(kinds, len(winners)).items()
     }
 
 
-def _over_all(found: AccuracyResult) -> dict[str, Any]:
-    low, high = wilson_interval(found.value_all_pairs * found.pairs, found.pairs)
-    return {"value": plain(found.value_all_pairs), "low": plain(low), "high": plain(high), "n": found.pairs}
+def _over_all(credit: Floats, here: Flags, columns: Mapping[str, Iterable[Any]]) -> dict[str, Any]:
+    interval = share_of_rows(credit, columns, CONFIDENCE, keep=here)
+    value = float(credit[here].mean()) if here.any() else math.nan
+    ends = {"low": plain(interval.low), "high": plain(interval.high)}
+    return {"value": plain(value), **ends, "n": int(here.sum()), "reason": interval.clusters.reason}
 
 
 def by_references(curves: Mapping[str, ReferenceCurve]) -> dict[str, list[dict[str, Any]]]:
@@ -105,9 +105,8 @@ def by_references(curves: Mapping[str, ReferenceCurve]) -> dict[str, list[dict[s
     }
 
 
-def with_tau_c(metric: Floats, people: Floats, *, resamples: int, seed: int) -> dict[str, Any]:
-    found = correlation(metric, people, "kendall-tau-c", resamples=resamples, seed=seed)
-    return dict(as_json(found, *ESTIMATE, "reason"))
+def with_tau_c(metric: Floats, people: Floats, clusters: ClusterColumns) -> dict[str, Any]:
+    return dict(as_json(correlation(metric, people, "kendall-tau-c", clusters=clusters), *ESTIMATE, "reason"))
 
 
 def with_single_grades(
@@ -136,9 +135,12 @@ def kappa_at(
     *,
     resamples: int,
     seed: int,
+    clusters: ClusterColumns,
 ) -> list[dict[str, Any]]:
     """Return kappa between both, cut at every two thresholds."""
-    grid = kappa_grid(metric, people, metric_cuts, people_cuts, resamples=resamples, seed=seed)
+    grid = kappa_grid(
+        metric, people, metric_cuts, people_cuts, resamples=resamples, seed=seed, clusters=clusters
+    )
     return [
         {
             "metric_at_least": cell.first_at_least,

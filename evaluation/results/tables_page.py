@@ -113,7 +113,7 @@ def accuracy_table(result: Mapping[str, Any]) -> dict[str, Any]:
         for name, figures in found.items()
     ]
     rows.sort(key=lambda row: -row["order"])
-    people = result.get("people") or {}
+    people = {} if "halves" in result else result.get("people") or {}
     return {
         "columns": columns,
         "rows": rows,

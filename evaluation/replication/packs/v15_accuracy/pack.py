@@ -78,7 +78,9 @@ def analyse(run: Run) -> None:
             sizes["meteor"] = METEOR_SIZES
         _table_1(run, name, data, found)
         curves = {
-            metric: accuracy_by_references(by_size[metric], data.winners, data.kinds)["all"]
+            metric: accuracy_by_references(by_size[metric], data.winners, data.kinds, clusters=data.clusters)[
+                "all"
+            ]
             for metric in sizes
         }
         names = DRAWN | ({"METEOR": "meteor"} if "meteor" in curves else {})
@@ -104,9 +106,9 @@ def _judgments(run: Run, name: str, data: Fifty) -> None:
 
 def _table_1(run: Run, name: str, data: Fifty, scores: dict[str, Floats]) -> None:
     kinds = pair_kinds(data.kinds)
-    every = {metric: accuracy_of_all(both, data.winners, data.kinds) for metric, both in scores.items()}
+    every = {metric: accuracy_of_all(data, both) for metric, both in scores.items()}
     decided = {
-        metric: accuracy_of_pairs(both, data.winners.tolist(), data.kinds)["accuracy"]
+        metric: accuracy_of_pairs(both, data.winners.tolist(), data.kinds, data.images)["accuracy"]
         for metric, both in scores.items()
     }
     other = every["bleu-4|stem:porter|length:mean"]
@@ -141,14 +143,14 @@ def _table_1(run: Run, name: str, data: Fifty, scores: dict[str, Floats]) -> Non
 def _section_7_2(
     run: Run, name: str, data: Fifty, scores: dict[str, Floats], curves: dict[str, ReferenceCurve]
 ) -> None:
-    every = accuracy_of_all(scores["cider"], data.winners, data.kinds)["all"]
+    every = accuracy_of_all(data, scores["cider"])["all"]
     run.number(f"section-7.2/{name}/cider/48", every)
     if name != PASCAL:
         return
     at_blanks = scores_by_references(data, ["bleu-1"], [5], draws=DRAWS, seed=run.seed, tokenizer="space")[
         "bleu-1"
     ]
-    other = accuracy_by_references(at_blanks, data.winners, data.kinds)["all"]
+    other = accuracy_by_references(at_blanks, data.winners, data.kinds, clusters=data.clusters)["all"]
     reason = (
         "with captions cut at blanks alone, capitals and punctuation as they are (bleu-1, tokenizer space), it is "
         f"{in_per_cent(_point(other, 5))}"

@@ -85,8 +85,8 @@ def _pairwise(run: Run, data: Fifty) -> None:
     rows: list[tuple[Cell, ...]] = []
     cells: dict[str, Estimate] = {}
     for metric, by_size in tables.items():
-        better = accuracy_by_references(by_size, data.better, data.kinds)
-        consensus = accuracy_by_references(by_size, data.winners, data.kinds)
+        better = accuracy_by_references(by_size, data.better, data.kinds, clusters=data.clusters)
+        consensus = accuracy_by_references(by_size, data.winners, data.kinds, clusters=data.clusters)
         own = [
             Estimate(float(one.value[0]), float(one.low[0]), float(one.high[0]), one.n)
             for found in (better, consensus)
@@ -101,7 +101,7 @@ def _pairwise(run: Run, data: Fifty) -> None:
         at_blanks = scores_by_references(
             data, [PLAIN_METEOR], [FIVE], draws=METEOR_DRAWS, seed=run.seed, tokenizer="space"
         )
-        found = accuracy_by_references(at_blanks[PLAIN_METEOR], data.better)["all"]
+        found = accuracy_by_references(at_blanks[PLAIN_METEOR], data.better, clusters=data.clusters)["all"]
         other = Estimate(float(found.value[0]), float(found.low[0]), float(found.high[0]), found.n)
         reasons["meteor"] = (
             f"with captions cut at blanks alone, without synonyms and paraphrases ({PLAIN_METEOR}, tokenizer space), "
@@ -111,7 +111,7 @@ def _pairwise(run: Run, data: Fifty) -> None:
         run.number(f"appendix-1/{printed}/5", cells[metric], why=reasons.get(metric, ""))
     whole, signatures = data.scores(["cider"])
     run.signed("CIDEr, 48 references", signatures["cider"])
-    run.number("appendix-1/cider/48", accuracy_of_all(whole["cider"], data.winners, data.kinds)["all"])
+    run.number("appendix-1/cider/48", accuracy_of_all(data, whole["cider"])["all"])
     columns = (
         Column("metric, 5 references"),
         *(Column(f"better, {kind}, %", "share") for kind in kinds),
@@ -274,7 +274,10 @@ def _versions(run: Run, name: str, data: Fifty) -> None:
     metrics = [metric for versions in VERSIONS.values() for metric in versions.values()]
     by_size = scores_by_references(data, metrics, SIZES, draws=VERSION_DRAWS, seed=run.seed)
     curves = {
-        metric: accuracy_by_references(by_size[metric], data.winners, data.kinds)["all"] for metric in metrics
+        metric: accuracy_by_references(by_size[metric], data.winners, data.kinds, clusters=data.clusters)[
+            "all"
+        ]
+        for metric in metrics
     }
     panels = tuple(
         CurvePanel(
