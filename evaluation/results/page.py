@@ -284,14 +284,12 @@ PROGRESS = add_figures(
     )
 )
 add_page(StudyPage(name="results", label="Results", order=50, view=show_results, group=Group.FINDINGS))
-# A form has the readings of what the study judges. "compute" is also the button on top, without a form.
-for form, readings, offered in (
-    ("compute", OF_PAIRS, lambda study: study.state in (Study.State.OPEN, Study.State.CLOSED)),
-    ("compute-captions", OF_CAPTIONS, never),
-):
+
+
+def _add_compute(name: str, readings: tuple[str, ...], offered: Callable[[Study], bool]) -> None:
     add_step(
         StudyStep(
-            name=form,
+            name=name,
             label="Compute now",
             run=_compute,
             job="aggregate",
@@ -301,4 +299,9 @@ for form, readings, offered in (
             form=StepForm(EvaluateRequest, ("metrics", "tokenizer", *readings)),
         )
     )
+
+
+# A form has the readings of what the study judges. "compute" is also the button on top, without a form.
+_add_compute("compute", OF_PAIRS, lambda study: study.state in (Study.State.OPEN, Study.State.CLOSED))
+_add_compute("compute-captions", OF_CAPTIONS, never)
 add_operation(adopt, label="Adopt captions", fields=(), offered=_can_be_adopted)
