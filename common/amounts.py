@@ -1,4 +1,4 @@
-"""Amounts of money, which are stored as whole cents and typed as 1.50."""
+"""Amounts of money, which are stored as whole cents and typed as 1.50, and large numbers in sentences."""
 
 from __future__ import annotations
 
@@ -6,9 +6,18 @@ from decimal import Decimal
 from typing import Any
 
 from django import forms
+from django.utils.translation import get_language
 from unfold.widgets import UnfoldAdminDecimalFieldWidget
 
 CENT = Decimal("0.01")
+
+
+def thousands(number: float) -> str:
+    """Format as 12,345; elsewhere than in English a comma stands before decimals, so that a space parts groups."""
+    text = f"{number:,}"
+    return (
+        text if (get_language() or "en").startswith("en") else text.replace(",", "\N{NARROW NO-BREAK SPACE}")
+    )
 
 
 class AmountField(forms.DecimalField):

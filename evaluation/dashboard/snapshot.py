@@ -44,6 +44,7 @@ from evaluation.results.meta_evaluation import (
     score_pairs,
     texts_of_pairs,
 )
+from evaluation.results.unused import unused_answers
 from evaluation.statistics.meta import wilson_interval
 from judgments.kinds import KINDS
 from judgments.models import CandidatePair, Study
@@ -196,6 +197,7 @@ def compute_snapshot(*, study: Study, progress: Progress = no_progress) -> Dashb
         "controls": {},
         **_workers(study, table, table.records, design.controls.threshold),
         "wages": _wages(study),
+        "unused": unused_answers(study, table),
     }
     signature = str(signature_of_study(study, table=table)) if len(table) else ""
     result["drawings"] = {**draw(result), "signature": signature}

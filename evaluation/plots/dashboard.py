@@ -22,6 +22,7 @@ from evaluation.plots.canvas import (
     WIDTH,
     label_of,
     new_plot,
+    tick_of,
     to_svg,
     write_beside,
 )
@@ -47,6 +48,7 @@ def growth_figure(rows: Sequence[Mapping[str, Any]]) -> str:
     high = max([row["high"] for row in late if row["high"] is not None] + [row["value"] for row in rows])
     room = max(0.05, 0.15 * (high - low))
     axes.set_ylim(max(-1.0, low - room), min(1.02, high + room))
+    axes.yaxis.set_major_formatter(lambda value, _: tick_of(value))
     axes.text(
         1.015, rows[-1]["value"], coefficient(rows[-1]["value"]), transform=axes.get_yaxis_transform(), fontsize=NORMAL,
         fontweight="bold", color=INK, va="center",
@@ -113,8 +115,8 @@ def metrics_figure(
         label.set_parse_math(False)
         label.set_fontweight("bold")
     axes.xaxis.set_major_locator(MaxNLocator(5))
-    if not correlated:
-        axes.xaxis.set_major_formatter(lambda value, _: percent_number(value))
+    at_axis = tick_of if correlated else percent_number
+    axes.xaxis.set_major_formatter(lambda value, _: at_axis(value))
     words = (
         "Kendall's tau-b with people's mean, 95 % interval"
         if correlated
@@ -175,8 +177,8 @@ def earlier_figure(
             color=ACCENT if best else INK, va="center", parse_math=False, fontweight="bold" if best else "normal",
             alpha=SOFT_OPACITY if words == "chance" else 1,
         )  # fmt: skip
-    if not correlated:
-        axes.yaxis.set_major_formatter(lambda value, _: percent_number(value))
+    at_axis = tick_of if correlated else percent_number
+    axes.yaxis.set_major_formatter(lambda value, _: at_axis(value))
     shown = coefficient if correlated else percent
     longest = max(len(words) for _, words, _ in named)
     figure.subplots_adjust(left=0.1, right=0.955 - LETTER * longest, bottom=0.2, top=0.93)

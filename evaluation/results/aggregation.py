@@ -39,6 +39,7 @@ from evaluation.results.consensus import (
 )
 from evaluation.results.filter_audit import audit_filter
 from evaluation.results.rankings import JudgedTexts, judged_systems, newest_output, proposals_of, rankings_of
+from evaluation.results.unused import unused_answers
 from judgments.drawing.stopping import stopping_in_words, stops_early
 from judgments.kinds import KINDS, Kind, KindResults
 from judgments.models import Study
@@ -230,6 +231,7 @@ def compute_aggregation(*, study: Study, progress: Progress = no_progress) -> Ag
             "agreement": agreement,
             "workers": worker_table(table, workers, table.records, times),
             "counts": counts_of(table, consensus, len(workers)),
+            "unused": unused_answers(study, table),
             "systems": systems,
             "rankings": rankings,
             "outputs": newest_output(study) if kind.judges_one_caption else None,
