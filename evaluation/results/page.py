@@ -23,6 +23,7 @@ from common.errors import WrongState
 from evaluation.dashboard.progress import study_progress
 from evaluation.follow_up.operations import adopt
 from evaluation.models import Analysis, Consensus
+from evaluation.results.consensus import components_sentence
 from evaluation.results.filter_audit import audit_sentence
 from evaluation.results.operations import EvaluateRequest, aggregate, evaluate
 from evaluation.results.rankings import outputs_of
@@ -237,6 +238,7 @@ def _agreement(aggregation: Analysis) -> dict[str, Any]:
         "model_rows": shown,
         "model_left": max(0, model.get("differ", 0) - len(shown)),
         "agreement": result["agreement"],
+        "components_sentence": components_sentence(result["agreement"].get("components", {})),
         "counts": result["counts"],
         "filter_audit": audit_sentence(result["filter_audit"]) if "filter_audit" in result else "",
         "upper_bounds": result.get("figures", {}).get("leave_one_out"),
