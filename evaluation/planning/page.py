@@ -23,6 +23,7 @@ from evaluation.models import Analysis
 from evaluation.planning.operations import plan_power, use_plan
 from evaluation.planning.planning import Assumptions, assumptions_for, newest_plan, read_assumptions
 from evaluation.planning.rehearsals import rehearsal_shown
+from evaluation.results.consensus import components_sentence
 from evaluation.results.tables_page import as_markup
 from judgments.admin.base import signed_in
 from judgments.admin.operations import add_operation
@@ -198,17 +199,18 @@ def show_planning(request: HttpRequest, study: Study, context: Context) -> HttpR
     )
     context |= {"form": form, "refusal": refusal, "plan": plan, "is_draft": study.state == Study.State.DRAFT}
     if plan is not None:
-        context |= _shown_plan(plan.result)
+        context |= _shown_plan(plan.result, plan.settings)
     return TemplateResponse(request, "evaluation/study_planning.html", context)
 
 
-def _shown_plan(result: dict[str, Any]) -> Context:
+def _shown_plan(result: dict[str, Any], settings: dict[str, Any]) -> Context:
     # Imported lazily: matplotlib costs every process 60 MB and 0.3 s.
     from evaluation.plots.curves import in_words, power_figure, power_sentence
 
     return {
         "figure": as_markup(power_figure(result)),
         "sentence": power_sentence(result),
+        "components": components_sentence(settings.get("components", {})),
         "best_words": in_words(result["best"]) if result["best"] else "",
     }
 
@@ -246,7 +248,7 @@ def show_planning_first(request: HttpRequest, context: Context) -> HttpResponse:
     if plan is not None:
         context |= {
             "plan": {"result": plan["plan"], "settings": plan["settings"]},
-            **_shown_plan(plan["plan"]),
+            **_shown_plan(plan["plan"], plan["settings"]),
         }
     return TemplateResponse(request, "evaluation/planning.html", context, status=400 if refusal else 200)
 

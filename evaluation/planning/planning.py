@@ -23,7 +23,7 @@ from evaluation.judgment_sets import loaders
 from evaluation.judgment_sets.signature import hash_of_judgments
 from evaluation.models import Analysis, Consensus, MetricScore
 from evaluation.provenance import plain, signature
-from evaluation.results.consensus import components_of, components_sentence, judgment_clusters
+from evaluation.results.consensus import components_of, judgment_clusters
 from evaluation.statistics.inputs import StatisticsError
 from evaluation.statistics.meta import metric_winners
 from evaluation.statistics.people import People, PilotPeople, fit_people, without_noise
@@ -287,7 +287,7 @@ PAIRS, TIMES = 200, 200  # simulated pairs for the probability that a consensus 
 @dataclass(frozen=True, slots=True)
 class PilotEstimates:
     assumptions: dict[str, Any]
-    source: dict[str, str]
+    source: dict[str, Any]
 
 
 def estimate_from_pilot(*, study: Study, question: str, first: str = "", second: str = "") -> PilotEstimates:
@@ -304,9 +304,9 @@ def estimate_from_pilot(*, study: Study, question: str, first: str = "", second:
         "careless": 0.0,
         "worker_spread": 0.0,
     }
-    source = {"pilot": study.slug, "data_hash": hash_of_judgments(study)}
-    if said := pilot_components(study):
-        source["components"] = said
+    source: dict[str, Any] = {"pilot": study.slug, "data_hash": hash_of_judgments(study)}
+    if found := pilot_components(study):
+        source["components"] = found
     if bool(first) != bool(second):
         raise EvaluationError(_("Only one of the pilot's two is named; expected both, or neither."))
     if first:
@@ -319,15 +319,15 @@ def estimate_from_pilot(*, study: Study, question: str, first: str = "", second:
     return PilotEstimates(assumptions, source)
 
 
-def pilot_components(study: Study) -> str:
-    """Return where the variance of the pilot's votes lies, in words; "" where that cannot be told."""
+def pilot_components(study: Study) -> dict[str, Any]:
+    """Return the variance of the pilot's votes between images, people and beyond; {} where votes name nobody."""
     if any(worker.anonymous for worker in loaders.worker_rows(study)):
-        return ""
+        return {}
     table, units = loaders.load_judgments(study), loaders.unit_rows(study)
     rows = table.counted & ~np.isnan(table.value)
     images = loaders.images_of(study, units)
     clusters = judgment_clusters(units, images, table.unit[rows], table.worker[rows], anonymous=False)
-    return components_sentence(components_of(KINDS[study.protocol], table.value[rows], clusters))
+    return components_of(KINDS[study.protocol], table.value[rows], clusters)
 
 
 def pilot_people(study: Study) -> PilotPeople:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from django.utils.translation import gettext as _
 
 from evaluation.arrays import Flags, Floats, Ints, places_in
 from evaluation.judgment_sets.records import (
@@ -283,12 +284,16 @@ def components_sentence(found: Mapping[str, Any]) -> str:
     total = found["item"] + found["rater"] + found["residual"]
     shares = [f"{100 * found[name] / total:.0f} %" for name in ("item", "rater", "residual")]
     twice = found["twice"]
-    return (
-        f"Of the variance of answers {shares[0]} lies between images, {shares[1]} between people and {shares[2]} "
-        f"beyond both. The mean answer has a standard error of {found['standard_error']:.2g}; it would be "
-        f"{twice['items']:.2g} with twice as many images, {twice['raters']:.2g} with twice as many people, and "
-        f"{twice['judgments']:.2g} with twice as many answers of these people on these images."
-    )
+    return _(
+        "Of the variance of answers %(item)s lies between images, %(rater)s between people and %(residual)s beyond "
+        "both. The mean answer has a standard error of %(error)s; it would be %(items)s with twice as many images, "
+        "%(raters)s with twice as many people, and %(judgments)s with twice as many answers of these people on these "
+        "images."
+    ) % {
+        **dict(zip(("item", "rater", "residual"), shares, strict=True)),
+        "error": f"{found['standard_error']:.2g}",
+        **{name: f"{value:.2g}" for name, value in twice.items()},
+    }
 
 
 def agreement_rows(table: JudgmentTable, full_depth: Collection[int] | None) -> Flags:

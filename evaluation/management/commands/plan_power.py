@@ -12,6 +12,7 @@ from common.files import check_place, write_json
 from evaluation.errors import EvaluationError
 from evaluation.management.words import percent, table_lines
 from evaluation.planning.planning import assumptions_for, compute_plan, estimate_from_pilot, read_assumptions
+from evaluation.results.consensus import components_sentence
 from judgments.studies.studies import design_of, find_study
 
 COLUMNS = ["pairs", "references", "votes", "power", "95 % interval", "wrong ahead", "cents"]
@@ -64,8 +65,8 @@ class Command(QuorumCommand):
             )
         for line in table_lines(COLUMNS, [_row(one) for one in result["tried"]]):
             self.say(line)
-        if "components" in source:
-            self.say(source["components"])
+        if said := components_sentence(source.get("components", {})):
+            self.say(said)
         best = result["best"]
         if best is None:
             self.say(
