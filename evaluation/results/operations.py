@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import Any
 
+from django.utils.translation import gettext as _
 from rest_framework import serializers
 
 from common.parameters import KeysField, Parameters
@@ -38,7 +39,7 @@ def _metric_names() -> list[tuple[str, str]]:
             continue  # a form offers what can be computed; whoever names it is told how to get its tables
         names.append((name, name))
         if name == "rouge-1":
-            names.append((ROUGE_BY_RECALL, f"{name} by recall, as V15 has it"))
+            names.append((ROUGE_BY_RECALL, _("%(name)s by recall, as V15 has it") % {"name": name}))
     return names
 
 
