@@ -214,7 +214,9 @@ def _of_design_pages() -> Iterator[tuple[str, str]]:
             rows = [field] if isinstance(field, RowsField) else []
             rows += field.parts.values() if isinstance(field, TranslationsField) else []
             for column in (column for one in rows for column in one.columns):
-                labels = (label for _, label in column.choices)
+                # Django has the names of languages, which stand in their own words in the menu of every page
+                choices = () if column.key == "language" else column.choices
+                labels = (label for _, label in choices)
                 yield from ((path, text) for text in (column.label, column.help, *labels) if text)
 
 
