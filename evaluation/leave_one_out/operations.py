@@ -12,7 +12,7 @@ from rest_framework import serializers
 from common.parameters import KeysField
 from evaluation.errors import EvaluationError
 from evaluation.leave_one_out import WG16_METRICS, WG16_TOKENIZER
-from evaluation.results.operations import EvaluateRequest
+from evaluation.results.operations import MetricsRequest
 from judgments.models import Caption, Dataset
 from judgments.studies.studies import find_dataset
 
@@ -23,7 +23,7 @@ JOB_KIND = "leave_one_out"
 LARGEST_SEED = 2**31 - 1
 
 
-class LeaveOneOutRequest(EvaluateRequest):
+class LeaveOneOutRequest(MetricsRequest):
     """Which metrics, on which words, of which captions."""
 
     metrics = KeysField(

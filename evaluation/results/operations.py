@@ -59,7 +59,21 @@ class ThresholdsField(KeysField):
     child = serializers.FloatField()
 
 
-class EvaluateRequest(Parameters):
+class MetricsRequest(Parameters):
+    """Metrics by name, which exist; subclasses declare the field."""
+
+    def validate_metrics(self, value: list[str]) -> list[str]:
+        from evaluation.metrics.errors import MetricsError
+        from evaluation.metrics.scoring import check_metrics
+
+        try:
+            check_metrics(value)
+        except MetricsError as error:
+            raise serializers.ValidationError(as_sentence(error)) from None
+        return value
+
+
+class EvaluateRequest(MetricsRequest):
     """Which metrics, on which tokens, and what is read besides the usual figures (docs/evaluation.md)."""
 
     metrics = KeysField(
@@ -110,16 +124,6 @@ class EvaluateRequest(Parameters):
         label="Thresholds of metrics",
         help_text="Captions: also kappa at these scores of metrics.",
     )
-
-    def validate_metrics(self, value: list[str]) -> list[str]:
-        from evaluation.metrics.errors import MetricsError
-        from evaluation.metrics.scoring import check_metrics
-
-        try:
-            check_metrics(value)
-        except MetricsError as error:
-            raise serializers.ValidationError(as_sentence(error)) from None
-        return value
 
 
 @background_operation(
