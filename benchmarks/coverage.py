@@ -116,12 +116,12 @@ def answers(design: Design, generator: np.random.Generator) -> tuple[Any, ...]:
 
 def coefficient(kind: Any) -> tuple[Callable[[Any, bool], Interval], Callable[[Any], float]]:
     def interval(data: Any, clustered: bool) -> Interval:
-        ratings = ratings_of_judgments(*data[0], data[1])
+        ratings = ratings_of_judgments(data[0][0], data[0][1], data[1])
         found = agreement(ratings, kind, clusters="both" if clustered else NAIVE, resamples=RESAMPLES)
         return found.low, found.high
 
     def value(data: Any) -> float:
-        return agreement(ratings_of_judgments(*data[0], data[1]), kind, resamples=1).value
+        return agreement(ratings_of_judgments(data[0][0], data[0][1], data[1]), kind, resamples=1).value
 
     return interval, value
 

@@ -150,8 +150,8 @@ class Clusters:
             rows = np.arange(len(one))
             sums = csr_array((np.ones(len(one)), (one, rows))) @ influences
             forms[place] = (mixing.T @ (sums.T @ sums).toarray() @ mixing).ravel()
-        parts = np.linalg.solve(self.expected, forms).reshape(-1, size, size)
-        parts = np.array([_without_negative(part) for part in parts])
+        solved: Floats = np.linalg.solve(self.expected, forms).astype(np.float64, copy=False)
+        parts: Floats = np.array([_without_negative(part) for part in solved.reshape(-1, size, size)])
         parts *= self._totals()[:, np.newaxis, np.newaxis]
         freedom = [self._freedom(parts[:, place, place]) for place in range(size)]
         return parts.sum(axis=0), np.array(freedom)

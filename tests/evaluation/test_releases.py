@@ -149,7 +149,16 @@ def test_another_salt_gives_other_people_and_the_same_figures(
 def test_a_bundle_holds_what_it_promises_and_verifies(made_once: Made, bundle: Path) -> None:
     files = contents(bundle)
     matrices = {f"metric-correlation-{end}" for end in ("r", "rho", "tau-b")}
-    plots = {"agreement", "worker-pairs", "workers", "accuracy", "tournament", "strengths", *matrices}
+    plots = {
+        "agreement",
+        "worker-pairs",
+        "workers",
+        "accuracy",
+        "tournament",
+        "strengths",
+        "halves",
+        *matrices,
+    }
     assert {"figures/accuracy.csv", "tables/clusters.tex", "index.html", "references.bib", "report.json"} <= {
         name.removeprefix("report/") for name in files
     }

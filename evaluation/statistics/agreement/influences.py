@@ -64,7 +64,7 @@ class Compared:
         sizes = np.bincount(unit, minlength=int(several.sum()))
         apart = np.empty(len(code))
         judgment_distances(starts_of(sizes), code, kind, positions, apart)
-        disagreement = np.bincount(unit, weights=apart, minlength=len(sizes))
+        disagreement = np.bincount(unit, weights=apart, minlength=len(sizes)).astype(np.float64)
         return cls(order, unit, ratings.rater[order], code, apart, sizes.astype(np.float64), disagreement)
 
     def influences(self, values: Floats, rows: int, shift: tuple[float, float] = (0.0, 0.0)) -> Influences:

@@ -264,7 +264,8 @@ def _curve(
 ) -> ReferenceCurve:
     decided = here & (consensus != 0)
     n = int(decided.sum())
-    reason, counts = "" if n else NO_PAIRS, {}
+    reason = "" if n else NO_PAIRS
+    counts: Mapping[str, int] = {}
     ends = [(1 - confidence) / 2, (1 + confidence) / 2]
     rows = []
     for table in named:

@@ -222,7 +222,9 @@ def _differences(
     n = len(one)
     draw: _Draw
     if name == "mean":
-        differences = one - two if owner is None else np.bincount(owner, weights=one - two)
+        differences = one - two
+        if owner is not None:
+            differences = np.bincount(owner, weights=differences).astype(np.float64)
         draw, block = _mean_draw(differences, n), _SUMS
     elif name == "median":
         draw, block = _median_draw(one, two, owner), max(1, 8 * CELLS // n)
