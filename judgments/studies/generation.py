@@ -87,13 +87,12 @@ def store_batch(study: Study, design: StudyDesign, batch: Batch, progress: Progr
     progress(0.3, "storing units")
     in_order = [unit for hit in batch.hits for unit in hit.units]
     in_order += [unit for group in batch.quiz for unit in group.units]
-    caption_of: dict[str | None, int | None] = {**captions, None: None}
 
     def of_each(name: str) -> Iterator[Any]:
         return map(attrgetter(name), in_order)
 
     def captions_of_each(name: str) -> Iterator[int | None]:
-        return (caption_of[text and text.key] for text in of_each(name))
+        return (None if text is None else captions[text.key] for text in of_each(name))
 
     with indexes_built_after(Unit, rows=len(in_order)):
         insert_columns(
