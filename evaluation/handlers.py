@@ -28,6 +28,7 @@ from evaluation.results.meta_evaluation import (
     compute_evaluation,
     store_evaluation,
 )
+from evaluation.results.readings import Readings
 from judgments.jobs import Run
 from judgments.models import Job, Study
 from judgments.studies.generation import generate_hits
@@ -50,9 +51,14 @@ def evaluate(
     study: str,
     metrics: Sequence[str] = DEFAULT_METRICS,
     tokenizer: str = DEFAULT_TOKENIZER,
+    **readings: Any,
 ) -> None:
     evaluation = compute_evaluation(
-        study=find_study(study), metrics=metrics, tokenizer=tokenizer, progress=run.progress
+        study=find_study(study),
+        metrics=metrics,
+        tokenizer=tokenizer,
+        readings=Readings(**readings),
+        progress=run.progress,
     )
     with run.commit() as result:
         result |= {"analysis": store_evaluation(evaluation).pk, **evaluation.result["counts"]}

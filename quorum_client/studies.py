@@ -173,6 +173,10 @@ class StudyHandle:
         """Return the last evaluation of metrics; compute it if there is none."""
         return self._computed("evaluation", "evaluate")
 
+    def checklist(self) -> pd.DataFrame:
+        """Return what the study has and lacks before it is opened, a row for each point, first what blocks it."""
+        return pd.DataFrame(self.quorum.get(f"studies/{self.slug}/checklist/")["points"])
+
     def aggregate(self) -> dict[str, Any]:
         """Compute consensus and agreement now."""
         self.do("aggregate")

@@ -5,16 +5,21 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Any
 
 from django.contrib.auth.models import User
 
 from annotation.crowds import Ability, backend_of
+from annotation.crowds.page import FIGURES as CROWD_FIGURES
 from annotation.crowds.publishing import obstacles
-from annotation.money.costs import Forecast, top_up
+from annotation.money.costs import Forecast, forecast_of_design, top_up
+from judgments.cached_figures import cached_figures
 from judgments.design.editing.form import html_name
 from judgments.design.requirements import asks_anything
 from judgments.design.study_design import StudyDesign
 from judgments.models import Study
+from judgments.studies.hits_page import plan_of
+from judgments.studies.studies import design_of
 from judgments.studies.study_page import page_address, was_opened
 from judgments.templatetags.judgments_tags import cents
 
@@ -46,14 +51,19 @@ class Launch:
     Attributes:
         user: who looks at it.
         forecast: None while the plan is being counted, or where there is a problem.
-        problem: why no pages of work can be drawn from the design of a draft; or "".
+        plan: what the design of a draft comes to, for a template.
     """
 
     study: Study
     user: User
     design: StudyDesign
     forecast: Forecast | None
-    problem: str = ""
+    plan: dict[str, Any]
+
+    @property
+    def problem(self) -> str:
+        """Why no pages of work can be drawn from the design of a draft; or ""."""
+        return str(self.plan.get("problem", ""))
 
     @property
     def why_unknown(self) -> str:
@@ -84,6 +94,19 @@ class Launch:
             return Point(title, readiness, words, address, link_words or "Add it")
         address = page_address(self.study, "reuse")
         return Point(title, readiness, words, address, "Change it in a duplicate")
+
+
+def launch_of(study: Study, user: User) -> Launch:
+    design = design_of(study)
+    forecast, shown = None, {}
+    if study.state == Study.State.DRAFT:
+        shown = plan_of(study)
+        if plan := shown.get("plan"):
+            forecast = forecast_of_design(design, hits=plan.hits, items=plan.units + plan.controls)
+    else:
+        figures = cached_figures(study, CROWD_FIGURES).value
+        forecast = figures.forecast if figures is not None else None
+    return Launch(study=study, user=user, design=design, forecast=forecast, plan=shown)
 
 
 Check = Callable[[Launch], Iterable[Point]]

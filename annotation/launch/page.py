@@ -9,34 +9,21 @@ from django.utils.safestring import SafeString, mark_safe
 
 from annotation.crowds import backend_of
 from annotation.crowds.operations import open_to_workers
-from annotation.crowds.page import FIGURES as CROWD_FIGURES
 from annotation.crowds.panel.page import has_panel
-from annotation.launch.checklist_page import Launch, Readiness, checklist
-from annotation.money.costs import forecast_of_design
+from annotation.launch.checklist_page import Readiness, checklist, launch_of
 from judgments.admin.base import public_address, signed_in
 from judgments.admin.operations import add_operation
-from judgments.cached_figures import cached_figures
 from judgments.models import Study
-from judgments.studies.hits_page import plan_of
 from judgments.studies.studies import design_of
 from judgments.studies.study_page import Context, Group, StudyPage, add_page
 
 
 def show_launch(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
-    design, backend = design_of(study), backend_of(study)
-    forecast, problem = None, ""
-    if study.state == Study.State.DRAFT:
-        context |= plan_of(study)
-        problem, plan = context.get("problem", ""), context.get("plan")
-        if plan is not None:
-            forecast = forecast_of_design(design, hits=plan.hits, items=plan.units + plan.controls)
-    else:
-        figures = cached_figures(study, CROWD_FIGURES).value
-        forecast = figures.forecast if figures is not None else None
-    user = signed_in(request)
-    points = checklist(Launch(study=study, user=user, design=design, forecast=forecast, problem=problem))
+    backend = backend_of(study)
+    launch = launch_of(study, signed_in(request))
+    design, points = launch.design, checklist(launch)
     link = _link(request, study)
-    context |= {
+    context |= launch.plan | {
         "design": design,
         "points": points,
         "blocked": any(point.readiness is Readiness.BLOCKS for point in points),

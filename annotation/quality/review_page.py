@@ -237,11 +237,15 @@ def waiting(request: HttpRequest) -> HttpResponse:
     """Show the units that wait for this person, by study."""
     _refuse_others(request)
     user = signed_in(request)
-    rows = services.waiting_for(user).order_by().values("study__name", "study__slug", "study__simulated")
+    waiting_in = services.waiting_for(user).order_by().values_list("study").annotate(n=Count("pk"))
+    counts = dict(waiting_in.values_list("study", "n"))
     first = services.waiting_for(user).values_list("pk", flat=True).first()
     decided = Adjudication.objects.filter(adjudicator=user, state=Adjudication.State.DECIDED).count()
     context = {
-        "studies": list(rows.annotate(n=Count("pk")).order_by("study__name")),
+        "studies": [
+            {"study": study, "n": counts[study.pk]}
+            for study in Study.objects.filter(pk__in=counts).order_by("name")
+        ],
         "first": first,
         "decided": decided,
     }

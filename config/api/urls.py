@@ -8,6 +8,7 @@ from rest_framework.routers import SimpleRouter
 from annotation.api import resources as annotation
 from annotation.api import work
 from annotation.crowds.operations import close, demographics, open_to_workers, qualify
+from annotation.launch.api import ChecklistView
 from annotation.money import operations as money
 from annotation.money.api import SpendingRequestResource, SpendingView, money_path
 from annotation.quality import api as quality_api
@@ -120,6 +121,7 @@ urlpatterns = [
     ),
     path("studies/<str:slug>/design/", design_api.DesignView.as_view(), name="design"),
     path("studies/<str:slug>/numbers/", design_api.PlanView.as_view(), name="numbers"),
+    path("studies/<str:slug>/checklist/", ChecklistView.as_view(), name="checklist"),
     operation_path(quality.approve, quality_api.ChangedView),
     operation_path(quality.reject, quality_api.ChangedView),
     operation_path(quality.exclude, quality_api.ExclusionView),

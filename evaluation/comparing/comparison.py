@@ -8,9 +8,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from evaluation.comparing.sources import Matched, Source, match_sources
 from evaluation.provenance import as_json, signature
@@ -22,6 +24,7 @@ from evaluation.statistics.agreement import (
     kappa_grid,
     kappa_interval,
 )
+from evaluation.statistics.clustering import NAIVE
 from evaluation.statistics.correlation import correlation
 from evaluation.statistics.inputs import one_of
 from evaluation.statistics.resampling import RESAMPLES
@@ -47,6 +50,7 @@ def compare_sources(
     missing: str = "leave-out",
     resamples: int = RESAMPLES,
     seed: int = 0,
+    naive: bool = False,
 ) -> dict[str, Any]:
     """Compare the first source with the second, the standard; an undefined statistic is null with a `reason`.
 
@@ -55,40 +59,56 @@ def compare_sources(
             that the protocol is reported at.
         missing: whether units of only the second are excluded, or count as a no of the first (H13's convention
             for pairs filtered before the crowd). Units of only the first are always excluded.
+        naive: take units and judgments as independent, with intervals by bootstrap; else they are by image and worker.
 
     Raises:
         EvaluationError: incomparable sources. BadOption: an unknown `missing`, or an invalid number.
     """
     one_of(missing, MISSING, "missing")
     matched = match_sources(first, second)
-    grid, reason = _grid(matched, first_at_least, second_at_least, missing, resamples, seed)
-    settings: dict[str, Any] = {"missing": missing, "resamples": resamples, "seed": seed}
+    drawing = _Drawing(resamples, seed, naive)
+    grid, reason = _grid(matched, first_at_least, second_at_least, missing, drawing)
+    settings: dict[str, Any] = {"missing": missing}
+    settings |= {"resamples": resamples, "seed": seed} if naive else {"clusters": "item-rater"}
     for name, cut in (("first_at_least", first_at_least), ("second_at_least", second_at_least)):
         if cut is not None:
             settings[name] = cut
     units = _units(matched)
     compared: dict[str, Any] = as_json(
         {
-            "first": _of_source(first, resamples, seed),
-            "second": _of_source(second, resamples, seed),
+            "first": _of_source(first, drawing),
+            "second": _of_source(second, drawing),
             "units": units,
             "missing": _left_out(units, missing),
             "thresholds": _thresholds(grid, reason),
-            "consensus": _consensus(matched, resamples, seed),
-            "correlation": _correlations(matched, resamples, seed),
-            "pooled_alpha": _pooled(matched, resamples, seed),
+            "consensus": _consensus(matched, drawing),
+            "correlation": _correlations(matched, drawing),
+            "pooled_alpha": _pooled(matched, drawing),
             "signature": signature("comparison", settings),
         }
     )
     return compared
 
 
-def _of_source(source: Source, resamples: int, seed: int) -> dict[str, Any]:
+@dataclass(frozen=True, slots=True)
+class _Drawing:
+    """How intervals are made."""
+
+    resamples: int
+    seed: int
+    naive: bool
+
+    def options(self, **clusters: Any) -> dict[str, Any]:
+        """Return the options of a statistic whose rows have these clusters."""
+        own = NAIVE if self.naive else clusters
+        return {"resamples": self.resamples, "seed": self.seed, "clusters": own}
+
+
+def _of_source(source: Source, drawing: _Drawing) -> dict[str, Any]:
     own = source if source.full_depth is None else source.among(source.full_depth)
 
     def alpha(level: str) -> dict[str, Any]:
-        found = alpha_of_judgments(own.unit, own.rater, own.value, level, resamples=resamples, seed=seed)
-        return alpha_dict(found)
+        return _alpha(own, own.unit, own.rater, own.value, level, drawing)
 
     return {
         "name": source.name,
@@ -102,6 +122,23 @@ def _of_source(source: Source, resamples: int, seed: int) -> dict[str, Any]:
         **({"ordinal": alpha("ordinal")} if source.level == "interval" else {}),
         **({} if source.full_depth is None else {"full_depth": FULL_DEPTH}),
     }
+
+
+def images_of_units(*sources: Source) -> NDArray[Any]:
+    """Return (U,) images of the units that the sources have in common; a unit without one stands for itself."""
+    images: list[Any] = list(range(len(sources[0].units)))
+    for source in sources:
+        for place, content in enumerate(source.contents):
+            if content.image is not None:
+                images[place] = content.image
+    return np.array(images, dtype=object)
+
+
+def _alpha(
+    source: Source, unit: Any, rater: Any, value: Any, level: str, drawing: _Drawing
+) -> dict[str, Any]:
+    options = drawing.options(item=images_of_units(source)[unit], rater=rater)
+    return alpha_dict(alpha_of_judgments(unit, rater, value, level, **options))
 
 
 def _units(matched: Matched) -> dict[str, Any]:
@@ -147,8 +184,7 @@ def _grid(
     first_at_least: float | None,
     second_at_least: float | None,
     missing: str,
-    resamples: int,
-    seed: int,
+    drawing: _Drawing,
 ) -> tuple[KappaGrid | None, str]:
     """Compare the units that the second source has at each pair of thresholds."""
     reason = _no_scores(matched)
@@ -162,7 +198,11 @@ def _grid(
     compared = ~np.isnan(second)
     first = matched.first.scores()
     found = kappa_grid(
-        first[compared], second[compared], *cuts, missing=missing, resamples=resamples, seed=seed
+        first[compared],
+        second[compared],
+        *cuts,
+        missing=missing,
+        **drawing.options(item=images_of_units(matched.first, matched.second)[compared]),
     )
     return found, ""
 
@@ -186,7 +226,7 @@ def _cell(cell: ThresholdAgreement) -> dict[str, Any]:
     )  # fmt: skip
 
 
-def _consensus(matched: Matched, resamples: int, seed: int) -> dict[str, Any]:
+def _consensus(matched: Matched, drawing: _Drawing) -> dict[str, Any]:
     nothing: dict[str, Any] = {"kappa": None, "labels": [], "table": [], "n": 0, "same": 0, "undecided": 0}
     kinds = matched.first.kind, matched.second.kind
     if any(one.level != "nominal" for one in (matched.first, matched.second)):
@@ -199,7 +239,8 @@ def _consensus(matched: Matched, resamples: int, seed: int) -> dict[str, Any]:
     labels: list[Any] = (
         list(kinds[0].values) if kinds[0] is not None else sorted({*answers[0], *answers[1]}, key=str)
     )
-    found = kappa_interval(*answers, labels=labels or None, resamples=resamples, seed=seed)
+    images = images_of_units(matched.first, matched.second)[both]
+    found = kappa_interval(*answers, labels=labels or None, **drawing.options(item=images))
     counts = Counter(zip(*answers, strict=True))
     return {
         "kappa": {**as_json(found, "value", "low", "high"), "n": len(both)},
@@ -212,7 +253,7 @@ def _consensus(matched: Matched, resamples: int, seed: int) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _correlations(matched: Matched, resamples: int, seed: int) -> dict[str, Any]:
+def _correlations(matched: Matched, drawing: _Drawing) -> dict[str, Any]:
     reason = _no_scores(matched) or ("" if matched.shared.any() else NO_UNITS)
     if reason:
         return {
@@ -222,12 +263,13 @@ def _correlations(matched: Matched, resamples: int, seed: int) -> dict[str, Any]
     first, second = (one.scores()[matched.shared] for one in (matched.first, matched.second))
     found = {}
     for name in COEFFICIENTS:
-        one = correlation(first, second, name, resamples=resamples, seed=seed)
+        images = images_of_units(matched.first, matched.second)[matched.shared]
+        one = correlation(first, second, name, **drawing.options(item=images))
         found[name] = as_json(one, "value", "low", "high", "n", "reason")
     return found
 
 
-def _pooled(matched: Matched, resamples: int, seed: int) -> dict[str, Any]:
+def _pooled(matched: Matched, drawing: _Drawing) -> dict[str, Any]:
     nothing = {"value": None, "low": None, "high": None, "n": 0}
     if not matched.same_scale:
         return nothing | {"reason": TWO_SCALES}
@@ -242,7 +284,7 @@ def _pooled(matched: Matched, resamples: int, seed: int) -> dict[str, Any]:
     values = np.concatenate([one.value, other.value])
 
     def alpha(unit: Any, rater: Any, value: Any) -> dict[str, Any]:
-        return alpha_dict(alpha_of_judgments(unit, rater, value, level, resamples=resamples, seed=seed))
+        return _alpha(matched.first, unit, rater, value, level, drawing)
 
     return {
         **alpha(np.concatenate([one.unit, other.unit]), raters, values),

@@ -91,7 +91,12 @@ class Source:
             rows = np.flatnonzero(turned[self.unit])
             value[rows] = [self.kind.sides.canonical(int(one), side=True) for one in value[rows].tolist()]
         names = [str(one) for one in range(count)]
-        return Source(self.name, self.kind, names, (), groups[self.unit], self.rater, value, self.left_out)
+        contents = [Content()] * count
+        for group, content in zip(groups.tolist(), self.contents, strict=False):
+            contents[group] = content
+        return Source(
+            self.name, self.kind, names, contents, groups[self.unit], self.rater, value, self.left_out
+        )
 
     def among(self, kept: Flags) -> Source:
         rows = kept[self.unit]

@@ -19,6 +19,7 @@ from evaluation.dashboard.progress import (
 from evaluation.follow_up.operations import reopen
 from evaluation.models import BoardSnapshot
 from evaluation.results.tables_page import as_markup, worker_note
+from evaluation.results.unused import unused_context
 from judgments.admin.operations import add_operation
 from judgments.kinds import KINDS
 from judgments.kinds.base import Kind
@@ -98,6 +99,7 @@ def _shown(request: HttpRequest, study: Study, mark: ChangeMark) -> dict[str, An
         "no_metrics": _no_metrics(kind, result),
         "no_alpha": kind.aggregation.no_alpha or (MEASURED_LATER if kind.is_open else ""),
         "two_sided": kind.two_sided,
+        **unused_context(result),
         "workers": [row | {"note": _note(row, threshold)} for row in result.get("workers", ())],
     }
 

@@ -35,8 +35,8 @@ NO_AGREEMENT = "No unit has two judgments that count yet."
 def accuracy_figure(result: Mapping[str, Any]) -> str:
     """Plot each metric's accuracy by pair kind, or its tau-b; "" without data.
 
-    ``result`` comes from ``evaluate_study``. The human level is how often one judge agrees with the majority
-    of the others.
+    ``result`` comes from ``evaluate_study``. People have no level here, as they are not measured against their own
+    consensus; results of before 0.6 have how often one judge agrees with the majority of the others.
     """
     metrics = result.get("metrics", {})
     if not metrics:
@@ -47,7 +47,7 @@ def accuracy_figure(result: Mapping[str, Any]) -> str:
     names = sorted(metrics, key=lambda name: -_value(metrics[name]["accuracy"]["all"]))
     kinds = list(metrics[names[0]]["accuracy"])
     lows = [metrics[name]["accuracy"][kind]["low"] for name in names for kind in kinds]
-    people = result.get("people") or {}
+    people = {} if "halves" in result else result.get("people") or {}
     levels = [people[kind]["value"] for kind in kinds if kind in people]
     least = min(
         [CHANCE, *(low for low in lows if low is not None), *(low for low in levels if low is not None)]
@@ -180,11 +180,15 @@ def agreement_sentence(agreement: Mapping[str, Any]) -> str:
     alpha = agreement["alpha"]
     if alpha["value"] is None:
         return f"Agreement is undefined: {alpha['reason']}."
-    interval = f"{coefficient(alpha['low'])} to {coefficient(alpha['high'])}"
+    interval = "no interval"
+    if alpha["low"] is not None:
+        interval = f"95 % interval {coefficient(alpha['low'])} to {coefficient(alpha['high'])}"
     sentence = (
-        f"Judges agree with alpha {coefficient(alpha['value'])} (95 % interval {interval}, {alpha['level']}) on "
+        f"Judges agree with alpha {coefficient(alpha['value'])} ({interval}, {alpha['level']}) on "
         f"{alpha['n']:,} units with {alpha['judgments']:,} judgments; 0 is chance, 1 full agreement."
     )
+    if alpha["reason"]:
+        sentence += f" There is no interval: {alpha['reason']}."
     kinds = {name: one for name, one in agreement.get("by_kind", {}).items() if one["low"] is not None}
     best, *others = leaders_by_intervals(kinds)[0] or [""]
     if best and not others and len(kinds) > 1:

@@ -22,13 +22,13 @@ from evaluation.plots.canvas import (
     WIDTH,
     label_of,
     new_plot,
+    tick_of,
     to_svg,
     write_beside,
 )
 from evaluation.report.content import coefficient, percent, percent_number
 
 CHANCE = 0.5
-PEOPLE = "#1a7f4b"
 LINES = ("solid", (0, (5, 1.5)), (0, (1.5, 1.5)), (0, (5, 1.5, 1.5, 1.5)), (0, (8, 2)))
 NARROWED = 0.05  # width of an interval below which more judgments change little
 GAP = 0.075  # as a share of the plot's height, between two labels
@@ -48,6 +48,7 @@ def growth_figure(rows: Sequence[Mapping[str, Any]]) -> str:
     high = max([row["high"] for row in late if row["high"] is not None] + [row["value"] for row in rows])
     room = max(0.05, 0.15 * (high - low))
     axes.set_ylim(max(-1.0, low - room), min(1.02, high + room))
+    axes.yaxis.set_major_formatter(lambda value, _: tick_of(value))
     axes.text(
         1.015, rows[-1]["value"], coefficient(rows[-1]["value"]), transform=axes.get_yaxis_transform(), fontsize=NORMAL,
         fontweight="bold", color=INK, va="center",
@@ -80,7 +81,6 @@ def growth_sentence(rows: Sequence[Mapping[str, Any]]) -> str:
 def metrics_figure(
     kind: str,
     metrics: Mapping[str, Mapping[str, Any]],
-    people: Mapping[str, Any] | None,
     *,
     leaders: Sequence[str],
     correlated: bool,
@@ -93,14 +93,10 @@ def metrics_figure(
     figure, axes = new_plot(height, NARROW)
     known = [metrics[name] for name in names if metrics[name]["value"] is not None]
     chance = 0.0 if correlated else CHANCE
-    level = None if people is None or people.get("value") is None else people
     ends = [cell[key] for cell in known for key in ("low", "high", "value") if cell[key] is not None]
-    ends += [chance] + ([level["low"], level["high"]] if level else [])
+    ends.append(chance)
     low, high = max(-1.0, min(ends) - 0.04), min(1.0, max(ends) + 0.04)
     axes.set_xlim(low, high + 0.09 * (high - low))
-    if level is not None:
-        axes.axvspan(level["low"], level["high"], color=PEOPLE, alpha=0.16, linewidth=0, zorder=0)
-        _above(axes, (level["low"] + level["high"]) / 2, "people", PEOPLE)
     axes.axvline(chance, **LEVEL, linestyle=DASH, zorder=1)
     _above(axes, chance, "chance", INK)
     for row, name in enumerate(names):
@@ -119,8 +115,8 @@ def metrics_figure(
         label.set_parse_math(False)
         label.set_fontweight("bold")
     axes.xaxis.set_major_locator(MaxNLocator(5))
-    if not correlated:
-        axes.xaxis.set_major_formatter(lambda value, _: percent_number(value))
+    at_axis = tick_of if correlated else percent_number
+    axes.xaxis.set_major_formatter(lambda value, _: at_axis(value))
     words = (
         "Kendall's tau-b with people's mean, 95 % interval"
         if correlated
@@ -181,8 +177,8 @@ def earlier_figure(
             color=ACCENT if best else INK, va="center", parse_math=False, fontweight="bold" if best else "normal",
             alpha=SOFT_OPACITY if words == "chance" else 1,
         )  # fmt: skip
-    if not correlated:
-        axes.yaxis.set_major_formatter(lambda value, _: percent_number(value))
+    at_axis = tick_of if correlated else percent_number
+    axes.yaxis.set_major_formatter(lambda value, _: at_axis(value))
     shown = coefficient if correlated else percent
     longest = max(len(words) for _, words, _ in named)
     figure.subplots_adjust(left=0.1, right=0.955 - LETTER * longest, bottom=0.2, top=0.93)

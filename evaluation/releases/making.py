@@ -146,6 +146,8 @@ def _write(
             asked=kind.setting(design),
             cut_times=True,
             wording=WORDING,
+            winners_signed=True,
+            clustered=True,
         )
     )
     progress(0.05, "writing units")

@@ -6,7 +6,7 @@ import hashlib
 import json
 import shutil
 import zipfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -134,11 +134,19 @@ def with_manifest(report: Report, progress: Progress = no_progress) -> Iterator[
 
 def write_report(report: Report, folder: Path, *, progress: Progress = no_progress) -> list[str]:
     """Write ``report`` into ``folder`` atomically, replacing an earlier report. Raise ExportError."""
-    check_folder(folder)
+    return write_folder(folder, with_manifest(report, progress), mark=MANIFEST)
+
+
+def write_folder(folder: Path, files: Iterable[tuple[str, bytes]], *, mark: str) -> list[str]:
+    """Write names and contents into ``folder``, all or nothing; return the names.
+
+    A folder that holds the file ``mark`` is replaced. Raise ExportError.
+    """
+    check_folder(folder, mark=mark)
     beside = folder.with_name(f".{folder.name}.{uuid4().hex[:8]}.part")
     names = []
     try:
-        for name, content in with_manifest(report, progress):
+        for name, content in files:
             path = beside / name
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_bytes(content)
@@ -157,13 +165,13 @@ def write_report(report: Report, folder: Path, *, progress: Progress = no_progre
     return names
 
 
-def check_folder(folder: Path) -> None:
+def check_folder(folder: Path, *, mark: str = MANIFEST) -> None:
     """Raise ExportError for a folder that no report can be written to."""
     if not folder.resolve().parent.is_dir():
         raise ExportError(f"The folder {folder.parent} does not exist; nothing was written.")
     if folder.exists() and not folder.is_dir():
         raise ExportError(f"{folder} is a file; expected the name of a folder.")
-    if folder.is_dir() and any(folder.iterdir()) and not (folder / MANIFEST).is_file():
+    if folder.is_dir() and any(folder.iterdir()) and not (folder / mark).is_file():
         raise ExportError(f"{folder} holds files that are no report; expected a new or an empty folder.")
 
 

@@ -23,6 +23,7 @@ from evaluation.models import Analysis, Consensus
 from evaluation.results.filter_audit import audit_sentence
 from evaluation.results.operations import EvaluateRequest, aggregate, evaluate
 from evaluation.results.rankings import outputs_of
+from evaluation.results.readings import OF_CAPTIONS, OF_PAIRS
 from evaluation.results.tables_page import (
     accuracy_table,
     answer_rows,
@@ -36,8 +37,10 @@ from evaluation.results.tables_page import (
     model_sentence,
     question_rows,
     ranking_tables,
+    reading_tables,
     worker_note,
 )
+from evaluation.results.unused import unused_context
 from evaluation.results.verdict import UNTESTED, levels_sentence
 from judgments.admin.base import signed_in
 from judgments.admin.operations import add_operation, posted
@@ -54,6 +57,7 @@ from judgments.studies.study_page import (
     StudyStep,
     add_page,
     add_step,
+    never,
     page_address,
 )
 
@@ -101,7 +105,9 @@ def show_results(request: HttpRequest, study: Study, context: Context) -> HttpRe
     if evaluation is not None:
         table = accuracy_table if context["compares_pairs"] else correlation_table
         context["metrics_table"] = table(evaluation.result)
+        context["reading_tables"] = reading_tables(evaluation.result)
     if aggregation is not None:
+        context |= unused_context(aggregation.result)
         context["lead"] = _lead(aggregation, evaluation, context["figures"])
         context["ways"] = [
             {"label": label, "link": page_address(study, name)}
@@ -268,16 +274,21 @@ PROGRESS = add_figures(
     )
 )
 add_page(StudyPage(name="results", label="Results", order=50, view=show_results, group=Group.FINDINGS))
-add_step(
-    StudyStep(
-        name="compute",
-        label="Compute now",
-        run=_compute,
-        job="aggregate",
-        primary_on=frozenset({"results"}),
-        offered=lambda study: study.state in (Study.State.OPEN, Study.State.CLOSED),
-        permission="view",
-        form=StepForm(EvaluateRequest, ("metrics", "tokenizer")),
+# A form has the readings of what the study judges. "compute" is also the button on top, without a form.
+for form, readings, offered in (
+    ("compute", OF_PAIRS, lambda study: study.state in (Study.State.OPEN, Study.State.CLOSED)),
+    ("compute-captions", OF_CAPTIONS, never),
+):
+    add_step(
+        StudyStep(
+            name=form,
+            label="Compute now",
+            run=_compute,
+            job="aggregate",
+            primary_on=frozenset({"results"}),
+            offered=offered,
+            permission="view",
+            form=StepForm(EvaluateRequest, ("metrics", "tokenizer", *readings)),
+        )
     )
-)
 add_operation(adopt, label="Adopt captions", fields=(), offered=_can_be_adopted)

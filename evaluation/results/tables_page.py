@@ -113,12 +113,70 @@ def accuracy_table(result: Mapping[str, Any]) -> dict[str, Any]:
         for name, figures in found.items()
     ]
     rows.sort(key=lambda row: -row["order"])
-    people = result.get("people") or {}
+    people = {} if "halves" in result else result.get("people") or {}
     return {
         "columns": columns,
         "rows": rows,
         "people": [_share_cell(people.get(kind)) for kind in columns] if people else [],
     }
+
+
+def reading_tables(result: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Return a table for each further reading: its title, columns, and rows of cells."""
+    found = result.get("readings", {})
+    tables = []
+    if "all_pairs" in found:
+        kinds = _kinds_of(found["all_pairs"])
+        rows = [
+            {"name": name, "cells": [_share_cell(cells[kind]) for kind in kinds]}
+            for name, cells in found["all_pairs"].items()
+        ]
+        title = "Accuracy over all pairs; one without a consensus is right by half"
+        tables.append({"title": title, "columns": kinds, "rows": rows})
+    if "references" in found:
+        kinds = _kinds_of(found["references"])
+        rows = [
+            {
+                "name": f"{name}, {row['references']}",
+                "cells": [_share_cell(cells[kind][at]) for kind in kinds],
+            }
+            for name, cells in found["references"].items()
+            for at, row in enumerate(cells[kinds[-1]])
+        ]
+        title = "Accuracy by number of references, mean over random subsets of them"
+        tables.append({"title": title, "columns": kinds, "rows": rows})
+    coefficients = {
+        "tau_c": ("Kendall’s tau-c with people", lambda one: {"tau-c": one}),
+        "single_grades": (
+            "With every single judgment instead of the mean; intervals over images",
+            lambda one: {"tau-b": one["kendall_tau_b"], "tau-c": one["kendall_tau_c"]},
+        ),
+        "own_kept": (
+            "With references that are equal to the caption",
+            lambda one: {"tau-b": one["kendall_tau_b"], "rho": one["spearman"]} | _best_kappa(one["kappa"]),
+        ),
+        "thresholds": ("Kappa at the thresholds asked for", _best_kappa),
+    }
+    for name, (title, columns_of) in coefficients.items():
+        if name in found:
+            cells_of = {metric: columns_of(one) for metric, one in found[name].items()}
+            columns = list(next(iter(cells_of.values())))
+            rows = [
+                {"name": metric, "cells": [_coefficient_cell(cells[column]) for column in columns]}
+                for metric, cells in cells_of.items()
+            ]
+            tables.append({"title": title, "columns": columns, "rows": rows})
+    return tables
+
+
+def _kinds_of(reading: Mapping[str, Mapping[str, Any]]) -> list[str]:
+    names = {kind for cells in reading.values() for kind in cells}
+    return pair_kinds(names) + (["all"] if "all" in names else [])
+
+
+def _best_kappa(cells: Sequence[Mapping[str, Any]]) -> dict[str, Mapping[str, Any] | None]:
+    known = [cell for cell in cells if cell["value"] is not None]
+    return {"best kappa": max(known, key=lambda cell: cell["value"]) if known else None}
 
 
 def caption_systems(systems: Sequence[Mapping[str, Any]]) -> dict[str, Any]:

@@ -1,6 +1,6 @@
 """Which metric is ahead: one verdict, in the same words, for pages, dashboard, report, API and commands.
 
-It goes with the report's letters: exact McNemar tests of every two metrics, with Holm's correction, part metrics
+It goes with the report's letters: McNemar tests of every two metrics by image, with Holm's correction, part metrics
 on pairs. Rank correlations are parted by their intervals.
 """
 
@@ -11,10 +11,12 @@ from itertools import combinations
 from typing import Any, TypedDict
 
 import numpy as np
+from numpy.typing import NDArray
 
 from evaluation.judgment_sets.records import Flags, Floats, Ints
 from evaluation.provenance import plain
 from evaluation.report.content import coefficient, p_in_text, percent, percent_number
+from evaluation.statistics.clustering import ITEM, NAIVE
 from evaluation.statistics.meta import clusters_of_p_values, metric_winners
 from evaluation.statistics.significance import mcnemar_test
 
@@ -84,18 +86,26 @@ def leaders_by_intervals(cells: Cells) -> tuple[list[str], list[str]]:
     return leaders, [name for name in order if name not in leaders]
 
 
-def pair_verdict(right: Mapping[str, Flags], cells: Cells) -> Verdict:
+def mcnemar_p(one: Flags, two: Flags, images: Sequence[Any] | NDArray[Any] | None) -> float:
+    """Return the p of McNemar's test by image, or of independent pairs without images."""
+    return mcnemar_test(one, two, clusters=NAIVE if images is None else {ITEM: images}).best_p
+
+
+def pair_verdict(
+    right: Mapping[str, Flags], cells: Cells, images: Sequence[Any] | NDArray[Any] | None = None
+) -> Verdict:
     """Judge metrics on the pairs of one kind.
 
     Args:
         right: metric -> (N,) whether it names people's winner of each decided pair.
         cells: metric -> its share of right pairs with an interval.
+        images: (N,) image of each pair; without it pairs are taken as independent.
     """
     n = len(next(iter(right.values()), ()))
     if not n:
         return _verdict([], [], None, 0, TESTS, NO_PAIRS if right else NO_METRIC)
     names = sorted(right, key=lambda name: -int(right[name].sum()))
-    p = paired_p(names, lambda one, two: mcnemar_test(right[one], right[two]).exact_p)
+    p = paired_p(names, lambda one, two: mcnemar_p(right[one], right[two], images))
     leaders, rest, largest = leaders_by_tests(names, [float(right[name].mean()) for name in names], p)
     shares = [cells[name]["value"] for name in leaders]
     said = f"people’s winner on {_range(shares, percent, percent_number)} of {n:,} pairs"
@@ -117,7 +127,11 @@ def pair_verdict(right: Mapping[str, Flags], cells: Cells) -> Verdict:
 
 
 def pair_verdicts(
-    scores: Mapping[str, Floats], winners: Ints, kinds: Sequence[str], accuracy: Mapping[str, Cells]
+    scores: Mapping[str, Floats],
+    winners: Ints,
+    kinds: Sequence[str],
+    accuracy: Mapping[str, Cells],
+    images: Sequence[Any],
 ) -> dict[str, Verdict]:
     """Judge metrics by pair kind, and over all as "all".
 
@@ -126,13 +140,15 @@ def pair_verdicts(
         winners: (N,) people's: 1, 2, or 0 for none.
         kinds: (N,) names.
         accuracy: metric -> pair kind -> share of right pairs.
+        images: (N,) the pairs' images.
     """
     right, named = right_pairs(scores, winners), np.array(kinds, dtype=np.str_)
+    image = np.array(images, dtype=object)
     found = {}
     for kind in next(iter(accuracy.values()), {}):
         here = (winners > 0) & ((named == kind) if kind != "all" else True)
         cells = {name: accuracy[name][kind] for name in right}
-        found[kind] = pair_verdict({name: one[here] for name, one in right.items()}, cells)
+        found[kind] = pair_verdict({name: one[here] for name, one in right.items()}, cells, image[here])
     return found
 
 
@@ -175,9 +191,24 @@ def levels_sentence(result: Mapping[str, Any]) -> str:
         return ""
     if result["verdict"]["all"]["by"] == INTERVALS:
         return "Chance is 0; 1 is the same order."
+    if "halves" in result:
+        return f"Chance is 50 %.{halves_sentence(result)}"
     level = (result.get("people") or {}).get("all", {}).get("value")
     said = "" if level is None else f" One judge agrees with the majority of the others on {percent(level)}."
     return f"Chance is 50 %.{said}"
+
+
+def halves_sentence(result: Mapping[str, Any]) -> str:
+    """Return what people and the leading metric reach on the same halves of the votes; "" without votes."""
+    found = result["halves"].get("all")
+    if found is None:
+        return ""
+    name = result["verdict"]["all"]["leaders"][0]
+    return (
+        f" On random halves of the votes, half of the people name the other half’s winner on "
+        f"{percent(found['people']['value'])} of the pairs, {name} on {percent(found['metrics'][name]['value'])}, and "
+        f"no answer can reach more than {percent(found['ceiling']['value'])}."
+    )
 
 
 def listed(names: Sequence[str]) -> str:

@@ -38,8 +38,9 @@ from judgments.admin.base import QuorumAdmin, count_column, count_of, picture_ad
 from judgments.admin.operations import posted
 from judgments.datasets import uploads
 from judgments.datasets.operations import OPERATIONS
-from judgments.datasets.understanding import LEFT_OUT, PEOPLE, SYSTEM, Part, Understood, understand
+from judgments.datasets.understanding import IMAGES, LEFT_OUT, PEOPLE, SYSTEM, Part, Understood, understand
 from judgments.importers import CANDIDATE_FORMATS, DATASET_FORMATS, JUDGMENT_FORMATS, TABLE_FORMATS
+from judgments.importers.textio import ENCODINGS
 from judgments.jobs import enqueue
 from judgments.kinds import KINDS
 from judgments.models import Caption, Dataset, DatasetRole, Item, Job, Output, PublishedPair, Study, System
@@ -93,6 +94,16 @@ class FilesForm(forms.Form):
             return None
 
 
+def encoding_field(by_itself: str) -> forms.ChoiceField:
+    return forms.ChoiceField(
+        label="Encoding",
+        required=False,
+        choices=[("", by_itself), *ENCODINGS.items()],
+        help_text="How letters are stored. A file that begins with a byte order mark is read as that says.",
+        widget=UnfoldAdminSelectWidget,
+    )
+
+
 class UploadForm(FilesForm):
     """Files for a job that imports them. ``lead`` is the sentence above the form; it may hold ``{dataset}``."""
 
@@ -112,6 +123,7 @@ class UploadForm(FilesForm):
             label=gettext_lazy("Files"),
             help_text=gettext_lazy("One file, several that belong together, or a zip of a folder."),
         )
+        self.fields["encoding"] = encoding_field("UTF-8, or as the file's mark says")
         self.order_fields(self.field_order)
 
     def arguments(self) -> dict[str, str]:
@@ -141,7 +153,7 @@ class DatasetForm(FilesForm):
         help_text=gettext_lazy("For a single file, or a folder, that is not understood by itself."),
         widget=UnfoldAdminSelectWidget,
     )
-    folded = ("pictures_at", "format")
+    folded = ("pictures_at", "format", "encoding")
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -151,6 +163,7 @@ class DatasetForm(FilesForm):
                 "Tables (CSV, JSON lines, MS COCO's JSON) and pictures, together: several files, a zip, or both."
             ),
         )
+        self.fields["encoding"] = encoding_field("Find it out")
         self.order_fields(["files"])
 
 
@@ -191,6 +204,11 @@ class UnderstoodForm(forms.Form):
                 initial=part.system,
                 widget=UnfoldAdminTextInputWidget,
             )
+        self.fields["encoding"] = encoding_field("Find it out")
+        self.fields["encoding"].initial = understood.encoding
+        self.fields["encoding"].help_text = gettext(
+            "Choose another one where letters look wrong, and look again."
+        )
         if understood.lacking:
             self.fields["without_pictures"] = forms.BooleanField(
                 label=gettext_lazy("Import it without the pictures"),
@@ -205,9 +223,12 @@ class UnderstoodForm(forms.Form):
             replace(part, role=given[f"role-{number}"], system=given[f"system-{number}"].strip(), rows=())
             for number, part in enumerate(self.understood.parts)
         ]
-        people = [part for part in chosen if part.role == PEOPLE]
-        columns = tuple(column for part in people for column in part.columns)
         systems = [part for part in chosen if part.role == SYSTEM]
+        people = [part for part in chosen if part.role == PEOPLE]
+        if not people:
+            tables = [part for part in systems if part.format in TABLE_FORMATS]
+            people = [replace(max(tables, key=lambda part: part.images), role=IMAGES)]
+        columns = tuple(column for part in people for column in part.columns)
         return [asdict(part) for part in (replace(people[0], columns=columns), *systems)]
 
     def shown(self) -> list[dict[str, Any]]:
@@ -224,11 +245,13 @@ class UnderstoodForm(forms.Form):
             cleaned.get(f"system-{number}", "").strip() for number, role in enumerate(roles) if role == SYSTEM
         ]
         people = [part for part, role in zip(parts, roles, strict=True) if role == PEOPLE]
-        if not people:
+        if not people and not any(
+            role == SYSTEM and part.format in TABLE_FORMATS for part, role in zip(parts, roles, strict=True)
+        ):
             raise forms.ValidationError(
                 gettext(
-                    "No captions are by people. Under 'These are', choose 'captions by people' where "
-                    "they are."
+                    "No captions are by people. Under 'These are', choose 'captions by people' where they are; a "
+                    "table (CSV or JSON lines) of a system's captions can be imported without them."
                 )
             )
         if len(people) > 1 and (
@@ -402,14 +425,15 @@ class DatasetAdmin(QuorumAdmin):
         try:
             with uploads.looked_into(upload) as (root, pictures):
                 names = [file.name or "" for file in given["files"]]
-                understood = understand(root, pictures, uploaded=names)
+                understood = understand(root, pictures, uploaded=names, encoding=given["encoding"])
         except QuorumError as error:
             uploads.discard(upload)
             form.add_error("files", str(error))
             return self._upload_page(request, form, gettext("Upload your data"), lead="")
         understood.name = _free_name(understood.name)
         if given["format"]:  # as said: the only file, or the folder
-            understood.parts, understood.problems, understood.lacking = [Part(format=given["format"])], [], 0
+            part = Part(format=given["format"], encoding=given["encoding"] or "utf-8")
+            understood.parts, understood.problems, understood.lacking = [part], [], 0
         for earlier in request.session.get(SHELF, {}):
             uploads.discard(earlier)
         request.session[SHELF] = {
@@ -425,6 +449,8 @@ class DatasetAdmin(QuorumAdmin):
             return redirect("admin:judgments_dataset_add")
         understood = Understood(**kept["understood"])
         understood.parts = [Part(**part) for part in kept["understood"]["parts"]]
+        if "_again" in request.POST:
+            return self._look_again(request, upload, kept)
         form = UnderstoodForm(request.POST, understood=understood)
         if not form.is_valid():
             return self._understood_page(request, form, upload)
@@ -441,6 +467,23 @@ class DatasetAdmin(QuorumAdmin):
         job = enqueue(kind="import_dataset", args=args, user=signed_in(request))
         del request.session[SHELF]
         return redirect(reverse("admin:judgments_job_change", args=[job.pk]))
+
+    def _look_again(self, request: HttpRequest, upload: str, kept: dict[str, Any]) -> HttpResponse:
+        """Read the upload in the encoding that was chosen on the page of what was understood."""
+        encoding = request.POST.get("encoding", "")
+        before = kept["understood"]
+        with uploads.looked_into(upload) as (root, pictures):
+            understood = understand(
+                root,
+                pictures,
+                uploaded=before["uploaded"],
+                encoding=encoding if encoding in ENCODINGS else "",
+            )
+        understood.name = request.POST.get("name") or before["name"]
+        request.session[SHELF] = {upload: kept | {"understood": asdict(understood)}}
+        form = UnderstoodForm(understood=understood)
+        form.initial["attribution"] = request.POST.get("attribution", "")
+        return self._understood_page(request, form, upload)
 
     def _understood_page(self, request: HttpRequest, form: UnderstoodForm, upload: str) -> HttpResponse:
         context = {
@@ -468,7 +511,8 @@ class DatasetAdmin(QuorumAdmin):
         if request.method == "POST" and form.is_valid():
             upload = form.keep()
             if upload is not None:
-                args |= {"upload": upload, "format": form.cleaned_data["format"], **form.arguments()}
+                args |= {name: form.cleaned_data[name] for name in ("format", "encoding")}
+                args |= {"upload": upload, **form.arguments()}
                 job = enqueue(kind=form.job, args=args, user=signed_in(request))
                 return redirect(reverse("admin:judgments_job_change", args=[job.pk]))
         return self._upload_page(request, form, title, lead=gettext(form.lead).format(**args))

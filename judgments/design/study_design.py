@@ -137,7 +137,7 @@ class StudyDesign(Part):
     translations: dict[Language, Texts] = Field(
         default_factory=dict,
         title="Texts in other languages",
-        description="Workers see them in the language of their page.",
+        description="Participants see them in the language of their page.",
     )
     registration: Plan | None = None
 

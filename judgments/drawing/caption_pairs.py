@@ -124,7 +124,7 @@ class CaptionDraw:
 
 
 def draw_captions(
-    design: StudyDesign, material: Material, unit_key: Callable[[Image, Text], str]
+    design: StudyDesign, material: Material, unit_keys: Callable[[Image, Sequence[Text]], list[str]]
 ) -> CaptionDraw:
     """Draw the image-caption pairs of a design; ``sampling.only`` names those of some keys.
 
@@ -151,7 +151,7 @@ def draw_captions(
     captions = _filtered(design, drawn)
     pairs = sum(len(texts) for _, texts in drawn)
     if design.sampling.only:
-        captions = _only(design.sampling.only, captions, unit_key)
+        captions = _only(design.sampling.only, captions, unit_keys)
     return CaptionDraw(division, captions, pool, pairs)
 
 
@@ -302,12 +302,14 @@ def _filtered(design: StudyDesign, drawn: Sequence[tuple[Image, Sequence[Text]]]
 
 
 def _only(
-    asked: Sequence[str], captions: Sequence[ImageCaptions], unit_key: Callable[[Image, Text], str]
+    asked: Sequence[str],
+    captions: Sequence[ImageCaptions],
+    unit_keys: Callable[[Image, Sequence[Text]], list[str]],
 ) -> list[ImageCaptions]:
     lacking = set(asked)
     kept = []
     for one in captions:
-        keys = [unit_key(one.image, text) for text in one.texts]
+        keys = unit_keys(one.image, one.texts)
         wanted = np.array([key in lacking for key in keys], dtype=bool)
         lacking.difference_update(keys)
         kept.append(replace(one, passed=one.passed & wanted, audited=one.audited & wanted))

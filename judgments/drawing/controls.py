@@ -324,7 +324,8 @@ def divided(design: StudyDesign, material: Material) -> Division:
             judged=tuple(image for image in images if image.split == judged),
             controls=tuple(image for image in images if image.split == controls),
         )
-    images = tuple(image for image in images if image.split == judged or not material.has_splits)
+    if material.has_splits:
+        images = tuple(image for image in images if image.split == judged)
     if not needs_split(design):
         return Division(judged=images, controls=())
     count = max(2, len(images) // 10)
@@ -430,8 +431,9 @@ class Deck(Generic[T]):
                 break
             if all(self._name(thing) in names for thing in self._left):
                 self._left = shuffled(self._things, self._rng) + self._left  # dealt from the end
-            fresh = [place for place, thing in enumerate(self._left) if self._name(thing) not in names]
-            dealt.append(self._left.pop(fresh[-1] if fresh else -1))
+            places = reversed(range(len(self._left)))
+            fresh = next((place for place in places if self._name(self._left[place]) not in names), -1)
+            dealt.append(self._left.pop(fresh))
         return dealt
 
 

@@ -90,7 +90,7 @@ def draw_pairs(
         pairs = [pair for pair in pairs if pair.key in set(only)]
     if not pairs:
         raise DesignError(
-            gettext("dataset %(name)r gives no candidate pairs for this design (%(n)s images are judged).")
+            gettext("Dataset %(name)r gives no candidate pairs for this design (%(n)s images are judged).")
             % {"name": material.name, "n": len(images)},
             field="sampling.pairs",
         )
@@ -121,7 +121,7 @@ def not_drawn(lacking: Collection[str], what: str) -> DesignError:
     many = f" and {len(lacking) - 1} more" if len(lacking) > 1 else ""
     return DesignError(
         gettext(
-            "sampling.only names %(what)s %(min)r%(many)s, which this design does not draw; ids "
+            "The design asks for %(what)s %(min)r%(many)s alone, which this design does not draw; ids "
             "hold for the dataset, protocol, sampling and seed that they were drawn with."
         )
         % {"what": what, "min": min(lacking), "many": many},
@@ -208,7 +208,7 @@ class _Draw:
         so_many = f" with {least} references" if drawn.passed_over else ""
         raise DesignError(
             gettext(
-                "sampling.pairs asks for %(wanted)s %(kind)s pairs%(so_many)s, but dataset %(name)r "
+                "The design asks for %(wanted)s %(kind)s pairs%(so_many)s, but dataset %(name)r "
                 "gives %(n)s (from %(n2)s images)."
             )
             % {
@@ -227,8 +227,8 @@ class _Draw:
         if not short:
             return DesignError(
                 gettext(
-                    "sampling.references is %(least)s, but no candidate pair of dataset %(name)r has so "
-                    "many; expected at most %(fitting)s."
+                    "The design asks for %(least)s references for each pair, but no candidate pair of "
+                    "dataset %(name)r has so many; expected at most %(fitting)s."
                 )
                 % {"least": least, "name": self.material.name, "fitting": fitting},
                 field="sampling.references",
@@ -236,8 +236,8 @@ class _Draw:
         listed = ", ".join(f"{kind} = {count}" for kind, count in short.items())
         return DesignError(
             gettext(
-                "sampling.references is %(least)s, and dataset %(name)r has fewer pairs with so many "
-                "references than sampling.pairs asks for; expected at most %(listed)s, or at most "
+                "The design asks for %(least)s references for each pair, and dataset %(name)r has fewer "
+                "pairs with so many than are asked for; expected at most %(listed)s, or at most "
                 "%(fitting)s references, with which all pairs asked for can be drawn."
             )
             % {"least": least, "name": self.material.name, "listed": listed, "fitting": fitting},

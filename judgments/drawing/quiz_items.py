@@ -42,8 +42,9 @@ def set_aside(design: StudyDesign, material: Material) -> SetAside:
     if not items:
         return SetAside(rest=material, images=(), others=())
     split, per_hit = design.controls.split, design.controls.per_hit
-    own_split = material.has_splits and split != design.sampling.split
-    pool = [image for image in material.images if image.split == split or not material.has_splits]
+    has_splits = material.has_splits
+    own_split = has_splits and split != design.sampling.split
+    pool = [image for image in material.images if image.split == split or not has_splits]
     makers = KINDS[design.protocol].control_items(design)
     usable = [image for image in pool if makers.quiz_usable(image)]
     kept = (max(2, per_hit) if per_hit else 0) if own_split else len(usable) - len(usable) // 2

@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from itertools import chain
+from itertools import chain, repeat
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,16 @@ from django.utils.translation import gettext
 
 from common.amounts import thousands
 from common.errors import DesignError, WrongState
-from common.rows import columns_of, insert_rows, large_cache, many_objects, refresh_statistics
+from common.rows import (
+    columns_of,
+    indexes_built_after,
+    insert_columns,
+    insert_rows,
+    large_cache,
+    many_objects,
+    refresh_statistics,
+    trusted_keys,
+)
 from judgments.design.requirements import not_stated, own_record_needed, requirements_of
 from judgments.design.study_design import StudyDesign
 from judgments.design.tables import CROSSED
@@ -45,6 +55,7 @@ from judgments.studies.studies import design_of
 
 ROWS_AT_ONCE = 2_000
 EVERY_PLACE = 2**31 - 1  # of a ranked list
+AS_DRAWN = ("kind", "control", "expected", "filtered", "audited", "control_kind", "content")
 Progress = Callable[[float, str], None]
 
 
@@ -74,35 +85,31 @@ def store_batch(study: Study, design: StudyDesign, batch: Batch, progress: Progr
     )  # fmt: skip
     pairs = dict(CandidatePair.objects.filter(study=study).values_list("key", "pk"))
     progress(0.3, "storing units")
-    in_order = chain(
-        (unit for hit in batch.hits for unit in hit.units),
-        (unit for group in batch.quiz for unit in group.units),
-    )
-    insert_rows(
-        Unit,
-        ("study_id", "key", "position", "item_id", "reference_id", "first_id", "second_id", "pair_id", "kind",
-         "control", "expected", "filtered", "audited", "control_kind", "content"),
-        (
-            (
-                study.pk,
-                unit.key,
-                position,
-                images[unit.image],
-                None if unit.reference is None else captions[unit.reference.key],
-                None if unit.first is None else captions[unit.first.key],
-                None if unit.second is None else captions[unit.second.key],
-                pairs.get(unit.pair),
-                unit.kind,
-                unit.control,
-                unit.expected,
-                unit.filtered,
-                unit.audited,
-                unit.control_kind,
-                unit.content,
-            )
-            for position, unit in enumerate(in_order)
-        ),
-    )  # fmt: skip
+    in_order = [unit for hit in batch.hits for unit in hit.units]
+    in_order += [unit for group in batch.quiz for unit in group.units]
+    caption_of: dict[str | None, int | None] = {**captions, None: None}
+
+    def of_each(name: str) -> Iterator[Any]:
+        return map(attrgetter(name), in_order)
+
+    def captions_of_each(name: str) -> Iterator[int | None]:
+        return (caption_of[text and text.key] for text in of_each(name))
+
+    with indexes_built_after(Unit, rows=len(in_order)):
+        insert_columns(
+            Unit,
+            {
+                "study_id": repeat(study.pk, len(in_order)),
+                "key": of_each("key"),
+                "position": range(len(in_order)),
+                "item_id": map(images.__getitem__, of_each("image")),
+                "reference_id": captions_of_each("reference"),
+                "first_id": captions_of_each("first"),
+                "second_id": captions_of_each("second"),
+                "pair_id": map(pairs.get, of_each("pair")),
+                **{name: of_each(name) for name in AS_DRAWN},
+            },
+        )
     progress(0.6, "storing HITs")
     wanted = design.judgments_per_unit
     insert_rows(
@@ -113,14 +120,14 @@ def store_batch(study: Study, design: StudyDesign, batch: Batch, progress: Progr
     hits, units = _ids_in_order(HIT, study), _ids_in_order(Unit, study)
     ends = np.cumsum([len(hit.units) for hit in batch.hits]).tolist()
     units_of = [units[start:end] for start, end in zip((0, *ends), ends, strict=False)]
-    insert_rows(
+    sizes = [len(own) for own in units_of]
+    insert_columns(
         HITUnit,
-        ("hit_id", "unit_id", "position"),
-        (
-            (hit, unit, number)
-            for hit, own in zip(hits.tolist(), units_of, strict=True)
-            for number, unit in enumerate(own.tolist(), start=1)
-        ),
+        {
+            "hit_id": np.repeat(hits, sizes).tolist(),
+            "unit_id": units[: sum(sizes)].tolist(),
+            "position": chain.from_iterable(range(1, size + 1) for size in sizes),
+        },
     )
     if design.stopping.rule != "none":
         full = full_depth_hits(design, len(batch.hits))
@@ -396,6 +403,7 @@ def draw_hits(*, study: Study, progress: Progress = no_progress) -> Batch:
 
 @many_objects()
 @large_cache()
+@trusted_keys()
 @transaction.atomic
 def store_hits(*, study: Study, batch: Batch, progress: Progress = no_progress) -> None:
     """Store a batch. Raise WrongState if the study has HITs, or another design since the draw."""

@@ -44,6 +44,7 @@ function show(seen) {
   list(told);
   mark();
   if (!typed) file.value = seen.toml;
+  for (const unit of desk.querySelectorAll("[data-currency]")) unit.textContent = seen.currency;
   const waiting = seen.problems.length - told.length;
   if (!seen.preview) report(told.length || !waiting ? desk.dataset.sayWaits : "");
   else report("");

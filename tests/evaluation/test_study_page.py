@@ -9,7 +9,9 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from annotation.models import ProblemReport
+from annotation.models import ProblemReport, Worker
+from annotation.quality.flags import exclude_worker
+from evaluation.dashboard.snapshot import compute_snapshot, store_snapshot
 from evaluation.models import Analysis
 from evaluation.results.aggregation import aggregate_study
 from evaluation.results.meta_evaluation import evaluate_study
@@ -117,6 +119,25 @@ def test_a_worker_below_the_threshold_is_shown_as_set_aside_with_the_reason(
     shown = words(designer.get(address(study)))
     assert "w-3 2 0 of 1 – 4.0 33 % excluded: below .70 on control items" in shown
     assert re.search(r"w-1 2 1 of 1 \d+ % 4\.0 67 %", shown)
+
+
+def test_results_and_dashboard_say_how_many_answers_are_not_used_and_lead_to_the_people(
+    study: Study, designer: Client
+) -> None:
+    begun = "2 of 6 answers (33 %) are not used: 1 participant answered too few check questions right (2)."
+    assert begun in words(designer.get(address(study)))
+    exclude_worker(study=study, worker=Worker.objects.get(name="w-2"), why="careless")
+    aggregate_study(study=study)
+    store_snapshot(compute_snapshot(study=study))
+    said = (
+        "4 of 6 answers (67 %) are not used: 1 participant answered too few check questions right (2), and "
+        "1 participant was excluded (2)."
+    )
+    for name in ("results", "board"):
+        shown = designer.get(page(study, name))
+        assert said in words(shown)
+        for link in (f"{address(study)}#people", page(study, "review")):
+            assert f'href="{link}"' in shown.content.decode()
 
 
 def test_every_figure_stands_with_a_sentence(study: Study, designer: Client) -> None:

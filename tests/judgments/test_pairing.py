@@ -113,7 +113,7 @@ def test_references_are_drawn_with_the_seed_and_keep_their_order() -> None:
     for pair in pairs:
         assert len(pair.references) == 2
         assert list(pair.references) == sorted(pair.references)
-    with pytest.raises(DesignError, match=r"sampling\.references is 9"):
+    with pytest.raises(DesignError, match=r"asks for 9 references"):
         pairs_of(made_up(), {"MM": 10}, references=9)
 
 

@@ -182,6 +182,7 @@ def answer_script(desk: EditorPage) -> JsonResponse:
                 for bound, words in desk.form.problems()
             ],
             "toml": desk.toml,
+            "currency": desk.form.currency,
             "preview": preview_of(desk.key),
             "numbers": numbers_of(desk.key),
         }

@@ -24,8 +24,9 @@ from unfold.widgets import (
 
 from common.amounts import AmountField
 from common.errors import DesignError
-from judgments.design.editing.rows import MOST_ROWS, RowsField, rows_in_words
+from judgments.design.editing.rows import MOST_ROWS, RowsField, columns_of, rows_in_words
 from judgments.design.editing.sections import IN_SIGHT, Entry, Section, extra_of, field_of, sections_for
+from judgments.design.editing.translations import TranslationsField, in_lines
 from judgments.design.panels import Panel
 from judgments.design.presets import PRESETS, Preset
 from judgments.design.reading import NO_PRESETS, line_of, make_design, problems_in, toml_values
@@ -123,6 +124,8 @@ def in_words(key: str, value: Any) -> str:
         return cents(value)
     if value is None or value in ("", []):
         return "–"
+    if isinstance(value, dict):
+        return in_lines(value)
     if isinstance(value, list):
         field = field_of(key)
         shown = _list_field(key, field, rows=1) if field else None
@@ -140,9 +143,9 @@ def is_money(key: str) -> bool:
 
 
 def _currency(base: Mapping[str, Any]) -> str:
-    """Return the currency of a design that may still lack its name."""
-    crowd, panel = Crowd.model_validate(base["crowd"]), Panel.model_validate(base["panel"])
-    return currency_named(crowd, panel) or USUAL_CURRENCY
+    """Return the currency of a design whose other values may be missing or wrong."""
+    crowd = Crowd(**{key: base["crowd"][key] for key in ("backend", "currency")})
+    return currency_named(crowd, Panel(preset=base["panel"]["preset"])) or USUAL_CURRENCY
 
 
 def html_name(key: str) -> str:
@@ -155,10 +158,12 @@ class DesignForm(forms.Form):
     Attributes:
         values: the content of a checked form as in a study file, valid or not.
         design: the design of a valid form.
+        currency: that of all amounts.
     """
 
     values: dict[str, Any]
     design: StudyDesign
+    currency: str
 
     def __init__(self, data: Any = None, *, base: dict[str, Any], datasets: list[str]) -> None:
         """Ask for what ``base`` holds, a study file as nested dicts with every key."""
@@ -168,23 +173,23 @@ class DesignForm(forms.Form):
         self.sections = sections_for(self.kind)
         ours = PRESETS[base["preset"]].ours if base.get("preset") in PRESETS else ()
         asked = asked_by_paper(base)
-        unit = _currency(base)
         for section in self.sections:
             for key, entry in section.entries.items():
                 field = _field_for(key, entry, datasets)
-                if isinstance(field, AmountField):
-                    field.unit = unit
                 if key in ours:
-                    ours_said = gettext("The value is ours; the paper gives none.")
-                    field.help_text = f"{field.help_text} {ours_said}".strip()
+                    chosen = gettext("Quorum chose the value, as the paper gives none.")
+                    field.help_text = f"{field.help_text} {chosen}".strip()
                 if key in asked:
                     said = gettext("From the paper: %(source)s.") % {"source": asked[key]}
                     field.help_text = f"{field.help_text} {said}".strip()
                 field.initial = field.prepare_value(value_at(base, key))
+                if isinstance(field, TranslationsField):
+                    field.disabled = field.initial.longest > MOST_ROWS
                 if isinstance(field, RowsField):
                     field.disabled = len(field.initial or ()) > MOST_ROWS
                     field.widget.hidden = self.kind.hidden_keys if key == "controls.known" else frozenset()
                 self.fields[html_name(key)] = field
+        self._name_currency(base)
         if self.is_bound:
             self._take_requirements_off()
 
@@ -222,7 +227,7 @@ class DesignForm(forms.Form):
         sent: dict[str, Any] = {}
         for name, field in self.fields.items():
             value = self.get_initial_for_field(field, name)
-            if isinstance(field, RowsField):
+            if isinstance(field, RowsField | TranslationsField):
                 sent |= field.posted(name, value or [])
             elif value is not None and value is not False:
                 sent[name] = value
@@ -241,7 +246,15 @@ class DesignForm(forms.Form):
                 self.add_error(field, str(problem))
         if not self.errors:
             self.design = make_design(self.values)
+        if not {"crowd-backend", "crowd-currency", "panel-preset"} & self.errors.keys():
+            self._name_currency(self.values)
         return cleaned
+
+    def _name_currency(self, values: Mapping[str, Any]) -> None:
+        self.currency = _currency(values)
+        for field in self.fields.values():
+            if isinstance(field, AmountField):
+                field.unit = self.currency
 
     def sketch(self) -> StudyDesign | None:
         """Return a design to preview, with stand-ins for a missing name or slug; None if anything else is wrong."""
@@ -308,6 +321,10 @@ class DesignForm(forms.Form):
             for key in section.entries:
                 if html_name(key) in cleaned:  # what its field refused keeps the value it had
                     _put(values, key, cleaned[html_name(key)])
+        # a worked example that was added stays as it is written until it is translated
+        for texts in (values.get("translations") or {}).values():
+            if given := texts.get("examples"):
+                texts["examples"] = [*given, *({} for _ in values["examples"][len(given) :])]
         # the built-in question goes with what is judged
         if (
             built_in
@@ -356,6 +373,8 @@ def value_at(values: dict[str, Any], key: str) -> Any:
 def _field_for(key: str, entry: Entry, datasets: list[str]) -> forms.Field:
     options: dict[str, Any] = {"label": gettext(entry.label), "help_text": gettext(entry.help)}
     text: dict[str, Any] = options | {"required": key == "name", "widget": UnfoldAdminTextInputWidget}
+    if key == "translations":
+        return TranslationsField(**options)
     if key == "dataset":
         choices = [("", gettext("Choose a dataset")), *((name, name) for name in datasets)]
         return forms.ChoiceField(choices=choices, widget=UnfoldAdminSelectWidget, **options)
@@ -407,7 +426,7 @@ def _list_field(key: str, field: FieldInfo, *, rows: int, **options: Any) -> for
     if get_origin(member) is tuple:
         return PairsField(rows=rows, **options)
     if isinstance(member, type) and issubclass(member, BaseModel):
-        return RowsField(member, **options)
+        return RowsField(columns_of(member), **options)
     return LinesField(rows=rows, **options)
 
 

@@ -1,4 +1,4 @@
-"""Lists of tables as rows of fields: quiz questions, known items, worked examples, detectors, quotas."""
+"""Lists of tables as rows of fields: quiz questions, known items, worked examples, detectors, quotas, translations."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ LABELS = {
     "options": "Answers to choose from, one a line",
     "settings": "Settings, such as least = 20",
 }
-Shape = Literal["text", "lines", "whole", "whole-or-text", "settings", "choice"]
+Shape = Literal["text", "paragraphs", "lines", "whole", "whole-or-text", "settings", "choice"]
 Row = Mapping[str, Any]
 
 
@@ -64,6 +64,8 @@ class Column:
             return [line.strip() for line in text.splitlines() if line.strip()]
         if self.shape == "settings":
             return _settings(text, where)
+        if self.shape == "paragraphs":
+            return text.replace("\r\n", "\n")
         whole = re.fullmatch(r"-?\d{1,12}", text)
         if self.shape == "whole" and not whole:
             raise forms.ValidationError(
@@ -82,12 +84,15 @@ def _column(key: str, field: FieldInfo) -> Column:
     shape: Shape = "text"
     choices: list[tuple[str, str]] = []
     kind = field.annotation
+    extra = field.json_schema_extra if isinstance(field.json_schema_extra, dict) else {}
     if key == "rule" and DETECTORS:
         shape, choices = "choice", list(DETECTORS.items())
     elif get_origin(kind) is Literal:
         shape, choices = "choice", [(one, one) for one in get_args(kind)]
     elif get_origin(kind) is tuple:
         shape = "lines"
+    elif "rows" in extra:
+        shape = "paragraphs"
     elif get_origin(kind) is dict:
         shape = "settings"
     elif kind is int:
@@ -97,7 +102,7 @@ def _column(key: str, field: FieldInfo) -> Column:
     needed = field.is_required()
     if needed and choices:
         choices.insert(0, ("", "Choose"))
-    label = LABELS.get(key, key.capitalize())
+    label = field.title or LABELS.get(key, key.capitalize())
     return Column(key, label, field.description or "", shape, needed, tuple(choices))
 
 
@@ -200,9 +205,9 @@ class RowsField(forms.Field):
 
     widget: RowsWidget
 
-    def __init__(self, model: type[BaseModel], **options: Any) -> None:
-        self.columns = columns_of(model)
-        super().__init__(required=False, widget=RowsWidget(self.columns), **options)
+    def __init__(self, columns: list[Column], **options: Any) -> None:
+        self.columns = columns
+        super().__init__(required=False, widget=RowsWidget(columns), **options)
 
     def to_python(self, value: Any) -> list[dict[str, Any]]:
         found = []
