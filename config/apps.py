@@ -58,6 +58,8 @@ def declared_names() -> Iterator[tuple[Any, str, str]]:
         yield from ((model._meta, name, str(getattr(model._meta, name))) for name in NAMES)
         for field in model._meta.concrete_fields:
             yield field, "verbose_name", str(field.verbose_name)
+            if field.help_text:
+                yield field, "help_text", str(field.help_text)
     from django.contrib import admin
 
     for model_admin in admin.site._registry.values():

@@ -150,6 +150,7 @@ def _staff_data() -> Iterator[tuple[str, str]]:
     from config.apps import declared_names, fields_with_choices
     from judgments.access import datasets, people_page
     from judgments.access.tokens import SCOPES
+    from judgments.datasets.understanding import ENCODINGS
     from judgments.jobs_in_words import LABELS, WORDS
     from judgments.studies.needs_page import NEEDS
 
@@ -167,6 +168,7 @@ def _staff_data() -> Iterator[tuple[str, str]]:
     yield from (("judgments/jobs_in_words.py", text) for text in (*WORDS.values(), *LABELS.values()))
     yield from (("judgments/access", text) for row in (*people_page.ROLES, *datasets.ROLES) for text in row)
     yield from (("judgments/access", text) for text in SCOPES.values())
+    yield from (("judgments/datasets/understanding.py", text) for text in ENCODINGS.values())
 
 
 def _of_study_pages() -> Iterator[tuple[str, str]]:
@@ -191,14 +193,16 @@ def _of_study_pages() -> Iterator[tuple[str, str]]:
 
 def _of_design_pages() -> Iterator[tuple[str, str]]:
     """Yield the words of the design form for every kind, and of the presets."""
+    from django.conf import settings
+
     from judgments.design.editing.form import DesignForm, starting_values
     from judgments.design.editing.rows import RowsField
     from judgments.design.editing.sections import STEP_WORDS
-    from judgments.design.editing.translations import TranslationsField
     from judgments.design.presets import PRESETS
     from judgments.kinds import KINDS
 
     path = "judgments/design"
+    languages = dict(settings.LANGUAGES).values()  # which Django translates
     yield from ((path, text) for step in STEP_WORDS.items() for text in step)
     for preset in PRESETS.values():
         yield from ((path, text) for text in (preset.title, preset.needs, preset.choose) if text)
@@ -211,12 +215,11 @@ def _of_design_pages() -> Iterator[tuple[str, str]]:
             yield from ((path, str(text)) for text in (field.label, field.help_text) if text)
             choices = getattr(field, "choices", ()) if name != "dataset" else ()
             yield from ((path, str(label)) for _, label in choices)
-            rows = [field] if isinstance(field, RowsField) else []
-            rows += field.parts.values() if isinstance(field, TranslationsField) else []
-            for column in (column for one in rows for column in one.columns):
-                # Django has the names of languages, which stand in their own words in the menu of every page
-                choices = () if column.key == "language" else column.choices
-                labels = (label for _, label in choices)
+            lists = getattr(
+                field, "parts", {"": field}
+            ).values()  # texts in other languages are several lists
+            for column in (one for rows in lists if isinstance(rows, RowsField) for one in rows.columns):
+                labels = (label for _, label in column.choices if label not in languages)
                 yield from ((path, text) for text in (column.label, column.help, *labels) if text)
 
 

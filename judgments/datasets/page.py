@@ -104,10 +104,10 @@ class FilesForm(forms.Form):
 
 def encoding_field(by_itself: str) -> forms.ChoiceField:
     return forms.ChoiceField(
-        label=gettext("Encoding"),
+        label=gettext_lazy("Encoding"),
         required=False,
-        choices=[("", by_itself), *((name, gettext(words)) for name, words in ENCODINGS.items())],
-        help_text=gettext(
+        choices=[("", gettext(by_itself)), *((name, gettext(words)) for name, words in ENCODINGS.items())],
+        help_text=gettext_lazy(
             "How letters are stored. A file that begins with a byte order mark is read as that says."
         ),
         widget=UnfoldAdminSelectWidget,
@@ -133,7 +133,7 @@ class UploadForm(FilesForm):
             label=gettext_lazy("Files"),
             help_text=gettext_lazy("One file, several that belong together, or a zip of a folder."),
         )
-        self.fields["encoding"] = encoding_field(gettext("UTF-8, or as the file's mark says"))
+        self.fields["encoding"] = encoding_field(gettext_noop("UTF-8, or as the file's mark says"))
         self.order_fields(self.field_order)
 
     def arguments(self) -> dict[str, str]:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar
 
 import numpy as np
-from django.utils.translation import gettext
+from django.utils.translation import gettext, gettext_noop
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
 from judgments.countries import COUNTRIES as KNOWN_COUNTRIES
@@ -70,6 +70,11 @@ CROWDS: dict[str, CrowdWords] = {
     "mturk": CrowdWords("Amazon Mechanical Turk", COMMON_REQUIREMENTS, currency="USD"),
 }
 MOST_GROUPS = 75  # of a quota at Prolific ("How do I balance my sample within demographics?")
+DEVICES_ASKED = {
+    "desktop": gettext_noop("desktop computer"),
+    "tablet": gettext_noop("tablet"),
+    "mobile": gettext_noop("mobile phone"),
+}
 DEVICE_WORDS = {"desktop": "Desktop computer", "tablet": "Tablet", "mobile": "Mobile phone"}
 
 
@@ -262,7 +267,7 @@ def requirements_of(workers: Workers) -> dict[str, str]:
             "languages": gettext(" or ").join(workers.languages)
         }
     if workers.devices:
-        asked[DEVICES] = gettext(" or ").join(gettext(DEVICE_WORDS[name]).lower() for name in workers.devices)
+        asked[DEVICES] = gettext(" or ").join(gettext(DEVICES_ASKED[name]) for name in workers.devices)
     if workers.requires or workers.forbids:
         wanted = [gettext("the qualification %(name)s") % {"name": name} for name in workers.requires]
         unwanted = [gettext("no qualification %(name)s") % {"name": name} for name in workers.forbids]

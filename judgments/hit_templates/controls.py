@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from django.utils.translation import gettext
 
 from common.errors import DesignError
 from judgments.drawing.controls import KNOWN_GOOD, REPEATED, Known
@@ -34,23 +35,28 @@ def control_contradictions(template: Template, design: StudyDesign) -> Iterator[
     """Yield how control items contradict a template; each clause begins with the design's key."""
     if design.controls.known:
         yield (
-            "controls.known names items, but those of a template are rows of its inputs that say what is expected "
-            "in columns Expected.NAME; expected none"
+            gettext(
+                "controls.known names items, but those of a template are rows of its inputs that say "
+                "what is expected in columns Expected.NAME; expected none"
+            )
         )
     if not design.controls.per_hit:
         return
     foreign = [one for one in design.controls.kinds if one not in OWN]
     if foreign:
         yield (
-            f"controls.kinds names {foreign[0]!r}, which a template does not have; expected "
-            f"{' or '.join(map(repr, OWN))}"
+            gettext("controls.kinds names %(foreign)r, which a template does not have; expected %(listed)s")
+            % {"foreign": foreign[0], "listed": " or ".join(map(repr, OWN))}
         )
     if REPEATED in design.controls.kinds and all(
         one.shape in ("text", "fixed") for one in template.questions
     ):
         yield (
-            "controls.kinds names 'repeated', but the template asks for texts alone, and nobody types the same text "
-            f"twice; expected {KNOWN_GOOD!r}"
+            gettext(
+                "controls.kinds names 'repeated', but the template asks for texts alone, and nobody "
+                "types the same text twice; expected %(known_good)r"
+            )
+            % {"known_good": KNOWN_GOOD}
         )
 
 
@@ -60,7 +66,10 @@ def known_rows(template: Template, rows: Sequence[Image], dataset: str) -> list[
     shown = next((name for name in template.fields if name in told), None)
     if shown is not None:
         raise DesignError(
-            f"template.html shows ${{{shown}}}, which says what is expected: every worker would read it.",
+            gettext(
+                "template.html shows ${%(shown)s}, which says what is expected: every worker would read it."
+            )
+            % {"shown": shown},
             field="template.html",
         )
     found = []
@@ -70,8 +79,17 @@ def known_rows(template: Template, rows: Sequence[Image], dataset: str) -> list[
             expected = expected_of(filled_questions(template.questions, cells), cells)
         except ExpectedProblem as problem:
             raise DesignError(
-                f"controls.kinds names {KNOWN_GOOD!r}, but {row.name} of dataset {dataset!r} has in column "
-                f"{problem.column!r} {problem}.",
+                gettext(
+                    "controls.kinds names %(known_good)r, but %(name)s of dataset %(dataset)r has in "
+                    "column %(column)r %(problem)s."
+                )
+                % {
+                    "known_good": KNOWN_GOOD,
+                    "name": row.name,
+                    "dataset": dataset,
+                    "column": problem.column,
+                    "problem": problem,
+                },
                 field="controls.kinds",
             ) from None
         if expected:
@@ -79,9 +97,12 @@ def known_rows(template: Template, rows: Sequence[Image], dataset: str) -> list[
     if not found:
         names = [one.name for one in template.questions if one.shape != "fixed"]
         raise DesignError(
-            f"controls.kinds names {KNOWN_GOOD!r}, but no row of dataset {dataset!r} says what is expected of it; "
-            f"expected a column such as Expected.{names[0]} with the right answers of some rows (or "
-            "controls.per_hit = 0).",
+            gettext(
+                "controls.kinds names %(known_good)r, but no row of dataset %(dataset)r says what is "
+                "expected of it; expected a column such as Expected.%(names)s with the right answers "
+                "of some rows (or controls.per_hit = 0)."
+            )
+            % {"known_good": KNOWN_GOOD, "dataset": dataset, "names": names[0]},
             field="controls.kinds",
         )
     return found

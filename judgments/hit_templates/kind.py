@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from django.utils.translation import gettext_lazy as _
+from django.utils.translation import pgettext
 
 from common.errors import DesignError
 from evaluation.statistics.agreement import AgreementResult, alpha_of_judgments, alpha_of_parts
@@ -318,12 +319,16 @@ class HITTemplate(OpenKind):
 
     def contradictions(self, design: StudyDesign) -> Iterator[str]:
         if not design.template.html:
-            yield "template.html is empty; expected HTML with ${field} for the cells of a row"
+            yield pgettext(
+                "staff", "template.html is empty; expected HTML with ${field} for the cells of a row"
+            )
             return
         try:
             read = read_template(design.template.html)
         except TemplateProblem as error:
-            yield f"template.html cannot be used: {str(error).rstrip('.')}"
+            yield pgettext("staff", "template.html cannot be used: %(rstrip)s") % {
+                "rstrip": str(error).rstrip(".")
+            }
             return
         yield from control_contradictions(read, design)
 
@@ -332,7 +337,11 @@ class HITTemplate(OpenKind):
         rows = [image for image in material.images if image.fields]
         if not rows:
             raise DesignError(
-                f"dataset {material.name!r} has no rows of inputs; import a CSV file with import_dataset inputs.",
+                pgettext(
+                    "staff",
+                    "dataset %(name)r has no rows of inputs; import a CSV file with import_dataset inputs.",
+                )
+                % {"name": material.name},
                 field="dataset",
             )
         template = self.form
@@ -340,8 +349,12 @@ class HITTemplate(OpenKind):
         missing = [name for name in template.fields if name not in columns]
         if missing:
             raise DesignError(
-                f"template.html has the field ${{{missing[0]}}}, but dataset {material.name!r} has no such column; its "
-                f"columns are {', '.join(sorted(columns))}.",
+                pgettext(
+                    "staff",
+                    "template.html has the field ${%(missing)s}, but dataset %(name)r has no such "
+                    "column; its columns are %(listed)s.",
+                )
+                % {"missing": missing[0], "name": material.name, "listed": ", ".join(sorted(columns))},
                 field="template.html",
             )
         wanted = bool(design.controls.per_hit) and KNOWN_GOOD in design.controls.kinds
@@ -350,8 +363,12 @@ class HITTemplate(OpenKind):
         judged = [row for row in rows if row.name not in taken]
         if not judged:
             raise DesignError(
-                f"every row of dataset {material.name!r} says what is expected of it, so that none is left to be "
-                "judged; expected rows without.",
+                pgettext(
+                    "staff",
+                    "every row of dataset %(name)r says what is expected of it, so that none is left to "
+                    "be judged; expected rows without.",
+                )
+                % {"name": material.name},
                 field="dataset",
             )
         drawn = draw_images(judged, design.sampling.images, rng_for(design.seed, "images"))

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from django.utils.translation import pgettext
 
 from evaluation.statistics.aggregation import relevance_vote
 from evaluation.statistics.aggregation.stopping import relevance_range
@@ -102,8 +103,13 @@ class Relevance(ImageCaptionKind):
         drawn = design.sampling.pairs_from != CROSSED and not design.sampling.only
         if drawn and design.controls.per_hit and fill_to < size:
             yield (
-                f"filter.fill_to is {fill_to}, but control images have captions_per_image = {size} captions, by which "
-                f"workers could tell them from smaller groups; expected {size}"
+                pgettext(
+                    "staff",
+                    "filter.fill_to is %(fill_to)s, but control images have captions_per_image = "
+                    "%(size)s captions, by which workers could tell them from smaller groups; expected "
+                    "%(size)s",
+                )
+                % {"fill_to": fill_to, "size": size}
             )
 
     def groups(
