@@ -215,10 +215,11 @@ class _Draw:
                 field="sampling.references",
             )
         listed = ", ".join(f"{kind} = {count}" for kind, count in short.items())
+        lost = sum(self.wanted[kind] - count for kind, count in short.items())
         return DesignError(
             f"sampling.references is {least}, and dataset {self.material.name!r} has fewer pairs with so many "
-            f"references than sampling.pairs asks for; expected at most {listed}, or at most {fitting} references, "
-            "with which all pairs asked for can be drawn.",
+            f"references than sampling.pairs asks for; expected at most {_counted(fitting, 'reference')}, with which "
+            f"all pairs asked for can be drawn, or {_counted(lost, 'pair')} fewer: {listed}.",
             field="sampling.references",
         )
 
@@ -232,6 +233,10 @@ class _Draw:
             else:
                 high = middle - 1
         return low
+
+
+def _counted(count: int, what: str) -> str:
+    return f"{count:,} {what}{'' if count == 1 else 's'}"
 
 
 def _least_used(choices: Iterable[Machines], used: Counter[str]) -> Machines:
