@@ -5,7 +5,7 @@ from __future__ import annotations
 from django.contrib.auth.models import User
 from rest_framework import serializers
 
-from common.errors import WrongState
+from common.errors import WrongState, counted
 from common.parameters import Parameters, RowId
 from judgments.access.roles import Right, give_role, person_named, take_role
 from judgments.cached_figures import MANY_ROWS
@@ -29,8 +29,8 @@ def generate(*, study: Study, by: User | None, progress: Progress) -> Outcome:
     """Draws units, controls and HITs in the background; follow the job."""
     batch = generate_hits(study=study, progress=progress)
     return Outcome(
-        f"Study {study.slug}: {len(batch.hits):,} HITs, {batch.unit_count:,} units, "
-        f"{batch.control_count:,} control items.",
+        f"Study {study.slug}: {counted(len(batch.hits), 'HIT')}, {counted(batch.unit_count, 'unit')}, "
+        f"{counted(batch.control_count, 'control item')}.",
         batch,
     )
 

@@ -13,6 +13,7 @@ from rest_framework.utils.html import is_html_input
 from annotation.rehearsal.people import SORTS, Crowd
 from annotation.rehearsal.rehearsal import copy_for_rehearsal, delete_rehearsal, study_rehearsed
 from annotation.rehearsal.rehearsal import rehearse as let_crowd_answer
+from common.errors import counted
 from common.parameters import Parameters
 from judgments.access.roles import Right
 from judgments.jobs import enqueue
@@ -101,9 +102,9 @@ def rehearse(*, study: Study, by: User | None, progress: Progress, **crowd: Any)
     """Fills every HIT of the study with simulated answers."""
     report = let_crowd_answer(study=study, crowd=Crowd(**crowd), progress=progress)
     return Outcome(
-        f"{report.workers} simulated workers ({report.spammers} spammers) filled {report.hits:,} HITs with "
-        f"{report.judgments:,} judgments in {report.hours:.1f} simulated hours; "
-        f"{report.returned:,} HITs were returned.",
+        f"{counted(report.workers, 'simulated worker')} ({counted(report.spammers, 'spammer')}) filled "
+        f"{counted(report.hits, 'HIT')} with {counted(report.judgments, 'judgment')} in {report.hours:.1f} simulated "
+        f"hours; {counted(report.returned, 'HIT')} {'was' if report.returned == 1 else 'were'} returned.",
         report,
     )
 

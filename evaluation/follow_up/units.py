@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from django.db import transaction
 from django.db.models import Q, QuerySet
 
-from common.errors import NotThere, WrongState
+from common.errors import NotThere, WrongState, counted
 from evaluation.judgment_sets import loaders
 from evaluation.models import Consensus
 from evaluation.results.aggregation import consensus_of
@@ -116,7 +116,7 @@ def make_next_batch(*, study: Study, keys: Sequence[str], why: str = "", by: Use
         values["filter"] = study.design["filter"] | {"bleu_pre": 0.0, "fill_to": full, "audit": 0}
     values["sampling"] = study.design["sampling"] | sampling
     batch = create_study(design=make_design(values), user=by)
-    what = f"{len(chosen):,} candidate pairs" if kind.compares_pairs else f"{len(chosen):,} captions"
+    what = counted(len(chosen), "candidate pair" if kind.compares_pairs else "caption")
     note_event(
         study=study, what="next-batch", words=f"{what} were chosen for a new draft, {batch.slug}.", by=by,
         why=why, batch=batch.slug, only=sorted(chosen),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from common.errors import counted
 from evaluation.plots.canvas import (
     INK,
     NORMAL,
@@ -183,7 +184,7 @@ def agreement_sentence(agreement: Mapping[str, Any]) -> str:
     interval = f"{coefficient(alpha['low'])} to {coefficient(alpha['high'])}"
     sentence = (
         f"Judges agree with alpha {coefficient(alpha['value'])} (95 % interval {interval}, {alpha['level']}) on "
-        f"{alpha['n']:,} units with {alpha['judgments']:,} judgments; 0 is chance, 1 full agreement."
+        f"{counted(alpha['n'], 'unit')} with {counted(alpha['judgments'], 'judgment')}; 0 is chance, 1 full agreement."
     )
     kinds = {name: one for name, one in agreement.get("by_kind", {}).items() if one["low"] is not None}
     best, *others = leaders_by_intervals(kinds)[0] or [""]

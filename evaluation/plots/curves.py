@@ -10,6 +10,7 @@ from matplotlib.figure import Figure as Canvas
 from matplotlib.ticker import NullFormatter, NullLocator
 from matplotlib.transforms import ScaledTranslation
 
+from common.errors import counted
 from evaluation.plots.canvas import (
     ACCENT,
     DASH,
@@ -224,8 +225,8 @@ def in_words(row: Mapping[str, Any]) -> str:
     """Describe a design: 300 pairs with 3 votes each."""
     votes = "1 vote" if row["votes"] == 1 else f"{row['votes']:,} votes"
     if row["references"] == 1:
-        return f"{row['pairs']:,} pairs with {votes} each"
-    return f"{row['pairs']:,} pairs with {row['references']:,} references each and {votes} on each of them"
+        return f"{counted(row['pairs'], 'pair')} with {votes} each"
+    return f"{counted(row['pairs'], 'pair')} with {row['references']:,} references each and {votes} on each of them"
 
 
 def _name(key: tuple[int, int], shown: list[tuple[int, int]]) -> str:

@@ -9,6 +9,7 @@ from typing import Any
 from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator
 
+from common.errors import counted
 from evaluation.plots.canvas import (
     ACCENT,
     DASH,
@@ -84,13 +85,15 @@ def progress_sentence(progress: Mapping[str, Any]) -> str:
     done, wanted = progress["judgments"], progress["wanted"]
     if not done:
         return (
-            f"{NO_JUDGMENTS} {wanted:,} are wanted on {progress['hits']:,} HITs." if wanted else NO_JUDGMENTS
+            f"{NO_JUDGMENTS} {wanted:,} are wanted on {counted(progress['hits'], 'HIT')}."
+            if wanted
+            else NO_JUDGMENTS
         )
     if not wanted:
-        return f"{done:,} judgments were imported."
+        return f"{counted(done, 'judgment')} {'was' if done == 1 else 'were'} imported."
     return (
-        f"{done:,} of {wanted:,} judgments are in ({100 * done / wanted:.0f} %); "
-        f"{progress['hits_done']:,} of {progress['hits']:,} HITs are complete."
+        f"{done:,} of {counted(wanted, 'judgment')} are in ({100 * done / wanted:.0f} %); "
+        f"{progress['hits_done']:,} of {counted(progress['hits'], 'HIT')} are complete."
     )
 
 

@@ -12,6 +12,7 @@ from typing import Any, TypedDict
 
 import numpy as np
 
+from common.errors import counted
 from evaluation.judgment_sets.records import Flags, Floats, Ints
 from evaluation.provenance import plain
 from evaluation.report.content import coefficient, p_in_text, percent, percent_number
@@ -98,7 +99,7 @@ def pair_verdict(right: Mapping[str, Flags], cells: Cells) -> Verdict:
     p = paired_p(names, lambda one, two: mcnemar_test(right[one], right[two]).exact_p)
     leaders, rest, largest = leaders_by_tests(names, [float(right[name].mean()) for name in names], p)
     shares = [cells[name]["value"] for name in leaders]
-    said = f"people’s winner on {_range(shares, percent, percent_number)} of {n:,} pairs"
+    said = f"people’s winner on {_range(shares, percent, percent_number)} of {counted(n, 'pair')}"
     tested = f"{p_in_text(largest)}, {MCNEMAR}" if largest is not None else MCNEMAR
     if len(leaders) == 1:
         interval = f"95 % interval {_interval(cells[leaders[0]], percent_number, percent)}"
@@ -147,7 +148,7 @@ def correlation_verdict(cells: Cells) -> Verdict:
     values = [cells[name]["value"] for name in leaders]
     said = f"tau-b {_range(values, coefficient, coefficient)}"
     interval = f"95 % interval {_interval(best, coefficient, coefficient)}"
-    over = f"{best['n']:,} captions"
+    over = counted(best["n"], "caption")
     if len(leaders) == 1 and rest:
         sentence = (
             f"{leaders[0]} is ahead of {_others(rest)}: it orders {over} like people do with {said} ({interval}), and "
@@ -185,7 +186,7 @@ def listed(names: Sequence[str]) -> str:
     shown, left = list(names[:MOST_NAMED]), len(names) - MOST_NAMED
     if left > 0:
         shown.append(f"{left} more")
-    return shown[0] if len(shown) == 1 else f"{', '.join(shown[:-1])} and {shown[-1]}"
+    return "".join(shown) if len(shown) < 2 else f"{', '.join(shown[:-1])} and {shown[-1]}"
 
 
 def _verdict(leaders: list[str], rest: list[str], p: float | None, n: int, by: str, sentence: str) -> Verdict:

@@ -15,7 +15,7 @@ from itertools import combinations
 
 import numpy as np
 
-from common.errors import DesignError
+from common.errors import DesignError, counted
 from judgments.design.tables import PAIR_KINDS
 from judgments.drawing.material import Image, Material, Pair, Text, content_key, rng_for, shuffled
 
@@ -218,8 +218,8 @@ class _Draw:
         lost = sum(self.wanted[kind] - count for kind, count in short.items())
         return DesignError(
             f"sampling.references is {least}, and dataset {self.material.name!r} has fewer pairs with so many "
-            f"references than sampling.pairs asks for; expected at most {_counted(fitting, 'reference')}, with which "
-            f"all pairs asked for can be drawn, or {_counted(lost, 'pair')} fewer: {listed}.",
+            f"references than sampling.pairs asks for; expected at most {counted(fitting, 'reference')}, with which "
+            f"all pairs asked for can be drawn, or {counted(lost, 'pair')} fewer: {listed}.",
             field="sampling.references",
         )
 
@@ -233,10 +233,6 @@ class _Draw:
             else:
                 high = middle - 1
         return low
-
-
-def _counted(count: int, what: str) -> str:
-    return f"{count:,} {what}{'' if count == 1 else 's'}"
 
 
 def _least_used(choices: Iterable[Machines], used: Counter[str]) -> Machines:

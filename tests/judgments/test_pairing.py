@@ -370,6 +370,6 @@ def test_the_preset_of_its_paper_on_the_paper_s_own_data(shared: Path) -> None:
     assert {len(pair.references) for pair in new.pairs} == {48}
     assert new.passed_over > 0
 
-    with pytest.raises(DesignError, match="at most 48 references, .* or 10 pairs fewer: HC = 0") as refused:
+    with pytest.raises(DesignError, match=r"at most 48 references, .* or 10 pairs fewer: HC = 0") as refused:
         draw("references", {"HC": 10, "MM": 10}, 49)
     assert refused.value.field == "sampling.references"
