@@ -15,7 +15,14 @@ from judgments.studies.studies import find_dataset, find_study
 
 
 def import_judgments(
-    run: Run, *, upload: str, format: str, dataset: str, study: str, protocol: str = ""
+    run: Run,
+    *,
+    upload: str,
+    format: str,
+    dataset: str,
+    study: str,
+    protocol: str = "",
+    encoding: str = "",
 ) -> None:
     require_editor(acting_person(), find_dataset(dataset))
     with uploads.opened(upload) as files, run.commit() as result:
@@ -25,6 +32,7 @@ def import_judgments(
             dataset=dataset,
             study=study,
             protocol=protocol or None,
+            encoding=encoding or None,
             progress=run.progress,
         )
         result |= {**asdict(summary), "study": study}

@@ -1,14 +1,26 @@
-"""Amounts of money, which are stored as whole cents and typed as 1.50."""
+"""Amounts of money, which are stored as whole cents and typed as 1.50, and large numbers in sentences."""
 
 from __future__ import annotations
 
 from decimal import Decimal
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from django import forms
+from django.utils.translation import get_language
 from unfold.widgets import UnfoldAdminDecimalFieldWidget
 
+if TYPE_CHECKING:
+    from django.utils.functional import _StrOrPromise
+
 CENT = Decimal("0.01")
+
+
+def thousands(number: float) -> str:
+    """Format as 12,345; elsewhere than in English a comma stands before decimals, so that a space parts groups."""
+    text = f"{number:,}"
+    return (
+        text if (get_language() or "en").startswith("en") else text.replace(",", "\N{NARROW NO-BREAK SPACE}")
+    )
 
 
 class AmountField(forms.DecimalField):
@@ -16,8 +28,8 @@ class AmountField(forms.DecimalField):
 
     def __init__(
         self,
-        label: str = "",
-        help_text: str = "",
+        label: _StrOrPromise = "",
+        help_text: _StrOrPromise = "",
         *,
         required: bool = False,
         unit: str = "",

@@ -1,41 +1,59 @@
-"""An operation of migrations that creates many models at once."""
+"""What migrations do to many tables or indexes at once."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from django.db.backends.base.schema import BaseDatabaseSchemaEditor
-from django.db.migrations.operations import CreateModel
+from django.db.migrations.operations import AddIndex, CreateModel
 from django.db.migrations.operations.base import Operation
 from django.db.migrations.state import ProjectState
 
 
 class CreateModels(Operation):
-    """Create models, and render them once.
+    """Create models, or indexes, and render all models once.
 
-    Django renders all related models again for each ``CreateModel``, which is quadratic in their number.
+    Django renders all related models again for each operation, which is quadratic in their number.
     """
 
-    def __init__(self, models: Sequence[CreateModel]) -> None:
-        self.models = models
+    def __init__(self, operations: Sequence[CreateModel | AddIndex]) -> None:
+        self.operations = operations
 
     def state_forwards(self, app_label: str, state: ProjectState) -> None:
-        state.__dict__.pop("apps", None)  # or each model is rendered as it is added
-        for model in self.models:
-            model.state_forwards(app_label, state)
+        state.__dict__.pop("apps", None)  # or all are rendered for each operation
+        for operation in self.operations:
+            operation.state_forwards(app_label, state)
 
     def database_forwards(
         self, app_label: str, schema_editor: BaseDatabaseSchemaEditor, from_state: Any, to_state: Any
     ) -> None:
-        for model in self.models:
-            model.database_forwards(app_label, schema_editor, from_state, to_state)
+        for operation in self.operations:
+            operation.database_forwards(app_label, schema_editor, from_state, to_state)
 
     def database_backwards(
         self, app_label: str, schema_editor: BaseDatabaseSchemaEditor, from_state: Any, to_state: Any
     ) -> None:
-        for model in reversed(self.models):
-            model.database_backwards(app_label, schema_editor, from_state, to_state)
+        for operation in reversed(self.operations):
+            operation.database_backwards(app_label, schema_editor, from_state, to_state)
 
     def describe(self) -> str:
-        return f"Create {len(self.models)} models"
+        return f"Create {len(self.operations)} models or indexes"
+
+
+def drop_key_indexes(app_label: str, columns: Mapping[str, Sequence[str]]) -> Callable[[Any, Any], None]:
+    """Return a step that drops the indexes of foreign keys that are there: model -> columns.
+
+    They are dropped by their columns, as their names end with a hash.
+    """
+
+    def drop(apps: Any, editor: Any) -> None:
+        for model, names in columns.items():
+            table = apps.get_model(app_label, model)._meta.db_table
+            with editor.connection.cursor() as cursor:
+                there = editor.connection.introspection.get_constraints(cursor, table)
+            for index, about in there.items():
+                if about["index"] and not about["unique"] and about["columns"] in [[name] for name in names]:
+                    editor.execute(f"DROP INDEX {editor.quote_name(index)}")
+
+    return drop

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from typing import Any, ClassVar
 
+from django.utils.translation import gettext, gettext_lazy
 from rest_framework import serializers
 from rest_framework.fields import empty
 from rest_framework.utils.html import is_html_input
@@ -74,9 +75,17 @@ class Parameters(serializers.Serializer[Any]):
         for group in self.one_of:
             given = [name for name in group if name in attrs]
             if len(given) != 1:
-                expected = f"Expected one of {', '.join(group[:-1])} and {group[-1]}"
-                found = f"{' and '.join(given)} were given" if given else "none was given"
-                raise serializers.ValidationError({(given or group)[0]: [f"{expected}; {found}."]})
+                names = {
+                    "names": ", ".join(group[:-1]),
+                    "last": group[-1],
+                    "given": gettext(" and ").join(given),
+                }
+                message = (
+                    gettext("Expected one of %(names)s and %(last)s; %(given)s were given.")
+                    if given
+                    else gettext("Expected one of %(names)s and %(last)s; none was given.")
+                )
+                raise serializers.ValidationError({(given or group)[0]: [message % names]})
         return attrs
 
 
@@ -100,7 +109,7 @@ def _wrong_type(field: Any, value: Any) -> str:
 class KeysField(serializers.ListField):
     """Keys of rows. In text they have commas, spaces or line breaks between them."""
 
-    child = serializers.CharField()
+    child: serializers.Field[Any, Any, Any, Any] = serializers.CharField()
 
     def get_value(self, dictionary: Any) -> Any:
         if not is_html_input(dictionary):
@@ -124,7 +133,7 @@ class Reason(Parameters):
         label="Reason",
         help_text="The reason; the study's log shows it.",
         error_messages=dict.fromkeys(
-            ("required", "null", "blank"), "A reason is missing; the study's log shows it."
+            ("required", "null", "blank"), gettext_lazy("A reason is missing; the study's log shows it.")
         ),
     )
 

@@ -136,23 +136,24 @@ class StorableAddressMiddleware:
         return self.get_response(request)
 
 
-class WorkerLanguageMiddleware:
-    """Uses the language of ``?language=``, else the one chosen before, else the browser's; admin and API are English.
+class LanguageMiddleware:
+    """Uses the language of ``?language=``, else the one chosen before, else the browser's.
 
     What the address says is kept for the next pages, but before somebody whom a panel sent has begun: until then there
-    is no cookie.
+    is no cookie. The admin is in STAFF_LANGUAGES, else in English, and the API is English.
     """
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
         self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
-        if request.path.startswith((reverse("admin:index"), "/api/", settings.STATIC_URL)):
+        if request.path.startswith(("/api/", settings.STATIC_URL)):
             return self.get_response(request)
-        asked = request.GET.get("language", "")
-        language = (
-            asked if asked in dict(settings.LANGUAGES) else translation.get_language_from_request(request)
-        )
+        for_staff = request.path.startswith(reverse("admin:index"))
+        offered = settings.STAFF_LANGUAGES if for_staff else dict(settings.LANGUAGES)
+        asked = "" if for_staff else request.GET.get("language", "")
+        language = asked if asked in offered else translation.get_language_from_request(request)
+        language = language if language in offered else settings.LANGUAGE_CODE
         with translation.override(language):
             response = self.get_response(request)
         if language == asked and (request.method == "POST" or not request.path.endswith("/panel/")):
@@ -163,6 +164,7 @@ class WorkerLanguageMiddleware:
                 samesite="Lax",
                 secure=settings.LANGUAGE_COOKIE_SECURE,
             )
-        response.headers.setdefault("Content-Language", language)
+        if not for_staff or response.headers.get("Content-Type", "").startswith("text/html"):
+            response.headers.setdefault("Content-Language", language)  # files for staff are English
         patch_vary_headers(response, ("Accept-Language", "Cookie"))
         return response

@@ -5,40 +5,43 @@ from __future__ import annotations
 from typing import Any
 
 from django.apps import apps
+from django.conf import settings
 from django.http import HttpRequest
 from django.templatetags.static import static
 from django.urls import reverse
+from django.utils.translation import get_language_info, gettext
+from django.utils.translation import gettext_noop as _
 
 from judgments.access.roles import may_view
 from judgments.admin.front_page import own_studies
 
 Entry = tuple[str, str, str]  # title, icon, model
 PLACES: list[tuple[str, list[Entry]]] = [
-    ("", [("Datasets", "photo_library", "judgments.dataset")]),
-    ("Evaluation server", [("Challenges", "trophy", "evaluation.challenge")]),
+    ("", [(_("Datasets"), "photo_library", "judgments.dataset")]),
+    (_("Evaluation server"), [(_("Challenges"), "trophy", "evaluation.challenge")]),
     (
-        "Installation",
+        _("Installation"),
         [
-            ("Accounts", "manage_accounts", "auth.user"),
-            ("Groups", "badge", "auth.group"),
-            ("API tokens", "key", "judgments.apitoken"),
-            ("Money", "payments", "annotation.spendinglimit"),
+            (_("Accounts"), "manage_accounts", "auth.user"),
+            (_("Groups"), "badge", "auth.group"),
+            (_("API tokens"), "key", "judgments.apitoken"),
+            (_("Money"), "payments", "annotation.spendinglimit"),
         ],
     ),
 ]
 TABLES: list[Entry] = [
-    ("All studies", "science", "judgments.study"),
-    ("Jobs", "pending_actions", "judgments.job"),
-    ("Participants (workers)", "groups", "annotation.worker"),
-    ("Assignments", "assignment_ind", "annotation.assignment"),
-    ("Judgments", "ballot", "annotation.judgment"),
-    ("Problem reports", "report", "annotation.problemreport"),
-    ("Submissions", "upload_file", "evaluation.submission"),
-    ("Images", "image", "judgments.item"),
-    ("Captions", "short_text", "judgments.caption"),
-    ("Systems", "memory", "judgments.system"),
-    ("Items (units)", "compare", "judgments.unit"),
-    ("Pages of work (HITs)", "view_agenda", "judgments.hit"),
+    (_("All studies"), "science", "judgments.study"),
+    (_("Jobs"), "pending_actions", "judgments.job"),
+    (_("Participants (workers)"), "groups", "annotation.worker"),
+    (_("Assignments"), "assignment_ind", "annotation.assignment"),
+    (_("Judgments"), "ballot", "annotation.judgment"),
+    (_("Problem reports"), "report", "annotation.problemreport"),
+    (_("Submissions"), "upload_file", "evaluation.submission"),
+    (_("Images"), "image", "judgments.item"),
+    (_("Captions"), "short_text", "judgments.caption"),
+    (_("Systems"), "memory", "judgments.system"),
+    (_("Items (units)"), "compare", "judgments.unit"),
+    (_("Pages of work (HITs)"), "view_agenda", "judgments.hit"),
 ]
 FOR_ALL_STAFF = ("judgments.apitoken",)  # personal to each account
 
@@ -64,11 +67,19 @@ def favicon(request: HttpRequest) -> str:
     return static("favicon.svg")
 
 
+def languages(request: HttpRequest) -> list[dict[str, Any]]:
+    return [dict(get_language_info(code)) for code in settings.STAFF_LANGUAGES]
+
+
+def language_address(request: HttpRequest) -> str:
+    return reverse("language")
+
+
 def sidebar(request: HttpRequest) -> list[dict[str, Any]]:
     """Return the studies and what they need; the tables behind them are folded."""
     studies = reverse("admin:judgments_study_changelist")
     first = {
-        "title": "Your studies",
+        "title": gettext("Your studies"),
         "icon": "science",
         "link": reverse("admin:index"),
         "active": request.path == reverse("admin:index") or request.path.startswith(studies),
@@ -79,12 +90,12 @@ def sidebar(request: HttpRequest) -> list[dict[str, Any]]:
         if not title:
             items = [first, *items]
         if items:
-            groups.append({"title": title, "separator": bool(title), "items": items})
+            groups.append({"title": title and gettext(title), "separator": bool(title), "items": items})
     found = tables(request)
     if found:
         for item in found:  # the pages of a study lie below the address of their table
             item["active"] = request.path == item["link"]
-        groups.append({"title": "Tables", "separator": True, "collapsible": True, "items": found})
+        groups.append({"title": gettext("Tables"), "separator": True, "collapsible": True, "items": found})
     return groups
 
 
@@ -95,7 +106,11 @@ def tables(request: HttpRequest) -> list[dict[str, Any]]:
 
 def _visible(request: HttpRequest, entries: list[Entry]) -> list[dict[str, Any]]:
     return [
-        {"title": label, "icon": icon, "link": reverse(f"admin:{model.replace('.', '_')}_changelist")}
+        {
+            "title": gettext(label),
+            "icon": icon,
+            "link": reverse(f"admin:{model.replace('.', '_')}_changelist"),
+        }
         for label, icon, model in entries
         if _may_view(request, model)
     ]

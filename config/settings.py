@@ -10,6 +10,7 @@ import environ
 from csp.constants import NONE, SELF, UNSAFE_EVAL, UNSAFE_INLINE
 from django.core.exceptions import ImproperlyConfigured
 from django.urls import reverse_lazy
+from django.utils.translation import gettext_lazy as _
 from redis.connection import parse_url
 
 from config.installation import data_folder, load_secret_key
@@ -163,7 +164,7 @@ MIDDLEWARE = [
     "config.middleware.AdminPolicyMiddleware",
     "config.framing.FramedPagesMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
-    "config.middleware.WorkerLanguageMiddleware",
+    "config.middleware.LanguageMiddleware",
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
@@ -251,7 +252,7 @@ LOGIN_REDIRECT_URL = "admin:index"
 
 # Words and times
 LANGUAGE_CODE = "en"
-# of the workers' pages; the admin is English
+# of the workers' pages
 LANGUAGES = [
     ("en", "English"),
     ("de", "German"),
@@ -260,10 +261,11 @@ LANGUAGES = [
     ("zh-hans", "Simplified Chinese"),
     ("ar", "Arabic"),
 ]
+STAFF_LANGUAGES = ("en", "de")  # of the admin
 LANGUAGE_COOKIE_AGE = 180 * 24 * 3600  # seconds
 LANGUAGE_COOKIE_SAMESITE = "Lax"
 LANGUAGE_COOKIE_SECURE = HTTPS
-LOCALE_PATHS = [BASE_DIR / "locale"]
+LOCALE_PATHS = [BASE_DIR / "locale", BASE_DIR / "locale" / "staff"]
 FORMAT_MODULE_PATH = ["config.formats"]
 USE_I18N = True
 USE_TZ = True
@@ -333,15 +335,20 @@ SPECTACULAR_SETTINGS = {
 UNFOLD = {
     "SITE_TITLE": "Quorum",
     "SITE_HEADER": "Quorum",
-    "SITE_SUBHEADER": "Crowdsourced judgments",
+    "SITE_SUBHEADER": _("Crowdsourced judgments"),
     "SITE_SYMBOL": "how_to_vote",
     "SHOW_HISTORY": False,
     "SHOW_VIEW_ON_SITE": False,
+    "SHOW_LANGUAGES": True,
+    "LANGUAGES": {
+        "navigation": "config.navigation.languages",
+        "action": "config.navigation.language_address",
+    },
     "SITE_FAVICONS": [{"rel": "icon", "type": "image/svg+xml", "href": "config.navigation.favicon"}],
     "STYLES": ["config.navigation.style_sheet"],
     "SCRIPTS": ["config.navigation.script", "config.navigation.zone_script"],
     "DASHBOARD_CALLBACK": "config.navigation.front_page",
-    "ACCOUNT": {"navigation": [{"title": "Second factor", "link": reverse_lazy("second-factor")}]},
+    "ACCOUNT": {"navigation": [{"title": _("Second factor"), "link": reverse_lazy("second-factor")}]},
     "LOGIN": {"form": "config.login.LimitedLoginForm"},
     "SIDEBAR": {"show_search": False, "navigation": "config.navigation.sidebar"},
     "COLORS": {

@@ -29,6 +29,12 @@ class VerificationError(QuorumError):
     title = "It does not hold"
 
 
+class ReplicationError(QuorumError):
+    """A protocol pack that cannot be read or run, or data that it lacks."""
+
+    title = "The pack cannot be run"
+
+
 class ReleaseError(QuorumError):
     """A release that cannot be made as requested."""
 

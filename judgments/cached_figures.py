@@ -15,8 +15,10 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Generic, TypeVar
 
+from django.conf import settings
 from django.db.models import Exists, FilteredRelation, Max, Q, Value
 from django.utils import timezone
+from django.utils.translation import get_language
 
 from judgments.drawing.material import content_key
 from judgments.jobs import enqueue
@@ -193,7 +195,9 @@ def _compute_for_page(study: Study, figures: Figures[T]) -> T:
     """Compute for a page; read the cache only here, as most studies are small."""
     made_at, began = timezone.now(), time.monotonic()
     found = figures.compute(study)
-    if figures.rows(found) >= MANY_ROWS:
+    if figures.rows(found) >= MANY_ROWS and get_language() != settings.LANGUAGE_CODE:
+        request_figures(study, [figures.name])  # they may hold sentences, which are stored in English
+    elif figures.rows(found) >= MANY_ROWS:
         seconds = time.monotonic() - began
         store_figures([_row(study, figures, found, _version(study, figures), made_at, seconds)])
     return found

@@ -55,6 +55,7 @@ def import_dataset(
             name=name,
             images=folder or images or None,
             attribution=attribution,
+            encoding=people.encoding,
             taken=people.taken,
             user=user,
             progress=run.progress,
@@ -67,6 +68,7 @@ def import_dataset(
                 path=files.root / part.file,
                 dataset=name,
                 system=part.system,
+                encoding=part.encoding,
                 taken=part.taken,
                 user=user,
                 progress=run.progress,
@@ -76,7 +78,9 @@ def import_dataset(
             result["created"] |= added.created
 
 
-def import_candidates(run: Run, *, upload: str, format: str, dataset: str, system: str) -> None:
+def import_candidates(
+    run: Run, *, upload: str, format: str, dataset: str, system: str, encoding: str = ""
+) -> None:
     user = require_editor(acting_person(), find_dataset(dataset))
     with _stored(run, upload) as (files, result):
         summary = importing.import_candidates(
@@ -84,18 +88,24 @@ def import_candidates(run: Run, *, upload: str, format: str, dataset: str, syste
             path=files.path,
             dataset=dataset,
             system=system,
+            encoding=encoding or None,
             user=user,
             progress=run.progress,
         )
         result |= asdict(summary)
 
 
-def import_rankings(run: Run, *, upload: str, format: str, dataset: str) -> None:
+def import_rankings(run: Run, *, upload: str, format: str, dataset: str, encoding: str = "") -> None:
     """Import uploaded rankings; ``format`` is their task."""
     user = require_editor(acting_person(), find_dataset(dataset))
     with _stored(run, upload) as (files, result):
         summary = importing.import_rankings(
-            path=files.path, dataset=dataset, task=format, user=user, progress=run.progress
+            path=files.path,
+            dataset=dataset,
+            task=format,
+            encoding=encoding or None,
+            user=user,
+            progress=run.progress,
         )
         result |= asdict(summary)
 

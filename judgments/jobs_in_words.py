@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from django.utils.translation import gettext
+
+from common.amounts import thousands
 from judgments.models import Job
 
 WORDS = {
@@ -11,7 +14,7 @@ WORDS = {
     "import_candidates": "Import of candidates",
     "import_rankings": "Import of rankings",
     "import_judgments": "Import of judgments",
-    "generate_hits": "Generating HITs",
+    "generate_hits": "Generating pages of work",
     "rehearse": "Rehearsal",
     "sync_crowd": "Comparison with the crowd",
     "aggregate": "Consensus and agreement",
@@ -24,20 +27,20 @@ WORDS = {
     "compare_releases": "Comparison of releases",
 }
 LABELS = {
-    "hits": "HITs filled",
-    "returned": "HITs given back",
+    "hits": "pages of work filled",
+    "returned": "pages of work given back",
     "hours": "simulated hours of work",
-    "recovered": "units whose known truth was recovered",
-    "undecided": "units that ended in a tie",
-    "controls_careful": "control items that careful workers got right",
-    "controls_spammers": "control items that spammers got right",
+    "recovered": "items whose known truth was recovered",
+    "undecided": "items that ended in a tie",
+    "controls_careful": "check questions that careful participants got right",
+    "controls_spammers": "check questions that spammers got right",
 }
 SHARES = {"recovered", "undecided", "controls_careful", "controls_spammers"}
 FOR_MACHINES = {"what", "analysis", "created"}
 
 
 def work_in_words(job: Job) -> str:
-    return WORDS.get(job.kind, job.kind.replace("_", " ").capitalize())
+    return gettext(WORDS.get(job.kind, job.kind.replace("_", " ").capitalize()))
 
 
 def result_in_words(job: Job) -> list[tuple[str, str]]:
@@ -45,20 +48,20 @@ def result_in_words(job: Job) -> list[tuple[str, str]]:
         return []
     rows = {**job.result, **(job.result.get("counts") or {})}
     values = [
-        (LABELS.get(name, name.replace("_", " ")), _value_in_words(name, value))
+        (gettext(LABELS.get(name, name.replace("_", " "))), _value_in_words(name, value))
         for name, value in rows.items()
         if name not in FOR_MACHINES and value not in (None, "") and not isinstance(value, dict | list)
     ]
     if job.result.get("created") is False:
-        values.append(("changed", "nothing: the same was there already"))
+        values.append((gettext("changed"), gettext("nothing: the same was there already")))
     return values
 
 
 def _value_in_words(name: str, value: Any) -> str:
     if isinstance(value, bool):
-        return "yes" if value else "no"
+        return gettext("yes") if value else gettext("no")
     if name in SHARES:
         return f"{value:.0%}"
     if isinstance(value, float):
-        return f"{value:,.2f}"
-    return f"{value:,}" if isinstance(value, int) and name != "seed" else str(value)
+        return thousands(round(value, 2))
+    return thousands(value) if isinstance(value, int) and name != "seed" else str(value)

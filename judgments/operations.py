@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from django.contrib.auth.models import User
+from django.utils.translation import gettext
 from rest_framework import serializers
 
-from common.errors import WrongState, counted
+from common.amounts import thousands
+from common.errors import WrongState
 from common.parameters import Parameters, RowId
 from judgments.access.roles import Right, give_role, person_named, take_role
 from judgments.cached_figures import MANY_ROWS
@@ -19,7 +21,10 @@ from judgments.study_operations import Outcome, operation
 def _can_be_drawn(study: Study) -> None:
     """Refuse what is no draft, and a design that its dataset cannot supply, if that is counted quickly."""
     if study.state != Study.State.DRAFT:
-        raise WrongState(f"Study {study.slug!r} is {study.state}; HITs are generated once, from a draft.")
+        raise WrongState(
+            gettext("Study %(slug)r is %(state)s; HITs are generated once, from a draft.")
+            % {"slug": study.slug, "state": gettext(study.state)}
+        )
     if study.dataset.captions.order_by()[:MANY_ROWS].count() < MANY_ROWS:
         plan_study(design_of(study), study.dataset, maker=study.created_by_id)
 
@@ -29,8 +34,13 @@ def generate(*, study: Study, by: User | None, progress: Progress) -> Outcome:
     """Draws units, controls and HITs in the background; follow the job."""
     batch = generate_hits(study=study, progress=progress)
     return Outcome(
-        f"Study {study.slug}: {counted(len(batch.hits), 'HIT')}, {counted(batch.unit_count, 'unit')}, "
-        f"{counted(batch.control_count, 'control item')}.",
+        gettext("Study %(slug)s: %(n)s HITs, %(unit_count)s units, %(control_count)s control items.")
+        % {
+            "slug": study.slug,
+            "n": thousands(len(batch.hits)),
+            "unit_count": thousands(batch.unit_count),
+            "control_count": thousands(batch.control_count),
+        },
         batch,
     )
 
@@ -46,9 +56,12 @@ class DuplicateRequest(Parameters):
 def duplicate(*, study: Study, by: User | None, name: str, slug: str) -> Outcome:
     """Copy a study. The copy has a draw and codes of its own."""
     if study.source == Study.Source.IMPORTED:
-        raise WrongState(f"Study {study.slug!r} holds imported judgments; there is nothing to try again.")
+        raise WrongState(
+            gettext("Study %(slug)r holds imported judgments; there is nothing to try again.")
+            % {"slug": study.slug}
+        )
     copy = duplicate_study(study=study, name=name, slug=slug, user=by)
-    return Outcome(f"“{copy.name}” is a draft with the same design.", copy)
+    return Outcome(gettext("“%(name)s” is a draft with the same design.") % {"name": copy.name}, copy)
 
 
 class SavePresetRequest(Parameters):
@@ -65,7 +78,11 @@ def save_preset(*, study: Study, by: User | None, slug: str, title: str, descrip
     made = saved_presets.save_preset(
         design=design_of(study), slug=slug, title=title, description=description, by=by
     )
-    return Outcome(f"“{made.title}” is offered for new studies, as preset {made.slug}.", made)
+    return Outcome(
+        gettext("“%(title)s” is offered for new studies, as preset %(slug)s.")
+        % {"title": made.title, "slug": made.slug},
+        made,
+    )
 
 
 class RenamePresetRequest(Parameters):
@@ -93,9 +110,14 @@ def give(*, study: Study, by: User | None, role: str, user: int = 0, username: s
     """Replaces the role that the person has."""
     person = person_named(user, username)
     if not (person.is_active and person.is_staff):
-        raise WrongState(f"Nothing was changed: {person.get_username()} cannot sign in to these pages.")
+        raise WrongState(
+            gettext("Nothing was changed: %(name)s cannot sign in to these pages.")
+            % {"name": person.get_username()}
+        )
     given = give_role(study=study, user=person, role=role, by=by)
-    return Outcome(f"{person.get_username()} is {given.role} now.")
+    return Outcome(
+        gettext("%(name)s is %(role)s now.") % {"name": person.get_username(), "role": gettext(given.role)}
+    )
 
 
 @operation("take-role", "Take a role away", parameters=PersonRequest, right=Right.OWN)
@@ -103,4 +125,4 @@ def take(*, study: Study, by: User | None, user: int = 0, username: str = "") ->
     """Take a person's role. A study keeps an owner."""
     person = person_named(user, username)
     take_role(study=study, user=person, by=by)
-    return Outcome(f"{person.get_username()} has no part in this study any more.")
+    return Outcome(gettext("%(name)s has no part in this study any more.") % {"name": person.get_username()})

@@ -22,6 +22,7 @@ from typing import Any, Literal, TypeVar
 from django.contrib.auth.models import User
 from django.core.exceptions import ValidationError
 from django.db.models import Model, QuerySet
+from django.utils.translation import gettext
 
 from common.errors import NotThere, WrongState
 from common.parameters import Parameters
@@ -139,7 +140,7 @@ class Operation:
 
     def refuse_second(self, study: Study, jobs: QuerySet[Job]) -> None:
         if jobs.filter(kind=self.job, args__study=study.slug).exists():
-            raise WrongState(f"This is under way already for study {study.slug!r}.")
+            raise WrongState(gettext("This is under way already for study %(slug)r.") % {"slug": study.slug})
 
 
 def row_of(rows: QuerySet[Row], key: str) -> Row:
@@ -150,7 +151,8 @@ def row_of(rows: QuerySet[Row], key: str) -> Row:
         found = None
     if found is None:
         raise NotThere(
-            f"Nothing was changed: there is no such {rows.model._meta.verbose_name} in this study."
+            gettext("Nothing was changed: there is no such %(verbose_name)s in this study.")
+            % {"verbose_name": rows.model._meta.verbose_name}
         )
     return found
 

@@ -23,6 +23,7 @@ INSTALLED = (HERE / "platform").is_dir()
 # Apps, settings, templates: beside this package in a clone, inside it where Quorum is installed
 PLATFORM = HERE / "platform" if INSTALLED else HERE.parent
 DATA = "quorum-data"
+COMPINIT = "(( $+functions[compdef] )) || { autoload -Uz compinit && compinit; }"
 HELP = {"-h", "--help"}
 
 
@@ -176,7 +177,12 @@ def _print_completion(rest: list[str]) -> None:
         "fish: quorum completion fish > ~/.config/fish/completions/quorum.fish",
     )
     _add_shell(parser)
-    sys.stdout.write(argcomplete.shellcode(["quorum"], shell=parser.parse_args(rest).shell) + "\n")
+    shell = parser.parse_args(rest).shell
+    code = argcomplete.shellcode(["quorum"], shell=shell)
+    if shell == "zsh":  # whose completion is off until a start file switches it on
+        first, _, rest_of_it = code.partition("\n")
+        code = f"{first}\n{COMPINIT}\n{rest_of_it}"
+    sys.stdout.write(code + "\n")
 
 
 def _add_shell(parser: ArgumentParser) -> None:

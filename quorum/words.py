@@ -15,6 +15,8 @@ SECTIONS: dict[str, dict[str, tuple[str, str]]] = {
         "dataset import": ("import_dataset", "images (or texts) and reference captions"),
         "dataset candidates": ("import_candidates", "one system's captions"),
         "dataset rankings": ("import_rankings", "systems' ranked lists"),
+        "dataset bounds": ("leave_one_out", "what people and unrelated texts reach by each metric"),
+        "dataset rank": ("rank_captions", "baseline systems rank captions for pictures"),
         "dataset access": ("dataset_access", "who may read it"),
     },
     STUDIES: {
@@ -58,6 +60,7 @@ SECTIONS: dict[str, dict[str, tuple[str, str]]] = {
         "explain": ("explain_score", "where a score comes from"),
         "agreement": ("agreement", "agreement of a judgments file, or of two"),
         "compare": ("compare_releases", "what changed between two bundles"),
+        "replicate": ("replicate", "a paper's experiment again, with a verdict for each number"),
     },
     SERVER: {
         "server prepare": ("prepare", "set up or update database and files"),

@@ -173,14 +173,20 @@ class StudyHandle:
         """Return the last evaluation of metrics; compute it if there is none."""
         return self._computed("evaluation", "evaluate")
 
+    def checklist(self) -> pd.DataFrame:
+        """Return what the study has and lacks before it is opened, a row for each point, first what blocks it."""
+        return pd.DataFrame(self.quorum.get(f"studies/{self.slug}/checklist/")["points"])
+
     def aggregate(self) -> dict[str, Any]:
         """Compute consensus and agreement now."""
         self.do("aggregate")
         return self._computed("agreement", "aggregate")
 
-    def evaluate(self, metrics: Iterable[str] | None = None, tokenizer: str | None = None) -> dict[str, Any]:
-        """Evaluate metrics against the consensus now."""
-        body: dict[str, Any] = {} if metrics is None else {"metrics": list(metrics)}
+    def evaluate(
+        self, metrics: Iterable[str] | None = None, tokenizer: str | None = None, **readings: Any
+    ) -> dict[str, Any]:
+        """Evaluate metrics against the consensus now; ``readings`` are further ones, such as ``tau_c=True``."""
+        body: dict[str, Any] = readings if metrics is None else {"metrics": list(metrics), **readings}
         if tokenizer is not None:
             body["tokenizer"] = tokenizer
         self.do("evaluate", **body)

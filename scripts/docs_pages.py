@@ -148,7 +148,7 @@ def presets_page() -> Iterator[str]:
         for name, preset in PRESETS.items()
     ]
     yield from _table(
-        ("preset", "what it is", "source", "values of ours, which the source does not give"), rows
+        ("preset", "what it is", "source", "values that Quorum chose, as the source does not give them"), rows
     )
 
 

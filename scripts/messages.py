@@ -1,12 +1,16 @@
-"""Update the catalogues of the workers' texts: ``python scripts/messages.py update``.
+"""Update the catalogues of the pages' texts: ``python scripts/messages.py update``.
 
 New messages of templates, code and data are added untranslated to the catalogues below ``locale/``. ``check`` names
 what is missing. The compiled catalogues are committed, so that an installation needs no tool for them.
+
+Workers read six languages, staff English and German. A text that no worker sees is in the staff's catalogue alone.
 """
 
 from __future__ import annotations
 
+import functools
 import io
+import os
 import re
 import sys
 from collections.abc import Callable, Iterator, Mapping
@@ -22,34 +26,75 @@ from babel.messages.pofile import read_po, write_po
 
 ROOT = Path(__file__).resolve().parent.parent
 LANGUAGES = ("ar", "de", "es", "fr", "zh_Hans")
-CODE = (
-    "annotation", "judgments/hit_templates", "judgments/kinds", "common", "config",
-    "evaluation/challenges/page.py", "evaluation/challenges/submissions.py", "evaluation/challenges/views.py",
+STAFF_LANGUAGES = ("de",)
+STAFF = "staff"  # the context of a staff text in a file of workers' texts, and the folder of the staff's catalogue
+PACKAGES = ("annotation", "common", "config", "evaluation", "judgments")
+# Python and templates that workers read; whatever is elsewhere is for staff
+WORKERS_CODE = (
+    "annotation/crowds/arrivals.py", "annotation/crowds/handing_in.py", "annotation/crowds/mturk/pages.py",
+    "annotation/crowds/mturk/views.py", "annotation/crowds/panel/backend.py", "annotation/crowds/panel/links.py",
+    "annotation/crowds/panel/people.py", "annotation/crowds/panel/views.py", "annotation/crowds/prolific/people.py",
+    "annotation/errors.py", "annotation/models/assignments.py", "annotation/quality/flags.py",
+    "annotation/quality/review_page.py", "annotation/quality/reviews.py", "annotation/quiz/quizzes.py",
+    "annotation/quiz/sheet.py", "annotation/quiz/views.py",
+    "annotation/templatetags", "annotation/views", "annotation/words.py", "annotation/work/claims.py",
+    "annotation/work/effort.py", "annotation/work/joining.py", "annotation/work/leases.py",
+    "annotation/work/own_work.py", "annotation/work/presentation.py", "annotation/work/submissions.py",
+    "annotation/work/worksheet.py",
+    "common/rate_limits.py", "evaluation/challenges/page.py", "evaluation/challenges/submissions.py",
+    "evaluation/challenges/views.py", "judgments/countries.py", "judgments/design/wordings.py",
+    "judgments/hit_templates/answers.py", "judgments/hit_templates/cleaning.py", "judgments/hit_templates/filling.py",
+    "judgments/hit_templates/kind.py", "judgments/kinds",
 )  # fmt: skip
-ADMIN = ("annotation/admin", "annotation/management", "annotation/migrations")
-TEMPLATES = (
+WORKERS_TEMPLATES = (
     "templates/annotation", "templates/evaluation/challenges", "templates/base.html", "templates/home.html",
     "templates/403.html", "templates/403_csrf.html", "templates/404.html", "templates/429.html",
     "templates/500.html", "templates/503.html",
 )  # fmt: skip
+# what the admin's theme says in English alone, where our pages show it
+THEME = (
+    "Add row", "Apply Filters", "Choose file to upload", "Click to cancel", "Click to download", "Dark", "Date",
+    "Expand row", "False", "General", "Image preview", "Light", "More actions", "No data", "No results found",
+    "Reset filters", "Return to site", "Run", "Select action", "Select action to run", "Select all rows",
+    "Select record", "Select value", "System", "This item will be deleted.", "Toggle password visibility", "True",
+    "Type to search", "Welcome back to", "You have been successfully logged out from the administration",
+    "Whether the user will be able to authenticate using a password or not. If disabled, they may still be able to "
+    "authenticate using other backends, such as Single Sign-On or LDAP.",
+    "After you've created a user, you’ll be able to edit more user options.",
+    "Raw passwords are not stored, so there is no way to see this user’s password, but you can change the password "
+    'using <a href="{}" class="text-primary-600 dark:text-primary-500">this form</a>.',
+)  # fmt: skip
 KEYWORDS = {
     "_": None, "gettext": None, "gettext_lazy": None, "gettext_noop": None, "ngettext": (1, 2),
     "ngettext_lazy": (1, 2), "pgettext": ((1, "c"), 2), "pgettext_lazy": ((1, "c"), 2),
+    "npgettext": ((1, "c"), 2, 3), "npgettext_lazy": ((1, "c"), 2, 3),
 }  # fmt: skip
-HEADER = "# The texts of Quorum's worker pages ({language})."
+HEADER = "# The texts of Quorum's {readers} pages ({language})."
 MADE = datetime(2026, 11, 20, tzinfo=UTC)  # no clock: the same texts make the same files
 
 
-def collected() -> Catalog:
+@functools.cache
+def collected(*, staff: bool = False) -> Catalog:
+    """Return the messages of workers, or those that only staff read."""
     catalog = Catalog(project="Quorum", charset="utf-8")
+    workers = collected() if staff else catalog
     for path, source in _sources():
+        of_workers = path.startswith((*WORKERS_CODE, *WORKERS_TEMPLATES))
         for _, message, comments, context in extract(
             "python", io.BytesIO(source), KEYWORDS, ("Translators:",)
         ):
-            catalog.add(message, locations=[(path, 0)], auto_comments=comments, context=context)
-    for path, text in _data():
-        catalog.add(text.strip(), locations=[(path, 0)])
+            if (not of_workers or context == STAFF) == staff and not (
+                staff and _has(workers, message, context)
+            ):
+                catalog.add(message, locations=[(path, 0)], auto_comments=comments, context=context)
+    for path, text in (*_staff_data(), *_shown_constants()) if staff else _data():
+        if not (staff and _has(workers, text.strip(), None)):
+            catalog.add(text.strip(), locations=[(path, 0)])
     return catalog
+
+
+def _has(catalog: Catalog, message: Any, context: str | None) -> bool:
+    return catalog.get(message, context=context) is not None
 
 
 def _data() -> Iterator[tuple[str, str]]:
@@ -98,35 +143,132 @@ def _of_design(path: str, values: Mapping[str, Any]) -> Iterator[tuple[str, str]
         yield from ((path, example[key]) for key in ("scene", "answer", "why") if example.get(key))
 
 
+def _staff_data() -> Iterator[tuple[str, str]]:
+    """Yield (path, text) of declared words that staff pages translate where they show them."""
+    from django.contrib import admin
+
+    from config.apps import declared_names, fields_with_choices
+    from judgments.access import datasets, people_page
+    from judgments.access.tokens import SCOPES
+    from judgments.jobs_in_words import LABELS, WORDS
+    from judgments.studies.needs_page import NEEDS
+
+    yield from (("the admin's theme", text) for text in THEME)
+    yield from _of_study_pages()
+    yield from _of_design_pages()
+    yield from (("models and lists", text) for _, _, text in declared_names())
+    for field in fields_with_choices():
+        yield from (("models and lists", str(label)) for _, label in field.flatchoices)
+    for lists in admin.site._registry.values():
+        words = (getattr(lists, "empty_words", ""), getattr(lists, "add_label", ""))
+        yield from (("models and lists", text) for text in words if text)
+    for need in NEEDS.values():
+        yield from ((f"need {need.name}", text) for text in (*need.words, need.button))
+    yield from (("judgments/jobs_in_words.py", text) for text in (*WORDS.values(), *LABELS.values()))
+    yield from (("judgments/access", text) for row in (*people_page.ROLES, *datasets.ROLES) for text in row)
+    yield from (("judgments/access", text) for text in SCOPES.values())
+
+
+def _of_study_pages() -> Iterator[tuple[str, str]]:
+    """Yield what places, pages and steps of a study are called, and the words of their forms."""
+    from judgments.studies.study_page import PAGES, START_PAGES, STEPS, Group
+
+    path = "judgments/studies/study_page.py"
+    yield from ((path, group.value) for group in Group)
+    yield from ((path, page.label) for page in PAGES.values() if page.label)
+    for start in START_PAGES.values():
+        yield from ((path, text) for text in (start.label, start.words) if text)
+    for name, step in STEPS.items():
+        place = f"step {name}"
+        yield from ((place, text) for text in (step.label, step.done) if text)
+        shown = step.form.parameters().fields if step.form else {}
+        for field in (shown[one] for one in (step.form.fields if step.form else ())):
+            yield from ((place, str(text)) for text in (field.label, field.help_text) if text)
+            given = field.style.get("choices", ())
+            choices = () if callable(given) else given or getattr(field, "choices", {}).items()
+            yield from ((place, str(label)) for value, label in choices if str(label) != value)
+
+
+def _of_design_pages() -> Iterator[tuple[str, str]]:
+    """Yield the words of the design form for every kind, and of the presets."""
+    from judgments.design.editing.form import DesignForm, starting_values
+    from judgments.design.editing.rows import RowsField
+    from judgments.design.editing.sections import STEP_WORDS
+    from judgments.design.editing.translations import TranslationsField
+    from judgments.design.presets import PRESETS
+    from judgments.kinds import KINDS
+
+    path = "judgments/design"
+    yield from ((path, text) for step in STEP_WORDS.items() for text in step)
+    for preset in PRESETS.values():
+        yield from ((path, text) for text in (preset.title, preset.needs, preset.choose) if text)
+    for kind in KINDS.values():
+        yield path, kind.title
+        form = DesignForm(base=starting_values(protocol=kind.name), datasets=[])
+        for section in form.sections:
+            yield from ((path, text) for text in (section.title, section.text) if text)
+        for name, field in form.fields.items():
+            yield from ((path, str(text)) for text in (field.label, field.help_text) if text)
+            choices = getattr(field, "choices", ()) if name != "dataset" else ()
+            yield from ((path, str(label)) for _, label in choices)
+            rows = [field] if isinstance(field, RowsField) else []
+            rows += field.parts.values() if isinstance(field, TranslationsField) else []
+            for column in (column for one in rows for column in one.columns):
+                labels = (label for _, label in column.choices)
+                yield from ((path, text) for text in (column.label, column.help, *labels) if text)
+
+
+def _shown_constants() -> Iterator[tuple[str, str]]:
+    """Yield (path, text) of constants that pages translate: reasons, formats, crowds, and why something is not done."""
+    import pkgutil
+    from importlib import import_module
+
+    from annotation.crowds import BACKENDS
+    from evaluation import statistics
+    from evaluation.export.formats import FORMATS
+    from evaluation.results import coefficients, consensus, rankings
+    from judgments.design.requirements import QUIZ_PRESETS
+    from judgments.kinds import KINDS
+
+    modules = [coefficients, consensus, rankings]
+    for one in pkgutil.walk_packages(statistics.__path__, f"{statistics.__name__}."):
+        modules.append(import_module(one.name))
+    for module in modules:
+        for name, text in vars(module).items():
+            if name.isupper() and isinstance(text, str) and " " in text and "{" not in text:
+                yield module.__name__.replace(".", "/") + ".py", text
+    yield from (("evaluation/export/formats", one.what) for one in FORMATS.values())
+    yield from (("annotation/crowds", one.title) for one in BACKENDS)
+    for kind in KINDS.values():
+        said = (kind.comparison.refusal, kind.aggregation.no_alpha)
+        yield from (("judgments/kinds", text) for text in said if text)
+    yield from (("judgments/design/english.toml", one.ours) for one in QUIZ_PRESETS.values())
+
+
 def _sources() -> Iterator[tuple[str, bytes]]:
     """Yield (path, Python source) of everything that can hold a message, in order."""
-    import django
-    from django.conf import settings
-
-    if not settings.configured:
-        settings.configure(USE_I18N=True)
-        django.setup()
     from django.utils.translation.template import templatize
 
-    for place in CODE:
-        found = ROOT / place
-        for file in sorted(found.rglob("*.py")) if found.is_dir() else [found]:
-            path = file.relative_to(ROOT).as_posix()
-            if not path.startswith(ADMIN):
-                yield path, file.read_bytes()
-    for place in TEMPLATES:
-        found = ROOT / place
-        for file in sorted(found.rglob("*.html")) if found.is_dir() else [found]:
-            path = file.relative_to(ROOT).as_posix()
-            yield path, templatize(file.read_text(encoding="utf-8"), origin=path).encode()
+    for place in PACKAGES:
+        for file in sorted((ROOT / place).rglob("*.py")):
+            source = file.read_bytes()
+            if b"gettext" in source:
+                yield file.relative_to(ROOT).as_posix(), source
+    for file in sorted((ROOT / "templates").rglob("*.html")):
+        path = file.relative_to(ROOT).as_posix()
+        found = templatize(file.read_text(encoding="utf-8"), origin=path)
+        yield (
+            path,
+            re.sub(r"^\s+", "", found, flags=re.MULTILINE).encode(),
+        )  # indents mean something in Python
 
 
-def _path(language: str) -> Path:
-    return ROOT / "locale" / language / "LC_MESSAGES" / "django.po"
+def _path(language: str, *, staff: bool) -> Path:
+    return ROOT / "locale" / (STAFF if staff else "") / language / "LC_MESSAGES" / "django.po"
 
 
-def stored(language: str) -> Catalog:
-    path = _path(language)
+def stored(language: str, *, staff: bool = False) -> Catalog:
+    path = _path(language, staff=staff)
     if not path.exists():
         return Catalog(locale=language)
     with path.open("rb") as file:
@@ -139,15 +281,15 @@ def compiled(catalog: Catalog) -> bytes:
     return buffer.getvalue()
 
 
-def update(language: str) -> None:
+def update(language: str, *, staff: bool = False) -> None:
     """Add new messages untranslated, and remove unused ones."""
-    old = stored(language)
+    old = stored(language, staff=staff)
     new = Catalog(
         locale=language,
         project="Quorum",
         version="1",
         charset="utf-8",
-        header_comment=HEADER.format(language=language),
+        header_comment=HEADER.format(readers="staff" if staff else "worker", language=language),
         msgid_bugs_address="",
         last_translator="Quorum",
         language_team=language,
@@ -155,26 +297,26 @@ def update(language: str) -> None:
         revision_date=MADE,
         fuzzy=False,
     )
-    for message in collected():
+    for message in collected(staff=staff):
         if message.id:
             known = old.get(message.id, context=message.context)
             new.add(
                 message.id,
-                known.string if known is not None else None,
+                known.string if known is not None and known.pluralizable == message.pluralizable else None,
                 locations=message.locations,
                 flags=message.flags,
                 auto_comments=message.auto_comments,
                 context=message.context,
             )
-    path = _path(language)
+    path = _path(language, staff=staff)
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("wb") as file:
         write_po(file, new, width=110, sort_output=True, include_lineno=False)
-    path.with_suffix(".mo").write_bytes(compiled(stored(language)))
+    path.with_suffix(".mo").write_bytes(compiled(stored(language, staff=staff)))
 
 
-def problems(language: str) -> list[str]:
-    catalog, wanted = stored(language), collected()
+def problems(language: str, *, staff: bool = False) -> list[str]:
+    catalog, wanted = stored(language, staff=staff), collected(staff=staff)
     found = []
     for message in wanted:
         if not message.id:
@@ -193,7 +335,7 @@ def problems(language: str) -> list[str]:
         for message in catalog
         for problem in disagreements(message, c2py(catalog.plural_expr))
     ]
-    mo = _path(language).with_suffix(".mo")
+    mo = _path(language, staff=staff).with_suffix(".mo")
     if not mo.exists() or mo.read_bytes() != compiled(catalog):
         found.append(f"{language}: {mo.relative_to(ROOT)} is not made of its catalogue; run the update")
     return found
@@ -225,14 +367,23 @@ def disagreements(message: Message, form_of: Callable[[int], int]) -> Iterator[s
             yield f"placeholders or tags are missing in {text!r}"
 
 
+def _set_up() -> None:
+    import django
+
+    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
+    django.setup()
+
+
 def main(arguments: list[str]) -> int:
     if arguments not in (["update"], ["check"]):
         sys.stderr.write("usage: python scripts/messages.py update|check\n")
         return 2
+    _set_up()
+    catalogues = [(language, False) for language in LANGUAGES] + [(one, True) for one in STAFF_LANGUAGES]
     if arguments == ["update"]:
-        for language in LANGUAGES:
-            update(language)
-    found = [problem for language in LANGUAGES for problem in problems(language)]
+        for language, staff in catalogues:
+            update(language, staff=staff)
+    found = [problem for language, staff in catalogues for problem in problems(language, staff=staff)]
     sys.stdout.write("".join(f"{problem}\n" for problem in found))
     return 1 if found and arguments == ["check"] else 0
 

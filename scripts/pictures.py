@@ -1,7 +1,7 @@
 """Take the pictures of the README and the documentation anew: ``python -m scripts.pictures``.
 
 They show the demo of the data folder (DATA_DIR, else `var`), which `make run` has prepared, in a browser that must be
-installed (`make test` looks for one).
+installed (`make test` looks for one). A study with a flag for review is added to it.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import shutil
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from threading import Thread
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 from wsgiref.simple_server import WSGIRequestHandler, make_server
 
 import django
@@ -21,9 +21,12 @@ from playwright.sync_api import FloatRect, sync_playwright
 
 from scripts.checks import CHROMIUM_NAMES
 
+if TYPE_CHECKING:
+    from judgments.models import Study
+
 ROOT = Path(__file__).resolve().parent.parent
 PICTURES = ROOT / "docs" / "pictures"
-FINISHED, OPEN = "demo-triplet-simulated", "demo-triplet"
+FINISHED, OPEN, WATCHED = "demo-triplet-simulated", "demo-triplet", "demo-watched"
 WIDTH, HEIGHT, MARGIN = 1280, 1100, 16
 COLOURS = 96  # enough for text and plots, at a fifth of the bytes
 
@@ -60,11 +63,12 @@ def main() -> None:
     add = reverse("admin:judgments_study_add")
     results = page_address(finished, "results")
     pictures = [
-        Picture("findings", results, height=985),
+        Picture("findings", results, height=1140),
         Picture("results-agreement", results, ".q-card:has(> h3:text-is('Do people agree?'))"),
         Picture("results-metrics", results, ".q-card:has(> h3:text-is('Which metric agrees with people?'))"),
         Picture("design-start", f"{add}?dataset=demo", height=900),
         Picture("design-form", f"{add}?dataset=demo&preset=vedantam-2015-pairwise"),
+        Picture("review", page_address(watched_study(), "review"), height=720),
         Picture("work-triplet", preview_address(opened), "main", height=640),
     ]
     visitor = Client()
@@ -77,6 +81,31 @@ def main() -> None:
                 image.convert("RGB").quantize(COLOURS).save(PICTURES / f"{picture.name}.png", optimize=True)
         server.shutdown()
     visitor.logout()
+
+
+def watched_study() -> Study:
+    """Return a copy of the demo's open study with a detector, answered by a simulated crowd with spammers."""
+    from annotation.rehearsal.people import Crowd
+    from annotation.rehearsal.rehearsal import rehearse
+    from evaluation.demo import FOLDER
+    from judgments.design.reading import make_design, toml_values
+    from judgments.models import Study
+    from judgments.studies.generation import generate_hits
+    from judgments.studies.studies import create_study
+
+    study = Study.objects.filter(slug=WATCHED).first()
+    if study is None:
+        text = (FOLDER / "studies" / "triplet.toml").read_text(encoding="utf-8")
+        values = toml_values(text, source="triplet.toml") | {
+            "name": "Which sentence is more similar?",
+            "slug": WATCHED,
+            "units_per_hit": 20,
+            "rules": [{"rule": "side-bias", "action": "pause"}],
+        }
+        study = create_study(design=make_design(values))
+        generate_hits(study=study)
+        rehearse(study=study, crowd=Crowd(workers=8, spammers=0.3, seed=3, sorts="one-sided"))
+    return study
 
 
 def _screenshots(pictures: Sequence[Picture], address: str, session: str) -> Iterator[tuple[Picture, bytes]]:

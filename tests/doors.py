@@ -96,7 +96,7 @@ def by_command(study: Study, call: Call, user: User | None = None) -> Answer:
     """Run the command with the values as text."""
     words = []
     for name, value in call.values.items():
-        text = ",".join(value) if isinstance(value, list) else str(value)
+        text = ",".join(map(str, value)) if isinstance(value, list) else str(value)
         words.append(f"--{name.replace('_', '-')}={text}")
     out = StringIO()
     try:

@@ -129,6 +129,7 @@ def test_the_shell_completes_words_and_options(terminal: Terminal) -> None:
     assert "--no-demo" in terminal.completes("quorum run --")
     for shell in ("bash", "zsh", "fish"):
         assert "quorum" in terminal.says("completion", shell)
+    assert "compinit" in terminal.says("completion", "zsh")  # off in zsh until something switches it on
 
 
 @pytest.fixture

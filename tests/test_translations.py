@@ -1,4 +1,4 @@
-"""The workers' texts in every language that is shipped."""
+"""The texts of workers, and those of staff, in every language that is shipped."""
 
 from __future__ import annotations
 
@@ -19,6 +19,11 @@ pytestmark = pytest.mark.django_db
 @pytest.mark.parametrize("language", messages.LANGUAGES)
 def test_every_text_of_a_worker_is_translated_and_compiled(language: str) -> None:
     assert messages.problems(language) == []
+
+
+@pytest.mark.parametrize("language", messages.STAFF_LANGUAGES)
+def test_every_text_for_staff_is_translated_and_compiled(language: str) -> None:
+    assert messages.problems(language, staff=True) == []
 
 
 def test_a_translation_without_a_placeholder_or_with_a_strange_one_is_found() -> None:
@@ -51,7 +56,22 @@ def test_a_worker_gets_the_browser_s_language_and_can_choose_another() -> None:
     assert '<html lang="en"' in browser.get("/").text
 
 
-def test_admin_and_api_stay_english() -> None:
-    browser = Client(headers={"accept-language": "de"})
+def test_staff_read_german_or_english_whatever_the_browser_asks_for() -> None:
+    browser = Client(headers={"accept-language": "de-CH,de;q=0.9"})
+    page = browser.get("/admin/login/")
+    assert page.headers["Content-Language"] == "de"
+    assert '<html lang="de"' in page.text
+    assert "Anmelden" in page.text
+    assert "Log in" not in page.text
+    assert browser.post("/language/", {"language": "en", "next": "/admin/login/"}).status_code == 302
     assert "Log in" in browser.get("/admin/login/").text
+    spanish = Client(headers={"accept-language": "es"}).get("/admin/login/").text
+    assert '<html lang="en"' in spanish
+    assert "Log in" in spanish
+    assert "Iniciar" not in spanish
+
+
+def test_calls_stay_english() -> None:
+    browser = Client(headers={"accept-language": "de"})
     assert "Content-Language" not in browser.get("/api/schema/").headers
+    assert "credentials" in browser.get("/api/studies/").json()["detail"]

@@ -6,37 +6,25 @@ import segno
 from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 from django.utils.safestring import SafeString, mark_safe
+from django.utils.translation import gettext as _
 
 from annotation.crowds import backend_of
 from annotation.crowds.operations import open_to_workers
-from annotation.crowds.page import FIGURES as CROWD_FIGURES
 from annotation.crowds.panel.page import has_panel
-from annotation.launch.checklist_page import Launch, Readiness, checklist
-from annotation.money.costs import forecast_of_design
+from annotation.launch.checklist_page import Readiness, checklist, launch_of
 from judgments.admin.base import public_address, signed_in
 from judgments.admin.operations import add_operation
-from judgments.cached_figures import cached_figures
 from judgments.models import Study
-from judgments.studies.hits_page import plan_of
 from judgments.studies.studies import design_of
 from judgments.studies.study_page import Context, Group, StudyPage, add_page
 
 
 def show_launch(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
-    design, backend = design_of(study), backend_of(study)
-    forecast, problem = None, ""
-    if study.state == Study.State.DRAFT:
-        context |= plan_of(study)
-        problem, plan = context.get("problem", ""), context.get("plan")
-        if plan is not None:
-            forecast = forecast_of_design(design, hits=plan.hits, items=plan.units + plan.controls)
-    else:
-        figures = cached_figures(study, CROWD_FIGURES).value
-        forecast = figures.forecast if figures is not None else None
-    user = signed_in(request)
-    points = checklist(Launch(study=study, user=user, design=design, forecast=forecast, problem=problem))
+    backend = backend_of(study)
+    launch = launch_of(study, signed_in(request))
+    design, points = launch.design, checklist(launch)
     link = _link(request, study)
-    context |= {
+    context |= launch.plan | {
         "design": design,
         "points": points,
         "blocked": any(point.readiness is Readiness.BLOCKS for point in points),
@@ -44,7 +32,7 @@ def show_launch(request: HttpRequest, study: Study, context: Context) -> HttpRes
         "link": link,
         "qr_code": qr_code(link) if link else "",
         "where": backend.where(study),
-        "sent_by": backend.title if backend.sends_people else "",
+        "sent_by": _(backend.title) if backend.sends_people else "",
         "has_panel": has_panel(study),
         "invited": design.access.join == "invited" and not backend.sends_people,
     }
@@ -62,7 +50,7 @@ def _link(request: HttpRequest, study: Study) -> str:
 def qr_code(address: str) -> SafeString:
     """Draw an address as SVG, dark on light in every colour scheme, so that all cameras read it."""
     drawn = segno.make_qr(address, error="m").svg_inline(
-        scale=4, border=3, dark="#000", light="#fff", title="QR code of the link", omitsize=True
+        scale=4, border=3, dark="#000", light="#fff", title=_("QR code of the link"), omitsize=True
     )
     return mark_safe(drawn)  # noqa: S308 - the address is drawn as squares, not written
 

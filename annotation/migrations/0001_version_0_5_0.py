@@ -1,4 +1,7 @@
-"""The tables as Quorum 0.5.0 left them, in one step; older databases go through 0.5.0 first (docs/install.md)."""
+"""The tables as Quorum 0.5.0 left them, in one step; older databases go through 0.5.0 first (docs/install.md).
+
+Indexes that 0.5.0 had are left out where 0017 drops them.
+"""
 
 import django.db.models.deletion
 import django.db.models.expressions
@@ -336,13 +339,13 @@ class Migration(migrations.Migration):
                 name='Assignment',
                 fields=[
                     ('id', models.UUIDField(default=uuid.uuid4, editable=False, primary_key=True, serialize=False)),
-                    ('study', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='assignments', to='judgments.study')),
+                    ('study', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='assignments', to='judgments.study')),
                     ('hit', models.ForeignKey(blank=True, help_text='Empty only for imported judgments whose HIT is not known.', null=True, on_delete=django.db.models.deletion.CASCADE, related_name='assignments', to='judgments.hit')),
-                    ('worker', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='assignments', to='annotation.worker')),
+                    ('worker', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.PROTECT, related_name='assignments', to='annotation.worker')),
                     ('state', models.CharField(choices=[('reserved', 'reserved (fetched ahead)'), ('accepted', 'accepted'), ('submitted', 'submitted'), ('returned', 'returned'), ('expired', 'expired'), ('approved', 'approved'), ('rejected', 'rejected'), ('invalidated', 'invalidated (its worker was excluded)'), ('apart', 'kept apart (its crowd knows of no such work)')], default='accepted', max_length=11)),
                     ('seat', models.PositiveSmallIntegerField(default=0, help_text="Number of the HIT's slot that it takes; the database lets no two share a slot.")),
                     ('external_id', models.CharField(blank=True, help_text='Its id where it was collected.', max_length=80)),
-                    ('session', models.ForeignKey(blank=True, help_text='The piece of paid work at a crowd that it belongs to.', null=True, on_delete=django.db.models.deletion.PROTECT, related_name='assignments', to='annotation.crowdsession')),
+                    ('session', models.ForeignKey(db_index=False, blank=True, help_text='The piece of paid work at a crowd that it belongs to.', null=True, on_delete=django.db.models.deletion.PROTECT, related_name='assignments', to='annotation.crowdsession')),
                     ('accepted_at', models.DateTimeField(default=django.utils.timezone.now)),
                     ('expires_at', models.DateTimeField(blank=True, null=True)),
                     ('submitted_at', models.DateTimeField(blank=True, null=True)),
@@ -353,7 +356,7 @@ class Migration(migrations.Migration):
                     ('consent_version', models.CharField(blank=True, help_text='Hash of the consent text that the worker had agreed to.', max_length=16)),
                     ('instructions_version', models.CharField(blank=True, help_text='Hash of the question, instructions and examples that were shown.', max_length=16)),
                     ('reason', models.CharField(blank=True, help_text='Why it was rejected.', max_length=500)),
-                    ('exclusion', models.ForeignKey(blank=True, help_text='What invalidated it; it stays named when the exclusion is lifted.', null=True, on_delete=django.db.models.deletion.PROTECT, related_name='assignments', to='annotation.exclusion')),
+                    ('exclusion', models.ForeignKey(db_index=False, blank=True, help_text='What invalidated it; it stays named when the exclusion is lifted.', null=True, on_delete=django.db.models.deletion.PROTECT, related_name='assignments', to='annotation.exclusion')),
                     ('before_exclusion', models.CharField(blank=True, choices=[('reserved', 'reserved (fetched ahead)'), ('accepted', 'accepted'), ('submitted', 'submitted'), ('returned', 'returned'), ('expired', 'expired'), ('approved', 'approved'), ('rejected', 'rejected'), ('invalidated', 'invalidated (its worker was excluded)'), ('apart', 'kept apart (its crowd knows of no such work)')], help_text='Its state when it was invalidated.', max_length=11)),
                     ('simulated', models.BooleanField(default=False)),
                 ],

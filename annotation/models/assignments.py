@@ -10,6 +10,7 @@ from django.db import models
 from django.db.models import F, Q
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
+from django.utils.translation import pgettext_lazy
 
 from annotation.models.workers import Worker
 from judgments.models import HIT, Caption, Study, Unit
@@ -36,23 +37,23 @@ class Assignment(models.Model):
     """One worker's assignment of one HIT. Its id makes a repeated submission harmless."""
 
     class State(models.TextChoices):
-        RESERVED = "reserved", "reserved (fetched ahead)"
-        ACCEPTED = "accepted", "accepted"
-        SUBMITTED = "submitted", "submitted"
-        RETURNED = "returned", "returned"
-        EXPIRED = "expired", "expired"
-        APPROVED = "approved", "approved"
-        REJECTED = "rejected", "rejected"
-        INVALIDATED = "invalidated", "invalidated (its worker was excluded)"
-        APART = "apart", "kept apart (its crowd knows of no such work)"
+        RESERVED = "reserved", pgettext_lazy("staff", "reserved (fetched ahead)")
+        ACCEPTED = "accepted", pgettext_lazy("staff", "accepted")
+        SUBMITTED = "submitted", pgettext_lazy("staff", "submitted")
+        RETURNED = "returned", pgettext_lazy("staff", "returned")
+        EXPIRED = "expired", pgettext_lazy("staff", "expired")
+        APPROVED = "approved", pgettext_lazy("staff", "approved")
+        REJECTED = "rejected", pgettext_lazy("staff", "rejected")
+        INVALIDATED = "invalidated", pgettext_lazy("staff", "invalidated (its worker was excluded)")
+        APART = "apart", pgettext_lazy("staff", "kept apart (its crowd knows of no such work)")
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
-    study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="assignments")
+    study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="assignments", db_index=False)
     hit = models.ForeignKey(
         HIT, on_delete=models.CASCADE, related_name="assignments", null=True, blank=True,
         help_text="Empty only for imported judgments whose HIT is not known.",
     )  # fmt: skip
-    worker = models.ForeignKey(Worker, on_delete=models.PROTECT, related_name="assignments")
+    worker = models.ForeignKey(Worker, on_delete=models.PROTECT, related_name="assignments", db_index=False)
     state = models.CharField(max_length=11, choices=State, default=State.ACCEPTED)
     slot = models.PositiveSmallIntegerField(
         default=0, help_text="Number of the HIT's slot that it takes; the database lets no two share a slot."
@@ -60,7 +61,7 @@ class Assignment(models.Model):
     external_id = models.CharField(max_length=80, blank=True, help_text="Its id where it was collected.")
     session = models.ForeignKey(
         "annotation.CrowdSession", on_delete=models.PROTECT, related_name="assignments", null=True, blank=True,
-        help_text="The piece of paid work at a crowd that it belongs to.",
+        db_index=False, help_text="The piece of paid work at a crowd that it belongs to.",
     )  # fmt: skip
     accepted_at = models.DateTimeField(default=timezone.now)
     expires_at = models.DateTimeField(null=True, blank=True)
@@ -95,7 +96,7 @@ class Assignment(models.Model):
     reason = models.CharField(max_length=500, blank=True, help_text="Why it was rejected.")
     exclusion = models.ForeignKey(
         "annotation.Exclusion", on_delete=models.PROTECT, related_name="assignments", null=True, blank=True,
-        help_text="What invalidated it; it stays named when the exclusion is lifted.",
+        db_index=False, help_text="What invalidated it; it stays named when the exclusion is lifted.",
     )  # fmt: skip
     before_exclusion = models.CharField(
         max_length=11, choices=State, blank=True, help_text="Its state when it was invalidated."
@@ -160,6 +161,11 @@ class Assignment(models.Model):
             # work is counted and listed by state, the oldest first
             models.Index(fields=["study", "state", "submitted_at"], name="work_by_state"),
             models.Index(fields=["accepted_at"], name="work_in_order"),
+            # most work is in no session, and of nobody excluded
+            models.Index(fields=["session"], condition=Q(session__isnull=False), name="work_by_session"),
+            models.Index(
+                fields=["exclusion"], condition=Q(exclusion__isnull=False), name="work_by_exclusion"
+            ),
         ]
 
     def __str__(self) -> str:
@@ -198,8 +204,8 @@ class Judgment(models.Model):
     of_study = ("assignment__study",)
 
     class Presented(models.TextChoices):
-        FIRST_LEFT = "first-left", "first on the left"
-        SECOND_LEFT = "second-left", "second on the left"
+        FIRST_LEFT = "first-left", pgettext_lazy("staff", "first on the left")
+        SECOND_LEFT = "second-left", pgettext_lazy("staff", "second on the left")
 
     assignment = models.ForeignKey(Assignment, on_delete=models.CASCADE, related_name="judgments")
     unit = models.ForeignKey(Unit, on_delete=models.CASCADE, related_name="judgments")

@@ -12,6 +12,7 @@ from django.contrib.sessions.backends.base import SessionBase
 from django.contrib.sessions.models import Session
 from django.db import transaction
 from django.utils import timezone
+from django.utils.translation import gettext
 from django_otp import verify_token
 from django_otp.plugins.otp_static.models import StaticDevice
 from django_otp.plugins.otp_totp.models import TOTPDevice
@@ -106,7 +107,7 @@ def _check(user: User, device: TOTPDevice | StaticDevice | None, code: str) -> N
     if device is None or verify_token(user, device.persistent_id, "".join(code.split())) is None:
         rate_limits.count("login", account)
         raise WrongCode(
-            "The code is not right; wait for the app's next one, and check the clock of its device."
+            gettext("The code is not right; wait for the app's next one, and check the clock of its device.")
         )
 
 

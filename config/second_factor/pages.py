@@ -14,6 +14,7 @@ from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.utils.http import url_has_allowed_host_and_scheme
+from django.utils.translation import gettext
 from django.views.decorators.cache import never_cache
 from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_http_methods
@@ -91,7 +92,7 @@ def _do(request: HttpRequest, user: User) -> HttpResponse | None:
     if what == "off" and not settings.SECOND_FACTOR:
         devices.turn_off(user=user, code=code)
         request.session.pop(STATE, None)
-        messages.success(request, "The second factor is off.")
+        messages.success(request, gettext("The second factor is off."))
         return redirect("admin:index")
     return None
 

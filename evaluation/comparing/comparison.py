@@ -8,10 +8,15 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_noop
+from numpy.typing import NDArray
 
+from common.amounts import thousands
 from evaluation.comparing.sources import Matched, Source, match_sources
 from evaluation.provenance import as_json, signature
 from evaluation.results.consensus import FULL_DEPTH, alpha_dict
@@ -22,6 +27,7 @@ from evaluation.statistics.agreement import (
     kappa_grid,
     kappa_interval,
 )
+from evaluation.statistics.clustering import ITEM, NAIVE, RATER
 from evaluation.statistics.correlation import correlation
 from evaluation.statistics.inputs import one_of
 from evaluation.statistics.resampling import RESAMPLES
@@ -29,13 +35,15 @@ from evaluation.statistics.resampling import RESAMPLES
 MISSING = ("leave-out", "no")
 COEFFICIENTS = ("pearson", "spearman", "kendall-tau-b")
 
-NO_UNITS = "the sources share no unit"
-NO_CUTS = "{} has no thresholds of its own: name one"
-TEXTS = "the answers of {} are texts, which have no mean"
-TWO_SCALES = "the sources answer on different scales"
-NOT_NOMINAL = "the answers are grades, not categories"
-STOPPED = "judgments of one source stopped where an outcome was decided"
-JOINED = "several units of one source are one here, so a rater may have answered it more than once"
+NO_UNITS = gettext_noop("the sources share no unit")
+NO_CUTS = gettext_noop("{} has no thresholds of its own: name one")
+TEXTS = gettext_noop("the answers of {} are texts, which have no mean")
+TWO_SCALES = gettext_noop("the sources answer on different scales")
+NOT_NOMINAL = gettext_noop("the answers are grades, not categories")
+STOPPED = gettext_noop("judgments of one source stopped where an outcome was decided")
+JOINED = gettext_noop(
+    "several units of one source are one here, so a rater may have answered it more than once"
+)
 
 
 def compare_sources(
@@ -47,6 +55,7 @@ def compare_sources(
     missing: str = "leave-out",
     resamples: int = RESAMPLES,
     seed: int = 0,
+    naive: bool = False,
 ) -> dict[str, Any]:
     """Compare the first source with the second, the standard; an undefined statistic is null with a `reason`.
 
@@ -55,40 +64,56 @@ def compare_sources(
             that the protocol is reported at.
         missing: whether units of only the second are excluded, or count as a no of the first (H13's convention
             for pairs filtered before the crowd). Units of only the first are always excluded.
+        naive: take units and judgments as independent, with intervals by bootstrap; else they are by image and worker.
 
     Raises:
         EvaluationError: incomparable sources. BadOption: an unknown `missing`, or an invalid number.
     """
     one_of(missing, MISSING, "missing")
     matched = match_sources(first, second)
-    grid, reason = _grid(matched, first_at_least, second_at_least, missing, resamples, seed)
-    settings: dict[str, Any] = {"missing": missing, "resamples": resamples, "seed": seed}
+    drawing = _Drawing(resamples, seed, naive)
+    grid, reason = _grid(matched, first_at_least, second_at_least, missing, drawing)
+    settings: dict[str, Any] = {"missing": missing}
+    settings |= {"resamples": resamples, "seed": seed} if naive else {"clusters": "item-rater"}
     for name, cut in (("first_at_least", first_at_least), ("second_at_least", second_at_least)):
         if cut is not None:
             settings[name] = cut
     units = _units(matched)
     compared: dict[str, Any] = as_json(
         {
-            "first": _of_source(first, resamples, seed),
-            "second": _of_source(second, resamples, seed),
+            "first": _of_source(first, drawing),
+            "second": _of_source(second, drawing),
             "units": units,
             "missing": _left_out(units, missing),
             "thresholds": _thresholds(grid, reason),
-            "consensus": _consensus(matched, resamples, seed),
-            "correlation": _correlations(matched, resamples, seed),
-            "pooled_alpha": _pooled(matched, resamples, seed),
+            "consensus": _consensus(matched, drawing),
+            "correlation": _correlations(matched, drawing),
+            "pooled_alpha": _pooled(matched, drawing),
             "signature": signature("comparison", settings),
         }
     )
     return compared
 
 
-def _of_source(source: Source, resamples: int, seed: int) -> dict[str, Any]:
+@dataclass(frozen=True, slots=True)
+class _Drawing:
+    """How intervals are made."""
+
+    resamples: int
+    seed: int
+    naive: bool
+
+    def options(self, **clusters: Any) -> dict[str, Any]:
+        """Return the options of a statistic whose rows have these clusters."""
+        own = NAIVE if self.naive else clusters
+        return {"resamples": self.resamples, "seed": self.seed, "clusters": own}
+
+
+def _of_source(source: Source, drawing: _Drawing) -> dict[str, Any]:
     own = source if source.full_depth is None else source.among(source.full_depth)
 
     def alpha(level: str) -> dict[str, Any]:
-        found = alpha_of_judgments(own.unit, own.rater, own.value, level, resamples=resamples, seed=seed)
-        return alpha_dict(found)
+        return _alpha(own, own.unit, own.rater, own.value, level, drawing, anonymous=own.anonymous)
 
     return {
         "name": source.name,
@@ -102,6 +127,24 @@ def _of_source(source: Source, resamples: int, seed: int) -> dict[str, Any]:
         **({"ordinal": alpha("ordinal")} if source.level == "interval" else {}),
         **({} if source.full_depth is None else {"full_depth": FULL_DEPTH}),
     }
+
+
+def images_of_units(*sources: Source) -> NDArray[Any]:
+    """Return (U,) images of the units that the sources have in common; a unit without one stands for itself."""
+    images: list[Any] = list(range(len(sources[0].units)))
+    for source in sources:
+        for place, content in enumerate(source.contents):
+            if content.image is not None:
+                images[place] = content.image
+    return np.array(images, dtype=object)
+
+
+def _alpha(
+    source: Source, unit: Any, rater: Any, value: Any, level: str, drawing: _Drawing, *, anonymous: bool
+) -> dict[str, Any]:
+    clusters = {ITEM: images_of_units(source)[unit]} | ({} if anonymous else {RATER: rater})
+    options = drawing.options(**clusters)
+    return alpha_dict(alpha_of_judgments(unit, rater, value, level, **options))
 
 
 def _units(matched: Matched) -> dict[str, Any]:
@@ -147,8 +190,7 @@ def _grid(
     first_at_least: float | None,
     second_at_least: float | None,
     missing: str,
-    resamples: int,
-    seed: int,
+    drawing: _Drawing,
 ) -> tuple[KappaGrid | None, str]:
     """Compare the units that the second source has at each pair of thresholds."""
     reason = _no_scores(matched)
@@ -162,7 +204,11 @@ def _grid(
     compared = ~np.isnan(second)
     first = matched.first.scores()
     found = kappa_grid(
-        first[compared], second[compared], *cuts, missing=missing, resamples=resamples, seed=seed
+        first[compared],
+        second[compared],
+        *cuts,
+        missing=missing,
+        **drawing.options(item=images_of_units(matched.first, matched.second)[compared]),
     )
     return found, ""
 
@@ -186,7 +232,7 @@ def _cell(cell: ThresholdAgreement) -> dict[str, Any]:
     )  # fmt: skip
 
 
-def _consensus(matched: Matched, resamples: int, seed: int) -> dict[str, Any]:
+def _consensus(matched: Matched, drawing: _Drawing) -> dict[str, Any]:
     nothing: dict[str, Any] = {"kappa": None, "labels": [], "table": [], "n": 0, "same": 0, "undecided": 0}
     kinds = matched.first.kind, matched.second.kind
     if any(one.level != "nominal" for one in (matched.first, matched.second)):
@@ -199,7 +245,8 @@ def _consensus(matched: Matched, resamples: int, seed: int) -> dict[str, Any]:
     labels: list[Any] = (
         list(kinds[0].values) if kinds[0] is not None else sorted({*answers[0], *answers[1]}, key=str)
     )
-    found = kappa_interval(*answers, labels=labels or None, resamples=resamples, seed=seed)
+    images = images_of_units(matched.first, matched.second)[both]
+    found = kappa_interval(*answers, labels=labels or None, **drawing.options(item=images))
     counts = Counter(zip(*answers, strict=True))
     return {
         "kappa": {**as_json(found, "value", "low", "high"), "n": len(both)},
@@ -212,7 +259,7 @@ def _consensus(matched: Matched, resamples: int, seed: int) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _correlations(matched: Matched, resamples: int, seed: int) -> dict[str, Any]:
+def _correlations(matched: Matched, drawing: _Drawing) -> dict[str, Any]:
     reason = _no_scores(matched) or ("" if matched.shared.any() else NO_UNITS)
     if reason:
         return {
@@ -222,12 +269,13 @@ def _correlations(matched: Matched, resamples: int, seed: int) -> dict[str, Any]
     first, second = (one.scores()[matched.shared] for one in (matched.first, matched.second))
     found = {}
     for name in COEFFICIENTS:
-        one = correlation(first, second, name, resamples=resamples, seed=seed)
+        images = images_of_units(matched.first, matched.second)[matched.shared]
+        one = correlation(first, second, name, **drawing.options(item=images))
         found[name] = as_json(one, "value", "low", "high", "n", "reason")
     return found
 
 
-def _pooled(matched: Matched, resamples: int, seed: int) -> dict[str, Any]:
+def _pooled(matched: Matched, drawing: _Drawing) -> dict[str, Any]:
     nothing = {"value": None, "low": None, "high": None, "n": 0}
     if not matched.same_scale:
         return nothing | {"reason": TWO_SCALES}
@@ -242,7 +290,8 @@ def _pooled(matched: Matched, resamples: int, seed: int) -> dict[str, Any]:
     values = np.concatenate([one.value, other.value])
 
     def alpha(unit: Any, rater: Any, value: Any) -> dict[str, Any]:
-        return alpha_dict(alpha_of_judgments(unit, rater, value, level, resamples=resamples, seed=seed))
+        anonymous = one.anonymous or other.anonymous
+        return _alpha(matched.first, unit, rater, value, level, drawing, anonymous=anonymous)
 
     return {
         **alpha(np.concatenate([one.unit, other.unit]), raters, values),
@@ -252,44 +301,68 @@ def _pooled(matched: Matched, resamples: int, seed: int) -> dict[str, Any]:
 
 
 def compared_in_words(result: dict[str, Any]) -> str:
+    """Say in the reader's language what a comparison found."""
     shared = result["units"]["shared"]
     if not shared:
-        return "The two share no unit, so nothing can be said about their agreement."
+        return _("The two share no item, so nothing can be said about their agreement.")
     consensus, grid = result["consensus"], result["thresholds"]
     if consensus["n"]:
-        return (
-            f"On {consensus['same']:,} of the {consensus['n']:,} shared units that both decide, the two come to "
-            f"the same answer{_kappa_in_words(consensus['kappa'])}."
-        )
+        said = _(
+            "On %(same)s of the %(n)s shared items that both decide, the two come to the same answer"
+        ) % {
+            "same": thousands(consensus["same"]),
+            "n": thousands(consensus["n"]),
+        }
+        return f"{said}{_kappa_in_words(consensus['kappa'])}."
     cells = [one for one in grid["cells"] if one["kappa"]["value"] is not None]
     if len(grid["cells"]) == 1 and cells:
         cell = cells[0]
-        return (
-            f"Of {cell['n']:,} units, the first says yes to {cell['both'] + cell['first_only']:,} and the second "
-            f"to {cell['both'] + cell['second_only']:,}, both to {cell['both']:,}{_kappa_in_words(cell['kappa'])}."
-        )
+        said = _(
+            "Of %(n)s items, the first says yes to %(first)s and the second to %(second)s, both to %(both)s"
+        ) % {
+            "n": thousands(cell["n"]),
+            "first": thousands(cell["both"] + cell["first_only"]),
+            "second": thousands(cell["both"] + cell["second_only"]),
+            "both": thousands(cell["both"]),
+        }
+        return f"{said}{_kappa_in_words(cell['kappa'])}."
     if cells:
         best = grid["best"]
-        return (
-            f"Kappa is highest, {_short(best['kappa']['value'])}, where the first is cut at "
-            f"{best['first_at_least']:g} and the second at {best['second_at_least']:g}. The highest of "
-            f"{len(grid['cells'])} is too high an estimate: fix the thresholds beforehand to report one."
-        )
+        return _(
+            "Kappa is highest, %(kappa)s, where the first is cut at %(first)s and the second at %(second)s. The "
+            "highest of %(n)s is too high an estimate: fix the thresholds beforehand to report one."
+        ) % {
+            "kappa": _short(best["kappa"]["value"]),
+            "first": f"{best['first_at_least']:g}",
+            "second": f"{best['second_at_least']:g}",
+            "n": len(grid["cells"]),
+        }
     tau = result["correlation"]["kendall-tau-b"]
     if tau["value"] is not None:
-        return (
-            f"Over {tau['n']:,} shared units, the scores correlate by {_short(tau['value'])} (Kendall's tau-b, "
-            f"95 % interval {_short(tau['low'])} to {_short(tau['high'])})."
-        )
-    return f"No figure is defined: {grid['reason'] or consensus['reason']}."
+        return _(
+            "Over %(n)s shared items, the scores correlate by %(tau)s (Kendall's tau-b, 95 %% interval %(low)s to "
+            "%(high)s)."
+        ) % {
+            "n": thousands(tau["n"]),
+            "tau": _short(tau["value"]),
+            "low": _short(tau["low"]),
+            "high": _short(tau["high"]),
+        }
+    why = grid["reason"] or consensus["reason"]
+    return _("No figure is defined: %(why)s.") % {"why": _(why)}
 
 
 def _kappa_in_words(kappa: dict[str, Any]) -> str:
     if kappa["value"] is None:
-        return "; kappa is undefined"
-    low, high = _short(kappa["low"]), _short(kappa["high"])
-    return f"; Cohen's kappa is {_short(kappa['value'])} (95 % interval {low} to {high}; 0 is chance, 1 is always)"
+        return _("; kappa is undefined")
+    return _(
+        "; Cohen's kappa is %(kappa)s (95 %% interval %(low)s to %(high)s; 0 is chance, 1 is always)"
+    ) % {
+        "kappa": _short(kappa["value"]),
+        "low": _short(kappa["low"]),
+        "high": _short(kappa["high"]),
+    }
 
 
 def _short(value: float | None) -> str:
-    return "unknown" if value is None else f"{value:.2f}"
+    return _("unknown") if value is None else f"{value:.2f}"

@@ -52,7 +52,8 @@ class Source:
     """N judgments of a source.
 
     unit: (N,) positions in `units`. rater: (N,) whole numbers. value: (N,) numbers, or objects if any is a
-    text. left_out: reason -> rows. full_depth: (U,) units of the unstopped sample, if any.
+    text. left_out: reason -> rows. full_depth: (U,) units of the unstopped sample, if any. anonymous: whether raters
+    are no persons, but places in published totals.
     """
 
     name: str
@@ -64,6 +65,7 @@ class Source:
     value: Values
     left_out: Mapping[str, int] = field(default_factory=dict)
     full_depth: Flags | None = None
+    anonymous: bool = False
 
     @property
     def level(self) -> str:
@@ -91,7 +93,20 @@ class Source:
             rows = np.flatnonzero(turned[self.unit])
             value[rows] = [self.kind.sides.canonical(int(one), side=True) for one in value[rows].tolist()]
         names = [str(one) for one in range(count)]
-        return Source(self.name, self.kind, names, (), groups[self.unit], self.rater, value, self.left_out)
+        contents = [Content()] * count
+        for group, content in zip(groups.tolist(), self.contents, strict=False):
+            contents[group] = content
+        return Source(
+            self.name,
+            self.kind,
+            names,
+            contents,
+            groups[self.unit],
+            self.rater,
+            value,
+            self.left_out,
+            anonymous=self.anonymous,
+        )
 
     def among(self, kept: Flags) -> Source:
         rows = kept[self.unit]

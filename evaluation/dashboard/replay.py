@@ -12,13 +12,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from evaluation.judgment_sets.records import Floats, Ints
+from evaluation.judgment_sets.records import Flags, Floats, Ints
 from evaluation.provenance import as_json, plain
-from evaluation.results.consensus import share_of
-from evaluation.results.meta_evaluation import resamples_for
+from evaluation.results.consensus import clustered_share
 from evaluation.results.verdict import correlation_verdict, pair_verdict
 from evaluation.statistics.agreement.alpha import AlphaOfWeights
 from evaluation.statistics.agreement.ratings import patterns_of_rows
+from evaluation.statistics.clustering import ITEM, NAIVE
 from evaluation.statistics.correlation import correlation
 from evaluation.statistics.meta import metric_winners
 from evaluation.statistics.resampling import bootstrap, percentile_interval
@@ -93,6 +93,7 @@ def accuracy_so_far(
     winners: Sequence[tuple[int, Ints]],
     scores: Mapping[str, npt.NDArray[np.float64]],
     kinds: Mapping[str, npt.NDArray[np.bool_]],
+    images: Ints,
 ) -> dict[str, dict[str, Any]]:
     """Return pair kind -> each metric's accuracy, now and at each checkpoint, and the verdict.
 
@@ -100,24 +101,29 @@ def accuracy_so_far(
         winners: from ``winners_so_far``.
         scores: metric -> (P, 2).
         kinds: pair kind -> (P,) bool.
+        images: (P,) images of the pairs.
     """
     named = {name: metric_winners(both[:, 0], both[:, 1]) for name, both in scores.items()}
     found: dict[str, dict[str, Any]] = {}
     for kind, here in kinds.items():
         earlier = {
-            name: [{"judgments": upto, **_share(said[here], won[here])} for upto, won in winners]
+            name: [{"judgments": upto, **_share(said, won, here, images)} for upto, won in winners]
             for name, said in named.items()
         }
         now = winners[-1][1]
-        right = {name: (said == now)[here & (now > 0)] for name, said in named.items()}
+        decided = here & (now > 0)
+        right = {name: (said == now)[decided] for name, said in named.items()}
         cells = {name: rows[-1] for name, rows in earlier.items()}
-        found[kind] = {"metrics": cells, "earlier": earlier, "verdict": pair_verdict(right, cells)}
+        found[kind] = {
+            "metrics": cells,
+            "earlier": earlier,
+            "verdict": pair_verdict(right, cells, images[decided]),
+        }
     return found
 
 
-def _share(said: npt.NDArray[Any], won: npt.NDArray[Any]) -> dict[str, Any]:
-    decided = won > 0
-    return share_of(int((said[decided] == won[decided]).sum()), int(decided.sum()))
+def _share(said: npt.NDArray[Any], won: npt.NDArray[Any], here: Flags, images: Ints) -> dict[str, Any]:
+    return clustered_share(said == won, here & (won > 0), {ITEM: images})
 
 
 def means_so_far(
@@ -139,11 +145,11 @@ def means_so_far(
 
 
 def correlation_so_far(
-    means: Sequence[tuple[int, Floats]], scores: Mapping[str, Floats], *, seed: int
+    means: Sequence[tuple[int, Floats]], scores: Mapping[str, Floats], images: Ints
 ) -> dict[str, Any]:
     """Compute Kendall's tau-b of each metric with mean judgments at each checkpoint.
 
-    ``scores``: metric -> score of each caption, or nan. The last look draws as many resamples as an evaluation.
+    ``scores``: metric -> score of each caption, or nan. The last look has an interval by ``images`` (U,).
     """
     earlier: dict[str, list[dict[str, Any]]] = {name: [] for name in scores}
     for upto, mean in means:
@@ -157,8 +163,8 @@ def correlation_so_far(
                     values[known],
                     mean[known],
                     "kendall-tau-b",
-                    resamples=resamples_for(row["n"]) if last else 0,
-                    seed=seed,
+                    resamples=0,
+                    clusters={ITEM: images[known]} if last else NAIVE,
                 )
                 row |= as_json(tau, "value", "low", "high", "reason")
             earlier[name].append(row)

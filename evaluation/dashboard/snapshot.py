@@ -44,9 +44,11 @@ from evaluation.results.meta_evaluation import (
     score_pairs,
     texts_of_pairs,
 )
+from evaluation.results.unused import unused_answers
+from evaluation.results.verdict import verdict_sentence
 from evaluation.statistics.meta import wilson_interval
 from judgments.kinds import KINDS
-from judgments.models import Study
+from judgments.models import CandidatePair, Study
 from judgments.studies.generation import Progress, no_progress
 from judgments.studies.studies import design_of
 
@@ -120,12 +122,11 @@ def draw(result: Mapping[str, Any]) -> dict[str, Any]:
             "now": metrics_figure(
                 kind,
                 cell["metrics"],
-                found["people"].get(kind),
                 leaders=verdict["leaders"],
                 correlated=correlated,
             ),
             "settled": verdict["settled"],
-            "said": verdict["sentence"],
+            "said": verdict_sentence(verdict, cell["metrics"]),
             "earlier": earlier_figure(
                 kind, cell["earlier"], leaders=verdict["leaders"], correlated=correlated
             ),
@@ -173,7 +174,11 @@ def compute_snapshot(*, study: Study, progress: Progress = no_progress) -> Dashb
     scores = candidate_scores(study) if kept is None else kept
     progress(0.7, "holding metrics against people")
     kinds = _evaluation(study, votes, units, scores)
-    people = one_against_rest(table, units, agreed) if kind.compares_pairs and agreed.any() else {}
+    people = {}
+    if kind.compares_pairs and agreed.any():
+        anonymous = any(worker.anonymous for worker in loaders.worker_rows(study))
+        images = loaders.images_of(study, units)
+        people = one_against_rest(table, units, agreed, images=images, anonymous=anonymous)
     counted = study_counts(study)
     result: dict[str, Any] = {
         "wanted": counted["wanted"],
@@ -193,6 +198,7 @@ def compute_snapshot(*, study: Study, progress: Progress = no_progress) -> Dashb
         "controls": {},
         **_workers(study, table, table.records, design.controls.threshold),
         "wages": _wages(study),
+        "unused": unused_answers(study, table),
     }
     signature = str(signature_of_study(study, table=table)) if len(table) else ""
     result["drawings"] = {**draw(result), "signature": signature}
@@ -241,7 +247,7 @@ def _evaluation(study: Study, votes: VotesInOrder, units: Units, scores: dict[st
             for upto, mean in means_so_far(votes, _decided(study, units))
         ]
         by_metric = {name: np.array(values, dtype=np.float64) for name, values in scores["metrics"].items()}
-        return {"all": correlation_so_far(means, by_metric, seed=design_of(study).seed)}
+        return {"all": correlation_so_far(means, by_metric, loaders.images_of(study, units)[order])}
     pairs = len(scores["of"])
     pair = places_in(np.array(scores["of"], dtype=np.int64), units.pair)
     winners = list(winners_so_far(votes, pair, pairs, _decided(study, units)))
@@ -253,7 +259,9 @@ def _evaluation(study: Study, votes: VotesInOrder, units: Units, scores: dict[st
     kinds = {name: kind_of_pair == code_of[name] for name in there} if len(there) > 1 else {}
     kinds["all"] = np.ones(pairs, dtype=np.bool_)
     by_pair = {name: np.array(values, dtype=np.float64) for name, values in scores["metrics"].items()}
-    return accuracy_so_far(winners, by_pair, kinds)
+    images = dict(CandidatePair.objects.filter(study=study).values_list("pk", "item_id"))
+    of_pair = np.array([images[pk] for pk in scores["of"]], dtype=np.int64)
+    return accuracy_so_far(winners, by_pair, kinds, of_pair)
 
 
 def _decided(study: Study, units: Units) -> dict[int, int]:

@@ -36,6 +36,7 @@ from evaluation.judgment_sets.records import (
     Ints,
     JudgmentTable,
     PairRow,
+    UnitRow,
     Units,
     WorkerRow,
     texts_of,
@@ -326,6 +327,19 @@ def unit_rows(study: Study) -> Units:
     return study_units(study).judged
 
 
+def images_of(study: Study, units: Sequence[UnitRow]) -> Ints:
+    """Return (U,) row ids of the units' images."""
+    units = Units.of(units)
+    if len(units) and (units.pair >= 0).all():  # pairs are fewer
+        rows, wanted = CandidatePair.objects.filter(study=study).values_list("pk", "item_id"), units.pair
+    else:
+        rows = Unit.objects.filter(study=study, control=False).values_list("pk", "item_id")
+        wanted = units.pk
+    pairs = rows.order_by().iterator(ROWS_AT_ONCE)
+    table = np.fromiter((cell for row in pairs for cell in row), dtype=np.int64).reshape(-1, 2)
+    return np.asarray(table[places_in(table[:, 0], wanted), 1], dtype=np.int64)
+
+
 def units_by_filter(study: Study) -> tuple[set[int], set[int]]:
     """Return the judged units that passed the filter, and the audited ones."""
     rows = Unit.objects.filter(study=study, control=False, filtered=False).values_list("pk", "audited")
@@ -413,8 +427,8 @@ def caption_units(study: Study) -> list[tuple[int, int, str, str]]:
     return list(rows.values_list("pk", "item_id", "first__key", "first__text"))
 
 
-def metric_outcomes(study: Study) -> tuple[dict[str, Flags], list[str]]:
-    """Return whether each metric of the newest meta-evaluation names people's winner, and the pairs' kinds.
+def metric_outcomes(study: Study) -> tuple[dict[str, Flags], list[str], Ints]:
+    """Return whether each metric of the newest meta-evaluation names people's winner, and the pairs' kinds and images.
 
     Only pairs with a consensus, in order; a metric's tie is wrong.
     """
@@ -426,12 +440,14 @@ def metric_outcomes(study: Study) -> tuple[dict[str, Flags], list[str]]:
     decided = Consensus.objects.filter(study=study, pair__isnull=False, value__isnull=False)
     winners = dict(decided.values_list("pair_id", "value"))
     kinds: dict[int, str] = {}
+    images: dict[int, int] = {}
     right: dict[str, list[bool]] = {}
     rows = MetricScore.objects.filter(analysis=newest, pair__in=decided.values("pair")).order_by(
         "metric", "pair__position"
     )
-    names = ("metric", "pair_id", "pair__kind", "first", "second")
-    for metric, pair, kind, first, second in rows.values_list(*names).iterator(ROWS_AT_ONCE):
-        kinds[pair] = kind
+    names = ("metric", "pair_id", "pair__kind", "pair__item_id", "first", "second")
+    for metric, pair, kind, image, first, second in rows.values_list(*names).iterator(ROWS_AT_ONCE):
+        kinds[pair], images[pair] = kind, image
         right.setdefault(metric, []).append(first > second if winners[pair] == 1 else second > first)
-    return {metric: np.array(own, dtype=bool) for metric, own in right.items()}, list(kinds.values())
+    flags = {metric: np.array(own, dtype=bool) for metric, own in right.items()}
+    return flags, list(kinds.values()), np.array(list(images.values()), dtype=np.int64)

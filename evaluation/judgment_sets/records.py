@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, overload
 import numpy as np
 
 from evaluation.arrays import Flags, Floats, Ints
-from evaluation.provenance import DataHash
+from evaluation.provenance import DataHash, hash_with
 from evaluation.signatures import Signature, Value
 from judgments.kinds import Kind
 
@@ -274,6 +274,11 @@ class Material:
 def span(low: int, high: int) -> Value:
     """Return ``3``, or ``2-5`` for a range."""
     return low if low == high else f"{low}-{high}"
+
+
+def hash_with_winners(data_hash: str, winners: Mapping[str, int]) -> str:
+    """Return the hash of judgments and of the winners that were published without votes, by pair key."""
+    return hash_with(data_hash, winners) if winners else data_hash
 
 
 def judgment_signature(

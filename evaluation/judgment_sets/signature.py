@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 from uuid import UUID
 
@@ -19,6 +20,7 @@ from evaluation.judgment_sets.records import (
     Material,
     Votes,
     differences,
+    hash_with_winners,
     judgment_signature,
 )
 from evaluation.models import Analysis
@@ -39,10 +41,12 @@ def signature_of_study(study: Study, *, table: JudgmentTable | None = None) -> S
 
 
 def signature_from(study: Study, material: Material, votes: Votes, others: Mapping[str, Value]) -> Signature:
+    published = CandidatePair.objects.filter(study=study, published_winner__isnull=False)
+    winners = dict(published.values_list("key", "published_winner").iterator(ROWS_AT_ONCE))
     return judgment_signature(
         KINDS[study.protocol],
         material,
-        votes,
+        replace(votes, data_hash=hash_with_winners(votes.data_hash, winners)),
         controls=control_rule(study),
         seed=design_of(study).seed,
         version=quorum_version(),

@@ -5,9 +5,12 @@ candidate pairs of PASCAL-50S tie at 0. The brevity penalty takes the closest re
 
 `smoothing="nist"` is WG16's: the k-th precision without a match becomes 1 / (2^k guessed), as in NIST's
 mteval-v13a (Chen, Cherry 2014, technique 3); an order without n-grams counts as one guess.
+
+`length="mean"` compares a candidate with the mean length of its references, as the figures that V15 print for BLEU-4
+do on stems (docs/replication.md).
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -22,6 +25,8 @@ TINY = 1e-15
 SMALL = 1e-9
 ORDERS = 4
 SMOOTHINGS = ("coco", "nist")
+CLOSEST, MEAN = "closest", "mean"
+LENGTHS = (CLOSEST, MEAN)
 
 
 @dataclass(frozen=True)
@@ -31,11 +36,14 @@ class BleuStatistics:
     correct: Ints
     guessed: Ints
     length: Ints
-    reference_length: Ints
+    reference_length: Ints | Floats
 
 
-def bleu_statistics(comparison: Comparison, view: View) -> BleuStatistics:
-    return comparison.once(("bleu", view), lambda: _count(comparison, view))
+def bleu_statistics(comparison: Comparison, view: View, length: str = CLOSEST) -> BleuStatistics:
+    found = comparison.once(("bleu", view), lambda: _count(comparison, view))
+    if length == CLOSEST:
+        return found
+    return replace(found, reference_length=_mean_lengths(comparison, view))
 
 
 def _count(comparison: Comparison, view: View) -> BleuStatistics:
@@ -124,6 +132,13 @@ def _closest_lengths(task: Task) -> Ints:
     return closest
 
 
+def _mean_lengths(comparison: Comparison, view: View) -> Floats:
+    """Return (n,) float64: the mean length of the references."""
+    lengths = comparison.words(view).lengths[comparison.size :]
+    sums = np.add.reduceat(lengths, comparison.group_starts[:-1] - comparison.size)
+    return np.asarray((sums / np.diff(comparison.group_starts))[comparison.group_of])
+
+
 def bleu_scores(statistics: BleuStatistics, smoothing: str = "coco") -> Floats:
     """Return (n, 4) float64: BLEU-1..4."""
     if smoothing == "nist":
@@ -165,9 +180,10 @@ def pooled(statistics: BleuStatistics) -> BleuStatistics:
 
 def explain_bleu(case: Case, orders: int) -> Explanation:
     """Explain BLEU, a geometric mean: each order has an equal share, split over its matches."""
-    statistics, smoothing = bleu_statistics(case.comparison, case.view), str(case.settings["smoothing"])
+    rule, smoothing = str(case.settings["length"]), str(case.settings["smoothing"])
+    statistics = bleu_statistics(case.comparison, case.view, rule)
     score = float(bleu_scores(statistics, smoothing)[0, orders - 1])
-    length, closest = int(statistics.length[0]), int(statistics.reference_length[0])
+    length, against = int(statistics.length[0]), float(statistics.reference_length[0])
     parts, factors = [], []
     for order in range(1, orders + 1):
         correct, guessed = int(statistics.correct[0, order - 1]), int(statistics.guessed[0, order - 1])
@@ -183,10 +199,10 @@ def explain_bleu(case: Case, orders: int) -> Explanation:
         words = f"{correct} of {guessed} n-grams of {order} {'word' if order == 1 else 'words'} are matched"
         factors.append(Factor(f"precision {order}", correct / guessed if guessed else 0.0, words))
     penalty = float(_brevity_penalty(statistics, smoothing)[0])
-    words = f"{length} words against {closest} of the reference nearest in length"
-    factors.append(Factor("brevity penalty", penalty, words))
+    of = "of the reference nearest in length" if rule == CLOSEST else "of the references on average"
+    factors.append(Factor("brevity penalty", penalty, f"{length} words against {against:.4g} {of}"))
     lengths = [len(reference) for reference in case.references]
-    nearest = lengths.index(closest)
+    nearest = lengths.index(int(against)) if rule == CLOSEST else None
     return case.explanation(
         score,
         parts,

@@ -119,11 +119,11 @@ def _mean(scores: Floats) -> ComputedScores:
 
 def _bleu(order: int) -> Compute:
     def compute(comparison: Comparison, view: View, settings: Settings) -> ComputedScores:
-        statistics = bleu.bleu_statistics(comparison, view)
-        smoothing = str(settings["smoothing"])
+        smoothing, length = str(settings["smoothing"]), str(settings["length"])
+        statistics = bleu.bleu_statistics(comparison, view, length)
         corpus = bleu.bleu_scores(bleu.pooled(statistics), smoothing)[0, order - 1]
         images = comparison.once(
-            ("bleu scores", view, smoothing), lambda: bleu.bleu_scores(statistics, smoothing)
+            ("bleu scores", view, smoothing, length), lambda: bleu.bleu_scores(statistics, smoothing)
         )
         return ComputedScores(float(corpus), images[:, order - 1].copy())
 
@@ -241,7 +241,12 @@ METRICS = {
                 _bleu(order),
                 partial(bleu.explain_bleu, orders=order),
                 statistics="matches, guesses and lengths summed over images",
-                options={"smoothing": Option("coco", choices=bleu.SMOOTHINGS, quiet=True)},
+                options={
+                    "smoothing": Option("coco", choices=bleu.SMOOTHINGS, quiet=True),
+                    "stem": Option("none", choices=STEMMERS, quiet=True),
+                    "length": Option(bleu.CLOSEST, choices=bleu.LENGTHS, quiet=True),
+                },
+                change="@stem",
             )
             for order in range(1, 5)
         ),

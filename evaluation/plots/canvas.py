@@ -140,12 +140,18 @@ def write_beside(
 def draw_coefficients(dots: Sequence[Dot], words: str, *, height: float, left: float) -> tuple[Figure, Axes]:
     figure, axes = new_plot(height)
     axes.set_xlim(min(-0.03, *(dot.low or 0.0 for dot in dots)) - 0.02, 1.02)
-    axes.set_xticks([0, 0.25, 0.5, 0.75, 1.0], ["0", "0.25", "0.50", "0.75", "1"])
+    axes.set_xticks([0, 0.25, 0.5, 0.75, 1.0], ["0", ".25", ".50", ".75", "1"])
     draw_dots(axes, dots)
     draw_level(axes, 0.0, "chance")
     axes.set_xlabel(words, **SOFT)
     figure.subplots_adjust(left=left, right=0.985, bottom=0.5 / height, top=1 - 0.35 / height)
     return figure, axes
+
+
+def tick_of(value: float) -> str:
+    """Format a coefficient at an axis as .2, -.05 or 1, like those in the text."""
+    text = f"{value:.4g}"
+    return text.replace("0.", ".", 1) if text.lstrip("-").startswith("0.") else text
 
 
 def to_svg(figure: Figure, *, name: str, title: str, description: str, simulated: bool = False) -> str:

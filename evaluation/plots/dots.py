@@ -22,6 +22,7 @@ from evaluation.plots.canvas import (
     new_figure,
     quiet_axes,
     short,
+    tick_of,
     write_beside,
 )
 from evaluation.report.content import Dots, Level, Panel
@@ -83,7 +84,7 @@ def _x_ticks(axes: Axes, drawing: Dots, *, narrow: bool) -> None:
     if drawing.shows == "share":
         axes.set_xticks(ticks, [f"{100 * tick:.0f}" for tick in ticks])
     else:
-        axes.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
+        axes.set_xticks(ticks, [tick_of(tick) for tick in ticks])
 
 
 def _levels(axes: Axes, levels: Sequence[Level], *, first: bool, last: bool) -> None:

@@ -10,6 +10,9 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_noop
+from numpy.typing import NDArray
 from pydantic import ValidationError
 
 from evaluation.errors import RegistrationError
@@ -19,8 +22,12 @@ from evaluation.report.content import Section
 from evaluation.report.loading import ReportInputs
 from evaluation.report.rendering import WORDING, say, section, table
 from evaluation.results.verdict import right_pairs
+from evaluation.statistics.clustering import ITEM, NAIVE
 from evaluation.statistics.significance import McNemarResult, holm, mcnemar_test, wilson_interval
 from judgments.design.plans import Plan, read_claim
+
+UNDECIDED, FOR_PEOPLE = gettext_noop("undecided"), gettext_noop("for people to judge")
+SUPPORTED, NOT_SUPPORTED = gettext_noop("supported"), gettext_noop("not supported")
 
 
 def make_plan(values: Any) -> Plan:
@@ -31,7 +38,9 @@ def make_plan(values: Any) -> Plan:
         problem = error.errors(include_url=False)[0]
         where = ".".join(map(str, ("registration", *problem["loc"])))
         sentence = problem["msg"].removeprefix("Value error, ")
-        raise RegistrationError(f"{where}: {sentence}.") from None
+        raise RegistrationError(
+            _("%(where)s: %(sentence)s.") % {"where": where, "sentence": sentence}
+        ) from None
 
 
 def plan_hash(content: Mapping[str, Any]) -> str:
@@ -42,8 +51,11 @@ def plan_hash(content: Mapping[str, Any]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Deviation:
+    """A deviation from the plan; ``quoted`` words are those of the log."""
+
     what: str
     words: str
+    quoted: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +65,7 @@ class Outcome:
     Attributes:
         verdict: supported, not supported (the opposite was found), undecided, or for people to judge.
         first_only, second_only: pairs on which only one metric is right.
-        p: McNemar's exact p, two-sided; nan if not tested.
+        p: McNemar's p by image, two-sided; nan if not tested.
         adjusted: after Holm over the tested hypotheses of the plan.
     """
 
@@ -110,33 +122,38 @@ class Registered:
             (one.text, one.claim, one.verdict, outcome_words(one, inputs.wording))
             for one in self.outcomes(inputs)
         ]
-        tables = [table("hypotheses", rows)]
+        tables = [table("hypotheses", rows, clustered=inputs.clustered)]
         if self.deviations:
             tables.append(table("deviations", [(one.what, one.words) for one in self.deviations]))
         sentence = say("registration", on=self.on, sha256=self.sha256, n=len(self.deviations))
         return section("registration", [sentence], tables=tables)
 
 
-def metrics_right(inputs: ReportInputs) -> tuple[dict[str, Flags], list[str]]:
-    """Return whether each metric names people's winner of each decided pair, and the pairs' kinds."""
+def metrics_right(inputs: ReportInputs) -> tuple[dict[str, Flags], list[str], NDArray[Any] | None]:
+    """Return whether each metric names people's winner of each decided pair, and the pairs' kinds and images."""
     if not inputs.kind.compares_pairs or not inputs.scores:
-        return {}, []
+        return {}, [], None
     decided = inputs.winners != 0
     right = right_pairs(inputs.scores, inputs.winners)
-    return {name: one[decided] for name, one in right.items()}, inputs.kinds[decided].tolist()
+    images = inputs.images_of(inputs.pks or ())
+    flags = {name: one[decided] for name, one in right.items()}
+    return flags, inputs.kinds[decided].tolist(), None if images is None else images[decided]
 
 
-def tested_hypotheses(plan: Plan, right: Mapping[str, Flags], kinds: Sequence[str]) -> list[Outcome]:
-    """Test a plan's claims by McNemar's exact two-sided test with Holm's adjustment.
+def tested_hypotheses(
+    plan: Plan, right: Mapping[str, Flags], kinds: Sequence[str], images: NDArray[Any] | None
+) -> list[Outcome]:
+    """Test a plan's claims by McNemar's two-sided test by image, with Holm's adjustment.
 
     Args:
         right: metric -> (N,) whether it names people's winner.
         kinds: (N,) the pairs' kinds.
+        images: (N,) the pairs' images; without them the test takes pairs as independent.
     """
     tested: list[tuple[int, McNemarResult]] = []
     found = []
     for place, one in enumerate(plan.hypotheses):
-        found.append(Outcome(one.text, one.claim, "undecided" if one.claim else "for people to judge"))
+        found.append(Outcome(one.text, one.claim, UNDECIDED if one.claim else FOR_PEOPLE))
         if not one.claim:
             continue
         claim = read_claim(one.claim)
@@ -144,15 +161,17 @@ def tested_hypotheses(plan: Plan, right: Mapping[str, Flags], kinds: Sequence[st
             continue
         keep = np.array([claim.kind in ("all", kind) for kind in kinds], dtype=bool)
         if keep.any():
-            tested.append((place, mcnemar_test(right[claim.better][keep], right[claim.worse][keep])))
-    adjusted = holm([result.exact_p for _, result in tested]).tolist() if tested else []
+            by = NAIVE if images is None else {ITEM: images[keep]}
+            result = mcnemar_test(right[claim.better][keep], right[claim.worse][keep], clusters=by)
+            tested.append((place, result))
+    adjusted = holm([result.best_p for _, result in tested]).tolist() if tested else []
     for (place, result), p in zip(tested, adjusted, strict=True):
-        verdict = "undecided"
+        verdict = UNDECIDED
         if p <= plan.level:
-            verdict = "supported" if result.first_only > result.second_only else "not supported"
+            verdict = SUPPORTED if result.first_only > result.second_only else NOT_SUPPORTED
         one = plan.hypotheses[place]
         found[place] = Outcome(
-            one.text, one.claim, verdict, result.first_only, result.second_only, result.exact_p, p
+            one.text, one.claim, verdict, result.first_only, result.second_only, result.best_p, p
         )
     return found
 

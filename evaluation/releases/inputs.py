@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from annotation.quality.controls import control_records
-from evaluation.judgment_sets.records import Decision, Floats, JudgmentTable, PairRow, UnitRow, Units
+from evaluation.judgment_sets.records import Decision, Floats, Ints, JudgmentTable, PairRow, UnitRow, Units
 from evaluation.releases.rows import ReleasedRows, Row
 from evaluation.report.loading import AnalysisResult, ReportInputs, Texts, people_of_units
 from evaluation.results.consensus import (
@@ -25,7 +25,13 @@ from evaluation.results.consensus import (
     worker_table,
 )
 from evaluation.results.filter_audit import audit_filter
-from evaluation.results.meta_evaluation import accuracy_of_pairs, correlation_of_captions, with_references
+from evaluation.results.halves import halves_of_pairs, on_the_same_halves
+from evaluation.results.meta_evaluation import (
+    UNKNOWN_KIND,
+    accuracy_of_pairs,
+    correlation_of_captions,
+    with_references,
+)
 from evaluation.results.rankings import (
     ANNOTATION,
     CUTS,
@@ -37,6 +43,8 @@ from evaluation.results.rankings import (
     in_order,
     rankings_of,
 )
+from evaluation.statistics.inputs import encode
+from evaluation.statistics.meta import kinds_of
 from judgments.kinds import IncludedJudgment
 
 PEOPLE = "people"
@@ -56,7 +64,7 @@ def inputs_of_rows(rows: ReleasedRows) -> ReportInputs:
         }
     agreement = measure_agreement(
         kind, table, consensus.units, people, judged if kind.is_open else [],
-        seed=settings.seed, full_depth=full_depth,
+        seed=settings.seed, full_depth=full_depth, images=_images(rows, consensus),
     )  # fmt: skip
     records = control_records(rows.on_controls(), threshold=settings.threshold, is_right=kind.is_right)
     figures = kind.results.figures(judged, seed=settings.seed).study if judged and kind.results else {}
@@ -89,8 +97,16 @@ def inputs_of_rows(rows: ReleasedRows) -> ReportInputs:
         proposals=proposals,
         texts=lambda: _texts(rows),
         wording=settings.wording,
+        clustered=settings.clustered,
     )
     return _against_people(rows, found, judged) if rows.scores else found
+
+
+def _images(rows: ReleasedRows, consensus: StudyConsensus) -> Ints | None:
+    """Return (U,) codes of the units' images; None for bundles that take judgments as independent."""
+    if not rows.settings.clustered:
+        return None
+    return encode([rows.units[unit.pk]["image"] for unit in consensus.units], "images")[1]
 
 
 def _consensus(rows: ReleasedRows, table: JudgmentTable) -> StudyConsensus:
@@ -211,15 +227,30 @@ def _of_pairs(
     names = [row["pair"] for row in rows.pairs]
     winners = [consensus.of_pair[number].value or 0 for number in range(len(names))]
     kinds = [row["kind"] or "" for row in rows.pairs]
+    images = [row["image"] for row in rows.pairs] if rows.settings.clustered else None
     scores: dict[str, Floats] = {}
     metrics = {}
     for metric, own in by_metric.items():
         of = {row["pair"]: (row["first"], row["second"]) for row in own}
         both = np.array([of[name] for name in names], dtype=np.float64).reshape(-1, 2)
         scores[metric] = both
-        metrics[metric] = accuracy_of_pairs(both, winners, kinds)
-    people = one_against_rest(table, consensus.units, agreement_rows(table, found.full_depth))
+        metrics[metric] = accuracy_of_pairs(both, winners, kinds, images)
+    people = one_against_rest(
+        table,
+        consensus.units,
+        agreement_rows(table, found.full_depth),
+        images=_images(rows, consensus),
+        anonymous=any(person.anonymous for person in rows.people()),
+    )
+    halves = {}
+    if images is not None:
+        numbers = np.arange(len(names), dtype=np.int64)
+        kind_names = [kind or UNKNOWN_KIND for kind in kinds]
+        halves["halves"] = on_the_same_halves(
+            halves_of_pairs(table, consensus.units, numbers), scores, kinds_of(kind_names, len(names)), images
+        )
     result = {
+        **halves,
         "metrics": metrics,
         "people": people if people["all"]["n"] else {},
         "counts": {"pairs": len(names), "no_consensus": winners.count(0)},
@@ -264,6 +295,7 @@ def _of_captions(
             cuts=kind.comparison.cuts,
             per_image=kind.comparison.per_image,
             seed=rows.settings.seed,
+            clustered=rows.settings.clustered,
         )
     result = {"metrics": metrics, "counts": {"units": len(captions)}}
     return replace(found, scores=scores, pks=pks, people=people, captions=captions), result

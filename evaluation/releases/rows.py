@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime
 from functools import lru_cache
 from types import SimpleNamespace
@@ -21,6 +21,7 @@ from evaluation.judgment_sets.records import (
     JudgmentTally,
     Material,
     WorkerRow,
+    hash_with_winners,
     judgment_signature,
 )
 from evaluation.results.rankings import ANNOTATION
@@ -57,6 +58,8 @@ class Settings:
         asked: the design's part that answers depend on (``Kind.setting``); mostly empty.
         cut_times: whether times are cut to the minute and give no durations; false before 0.6.
         wording: number of the wording of the report's sentences; 0 before 0.6.
+        winners_signed: whether the signature is over published winners too; false before 0.6.
+        clustered: whether intervals and tests are by image and worker; false before 0.6.
     """
 
     protocol: str
@@ -70,9 +73,17 @@ class Settings:
     asked: str = ""
     cut_times: bool = False
     wording: int = 0
+    winners_signed: bool = False
+    clustered: bool = False
 
     def as_json(self) -> dict[str, Any]:
-        left_out = {"asked", "cut_times", "wording"}  # where empty, as in older bundles
+        left_out = {
+            "asked",
+            "cut_times",
+            "wording",
+            "winners_signed",
+            "clustered",
+        }  # where empty, as in older bundles
         return {name: value for name, value in asdict(self).items() if name not in left_out or value}
 
     @property
@@ -306,11 +317,16 @@ class ReleasedRows:
             images=len({row["image"] for row in judged}),
             references=(min(references), max(references)),
         )
+        votes = self._tally.facts()
+        if settings.winners_signed:
+            published = {row["pair"]: row["published_winner"] for row in self.pairs}
+            winners = {pair: winner for pair, winner in published.items() if winner is not None}
+            votes = replace(votes, data_hash=hash_with_winners(votes.data_hash, winners))
         return str(
             judgment_signature(
                 settings.kind,
                 material,
-                self._tally.facts(),
+                votes,
                 controls=settings.controls,
                 seed=settings.seed,
                 version=settings.version,

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from evaluation.errors import EvaluationError
 from evaluation.judgment_sets import loaders
@@ -63,6 +64,7 @@ class ReportInputs:
         proposals: systems' outputs; None where units are no single captions.
         texts: returns pairs with references, and the documents of document frequency.
         wording: number of the wording of sentences; an older one for an older release.
+        clustered: whether intervals and tests are by image and worker; false for an older release.
     """
 
     kind: Kind
@@ -83,6 +85,11 @@ class ReportInputs:
     proposals: Proposals | None = None
     texts: Callable[[], Texts | None] = no_texts
     wording: int = WORDING
+    clustered: bool = True
+
+    def images_of(self, pks: Iterable[int]) -> NDArray[Any] | None:
+        """Return the images of pairs, None where these are to be taken as independent."""
+        return np.array([self.images[pk] for pk in pks], dtype=object) if self.clustered else None
 
     @cached_property
     def winners(self) -> np.ndarray[Any, np.dtype[np.int64]]:

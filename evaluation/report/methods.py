@@ -120,6 +120,7 @@ def methods(
         "evaluation": inputs.evaluation,
         "metrics": inputs.metrics,
         "seed": inputs.seed,
+        "clustered": inputs.clustered,
         "splits": SPLITS,
         "sections": {section.name for section in sections},
         "tables": {table.name for section in sections for table in section.tables},

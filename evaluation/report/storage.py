@@ -6,7 +6,7 @@ import hashlib
 import json
 import shutil
 import zipfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -14,6 +14,7 @@ from uuid import uuid4
 from django.conf import settings
 from django.db import transaction
 from django.db.models import Q
+from django.utils.translation import gettext as _
 
 from annotation.models import Adjudication, Judgment
 from common.errors import NotThere
@@ -134,11 +135,19 @@ def with_manifest(report: Report, progress: Progress = no_progress) -> Iterator[
 
 def write_report(report: Report, folder: Path, *, progress: Progress = no_progress) -> list[str]:
     """Write ``report`` into ``folder`` atomically, replacing an earlier report. Raise ExportError."""
-    check_folder(folder)
+    return write_folder(folder, with_manifest(report, progress), mark=MANIFEST)
+
+
+def write_folder(folder: Path, files: Iterable[tuple[str, bytes]], *, mark: str) -> list[str]:
+    """Write names and contents into ``folder``, all or nothing; return the names.
+
+    A folder that holds the file ``mark`` is replaced. Raise ExportError.
+    """
+    check_folder(folder, mark=mark)
     beside = folder.with_name(f".{folder.name}.{uuid4().hex[:8]}.part")
     names = []
     try:
-        for name, content in with_manifest(report, progress):
+        for name, content in files:
             path = beside / name
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_bytes(content)
@@ -157,13 +166,13 @@ def write_report(report: Report, folder: Path, *, progress: Progress = no_progre
     return names
 
 
-def check_folder(folder: Path) -> None:
+def check_folder(folder: Path, *, mark: str = MANIFEST) -> None:
     """Raise ExportError for a folder that no report can be written to."""
     if not folder.resolve().parent.is_dir():
         raise ExportError(f"The folder {folder.parent} does not exist; nothing was written.")
     if folder.exists() and not folder.is_dir():
         raise ExportError(f"{folder} is a file; expected the name of a folder.")
-    if folder.is_dir() and any(folder.iterdir()) and not (folder / MANIFEST).is_file():
+    if folder.is_dir() and any(folder.iterdir()) and not (folder / mark).is_file():
         raise ExportError(f"{folder} holds files that are no report; expected a new or an empty folder.")
 
 
@@ -216,11 +225,12 @@ def report_archive(analysis: Analysis) -> Path:
     """Return the path of the report's archive. Raise NotThere."""
     if analysis.what != Analysis.What.REPORT:
         raise NotThere(
-            f"Analysis {analysis.pk} is no report but {analysis.get_what_display()}; it has no files."
+            _("Analysis %(pk)s is no report but %(what)s; it has no files.")
+            % {"pk": analysis.pk, "what": analysis.get_what_display()}
         )
     path = Path(settings.EXPORT_ROOT) / Path(str(analysis.settings["file"])).name
     if not path.is_file():
-        raise NotThere("The files of this report are not there any more; make the report again.")
+        raise NotThere(_("The files of this report are not there any more; make the report again."))
     return path
 
 

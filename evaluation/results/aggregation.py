@@ -16,7 +16,7 @@ from common.downloads import batched
 from common.rows import insert_rows, large_cache, plain_rows
 from evaluation.arrays import places_in
 from evaluation.judgment_sets import loaders
-from evaluation.judgment_sets.records import JudgmentTable, PairRow, UnitRow, Units
+from evaluation.judgment_sets.records import JudgmentTable, PairRow, UnitRow, Units, hash_with_winners
 from evaluation.judgment_sets.signature import signature_of_study
 from evaluation.models import Analysis, Consensus
 from evaluation.provenance import as_json, hash_with, signature
@@ -39,6 +39,7 @@ from evaluation.results.consensus import (
 )
 from evaluation.results.filter_audit import audit_filter
 from evaluation.results.rankings import JudgedTexts, judged_systems, newest_output, proposals_of, rankings_of
+from evaluation.results.unused import unused_answers
 from judgments.drawing.stopping import stopping_in_words, stops_early
 from judgments.kinds import KINDS, Kind, KindResults
 from judgments.models import Study
@@ -139,7 +140,8 @@ def consensus_of(study: Study, table: JudgmentTable, judged: Units | None = None
     units, pairs = judged or loaders.unit_rows(study), loaders.pair_rows(study)
     decisions = loaders.decisions_of(study)
     of_unit = with_decisions(unit_consensus(kind_of(study), table), decisions)
-    data_hash = table.data_hash
+    winners = {pair.key: pair.published_winner for pair in pairs if pair.published_winner is not None}
+    data_hash = hash_with_winners(table.data_hash, winners)
     if decisions:
         data_hash = hash_with(
             data_hash, {unit.key: decisions[unit.pk].value for unit in units if unit.pk in decisions}
@@ -194,6 +196,7 @@ def compute_aggregation(*, study: Study, progress: Progress = no_progress) -> Ag
         judged,
         seed=design.seed,
         full_depth=loaders.full_depth_units(study),
+        images=loaders.images_of(study, consensus.units),
     )
     model = model_answers(
         kind,
@@ -228,6 +231,7 @@ def compute_aggregation(*, study: Study, progress: Progress = no_progress) -> Ag
             "agreement": agreement,
             "workers": worker_table(table, workers, table.records, times),
             "counts": counts_of(table, consensus, len(workers)),
+            "unused": unused_answers(study, table),
             "systems": systems,
             "rankings": rankings,
             "outputs": newest_output(study) if kind.judges_one_caption else None,

@@ -17,6 +17,7 @@ from evaluation.statistics.agreement import (
     agreement,
     ratings_of_judgments,
 )
+from evaluation.statistics.clustering import NAIVE, ClusterColumns
 
 COEFFICIENTS = ("percent", "fleiss", "gwet")
 # Above this many values exact agreement is not expected: only alpha is meaningful.
@@ -36,11 +37,13 @@ def agreement_coefficients(
     categories: Sequence[Any] = (),
     resamples: int,
     seed: int,
+    clusters: ClusterColumns = NAIVE,
 ) -> dict[str, dict[str, Any]]:
-    """Return name -> coefficient with a bootstrap interval over units.
+    """Return name -> coefficient with its interval.
 
     Args:
         units, raters, values: (N,) columns.
+        clusters: as in ``agreement``.
         categories: the whole scale; default: the values that occur.
     """
     ratings = ratings_of_judgments(units, raters, values)
@@ -50,14 +53,16 @@ def agreement_coefficients(
         if name not in names:
             continue
         if name == "fleiss":
-            found[name] = _fleiss(ratings, resamples, seed)
+            found[name] = _fleiss(ratings, resamples, seed, clusters)
         else:
             coefficient = Gwet(WEIGHTS[level], scale) if name == "gwet" else Percent(categories=scale)
-            found[name] = _figure(agreement(ratings, coefficient, resamples=resamples, seed=seed))
+            found[name] = _figure(
+                agreement(ratings, coefficient, resamples=resamples, seed=seed, clusters=clusters)
+            )
     return found
 
 
-def _fleiss(ratings: Ratings, resamples: int, seed: int) -> dict[str, Any]:
+def _fleiss(ratings: Ratings, resamples: int, seed: int, clusters: ClusterColumns) -> dict[str, Any]:
     """Compute Fleiss' kappa over the units with two or more judgments, equally many each."""
     sizes = np.bincount(ratings.unit, minlength=len(ratings.units))
     several = sizes >= 2
@@ -66,9 +71,7 @@ def _fleiss(ratings: Ratings, resamples: int, seed: int) -> dict[str, Any]:
             "statistic": "fleiss-kappa", "value": None, "low": None, "high": None, "n": int(several.sum()),
             "weights": "nominal", "reason": UNEQUAL,
         }  # fmt: skip
-    counts = np.zeros((len(ratings.units), len(ratings.labels)), dtype=np.int64)
-    np.add.at(counts, (ratings.unit, ratings.code), 1)
-    return _figure(agreement(counts[several], FleissKappa(), resamples=resamples, seed=seed))
+    return _figure(agreement(ratings, FleissKappa(), resamples=resamples, seed=seed, clusters=clusters))
 
 
 def _figure(result: AgreementResult) -> dict[str, Any]:

@@ -24,8 +24,11 @@ from evaluation.provenance import as_json, plain
 from evaluation.results.coefficients import MOST_VALUES, agreement_coefficients
 from evaluation.statistics.aggregation import dawid_skene, pair_winners
 from evaluation.statistics.agreement import AgreementResult, alpha_of_judgments, alpha_of_parts
+from evaluation.statistics.clustering import ITEM, NAIVE, RATER, share_of_rows
+from evaluation.statistics.components import variance_components
 from evaluation.statistics.inputs import encode
 from evaluation.statistics.meta import wilson_interval
+from evaluation.statistics.resampling import CONFIDENCE
 from judgments.kinds import Consensus, IncludedJudgment, Kind
 from judgments.kinds.base import ConsensusColumns
 
@@ -194,8 +197,9 @@ def measure_agreement(
     *,
     seed: int,
     full_depth: Collection[int] | None = None,
+    images: Ints | None = None,
 ) -> dict[str, Any]:
-    """Compute agreement of included judgments, with bootstrap intervals over units.
+    """Compute agreement of included judgments, with intervals by image and by worker.
 
     Keys: ``alpha`` at the kind's level; ``ordinal`` for interval levels; ``coefficients`` on short scales;
     ``by_kind``; ``one_against_rest``; ``per_worker``: whether single workers can be assessed; ``full_depth``.
@@ -204,24 +208,35 @@ def measure_agreement(
         judged: open answers, which are compared by their kind's codes.
         full_depth: the unstopped sample, to which results are limited: units that stop once two agree would
             bias agreement.
+        images: (U,) image of each unit; without it judgments are taken as independent, as releases before 0.6 did.
     """
     anonymous = any(worker.anonymous for worker in workers)
     per_worker = {"available": not anonymous, "reason": ANONYMOUS if anonymous else ""}
     if kind.is_open:
-        return {"alpha": _alpha_of_open(kind, judged, seed=seed), "per_worker": per_worker}
+        found = _alpha_of_open(kind, judged, seed=seed, clustered=images is not None)
+        return {"alpha": found, "per_worker": per_worker}
     counted = agreement_rows(table, full_depth)
     columns = (table.unit[counted], table.worker[counted], table.value[counted])
+    clusters = judgment_clusters(units, images, *columns[:2], anonymous=anonymous)
 
     def alpha(level: str, keep: Any = slice(None)) -> dict[str, Any]:
         unit, worker, value = (column[keep] for column in columns)
-        return alpha_dict(alpha_of_judgments(unit, worker, value, level, resamples=RESAMPLES, seed=seed))
+        own = {name: column[keep] for name, column in clusters.items()} or NAIVE
+        return alpha_dict(
+            alpha_of_judgments(unit, worker, value, level, resamples=RESAMPLES, seed=seed, clusters=own)
+        )
 
     agreement: dict[str, Any] = {"alpha": alpha(kind.aggregation.level)}
     if kind.aggregation.level == "interval":
         agreement["ordinal"] = alpha("ordinal")
     if len(kind.values) <= MOST_VALUES:
         agreement["coefficients"] = agreement_coefficients(
-            *columns, kind.aggregation.level, categories=kind.values, resamples=RESAMPLES, seed=seed
+            *columns,
+            kind.aggregation.level,
+            categories=kind.values,
+            resamples=RESAMPLES,
+            seed=seed,
+            clusters=clusters or NAIVE,
         )
     kinds, names = _kinds_of(columns[0], units)
     if names:
@@ -229,11 +244,51 @@ def measure_agreement(
             name: alpha(kind.aggregation.level, kinds == code) for code, name in names.items()
         }
     if kind.aggregation.level == "nominal":
-        agreement["one_against_rest"] = one_against_rest(table, units, counted)
+        agreement["one_against_rest"] = one_against_rest(
+            table, units, counted, images=images, anonymous=anonymous
+        )
+    if clusters and not anonymous:
+        agreement["components"] = components_of(kind, columns[2], clusters)
     agreement["per_worker"] = per_worker
     if full_depth is not None:
         agreement["full_depth"] = {"units": len(full_depth), "reason": FULL_DEPTH}
     return agreement
+
+
+def components_of(kind: Kind, value: Floats, clusters: Mapping[str, Ints]) -> dict[str, Any]:
+    """Return the variance of answers between images, between workers and beyond, and the errors of more of either.
+
+    Of two candidates the answer is whether the first was chosen.
+    """
+    answer = (value == 1).astype(np.float64) if kind.two_sided else value
+    found = variance_components(answer, clusters[ITEM], clusters[RATER])
+    n = {"items": found.items, "raters": found.raters, "judgments": found.judgments}
+    twice = {
+        name: plain(found.error_with(**n | {name: 2 * n[name], "judgments": 2 * n["judgments"]}))
+        for name in n
+        if not found.reason
+    }
+    return {
+        **as_json(
+            found, "item", "rater", "residual", "standard_error", "items", "raters", "judgments", "reason"
+        ),
+        "twice": twice,
+    }
+
+
+def components_sentence(found: Mapping[str, Any]) -> str:
+    """Return where the variance of answers lies, and what doubling the study would buy; "" if that is not known."""
+    if found.get("reason", True):
+        return ""
+    total = found["item"] + found["rater"] + found["residual"]
+    shares = [f"{100 * found[name] / total:.0f} %" for name in ("item", "rater", "residual")]
+    twice = found["twice"]
+    return (
+        f"Of the variance of answers {shares[0]} lies between images, {shares[1]} between people and {shares[2]} "
+        f"beyond both. The mean answer has a standard error of {found['standard_error']:.2g}; it would be "
+        f"{twice['items']:.2g} with twice as many images, {twice['raters']:.2g} with twice as many people, and "
+        f"{twice['judgments']:.2g} with twice as many answers of these people on these images."
+    )
 
 
 def agreement_rows(table: JudgmentTable, full_depth: Collection[int] | None) -> Flags:
@@ -241,7 +296,19 @@ def agreement_rows(table: JudgmentTable, full_depth: Collection[int] | None) -> 
     return table.counted if full_depth is None else table.counted & np.isin(table.unit, list(full_depth))
 
 
-def _alpha_of_open(kind: Kind, judged: Sequence[IncludedJudgment], *, seed: int) -> dict[str, Any]:
+def judgment_clusters(
+    units: Sequence[UnitRow], images: Ints | None, unit: Ints, worker: Ints, *, anonymous: bool
+) -> dict[str, Ints]:
+    """Return (N,) images and workers of judgments; {} without images, and no workers where they are anonymous."""
+    if images is None:
+        return {}
+    item = images[places_in(Units.of(units).pk, unit)] if len(unit) else unit
+    return {ITEM: item} if anonymous else {ITEM: item, RATER: worker}
+
+
+def _alpha_of_open(
+    kind: Kind, judged: Sequence[IncludedJudgment], *, seed: int, clustered: bool
+) -> dict[str, Any]:
     rows = [
         (one.unit.pk, part, one.worker, value)
         for one in judged
@@ -249,7 +316,16 @@ def _alpha_of_open(kind: Kind, judged: Sequence[IncludedJudgment], *, seed: int)
     ]
     unit, part, worker, value = zip(*rows, strict=True) if rows else ((), (), (), ())
     found = alpha_dict(
-        alpha_of_parts(unit, part, worker, value, kind.aggregation.level, resamples=RESAMPLES, seed=seed)
+        alpha_of_parts(
+            unit,
+            part,
+            worker,
+            value,
+            kind.aggregation.level,
+            resamples=RESAMPLES,
+            seed=seed,
+            clusters="both" if clustered else NAIVE,
+        )
     )
     if kind.aggregation.no_alpha:
         found |= {"reason": kind.aggregation.no_alpha, "judgments": len(judged)}
@@ -264,6 +340,7 @@ def alpha_dict(result: AgreementResult) -> dict[str, Any]:
         **as_json(result, "level", "units"),
         "workers": result.raters,
         **as_json(result, "judgments", "confidence", "resamples", "seed", "reason", "note"),
+        **({"clusters": dict(result.clusters)} if result.clusters else {}),
     }
 
 
@@ -277,10 +354,18 @@ def _kinds_of(unit: Ints, units: Sequence[UnitRow]) -> tuple[Ints, dict[int, str
     return codes, {code: name for name, code in there if name}
 
 
-def one_against_rest(table: JudgmentTable, units: Sequence[UnitRow], counted: Flags) -> dict[str, Any]:
+def one_against_rest(
+    table: JudgmentTable,
+    units: Sequence[UnitRow],
+    counted: Flags,
+    *,
+    images: Ints | None = None,
+    anonymous: bool = False,
+) -> dict[str, Any]:
     """Measure how often one judge agrees with the majority of the unit's others, by pair kind and over all.
 
-    Judgments whose others are tied or missing are excluded and counted. ``counted`` masks the judgments.
+    Judgments whose others are tied or missing are excluded and counted. ``counted`` masks the judgments; ``images``
+    are as in ``measure_agreement``.
     """
     unit, value = table.unit[counted], table.value[counted]
     kinds, names = _kinds_of(unit, units)
@@ -292,12 +377,33 @@ def one_against_rest(table: JudgmentTable, units: Sequence[UnitRow], counted: Fl
     most = others.max(axis=1, initial=0)
     decided = (most > 0) & ((others == most[:, None]).sum(axis=1) == 1)
     same = decided & (others[np.arange(len(rows)), columns] == most)
+    clusters = judgment_clusters(units, images, unit, table.worker[counted], anonymous=anonymous)
     figures = {}
     for code, name in (*names.items(), (None, "all")):
         here = np.ones(len(rows), dtype=bool) if code is None else kinds == code
         n = int((decided & here).sum())
-        figures[name] = share_of(int((same & here).sum()), n) | {"left_out": int(here.sum()) - n}
+        left_out = {"left_out": int(here.sum()) - n}
+        if clusters:
+            figures[name] = clustered_share(same, decided & here, clusters) | left_out
+        else:
+            figures[name] = share_of(int((same & here).sum()), n) | left_out
     return figures
+
+
+def clustered_share(right: Flags, here: Flags, clusters: Mapping[str, Ints]) -> dict[str, Any]:
+    """Return the share of the rows ``here`` that are ``right``, with its interval by clusters, as JSON."""
+    n = int(here.sum())
+    if not n:
+        return share_of(0, 0)
+    found = share_of_rows(right.astype(np.float64), clusters, CONFIDENCE, keep=here)
+    return {
+        "value": float(right[here].mean()),
+        "low": plain(found.low),
+        "high": plain(found.high),
+        "n": n,
+        "clusters": dict(found.clusters.counts),
+        **({"reason": found.clusters.reason} if found.clusters.reason else {}),
+    }
 
 
 def share_of(count: int, of: int) -> dict[str, Any]:

@@ -9,19 +9,37 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from django.db import transaction
 
+from evaluation.arrays import places_in
 from evaluation.errors import EvaluationError, as_sentence
 from evaluation.judgment_sets import loaders
-from evaluation.judgment_sets.records import Floats, Ints
+from evaluation.judgment_sets.records import Floats, Ints, JudgmentTable
 from evaluation.judgment_sets.signature import signature_of_study
 from evaluation.models import Analysis, MetricScore
 from evaluation.provenance import as_json, signature
 from evaluation.results.aggregation import StudyConsensus, consensus_of
 from evaluation.results.consensus import agreement_rows, one_against_rest
+from evaluation.results.halves import halves_of_pairs, on_the_same_halves
+from evaluation.results.readings import (
+    DRAWS,
+    Readings,
+    accuracy_over_all,
+    by_references,
+    kappa_at,
+    with_single_grades,
+    with_tau_c,
+)
 from evaluation.results.verdict import correlation_verdict, pair_verdicts
 from evaluation.signatures import parse
-from evaluation.statistics.agreement import kappa_grid
+from evaluation.statistics.clustering import ITEM, NAIVE, ClusterColumns
 from evaluation.statistics.correlation import correlation
-from evaluation.statistics.meta import GroupedCorrelationResult, grouped_correlation, pair_accuracy
+from evaluation.statistics.meta import (
+    GroupedCorrelationResult,
+    accuracy_by_references,
+    grouped_correlation,
+    kinds_of,
+    pair_accuracy,
+    random_subsets,
+)
 from judgments.kinds import KINDS
 from judgments.models import Study
 from judgments.studies.generation import Progress, no_progress
@@ -58,6 +76,7 @@ class PairTexts:
 
     pk: int
     kind: str
+    image: Any
     first: str
     second: str
     references: References
@@ -138,7 +157,7 @@ def with_references(
         if not own:
             return None
         leading.add(len(own) if [key for key, _ in rows[: len(keys)]] == list(keys) else 0)
-        found.append(PairTexts(pk, kind, first, second, tuple(own), 0))
+        found.append(PairTexts(pk, kind, image, first, second, tuple(own), 0))
     used = leading.pop() if len(leading) == 1 else 0
     documents: list[References] = [[text for _, text in rows[: used or None]] for rows in of_image.values()]
     return found, documents, used
@@ -183,15 +202,16 @@ def score_captions(
 def judge_pairs(
     pairs: Sequence[PairTexts], documents: Sequence[References], *, metrics: Sequence[str], tokenizer: str
 ) -> MetricResults:
-    """Compute each metric's accuracy by pair kind (V15 §3), with Wilson intervals.
+    """Compute each metric's accuracy by pair kind (V15 §3), with intervals by image.
 
     A metric's tie is wrong and an undecided pair is excluded; both are counted. Alternatives:
     ``value_ties_half``, and ``value_all_pairs``, where an undecided pair is won at random.
     """
     scored, scores = score_pairs(pairs, documents, metrics=metrics, tokenizer=tokenizer)
     winners, kinds = [pair.winner for pair in pairs], [pair.kind for pair in pairs]
+    images = [pair.image for pair in pairs]
     return MetricResults(
-        metrics={name: accuracy_of_pairs(both, winners, kinds) for name, both in scores.items()},
+        metrics={name: accuracy_of_pairs(both, winners, kinds, images) for name, both in scores.items()},
         signatures={name: result.signature for name, result in scored.scores.items()},
         pks=np.array([pair.pk for pair in pairs], dtype=np.int64),
         scores=scores,
@@ -199,11 +219,19 @@ def judge_pairs(
     )
 
 
-def accuracy_of_pairs(scores: Floats, winners: Sequence[int], kinds: Sequence[str]) -> dict[str, Any]:
-    """Compute accuracy by pair kind from (N, 2) scores; ``winners`` is 0 without consensus."""
+def accuracy_of_pairs(
+    scores: Floats, winners: Sequence[int], kinds: Sequence[str], images: Sequence[Any] | None
+) -> dict[str, Any]:
+    """Compute accuracy by pair kind from (N, 2) scores; ``winners`` is 0 without consensus.
+
+    Without ``images`` pairs are taken as independent (Wilson), as releases before 0.6 did.
+    """
     names = [kind or UNKNOWN_KIND for kind in kinds] if any(kinds) else None
-    found = pair_accuracy(scores[:, 0], scores[:, 1], np.array(winners, dtype=np.float64), names)
-    return {"accuracy": {kind: as_json(one, *ACCURACY) for kind, one in found.items()}}
+    clusters = NAIVE if images is None else {ITEM: images}
+    won = np.array(winners, dtype=np.float64)
+    found = pair_accuracy(scores[:, 0], scores[:, 1], won, names, clusters=clusters)
+    fields = ACCURACY if images is None else (*ACCURACY, "clusters", "reason")
+    return {"accuracy": {kind: as_json(one, *fields) for kind, one in found.items()}}
 
 
 def judge_captions(
@@ -263,12 +291,22 @@ def correlation_of_captions(
     cuts: Sequence[float],
     per_image: bool,
     seed: int,
+    clustered: bool = True,
 ) -> dict[str, Any]:
+    """Correlate a metric with people.
+
+    If not ``clustered``, captions of an image are taken as independent, as releases before 0.6 did.
+    """
     resamples = resamples_for(len(people))
+    clusters = {ITEM: images} if clustered else NAIVE
+    fields = (*COEFFICIENT, "clusters") if clustered else COEFFICIENT
     figures: dict[str, Any] = {
-        key: as_json(correlation(metric, people, coefficient, resamples=resamples, seed=seed), *COEFFICIENT)
+        key: as_json(
+            correlation(metric, people, coefficient, resamples=resamples, seed=seed, clusters=clusters),
+            *fields,
+        )
         for key, coefficient in COEFFICIENTS.items()
-    } | {"kappa": _kappa(metric, people, cuts, seed)}
+    } | {"kappa": _kappa(metric, people, cuts, seed, clusters)}
     if per_image:
         figures["per_image"] = {
             key: _grouped(
@@ -281,20 +319,18 @@ def correlation_of_captions(
     return figures
 
 
-def _kappa(metric: Floats, people: Floats, cuts: Sequence[float], seed: int) -> list[dict[str, Any]]:
+def _kappa(
+    metric: Floats,
+    people: Floats,
+    cuts: Sequence[float],
+    seed: int,
+    clusters: ClusterColumns,
+    at_least: Sequence[float] = (),
+) -> list[dict[str, Any]]:
     if not cuts:
         return []
-    quantiles = np.unique(np.quantile(metric, METRIC_QUANTILES)).tolist()
-    grid = kappa_grid(metric, people, quantiles, cuts, resamples=RESAMPLES, seed=seed)
-    return [
-        {
-            "metric_at_least": cell.first_at_least,
-            "people_at_least": cell.second_at_least,
-            **as_json(cell.kappa),
-            "n": cell.n,
-        }
-        for cell in grid.cells
-    ]
+    of_metric = sorted(at_least) or np.unique(np.quantile(metric, METRIC_QUANTILES)).tolist()
+    return kappa_at(metric, people, of_metric, cuts, resamples=RESAMPLES, seed=seed, clusters=clusters)
 
 
 def _grouped(result: GroupedCorrelationResult) -> dict[str, Any]:
@@ -304,6 +340,148 @@ def _grouped(result: GroupedCorrelationResult) -> dict[str, Any]:
         "images_undefined": result.undefined_groups,
         **as_json(result, "confidence", "resamples", "seed", "reason"),
     }
+
+
+def read_pairs(
+    readings: Readings,
+    pairs: Sequence[PairTexts],
+    documents: Sequence[References],
+    judged: MetricResults,
+    *,
+    metrics: Sequence[str],
+    tokenizer: str,
+    seed: int,
+) -> dict[str, Any]:
+    """Return the readings of pairs that were asked for, by metric."""
+    winners = np.array([pair.winner for pair in pairs], dtype=np.int64)
+    kinds = [pair.kind or UNKNOWN_KIND for pair in pairs] if any(pair.kind for pair in pairs) else None
+    clusters = {ITEM: [pair.image for pair in pairs]}
+    found: dict[str, Any] = {}
+    if readings.all_pairs:
+        found["all_pairs"] = {
+            name: accuracy_over_all(both, winners, kinds, clusters) for name, both in judged.scores.items()
+        }
+    if readings.references:
+        scores = scores_by_references(
+            pairs, documents, readings.references, metrics=metrics, tokenizer=tokenizer, seed=seed
+        )
+        found["references"] = {
+            name: by_references(accuracy_by_references(tables, winners, kinds, clusters=clusters))
+            for name, tables in scores.items()
+        }
+    return found
+
+
+def scores_by_references(
+    pairs: Sequence[PairTexts],
+    documents: Sequence[References],
+    sizes: Sequence[int],
+    *,
+    metrics: Sequence[str],
+    tokenizer: str,
+    seed: int,
+    draws: int = DRAWS,
+) -> dict[str, dict[int, tuple[Floats, Floats]]]:
+    """Return metric -> number of references -> (D, N) scores of first and second candidates.
+
+    Raises:
+        EvaluationError: a pair has fewer references.
+    """
+    most = min(len(pair.references) for pair in pairs)
+    found: dict[str, dict[int, tuple[Floats, Floats]]] = {name: {} for name in metrics}
+    for size in sorted(set(sizes)):
+        if size > most:
+            raise EvaluationError(
+                f"references: {size} is too many; a pair has {most}, expected at most {most}."
+            )
+        generator = np.random.default_rng(seed)
+        drawn = [
+            random_subsets(len(pair.references), size, draws if size < most else 1, seed=generator)
+            for pair in pairs
+        ]
+        tables = []
+        for draw in range(draws if size < most else 1):
+            chosen = [
+                replace(
+                    pair, references=[pair.references[place] for place in places[min(draw, len(places) - 1)]]
+                )
+                for pair, places in zip(pairs, drawn, strict=True)
+            ]
+            tables.append(score_pairs(chosen, documents, metrics=metrics, tokenizer=tokenizer)[1])
+        for name in metrics:
+            first, second = np.stack([table[name] for table in tables]).transpose(2, 0, 1)
+            found[name][size] = first, second
+    return found
+
+
+def read_captions(
+    readings: Readings,
+    captions: Sequence[CaptionTexts],
+    judged: MetricResults,
+    *,
+    cuts: Sequence[float],
+    seed: int,
+) -> dict[str, Any]:
+    """Return the readings of captions that were asked for and need no other scores, by metric."""
+    people = np.array([caption.people for caption in captions], dtype=np.float64)
+    clusters = {ITEM: [caption.item for caption in captions]}
+    found: dict[str, Any] = {}
+    scores = {name: both[:, 0] for name, both in judged.scores.items()}
+    if readings.tau_c:
+        found["tau_c"] = {name: with_tau_c(metric, people, clusters) for name, metric in scores.items()}
+    if readings.people_at_least or readings.metric_at_least:
+        found["thresholds"] = {
+            name: _kappa(metric, people, cuts, seed, clusters, readings.metric_at_least)
+            for name, metric in scores.items()
+        }
+    return found
+
+
+def read_single_grades(
+    captions: Sequence[CaptionTexts], judged: MetricResults, table: JudgmentTable, *, seed: int
+) -> dict[str, Any]:
+    """Correlate metrics with every used judgment of the captions, by metric.
+
+    Raises:
+        EvaluationError: the judgments are of lists of captions.
+    """
+    units = [caption.unit for caption in captions]
+    if None in units:
+        raise EvaluationError(
+            "single_grades needs a judgment of each caption; this study judges several at once."
+        )
+    of = places_in(np.array(units, dtype=np.int64), table.unit)
+    rows = table.counted & ~np.isnan(table.value) & (of >= 0)
+    if not rows.any():
+        raise EvaluationError(
+            "single_grades needs judgments that are numbers; this study has none of these captions."
+        )
+    images = [caption.item for caption in captions]
+    return {
+        name: with_single_grades(scores[:, 0], table.value[rows], of[rows], images, seed)
+        for name, scores in judged.scores.items()
+    }
+
+
+def read_with_own(
+    captions: Sequence[CaptionTexts],
+    references: loaders.ReferenceSet,
+    documents: Sequence[References],
+    *,
+    metrics: Sequence[str],
+    tokenizer: str,
+    cuts: Sequence[float],
+    seed: int,
+) -> dict[str, Any]:
+    """Score captions with references that are equal to them (H13 §4.1.1), by metric."""
+    whole = [
+        replace(caption, references=[text for _, text in references.of_item[caption.item]])
+        for caption in captions
+    ]
+    found = judge_captions(
+        whole, documents, metrics=metrics, tokenizer=tokenizer, cuts=cuts, per_image=False, seed=seed
+    )
+    return found.metrics
 
 
 @dataclass(frozen=True, slots=True)
@@ -324,18 +502,22 @@ def compute_evaluation(
     study: Study,
     metrics: Sequence[str] = DEFAULT_METRICS,
     tokenizer: str = DEFAULT_TOKENIZER,
+    readings: Readings | None = None,
     progress: Progress = no_progress,
 ) -> MetaEvaluation:
     """Compare metrics with the study's consensus, without storing the result.
 
     Raises:
-        EvaluationError: an unknown metric or tokenizer, no consensus, or no references.
+        EvaluationError: an unknown metric or tokenizer, a reading of another protocol, no consensus, or no
+            references.
     """
     kind, design = KINDS[study.protocol], design_of(study)
+    readings = readings or Readings()
     if kind.comparison.refusal:
         raise EvaluationError(
             f"Study {study.slug!r} is not evaluated against metrics: {kind.comparison.refusal}"
         )
+    readings.check(compares_pairs=kind.compares_pairs)
     progress(0.05, "reading judgments")
     table = loaders.load_judgments(study)
     consensus = consensus_of(study, table)
@@ -349,16 +531,31 @@ def compute_evaluation(
         settings |= {"df": f"{len(documents)}-images", "refs": f"first-{leading}" if leading else "all"}
         settings |= {"metric-ties": "wrong", "no-consensus": "left-out"}
         people = one_against_rest(
-            table, consensus.units, agreement_rows(table, loaders.full_depth_units(study))
+            table,
+            consensus.units,
+            agreement_rows(table, loaders.full_depth_units(study)),
+            images=loaders.images_of(study, consensus.units),
+            anonymous=any(worker.anonymous for worker in loaders.worker_rows(study)),
         )
         result["people"] = people if people["all"]["n"] else {}
+        pks = np.array([pair.pk for pair in pairs], dtype=np.int64)
+        result["halves"] = on_the_same_halves(
+            halves_of_pairs(table, consensus.units, pks),
+            judged.scores,
+            kinds_of([pair.kind or UNKNOWN_KIND for pair in pairs], len(pairs)),
+            [pair.image for pair in pairs],
+        )
         result["verdict"] = pair_verdicts(
             judged.scores,
             np.array([pair.winner for pair in pairs], dtype=np.int64),
             [pair.kind or UNKNOWN_KIND for pair in pairs],
             {name: one["accuracy"] for name, one in judged.metrics.items()},
+            images=[pair.image for pair in pairs],
         )
         result["counts"] = {"pairs": len(pairs), "no_consensus": sum(pair.winner == 0 for pair in pairs)}
+        further = read_pairs(
+            readings, pairs, documents, judged, metrics=metrics, tokenizer=tokenizer, seed=design.seed
+        )
     else:
         scores = kind.results.caption_scores(loaders.judged_answers(study, table)) if kind.results else None
         said = (
@@ -368,6 +565,7 @@ def compute_evaluation(
         )
         captions, counts = caption_texts(study, said, references)
         documents = references.documents()
+        cuts = readings.people_at_least or kind.comparison.cuts
         judged = judge_captions(
             captions,
             documents,
@@ -381,6 +579,22 @@ def compute_evaluation(
         result["counts"] = counts
         cells = {name: one["kendall_tau_b"] for name, one in judged.metrics.items()}
         result["verdict"] = {"all": correlation_verdict(cells)}
+        further = read_captions(readings, captions, judged, cuts=cuts, seed=design.seed)
+        if readings.single_grades:
+            further["single_grades"] = read_single_grades(captions, judged, table, seed=design.seed)
+        if readings.own_kept:
+            further["own_kept"] = read_with_own(
+                captions,
+                references,
+                documents,
+                metrics=metrics,
+                tokenizer=tokenizer,
+                cuts=kind.comparison.cuts,
+                seed=design.seed,
+            )
+    settings |= readings.settings()
+    if further:
+        result["readings"] = further
     settings["split"] = "+".join(split or "all" for split in references.splits)
     result = {
         "metrics": judged.metrics,
@@ -514,9 +728,12 @@ def evaluate_study(
     metrics: Sequence[str] = DEFAULT_METRICS,
     tokenizer: str = DEFAULT_TOKENIZER,
     progress: Progress = no_progress,
+    **readings: Any,
 ) -> dict[str, Any]:
-    """Compute and store how metrics agree with the consensus (docs/evaluation.md)."""
-    evaluation = compute_evaluation(study=study, metrics=metrics, tokenizer=tokenizer, progress=progress)
+    """Compute and store how metrics agree with the consensus (docs/evaluation.md); ``readings`` as in Readings."""
+    evaluation = compute_evaluation(
+        study=study, metrics=metrics, tokenizer=tokenizer, readings=Readings(**readings), progress=progress
+    )
     progress(0.85, "storing scores")
     store_evaluation(evaluation)
     progress(1.0, "done")

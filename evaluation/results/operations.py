@@ -10,8 +10,13 @@ from rest_framework import serializers
 from common.parameters import KeysField, Parameters
 from evaluation.errors import as_sentence
 from evaluation.results.meta_evaluation import DEFAULT_METRICS, DEFAULT_TOKENIZER
+from evaluation.results.readings import Readings
+from judgments.kinds import KINDS
 from judgments.models import Study
 from judgments.study_operations import background_operation
+
+MOST_REFERENCES = 1000
+ROUGE_BY_RECALL = "rouge-1|measure:recall"
 
 
 @background_operation("aggregate", "Compute consensus and agreement", job="aggregate")
@@ -32,6 +37,8 @@ def _metric_names() -> list[tuple[str, str]]:
         except MissingTables:
             continue  # a form offers what can be computed; whoever names it is told how to get its tables
         names.append((name, name))
+        if name == "rouge-1":
+            names.append((ROUGE_BY_RECALL, f"{name} by recall, as V15 has it"))
     return names
 
 
@@ -41,8 +48,18 @@ def _tokenizer_names() -> list[tuple[str, str]]:
     return [(name, name) for name in TOKENIZERS]
 
 
+class CountsField(KeysField):
+    """Whole numbers from 1."""
+
+    child = serializers.IntegerField(min_value=1, max_value=MOST_REFERENCES)
+
+
+class ThresholdsField(KeysField):
+    child = serializers.FloatField()
+
+
 class EvaluateRequest(Parameters):
-    """Which metrics, on which tokens."""
+    """Which metrics, on which tokens, and what is read besides the usual figures (docs/evaluation.md)."""
 
     metrics = KeysField(
         required=False,
@@ -57,6 +74,40 @@ class EvaluateRequest(Parameters):
         label="Words are cut as in",
         help_text=f"ptb, space, h13, rouge or v15 (default: {DEFAULT_TOKENIZER}).",
         style={"choices": _tokenizer_names, "kind": "select"},
+    )
+
+    all_pairs = serializers.BooleanField(
+        required=False,
+        label="Also over all pairs",
+        help_text="Pairs: also accuracy over all pairs; one without a consensus is right by half.",
+    )
+    references = CountsField(
+        required=False,
+        label="Also with fewer references",
+        help_text="Pairs: also accuracy with random subsets of so many references, as in 1,5,20.",
+    )
+    tau_c = serializers.BooleanField(
+        required=False, label="Also tau-c", help_text="Captions: also Kendall's tau-c with people."
+    )
+    single_grades = serializers.BooleanField(
+        required=False,
+        label="Also single judgments",
+        help_text="Captions: also tau-b and tau-c with every single judgment instead of the mean.",
+    )
+    own_kept = serializers.BooleanField(
+        required=False,
+        label="Also with own captions",
+        help_text="Captions: also with references that are equal to the caption (H13 4.1.1).",
+    )
+    people_at_least = ThresholdsField(
+        required=False,
+        label="Thresholds of people",
+        help_text="Captions: also kappa at these scores of people.",
+    )
+    metric_at_least = ThresholdsField(
+        required=False,
+        label="Thresholds of metrics",
+        help_text="Captions: also kappa at these scores of metrics.",
     )
 
     def validate_metrics(self, value: list[str]) -> list[str]:
@@ -74,7 +125,12 @@ class EvaluateRequest(Parameters):
     "evaluate", "Hold metrics against the consensus", job="evaluate", parameters=EvaluateRequest
 )
 def evaluate(
-    *, study: Study, metrics: Collection[str] = DEFAULT_METRICS, tokenizer: str = DEFAULT_TOKENIZER
+    *,
+    study: Study,
+    metrics: Collection[str] = DEFAULT_METRICS,
+    tokenizer: str = DEFAULT_TOKENIZER,
+    **readings: Any,
 ) -> dict[str, Any]:
     """Compute metrics in the background; what cannot be computed is said in the job."""
-    return {"metrics": list(metrics), "tokenizer": tokenizer}
+    Readings(**readings).check(compares_pairs=KINDS[study.protocol].compares_pairs)
+    return {"metrics": list(metrics), "tokenizer": tokenizer, **readings}

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple, ParamSpec, TypeVar
 import numpy as np
 
 from evaluation.signatures import GIVEN, Signature, Value
+from evaluation.statistics.clustering import NAIVE
 
 VERSION = "1.0"
 
@@ -55,6 +56,8 @@ def signed(
             bound = parameters.bind(*args, **kwargs)
             bound.apply_defaults()
             values = {key: _value(bound.arguments[key]) for key in options}
+            if values.get("clusters") == NAIVE:  # as before there were others
+                del values["clusters"]
             return _with_signature(result, str(Signature(name, {**fixed, **values}, VERSION)))
 
         vars(wrapper)["statistic"] = Statistic(name, fixed)
@@ -78,4 +81,6 @@ def _value(value: Any) -> Value:
         value = value.tolist()
     if isinstance(value, list | tuple):
         return tuple(_value(item) for item in value)
+    if isinstance(value, Mapping):
+        return "-".join([GIVEN, *map(str, value)])
     return GIVEN

@@ -23,6 +23,7 @@ class AccountAdmin(UserAdmin, ModelAdmin):
     list_per_page = PER_PAGE
     paginator = BoundedPaginator
     show_full_result_count = False
+    filter_horizontal = ()  # the two lists of Django's script have barriers for screen readers
     list_filter = ("is_staff", "is_superuser", "is_active", ("groups", BoundedChoices))
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from django.contrib.auth.models import User
 from django.db import transaction
+from django.utils.translation import gettext
 
 from common.errors import DesignError, NotThere, WrongState
 from judgments.models import Dataset, DatasetRole, System
@@ -34,10 +35,11 @@ def has_role(user: Person, dataset: Dataset, least: str) -> bool:
 def require_editor(user: User | None, dataset: Dataset) -> User:
     """Return the account for which a job or a page adds to a dataset. Raise WrongState if it may not, or is gone."""
     if user is None:
-        raise WrongState("Nothing was added: the account that asked for it is there no longer.")
+        raise WrongState(gettext("Nothing was added: the account that asked for it is there no longer."))
     if not has_role(user, dataset, Role.EDITOR):
         raise WrongState(
-            f"Nothing was added: {user.get_username()} is no editor of dataset {dataset.name!r}."
+            gettext("Nothing was added: %(name)s is no editor of dataset %(name2)r.")
+            % {"name": user.get_username(), "name2": dataset.name}
         )
     return user
 
@@ -51,10 +53,15 @@ def give_dataset_role(*, dataset: Dataset, user: User, role: str, by: User | Non
     """
     if role not in Role.values:
         raise DesignError(
-            f"There is no role {role!r}; expected one of {', '.join(Role.values)}.", field="role"
+            gettext("There is no role %(role)r; expected one of %(listed)s.")
+            % {"role": role, "listed": ", ".join(Role.values)},
+            field="role",
         )
     if not (user.is_active and user.is_staff):
-        raise WrongState(f"Nothing was changed: {user.get_username()} cannot sign in to these pages.")
+        raise WrongState(
+            gettext("Nothing was changed: %(name)s cannot sign in to these pages.")
+            % {"name": user.get_username()}
+        )
     if role != Role.OWNER:
         _keep_an_owner(dataset, user)
     given, _ = DatasetRole.objects.update_or_create(
@@ -78,7 +85,8 @@ def _keep_an_owner(dataset: Dataset, user: User) -> None:
     )
     if owners == {user.pk}:
         raise WrongState(
-            f"{user.get_username()} is the only owner of dataset {dataset.name!r}; make somebody else an owner first."
+            gettext("%(name)s is the only owner of dataset %(name2)r; make somebody else an owner first.")
+            % {"name": user.get_username(), "name2": dataset.name}
         )
 
 
@@ -99,9 +107,12 @@ def publish_system(*, dataset: Dataset, name: str, by: User | None = None) -> Sy
     systems = System.objects.filter(dataset=dataset)
     system = (systems if by is None else systems.visible_to(by)).filter(name=name).first()
     if system is None:
-        raise NotThere(f"There is no system {name!r} in dataset {dataset.name!r}.")
+        raise NotThere(
+            gettext("There is no system %(name)r in dataset %(name2)r.")
+            % {"name": name, "name2": dataset.name}
+        )
     if by is not None and system.owner_id != by.pk and not sees_all_datasets(by):
-        raise WrongState(f"Nothing was changed: system {name!r} is somebody else's.")
+        raise WrongState(gettext("Nothing was changed: system %(name)r is somebody else's.") % {"name": name})
     system.private = False
     system.save(update_fields=["private"])
     return system

@@ -25,7 +25,7 @@ LONGEST_NAME = 150  # characters
 AT_ONCE = 1_000  # rows of a download
 ROLES = [
     ("viewer", "looks at all pages, results and files"),
-    ("reviewer", "also approves, rejects, excludes, decides disputes and answers workers"),
+    ("reviewer", "also approves, rejects, excludes, decides disputes and answers participants"),
     ("designer", "also changes the design, opens, closes and spends the budget"),
     ("owner", "also gives roles and deletes the study"),
 ]

@@ -15,6 +15,7 @@ from django.contrib.auth.models import AnonymousUser, User
 from django.core.exceptions import PermissionDenied
 from django.db import transaction
 from django.db.models import Model, Q, QuerySet
+from django.utils.translation import gettext
 from rest_framework.exceptions import PermissionDenied as Refused
 from rest_framework.filters import BaseFilterBackend
 from rest_framework.permissions import SAFE_METHODS, BasePermission
@@ -97,10 +98,14 @@ def give_role(*, study: Study, user: User, role: str, by: User | None = None) ->
     """
     if role not in Role.values:
         raise DesignError(
-            f"There is no role {role!r}; expected one of {', '.join(Role.values)}.", field="role"
+            gettext("There is no role %(role)r; expected one of %(listed)s.")
+            % {"role": role, "listed": ", ".join(Role.values)},
+            field="role",
         )
     if not user.is_active:
-        raise DesignError(f"The account {user.get_username()!r} is not active.", field="user")
+        raise DesignError(
+            gettext("The account %(name)r is not active.") % {"name": user.get_username()}, field="user"
+        )
     had = _role_and_lock(study, user)
     if had == role:
         return StudyRole.objects.get(study=study, user=user)
@@ -145,11 +150,14 @@ def person_named(pk: int, username: str) -> User:
     if username:
         person = User.objects.filter(is_active=True, is_staff=True, username=username).first()
         if person is None:
-            raise WrongState(f"Nothing was changed: there is no account of staff named {username!r}.")
+            raise WrongState(
+                gettext("Nothing was changed: there is no account of staff named %(username)r.")
+                % {"username": username}
+            )
         return person
     person = User.objects.filter(pk=pk).first()
     if person is None:
-        raise WrongState("Nothing was changed: choose a person first.")
+        raise WrongState(gettext("Nothing was changed: choose a person first."))
     return person
 
 
@@ -162,7 +170,8 @@ def _role_and_lock(study: Study, user: User) -> str | None:
 def _keep_an_owner(study: Study, user: User) -> None:
     if not StudyRole.objects.filter(study=study, role=Role.OWNER).exclude(user=user).exists():
         raise WrongState(
-            f"{user.get_username()} is the only owner of study {study.slug!r}; make somebody else an owner first."
+            gettext("%(name)s is the only owner of study %(slug)r; make somebody else an owner first.")
+            % {"name": user.get_username(), "slug": study.slug}
         )
 
 
@@ -265,7 +274,7 @@ def study_for(request: Request, slug: str, right: Right = Right.VIEW) -> Study:
     """Return a study. Raise NotThere if it is not visible, PermissionDenied if the right is missing."""
     study = studies_of(request).select_related("dataset").filter(slug=slug).first()
     if study is None:
-        raise NotThere(f"There is no study {slug!r}.")
+        raise NotThere(gettext("There is no study %(slug)r.") % {"slug": slug})
     require(request, right, study)
     log_about(study=study.slug)
     return study
@@ -309,7 +318,7 @@ class IsStaff(BasePermission):
         verb = "read" if request.method in SAFE_METHODS else "write"
         asked = f"{getattr(view, 'scope', 'studies')}:{verb}"
         if not allows(token.scopes, asked):
-            raise Refused(f"The token lacks the scope {asked}.")
+            raise Refused(gettext("The token lacks the scope %(asked)s.") % {"asked": asked})
 
 
 class VisibleRows(BaseFilterBackend):

@@ -10,6 +10,7 @@ from hashlib import sha256
 from django.contrib.auth.models import User
 from django.db import transaction
 from django.utils import timezone
+from django.utils.translation import gettext
 
 from common.errors import DesignError, NotThere
 from judgments.models import ApiToken, Study
@@ -61,15 +62,30 @@ def create_token(
         DesignError: an empty name, an unknown scope, or an expiry in the past.
     """
     if not name.strip() or len(name) > 100:
-        raise DesignError("A token has a name of 1 to 100 characters that says what it is for.", field="name")
+        raise DesignError(
+            gettext("A token has a name of 1 to 100 characters that says what it is for."), field="name"
+        )
     unknown = [scope for scope in scopes if scope not in SCOPES]
     if unknown or not scopes:
-        problem = f"There is no scope {unknown[0]!r}" if unknown else "A token needs a scope"
-        raise DesignError(f"{problem}; expected one or more of {', '.join(SCOPES)}.", field="scopes")
+        problem = (
+            gettext("There is no scope %(scope)r") % {"scope": unknown[0]}
+            if unknown
+            else gettext("A token needs a scope")
+        )
+        raise DesignError(
+            gettext("%(problem)s; expected one or more of %(listed)s.")
+            % {"problem": problem, "listed": ", ".join(SCOPES)},
+            field="scopes",
+        )
     if not user.is_active or not (user.is_staff or set(scopes) <= set(FOR_PARTICIPANTS)):
-        raise DesignError(f"The account {user.get_username()!r} is no active staff account.", field="user")
+        raise DesignError(
+            gettext("The account %(name)r is no active staff account.") % {"name": user.get_username()},
+            field="user",
+        )
     if expires_at is not None and expires_at <= timezone.now():
-        raise DesignError("The token would be past its time already; choose a later one.", field="expires_at")
+        raise DesignError(
+            gettext("The token would be past its time already; choose a later one."), field="expires_at"
+        )
     key = KEY_START + secrets.token_urlsafe(32)
     token = ApiToken.objects.create(
         user=user,
@@ -97,7 +113,7 @@ def revoke_token(*, token: ApiToken) -> None:
     """Revoke a token, if it is not revoked. Raise NotThere if it went with its account."""
     ApiToken.objects.filter(pk=token.pk, revoked_at=None).update(revoked_at=timezone.now())
     if not ApiToken.objects.filter(pk=token.pk).exists():
-        raise NotThere("There is no such token any more.")
+        raise NotThere(gettext("There is no such token any more."))
 
 
 def _digest(key: str) -> str:

@@ -17,6 +17,7 @@ from django.urls import URLPattern, path, reverse
 from django.utils import timezone
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
+from django.utils.translation import gettext, gettext_lazy
 from django.views.decorators.cache import never_cache
 from rest_framework.authtoken.admin import TokenAdmin
 from rest_framework.authtoken.models import TokenProxy
@@ -26,27 +27,36 @@ from judgments.access.tokens import SCOPES, create_token, revoke_token
 from judgments.admin.base import ReadOnlyAdmin, short_time, signed_in
 from judgments.models import ApiToken, Study
 
-GOOD_FOR = [("30", "30 days"), ("90", "90 days"), ("365", "a year"), ("", "until it is revoked")]
+GOOD_FOR = [
+    ("30", gettext_lazy("30 days")),
+    ("90", gettext_lazy("90 days")),
+    ("365", gettext_lazy("a year")),
+    ("", gettext_lazy("until it is revoked")),
+]
 
 
 class TokenForm(forms.Form):
     name = forms.CharField(
-        max_length=100, label="What it is for", help_text="Such as: notebook of the pilot."
+        max_length=100,
+        label=gettext_lazy("What it is for"),
+        help_text=gettext_lazy("Such as: notebook of the pilot."),
     )
     scopes = forms.MultipleChoiceField(
-        choices=[(scope, f"{scope}: {words}") for scope, words in SCOPES.items()],
+        choices=lambda: [(scope, f"{scope}: {gettext(words)}") for scope, words in SCOPES.items()],
         widget=forms.CheckboxSelectMultiple,
-        label="What it opens",
-        help_text="Never more than your own account may do. Who may write may read too.",
+        label=gettext_lazy("What it opens"),
+        help_text=gettext_lazy("Never more than your own account may do. Who may write may read too."),
     )
     studies = forms.ModelMultipleChoiceField(
         queryset=Study.objects.none(),
         to_field_name="slug",
         required=False,
-        label="Only these studies",
-        help_text="None chosen: all that you may see, now and later.",
+        label=gettext_lazy("Only these studies"),
+        help_text=gettext_lazy("None chosen: all that you may see, now and later."),
     )
-    good_for = forms.ChoiceField(choices=GOOD_FOR, required=False, initial="90", label="Good for")
+    good_for = forms.ChoiceField(
+        choices=GOOD_FOR, required=False, initial="90", label=gettext_lazy("Good for")
+    )
 
     def __init__(self, *args: Any, user: User, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -105,25 +115,25 @@ class ApiTokenAdmin(ReadOnlyAdmin):
     @display(description="opens")
     def opens(self, token: ApiToken) -> str:
         studies = [study.slug for study in token.studies.all()]
-        only = f" of {', '.join(studies) or 'no study any more'}" if token.limited else ""
+        only = f" ({', '.join(studies) or gettext('no study any more')})" if token.limited else ""
         return f"{', '.join(token.scopes)}{only}"
 
-    @display(description="last used", ordering="last_used_at", empty_value="never")
+    @display(description="last used", ordering="last_used_at", empty_value=gettext_lazy("never"))
     def last_used(self, token: ApiToken) -> str | None:
         return short_time(token.last_used_at) if token.last_used_at else None
 
     @display(description="good until", ordering="expires_at")
     def good_until(self, token: ApiToken) -> str:
         if token.revoked_at is not None:
-            return f"revoked {short_time(token.revoked_at)}"
-        return short_time(token.expires_at) if token.expires_at else "it is revoked"
+            return gettext("revoked %(at)s") % {"at": short_time(token.revoked_at)}
+        return short_time(token.expires_at) if token.expires_at else gettext("it is revoked")
 
     @display(description="")
     def revoke(self, token: ApiToken) -> SafeString | str:
         if not token.usable_at(timezone.now()):
             return ""
         address = reverse("admin:judgments_apitoken_revoke", args=[token.pk])
-        return format_html('<a class="q-button" href="{}">Revoke</a>', address)
+        return format_html('<a class="q-button" href="{}">{}</a>', address, gettext("Revoke"))
 
     def get_urls(self) -> list[URLPattern]:
         revoking = path(
@@ -156,7 +166,7 @@ class ApiTokenAdmin(ReadOnlyAdmin):
                 expires_at=form.expires_at,
             )
             made = {"token": token, "key": key}
-        return self._page(request, "judgments/token_new.html", "Make a token", form=form, **made)
+        return self._page(request, "judgments/token_new.html", gettext("Make a token"), form=form, **made)
 
     def revoke_view(self, request: HttpRequest, pk: int) -> HttpResponse:
         token = self.get_queryset(request).filter(pk=pk).first()
@@ -164,9 +174,16 @@ class ApiTokenAdmin(ReadOnlyAdmin):
             raise Http404
         if request.method == "POST":
             revoke_token(token=token)
-            messages.success(request, f"The token {token.name} opens nothing any more.")
+            messages.success(
+                request, gettext("The token %(name)s opens nothing any more.") % {"name": token.name}
+            )
             return redirect("admin:judgments_apitoken_changelist")
-        return self._page(request, "judgments/token_revoke.html", f"Revoke {token.name}?", token=token)
+        return self._page(
+            request,
+            "judgments/token_revoke.html",
+            gettext("Revoke %(name)s?") % {"name": token.name},
+            token=token,
+        )
 
     def _page(self, request: HttpRequest, template: str, title: str, **more: Any) -> HttpResponse:
         context = {**self.admin_site.each_context(request), "opts": ApiToken._meta, "title": title, **more}

@@ -15,12 +15,15 @@ from django.db.models import BooleanField, Count, IntegerField, Model, OuterRef,
 from django.db.models.functions import Coalesce
 from django.http import Http404, HttpRequest
 from django.urls import reverse
+from django.utils.formats import date_format
 from django.utils.functional import cached_property
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.timezone import localtime
+from django.utils.translation import gettext
 from unfold.admin import ModelAdmin
 
+from common.amounts import thousands
 from judgments.access.roles import may_view, visible_rows
 from judgments.models import Dataset, Item, Study
 
@@ -28,7 +31,6 @@ PER_PAGE = 50
 MOST_LEAFED = 50_000
 MOST_OFFERED = 100  # by a filter
 LONGEST_KEY = 18  # digits; a longer number is no row's
-SIMULATED = ' <span class="q-mark">simulated</span>'
 
 Row = TypeVar("Row", bound=Model)
 
@@ -71,7 +73,7 @@ def count_column(description: str, field: str) -> Callable[[Any], str]:
 
     @display(description=description, ordering=field)
     def column(row: Any) -> str:
-        return f"{getattr(row, field):,}"
+        return thousands(getattr(row, field))
 
     return column
 
@@ -131,7 +133,7 @@ class WordsFilter(SimpleListFilter):
 
 
 def short_time(at: datetime) -> str:
-    return localtime(at).strftime("%-d %b %Y %H:%M").replace(" ", "\N{NO-BREAK SPACE}")
+    return date_format(localtime(at), "DATETIME_FORMAT")
 
 
 class BoundedChoices(RelatedFieldListFilter):
@@ -142,7 +144,7 @@ class BoundedChoices(RelatedFieldListFilter):
     def __init__(self, *given: Any, **named: Any) -> None:
         super().__init__(*given, **named)
         if self.has_more:
-            self.title = f"{self.title}, the newest {self.most}"
+            self.title = gettext("%(title)s, the newest %(most)d") % {"title": self.title, "most": self.most}
 
     def offered(self, field: Any, request: HttpRequest) -> QuerySet[Any]:
         rows: QuerySet[Any] = field.related_model._default_manager.all()
@@ -181,7 +183,10 @@ class BoundedValues(AllValuesFieldListFilter):
         found: Any = [*dict.fromkeys([*values, *(self.lookup_val or ())])]
         self.lookup_choices = found
         if every.values("pk")[self.looked_at : self.looked_at + 1]:
-            self.title = f"{self.title}, of the newest {self.looked_at:,}"
+            self.title = gettext("%(title)s, of the newest %(n)s") % {
+                "title": self.title,
+                "n": thousands(self.looked_at),
+            }
 
 
 class QuorumAdmin(ModelAdmin):
@@ -245,10 +250,15 @@ class ReadOnlyAdmin(QuorumAdmin):
         return False
 
 
+def simulated_mark(study: Study) -> SafeString:
+    mark = format_html(' <span class="q-mark">{}</span>', gettext("simulated"))
+    return mark if study.simulated else SafeString()
+
+
 def study_words(study: Study | None) -> SafeString | str:
     if study is None:
         return "–"
-    return format_html("{}" + (SIMULATED if study.simulated else ""), study.slug)
+    return format_html("{}{}", study.slug, simulated_mark(study))
 
 
 @display(description="study", ordering="study__slug")
@@ -259,7 +269,7 @@ def study_column(row: Any) -> SafeString | str:
 def thumbnail(item: Item) -> SafeString | str:
     address = picture_address(item)
     if not address:
-        return "no picture"
+        return gettext("no picture")
     return format_html('<img class="q-thumb" src="{}" alt="{}" loading="lazy">', address, item.name)
 
 

@@ -6,6 +6,7 @@ from typing import Any
 
 from django.db.models import Count
 from django.http import HttpRequest
+from django.utils.translation import gettext
 
 from judgments.access.roles import Person, may_view, rights_in, takes_part, visible_rows
 from judgments.admin.base import BoundedPaginator
@@ -19,7 +20,7 @@ ON_A_PAGE = 20
 def own_studies(request: HttpRequest, context: dict[str, Any]) -> dict[str, Any]:
     """Show the page at a constant number of queries."""
     user = request.user
-    context["title"] = "Your studies"
+    context["title"] = gettext("Your studies")
     if takes_part(user) or user.has_perm("judgments.view_study") or user.has_perm("judgments.add_study"):
         studies = Study.objects.visible_to(user)
         shown = with_needs(with_progress(studies.select_related("dataset")))

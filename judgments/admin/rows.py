@@ -86,7 +86,7 @@ class KindFilter(WordsFilter):
 
 @admin.register(Unit)
 class UnitAdmin(ReadOnlyAdmin):
-    empty_words = "Generating a study's HITs makes its units."
+    empty_words = "Generating a study's pages of work makes its units."
     list_display = (
         "key",
         "picture",
@@ -147,7 +147,7 @@ class UnitAdmin(ReadOnlyAdmin):
 
 @admin.register(HIT)
 class HITAdmin(ReadOnlyAdmin):
-    empty_words = "“Generate HITs” on a study's page makes them."
+    empty_words = "“Generate pages of work” on a study's page makes them."
     list_display = ("key", study_column, "number", "size", "required", "open_slots")
     list_filter = ("study",)
     search_fields = ("=key", "=external_id")

@@ -11,6 +11,10 @@ from typing import Any
 from django.contrib.admin.models import CHANGE, LogEntry
 from django.contrib.auth.models import User
 from django.db import transaction
+from django.utils import translation
+from django.utils.functional import Promise
+from django.utils.text import format_lazy
+from django.utils.translation import gettext_lazy
 from rest_framework import serializers
 
 from common.parameters import Parameters
@@ -32,14 +36,15 @@ Sharing = Dataset.Sharing
 class DatasetOperation:
     """Something that is done to a dataset; ``carry_out`` returns the sentence that page and command show.
 
-    ``role`` is what a person must be in the dataset.
+    ``do`` returns it as a lazy translation, since the history has it in English. ``role`` is what a
+    person must be in the dataset.
     """
 
     name: str
     summary: str
     parameters: type[Parameters]
     role: str
-    do: Callable[..., str]
+    do: Callable[..., Promise]
 
     @property
     def description(self) -> str:
@@ -49,11 +54,13 @@ class DatasetOperation:
     def carry_out(self, *, dataset: Dataset, by: User | None, **values: Any) -> str:
         """Do it, and keep who did it in the admin's history; a command, which is nobody there, in the server's log."""
         words = self.do(dataset=dataset, by=by, **values)
+        with translation.override("en"):
+            kept = str(words)
         if by is None:
-            log.info("A command: %s", words)
+            log.info("A command: %s", kept)
         else:
-            LogEntry.objects.log_actions(by.pk, [dataset], CHANGE, words, single_object=True)
-        return words
+            LogEntry.objects.log_actions(by.pk, [dataset], CHANGE, kept, single_object=True)
+        return str(words)
 
 
 class ShareRequest(Parameters):
@@ -62,10 +69,11 @@ class ShareRequest(Parameters):
     sharing = serializers.ChoiceField(choices=Sharing.choices, label="Who may read it")
 
 
-def _share(*, dataset: Dataset, by: User | None, sharing: str) -> str:
+def _share(*, dataset: Dataset, by: User | None, sharing: str) -> Promise:
     """Opens a dataset to its members alone, to all researchers, or to everybody. Studies of it keep their people."""
     share_dataset(dataset=dataset, sharing=sharing)
-    return f"Dataset {dataset.name} is open to {Sharing(sharing).label}."
+    whom = gettext_lazy(Sharing(sharing).label)
+    return format_lazy(gettext_lazy("Dataset {dataset} is open to {whom}."), dataset=dataset.name, whom=whom)
 
 
 class DatasetRoleRequest(PersonRequest):
@@ -74,17 +82,21 @@ class DatasetRoleRequest(PersonRequest):
     role = serializers.ChoiceField(choices=DatasetRole.Role.values)
 
 
-def _give(*, dataset: Dataset, by: User | None, role: str, user: int = 0, username: str = "") -> str:
+def _give(*, dataset: Dataset, by: User | None, role: str, user: int = 0, username: str = "") -> Promise:
     """Replaces the role that the person has in the dataset."""
     given = give_dataset_role(dataset=dataset, user=person_named(user, username), role=role, by=by)
-    return f"{given.user.get_username()} is {given.role} of dataset {dataset.name} now."
+    words = gettext_lazy("{person} is {role} of dataset {dataset} now.")
+    return format_lazy(
+        words, person=given.user.get_username(), role=gettext_lazy(given.role), dataset=dataset.name
+    )
 
 
-def _take(*, dataset: Dataset, by: User | None, user: int = 0, username: str = "") -> str:
+def _take(*, dataset: Dataset, by: User | None, user: int = 0, username: str = "") -> Promise:
     """Takes a person's role in the dataset. An owner stays."""
     person = person_named(user, username)
     take_dataset_role(dataset=dataset, user=person)
-    return f"{person.get_username()} has no role in dataset {dataset.name} any more."
+    words = gettext_lazy("{person} has no role in dataset {dataset} any more.")
+    return format_lazy(words, person=person.get_username(), dataset=dataset.name)
 
 
 class PublishRequest(Parameters):
@@ -93,10 +105,10 @@ class PublishRequest(Parameters):
     system = serializers.CharField(max_length=80)
 
 
-def _publish(*, dataset: Dataset, by: User | None, system: str) -> str:
+def _publish(*, dataset: Dataset, by: User | None, system: str) -> Promise:
     """Shows a system's outputs to all who may read the dataset, for good. Its owner decides."""
     publish_system(dataset=dataset, name=system, by=by)
-    return f"System {system} is published."
+    return format_lazy(gettext_lazy("System {system} is published."), system=system)
 
 
 OPERATIONS = {

@@ -19,6 +19,7 @@ from django.template.response import TemplateResponse
 from django.urls import URLPattern, path, reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
+from django.utils.translation import gettext, gettext_lazy, gettext_noop
 from django.views.decorators.http import require_POST
 from unfold.decorators import display
 from unfold.widgets import (
@@ -37,7 +38,16 @@ from judgments.admin.base import QuorumAdmin, count_column, count_of, picture_ad
 from judgments.admin.operations import posted
 from judgments.datasets import uploads
 from judgments.datasets.operations import OPERATIONS
-from judgments.datasets.understanding import LEFT_OUT, PEOPLE, SYSTEM, Part, Understood, understand
+from judgments.datasets.understanding import (
+    ENCODINGS,
+    IMAGES,
+    LEFT_OUT,
+    PEOPLE,
+    SYSTEM,
+    Part,
+    Understood,
+    understand,
+)
 from judgments.importers import CANDIDATE_FORMATS, DATASET_FORMATS, JUDGMENT_FORMATS, TABLE_FORMATS
 from judgments.jobs import enqueue
 from judgments.kinds import KINDS
@@ -46,23 +56,27 @@ from judgments.models import Caption, Dataset, DatasetRole, Item, Job, Output, P
 SAMPLE = 8  # images on a dataset's page
 IMPORTS = ["import_dataset", "import_candidates", "import_rankings", "import_judgments"]
 WORDS = {
-    "flickr8k": "Flickr8k: Flickr8k.token.txt, with the lists of its splits if you have them",
-    "coco": "MS COCO: one JSON document",
-    "pascal-50s": "PASCAL-50S: references.jsonl and pairs.jsonl",
-    "abstract-50s": "ABSTRACT-50S: references.jsonl and pairs.jsonl",
-    "flickr8k-expert": "Flickr8k's expert grades: ExpertAnnotations.txt",
-    "flickr8k-crowd": "Flickr8k's crowd counts: CrowdFlowerAnnotations.txt",
-    "jsonl": "JSON lines, one object a line",
-    "csv": "CSV with a header line",
-    "annotation": "Captions ranked for an image: qid is an image, docid the id of a caption",
-    "search": "Images ranked for a caption: qid is the id of a caption, docid an image",
-    "inputs": "Rows of inputs for a HIT template: CSV with a header line",
+    "flickr8k": gettext_noop("Flickr8k: Flickr8k.token.txt, with the lists of its splits if you have them"),
+    "coco": gettext_noop("MS COCO: one JSON document"),
+    "pascal-50s": gettext_noop("PASCAL-50S: references.jsonl and pairs.jsonl"),
+    "abstract-50s": gettext_noop("ABSTRACT-50S: references.jsonl and pairs.jsonl"),
+    "flickr8k-expert": gettext_noop("Flickr8k's expert grades: ExpertAnnotations.txt"),
+    "flickr8k-crowd": gettext_noop("Flickr8k's crowd counts: CrowdFlowerAnnotations.txt"),
+    "jsonl": gettext_noop("JSON lines, one object a line"),
+    "csv": gettext_noop("CSV with a header line"),
+    "annotation": gettext_noop("Captions ranked for an image: qid is an image, docid the id of a caption"),
+    "search": gettext_noop("Images ranked for a caption: qid is the id of a caption, docid an image"),
+    "inputs": gettext_noop("Rows of inputs for a HIT template: CSV with a header line"),
 }
 SHELF = "quorum-upload"  # of the session: upload -> what it was understood as, until it is imported
-ROLE_WORDS = {PEOPLE: "captions by people", SYSTEM: "captions of a system", LEFT_OUT: "left out"}
+ROLE_WORDS = {
+    PEOPLE: gettext_lazy("captions by people"),
+    SYSTEM: gettext_lazy("captions of a system"),
+    LEFT_OUT: gettext_lazy("left out"),
+}
 short_name = RegexValidator(
     r"^[-a-zA-Z0-9_]+\Z",
-    "Only letters from a to z, digits, hyphens and underscores can be used, such as my-photos.",
+    gettext_lazy("Only letters from a to z, digits, hyphens and underscores can be used, such as my-photos."),
 )
 
 
@@ -88,23 +102,38 @@ class FilesForm(forms.Form):
             return None
 
 
+def encoding_field(by_itself: str) -> forms.ChoiceField:
+    return forms.ChoiceField(
+        label=gettext("Encoding"),
+        required=False,
+        choices=[("", by_itself), *((name, gettext(words)) for name, words in ENCODINGS.items())],
+        help_text=gettext(
+            "How letters are stored. A file that begins with a byte order mark is read as that says."
+        ),
+        widget=UnfoldAdminSelectWidget,
+    )
+
+
 class UploadForm(FilesForm):
     """Files for a job that imports them. ``lead`` is the sentence above the form; it may hold ``{dataset}``."""
 
     formats: ClassVar[tuple[str, ...]]
     job: ClassVar[str]
+    title: ClassVar[str]
     lead: ClassVar[str]
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.fields["format"] = forms.ChoiceField(
-            label="Format",
-            choices=[(name, WORDS.get(name, name)) for name in self.formats],
+            label=gettext_lazy("Format"),
+            choices=[(name, gettext_lazy(WORDS.get(name, name))) for name in self.formats],
             widget=UnfoldAdminRadioSelectWidget,
         )
         self.fields["files"] = FilesField(
-            label="Files", help_text="One file, several that belong together, or a zip of a folder."
+            label=gettext_lazy("Files"),
+            help_text=gettext_lazy("One file, several that belong together, or a zip of a folder."),
         )
+        self.fields["encoding"] = encoding_field(gettext("UTF-8, or as the file's mark says"))
         self.order_fields(self.field_order)
 
     def arguments(self) -> dict[str, str]:
@@ -116,27 +145,35 @@ class DatasetForm(FilesForm):
     """The files of a dataset, with its pictures and systems. What they are is found out."""
 
     pictures_at = forms.URLField(
-        label="Address of the pictures",
+        label=gettext_lazy("Address of the pictures"),
         required=False,
         assume_scheme="https",
-        help_text="Where they are on a server already: https://…; the image's file name is put behind it.",
+        help_text=gettext_lazy(
+            "Where they are on a server already: https://…; the image's file name is put behind it."
+        ),
         widget=UnfoldAdminTextInputWidget,
     )
     format = forms.ChoiceField(
-        label="Format",
+        label=gettext_lazy("Format"),
         required=False,
-        choices=[("", "Find it out"), *((name, WORDS.get(name, name)) for name in DATASET_FORMATS)],
-        help_text="For a single file, or a folder, that is not understood by itself.",
+        choices=[
+            ("", gettext_lazy("Find it out")),
+            *((name, gettext_lazy(WORDS.get(name, name))) for name in DATASET_FORMATS),
+        ],
+        help_text=gettext_lazy("For a single file, or a folder, that is not understood by itself."),
         widget=UnfoldAdminSelectWidget,
     )
-    folded = ("pictures_at", "format")
+    folded = ("pictures_at", "format", "encoding")
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.fields["files"] = FilesField(
-            label="Files",
-            help_text="Tables (CSV, JSON lines, MS COCO's JSON) and pictures, together: several files, a zip, or both.",
+            label=gettext_lazy("Files"),
+            help_text=gettext_lazy(
+                "Tables (CSV, JSON lines, MS COCO's JSON) and pictures, together: several files, a zip, or both."
+            ),
         )
+        self.fields["encoding"] = encoding_field(gettext("Find it out"))
         self.order_fields(["files"])
 
 
@@ -147,37 +184,46 @@ class UnderstoodForm(forms.Form):
         super().__init__(*args, **kwargs)
         self.understood = understood
         self.fields["name"] = forms.CharField(
-            label="Name of the dataset",
+            label=gettext_lazy("Name of the dataset"),
             max_length=80,
             initial=understood.name,
             validators=[short_name],
-            help_text="Letters, digits, hyphens and underscores.",
+            help_text=gettext_lazy("Letters, digits, hyphens and underscores."),
             widget=UnfoldAdminTextInputWidget,
         )
         self.fields["attribution"] = forms.CharField(
-            label="Source and licence",
+            label=gettext_lazy("Source and licence"),
             required=False,
             max_length=5_000,
-            help_text="Who made the pictures and captions, and under which terms they are used.",
+            help_text=gettext_lazy(
+                "Who made the pictures and captions, and under which terms they are used."
+            ),
             widget=UnfoldAdminTextareaWidget(attrs={"rows": 2}),
         )
         for number, part in enumerate(understood.parts):
             self.fields[f"role-{number}"] = forms.ChoiceField(
-                label="These are",
+                label=gettext_lazy("These are"),
                 choices=list(ROLE_WORDS.items()),
                 initial=part.role,
                 widget=UnfoldAdminSelectWidget,
             )
             self.fields[f"system-{number}"] = forms.CharField(
-                label="Name of the system",
+                label=gettext_lazy("Name of the system"),
                 required=False,
                 max_length=80,
                 initial=part.system,
                 widget=UnfoldAdminTextInputWidget,
             )
+        self.fields["encoding"] = encoding_field(gettext("Find it out"))
+        self.fields["encoding"].initial = understood.encoding
+        self.fields["encoding"].help_text = gettext(
+            "Choose another one where letters look wrong, and look again."
+        )
         if understood.lacking:
             self.fields["without_pictures"] = forms.BooleanField(
-                label="Import it without the pictures", required=False, widget=UnfoldBooleanWidget
+                label=gettext_lazy("Import it without the pictures"),
+                required=False,
+                widget=UnfoldBooleanWidget,
             )
 
     def parts(self) -> list[dict[str, Any]]:
@@ -187,9 +233,12 @@ class UnderstoodForm(forms.Form):
             replace(part, role=given[f"role-{number}"], system=given[f"system-{number}"].strip(), rows=())
             for number, part in enumerate(self.understood.parts)
         ]
-        people = [part for part in chosen if part.role == PEOPLE]
-        columns = tuple(column for part in people for column in part.columns)
         systems = [part for part in chosen if part.role == SYSTEM]
+        people = [part for part in chosen if part.role == PEOPLE]
+        if not people:
+            tables = [part for part in systems if part.format in TABLE_FORMATS]
+            people = [replace(max(tables, key=lambda part: part.images), role=IMAGES)]
+        columns = tuple(column for part in people for column in part.columns)
         return [asdict(part) for part in (replace(people[0], columns=columns), *systems)]
 
     def shown(self) -> list[dict[str, Any]]:
@@ -206,25 +255,31 @@ class UnderstoodForm(forms.Form):
             cleaned.get(f"system-{number}", "").strip() for number, role in enumerate(roles) if role == SYSTEM
         ]
         people = [part for part, role in zip(parts, roles, strict=True) if role == PEOPLE]
-        if not people:
+        if not people and not any(
+            role == SYSTEM and part.format in TABLE_FORMATS for part, role in zip(parts, roles, strict=True)
+        ):
             raise forms.ValidationError(
-                "No captions are by people. Under 'These are', choose 'captions by people' where they are."
+                gettext(
+                    "No captions are by people. Under 'These are', choose 'captions by people' where they are; a "
+                    "table (CSV or JSON lines) of a system's captions can be imported without them."
+                )
             )
         if len(people) > 1 and (
             len({part.file for part in people}) > 1 or not all(p.columns for p in people)
         ):
             raise forms.ValidationError(
-                f"{len(people)} parts are captions by people; expected one, or columns of one file."
+                gettext("%(n)s parts are captions by people; expected one, or columns of one file.")
+                % {"n": len(people)}
             )
         if not all(names):
-            raise forms.ValidationError("A system has no name; expected one for each.")
+            raise forms.ValidationError(gettext("A system has no name; expected one for each."))
         if len(set(names)) < len(names):
             raise forms.ValidationError(
-                "Two systems have the same name; expected a name of its own for each."
+                gettext("Two systems have the same name; expected a name of its own for each.")
             )
         if self.understood.lacking and not cleaned.get("without_pictures"):
             raise forms.ValidationError(
-                "Some images have no picture. Upload them all, or choose to import without pictures."
+                gettext("Some images have no picture. Upload them all, or choose to import without pictures.")
             )
         return cleaned
 
@@ -232,13 +287,14 @@ class UnderstoodForm(forms.Form):
 class CandidatesForm(UploadForm):
     formats = tuple(CANDIDATE_FORMATS)
     job = "import_candidates"
-    lead = "What a system says about the images of {dataset}."
+    title = gettext_noop("Import candidates")
+    lead = gettext_noop("What a system says about the images of {dataset}.")
     field_order = ("system", "format", "files")
 
     system = forms.CharField(
-        label="System",
+        label=gettext_lazy("System"),
         max_length=80,
-        help_text="What produced these captions. Workers never see it.",
+        help_text=gettext_lazy("What produced these captions. Participants never see it."),
         widget=UnfoldAdminTextInputWidget,
     )
 
@@ -249,35 +305,44 @@ class CandidatesForm(UploadForm):
 class RankingsForm(UploadForm):
     formats = tuple(Output.Task.values)
     job = "import_rankings"
-    lead = "Lists in which systems ranked captions for the images of {dataset}, or images for captions."
+    title = gettext_noop("Import rankings")
+    lead = gettext_noop(
+        "Lists in which systems ranked captions for the images of {dataset}, or images for captions."
+    )
     field_order = ("format", "files")
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self.fields["format"].label = "What is ranked"
-        self.fields[
-            "files"
-        ].help_text = "Lines of qid, Q0, docid, rank, score and system, with blanks between."
+        self.fields["format"].label = gettext("What is ranked")
+        self.fields["files"].help_text = gettext(
+            "Lines of qid, Q0, docid, rank, score and system, with blanks between."
+        )
 
 
 class JudgmentsForm(UploadForm):
     formats = (*JUDGMENT_FORMATS, *TABLE_FORMATS)
     job = "import_judgments"
-    lead = "Judgments about {dataset} that were collected elsewhere."
+    title = gettext_noop("Import judgments")
+    lead = gettext_noop("Judgments about {dataset} that were collected elsewhere.")
     field_order = ("study", "format", "files", "protocol")
 
     study = forms.CharField(
-        label="Short name of the study",
+        label=gettext_lazy("Short name of the study"),
         max_length=80,
         validators=[short_name],
-        help_text="The judgments become a study under this name; it asks nobody anything.",
+        help_text=gettext_lazy("The judgments become a study under this name; it asks nobody anything."),
         widget=UnfoldAdminTextInputWidget,
     )
     protocol = forms.ChoiceField(
-        label="Protocol",
+        label=gettext_lazy("Protocol"),
         required=False,
-        choices=[("", "As the file says"), *((kind.name, kind.title) for kind in KINDS.values())],
-        help_text="For rows that do not name one, and for published sets that hold judgments of several.",
+        choices=[
+            ("", gettext_lazy("As the file says")),
+            *((kind.name, gettext_lazy(kind.title)) for kind in KINDS.values()),
+        ],
+        help_text=gettext_lazy(
+            "For rows that do not name one, and for published sets that hold judgments of several."
+        ),
         widget=UnfoldAdminSelectWidget,
     )
 
@@ -361,8 +426,8 @@ class DatasetAdmin(QuorumAdmin):
         return self._upload_page(
             request,
             form,
-            "Upload your data",
-            lead="Captions by people, the pictures, and what systems say of them.",
+            gettext("Upload your data"),
+            lead=gettext("Captions by people, the pictures, and what systems say of them."),
         )
 
     def _show_understood(self, request: HttpRequest, form: DatasetForm, upload: str) -> HttpResponse:
@@ -370,14 +435,15 @@ class DatasetAdmin(QuorumAdmin):
         try:
             with uploads.looked_into(upload) as (root, pictures):
                 names = [file.name or "" for file in given["files"]]
-                understood = understand(root, pictures, uploaded=names)
+                understood = understand(root, pictures, uploaded=names, encoding=given["encoding"])
         except QuorumError as error:
             uploads.discard(upload)
             form.add_error("files", str(error))
-            return self._upload_page(request, form, "Upload your data", lead="")
+            return self._upload_page(request, form, gettext("Upload your data"), lead="")
         understood.name = _free_name(understood.name)
         if given["format"]:  # as said: the only file, or the folder
-            understood.parts, understood.problems, understood.lacking = [Part(format=given["format"])], [], 0
+            part = Part(format=given["format"], encoding=given["encoding"] or "utf-8")
+            understood.parts, understood.problems, understood.lacking = [part], [], 0
         for earlier in request.session.get(SHELF, {}):
             uploads.discard(earlier)
         request.session[SHELF] = {
@@ -389,10 +455,12 @@ class DatasetAdmin(QuorumAdmin):
         upload = request.POST["upload"]
         kept = request.session.get(SHELF, {}).get(upload)
         if kept is None:
-            messages.error(request, "Nothing was imported: please upload the files again.")
+            messages.error(request, gettext("Nothing was imported: please upload the files again."))
             return redirect("admin:judgments_dataset_add")
         understood = Understood(**kept["understood"])
         understood.parts = [Part(**part) for part in kept["understood"]["parts"]]
+        if "_again" in request.POST:
+            return self._look_again(request, upload, kept)
         form = UnderstoodForm(request.POST, understood=understood)
         if not form.is_valid():
             return self._understood_page(request, form, upload)
@@ -410,10 +478,27 @@ class DatasetAdmin(QuorumAdmin):
         del request.session[SHELF]
         return redirect(reverse("admin:judgments_job_change", args=[job.pk]))
 
+    def _look_again(self, request: HttpRequest, upload: str, kept: dict[str, Any]) -> HttpResponse:
+        """Read the upload in the encoding that was chosen on the page of what was understood."""
+        encoding = request.POST.get("encoding", "")
+        before = kept["understood"]
+        with uploads.looked_into(upload) as (root, pictures):
+            understood = understand(
+                root,
+                pictures,
+                uploaded=before["uploaded"],
+                encoding=encoding if encoding in ENCODINGS else "",
+            )
+        understood.name = request.POST.get("name") or before["name"]
+        request.session[SHELF] = {upload: kept | {"understood": asdict(understood)}}
+        form = UnderstoodForm(understood=understood)
+        form.initial["attribution"] = request.POST.get("attribution", "")
+        return self._understood_page(request, form, upload)
+
     def _understood_page(self, request: HttpRequest, form: UnderstoodForm, upload: str) -> HttpResponse:
         context = {
             **self.admin_site.each_context(request),
-            "title": "What was understood",
+            "title": gettext("What was understood"),
             "form": form,
             "understood": form.understood,
             "upload": upload,
@@ -426,8 +511,8 @@ class DatasetAdmin(QuorumAdmin):
             raise PermissionDenied
         if form_class is JudgmentsForm and not request.user.has_perm("judgments.add_study"):
             raise PermissionDenied
-        what = form_class.job.replace("_", " ")
-        return self._upload(request, form_class, f"{dataset.name}: {what}", dataset=dataset.name)
+        title = f"{dataset.name}: {gettext(form_class.title)}"
+        return self._upload(request, form_class, title, dataset=dataset.name)
 
     def _upload(
         self, request: HttpRequest, form_class: type[UploadForm], title: str, **args: str
@@ -436,10 +521,11 @@ class DatasetAdmin(QuorumAdmin):
         if request.method == "POST" and form.is_valid():
             upload = form.keep()
             if upload is not None:
-                args |= {"upload": upload, "format": form.cleaned_data["format"], **form.arguments()}
+                args |= {name: form.cleaned_data[name] for name in ("format", "encoding")}
+                args |= {"upload": upload, **form.arguments()}
                 job = enqueue(kind=form.job, args=args, user=signed_in(request))
                 return redirect(reverse("admin:judgments_job_change", args=[job.pk]))
-        return self._upload_page(request, form, title, lead=form.lead.format(**args))
+        return self._upload_page(request, form, title, lead=gettext(form.lead).format(**args))
 
     def _upload_page(self, request: HttpRequest, form: forms.Form, title: str, *, lead: str) -> HttpResponse:
         context = {

@@ -9,14 +9,31 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePosixPath
 from typing import Any
 
+from django.utils.translation import gettext, gettext_noop
+
 from judgments.importers import ImportProblem
 from judgments.importers.flickr8k import TOKEN_FILE
 from judgments.importers.readers import Columns, read_csv, read_json_lines
 from judgments.importers.records import Record
 from judgments.importers.tables import DATASET_COLUMNS, Taken
-from judgments.importers.textio import ImportNotes
+from judgments.importers.textio import ImportNotes, likely_encoding, read_head
 
 PEOPLE, SYSTEM, LEFT_OUT = "people", "system", "left-out"
+IMAGES = "images"  # what a system says names the images of a dataset without captions by people
+# encodings that a person may choose, with the words for them
+ENCODINGS = {
+    "utf-8": gettext_noop("UTF-8"),
+    "windows-1252": gettext_noop("Windows-1252, Western Europe"),
+    "windows-1250": gettext_noop("Windows-1250, Central Europe"),
+    "windows-1251": gettext_noop("Windows-1251, Cyrillic"),
+    "mac-roman": gettext_noop("Mac Roman"),
+    "utf-16-le": gettext_noop("UTF-16"),
+    "utf-16-be": gettext_noop("UTF-16, big-endian"),
+    "gb18030": gettext_noop("GB 18030, simplified Chinese"),
+    "big5": gettext_noop("Big5, traditional Chinese"),
+    "shift-jis": gettext_noop("Shift JIS, Japanese"),
+    "euc-kr": gettext_noop("EUC-KR, Korean"),
+}
 MOST_RECORDS = 50_000  # of a file that are looked at while somebody waits; the import reads all
 MOST_SYSTEMS = 50  # of one file
 MOST_PARTS = 200
@@ -57,6 +74,7 @@ class Part:
         file: the file, or the folder of a published set, from the root of the upload.
         role: PEOPLE, SYSTEM or LEFT_OUT.
         system: its name, where a system wrote them.
+        encoding: of the file, guessed or chosen.
         only, columns: as in ``Taken``.
         images, captions: counted, as far as the file was looked at.
         rows: the first ones, as image and caption.
@@ -66,6 +84,7 @@ class Part:
     role: str = PEOPLE
     format: str = ""
     system: str = ""
+    encoding: str = "utf-8"
     only: str | None = None
     columns: tuple[str, ...] = ()
     images: int = 0
@@ -74,11 +93,16 @@ class Part:
 
     @property
     def taken(self) -> Taken:
-        return Taken(self.only, tuple(self.columns))
+        return Taken(self.only, tuple(self.columns), self.role == IMAGES)
 
     @property
     def format_words(self) -> str:
         return FORMAT_WORDS.get(self.format, self.format)
+
+    @property
+    def encoding_words(self) -> str:
+        words = ENCODINGS.get(self.encoding)
+        return gettext(words) if words else self.encoding.upper()
 
     @property
     def where(self) -> str:
@@ -99,6 +123,7 @@ class Understood:
         pictures: how many there are; ``folder`` is theirs.
         found, lacking: images of people's captions with and without a picture, counted; ``missing`` are the first.
         problems: what keeps a file from being read, in sentences.
+        uploaded, encoding: as ``understand`` was given them.
     """
 
     name: str
@@ -109,14 +134,19 @@ class Understood:
     lacking: int = 0
     missing: list[str] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
+    uploaded: list[str] = field(default_factory=list)
+    encoding: str = ""
 
 
-def understand(root: Path, pictures: Sequence[str], *, uploaded: Iterable[str]) -> Understood:
+def understand(
+    root: Path, pictures: Sequence[str], *, uploaded: Sequence[str], encoding: str = ""
+) -> Understood:
     """Look at the files below ``root`` without the database.
 
     Args:
         pictures: names of the pictures, from the root.
         uploaded: names of the files as uploaded, which may name the dataset.
+        encoding: of files without a byte order mark; "" to guess it for each file.
     """
     parts: list[Part] = []
     problems: list[str] = []
@@ -125,29 +155,40 @@ def understand(root: Path, pictures: Sequence[str], *, uploaded: Iterable[str]) 
         name = str(file.relative_to(root))
         if file.suffix.lower() in SPREADSHEETS:
             problems.append(
-                f"{name} is a spreadsheet; save it as CSV, in Excel as CSV UTF-8, and upload that."
+                gettext("%(name)s is a spreadsheet; save it as CSV, in Excel as CSV UTF-8, and upload that.")
+                % {"name": name}
             )
         if file.suffix.lower() not in TABLES or _is_of_a_set(file):
             continue
         try:
-            found, named = _parts_of(file, root)
+            chosen = encoding or likely_encoding(file)
+            found, named = _parts_of(file, root, chosen)
         except ImportProblem as problem:
             problems.append(str(problem).replace(f"{root}/", ""))
             continue
-        parts += found
+        parts += [replace(part, encoding=chosen) for part in found]
         images[name] = named
     parts = _with_roles(parts)[:MOST_PARTS]
     if not parts and not problems:
         problems.append(
-            "No table of captions was found; expected CSV or JSON lines with the columns image and caption, "
-            "or image and a column for each caption."
+            gettext(
+                "No table of captions was found; expected CSV or JSON lines with the columns image "
+                "and caption, or image and a column for each caption."
+            )
         )
     people = next((part for part in parts if part.role == PEOPLE), parts[0] if parts else None)
     names = [
         *(name for name in uploaded if name.lower().endswith(".zip")),
         *([people.file] if people else []),
     ]
-    understood = Understood(_name_of(names), parts, pictures=len(pictures), problems=problems)
+    understood = Understood(
+        _name_of(names),
+        parts,
+        pictures=len(pictures),
+        problems=problems,
+        uploaded=list(uploaded),
+        encoding=encoding,
+    )
     if pictures and people is not None:
         _match_pictures(understood, pictures, images.get(people.file, set()))
     return understood
@@ -160,14 +201,13 @@ def _is_of_a_set(file: Path) -> bool:
     return file.suffix == ".txt" and file.name != TOKEN_FILE and (file.parent / TOKEN_FILE).exists()
 
 
-def _parts_of(file: Path, root: Path) -> tuple[list[Part], set[str]]:
+def _parts_of(file: Path, root: Path, encoding: str) -> tuple[list[Part], set[str]]:
     name, folder = str(file.relative_to(root)), str(file.parent.relative_to(root))
     if file.name == TOKEN_FILE:
         return [Part(file=folder, format="flickr8k")], set()
     if file.name == "references.jsonl" and (file.parent / "pairs.jsonl").exists():
         return [Part(file=folder, format="abstract-50s" if "abstract" in str(file) else "pascal-50s")], set()
-    with file.open("rb") as stream:
-        head = stream.read(HEAD).decode("utf-8-sig", errors="replace").lstrip()
+    head = read_head(file, HEAD, encoding=encoding).lstrip()
     if head.startswith("[") and '"image_id"' in head:
         return [Part(file=name, format="coco", role=SYSTEM, system=file.stem)], set()
     if (
@@ -176,7 +216,7 @@ def _parts_of(file: Path, root: Path) -> tuple[list[Part], set[str]]:
         and re.search(r'"(images|annotations)"\s*:', head)
     ):
         return [Part(file=name, format="coco")], set()
-    return _table_parts(file, name, "jsonl" if head.startswith("{") else "csv")
+    return _table_parts(file, name, "jsonl" if head.startswith("{") else "csv", encoding)
 
 
 @dataclass(slots=True)
@@ -195,12 +235,12 @@ class _Tally:
         return Part(images=len(self.images), captions=self.captions, rows=tuple(self.rows), **given)
 
 
-def _table_parts(file: Path, name: str, format: str) -> tuple[list[Part], set[str]]:
+def _table_parts(file: Path, name: str, format: str, encoding: str) -> tuple[list[Part], set[str]]:
     records = read_json_lines if format == "jsonl" else read_csv
     tallies: defaultdict[tuple[str, str], _Tally] = defaultdict(_Tally)
     images: set[str] = set()
     columns: list[str] = []
-    for number, record in enumerate(records(file, Columns(("image",), loose=True), ImportNotes(), None)):
+    for number, record in enumerate(records(file, Columns(("image",), loose=True), ImportNotes(), encoding)):
         if number >= MOST_RECORDS:
             break
         columns = columns or list(record.values)

@@ -23,9 +23,11 @@ from urllib.parse import quote
 
 from django.conf import settings
 from django.core.files.uploadedfile import UploadedFile
+from django.utils.translation import gettext
 from PIL import Image as PillowImage
 from PIL import UnidentifiedImageError
 
+from common.amounts import thousands
 from common.errors import QuorumError
 from common.files import remove_leftovers
 from judgments.datasets.picture_metadata import MOST_PICTURE_BYTES
@@ -120,7 +122,7 @@ def opened(upload: str) -> Iterator[Files]:
     """
     folder = _folder(upload)
     if not folder.is_dir():
-        raise UploadRefused("The uploaded files are gone; please upload them again.")
+        raise UploadRefused(gettext("The uploaded files are gone; please upload them again."))
     with tempfile.TemporaryDirectory(dir=folder, prefix="unpacked-") as scratch:
         work = Path(scratch)
         try:
@@ -180,7 +182,9 @@ def is_archive(name: str) -> bool:
 
 def check_name(name: str) -> None:
     if not re.fullmatch(r"[^\x00-\x1f/\\]{1,200}", name) or name.startswith("."):
-        raise UploadRefused(f"The file name {name!r} cannot be kept; please rename the file.")
+        raise UploadRefused(
+            gettext("The file name %(name)r cannot be kept; please rename the file.") % {"name": name}
+        )
 
 
 def check_archive(packed: IO[bytes] | UploadedFile, *, name: str, suffixes: set[str] | None = None) -> None:
@@ -215,12 +219,21 @@ def unpack(
                 while chunk := source.read(CHUNK):
                     left -= len(chunk)
                     if left < 0:
-                        raise UploadRefused(f"{name}: {member.filename!r} is larger than the archive says.")
+                        raise UploadRefused(
+                            gettext("%(name)s: %(filename)r is larger than the archive says.")
+                            % {"name": name, "filename": member.filename}
+                        )
                     out.write(chunk)
         except DAMAGE as error:
-            raise UploadRefused(f"{name}: {member.filename!r} is damaged ({error}).") from error
+            raise UploadRefused(
+                gettext("%(name)s: %(filename)r is damaged (%(error)s).")
+                % {"name": name, "filename": member.filename, "error": error}
+            ) from error
         except (FileExistsError, IsADirectoryError, NotADirectoryError):
-            raise UploadRefused(f"{name} holds two things named {member.filename!r}.") from None
+            raise UploadRefused(
+                gettext("%(name)s holds two things named %(filename)r.")
+                % {"name": name, "filename": member.filename}
+            ) from None
     return left_out
 
 
@@ -247,11 +260,16 @@ def _listing_size(packed: IO[bytes] | UploadedFile) -> int:
 
 def _archive(packed: IO[bytes] | UploadedFile, name: str) -> zipfile.ZipFile:
     if _listing_size(packed) > MOST_LISTING:
-        raise UploadRefused(f"{name} lists too many files; at most {MOST_FILES:,} are read.")
+        raise UploadRefused(
+            gettext("%(name)s lists too many files; at most %(most_files)s are read.")
+            % {"name": name, "most_files": thousands(MOST_FILES)}
+        )
     try:
         return zipfile.ZipFile(packed)
     except DAMAGE:
-        raise UploadRefused(f"{name} is not a zip archive, or a damaged one.") from None
+        raise UploadRefused(
+            gettext("%(name)s is not a zip archive, or a damaged one.") % {"name": name}
+        ) from None
 
 
 def _wanted_members(
@@ -260,12 +278,21 @@ def _wanted_members(
     """Return the archive's files with their targets, if all may be unpacked."""
     members = archive.infolist()
     if len(members) > MOST_FILES:
-        raise UploadRefused(f"{name} holds {len(members):,} files; at most {MOST_FILES:,} are read.")
+        raise UploadRefused(
+            gettext("%(name)s holds %(n)s files; at most %(most_files)s are read.")
+            % {"name": name, "n": thousands(len(members)), "most_files": thousands(MOST_FILES)}
+        )
     total = sum(member.file_size for member in members)
     if total > MOST_BYTES:
-        raise UploadRefused(f"{name} would unpack to {total:,} bytes; at most {MOST_BYTES:,} are read.")
+        raise UploadRefused(
+            gettext("%(name)s would unpack to %(total)s bytes; at most %(most_bytes)s are read.")
+            % {"name": name, "total": thousands(total), "most_bytes": thousands(MOST_BYTES)}
+        )
     if total > max(SMALL_ARCHIVE, MOST_GROWTH * size):  # many small bombs, or members that share their bytes
-        raise UploadRefused(f"{name} would grow more than {MOST_GROWTH} times; nothing was read.")
+        raise UploadRefused(
+            gettext("%(name)s would grow more than %(most_growth)s times; nothing was read.")
+            % {"name": name, "most_growth": MOST_GROWTH}
+        )
     wanted = []
     for member in members:
         inner = PurePosixPath(member.filename)
@@ -274,10 +301,13 @@ def _wanted_members(
         _refuse_unsafe(member, inner, name)
         if suffixes is not None and inner.suffix.lower() not in suffixes:
             listed = ", ".join(sorted(suffixes))
-            raise UploadRefused(f"{name} holds {member.filename!r}; expected pictures alone ({listed}).")
+            raise UploadRefused(
+                gettext("%(name)s holds %(filename)r; expected pictures alone (%(listed)s).")
+                % {"name": name, "filename": member.filename, "listed": listed}
+            )
         wanted.append((member, inner))
     if not wanted:
-        raise UploadRefused(f"{name} is empty.")
+        raise UploadRefused(gettext("%(name)s is empty.") % {"name": name})
     return wanted
 
 
@@ -289,20 +319,31 @@ def _refuse_unsafe(member: zipfile.ZipInfo, inner: PurePosixPath, name: str) -> 
     shown = repr(member.filename)
     if any(len(part.encode("utf-8", "surrogateescape")) > LONGEST_NAME for part in inner.parts):
         raise UploadRefused(
-            f"{name} holds {shown[:40]}…, a name too long to be kept; please rename the file."
+            gettext("%(name)s holds %(shown)s…, a name too long to be kept; please rename the file.")
+            % {"name": name, "shown": shown[:40]}
         )
     leads_out = inner.is_absolute() or ".." in inner.parts or "\\" in member.filename or ":" in inner.parts[0]
     if leads_out or re.search(r"[\x00-\x1f]", member.filename):
         raise UploadRefused(
-            f"{name} holds {shown}, which leads out of the archive's folder; nothing was read."
+            gettext("%(name)s holds %(shown)s, which leads out of the archive's folder; nothing was read.")
+            % {"name": name, "shown": shown}
         )
     mode = member.external_attr >> 16
     if mode and not (stat.S_ISREG(mode) or stat.S_IFMT(mode) == 0):
-        raise UploadRefused(f"{name} holds {shown}, which is a link or a device; expected files alone.")
+        raise UploadRefused(
+            gettext("%(name)s holds %(shown)s, which is a link or a device; expected files alone.")
+            % {"name": name, "shown": shown}
+        )
     if member.flag_bits & 0x1:
-        raise UploadRefused(f"{name}: {shown} needs a password; expected an archive without one.")
+        raise UploadRefused(
+            gettext("%(name)s: %(shown)s needs a password; expected an archive without one.")
+            % {"name": name, "shown": shown}
+        )
     if member.file_size > max(SMALL_ENOUGH, MOST_GROWTH * member.compress_size):
-        raise UploadRefused(f"{name}: {shown} would grow more than {MOST_GROWTH} times; nothing was read.")
+        raise UploadRefused(
+            gettext("%(name)s: %(shown)s would grow more than %(most_growth)s times; nothing was read.")
+            % {"name": name, "shown": shown, "most_growth": MOST_GROWTH}
+        )
 
 
 def is_address(images: str) -> bool:
@@ -314,7 +355,11 @@ def picture_address(images: str, file: str) -> str:
     address = f"{images.rstrip('/')}/{quote(file)}"
     if len(address) > ADDRESS_LIMIT:
         raise PictureProblem(
-            f"The address of picture {file!r} would have {len(address)} characters; expected at most {ADDRESS_LIMIT}."
+            gettext(
+                "The address of picture %(file)r would have %(n)s characters; expected at most "
+                "%(address_limit)s."
+            )
+            % {"file": file, "n": len(address), "address_limit": ADDRESS_LIMIT}
         )
     return address
 
@@ -326,7 +371,9 @@ def checked_pictures(folder: Path, names: Iterable[tuple[str, str]]) -> dict[str
         PictureProblem: a file is missing, outside of the folder, or no picture that browsers show.
     """
     if not folder.is_dir():
-        raise PictureProblem(f"{folder} is not a folder; expected the pictures of the dataset.")
+        raise PictureProblem(
+            gettext("%(folder)s is not a folder; expected the pictures of the dataset.") % {"folder": folder}
+        )
     root = folder.resolve()
     found: dict[str, Path] = {}
     missing: list[str] = []
@@ -337,14 +384,18 @@ def checked_pictures(folder: Path, names: Iterable[tuple[str, str]]) -> dict[str
             spelled = spelled or {composed(str(one.relative_to(root))): one for one in root.rglob("*")}
             path = spelled.get(composed(file), path)
         if not path.is_relative_to(root):
-            raise PictureProblem(f"{file!r} leads out of {folder}; expected a file in it.")
+            raise PictureProblem(
+                gettext("%(file)r leads out of %(folder)s; expected a file in it.")
+                % {"file": file, "folder": folder}
+            )
         if path.is_file():
             found[image] = path
         else:
             missing.append(file)
     if missing:
         raise PictureProblem(
-            f"{folder} lacks {len(missing)} of {len(missing) + len(found)} pictures, the first is {missing[0]!r}."
+            gettext("%(folder)s lacks %(n)s of %(what)s pictures, the first is %(missing)r.")
+            % {"folder": folder, "n": len(missing), "what": len(missing) + len(found), "missing": missing[0]}
         )
     for path in found.values():
         picture_format(path)
@@ -354,7 +405,10 @@ def checked_pictures(folder: Path, names: Iterable[tuple[str, str]]) -> dict[str
 def picture_format(path: Path) -> str:
     """Raise PictureProblem for a file that is none of ``SUFFIXES``, or that would fill a browser's memory."""
     if path.stat().st_size > MOST_PICTURE_BYTES:
-        raise PictureProblem(f"{path} is too large; expected at most {MOST_PICTURE_BYTES:,} bytes.")
+        raise PictureProblem(
+            gettext("%(path)s is too large; expected at most %(most_picture_bytes)s bytes.")
+            % {"path": path, "most_picture_bytes": thousands(MOST_PICTURE_BYTES)}
+        )
     try:
         with PillowImage.open(path, formats=list(FORMATS)) as picture:
             name, pixels = picture.format or "", picture.width * picture.height
@@ -363,9 +417,15 @@ def picture_format(path: Path) -> str:
     except (UnidentifiedImageError, OSError, ValueError):
         name, pixels = "", 0
     if pixels > MOST_PIXELS:
-        raise PictureProblem(f"{path} has too many pixels; expected at most {MOST_PIXELS:,}.")
+        raise PictureProblem(
+            gettext("%(path)s has too many pixels; expected at most %(most_pixels)s.")
+            % {"path": path, "most_pixels": thousands(MOST_PIXELS)}
+        )
     if name not in SUFFIXES:
-        raise PictureProblem(f"{path} is not a picture; expected {', '.join(FORMATS)}.")
+        raise PictureProblem(
+            gettext("%(path)s is not a picture; expected %(listed)s.")
+            % {"path": path, "listed": ", ".join(FORMATS)}
+        )
     return name
 
 

@@ -18,6 +18,7 @@ from string import Formatter
 from typing import Annotated, Any, Literal, get_args
 from urllib.parse import quote, urlsplit
 
+from django.utils.translation import gettext
 from pydantic import AfterValidator, Field, model_validator
 
 from judgments.design.requirements import Part
@@ -86,16 +87,22 @@ def checked_address(address: str) -> str:
         parts, names = urlsplit(address), placeholders(address)
         host = parts.hostname or ""
     except ValueError:
-        raise ValueError(f"{address!r} is no address") from None
+        raise ValueError(gettext("%(address)r is no address") % {"address": address}) from None
     here = parts.scheme == "http" and host in ("localhost", "127.0.0.1")
     if not host or re.search(r"[{}\s\\@]", parts.netloc) or not (parts.scheme == "https" or here):
-        raise ValueError(f"{address!r} is no address that people can be sent to; expected https://...")
+        raise ValueError(
+            gettext("%(address)r is no address that people can be sent to; expected https://...")
+            % {"address": address}
+        )
     if unknown := sorted(names - PLACEHOLDERS):
         raise ValueError(
-            f"{address!r} asks for {{{unknown[0]}}}; there are {{code}}, {{worker}} and {{session}}"
+            gettext("%(address)r asks for {%(unknown)s}; there are {code}, {worker} and {session}")
+            % {"address": address, "unknown": unknown[0]}
         )
     if re.search(r"survey_code=X+$", address):
-        raise ValueError("the Xs after survey_code= stand for the person: write {worker} in their place")
+        raise ValueError(
+            gettext("the Xs after survey_code= stand for the person: write {worker} in their place")
+        )
     return address
 
 
@@ -131,7 +138,9 @@ class Panel(Part):
         description="For links of your own, or of a panel that signs: nobody enters with an id that is not signed.",
     )
     hits: Annotated[int, Field(ge=1, le=1000)] = Field(
-        1, title="HITs in a person's session", description="The panel pays a session: the pay of all of them."
+        1,
+        title="Pages of work in a person's session",
+        description="The panel pays a session: the pay of all of them.",
     )
     finish: Literal["redirect", "code"] = Field(
         "redirect",
@@ -162,21 +171,31 @@ class Panel(Part):
     @model_validator(mode="after")
     def _tells_its_outcomes_and_parameters_apart(self) -> Panel:
         if len(set(self.codes.values())) < len(self.codes):
-            raise ValueError("codes has one code for two outcomes; the panel could not tell them apart")
+            raise ValueError(
+                gettext("codes has one code for two outcomes; the panel could not tell them apart")
+            )
         named = [name for name in (self.worker, self.session, self.project, self.signature) if name]
         if len(set(named)) < len(named):
-            raise ValueError(f"one parameter cannot hold two ids: {', '.join(named)}")
+            raise ValueError(
+                gettext("one parameter cannot hold two ids: %(listed)s") % {"listed": ", ".join(named)}
+            )
         return self
 
     @model_validator(mode="after")
     def _asks_no_more_than_its_panel_can(self) -> Panel:
         title = PANEL_PRESETS[self.preset].title
         if self.signature and self.preset != "plain":
-            raise ValueError(f'signature is for preset = "plain": {title} does not sign its links')
+            raise ValueError(
+                gettext('signature is for preset = "plain": %(title)s does not sign its links')
+                % {"title": title}
+            )
         if self.personal_codes and self.preset == "prolific":
-            raise ValueError(f"personal_codes cannot be true: {title} knows one code for each outcome")
+            raise ValueError(
+                gettext("personal_codes cannot be true: %(title)s knows one code for each outcome")
+                % {"title": title}
+            )
         if self.personal_codes and self.codes:
-            raise ValueError("personal_codes makes the codes, so that codes stays empty")
+            raise ValueError(gettext("personal_codes makes the codes, so that codes stays empty"))
         return self
 
     def code_of(self, outcome: str) -> str:

@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass
 from typing import Annotated
 
+from django.utils.translation import gettext
 from pydantic import Field, field_validator
 
 from judgments.design.requirements import Listed, Part
@@ -27,7 +28,8 @@ def read_claim(text: str) -> Claim:
     found = CLAIM.fullmatch(text)
     if found is None:
         raise ValueError(
-            f"the claim {text!r} cannot be checked; expected a form such as 'cider-d > rouge-l on HC'"
+            gettext("the claim %(text)r cannot be checked; expected a form such as 'cider-d > rouge-l on HC'")
+            % {"text": text}
         )
     return Claim(found["better"], found["worse"], found["kind"] or "all")
 

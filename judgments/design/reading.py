@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, get_args
 
 import tomli_w
+from django.utils.translation import gettext
 from pydantic import BaseModel, ValidationError
 
 from common.errors import DesignError
@@ -44,57 +45,97 @@ def contradictions_of(design: StudyDesign) -> Iterator[str]:
     """Yield the contradictions of a design; each clause begins with the key concerned."""
     kind = KINDS.get(design.protocol)
     if kind is None:
-        yield f"protocol is {design.protocol!r}; this version knows {', '.join(KINDS)}"
+        yield gettext("protocol is %(protocol)r; this version knows %(listed)s") % {
+            "protocol": design.protocol,
+            "listed": ", ".join(KINDS),
+        }
         return
     yield from kind.contradictions(design)
     if design.source.show and kind.no_source:
-        yield f"source.show is true, but {kind.no_source}; expected false"
+        yield gettext("source.show is true, but %(no_source)s; expected false") % {
+            "no_source": kind.no_source
+        }
     if design.labels and len(design.labels) != len(kind.labelled):
         wanted = f"one for each of {', '.join(map(str, kind.labelled))}" if kind.labelled else "none"
-        yield f"labels has {len(design.labels)} texts; for {kind.name}, expected {wanted}"
+        yield gettext("labels has %(n)s texts; for %(name)s, expected %(wanted)s") % {
+            "n": len(design.labels),
+            "name": kind.name,
+            "wanted": wanted,
+        }
     elif len(set(design.labels)) < len(design.labels):
-        yield "labels has the same text twice, so that two answers could not be told apart"
+        yield gettext("labels has the same text twice, so that two answers could not be told apart")
     yield from contradictions_of_translations(design)
     size = kind.hit_size(design)
     alone = design.crowd.backend == "mturk" and design.crowd.question == "html"
     if alone and not kind.page.self_contained:
         yield (
-            f"crowd.question is 'html', but {kind.name} cannot be asked on a page that stands alone; "
-            "expected 'external'"
+            gettext(
+                "crowd.question is 'html', but %(name)s cannot be asked on a page that stands alone; "
+                "expected 'external'"
+            )
+            % {"name": kind.name}
         )
     if design.controls.per_hit >= size:
-        yield f"controls.per_hit is {design.controls.per_hit}, which leaves no place in a HIT of {size}"
+        yield gettext("controls.per_hit is %(per_hit)s, which leaves no place in a HIT of %(size)s") % {
+            "per_hit": design.controls.per_hit,
+            "size": size,
+        }
     if design.sampling.only and not kind.chosen_by_id:
-        yield f"sampling.only names {len(design.sampling.only)} ids, but {kind.name} has none that could be chosen"
+        yield gettext("sampling.only names %(n)s ids, but %(name)s has none that could be chosen") % {
+            "n": len(design.sampling.only),
+            "name": kind.name,
+        }
     if kind.judges_one_caption and design.sampling.pairs_from == "list" and not design.sampling.listed:
-        yield "sampling.listed is empty; sampling.pairs_from = 'list' needs pairs of an image and a caption there"
+        yield gettext(
+            "sampling.listed is empty; sampling.pairs_from = 'list' needs pairs of an image and "
+            "a caption there"
+        )
     if design.sampling.listed and not (kind.judges_one_caption and design.sampling.pairs_from == "list"):
         yield (
-            f"sampling.listed holds {len(design.sampling.listed)} pairs, which sampling.pairs_from = "
-            f"{design.sampling.pairs_from!r} of {kind.name} does not use; expected none"
+            gettext(
+                "sampling.listed holds %(n)s pairs, which sampling.pairs_from = %(pairs_from)r of "
+                "%(name)s does not use; expected none"
+            )
+            % {"n": len(design.sampling.listed), "pairs_from": design.sampling.pairs_from, "name": kind.name}
         )
     if design.filter.audit and not design.filter.bleu_pre:
-        yield f"filter.audit is {design.filter.audit}, but filter.bleu_pre is 0, so that nothing is left out"
+        yield gettext("filter.audit is %(audit)s, but filter.bleu_pre is 0, so that nothing is left out") % {
+            "audit": design.filter.audit
+        }
     if design.stopping.rule != "none" and not kind.aggregation.settles:
         yield (
-            f"stopping.rule is {design.stopping.rule!r}, but the consensus of {kind.name} has no winner that could "
-            "be settled early; expected 'none'"
+            gettext(
+                "stopping.rule is %(rule)r, but the consensus of %(name)s has no winner that could "
+                "be settled early; expected 'none'"
+            )
+            % {"rule": design.stopping.rule, "name": kind.name}
         )
     if design.stopping.rule == "margin" and design.stopping.minimum > design.judgments_per_unit:
         yield (
-            f"stopping.minimum is {design.stopping.minimum}, more than judgments_per_unit = {design.judgments_per_unit}"
+            gettext("stopping.minimum is %(minimum)s, more than judgments_per_unit = %(judgments_per_unit)s")
+            % {"minimum": design.stopping.minimum, "judgments_per_unit": design.judgments_per_unit}
         )
     if not design.panel.api:
         for key in ("screen_out_cents", "demographics"):
             if getattr(design.crowd, key):
-                yield f"crowd.{key} is for Prolific by its API (panel.api = true) alone"
+                yield gettext("crowd.%(key)s is for Prolific by its API (panel.api = true) alone") % {
+                    "key": key
+                }
     elif design.crowd.screen_out_cents >= max(1, design.crowd.reward_cents * design.panel.hits):
         yield (
-            f"crowd.screen_out_cents is {design.crowd.screen_out_cents}; expected less than the pay of a session, "
-            f"{design.crowd.reward_cents * design.panel.hits}"
+            gettext(
+                "crowd.screen_out_cents is %(screen_out_cents)s; expected less than the pay of a "
+                "session, %(what)s"
+            )
+            % {
+                "screen_out_cents": design.crowd.screen_out_cents,
+                "what": design.crowd.reward_cents * design.panel.hits,
+            }
         )
     if design.panel.api and (design.crowd.backend != "external" or design.panel.preset != "prolific"):
-        yield 'panel.api is true, which is for crowd.backend = "external" with panel.preset = "prolific" alone'
+        yield gettext(
+            'panel.api is true, which is for crowd.backend = "external" with panel.preset = "prolific" alone'
+        )
 
 
 def make_design(values: dict[str, Any], *, saved: Mapping[str, Preset] = NO_PRESETS) -> StudyDesign:
@@ -114,7 +155,11 @@ def refuse_short_code(access: Access) -> None:
     code = access.code.strip()
     if code and access.is_guessable:
         raise DesignError(
-            f"access.code has {len(code)} characters; expected {SHORTEST_CODE} or more, or none: one is made then.",
+            gettext(
+                "access.code has %(n)s characters; expected %(shortest_code)s or more, or none: one "
+                "is made then."
+            )
+            % {"n": len(code), "shortest_code": SHORTEST_CODE},
             field="access.code",
         )
 
@@ -144,12 +189,17 @@ def _completed(values: dict[str, Any], saved: Mapping[str, Preset]) -> dict[str,
         values = _as_it_was_drawn(values)
     if preset_name and (not complete or preset_name in PRESETS):
         if not isinstance(preset_name, str) or preset_name not in presets:
-            raise DesignError(f"preset is {preset_name!r}; there are {', '.join(presets)}.", field="preset")
+            raise DesignError(
+                gettext("preset is %(preset_name)r; there are %(listed)s.")
+                % {"preset_name": preset_name, "listed": ", ".join(presets)},
+                field="preset",
+            )
         preset = presets[preset_name].values
         stated = values.get("protocol", preset["protocol"])
         if stated != preset["protocol"]:
             raise DesignError(
-                f"preset {preset_name!r} is for protocol {preset['protocol']!r}, the file says {stated!r}.",
+                gettext("preset %(preset_name)r is for protocol %(preset)r, the file says %(stated)r.")
+                % {"preset_name": preset_name, "preset": preset["protocol"], "stated": stated},
                 field="protocol",
             )
     merged = _merge(preset, values)
@@ -236,16 +286,23 @@ def _as_said(path: list[str], said: str) -> DesignError:
     key = ".".join(path)
     named = re.findall(r"^[a-z_]+(?:\.[a-z_]+)?", said)
     field = key or next((name for name in named if name.split(".")[0] in StudyDesign.model_fields), "")
-    return DesignError(f"{key + ': ' if key else ''}{said}.", field=field)
+    return DesignError(f"{key}: {said}." if key else f"{said}.", field=field)
 
 
 def _as_design_error(problem: Any, path: list[str], problems: list[Any]) -> DesignError:
     key = ".".join(path)
     if problem["type"] == "extra_forbidden":
         near = difflib.get_close_matches(path[-1], _keys_beside(path), n=1, cutoff=0.0)
-        return DesignError(f"{key} is not a key of a study file; the nearest one is {near[0]!r}.", field=key)
+        return DesignError(
+            gettext("%(key)s is not a key of a study file; the nearest one is %(near)r.")
+            % {"key": key, "near": near[0]},
+            field=key,
+        )
     if problem["type"] == "missing":
-        return DesignError(f"{key} is missing; name, dataset and protocol have no default.", field=key)
+        return DesignError(
+            gettext("%(key)s is missing; name, dataset and protocol have no default.") % {"key": key},
+            field=key,
+        )
     if problem["type"] == "value_error":
         return _as_said(path, problem["msg"].removeprefix("Value error, "))
     wanted = [
@@ -253,7 +310,11 @@ def _as_design_error(problem: Any, path: list[str], problems: list[Any]) -> Desi
         for one in problems
         if _path(one["loc"]) == path
     ]
-    return DesignError(f"{key} is {problem['input']!r}; expected {' or '.join(wanted)}.", field=key)
+    return DesignError(
+        gettext("%(key)s is %(problem)r; expected %(listed)s.")
+        % {"key": key, "problem": problem["input"], "listed": " or ".join(wanted)},
+        field=key,
+    )
 
 
 def _path(location: tuple[int | str, ...]) -> list[str]:
@@ -285,7 +346,9 @@ def toml_values(text: str, *, source: str = "study file") -> dict[str, Any]:
     try:
         return tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        raise DesignError(f"{source} is not TOML: {error}.") from None
+        raise DesignError(
+            gettext("%(source)s is not TOML: %(error)s.") % {"source": source, "error": error}
+        ) from None
 
 
 def write_toml(design: StudyDesign) -> str:

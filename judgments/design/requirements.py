@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar
 
 import numpy as np
+from django.utils.translation import gettext
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
 from judgments.countries import COUNTRIES as KNOWN_COUNTRIES
@@ -35,7 +36,7 @@ class Part(BaseModel):
     @classmethod
     def _a_database_can_hold_it(cls, value: Any) -> Any:
         if isinstance(value, str) and "\x00" in value:
-            raise ValueError("a text holds the character U+0000, which cannot be stored")
+            raise ValueError(gettext("a text holds the character U+0000, which cannot be stored"))
         return value
 
 
@@ -114,9 +115,12 @@ class Quota(Part):
         if self.by == "age" and (
             not re.fullmatch(r"[1-9]\d-[1-9]\d{1,2}", self.value) or self.ages[0] > self.ages[1]
         ):
-            raise ValueError(f"{self.value!r} is no range of ages; expected from-to, such as 18-34")
+            raise ValueError(
+                gettext("%(value)r is no range of ages; expected from-to, such as 18-34")
+                % {"value": self.value}
+            )
         if self.by == "country" and self.value not in KNOWN_COUNTRIES:
-            raise ValueError(f"{self.value!r} is no country of ISO 3166-1")
+            raise ValueError(gettext("%(value)r is no country of ISO 3166-1") % {"value": self.value})
         return self
 
 
@@ -146,8 +150,8 @@ class Workers(Part):
     approval_above: Annotated[float, Field(ge=0, le=1)] = Field(
         0.0, title="Approval rate above", description="Between 0 and 1. 0: not asked."
     )
-    approved_at_least: Count = Field(0, title="Approved HITs at least", description="0: not asked.")
-    hits_at_most: Count = Field(0, title="HITs a worker may do", description="0: no limit.")
+    approved_at_least: Count = Field(0, title="Approved pages of work at least", description="0: not asked.")
+    hits_at_most: Count = Field(0, title="Pages of work a participant may do", description="0: no limit.")
     languages: Listed[Annotated[str, Field(pattern=r"^[^\W\d_][^\n]*$", max_length=60)]] = Field(
         (),
         title="Fluent in one of these languages",
@@ -174,21 +178,24 @@ class Workers(Part):
         pattern=f"^{QUALIFICATION}*$",
         max_length=LONGEST_QUALIFICATION,
         title="Qualification granted",
-        description="To everybody who hands in a HIT.",
+        description="To everybody who hands in a page of work.",
     )
     quotas: Listed[Quota] = Field(
         (),
         title="Quotas",
         description="Shares of one trait stand to each other as the numbers of people do.",
     )
-    show_accuracy: bool = Field(False, title="Workers see their accuracy")
+    show_accuracy: bool = Field(False, title="Participants see their accuracy")
 
     @field_validator("requirements")
     @classmethod
     def _there_are_such_requirements(cls, name: str) -> str:
         if name and name not in REQUIREMENT_PRESETS:
             known = ", ".join(REQUIREMENT_PRESETS)
-            raise ValueError(f"there are no requirements {name!r}; there are {known}")
+            raise ValueError(
+                gettext("there are no requirements %(name)r; there are %(known)s")
+                % {"name": name, "known": known}
+            )
         return name
 
     @field_validator("countries")
@@ -196,16 +203,18 @@ class Workers(Part):
     def _there_are_such_countries(cls, codes: tuple[str, ...]) -> tuple[str, ...]:
         unknown = [code for code in codes if code not in KNOWN_COUNTRIES]
         if unknown:
-            raise ValueError(f"{unknown[0]!r} is no country of ISO 3166-1")
+            raise ValueError(gettext("%(unknown)r is no country of ISO 3166-1") % {"unknown": unknown[0]})
         return codes
 
     @model_validator(mode="after")
     def _nobody_is_needed_and_kept_out(self) -> Workers:
         both = set(self.requires) & set(self.forbids)
         if both:
-            raise ValueError(f"requires and forbids both name {min(both)!r}")
+            raise ValueError(gettext("requires and forbids both name %(min)r") % {"min": min(both)})
         if self.grants and self.grants in self.requires:
-            raise ValueError(f"grants names {self.grants!r}, which requires asks for already")
+            raise ValueError(
+                gettext("grants names %(grants)r, which requires asks for already") % {"grants": self.grants}
+            )
         return self
 
     @model_validator(mode="after")
@@ -213,17 +222,25 @@ class Workers(Part):
         named = [(one.by, one.value) for one in self.quotas]
         if len(set(named)) < len(named):
             twice = next(one for one in named if named.count(one) > 1)
-            raise ValueError(f"quotas has {twice[0]} {twice[1]!r} twice")
+            raise ValueError(
+                gettext("quotas has %(twice)s %(twice2)r twice") % {"twice": twice[0], "twice2": twice[1]}
+            )
         ages = sorted(one.ages for one in self.quotas if one.by == "age")
         for (_, last), (first, _) in pairwise(ages):
             if first != last + 1:
-                raise ValueError(f"quotas has ages to {last} and from {first}; expected from {last + 1}")
+                raise ValueError(
+                    gettext("quotas has ages to %(last)s and from %(first)s; expected from %(what)s")
+                    % {"last": last, "first": first, "what": last + 1}
+                )
         countries = {one.value for one in self.quotas if one.by == "country"}
         if countries and self.countries and countries != set(self.countries):
-            raise ValueError("quotas names other countries than countries; leave countries empty")
+            raise ValueError(gettext("quotas names other countries than countries; leave countries empty"))
         groups = math.prod(Counter(one.by for one in self.quotas).values())
         if groups > MOST_GROUPS:
-            raise ValueError(f"quotas makes {groups} groups; expected {MOST_GROUPS} at most")
+            raise ValueError(
+                gettext("quotas makes %(groups)s groups; expected %(most_groups)s at most")
+                % {"groups": groups, "most_groups": MOST_GROUPS}
+            )
         return self
 
 
@@ -231,25 +248,28 @@ def requirements_of(workers: Workers) -> dict[str, str]:
     asked: dict[str, str] = {}
     if workers.countries:
         named = ", ".join(country_name(code) for code in workers.countries)
-        asked[COUNTRIES] = f"live in {named}"
+        asked[COUNTRIES] = gettext("live in %(countries)s") % {"countries": named}
     if workers.approval_above:
-        asked[APPROVAL_RATE] = (
-            f"more than {workers.approval_above * 100:g} % of their reviewed pages approved"
-        )
+        asked[APPROVAL_RATE] = gettext("more than %(share)s %% of their reviewed pages approved") % {
+            "share": f"{workers.approval_above * 100:g}"
+        }
     if workers.approved_at_least:
-        asked[APPROVED] = f"at least {workers.approved_at_least} pages approved"
+        asked[APPROVED] = gettext("at least %(n)d pages approved") % {"n": workers.approved_at_least}
     if workers.hits_at_most:
-        asked[HITS_AT_MOST] = f"at most {workers.hits_at_most} pages in this study"
+        asked[HITS_AT_MOST] = gettext("at most %(n)d pages in this study") % {"n": workers.hits_at_most}
     if workers.languages:
-        asked[LANGUAGES] = f"fluent {' or '.join(workers.languages)}"
+        asked[LANGUAGES] = gettext("fluent %(languages)s") % {
+            "languages": gettext(" or ").join(workers.languages)
+        }
     if workers.devices:
-        asked[DEVICES] = " or ".join(DEVICE_WORDS[name].lower() for name in workers.devices)
+        asked[DEVICES] = gettext(" or ").join(gettext(DEVICE_WORDS[name]).lower() for name in workers.devices)
     if workers.requires or workers.forbids:
-        wanted = [f"the qualification {name}" for name in workers.requires]
-        unwanted = [f"no qualification {name}" for name in workers.forbids]
-        asked[QUALIFIED] = " and ".join([*wanted, *unwanted])
+        wanted = [gettext("the qualification %(name)s") % {"name": name} for name in workers.requires]
+        unwanted = [gettext("no qualification %(name)s") % {"name": name} for name in workers.forbids]
+        asked[QUALIFIED] = gettext(" and ").join([*wanted, *unwanted])
     if workers.quotas:
-        asked[QUOTAS] = f"shares by {' and '.join(dict.fromkeys(one.by for one in workers.quotas))}"
+        traits = dict.fromkeys(gettext(one.by) for one in workers.quotas)
+        asked[QUOTAS] = gettext("shares by %(traits)s") % {"traits": gettext(" and ").join(traits)}
     return asked
 
 
@@ -336,7 +356,10 @@ class OwnQuestion(Part):
     @model_validator(mode="after")
     def _the_answer_is_an_option(self) -> OwnQuestion:
         if self.answer > len(self.options):
-            raise ValueError(f"answer is {self.answer}, but there are {len(self.options)} options")
+            raise ValueError(
+                gettext("answer is %(answer)s, but there are %(n)s options")
+                % {"answer": self.answer, "n": len(self.options)}
+            )
         return self
 
 
@@ -388,13 +411,16 @@ class Quiz(Part):
     @classmethod
     def _there_is_such_a_quiz(cls, name: str) -> str:
         if name and name not in QUIZ_PRESETS:
-            raise ValueError(f"there is no quiz {name!r}; there are {', '.join(QUIZ_PRESETS)}")
+            raise ValueError(
+                gettext("there is no quiz %(name)r; there are %(listed)s")
+                % {"name": name, "listed": ", ".join(QUIZ_PRESETS)}
+            )
         return name
 
     @model_validator(mode="after")
     def _it_asks_something(self) -> Quiz:
         if (self.preset or self.questions) and not self.ask:
-            raise ValueError("ask is 0, so that none of the questions would be asked")
+            raise ValueError(gettext("ask is 0, so that none of the questions would be asked"))
         return self
 
 

@@ -9,6 +9,7 @@ from typing import Any
 from django.contrib.auth.models import User
 from django.db import IntegrityError, transaction
 from django.db.models import QuerySet
+from django.utils.translation import gettext
 
 from common.errors import DataConflict, DesignError, NotThere, WrongState
 from judgments.design.presets import PRESETS, Preset
@@ -64,7 +65,9 @@ def save_preset(
     _check_title(title, description)
     checked = make_design({"name": title, "slug": slug or " ", "dataset": "any", "protocol": design.protocol})
     if checked.slug in PRESETS:
-        raise DataConflict(f"A preset {slug!r} ships with the platform; choose another short name.")
+        raise DataConflict(
+            gettext("A preset %(slug)r ships with the platform; choose another short name.") % {"slug": slug}
+        )
     try:
         with transaction.atomic():
             return SavedPreset.objects.create(
@@ -75,7 +78,9 @@ def save_preset(
                 made_by=by,
             )
     except IntegrityError:
-        raise DataConflict(f"There is a preset {slug!r} already; choose another short name.") from None
+        raise DataConflict(
+            gettext("There is a preset %(slug)r already; choose another short name.") % {"slug": slug}
+        ) from None
 
 
 @transaction.atomic
@@ -106,17 +111,21 @@ def may_change_preset(preset: SavedPreset, user: User) -> bool:
 def _own(slug: str, by: User) -> SavedPreset:
     preset = SavedPreset.objects.select_for_update().filter(slug=slug).first()
     if preset is None:
-        raise NotThere(f"There is no saved preset {slug!r}.")
+        raise NotThere(gettext("There is no saved preset %(slug)r.") % {"slug": slug})
     if not may_change_preset(preset, by):
-        raise WrongState(f"Preset {slug!r} was made by somebody else; only its maker changes it.")
+        raise WrongState(
+            gettext("Preset %(slug)r was made by somebody else; only its maker changes it.") % {"slug": slug}
+        )
     return preset
 
 
 def _check_title(title: str, description: str) -> None:
     if not 1 <= len(title.strip()) <= 200:
-        raise DesignError("A preset's title has 1 to 200 characters.", field="title")
+        raise DesignError(gettext("A preset's title has 1 to 200 characters."), field="title")
     if len(description) > 1000:
-        raise DesignError("A preset's description has 1,000 characters at most.", field="description")
+        raise DesignError(
+            gettext("A preset's description has 1,000 characters at most."), field="description"
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,7 +166,12 @@ def find_design(words: str, *, studies: QuerySet[Study], files: bool = False) ->
         text = Path(words).read_text(encoding="utf-8-sig")
         return NamedDesign(title=words, design=read_toml(text, source=words, saved=presets))
     raise NotThere(
-        f"There is no study and no preset {words!r}{'; a study file ends in .toml' if files else ''}."
+        (
+            gettext("There is no study and no preset %(words)r; a study file ends in .toml.")
+            if files
+            else gettext("There is no study and no preset %(words)r.")
+        )
+        % {"words": words}
     )
 
 
@@ -173,7 +187,10 @@ def _changes(study: Study) -> QuerySet[StudyEvent]:
 def _earlier(study: Study, number: str) -> NamedDesign:
     event = _changes(study).filter(pk=number).first() if number.isdecimal() and len(number) < 19 else None
     if event is None:
-        raise NotThere(f"Study {study.slug!r} has no earlier design {number!r}.")
+        raise NotThere(
+            gettext("Study %(slug)r has no earlier design %(number)r.")
+            % {"slug": study.slug, "number": number}
+        )
     return NamedDesign(
         title=f"{study.name}, before {event.at:%Y-%m-%d %H:%M} UTC",
         design=make_design(event.details["before"]),

@@ -53,7 +53,7 @@ class StudyDesign(Part):
     protocol: str
     preset: str = ""
     seed: Annotated[int, Field(ge=0, le=2**53)] = Field(
-        0, title="Seed", description="The same dataset, design and seed give the same HITs."
+        0, title="Seed", description="The same dataset, design and seed give the same pages of work (HITs)."
     )
     judgments_per_unit: Annotated[int, Field(ge=1, le=1000)] = Field(
         3, title="Participants for each item", description="Judgments for each unit, each by another person."
@@ -96,7 +96,7 @@ class StudyDesign(Part):
     ] = Field(
         CAPTION,
         title="What is judged",
-        description="The words of the workers' page go by it.",
+        description="The words of the page of work go by it.",
         json_schema_extra={
             "words": {
                 "caption": "Captions of images",
@@ -137,7 +137,7 @@ class StudyDesign(Part):
     translations: dict[Language, Texts] = Field(
         default_factory=dict,
         title="Texts in other languages",
-        description="Workers see them in the language of their page.",
+        description="Participants see them in the language of their page.",
     )
     registration: Plan | None = None
 

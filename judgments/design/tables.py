@@ -6,6 +6,7 @@ import difflib
 from typing import Annotated, Any, Literal, get_args
 
 from django.conf import settings
+from django.utils.translation import gettext
 from pydantic import AfterValidator, Field, field_validator, model_validator
 
 from judgments.design.requirements import CROWDS, AllOrCount, Count, Listed, Part
@@ -74,7 +75,7 @@ class Sampling(Part):
     options: Annotated[int, Field(ge=3, le=8)] = Field(4, title="Captions shown together")
     appearances: Annotated[int, Field(ge=1, le=100)] = Field(
         4,
-        title="Units each caption stands in",
+        title="Items each caption stands in",
         description="As many different ones as there are, where they do not suffice.",
     )
     source: Literal["auto", "published", "references"] = Field(
@@ -90,7 +91,7 @@ class Sampling(Part):
     )
     only: Listed[Annotated[str, Field(min_length=1, max_length=80)]] = Field(
         (),
-        title="Only these units",
+        title="Only these items",
         description="Ids, one a line, of those that are drawn. Empty: all of them.",
         json_schema_extra={"rows": 2},
     )
@@ -115,7 +116,7 @@ class Example(Part):
     scene: str = Field(
         "", max_length=500, description="What the picture shows, in words, where no image is named."
     )
-    shown: Listed[str] = Field((), description="The texts as a worker sees them, in order.")
+    shown: Listed[str] = Field((), description="The texts as a participant sees them, in order.")
     answer: str = Field(max_length=500, description="The right answer in words.")
     why: str = Field("", max_length=1000)
 
@@ -131,7 +132,7 @@ class Controls(Part):
     threshold: Annotated[float, Field(ge=0, le=1)] = Field(
         0.7,
         title="Least share right",
-        description="Between 0 and 1. Answers of a worker below it are kept, but not used.",
+        description="Between 0 and 1. Answers of a participant below it are kept, but not used.",
     )
     split: str = Field(
         "dev",
@@ -148,7 +149,7 @@ class Controls(Part):
             "words": {
                 "reference": "A person's caption of the image (reference)",
                 "degraded": "A caption beside a damaged copy of it (degraded)",
-                "repeated": "A unit of the same HIT again (repeated)",
+                "repeated": "An item of the same page again (repeated)",
                 "known-good": "Items you know the answer of (known-good)",
             }
         },
@@ -161,7 +162,7 @@ class Controls(Part):
     after: Annotated[int, Field(ge=1, le=1000)] = Field(
         4,
         title="Seen before they say anything",
-        description="So many control items are needed for a running accuracy.",
+        description="So many check questions are needed for a running accuracy.",
     )
 
 
@@ -215,7 +216,8 @@ class Access(Part):
         "",
         max_length=100,
         title="Code",
-        description="What workers must type when a code is asked for: 8 characters or more. Left empty, one is made.",
+        description="What participants must type when a code is asked for: 8 characters or more. Left empty, "
+        "one is made.",
     )
 
     @property
@@ -240,7 +242,7 @@ class Stopping(Part):
         title="Stop",
         json_schema_extra={
             "words": {
-                "none": "Every unit gets all its judgments",
+                "none": "Every item gets all its judgments",
                 "settled": "Stop when no remaining vote can change the outcome",
                 "margin": "Stop as soon as one answer leads by a margin",
             }
@@ -248,7 +250,7 @@ class Stopping(Part):
     )
     full_depth: Annotated[float, Field(ge=0, le=1)] = Field(
         0.1,
-        title="Share of HITs that go to all their workers",
+        title="Share of pages that go to all their participants",
         description="Drawn with the seed. Agreement is measured on these alone, so that it stays unbiased.",
     )
     minimum: Annotated[int, Field(ge=1, le=1000)] = Field(
@@ -270,7 +272,7 @@ class Source(Part):
         "",
         max_length=80,
         title="Heading above it",
-        description="Empty: “Source text”, in the worker's language.",
+        description="Empty: “Source text”, in the participant's language.",
     )
 
 
@@ -279,7 +281,10 @@ def checked_judged(value: Any) -> Any:
     if value in JUDGED:
         return value
     near = difflib.get_close_matches(str(value), JUDGED, n=1, cutoff=0.0)[0]
-    raise ValueError(f"{value!r} is none of {', '.join(JUDGED)}; the nearest one is {near!r}")
+    raise ValueError(
+        gettext("%(value)r is none of %(listed)s; the nearest one is %(near)r")
+        % {"value": value, "listed": ", ".join(JUDGED), "near": near}
+    )
 
 
 class Keywords(Part):
@@ -330,7 +335,7 @@ class Crowd(Part):
         json_schema_extra={"words": {name: crowd.label for name, crowd in CROWDS.items()}},
     )
     reward_cents: Count = Field(
-        0, title="Pay for a HIT, in cents", description="0: nothing is said about pay."
+        0, title="Pay for a page of work, in cents", description="0: nothing is said about pay."
     )
     budget_cents: Count = Field(
         0, title="Budget, in cents", description="Fees included; nothing goes out beyond it."
@@ -357,7 +362,7 @@ class Crowd(Part):
     )
     keywords: str = Field("", max_length=1000, title="Keywords", description="With commas between them.")
     lifetime_hours: Annotated[int, Field(ge=1, le=8760)] = Field(
-        168, title="Hours it is offered there to new workers"
+        168, title="Hours it is offered there to new participants"
     )
     approve_after_hours: Annotated[int, Field(ge=0, le=552)] = Field(
         72,
@@ -393,7 +398,9 @@ class Crowd(Part):
     )  # fmt: skip
     masters: bool = Field(False, title="Masters only", description="For a higher fee.")
     lease_minutes: Annotated[int, Field(ge=1, le=10_080)] = Field(
-        60, title="Minutes a HIT may be held", description="Then its place is given to somebody else."
+        60,
+        title="Minutes a page of work may be held",
+        description="Then its place is given to somebody else.",
     )
     extensions: Annotated[int, Field(ge=0, le=20)] = Field(2, title="Times it may be extended")
     edit_minutes: Annotated[int, Field(ge=0, le=1440)] = Field(
@@ -404,8 +411,11 @@ class Crowd(Part):
     def _paid_screen_outs_have_a_sum_and_a_number(self) -> Crowd:
         if bool(self.screen_out_cents) != bool(self.screen_outs):
             raise ValueError(
-                f"screen_out_cents is {self.screen_out_cents} and screen_outs {self.screen_outs}; expected both, or "
-                "neither"
+                gettext(
+                    "screen_out_cents is %(screen_out_cents)s and screen_outs %(screen_outs)s; expected "
+                    "both, or neither"
+                )
+                % {"screen_out_cents": self.screen_out_cents, "screen_outs": self.screen_outs}
             )
         return self
 
@@ -413,14 +423,20 @@ class Crowd(Part):
     @classmethod
     def _there_is_such_a_crowd(cls, name: str) -> str:
         if name not in CROWDS:
-            raise ValueError(f"there is no crowd {name!r}; there are {', '.join(CROWDS)}")
+            raise ValueError(
+                gettext("there is no crowd %(name)r; there are %(listed)s")
+                % {"name": name, "listed": ", ".join(CROWDS)}
+            )
         return name
 
 
 def _offered(language: str) -> str:
     known = [code for code, _ in settings.LANGUAGES]
     if language not in known:
-        raise ValueError(f"{language!r} is no language of the workers' pages; expected {', '.join(known)}")
+        raise ValueError(
+            gettext("%(language)r is no language of the workers' pages; expected %(listed)s")
+            % {"language": language, "listed": ", ".join(known)}
+        )
     return language
 
 
@@ -454,11 +470,13 @@ class Texts(Part):
     """The texts of a study in one language; those left out stay as they are."""
 
     name: str = Field("", max_length=200)
-    description: str = Field("", max_length=2000, description="crowd.description, at a panel.")
+    description: str = Field("", max_length=2000, description="Shown by a panel (crowd.description).")
     question: str = Field("", max_length=500)
-    instructions: str = Field("", max_length=20_000)
-    consent: str = Field("", max_length=20_000)
-    source_label: str = Field("", max_length=200, description="source.label.")
-    labels: Listed[Annotated[str, Field(min_length=1, max_length=200)]] = ()
+    instructions: str = Field("", max_length=20_000, json_schema_extra={"rows": 5})
+    consent: str = Field("", max_length=20_000, json_schema_extra={"rows": 5})
+    source_label: str = Field("", max_length=200, title="Heading above the source text")
+    labels: Listed[Annotated[str, Field(min_length=1, max_length=200)]] = Field(
+        (), title="Words of the answers, one a line", description="As many as the design has."
+    )
     examples: Listed[ExampleTexts] = ()
-    questions: Listed[QuestionTexts] = Field((), description="quiz.questions.")
+    questions: Listed[QuestionTexts] = Field((), description="Those of the quiz (quiz.questions).")

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+from django.utils.translation import gettext
+
 from judgments.design.study_design import StudyDesign
 from judgments.design.tables import Texts
 
@@ -17,19 +19,35 @@ def contradictions_of_translations(design: StudyDesign) -> Iterator[str]:
         for name in LISTS:
             given, wanted = len(getattr(texts, name)), len(own[name])
             if given not in (0, wanted):
-                yield f"translations.{language}.{name} has {given} entries; expected {wanted}, as the design has"
+                yield gettext(
+                    "translations.%(language)s.%(name)s has %(given)s entries; expected %(wanted)s, as "
+                    "the design has"
+                ) % {"language": language, "name": name, "given": given, "wanted": wanted}
         for number, (one, question) in enumerate(
             zip(texts.questions, design.quiz.questions, strict=False), start=1
         ):
             if len(one.options) != len(question.options):
                 yield (
-                    f"translations.{language}.questions: number {number} has {len(one.options)} options; "
-                    f"expected {len(question.options)}, as the design has"
+                    gettext(
+                        "translations.%(language)s.questions: number %(number)s has %(n)s options; expected "
+                        "%(n2)s, as the design has"
+                    )
+                    % {
+                        "language": language,
+                        "number": number,
+                        "n": len(one.options),
+                        "n2": len(question.options),
+                    }
                 )
         if len(set(texts.labels)) < len(texts.labels):
-            yield f"translations.{language}.labels has the same text twice, so that two answers could not be told apart"
+            yield gettext(
+                "translations.%(language)s.labels has the same text twice, so that two answers could "
+                "not be told apart"
+            ) % {"language": language}
         if texts.consent and not design.consent:
-            yield f"translations.{language}.consent is given, but consent is empty; expected both or neither"
+            yield gettext(
+                "translations.%(language)s.consent is given, but consent is empty; expected both or neither"
+            ) % {"language": language}
 
 
 def design_in(design: StudyDesign, language: str | None) -> StudyDesign:

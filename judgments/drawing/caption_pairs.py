@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
+from django.utils.translation import gettext
 
 from common.errors import DesignError
 from judgments.design.tables import CROSSED
@@ -123,7 +124,7 @@ class CaptionDraw:
 
 
 def draw_captions(
-    design: StudyDesign, material: Material, unit_key: Callable[[Image, Text], str]
+    design: StudyDesign, material: Material, unit_keys: Callable[[Image, Sequence[Text]], list[str]]
 ) -> CaptionDraw:
     """Draw the image-caption pairs of a design; ``sampling.only`` names those of some keys.
 
@@ -150,7 +151,7 @@ def draw_captions(
     captions = _filtered(design, drawn)
     pairs = sum(len(texts) for _, texts in drawn)
     if design.sampling.only:
-        captions = _only(design.sampling.only, captions, unit_key)
+        captions = _only(design.sampling.only, captions, unit_keys)
     return CaptionDraw(division, captions, pool, pairs)
 
 
@@ -217,15 +218,22 @@ def _listed(design: StudyDesign, material: Material, division: Division) -> Foun
     for number, (name, caption) in enumerate(design.sampling.listed, start=1):
         if name not in judged:
             raise DesignError(
-                f"sampling.listed: pair {number} names image {name!r}, which is none of the judged images of dataset "
-                f"{material.name!r} (split {design.sampling.split!r}, without those reserved for control items).",
+                gettext(
+                    "sampling.listed: pair %(number)s names image %(name)r, which is none of the judged "
+                    "images of dataset %(name2)r (split %(split)r, without those reserved for control "
+                    "items)."
+                )
+                % {"number": number, "name": name, "name2": material.name, "split": design.sampling.split},
                 field="sampling.listed",
             )
         named = by_key.get(caption) or by_words.get(caption.strip())
         if named is None:
             raise DesignError(
-                f"sampling.listed: pair {number} names caption {caption[:80]!r}, which is neither the id nor the text "
-                f"of a caption of dataset {material.name!r}.",
+                gettext(
+                    "sampling.listed: pair %(number)s names caption %(caption)r, which is neither the id "
+                    "nor the text of a caption of dataset %(name)r."
+                )
+                % {"number": number, "caption": caption[:80], "name": material.name},
                 field="sampling.listed",
             )
         found.setdefault(name, []).append(named)
@@ -240,17 +248,25 @@ def _nothing_to_judge(design: StudyDesign, material: Material) -> DesignError:
     name, split = material.name, design.sampling.split
     if design.sampling.pairs_from == "references":
         return DesignError(
-            f"no image of split {split!r} of dataset {name!r} has a reference caption.",
+            gettext("no image of split %(split)r of dataset %(name)r has a reference caption.")
+            % {"split": split, "name": name},
             field="sampling.pairs_from",
         )
     if design.sampling.pairs_from == "top-k" and design.sampling.task == "search":
         return DesignError(
-            f"no system of dataset {name!r} ranked an image of split {split!r} among its first {design.sampling.k} "
-            "for a caption; import rankings with --task search first.",
+            gettext(
+                "no system of dataset %(name)r ranked an image of split %(split)r among its first "
+                "%(k)s for a caption; import rankings with --task search first."
+            )
+            % {"name": name, "split": split, "k": design.sampling.k},
             field="sampling.task",
         )
     return DesignError(
-        f"no system of dataset {name!r} gave a caption for an image of split {split!r}; import candidates first.",
+        gettext(
+            "no system of dataset %(name)r gave a caption for an image of split %(split)r; "
+            "import candidates first."
+        )
+        % {"name": name, "split": split},
         field="sampling.split",
     )
 
@@ -261,8 +277,11 @@ def _filtered(design: StudyDesign, drawn: Sequence[tuple[Image, Sequence[Text]]]
         bare = next((image.name for image, _ in drawn if not image.references), None)
         if bare is not None:
             raise DesignError(
-                f"filter.bleu_pre is {design.filter.bleu_pre}, which compares a caption with the image's own ones, but "
-                f"image {bare!r} has none; expected 0.",
+                gettext(
+                    "filter.bleu_pre is %(bleu_pre)s, which compares a caption with the image's own "
+                    "ones, but image %(bare)r has none; expected 0."
+                )
+                % {"bleu_pre": design.filter.bleu_pre, "bare": bare},
                 field="filter.bleu_pre",
             )
         passed = passes_filter(
@@ -283,12 +302,14 @@ def _filtered(design: StudyDesign, drawn: Sequence[tuple[Image, Sequence[Text]]]
 
 
 def _only(
-    asked: Sequence[str], captions: Sequence[ImageCaptions], unit_key: Callable[[Image, Text], str]
+    asked: Sequence[str],
+    captions: Sequence[ImageCaptions],
+    unit_keys: Callable[[Image, Sequence[Text]], list[str]],
 ) -> list[ImageCaptions]:
     lacking = set(asked)
     kept = []
     for one in captions:
-        keys = [unit_key(one.image, text) for text in one.texts]
+        keys = unit_keys(one.image, one.texts)
         wanted = np.array([key in lacking for key in keys], dtype=bool)
         lacking.difference_update(keys)
         kept.append(replace(one, passed=one.passed & wanted, audited=one.audited & wanted))

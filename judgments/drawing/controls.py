@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import numpy as np
+from django.utils.translation import gettext
 
 from common.errors import DesignError
 from judgments.drawing.material import (
@@ -242,27 +243,34 @@ def _check(controls: Controls, usable: Sequence[Image], makers: Makers, known: S
     for kind, maker in made.items():
         if kind in controls.kinds and maker is None:
             raise DesignError(
-                f"controls.kinds names {kind!r}, but this protocol has no such control items.",
+                gettext("controls.kinds names %(kind)r, but this protocol has no such control items.")
+                % {"kind": kind},
                 field="controls.kinds",
             )
     if KNOWN_GOOD in controls.kinds and not known:
         raise DesignError(
-            "controls.kinds names 'known-good', but there is no item under controls.known.",
+            gettext("controls.kinds names 'known-good', but there is no item under controls.known."),
             field="controls.known",
         )
     if not set(controls.kinds) & set(FROM_IMAGES):
         return
     if len(usable) < 2:
         raise DesignError(
-            f"controls.per_hit asks for control items, but the control split {controls.split!r} has {len(usable)} "
-            f"images with {makers.least_references} or more references; at least two are needed (or set "
-            "controls.per_hit = 0).",
+            gettext(
+                "controls.per_hit asks for control items, but the control split %(split)r has %(n)s "
+                "images with %(least_references)s or more references; at least two are needed (or "
+                "set controls.per_hit = 0)."
+            )
+            % {"split": controls.split, "n": len(usable), "least_references": makers.least_references},
             field="controls.split",
         )
     if controls.per_hit > len(usable):
         raise DesignError(
-            f"controls.per_hit is {controls.per_hit}, but the control split {controls.split!r} has {len(usable)} "
-            "images for it, and a HIT shows none of them twice.",
+            gettext(
+                "controls.per_hit is %(per_hit)s, but the control split %(split)r has %(n)s images "
+                "for it, and a HIT shows none of them twice."
+            )
+            % {"per_hit": controls.per_hit, "split": controls.split, "n": len(usable)},
             field="controls.per_hit",
         )
 
@@ -275,8 +283,10 @@ def _damaged(
         if group is not None:
             return group
     raise DesignError(
-        "controls.kinds names 'degraded', but no caption of the control split could be damaged: they have no words "
-        "that those of another image could stand for.",
+        gettext(
+            "controls.kinds names 'degraded', but no caption of the control split could be "
+            "damaged: they have no words that those of another image could stand for."
+        ),
         field="controls.kinds",
     )
 
@@ -314,7 +324,8 @@ def divided(design: StudyDesign, material: Material) -> Division:
             judged=tuple(image for image in images if image.split == judged),
             controls=tuple(image for image in images if image.split == controls),
         )
-    images = tuple(image for image in images if image.split == judged or not material.has_splits)
+    if material.has_splits:
+        images = tuple(image for image in images if image.split == judged)
     if not needs_split(design):
         return Division(judged=images, controls=())
     count = max(2, len(images) // 10)
@@ -334,8 +345,11 @@ def known_items(items: Sequence[Any], material: Material) -> list[Known]:
         image = images.get(item.image)
         if image is None:
             raise DesignError(
-                f"controls.known: item {number} is about image {item.image!r}, which dataset {material.name!r} does "
-                "not have.",
+                gettext(
+                    "controls.known: item %(number)s is about image %(image)r, which dataset %(name)r "
+                    "does not have."
+                )
+                % {"number": number, "image": item.image, "name": material.name},
                 field="controls.known",
             )
         there = everywhere | _texts_of([image])
@@ -354,7 +368,11 @@ def _texts_of(images: Sequence[Image]) -> dict[str, Text]:
 
 
 def known_problem(item: Known, expected: str) -> DesignError:
-    return DesignError(f"controls.known: item {item.number} {expected}.", field="controls.known")
+    return DesignError(
+        gettext("controls.known: item %(number)s %(expected)s.")
+        % {"number": item.number, "expected": expected},
+        field="controls.known",
+    )
 
 
 def _by_image(known: Sequence[Known]) -> list[list[Known]]:
@@ -413,8 +431,9 @@ class Deck(Generic[T]):
                 break
             if all(self._name(thing) in names for thing in self._left):
                 self._left = shuffled(self._things, self._rng) + self._left  # dealt from the end
-            fresh = [place for place, thing in enumerate(self._left) if self._name(thing) not in names]
-            dealt.append(self._left.pop(fresh[-1] if fresh else -1))
+            places = reversed(range(len(self._left)))
+            fresh = next((place for place in places if self._name(self._left[place]) not in names), -1)
+            dealt.append(self._left.pop(fresh))
         return dealt
 
 

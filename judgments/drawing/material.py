@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from json.encoder import encode_basestring
 from typing import Any, TypeVar
 
 import numpy as np
+from django.utils.translation import gettext
 
 from common.errors import DesignError
 
@@ -119,9 +120,9 @@ class UnitSpec:
     source_text: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)  # as many as units, nearly
 class Group:
-    """Units about one image that stay together on a page."""
+    """Units about one image that stay together on a page; nothing changes it."""
 
     image: str
     units: tuple[UnitSpec, ...]
@@ -163,7 +164,8 @@ def draw_images(
     count = int(wanted)
     if count > len(images):
         raise DesignError(
-            f"sampling.images is {count}, but the split has {len(images)} images{which}.",
+            gettext("sampling.images is %(count)s, but the split has %(n)s images%(which)s.")
+            % {"count": count, "n": len(images), "which": which},
             field="sampling.images",
         )
     chosen = set(rng.permutation(len(images))[:count].tolist())
@@ -175,8 +177,23 @@ T = TypeVar("T")
 
 def content_key(*parts: object) -> str:
     """Return 20 hexadecimal digits of the SHA-256 of ``parts`` as JSON."""
-    text = ",".join([encode_basestring(part) if isinstance(part, str) else _compact(part) for part in parts])
-    return hashlib.sha256(f"[{text}]".encode()).hexdigest()[:20]
+    return _digits(f"[{','.join(map(_as_json, parts))}]")
+
+
+def content_keys(*parts: object, last: Iterable[str]) -> list[str]:
+    """Return the ``content_key`` of ``parts`` and each of ``last``."""
+    start = "".join(f"{_as_json(part)}," for part in parts)
+    return [_digits(f"[{start}{encode_basestring(one)}]") for one in last]
+
+
+def _as_json(part: object) -> str:
+    if isinstance(part, str):
+        return encode_basestring(part)
+    return str(part) if type(part) is int else _compact(part)
+
+
+def _digits(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()[:20]
 
 
 def candidate_key(text: str) -> str:
@@ -190,7 +207,7 @@ def rng_for(seed: int, purpose: str) -> np.random.Generator:
 
 
 def shuffled(values: Sequence[T], rng: np.random.Generator) -> list[T]:
-    return [values[index] for index in rng.permutation(len(values))]
+    return [values[index] for index in rng.permutation(len(values)).tolist()]
 
 
 def balanced_sides(count: int, rng: np.random.Generator) -> list[bool]:

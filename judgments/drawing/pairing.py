@@ -14,8 +14,9 @@ from dataclasses import dataclass, field, replace
 from itertools import combinations
 
 import numpy as np
+from django.utils.translation import gettext, ngettext
 
-from common.errors import DesignError, counted
+from common.errors import DesignError
 from judgments.design.tables import PAIR_KINDS
 from judgments.drawing.material import Image, Material, Pair, Text, content_key, rng_for, shuffled
 
@@ -67,7 +68,8 @@ def draw_pairs(
     use_published = source == "published" or (source == "auto" and bool(material.published))
     if use_published and not material.published:
         raise DesignError(
-            f"sampling.source is 'published', but dataset {material.name!r} comes with no candidate pairs.",
+            gettext("sampling.source is 'published', but dataset %(name)r comes with no candidate pairs.")
+            % {"name": material.name},
             field="sampling.source",
         )
     if only and use_published:
@@ -88,7 +90,8 @@ def draw_pairs(
         pairs = [pair for pair in pairs if pair.key in set(only)]
     if not pairs:
         raise DesignError(
-            f"dataset {material.name!r} gives no candidate pairs for this design ({len(images)} images are judged).",
+            gettext("Dataset %(name)r gives no candidate pairs for this design (%(n)s images are judged).")
+            % {"name": material.name, "n": len(images)},
             field="sampling.pairs",
         )
     return DrawnPairs(
@@ -117,8 +120,11 @@ def not_drawn(lacking: Collection[str], what: str) -> DesignError:
     """Return the message about missing ids of ``sampling.only``."""
     many = f" and {len(lacking) - 1} more" if len(lacking) > 1 else ""
     return DesignError(
-        f"sampling.only names {what} {min(lacking)!r}{many}, which this design does not draw; ids hold for the "
-        "dataset, protocol, sampling and seed that they were drawn with.",
+        gettext(
+            "The design asks for %(what)s %(min)r%(many)s alone, which this design does not draw; ids "
+            "hold for the dataset, protocol, sampling and seed that they were drawn with."
+        )
+        % {"what": what, "min": min(lacking), "many": many},
         field="sampling.only",
     )
 
@@ -201,8 +207,18 @@ class _Draw:
         kind = min(short, key=PAIR_KINDS.index)
         so_many = f" with {least} references" if drawn.passed_over else ""
         raise DesignError(
-            f"sampling.pairs asks for {self.wanted[kind]} {kind} pairs{so_many}, but dataset {self.material.name!r} "
-            f"gives {len(drawn.of_kind[kind])} (from {len(self.images)} images).",
+            gettext(
+                "The design asks for %(wanted)s %(kind)s pairs%(so_many)s, but dataset %(name)r "
+                "gives %(n)s (from %(n2)s images)."
+            )
+            % {
+                "wanted": self.wanted[kind],
+                "kind": kind,
+                "so_many": so_many,
+                "name": self.material.name,
+                "n": len(drawn.of_kind[kind]),
+                "n2": len(self.images),
+            },
             field=f"sampling.pairs.{kind}",
         )
 
@@ -210,16 +226,32 @@ class _Draw:
         short = self.too_few(drawn)
         if not short:
             return DesignError(
-                f"sampling.references is {least}, but no candidate pair of dataset {self.material.name!r} has so many; "
-                f"expected at most {fitting}.",
+                gettext(
+                    "The design asks for %(least)s references for each pair, but no candidate pair of "
+                    "dataset %(name)r has so many; expected at most %(fitting)s."
+                )
+                % {"least": least, "name": self.material.name, "fitting": fitting},
                 field="sampling.references",
             )
         listed = ", ".join(f"{kind} = {count}" for kind, count in short.items())
         lost = sum(self.wanted[kind] - count for kind, count in short.items())
         return DesignError(
-            f"sampling.references is {least}, and dataset {self.material.name!r} has fewer pairs with so many "
-            f"references than sampling.pairs asks for; expected at most {counted(fitting, 'reference')}, with which "
-            f"all pairs asked for can be drawn, or {counted(lost, 'pair')} fewer: {listed}.",
+            ngettext(
+                "The design asks for %(least)s references for each pair, and dataset %(name)r has fewer pairs with so "
+                "many than are asked for; expected at most %(fitting)s for each, with which all pairs asked for can be "
+                "drawn, or %(lost)s pair fewer: %(listed)s.",
+                "The design asks for %(least)s references for each pair, and dataset %(name)r has fewer pairs with so "
+                "many than are asked for; expected at most %(fitting)s for each, with which all pairs asked for can be "
+                "drawn, or %(lost)s pairs fewer: %(listed)s.",
+                lost,
+            )
+            % {
+                "least": least,
+                "name": self.material.name,
+                "fitting": fitting,
+                "lost": f"{lost:,}",
+                "listed": listed,
+            },
             field="sampling.references",
         )
 

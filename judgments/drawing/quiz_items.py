@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from django.utils.translation import gettext
+
 from common.errors import DesignError
 from judgments.drawing.material import Group, Image, Material, rng_for, shuffled
 from judgments.kinds import KINDS
@@ -40,16 +42,20 @@ def set_aside(design: StudyDesign, material: Material) -> SetAside:
     if not items:
         return SetAside(rest=material, images=(), others=())
     split, per_hit = design.controls.split, design.controls.per_hit
-    own_split = material.has_splits and split != design.sampling.split
-    pool = [image for image in material.images if image.split == split or not material.has_splits]
+    has_splits = material.has_splits
+    own_split = has_splits and split != design.sampling.split
+    pool = [image for image in material.images if image.split == split or not has_splits]
     makers = KINDS[design.protocol].control_items(design)
     usable = [image for image in pool if makers.quiz_usable(image)]
     kept = (max(2, per_hit) if per_hit else 0) if own_split else len(usable) - len(usable) // 2
     most = len(usable) - kept
     if most < items or len(usable) < LEAST_IMAGES:
         raise DesignError(
-            f"quiz.items asks for {items} known items, but the control split {split!r} has {len(usable)} images that "
-            f"can give one, of which the study itself keeps {kept}.",
+            gettext(
+                "quiz.items asks for %(items)s known items, but the control split %(split)r has "
+                "%(n)s images that can give one, of which the study itself keeps %(kept)s."
+            )
+            % {"items": items, "split": split, "n": len(usable), "kept": kept},
             field="quiz.items",
         )
     wanted = min(max(items * design.quiz.attempts, LEAST_IMAGES), most)
@@ -69,8 +75,11 @@ def quiz_groups(design: StudyDesign, aside: SetAside) -> tuple[Group, ...]:
         return ()
     if make is None:
         raise DesignError(
-            f"quiz.items is {design.quiz.items}, but protocol {design.protocol!r} has no items whose answer is known; "
-            "ask questions instead.",
+            gettext(
+                "quiz.items is %(items)s, but protocol %(protocol)r has no items whose answer is "
+                "known; ask questions instead."
+            )
+            % {"items": design.quiz.items, "protocol": design.protocol},
             field="quiz.items",
         )
     groups = []

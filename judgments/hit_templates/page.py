@@ -11,8 +11,10 @@ from django.shortcuts import redirect
 from django.template.response import TemplateResponse
 from django.urls import reverse
 from django.utils.text import slugify
+from django.utils.translation import gettext, gettext_lazy, ngettext
 from unfold.widgets import UnfoldAdminTextInputWidget
 
+from common.amounts import thousands
 from common.errors import DataConflict, QuorumError
 from judgments.admin.base import QuorumAdmin, signed_in
 from judgments.datasets import uploads
@@ -34,54 +36,68 @@ SHELF = "quorum-brought"  # preview key -> the upload with its inputs, of the te
 
 class HITTemplateForm(forms.Form):
     name = forms.CharField(
-        label="Name",
+        label=gettext_lazy("Name"),
         max_length=200,
-        help_text="Workers see it on the study's page.",
+        help_text=gettext_lazy("Participants see it on the study's page."),
         widget=UnfoldAdminTextInputWidget,
     )
     slug = forms.CharField(
-        label="Short name",
+        label=gettext_lazy("Short name"),
         max_length=80,
         required=False,
         validators=[short_name],
-        help_text="In the study's link, and of its dataset; left empty, it is made from the name.",
+        help_text=gettext_lazy(
+            "In the study's link, and of its dataset; left empty, it is made from the name."
+        ),
         widget=UnfoldAdminTextInputWidget,
     )
     template = forms.FileField(
-        label="Template",
-        help_text="The HTML of the requester page or of Turkle, with ${field} for what differs.",
+        label=gettext_lazy("Template"),
+        help_text=gettext_lazy(
+            "The HTML of the requester page or of Turkle, with ${field} for what differs."
+        ),
     )
     inputs = forms.FileField(
-        label="Inputs", help_text="CSV: a column for each field, a row for each task. UTF-8."
+        label=gettext_lazy("Inputs"),
+        help_text=gettext_lazy("CSV: a column for each field, a row for each task. UTF-8."),
     )
     pictures = forms.FileField(
-        label="Pictures",
+        label=gettext_lazy("Pictures"),
         required=False,
-        help_text="A zip with the pictures that a column “picture” names. Addresses in cells need none.",
+        help_text=gettext_lazy(
+            "A zip with the pictures that a column “picture” names. Addresses in cells need none."
+        ),
     )
 
     def clean_template(self) -> str:
         file = self.cleaned_data["template"]
         if file.size > 4 * MOST_CHARACTERS:
             raise forms.ValidationError(
-                f"The template has {file.size:,} bytes; expected at most {MOST_CHARACTERS:,} characters."
+                gettext("The template has %(size)s bytes; expected at most %(most_characters)s characters.")
+                % {"size": thousands(file.size), "most_characters": thousands(MOST_CHARACTERS)}
             )
         try:
             text = str(file.read().decode("utf-8-sig"))
         except UnicodeDecodeError as error:
             raise forms.ValidationError(
-                f"The template is not UTF-8 (byte {error.start + 1}); please save it as UTF-8."
+                gettext("The template is not UTF-8 (byte %(what)s); please save it as UTF-8.")
+                % {"what": error.start + 1}
             ) from None
         if "\x00" in text:
-            raise forms.ValidationError("The template holds the character U+0000, which cannot be stored.")
+            raise forms.ValidationError(
+                gettext("The template holds the character U+0000, which cannot be stored.")
+            )
         return text
 
     def clean_inputs(self) -> Any:
         file = self.cleaned_data["inputs"]
         if file.size > MOST_INPUTS:
             raise forms.ValidationError(
-                f"The inputs have {file.size / 2**20:,.0f} MB; expected at most {MOST_INPUTS // 2**20} "
-                "(the command import_template takes more)."
+                gettext(
+                    "The inputs have %(what)s MB; expected at most %(what2)s (the command "
+                    "import_template takes more)."
+                )
+                % {"what": f"{file.size / 2**20:,.0f}", "what2": MOST_INPUTS // 2**20}
             )
         return file
 
@@ -104,11 +120,11 @@ def upload_template(admin: QuorumAdmin, request: HttpRequest) -> HttpResponse:
 
 
 def _page(admin: QuorumAdmin, request: HttpRequest, context: dict[str, Any]) -> HttpResponse:
-    outside = {**admin.admin_site.each_context(request), "title": "New study"}
+    outside = {**admin.admin_site.each_context(request), "title": gettext("New study")}
     return TemplateResponse(
         request,
         "judgments/study/bring_template.html",
-        outside | {"subtitle": "Bring a HIT template"} | context,
+        outside | {"subtitle": gettext("Bring a HIT template")} | context,
     )
 
 
@@ -141,16 +157,26 @@ def _looked_at(request: HttpRequest, form: HITTemplateForm) -> dict[str, Any]:
 
 def _refuse_taken(slug: str) -> None:
     if Study.objects.filter(slug=slug).exists():
-        raise DataConflict(f"There is a study {slug!r} already; choose another short name.")
+        raise DataConflict(
+            gettext("There is a study %(slug)r already; choose another short name.") % {"slug": slug}
+        )
     if Dataset.objects.filter(name=slug).exists():
-        raise DataConflict(f"There is a dataset {slug!r} already; choose another short name.")
+        raise DataConflict(
+            gettext("There is a dataset %(slug)r already; choose another short name.") % {"slug": slug}
+        )
 
 
 def _told(brought: CheckedTemplate) -> list[dict[str, str]]:
     words = {
-        "radio": "one of", "select": "one of", "checkbox": "any of", "number": "a number", "range": "a slider",
-        "text": "a text", "textarea": "a long text", "hidden": "a constant",
-    }  # fmt: skip
+        "radio": gettext("one of"),
+        "select": gettext("one of"),
+        "checkbox": gettext("any of"),
+        "number": gettext("a number"),
+        "range": gettext("a slider"),
+        "text": gettext("a text"),
+        "textarea": gettext("a long text"),
+        "hidden": gettext("a constant"),
+    }
     rows = []
     for one in brought.template.questions:
         options = ", ".join(option.value or "–" for option in one.options)
@@ -159,7 +185,9 @@ def _told(brought: CheckedTemplate) -> list[dict[str, str]]:
                 "name": one.name,
                 "label": "" if one.label == one.name else one.label,
                 "asks": f"{words[one.control]}{f' {options}' if options else ''}",
-                "needed": "yes" if one.required or any(option.required for option in one.options) else "no",
+                "needed": gettext("yes")
+                if one.required or any(option.required for option in one.options)
+                else gettext("no"),
             }
         )
     return rows
@@ -171,7 +199,9 @@ def _create(admin: QuorumAdmin, request: HttpRequest) -> HttpResponse:
     design, upload = find_preview(request.session, key), request.session.get(SHELF, {}).get(key)
     form = HITTemplateForm()
     if design is None or upload is None:
-        messages.error(request, "Nothing was created: please upload the template and its inputs again.")
+        messages.error(
+            request, gettext("Nothing was created: please upload the template and its inputs again.")
+        )
         return _page(admin, request, {"form": form})
     try:
         with uploads.opened(upload) as files:
@@ -184,11 +214,14 @@ def _create(admin: QuorumAdmin, request: HttpRequest) -> HttpResponse:
                 user=signed_in(request),
             )
     except QuorumError as error:
-        messages.error(request, f"Nothing was created. {error}")
+        messages.error(request, gettext("Nothing was created. %(error)s") % {"error": error})
         return _page(admin, request, {"form": form})
     uploads.discard(upload)
     del request.session[SHELF]
     admin.log_addition(request, study, "brought over as a HIT template")
-    rows = "1 row" if brought.rows == 1 else f"{brought.rows:,} rows"
-    messages.success(request, f"“{study.name}” is a draft now, with {rows} of inputs.")
+    rows = ngettext("%(n)s row", "%(n)s rows", brought.rows) % {"n": thousands(brought.rows)}
+    messages.success(
+        request,
+        gettext("“%(name)s” is a draft now, with %(rows)s of inputs.") % {"name": study.name, "rows": rows},
+    )
     return redirect(page_address(study, "change"))

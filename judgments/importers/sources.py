@@ -71,7 +71,8 @@ def open_dataset(
     """
     path = _checked(format, DATASET_FORMATS, path)
     if taken != ALL:
-        return TableDataset(path, encoding, records=taken.of(TABLE_FORMATS[format]))
+        records = taken.of(TABLE_FORMATS[format])
+        return TableDataset(path, encoding, records=records, images_alone=taken.images_alone)
     return DATASET_FORMATS[format](path, encoding)
 
 

@@ -103,11 +103,21 @@ class TableDataset(DatasetSource):
 
     Images may have `boxes`, and a `text`, with which they need no caption. Memory holds each image's first record
     (digests of long values), its count and two 64-bit digests per caption.
+
+    With `images_alone` the captions are a system's, and only name the images.
     """
 
-    def __init__(self, path: Path, encoding: str | None = None, *, records: RecordReader) -> None:
+    def __init__(
+        self,
+        path: Path,
+        encoding: str | None = None,
+        *,
+        records: RecordReader,
+        images_alone: bool = False,
+    ) -> None:
         super().__init__(path, encoding)
         self._records = records
+        self._images_alone = images_alone
 
     def rows(self) -> Iterator[ReferenceRow | ImageRow]:
         register = CaptionRegister(self.notes)
@@ -118,10 +128,12 @@ class TableDataset(DatasetSource):
             image = said.image
             if image not in about:
                 about[image] = _FirstRecord.of(said)
-                if said.text or said.boxes:
+                if said.text or said.boxes or self._images_alone:
                     yield ImageRow(image, said.text, said.boxes, said.split, said.url)
             else:
                 about[image].check(record, said)
+            if self._images_alone:
+                continue
             if record.get("caption") is None and about[image].text:
                 if not register.position(image):
                     silent.add(image)
@@ -133,6 +145,7 @@ class TableDataset(DatasetSource):
             if register.add(record, caption_id, image, text):
                 yield ReferenceRow(image, text, caption_id, position, about[image].split, about[image].url)
         self.notes.count("text-alone", len(silent))
+        self.notes.count("images-alone", len(about) if self._images_alone else 0)
         if not about:
             raise ImportProblem(self.path, None, None, "no captions", "at least one record")
 
@@ -200,10 +213,12 @@ class Taken:
     Attributes:
         only: rows whose column `system` holds this; "" for those without a system; None for all rows.
         columns: columns that hold a caption each, instead of the column `caption`.
+        images_alone: whether a dataset gets the images of the part without its captions.
     """
 
     only: str | None = None
     columns: tuple[str, ...] = ()
+    images_alone: bool = False
 
     def of(self, records: RecordReader) -> RecordReader:
         """Return a reader of this part alone."""

@@ -1,7 +1,8 @@
 """Open text files with any compression, byte order mark, encoding and line length; problems of imports.
 
 A byte order mark decides; otherwise the file must be UTF-8, or its encoding must be given. Guessing could
-show workers "cafÃ©" for "café", so other files are refused, naming the likely encoding.
+show workers "cafÃ©" for "café", so other files are refused, naming the likely encoding. Only where a person looks
+at the first rows before anything is stored, `likely_encoding` guesses.
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ _MARKS = (  # checked first: UTF-32's little-endian mark begins with UTF-16's
     (codecs.BOM_UTF16_LE, "utf-16"),
     (codecs.BOM_UTF16_BE, "utf-16"),
 )
+LOOKED_AT = 2**24  # bytes of a file that tell its encoding; an import reads all
 _GZIP_MAGIC = b"\x1f\x8b"
 _RISKY = re.compile(r"'*[=+\-@\t\r]")
 _GUARDED = re.compile(r"'+[=+\-@\t\r]")
@@ -40,6 +42,7 @@ QUIRKS = {
     "no-split": "Images that no split list names, imported without a split: {n}.",
     "split-without-captions": "Images of the split lists that have no captions, left out: {n}.",
     "no-captions": "Images without captions, left out: {n}.",
+    "images-alone": "Images without captions by people, named by what a system says of them: {n}.",
     "text-alone": "Images with a text and without captions: {n}.",
     "ignored-column": "Column “{detail}” is not used.",
     "file-names-system": "The file names its own system “{detail}”.",
@@ -161,6 +164,43 @@ def read_whole(path: Path, *, encoding: str | None = None) -> str:
     return "".join(line for _, line in read_lines(path, encoding=encoding))
 
 
+def likely_encoding(path: Path) -> str:
+    """Guess the encoding of a file from its first part.
+
+    What is neither marked nor UTF-8 nor UTF-16 of Western text is called Windows-1252, which Excel writes.
+    """
+    head = _head_of(path, LOOKED_AT)
+    if marked := _marked(head):
+        return "utf-8" if marked == "utf-8-sig" else marked
+    if unmarked := _unmarked_utf16(head[:256]):
+        return unmarked
+    try:
+        codecs.getincrementaldecoder("utf-8")().decode(head)
+    except UnicodeDecodeError:
+        return "windows-1252"
+    return "utf-8"
+
+
+def read_head(path: Path, size: int, *, encoding: str | None = None) -> str:
+    """Return the text of a file's first bytes, with U+FFFD for what cannot be decoded."""
+    head = _head_of(path, size)
+    return head.decode(_marked(head) or encoding or "utf-8", errors="replace").lstrip("\ufeff")
+
+
+def _head_of(path: Path, size: int) -> bytes:
+    try:
+        with _open_binary(path) as raw:
+            return raw.read(size)
+    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+        raise ImportProblem(
+            path, 1, None, "compressed data that is damaged", "a complete gzip file"
+        ) from error
+
+
+def _marked(head: bytes) -> str | None:
+    return next((name for mark, name in _MARKS if head.startswith(mark)), None)
+
+
 def unreadable(path: Path, error: OSError) -> ImportProblem:
     reason = (error.strerror or type(error).__name__).lower()
     return ImportProblem(path, None, None, reason, "a file that can be read")
@@ -177,8 +217,7 @@ def _open_binary(path: Path) -> BinaryIO:
 def _decoded(path: Path, raw: BinaryIO, encoding: str | None, newline: str) -> io.TextIOWrapper:
     buffered = io.BufferedReader(cast(io.RawIOBase, raw))
     head = buffered.peek(256)[:256]
-    marked = next((name for mark, name in _MARKS if head.startswith(mark)), None)
-    chosen = marked or encoding or "utf-8"
+    chosen = _marked(head) or encoding or "utf-8"
     if chosen == "utf-8":
         _refuse_unmarked_utf16(path, head)
     try:
@@ -189,12 +228,18 @@ def _decoded(path: Path, raw: BinaryIO, encoding: str | None, newline: str) -> i
         ) from error
 
 
-def _refuse_unmarked_utf16(path: Path, head: bytes) -> None:
+def _unmarked_utf16(head: bytes) -> str | None:
     # Plain ASCII in unmarked UTF-16 is zero at every other byte.
     for start, name in ((1, "utf-16-le"), (0, "utf-16-be")):
         if len(head) > 1 and head[start::2].count(0) > len(head[start::2]) // 2:
-            found = "NUL characters at every other byte, as UTF-16 without a byte order mark has them"
-            raise ImportProblem(path, 1, None, found, f"UTF-8, or the encoding named (encoding={name})")
+            return name
+    return None
+
+
+def _refuse_unmarked_utf16(path: Path, head: bytes) -> None:
+    if name := _unmarked_utf16(head):
+        found = "NUL characters at every other byte, as UTF-16 without a byte order mark has them"
+        raise ImportProblem(path, 1, None, found, f"UTF-8, or the encoding named (encoding={name})")
 
 
 def _undecodable(path: Path, error: UnicodeDecodeError, lines_read: int) -> ImportProblem:

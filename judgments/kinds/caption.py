@@ -53,6 +53,7 @@ SWAPS = (
     ("A ", "One "), (" a ", " one "), ("Two ", "A couple of "), (" next to ", " beside "), (" near ", " close to "),
     (" man ", " person "), (" woman ", " person "), (" child ", " kid "), (" with ", " along with "),
 )  # fmt: skip
+FLOOR = "other-image"  # what stands in the place of a caption
 TOO_FEW = "No image has two captions, so none can be held against the others."
 
 
@@ -120,42 +121,21 @@ def leave_one_out(
     Scores are of sentences, so BLEU is a mean over sentences. CIDEr-D counts documents over the images with
     all their captions, including the one left out: an n-gram found only there has document frequency one.
     """
-    several = [list(texts) for texts in captions if len(texts) > 1]
-    left_out = sum(len(texts) == 1 for texts in captions)
+    # imported lazily: web processes start without the compiler
+    from evaluation.metrics.leave_one_out import hold_out, of_other_images, score_held_out
+
+    several = [texts for texts in captions if len(texts) > 1]
     if not several:
-        return LeaveOneOut((), 0, 0, left_out, seed)
-    candidates = [text for texts in several for text in texts]
-    references = [texts[:index] + texts[index + 1 :] for texts in several for index in range(len(texts))]
-    sizes = np.array([len(texts) for texts in several])
-    from evaluation.metrics import score  # imported lazily: web processes start without the compiler
-
-    found = score(candidates, references, metrics, document_corpus=several)
-    wrong: dict[str, npt.NDArray[np.float64]] = {}
-    if len(several) > 1:
-        others, against = _of_other_images(several, seed)
-        made = score(others, against, metrics, document_corpus=several)
-        wrong = {name: one.images for name, one in made.scores.items()}
+        return LeaveOneOut((), 0, 0, sum(map(len, captions)), seed)
+    held = hold_out([texts for texts in captions if texts])
+    instead = {FLOOR: of_other_images(held, np.random.default_rng(seed))} if len(several) > 1 else {}
+    found = score_held_out(held, metrics, instead=instead)
+    floors = found.lower.get(FLOOR, {})
     bounds = tuple(
-        _upper_bound(name, one.images, wrong.get(name), sizes, one.signature, seed)
-        for name, one in found.scores.items()
+        _upper_bound(name, scores, floors.get(name), held.counts, found.signatures[name], seed)
+        for name, scores in found.upper.items()
     )
-    return LeaveOneOut(bounds, len(several), len(candidates), left_out, seed, found.warnings)
-
-
-def _of_other_images(several: Sequence[Sequence[str]], seed: int) -> tuple[list[str], list[list[str]]]:
-    """Pair each left-out caption's references with a caption of another image."""
-    ordered = [sorted(texts) for texts in several]  # the writing order has no effect
-    pool = [text for texts in ordered for text in texts]
-    generator = np.random.default_rng(seed)
-    others: list[str] = []
-    against: list[list[str]] = []
-    start = 0
-    for texts in ordered:
-        drawn = generator.integers(0, len(pool) - len(texts), size=len(texts)).tolist()
-        others += [pool[place if place < start else place + len(texts)] for place in drawn]
-        against += [texts[:index] + texts[index + 1 :] for index in range(len(texts))]
-        start += len(texts)
-    return others, against
+    return LeaveOneOut(bounds, len(several), len(held.texts), held.alone, seed, found.warnings)
 
 
 def _upper_bound(

@@ -6,7 +6,7 @@ Python's ``re`` and JavaScript's ``RegExp`` read alike (no ``\b``, ``\d``, ``\s`
 Sources: V15 §5 asks for the main aspects, descriptions instead of dialogue, nothing overly descriptive, good
 grammar. H13 §2.2 and §2.3 want visible content in sentences: no names of people or places, no commentary, not
 several sentences, not lengthy. COCO is Chen et al. 2015, arXiv:1504.00325, section 2. All numbers and word lists
-are our own; "ours" as a source marks a rule without a paper.
+are our own; "Quorum's choice" as a source marks a rule without a paper.
 """
 
 from __future__ import annotations

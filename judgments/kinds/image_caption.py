@@ -29,7 +29,7 @@ from judgments.drawing.material import (
     Material,
     Text,
     UnitSpec,
-    content_key,
+    content_keys,
     rng_for,
     shuffled,
 )
@@ -49,7 +49,7 @@ class ImageCaptionKind(ChoiceKind):
     bad: ClassVar[Any]
 
     def batch(self, design: StudyDesign, material: Material) -> Batch:
-        draw = draw_captions(design, material, partial(self.unit_key, design))
+        draw = draw_captions(design, material, partial(self.unit_keys, design))
         groups = [
             Group(one.image.name, units) for one in draw.images for units in self.groups(design, draw, one)
         ]
@@ -78,23 +78,25 @@ class ImageCaptionKind(ChoiceKind):
     def judged(self, design: StudyDesign, one: ImageCaptions, rng: np.random.Generator) -> list[UnitSpec]:
         """Return the units of an image that the filter passes, and those of the audit."""
         audit = rng_for(design.seed, f"audited {one.image.name}")
+        return self.units(design, one.image, one.judged(rng, audit))
+
+    def unit_keys(self, design: StudyDesign, image: Image, texts: Sequence[Text]) -> list[str]:
+        return content_keys("unit", self.name, design.seed, image.name, last=[text.key for text in texts])
+
+    def units(
+        self,
+        design: StudyDesign,
+        image: Image,
+        drawn: Sequence[tuple[Text, bool]],
+        *,
+        filtered: bool = False,
+    ) -> list[UnitSpec]:
+        """Return the units of the texts drawn for an image, each with whether it is for the audit."""
+        keys = self.unit_keys(design, image, [text for text, _ in drawn])
         return [
-            self.unit(design, one.image, text, audited=audited) for text, audited in one.judged(rng, audit)
+            UnitSpec(key=key, image=image.name, first=text, filtered=filtered, audited=audited)
+            for key, (text, audited) in zip(keys, drawn, strict=True)
         ]
-
-    def unit_key(self, design: StudyDesign, image: Image, text: Text) -> str:
-        return content_key("unit", self.name, design.seed, image.name, text.key)
-
-    def unit(
-        self, design: StudyDesign, image: Image, text: Text, *, filtered: bool = False, audited: bool = False
-    ) -> UnitSpec:
-        return UnitSpec(
-            key=self.unit_key(design, image, text),
-            image=image.name,
-            first=text,
-            filtered=filtered,
-            audited=audited,
-        )
 
     @property
     def expectations(self) -> tuple[Any, ...]:

@@ -116,10 +116,8 @@ class Relevance(ImageCaptionKind):
         fill_to = min(design.filter.fill_to, size)
         short = (fill_to - len(units) % size) if len(units) % size else 0
         if short > 0:
-            units += [
-                self.unit(design, one.image, text, filtered=True)
-                for text in one.fill(short, draw.pool, draw.division.judged, rng)
-            ]
+            fill = one.fill(short, draw.pool, draw.division.judged, rng)
+            units += self.units(design, one.image, [(text, False) for text in fill], filtered=True)
             tail = len(units) % size or size
             units[-tail:] = shuffled(units[-tail:], rng)
         return [tuple(units[start : start + size]) for start in range(0, len(units), size)]

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from judgments.drawing.material import Image, Pair, Text, UnitSpec, content_key
+from judgments.drawing.material import Image, Pair, Text, UnitSpec, content_keys
 from judgments.kinds.base import Choice, Page
 from judgments.kinds.pairs import PairKind
 
@@ -25,9 +25,10 @@ class Triplet(PairKind):
     control_references = 2
 
     def units_of(self, pair: Pair, seed: int, texts: dict[str, Text]) -> list[UnitSpec]:
+        keys = content_keys("unit", self.name, seed, pair.key, last=pair.references)
         return [
             UnitSpec(
-                key=content_key("unit", self.name, seed, pair.key, key),
+                key=unit,
                 image=pair.image,
                 reference=texts[key],
                 first=pair.first,
@@ -35,7 +36,7 @@ class Triplet(PairKind):
                 kind=pair.kind,
                 pair=pair.key,
             )
-            for key in pair.references
+            for unit, key in zip(keys, pair.references, strict=True)
         ]
 
     def control_reference(self, image: Image, own: Text, rng: np.random.Generator) -> Text | None:

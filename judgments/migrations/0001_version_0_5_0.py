@@ -1,4 +1,7 @@
-"""The tables as Quorum 0.5.0 left them, in one step; older databases go through 0.5.0 first (docs/install.md)."""
+"""The tables as Quorum 0.5.0 left them, in one step; older databases go through 0.5.0 first (docs/install.md).
+
+Indexes that 0.5.0 had are left out where 0019 drops them.
+"""
 
 import django.core.serializers.json
 import django.db.models.deletion
@@ -212,7 +215,7 @@ class Migration(migrations.Migration):
                 name='CandidatePair',
                 fields=[
                     ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                    ('study', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='pairs', to='judgments.study')),
+                    ('study', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='pairs', to='judgments.study')),
                     ('key', models.CharField(max_length=80)),
                     ('position', models.PositiveIntegerField()),
                     ('kind', models.CharField(blank=True, help_text='HC, HI, HM, MM (V15 §3); blank where unknown.', max_length=2)),
@@ -235,14 +238,14 @@ class Migration(migrations.Migration):
                 name='Unit',
                 fields=[
                     ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                    ('study', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='units', to='judgments.study')),
+                    ('study', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='units', to='judgments.study')),
                     ('key', models.CharField(max_length=80)),
                     ('position', models.PositiveIntegerField()),
                     ('item', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='+', to='judgments.item')),
-                    ('reference', models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.CASCADE, related_name='+', to='judgments.caption')),
-                    ('first', models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.CASCADE, related_name='+', to='judgments.caption')),
-                    ('second', models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.CASCADE, related_name='+', to='judgments.caption')),
-                    ('pair', models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.CASCADE, related_name='units', to='judgments.candidatepair')),
+                    ('reference', models.ForeignKey(db_index=False, blank=True, null=True, on_delete=django.db.models.deletion.CASCADE, related_name='+', to='judgments.caption')),
+                    ('first', models.ForeignKey(db_index=False, blank=True, null=True, on_delete=django.db.models.deletion.CASCADE, related_name='+', to='judgments.caption')),
+                    ('second', models.ForeignKey(db_index=False, blank=True, null=True, on_delete=django.db.models.deletion.CASCADE, related_name='+', to='judgments.caption')),
+                    ('pair', models.ForeignKey(db_index=False, blank=True, null=True, on_delete=django.db.models.deletion.CASCADE, related_name='units', to='judgments.candidatepair')),
                     ('kind', models.CharField(blank=True, max_length=2)),
                     ('control', models.BooleanField(default=False)),
                     ('expected', models.JSONField(blank=True, help_text='The right answer of a control item.', null=True)),
@@ -268,7 +271,7 @@ class Migration(migrations.Migration):
                 name='HIT',
                 fields=[
                     ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                    ('study', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='hits', to='judgments.study')),
+                    ('study', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='hits', to='judgments.study')),
                     ('key', models.CharField(max_length=80)),
                     ('position', models.PositiveIntegerField()),
                     ('required', models.PositiveSmallIntegerField(help_text='How many different workers it goes to.')),
@@ -294,7 +297,7 @@ class Migration(migrations.Migration):
                 name='HITUnit',
                 fields=[
                     ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                    ('hit', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='places', to='judgments.hit')),
+                    ('hit', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='places', to='judgments.hit')),
                     ('unit', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='places', to='judgments.unit')),
                     ('position', models.PositiveSmallIntegerField()),
                 ],

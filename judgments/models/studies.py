@@ -85,7 +85,7 @@ class Study(models.Model):
 class CandidatePair(models.Model):
     """Two candidates for one image in a triplet or pairwise study (V15 §3)."""
 
-    study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="pairs")
+    study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="pairs", db_index=False)
     key = models.CharField(max_length=80)
     position = models.PositiveIntegerField()
     kind = models.CharField(
@@ -125,15 +125,26 @@ class Unit(models.Model):
         REFERENCE = "reference", "a person's caption of the image"
         QUIZ = "quiz", "an item of the quiz, in no HIT"
 
-    study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="units")
+    study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="units", db_index=False)
     key = models.CharField(max_length=80)
     position = models.PositiveIntegerField()
     item = models.ForeignKey(Item, on_delete=models.CASCADE, related_name="+")
-    reference = models.ForeignKey(Caption, on_delete=models.CASCADE, related_name="+", null=True, blank=True)
-    first = models.ForeignKey(Caption, on_delete=models.CASCADE, related_name="+", null=True, blank=True)
-    second = models.ForeignKey(Caption, on_delete=models.CASCADE, related_name="+", null=True, blank=True)
+    reference = models.ForeignKey(
+        Caption, on_delete=models.CASCADE, related_name="+", null=True, blank=True, db_index=False
+    )
+    first = models.ForeignKey(
+        Caption, on_delete=models.CASCADE, related_name="+", null=True, blank=True, db_index=False
+    )
+    second = models.ForeignKey(
+        Caption, on_delete=models.CASCADE, related_name="+", null=True, blank=True, db_index=False
+    )
     pair = models.ForeignKey(
-        CandidatePair, on_delete=models.CASCADE, related_name="units", null=True, blank=True
+        CandidatePair,
+        on_delete=models.CASCADE,
+        related_name="units",
+        null=True,
+        blank=True,
+        db_index=False,
     )
     kind = models.CharField(max_length=2, blank=True)
     control = models.BooleanField(default=False)
@@ -163,8 +174,13 @@ class Unit(models.Model):
                 condition=Q(withdrawn=False) | Q(control=True), name="only_control_items_are_withdrawn"
             ),
         ]
-        # Without this index, each page of a long list sorts all rows.
         indexes = [
+            # most units have one caption alone, or no pair
+            *(
+                models.Index(fields=[name], condition=Q((f"{name}__isnull", False)), name=f"units_by_{name}")
+                for name in ("reference", "first", "second", "pair")
+            ),
+            # Without this index, each page of a long list sorts all rows.
             models.Index(fields=["study", "position"], name="units_in_order"),
             models.Index(
                 fields=["study", "position"], condition=Q(control=True), name="control_items_in_order"
@@ -182,7 +198,7 @@ class Unit(models.Model):
 class HIT(models.Model):
     """A form that a worker accepts at a time (*human intelligence task*)."""
 
-    study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="hits")
+    study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="hits", db_index=False)
     key = models.CharField(max_length=80)
     position = models.PositiveIntegerField()
     required = models.PositiveSmallIntegerField(help_text="How many different workers it goes to.")
@@ -225,7 +241,7 @@ class HIT(models.Model):
 class HITUnit(models.Model):
     """A unit's 1-based position in a HIT."""
 
-    hit = models.ForeignKey(HIT, on_delete=models.CASCADE, related_name="places")
+    hit = models.ForeignKey(HIT, on_delete=models.CASCADE, related_name="places", db_index=False)
     unit = models.ForeignKey(Unit, on_delete=models.CASCADE, related_name="places")
     position = models.PositiveSmallIntegerField()
 

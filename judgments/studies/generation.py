@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from itertools import chain
+from itertools import chain, repeat
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -13,9 +14,20 @@ import numpy.typing as npt
 from django.db import transaction
 from django.db.models import F
 from django.utils import timezone
+from django.utils.translation import gettext
 
+from common.amounts import thousands
 from common.errors import DesignError, WrongState
-from common.rows import columns_of, insert_rows, large_cache, many_objects, refresh_statistics
+from common.rows import (
+    columns_of,
+    indexes_built_after,
+    insert_columns,
+    insert_rows,
+    large_cache,
+    many_objects,
+    refresh_statistics,
+    trusted_keys,
+)
 from judgments.design.requirements import not_stated, own_record_needed, requirements_of
 from judgments.design.study_design import StudyDesign
 from judgments.design.tables import CROSSED
@@ -43,6 +55,7 @@ from judgments.studies.studies import design_of
 
 ROWS_AT_ONCE = 2_000
 EVERY_PLACE = 2**31 - 1  # of a ranked list
+AS_DRAWN = ("kind", "control", "expected", "filtered", "audited", "control_kind", "content")
 Progress = Callable[[float, str], None]
 
 
@@ -72,35 +85,31 @@ def store_batch(study: Study, design: StudyDesign, batch: Batch, progress: Progr
     )  # fmt: skip
     pairs = dict(CandidatePair.objects.filter(study=study).values_list("key", "pk"))
     progress(0.3, "storing units")
-    in_order = chain(
-        (unit for hit in batch.hits for unit in hit.units),
-        (unit for group in batch.quiz for unit in group.units),
-    )
-    insert_rows(
-        Unit,
-        ("study_id", "key", "position", "item_id", "reference_id", "first_id", "second_id", "pair_id", "kind",
-         "control", "expected", "filtered", "audited", "control_kind", "content"),
-        (
-            (
-                study.pk,
-                unit.key,
-                position,
-                images[unit.image],
-                None if unit.reference is None else captions[unit.reference.key],
-                None if unit.first is None else captions[unit.first.key],
-                None if unit.second is None else captions[unit.second.key],
-                pairs.get(unit.pair),
-                unit.kind,
-                unit.control,
-                unit.expected,
-                unit.filtered,
-                unit.audited,
-                unit.control_kind,
-                unit.content,
-            )
-            for position, unit in enumerate(in_order)
-        ),
-    )  # fmt: skip
+    in_order = [unit for hit in batch.hits for unit in hit.units]
+    in_order += [unit for group in batch.quiz for unit in group.units]
+    caption_of: dict[str | None, int | None] = {**captions, None: None}
+
+    def of_each(name: str) -> Iterator[Any]:
+        return map(attrgetter(name), in_order)
+
+    def captions_of_each(name: str) -> Iterator[int | None]:
+        return (caption_of[text and text.key] for text in of_each(name))
+
+    with indexes_built_after(Unit, rows=len(in_order)):
+        insert_columns(
+            Unit,
+            {
+                "study_id": repeat(study.pk, len(in_order)),
+                "key": of_each("key"),
+                "position": range(len(in_order)),
+                "item_id": map(images.__getitem__, of_each("image")),
+                "reference_id": captions_of_each("reference"),
+                "first_id": captions_of_each("first"),
+                "second_id": captions_of_each("second"),
+                "pair_id": map(pairs.get, of_each("pair")),
+                **{name: of_each(name) for name in AS_DRAWN},
+            },
+        )
     progress(0.6, "storing HITs")
     wanted = design.judgments_per_unit
     insert_rows(
@@ -111,14 +120,14 @@ def store_batch(study: Study, design: StudyDesign, batch: Batch, progress: Progr
     hits, units = _ids_in_order(HIT, study), _ids_in_order(Unit, study)
     ends = np.cumsum([len(hit.units) for hit in batch.hits]).tolist()
     units_of = [units[start:end] for start, end in zip((0, *ends), ends, strict=False)]
-    insert_rows(
+    sizes = [len(own) for own in units_of]
+    insert_columns(
         HITUnit,
-        ("hit_id", "unit_id", "position"),
-        (
-            (hit, unit, number)
-            for hit, own in zip(hits.tolist(), units_of, strict=True)
-            for number, unit in enumerate(own.tolist(), start=1)
-        ),
+        {
+            "hit_id": np.repeat(hits, sizes).tolist(),
+            "unit_id": units[: sum(sizes)].tolist(),
+            "position": chain.from_iterable(range(1, size + 1) for size in sizes),
+        },
     )
     if design.stopping.rule != "none":
         full = full_depth_hits(design, len(batch.hits))
@@ -320,8 +329,11 @@ def _check_examples(design: StudyDesign, material: Material) -> None:
     for number, example in enumerate(design.examples, start=1):
         if example.image and example.image not in known:
             raise DesignError(
-                f"examples: example {number} names image {example.image!r}, which dataset {material.name!r} does not "
-                "have.",
+                gettext(
+                    "examples: example %(number)s names image %(image)r, which dataset %(name)r does not "
+                    "have."
+                )
+                % {"number": number, "image": example.image, "name": material.name},
                 field="examples",
             )
 
@@ -332,10 +344,15 @@ def _check_sources(design: StudyDesign, material: Material, batch: Batch, quiz: 
     shown = {unit.image for hit in batch.hits for unit in hit.units} | {group.image for group in quiz}
     lacking = [image.name for image in material.images if image.name in shown and not image.text.strip()]
     if lacking:
-        others = f" (nor have {len(lacking) - 1:,} others)" if len(lacking) > 1 else ""
+        more = {"n": thousands(len(lacking) - 1)}
+        others = gettext(" (nor have %(n)s others)") % more if len(lacking) > 1 else ""
         raise DesignError(
-            f"source.show is true, but item {lacking[0]!r} of dataset {material.name!r} has no text{others}; "
-            "expected a source text in the column text of each item that is shown.",
+            gettext(
+                "source.show is true, but item %(lacking)r of dataset %(name)r has no "
+                "text%(others)s; expected a source text in the column text of each item that is "
+                "shown."
+            )
+            % {"lacking": lacking[0], "name": material.name, "others": others},
             field="source.show",
         )
 
@@ -376,13 +393,17 @@ def generate_hits(*, study: Study, progress: Progress = no_progress) -> Batch:
 
 def draw_hits(*, study: Study, progress: Progress = no_progress) -> Batch:
     if study.state != Study.State.DRAFT:
-        raise WrongState(f"Study {study.slug!r} is {study.state}; HITs are generated once, from a draft.")
+        raise WrongState(
+            gettext("Study %(slug)r is %(state)s; HITs are generated once, from a draft.")
+            % {"slug": study.slug, "state": gettext(study.state)}
+        )
     progress(0.05, "drawing")
     return build_batch(design_of(study), study.dataset, maker=study.created_by_id)
 
 
 @many_objects()
 @large_cache()
+@trusted_keys()
 @transaction.atomic
 def store_hits(*, study: Study, batch: Batch, progress: Progress = no_progress) -> None:
     """Store a batch. Raise WrongState if the study has HITs, or another design since the draw."""
@@ -396,10 +417,14 @@ def store_hits(*, study: Study, batch: Batch, progress: Progress = no_progress) 
     )
     study.refresh_from_db()
     if not moved:
-        raise WrongState(f"Study {study.slug!r} is {study.state}; HITs are generated once, from a draft.")
+        raise WrongState(
+            gettext("Study %(slug)r is %(state)s; HITs are generated once, from a draft.")
+            % {"slug": study.slug, "state": gettext(study.state)}
+        )
     if study.design != drawn_from:
         raise WrongState(
-            f"The design of study {study.slug!r} was changed while its HITs were drawn; try again."
+            gettext("The design of study %(slug)r was changed while its HITs were drawn; try again.")
+            % {"slug": study.slug}
         )
     store_batch(study, design_of(study), batch, progress)
     note_event(
@@ -421,10 +446,13 @@ def withdraw_control(*, study: Study, unit_key: str) -> Unit:
     """
     study = Study.objects.select_for_update(no_key=True).get(pk=study.pk)
     if study.source != Study.Source.DESIGNED or study.state == Study.State.DRAFT:
-        raise WrongState(f"Study {study.slug!r} has no control items to withdraw.")
+        raise WrongState(gettext("Study %(slug)r has no control items to withdraw.") % {"slug": study.slug})
     unit = Unit.objects.filter(study=study, key=unit_key, control=True).first()
     if unit is None:
-        raise WrongState(f"{unit_key!r} is no control item of study {study.slug!r}.")
+        raise WrongState(
+            gettext("%(unit_key)r is no control item of study %(slug)r.")
+            % {"unit_key": unit_key, "slug": study.slug}
+        )
     if not unit.withdrawn:
         HIT.objects.filter(places__unit=unit).update(version=F("version") + 1)
     if study.state == Study.State.GENERATED:

@@ -140,7 +140,7 @@ add_page(
 add_page(StudyPage(name="plan", label="", order=21, view=show_plan))
 add_operation(
     generate,
-    label="Generate HITs",
+    label="Generate pages of work",
     offered=lambda study: study.state == Study.State.DRAFT,
     primary_in={Study.State.DRAFT.value},
     leads_to=lambda study: "launch",

@@ -18,14 +18,16 @@ from django.urls import URLPattern, path, reverse
 from django.utils.formats import date_format
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
+from django.utils.translation import gettext
 from django.views.decorators.http import require_POST
 from unfold.decorators import display
 
+from common.amounts import thousands
 from common.errors import QuorumError
 from common.files import can_be_stored
 from common.log_context import log_about
 from judgments.access.roles import Right, has_right
-from judgments.admin.base import SIMULATED, QuorumAdmin, row_or_404, signed_in
+from judgments.admin.base import QuorumAdmin, row_or_404, signed_in, simulated_mark
 from judgments.cached_figures import FiguresPending
 from judgments.design.editing import editor_page
 from judgments.design.editing import page as design_page
@@ -75,8 +77,8 @@ class StudyAdmin(QuorumAdmin):
     @display(description="study", ordering="name")
     def study(self, study: Study) -> SafeString:
         address = first_page(study)
-        shown = '<a class="q-name" href="{}">{}</a>' + (SIMULATED if study.simulated else "")
-        return format_html(shown, address, study.name)
+        shown = '<a class="q-name" href="{}">{}</a>{}'
+        return format_html(shown, address, study.name, simulated_mark(study))
 
     @display(description="state", label=STATE_COLOURS, ordering="state")
     def state_label(self, study: Study) -> tuple[str, str]:
@@ -84,23 +86,23 @@ class StudyAdmin(QuorumAdmin):
 
     @display(description="protocol", ordering="protocol")
     def protocol_title(self, study: Study) -> str:
-        return KINDS[study.protocol].title.partition(":")[0]
+        return gettext(KINDS[study.protocol].title).partition(":")[0]
 
     @display(description="pages of work handed in")
     def progress(self, study: Study) -> SafeString | str:
         wanted, finished = study.wanted, study.finished  # type: ignore[attr-defined]
         if study.source == Study.Source.IMPORTED:
-            return "imported"
+            return gettext("imported")
         if not wanted:
             return "–"
         return format_html(
-            '<span class="q-bar"><progress max="{}" value="{}"></progress> {} of {}</span>',
-            wanted, finished, f"{finished:,}", f"{wanted:,}",
+            '<span class="q-bar"><progress max="{}" value="{}"></progress> {} / {}</span>',
+            wanted, finished, thousands(finished), thousands(wanted),
         )  # fmt: skip
 
     @display(description="created", ordering="created_at")
     def created(self, study: Study) -> str:
-        return date_format(study.created_at, "j M Y")
+        return date_format(study.created_at)
 
     def get_urls(self) -> list[URLPattern]:
         own = [
@@ -162,8 +164,8 @@ class StudyAdmin(QuorumAdmin):
             raise PermissionDenied
         context = {
             **self.admin_site.each_context(request),
-            "title": page.label,
-            "subtitle": page.label,
+            "title": gettext(page.label),
+            "subtitle": gettext(page.label),
         }
         return page.view(request, context)
 
@@ -177,7 +179,9 @@ class StudyAdmin(QuorumAdmin):
         last = StudyEvent.objects.filter(study=study).aggregate(pk=Max("pk"))["pk"] or 0
         try:
             if not can_be_stored(dict(request.POST.lists())):
-                raise QuorumError("Nothing was changed: a text holds U+0000, which cannot be stored.")
+                raise QuorumError(
+                    gettext("Nothing was changed: a text holds U+0000, which cannot be stored.")
+                )
             answer = step.run(request, study)
         except QuorumError as error:
             if step.beside:
@@ -189,7 +193,7 @@ class StudyAdmin(QuorumAdmin):
             self.log_change(request, study, step.label)
             self._keep_in_log(request, study, step, last)
         if step.done:
-            messages.success(request, step.done)
+            messages.success(request, gettext(step.done))
         return answer or self._back(request, study)
 
     @staticmethod
@@ -272,10 +276,10 @@ class StudyAdmin(QuorumAdmin):
             except QuorumError as error:
                 messages.error(request, str(error))
                 return redirect(page_address(study, "change"))
-            messages.success(request, f"Study “{study.name}” was deleted.")
+            messages.success(request, gettext("Study “%(name)s” was deleted.") % {"name": study.name})
             return redirect(reverse("admin:judgments_study_changelist"))
         return TemplateResponse(
             request,
             "judgments/study/delete.html",
-            self.context(request, study, "change") | {"subtitle": "Delete"},
+            self.context(request, study, "change") | {"subtitle": gettext("Delete")},
         )

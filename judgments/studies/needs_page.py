@@ -8,7 +8,9 @@ from typing import Any
 
 from django.db.models import Count, IntegerField, OuterRef, QuerySet, Subquery, Sum
 from django.db.models.functions import Coalesce
+from django.utils.translation import gettext
 
+from common.amounts import thousands
 from judgments.access.roles import Right
 from judgments.admin.base import count_of
 from judgments.models import HIT, Study
@@ -86,8 +88,8 @@ def waiting_for_a_person(study: Study, rights: Collection[str]) -> list[Waiting]
         count = getattr(study, _column(name))
         if count and need.right in rights and not study.simulated:
             one, several = need.words
-            words = one if count == 1 else f"{count:,} {several}"
-            found.append(Waiting(words, page_address(study, need.page), need.button))
+            words = gettext(one) if count == 1 else f"{thousands(count)} {gettext(several)}"
+            found.append(Waiting(words, page_address(study, need.page), gettext(need.button)))
     return found
 
 
@@ -96,14 +98,14 @@ def next_action(study: Study, waiting: Sequence[Waiting], rights: Collection[str
     if waiting:
         return NextAction(waiting[0].button, waiting[0].link, urgent=True)
     if study.simulated and not was_opened(study):
-        return NextAction("See the rehearsal", first_page(study))
+        return NextAction(gettext("See the rehearsal"), first_page(study))
     may_change = Right.CHANGE in rights
     labels = {
-        Study.State.DRAFT.value: "Go on designing" if may_change else "See the design",
-        Study.State.GENERATED.value: "Launch it" if may_change else "See the checklist",
-        Study.State.OPEN.value: "Watch it",
+        Study.State.DRAFT.value: gettext("Go on designing") if may_change else gettext("See the design"),
+        Study.State.GENERATED.value: gettext("Launch it") if may_change else gettext("See the checklist"),
+        Study.State.OPEN.value: gettext("Watch it"),
     }
-    return NextAction(labels.get(study.state, "See the findings"), first_page(study))
+    return NextAction(labels.get(study.state, gettext("See the findings")), first_page(study))
 
 
 def _column(name: str) -> str:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from django.db import IntegrityError, transaction
 from django.db.models import ProtectedError
 from django.utils import timezone
+from django.utils.translation import gettext
 
 from common.codes import LETTERS, random_code
 from common.errors import DataConflict, DesignError, NotThere, WrongState
@@ -59,7 +60,7 @@ def find_study(slug: str) -> Study:
     """Raise NotThere if there is no such study."""
     study = Study.objects.select_related("dataset").filter(slug=slug).first()
     if study is None:
-        raise NotThere(f"There is no study {slug!r}.")
+        raise NotThere(gettext("There is no study %(slug)r.") % {"slug": slug})
     log_about(study=study.slug)
     return study
 
@@ -70,7 +71,9 @@ def find_dataset(name: str, *, user: User | None = None) -> Dataset:
     dataset = datasets.filter(name=name).first()
     if dataset is None:
         known = ", ".join(datasets.values_list("name", flat=True)) or "none yet"
-        raise NotThere(f"There is no dataset {name!r}; there are: {known}.")
+        raise NotThere(
+            gettext("There is no dataset %(name)r; there are: %(known)s.") % {"name": name, "known": known}
+        )
     return dataset
 
 
@@ -97,7 +100,9 @@ def create_study(*, design: StudyDesign, user: User | None = None) -> Study:
                 created_by=user,
             )
     except IntegrityError:
-        raise DataConflict(f"There is a study {design.slug!r} already; choose another slug.") from None
+        raise DataConflict(
+            gettext("There is a study %(slug)r already; choose another slug.") % {"slug": design.slug}
+        ) from None
     if user is not None:
         StudyRole.objects.create(study=study, user=user, role=StudyRole.Role.OWNER, given_by=user)
     note_event(study=study, what="created", words=f"Created as a draft: {design.protocol}.", by=user)
@@ -112,14 +117,16 @@ def change_design(*, study: Study, design: StudyDesign, user: User | None = None
         WrongState: HITs were generated. DesignError, DataConflict: as for ``create_study``, or the registered
             plan differs.
     """
-    _require(study, Study.State.DRAFT, "its design is frozen")
+    _require(study, Study.State.DRAFT, gettext("its design is frozen"))
     design = _with_code(_with_the_registered_plan(study, design), before=design_of(study).access)
     try:
         dataset = find_dataset(design.dataset, user=user)
     except NotThere as error:
         raise DesignError(str(error), field="dataset") from None
     if Study.objects.filter(slug=design.slug).exclude(pk=study.pk).exists():
-        raise DataConflict(f"There is a study {design.slug!r} already; choose another slug.")
+        raise DataConflict(
+            gettext("There is a study %(slug)r already; choose another slug.") % {"slug": design.slug}
+        )
     before, after = study.design, design.model_dump(mode="json")
     if design.slug != study.slug:
         _rename_jobs(study.slug, design.slug)
@@ -160,7 +167,11 @@ def _with_the_registered_plan(study: Study, design: StudyDesign) -> StudyDesign:
         return design
     if design.registration is not None:
         raise DesignError(
-            f"registration: the plan of study {study.slug!r} was registered, and a registration is never changed.",
+            gettext(
+                "registration: the plan of study %(slug)r was registered, and a registration is "
+                "never changed."
+            )
+            % {"slug": study.slug},
             field="registration",
         )
     return design.model_copy(update={"registration": plan})
@@ -208,14 +219,17 @@ def delete_study(*, study: Study) -> None:
     _lock(study)
     if study.state not in (Study.State.DRAFT, Study.State.GENERATED) or study.assignments.exists():
         raise WrongState(
-            f"Study {study.slug!r} is {study.state}; only a study that was never opened can be deleted."
+            gettext("Study %(slug)r is %(state)s; only a study that was never opened can be deleted.")
+            % {"slug": study.slug, "state": gettext(study.state)}
         )
     note_event(study=study, what="deleted", words=f"Deleted as a {study.state} study.", design=study.design)
     _leave_jobs(study.slug)
     try:
         study.delete()
     except ProtectedError:
-        raise WrongState(f"Study {study.slug!r} holds answers and cannot be deleted.") from None
+        raise WrongState(
+            gettext("Study %(slug)r holds answers and cannot be deleted.") % {"slug": study.slug}
+        ) from None
 
 
 @transaction.atomic
@@ -235,14 +249,20 @@ def refuse_opening(*, study: Study) -> None:
     """Raise WrongState if the study's own state or plan keeps it from being opened."""
     if study.state == Study.State.DRAFT:
         raise WrongState(
-            f"Study {study.slug!r} is a draft; generate its HITs first (generate_hits {study.slug})."
+            gettext("Study %(slug)r is a draft; generate its HITs first (generate_hits %(slug)s).")
+            % {"slug": study.slug}
         )
     if study.source == Study.Source.IMPORTED:
-        raise WrongState(f"Study {study.slug!r} holds imported judgments; it has no HITs to open.")
+        raise WrongState(
+            gettext("Study %(slug)r holds imported judgments; it has no HITs to open.") % {"slug": study.slug}
+        )
     if study.design.get("registration") and not study.simulated and not is_registered(study):
         raise WrongState(
-            f"The study file of {study.slug!r} holds a plan that is not registered yet; register it before the study "
-            f"opens (register {study.slug})."
+            gettext(
+                "The study file of %(slug)r holds a plan that is not registered yet; register it "
+                "before the study opens (register %(slug)s)."
+            )
+            % {"slug": study.slug}
         )
 
 
@@ -252,7 +272,7 @@ def mark_closed(*, study: Study) -> Study:
     _lock(study)
     if study.state == Study.State.CLOSED:
         return study
-    _require(study, Study.State.OPEN, "it cannot be closed")
+    _require(study, Study.State.OPEN, gettext("it cannot be closed"))
     study.state, study.closed_at, study.paused_at = Study.State.CLOSED, timezone.now(), None
     study.save(update_fields=["state", "closed_at", "paused_at"])
     return study
@@ -266,11 +286,14 @@ def _lock(study: Study) -> None:
     """
     fresh = Study.objects.select_for_update(no_key=True).filter(pk=study.pk).first()
     if fresh is None:
-        raise NotThere(f"There is no study {study.slug!r} any more.")
+        raise NotThere(gettext("There is no study %(slug)r any more.") % {"slug": study.slug})
     study.refresh_from_db()
 
 
 def _require(study: Study, state: Study.State, otherwise: str) -> None:
     _lock(study)
     if study.state != state:
-        raise WrongState(f"Study {study.slug!r} is {study.state}; {otherwise}.")
+        raise WrongState(
+            gettext("Study %(slug)r is %(state)s; %(otherwise)s.")
+            % {"slug": study.slug, "state": gettext(study.state), "otherwise": otherwise}
+        )

@@ -12,6 +12,7 @@ from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.template.response import TemplateResponse
 from django.urls import reverse
+from django.utils.translation import gettext
 
 from common.errors import DesignError
 from common.parameters import Parameters
@@ -61,7 +62,9 @@ class Group(StrEnum):
 
     def label_for(self, study: Study) -> str:
         """Return its name: what people did stays to be looked at once nobody works any more."""
-        return "Answers" if self is Group.LIVE and study.state != Study.State.OPEN else self.value
+        if self is Group.LIVE and study.state != Study.State.OPEN:
+            return gettext("Answers")
+        return gettext(self.value)
 
 
 @dataclass(frozen=True, slots=True)
@@ -281,7 +284,7 @@ def tab_groups(study: Study, rights: Collection[str], active: str) -> list[Conte
     for group in Group:
         tabs = [
             {
-                "label": page.label,
+                "label": gettext(page.label),
                 "link": page_address(study, page.name),
                 # a page without a tab is below the one that is marked, which is then not the page itself
                 "current": ("page" if page.name == active else "true") if page.name == marked else "",

@@ -9,8 +9,10 @@ from typing import Any
 from django import template
 from django.template.context import RequestContext
 from django.utils.safestring import SafeString
+from django.utils.translation import gettext
 from rest_framework import serializers
 
+from common import amounts
 from judgments.jobs_in_words import work_in_words
 
 register = template.Library()
@@ -25,7 +27,7 @@ def _is_number(value: Any) -> bool:
 def thousands(value: Any) -> str:
     """Format as 12,345, or a dash."""
     whole = isinstance(value, float) and value.is_integer()  # as JSON may hand a count back
-    return f"{int(value) if whole else value:,}" if _is_number(value) else "–"
+    return amounts.thousands(int(value) if whole else value) if _is_number(value) else "–"
 
 
 @register.filter
@@ -48,7 +50,7 @@ def cents(value: Any, currency: str = "") -> str:
     """Format cents as 12.30 USD, or a dash."""
     if not isinstance(value, int):
         return "–"
-    amount = f"{'-' if value < 0 else ''}{abs(value) // 100:,}.{abs(value) % 100:02d}"
+    amount = f"{'-' if value < 0 else ''}{amounts.thousands(abs(value) // 100)}.{abs(value) % 100:02d}"
     return f"{amount}\N{NO-BREAK SPACE}{currency}" if currency else amount
 
 
@@ -63,13 +65,13 @@ def hours(value: float) -> str:
     """Format a duration: "about 3 h 10 min"."""
     minutes = value * 60
     if minutes < 1:
-        return "under a minute"
+        return gettext("under a minute")
     if minutes < 60:
-        return f"about {minutes:.0f} min"
+        return gettext("about %(n)s min") % {"n": f"{minutes:.0f}"}
     whole, rest = divmod(round(minutes / 5) * 5, 60)
     if whole >= 20 or not rest:
-        return f"about {value:,.0f} h"
-    return f"about {whole} h {rest} min"
+        return gettext("about %(n)s h") % {"n": f"{value:,.0f}"}
+    return gettext("about %(hours)s h %(minutes)s min") % {"hours": whole, "minutes": rest}
 
 
 register.filter("work_in_words", work_in_words)
@@ -139,15 +141,18 @@ def _input(
     value = begin.get(name, initial)
     multiline = field.style.get("base_template") == "textarea.html"
     kind = next((kind for known, kind in INPUTS if isinstance(field, known)), "text")
-    choices = field.style.get("choices", ())
-    kind = field.style.get("kind", "ticks" if choices else kind)
+    declared = field.style.get("choices", ())
+    kind = field.style.get("kind", "ticks" if declared else kind)
     if kind == "ticks" and isinstance(value, str):
         value = value.split(",")
+    choices = declared() if callable(declared) else declared or getattr(field, "choices", {}).items()
     return {
         "field": field,
         "name": name,
+        "label": gettext(str(field.label)),
+        "help": gettext(str(field.help_text or "")),
         "kind": "textarea" if multiline else kind,
-        "choices": choices() if callable(choices) else choices or getattr(field, "choices", {}).items(),
+        "choices": [(value, gettext(str(label))) for value, label in choices],
         "required": required,
         "value": "" if value in (None, []) else value,
     }

@@ -25,7 +25,7 @@ async function look() {
   asking = new AbortController();
   const body = new FormData(desk);
   body.set("_look", "1");
-  report("Looking…");
+  report(desk.dataset.sayLooking);
   try {
     const answer = await fetch(location.pathname + location.search, {
       method: "POST", body, headers: { Accept: "application/json" }, signal: asking.signal,
@@ -33,7 +33,7 @@ async function look() {
     if (!answer.ok || !answer.headers.get("Content-Type").startsWith("application/json")) throw new Error();
     show(await answer.json());
   } catch (error) {
-    if (error.name !== "AbortError") report("The server did not answer; “Look again” tries once more.");
+    if (error.name !== "AbortError") report(desk.dataset.saySilent);
   }
 }
 
@@ -44,8 +44,9 @@ function show(seen) {
   list(told);
   mark();
   if (!typed) file.value = seen.toml;
+  for (const unit of desk.querySelectorAll("[data-currency]")) unit.textContent = seen.currency;
   const waiting = seen.problems.length - told.length;
-  if (!seen.preview) report(told.length || !waiting ? "The preview and numbers wait until this is put right." : "");
+  if (!seen.preview) report(told.length || !waiting ? desk.dataset.sayWaits : "");
   else report("");
   if (seen.preview) preview(seen.preview);
   if (seen.numbers) count(seen.numbers);
@@ -78,7 +79,7 @@ function clearNotes(which) {
 function list(problems) {
   const box = find("problems");
   box.hidden = problems.length === 0;
-  find("problems-title").textContent = "This cannot be saved yet";
+  find("problems-title").textContent = desk.dataset.sayUnsaved;
   // the message stands beside its field, once; the list leads there
   find("problems-list").replaceChildren(...problems.map((problem) => {
     const row = document.createElement("li");
@@ -97,7 +98,7 @@ function mark() {
   const wrong = desk.querySelector(".q-error") !== null || !find("problems").hidden || find("numbers").querySelector(".q-error") !== null;
   if (generate) {
     generate.disabled = wrong || touched.size > 0;
-    generate.title = wrong ? "The design has a problem, which is said beside its field." : touched.size ? "Save the design first." : "";
+    generate.title = wrong ? desk.dataset.sayWrong : touched.size ? desk.dataset.sayFirst : "";
   }
   for (const way of desk.querySelectorAll("[data-index]")) {
     const section = document.getElementById(way.dataset.index);
@@ -139,7 +140,7 @@ async function count(address) {
     mark();
   } catch (error) {
     if (error.name === "AbortError") return;
-    room.textContent = "The numbers could not be counted just now.";
+    room.textContent = desk.dataset.sayUncounted;
   }
   room.removeAttribute("aria-busy");
 }
@@ -161,7 +162,7 @@ function changed(input) {
 desk.addEventListener("input", (event) => {
   if (event.target === file) {
     typed = true;
-    fileState.textContent = "Not applied yet.";
+    fileState.textContent = desk.dataset.sayTyped;
   } else changed(event.target);
 });
 desk.addEventListener("change", (event) => {

@@ -150,7 +150,7 @@ function start(form) {
     const answers = positions.map((position) => waiting.get(position)).filter(Boolean);
     if (answers.length) tabs.tell({ answers });
     if (!unsent().length || over) return;
-    say(words.saving);
+    say(words.saving, "saving");
     soon();
   }
 
@@ -221,7 +221,7 @@ function start(form) {
       for (const answer of batch) if (waiting.get(answer.position) === answer) waiting.delete(answer.position);
       keep();
       alone &&= unsent().length > 0;
-      if (unsent().length) soon(alone ? 0 : undefined); else if (refusal()) say(refusal(), "bad"); else say(words.saved, "good");
+      if (unsent().length) soon(alone ? 0 : undefined); else if (refusal()) say(refusal(), "bad"); else say(words.saved, "saved");
     } else if (passing(reply)) {
       say(trouble(reply), "bad");
       soon(RETRY[Math.min(failures, RETRY.length - 1)]);
@@ -413,7 +413,7 @@ function start(form) {
       waiting.delete(position);
       known.delete(position);
       if (draft === null) drafts.delete(position); else drafts.set(position, draft);
-      if (state.dataset.tone === "good") say("");  // "Saved" was said of another answer
+      if (state.dataset.tone === "saved") say("");  // "Saved" was said of another answer
     } else {
       if (signals) noticed.set(position, signals); else noticed.delete(position);
       note(position, value === null ? { answer } : { value });

@@ -3,6 +3,12 @@
 document.addEventListener("DOMContentLoaded", () => {
   // Unfold writes a chosen file's name into the first text field of the page: this keeps it from listening.
   for (const input of document.querySelectorAll("input[type=file]")) input.hasChangeListener = true;
+  // Boxes that scroll are all named "scrollable content"; the option is read when a box is made, which may be over.
+  for (const box of document.querySelectorAll("[data-simplebar]")) {
+    const name = box.closest("main") ? "Table" : box.id === "nav-sidebar-apps" ? "Menu" : "List";
+    box.dataset.simplebarAriaLabel = name;
+    box.querySelector(".simplebar-content-wrapper")?.setAttribute("aria-label", name);
+  }
   // The sidebar's folded group opens by a click on its heading. A button does so by the keyboard, and says its state.
   for (const heading of document.querySelectorAll("#nav-sidebar-apps h2.cursor-pointer")) {
     const list = heading.nextElementSibling;

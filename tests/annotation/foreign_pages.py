@@ -32,7 +32,9 @@ class Texts(HTMLParser):
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         """Note the element's attributes for people, those for scripts with words, and whether to read on."""
         named = {name: value or "" for name, value in attrs}
-        said = any(one in named.get("class", "").split() for one in ("source", "words"))
+        said = any(
+            one in named.get("class", "").split() for one in ("source", "words", "material-symbols-outlined")
+        )
         skipped = said or named.get("lang", "de") not in ("de", "") or tag in UNREAD
         inside = any(skip for _, skip in self.open)
         if not (skipped or inside):
@@ -73,17 +75,19 @@ def _strings(data: Any) -> list[str]:
     return [data] if isinstance(data, str) else []
 
 
-def english_on(html: str) -> list[str]:
+def english_on(html: str, *, staff: bool = False) -> list[str]:
     """What of a German page stands in English: a message as the source has it, or words that German has not."""
-    texts = texts_of(html)
-    return [text for text in texts if text in MESSAGES or ENGLISH.search(QUOTED.sub("", text).lower())]
+    known = MESSAGES | STAFF_MESSAGES if staff else MESSAGES
+    if staff:  # study files, and texts of a study that somebody edits
+        html = re.sub(r"(<(textarea|pre)\b[^>]*>).*?(</\2>)", r"\1\3", html, flags=re.DOTALL)
+    return [text for text in texts_of(html) if text in known or ENGLISH.search(QUOTED.sub("", text).lower())]
 
 
-def _messages() -> set[str]:
+def _messages(*, staff: bool) -> set[str]:
     """English messages whose translation is another text; those with places to fill, filled with anything, are found
     by their words."""
     found = set()
-    for message in messages.stored("de"):
+    for message in messages.stored("de", staff=staff):
         for text, translated in zip(_all(message.id), _all(message.string), strict=False):
             if text and text != translated:
                 found.add(text.strip())
@@ -94,4 +98,5 @@ def _all(text: Any) -> tuple[str, ...]:
     return (text,) if isinstance(text, str) else tuple(text)
 
 
-MESSAGES = _messages()
+MESSAGES = _messages(staff=False)
+STAFF_MESSAGES = _messages(staff=True)

@@ -5,12 +5,15 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from django.conf import settings
 from django.test import Client
 from django.utils.translation import override
 
 from annotation.quiz.quizzes import paper_of, start_attempt
 from annotation.quiz.sheet import read_paper, texts_of
+from annotation.work.presentation import worded
 from common.errors import DesignError
+from evaluation.demo import FOLDER, OPENED
 from judgments.design.reading import make_design, read_toml, write_toml
 from judgments.design.translations import design_in
 from judgments.kinds import KINDS
@@ -152,3 +155,13 @@ def test_the_page_of_the_api_says_its_language_and_has_a_main_part(client: Clien
     page = client.get("/api/docs/").text
     assert '<html lang="en">' in page
     assert "<main" in page
+
+
+@pytest.mark.parametrize("name", OPENED)
+def test_the_demo_s_texts_are_in_every_language_of_the_workers_pages(name: str) -> None:
+    design = read_toml((FOLDER / "studies" / f"{name}.toml").read_text(encoding="utf-8"))
+    for code, _ in settings.LANGUAGES[1:]:
+        with override(code):
+            there = design_in(design, code)
+            for key in ("name", "question", "instructions"):
+                assert worded(getattr(there, key)) != getattr(design, key)

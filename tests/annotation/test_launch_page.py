@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from django.contrib.auth.models import User
 from django.test import Client, override_settings
+from django.utils.html import escape
 
 from annotation.launch.page import qr_code
 from annotation.rehearsal.people import Crowd
@@ -50,6 +51,26 @@ def test_a_draft_is_told_in_words_what_is_missing_and_where_it_is_mended(designe
         assert f'id="id_{field}"' in designer.get(page(study, "change")).content.decode()
     assert points["Rehearsal"][0] == "missing"
     assert points["Agreement expected"][0] == "not known yet"
+
+
+def test_the_api_says_the_same_to_who_may_see_the_study(designer: Client) -> None:
+    study = make_study(opened=False, controls={"per_hit": 0})
+    address = f"/api/studies/{study.slug}/checklist/"
+    found = designer.get(address).json()
+    shown = checked(designer, study)
+    assert [point["title"] for point in found["points"]] == list(shown)
+    for point in found["points"]:
+        assert point["readiness"] == shown[point["title"]][0]
+        assert shown[point["title"]][1].startswith(escape(point["words"]))
+    assert (found["state"], found["blocked"]) == ("draft", True)
+    assert found["missing"] == sum(standing == "missing" for standing, _ in shown.values())
+    links = {point["title"]: point["link"] for point in found["points"]}
+    assert links["Consent"] == f"http://testserver{page(study, 'change')}#id_consent"
+    stranger = User.objects.create_user("sam", is_staff=True)
+    designer.force_login(stranger)
+    assert designer.get(address).status_code == 403
+    give_role(study=study, user=stranger, role="viewer")
+    assert {point["link"] for point in designer.get(address).json()["points"]} == {""}
 
 
 def test_what_is_there_is_ready_and_money_has_its_currency(designer: Client) -> None:

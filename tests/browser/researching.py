@@ -74,7 +74,7 @@ def looked_at(page: Page) -> None:
     size = page.viewport_size
     assert size is not None
     within = ".q-page" if page.locator(".q-page").count() else None
-    for width in (1280, 390):
+    for width in (1280, 320):
         page.set_viewport_size({"width": width, "height": 844})
         assert problems(page, within=within, impacts=SERIOUS) == [], (page.url, width)
         assert page.evaluate(RUNS_OVER) == [], (page.url, width)

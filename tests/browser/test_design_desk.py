@@ -127,7 +127,7 @@ def test_what_is_wrong_is_said_beside_its_field_while_it_is_typed_and_in_the_lis
     expect(field.locator(".q-error")).to_have_count(0)
     # what the money forbids comes with the numbers
     page.get_by_label("Participants come from").select_option("mturk")
-    page.get_by_label("Pay for a HIT", exact=True).fill("0.10")
+    page.get_by_label("Pay for a page of work", exact=True).fill("0.10")
     expect(page.locator('[data-field="crowd-budget_cents"] .q-error')).to_contain_text("short")
 
 

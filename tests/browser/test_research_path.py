@@ -106,7 +106,7 @@ def rehearses_and_launches(researcher: Counted, office: Installation) -> None:
     expect(page.get_by_text("Truth found again", exact=True)).to_be_visible()
     looked_at(page)
     researcher.follow("Pairwise, meadow")
-    researcher.press("Generate HITs")
+    researcher.press("Generate pages of work")
     researcher.press("Open to participants")
     expect(page.get_by_text(f"{office.url}/s/pairwise-meadow/", exact=True)).to_be_visible()
 

@@ -46,6 +46,31 @@ def test_nothing_is_cut_off_and_the_way_on_is_in_view(
     assert small_targets(page) == []
 
 
+COVERED = """() => {
+    const bar = document.querySelector(".tail.fixed").getBoundingClientRect();
+    return [...document.querySelectorAll("[data-step] .option")]
+        .filter((one) => one.checkVisibility() && one.getBoundingClientRect().bottom > bar.top)
+        .map((one) => one.textContent);
+}"""
+
+
+@pytest.mark.parametrize("language", ["en", "fr"])
+def test_the_four_grades_stand_above_the_buttons_of_a_small_phone(
+    new_page: NewPage, site: Installation, person: str, language: str
+) -> None:
+    page = new_page(viewport={"width": 360, "height": 640}, has_touch=True, is_mobile=True)
+    join(page, site, "graded", person)
+    page.goto(f"{page.url}?language={language}")
+    expect(page.locator(".option").filter(visible=True)).to_have_count(4)
+    assert page.evaluate(COVERED) == []
+    bar = page.locator(".tail.fixed")
+    height = bar.evaluate("bar => bar.offsetHeight")
+    page.locator(".option").filter(visible=True).first.click()
+    expect(page.locator("[data-state][data-tone=saved]")).to_be_visible()
+    assert bar.evaluate("bar => bar.offsetHeight") == height  # nothing moves when an answer was saved
+    assert page.evaluate(COVERED) == []
+
+
 def test_a_long_name_of_a_study_pushes_nothing_off_a_phone_s_screen(
     new_page: NewPage, site: Installation, person: str
 ) -> None:

@@ -110,7 +110,7 @@ def test_a_metric_is_what_it_would_have_been_had_collection_stopped() -> None:
     votes = VotesInOrder(unit=np.array([0, 1, 1, 1]), value=np.array([1.0, 1.0, 2.0, 2.0]), units=2)
     winners = list(winners_so_far(votes, np.array([0, 1]), 2))
     scores = {"right": np.array([[1.0, 0.0], [0.0, 1.0]]), "wrong": np.array([[0.0, 1.0], [1.0, 0.0]])}
-    found = accuracy_so_far(winners, scores, {"all": np.array([True, True])})["all"]
+    found = accuracy_so_far(winners, scores, {"all": np.array([True, True])}, np.arange(2))["all"]
     assert [row["value"] for row in found["earlier"]["right"]] == [1.0, 0.5, 1.0, 1.0]
     assert [row["n"] for row in found["earlier"]["right"]] == [1, 2, 1, 2]
     assert found["metrics"]["wrong"]["value"] == 0.0
@@ -198,7 +198,7 @@ def test_an_unchanged_board_costs_a_304(study: Study, designer: Client) -> None:
     pause_study(study=study, why="a caption is broken")
     third = designer.get(live, headers={"If-None-Match": first["ETag"]})
     assert third.status_code == 200
-    assert "no claims" in words(third)
+    assert "no page of work is given out" in words(third)
 
 
 def test_the_cost_of_a_board_does_not_grow_with_its_rows(

@@ -6,9 +6,11 @@ import json
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from django.core.management import CommandError, call_command
 from pytest_django import DjangoDbBlocker
+from scipy.stats import kendalltau
 
 from evaluation.errors import EvaluationError
 from evaluation.metrics import score
@@ -81,6 +83,34 @@ def test_a_metric_s_tie_is_wrong_and_a_pair_without_consensus_is_left_out() -> N
     assert (figure["low"], figure["high"]) == pytest.approx((0.0614, 0.7923), abs=1e-4)
 
 
+def test_all_pairs_and_fewer_references_stand_beside_the_usual_figures() -> None:
+    study = judged_pairs().study
+    usual = evaluate_study(study=study, metrics=["bleu-h13"])
+    found = evaluate_study(study=study, metrics=["bleu-h13"], all_pairs=True, references=[1, 2])
+    assert found["metrics"] == usual["metrics"]
+    whole = found["readings"]["all_pairs"]["bleu-h13"]["all"]
+    # One of three is right; the pair that people leave open is right by half where the metric names a winner.
+    assert (whole["value"], whole["n"]) == (pytest.approx(1.5 / 4), 4)
+    one, two = found["readings"]["references"]["bleu-h13"]["all"]
+    assert [(row["references"], row["n"]) for row in (one, two)] == [(1, 3), (2, 3)]
+    assert one["draws"] > 1
+    assert one["low"] < one["value"] < one["high"]
+    signatures = set(Analysis.objects.filter(study=study).values_list("signature", flat=True))
+    assert len(signatures) == 2
+    assert any("all-pairs:yes|references:1,2" in one for one in signatures)
+
+
+def test_a_reading_of_another_protocol_and_too_many_references_are_refused() -> None:
+    study = judged_pairs().study
+    with pytest.raises(
+        EvaluationError, match="tau_c is a reading of judged captions; this study judges pairs"
+    ):
+        evaluate_study(study=study, metrics=["bleu-1"], tau_c=True)
+    with pytest.raises(EvaluationError, match=r"references: 9 is too many; a pair has \d"):
+        evaluate_study(study=study, metrics=["bleu-1"], references=[9])
+    assert not Analysis.objects.exists()
+
+
 def test_both_candidates_are_scored_against_the_pair_s_own_references() -> None:
     study = StudyOf(make_dataset("toy", REFERENCES), "triplet", imported=True)
     keys = ["a.jpg#2", "a.jpg#0"]
@@ -128,6 +158,34 @@ def test_documents_are_the_images_of_the_judged_split() -> None:
     assert "split:test" in Analysis.objects.get().signature
 
 
+def test_single_grades_tau_c_own_captions_and_thresholds_are_read_besides() -> None:
+    made = StudyOf(make_dataset("toy", REFERENCES), "graded")
+    texts = ["a brown dog runs", "the dog runs over the park", "a cat over there", "two cats"]
+    hit = made.hit("h1", [made.unit(f"u{n}", "a.jpg", first=text) for n, text in enumerate(texts)])
+    grades = {"alma": [4, 4, 2, 1], "bela": [3, 4, 2, 2]}
+    for name, own in grades.items():
+        made.answer(hit, name, own)
+    found = evaluate_study(
+        study=made.study, metrics=["bleu-h13"], tau_c=True, single_grades=True, own_kept=True,
+        people_at_least=[3.5, 2], metric_at_least=[0.5],
+    )  # fmt: skip
+    scores = list(MetricScore.objects.order_by("pk").values_list("first", flat=True))
+    means = np.mean(list(grades.values()), axis=0)
+    readings = found["readings"]
+    assert readings["tau_c"]["bleu-h13"]["value"] == pytest.approx(kendalltau(scores, means, variant="c")[0])
+    single = readings["single_grades"]["bleu-h13"]
+    every = [grade for own in zip(*grades.values(), strict=True) for grade in own]
+    repeated = np.repeat(scores, 2).tolist()
+    assert single["kendall_tau_b"]["value"] == pytest.approx(kendalltau(repeated, every, variant="b")[0])
+    assert single["kendall_tau_c"]["value"] == pytest.approx(kendalltau(repeated, every, variant="c")[0])
+    assert single["kendall_tau_c"]["n"] == 8
+    cells = readings["thresholds"]["bleu-h13"]
+    assert [(cell["metric_at_least"], cell["people_at_least"]) for cell in cells] == [(0.5, 3.5), (0.5, 2.0)]
+    assert len(found["metrics"]["bleu-h13"]["kappa"]) > len(cells)
+    usual = found["metrics"]["bleu-h13"]["kendall_tau_b"]["value"]
+    assert readings["own_kept"]["bleu-h13"]["kendall_tau_b"]["value"] != usual
+
+
 @pytest.fixture(scope="module")
 def graded(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> dict[str, Any]:
     """The evaluation of six captions whose grades fall as their words leave the references; the first is one."""
@@ -153,7 +211,8 @@ def test_metrics_are_correlated_with_mean_grades(graded: dict[str, Any]) -> None
     # people: 4, 3.5, 3, 2, 1.5, 1
     tau = graded["metrics"]["bleu-h13"]["kendall_tau_b"]
     assert tau["n"] == 6
-    assert tau["low"] <= tau["value"] <= tau["high"]
+    assert (tau["low"], tau["high"]) == (None, None)
+    assert tau["reason"] == "there is 1 item, expected 5 or more to say what others would give"
     assert graded["scores"] == pytest.approx([3 / 4, 1, 4 / 5, 2 / 4, 0, 0])
     # pairs of captions: 15, of which one is tied in the metric; the first two stand the other way round,
     # and so do the first and the third: 12 concordant, 2 discordant

@@ -111,6 +111,8 @@ MISTAKES: dict[str, tuple[Call, str]] = {
     "nothing chosen": (Call("next-batch", "next-batch", "", {}), "chosen"),
     "an unknown row": (Call("next-batch", "next-batch", "", {"chosen": ["nothing"]}), ""),
     "an unknown metric": (Call("compute", "evaluate", "evaluate", {"metrics": ["bleu-9"]}), "metrics"),
+    "no references": (Call("compute", "evaluate", "evaluate", {"references": [0]}), "references"),
+    "a reading of captions": (Call("compute", "evaluate", "evaluate", {"metric_at_least": [0.5]}), ""),
     "METEOR without its tables": (
         Call("compute", "evaluate", "evaluate", {"metrics": ["meteor"]}),
         "metrics",

@@ -96,7 +96,7 @@ class TestDesigning:
         assert re.search(r'name="crowd-reward_cents" value="1.50"[^>]*> <span>EUR</span>', shown)
         assert "in cents" not in shown
         Study.objects.update(state="generated")
-        assert "Pay for a HIT 1.50 EUR" in words(designer.get(page(study, "change")))
+        assert "Pay for a page of work 1.50 EUR" in words(designer.get(page(study, "change")))
 
     def test_a_taken_short_name_is_refused_beside_it(self, designer: Client) -> None:
         make_dataset()
@@ -177,7 +177,7 @@ class TestFromDraftToOpen:
         assert (job.kind, job.state) == ("generate_hits", "queued")
         shown = words(designer.get(page(study, "hits")))
         assert "waiting for its turn" in shown
-        assert "Generate HITs" not in shown
+        assert "Generate pages of work" not in shown
         assert "under way already" in words(designer.post(do(study, "generate"), follow=True))
         assert Job.objects.count() == 1
         follow = reverse("admin:judgments_job_progress", args=[job.pk])

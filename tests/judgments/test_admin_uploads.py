@@ -136,14 +136,39 @@ class TestUploading:
         [
             ("sheet.xlsx", b"PK\x03\x04", "sheet.xlsx is a spreadsheet; save it as CSV"),
             ("sheet.csv", b"image,,\na.jpg,A dog .,A cat .\n", "expected a name for each column"),
-            ("sheet.csv", "image,caption\na.jpg,Ein Hund läuft .\n".encode("cp1252"), "saves as CSV UTF-8"),
         ],
-        ids=["a file of Excel", "columns without a name", "Windows-1252"],
+        ids=["a file of Excel", "columns without a name"],
     )
     def test_a_spreadsheet_that_cannot_be_read_says_how_to_save_it(
         self, designer: Client, name: str, content: bytes, said: str
     ) -> None:
         assert said in words(self.look(designer, upload(name, content)))
+
+    def test_the_encoding_is_found_out_shown_and_can_be_chosen(self, designer: Client) -> None:
+        text = "image,caption\na.jpg,Ein Mädchen läuft.\nb.jpg,Łódź\n"
+        page = self.look(
+            designer, upload("captions.csv", "image,caption\na.jpg,Ein Mädchen.\n".encode("cp1252"))
+        )
+        assert "CSV · 1 caption of 1 image · Windows-1252, Western Europe" in words(page)
+        assert "Ein Mädchen." in words(page)
+        page = self.look(designer, upload("captions.csv", text.encode("cp1250")))
+        assert "£ódŸ" in words(page)
+        again = self.confirm(designer, page, _again="1", encoding="windows-1250", name="mine")
+        assert "CSV · 2 captions of 2 images · Windows-1250, Central Europe" in words(again)
+        assert "Łódź" in words(again)
+        assert not Job.objects.exists()
+        self.confirm(designer, again)
+        assert run_job(Job.objects.get().pk)
+        assert Dataset.objects.get(name="mine").captions.filter(text="Łódź").exists()
+
+    def test_captions_of_a_system_alone_bring_their_images(self, designer: Client) -> None:
+        page = self.look(designer, upload("parrot.csv", CSV.replace("a.jpg,A brown dog .\n", "")))
+        self.confirm(designer, page, **{"role-0": "system", "system-0": "parrot", "name": "mine"})
+        assert run_job(Job.objects.get().pk), Job.objects.get().error
+        dataset = Dataset.objects.get(name="mine")
+        assert dataset.items.count() == 2
+        assert not dataset.captions.filter(role="reference").exists()
+        assert Output.objects.filter(system__name="parrot").count() == 2
 
     def test_pictures_that_lack_are_named_before_anything_is_stored(self, designer: Client) -> None:
         page = self.look(designer, upload("zoo.csv", CSV), upload("a.jpg", picture_bytes()))

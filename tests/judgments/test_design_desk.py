@@ -51,6 +51,16 @@ class TestLook:
         assert "nothing here is stored" in words(preview)
         assert not Study.objects.exists()
 
+    def test_the_currency_of_the_amounts_follows_the_crowd_and_what_is_typed(self, designer: Client) -> None:
+        make_dataset()
+        for typed, currency in (
+            ({"crowd-currency": "EUR"}, "EUR"),
+            ({"crowd-currency": "EUR", "crowd-backend": "mturk"}, "USD"),
+            ({"crowd-backend": "external", "panel-preset": "prolific"}, "GBP"),
+            ({"crowd-currency": "euro"}, "USD"),
+        ):
+            assert looked(designer, new_design(**typed))["currency"] == currency
+
     def test_a_preview_that_cannot_be_drawn_speaks_of_the_design_alone(self, designer: Client) -> None:
         make_dataset()
         seen = looked(designer, new_design(**{"sampling-pairs-HC": 100000}))

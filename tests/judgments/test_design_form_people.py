@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from judgments.design.editing.form import DesignForm, in_words, starting_values
+from judgments.design.editing.form import DesignForm, in_words, starting_values, values_from_toml
+from judgments.design.reading import dump_toml
 from tests.judgments import desk
 
 EXAMPLES = {"examples-0-scene": "A dog.", "examples-0-shown": "A dog runs.", "examples-0-answer": "4"}
@@ -98,6 +99,34 @@ def test_a_detector_is_chosen_by_its_title_and_its_settings_are_typed() -> None:
     assert (rule.rule, rule.action, rule.settings) == ("too-fast", "pause", {"least": 10, "alpha": 0.01})
 
 
+SPANISH = {
+    "translations-0-language": "es",
+    "translations-0-instructions": "Lea todo.\r\n\r\nDespacio.",
+    "translations_examples-0-language": "es",
+    "translations_examples-0-number": "2",
+    "translations_examples-0-answer": "La primera.",
+    "translations_questions-4-language": "es",
+    "translations_questions-4-number": "1",
+    "translations_questions-4-text": "¿Se mueve?",
+    "translations_questions-4-options": "sí\nno",
+}
+
+
+def test_texts_in_other_languages_are_typed_in_rows_and_fill_the_form_again() -> None:
+    second = {"examples-1-answer": "3", "examples-1-scene": "A cat."}
+    form = filled(**(EXAMPLES | second | QUESTIONS | SPANISH))
+    assert form.is_valid(), form.errors
+    spanish = form.design.translations["es"]
+    assert spanish.instructions == "Lea todo.\n\nDespacio."
+    assert [one.answer for one in spanish.examples] == ["", "La primera."]
+    assert spanish.questions[0].options == ("sí", "no")
+    again = desk.filled(values_from_toml(dump_toml(form.values)))
+    assert again.is_valid(), again.errors
+    assert again.design.translations == form.design.translations
+    assert "Lea todo." in str(again["translations"])
+    assert "Answer: La primera." in in_words("translations", form.values["translations"])
+
+
 def test_more_rows_than_a_page_holds_stay_as_they_are() -> None:
     base = starting_values(preset="hodosh-2013-graded")
     base["controls"]["known"] = [
@@ -116,6 +145,18 @@ def test_more_rows_than_a_page_holds_stay_as_they_are() -> None:
         (QUESTIONS | {"quiz-questions-3-answer": "yes"}, "quiz-questions", "Row 1, answer: found 'yes'"),
         (QUESTIONS | {"quiz-questions-3-answer": ""}, "quiz-questions", "Row 1: nothing under “Answer”"),
         ({"rules-0-rule": "too-fast", "rules-0-settings": "10"}, "rules", "expected a name, = and a value"),
+        (SPANISH, "translations", "translations.es.questions has 1 entries; expected 0"),
+        (
+            SPANISH | {"translations-1-language": "es", "translations-1-name": "Perros"},
+            "translations",
+            "Row 2: there is a row of Spanish already",
+        ),
+        (
+            SPANISH | {"translations_questions-4-number": "2"},
+            "translations",
+            "Questions of the quiz, Spanish: number 1 is missing",
+        ),
+        (SPANISH | {"translations-0-language": ""}, "translations", "Row 1: nothing under “Language”"),
         ({"workers-countries": "UK"}, "workers-countries", "'UK' is no country"),
     ],
 )

@@ -1,14 +1,19 @@
 """Units are packed onto few pages, and no image stands on a page twice where that can be helped."""
 
 from collections import Counter
+from dataclasses import replace
+from functools import partial
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from judgments.drawing.controls import Deck
 from judgments.drawing.material import Group, Image, UnitSpec, balanced_sides
 from judgments.drawing.packing import make_hits, pack_groups
+from tests.growth import check_linear, work_of
+from tests.judgments.material import batch_of, made_up
 
 
 def groups_of(counts: list[int]) -> list[Group]:
@@ -77,3 +82,16 @@ def test_a_page_never_shows_a_control_image_twice_and_each_comes_equally_often()
     assert all(len(set(page)) == 4 for page in pages)
     assert Counter(name for page in pages for name in page) == dict.fromkeys(names, 40)
     assert len(deck.deal(7)) == 7  # more than there are: they come again
+
+
+@pytest.mark.django_db
+def test_drawing_does_twice_the_work_for_twice_the_images() -> None:
+    """Also where no split is reserved for control items."""
+
+    def draw(images: int) -> None:
+        material = made_up(images, references=3, systems=2)
+        whole = replace(material, images=tuple(replace(image, split="") for image in material.images))
+        batch_of(whole, "triplet", sampling={"pairs": {"HM": images}}, controls={"per_hit": 2})
+
+    draw(20)
+    check_linear([work_of(partial(draw, images)) for images in (100, 200, 400)])

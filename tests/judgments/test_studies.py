@@ -1,12 +1,17 @@
 """A study's states refuse what does not fit them, and its HITs are the same on every database."""
 
 from collections.abc import Callable
+from contextlib import nullcontext
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
+from django.db import IntegrityError, connection
 
 from annotation.crowds.publishing import close_study, open_study
 from annotation.work.claims import claim_assignment
+from common import rows
 from common.errors import DataConflict, DesignError, WrongState
 from judgments.design.reading import make_design
 from judgments.models import HIT, HITUnit, Study, Unit
@@ -14,6 +19,12 @@ from judgments.studies.generation import draw_hits, generate_hits, plan_study, s
 from judgments.studies.studies import change_design, create_study, delete_study, design_of, duplicate_study
 from tests.installations import Installation
 from tests.studies import make_dataset, make_study, make_worker
+
+
+def indexes_of(model: type[Unit]) -> dict[str, Any]:
+    with connection.cursor() as cursor:
+        return connection.introspection.get_constraints(cursor, model._meta.db_table)
+
 
 FOLDER = Path(__file__).parents[1] / "golden" / "walkthrough"
 
@@ -54,6 +65,22 @@ class TestStates:
         study.refresh_from_db()
         assert study.state == "draft"
         assert not Unit.objects.exists()
+
+    @pytest.mark.parametrize("fails", [False, True])
+    def test_a_table_whose_indexes_are_built_after_its_rows_has_all_of_them(
+        self, fails: bool, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(rows, "MANY", 1)
+        study = make_study(opened=False)
+        batch = draw_hits(study=study)
+        if fails:
+            one = batch.hits[0]
+            batch = replace(batch, hits=(*batch.hits, replace(one, key="again")))
+        before = indexes_of(Unit)
+        with pytest.raises(IntegrityError) if fails else nullcontext():
+            store_hits(study=study, batch=batch)
+        assert indexes_of(Unit) == before
+        assert Unit.objects.exists() is not fails
 
     def test_opening_and_closing_twice_changes_nothing(self) -> None:
         study = make_study()

@@ -134,7 +134,7 @@ def test_the_next_step_is_a_button_and_the_rest_a_menu(designer: Client) -> None
     shown = designer.get(page(study, "hits")).content.decode()
     head = head_of(shown)
     before, menu = head.split("<details")
-    assert "Generate HITs" in before
+    assert "Generate pages of work" in before
     assert "Preview" in menu
     assert "Delete" in menu
 

@@ -62,7 +62,7 @@ def test_krippendorffs_example_gives_his_figure_from_either_format(
         "workers": 4,
         "judgments": 41,
     }
-    assert aside == ""
+    assert aside == "Note: with 4 raters, expected 5 or more, the interval is for these raters alone.\n"
 
 
 def test_the_json_has_the_documented_keys_and_no_others(tmp_path: Path) -> None:

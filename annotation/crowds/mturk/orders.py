@@ -15,6 +15,7 @@ from urllib.parse import urlsplit
 from django.conf import settings
 from django.utils import timezone
 from django.utils.dateparse import parse_datetime
+from django.utils.translation import override
 
 from annotation.crowds.base import Ability, Refused, TryLater
 from annotation.crowds.mturk.client import (
@@ -29,7 +30,7 @@ from annotation.crowds.mturk.client import (
     WrongStateAtTurk,
     dollars,
 )
-from annotation.crowds.mturk.pages import html_question, sites_of
+from annotation.crowds.mturk.pages import html_question, language_of, sites_of
 from annotation.crowds.mturk.qualifications import (
     Requirement,
     has,
@@ -47,6 +48,7 @@ from annotation.work.presentation import units_of_hit, worked_examples
 from common.markup import plain_text
 from judgments.design.requirements import Workers, asks_anything
 from judgments.design.study_design import StudyDesign
+from judgments.design.translations import design_in
 from judgments.models import HIT, Study
 from judgments.studies.studies import design_of
 
@@ -91,12 +93,17 @@ def is_tested_there(design: StudyDesign) -> bool:
 
 def question_of(study: Study, design: StudyDesign, hit: HIT) -> str:
     if design.crowd.question == "html":
+        language = language_of(design)
+        design = design_in(design, language)
+        with override(language):
+            examples = worked_examples(study, design)
         return html_question(
             design=design,
             hit=hit,
             units=units_of_hit(hit.pk),
             hosts=sites_of(study.place or SANDBOX),
-            examples=worked_examples(study, design),
+            examples=examples,
+            language=language,
         )
     return external_question(
         url=settings.PUBLIC_URL + ENTRY.format(slug=study.slug),

@@ -23,8 +23,8 @@ from django.http import HttpRequest, QueryDict
 from django.template.loader import render_to_string
 from django.urls import get_script_prefix, reverse, set_script_prefix
 from django.utils.safestring import SafeString
+from django.utils.translation import get_supported_language_variant, override
 from django.utils.translation import gettext as _
-from django.utils.translation import override
 
 from annotation.crowds.base import HandedIn
 from annotation.crowds.mturk.questions import (
@@ -148,7 +148,7 @@ def html_page(
     units: Sequence[Unit],
     hosts: Sequence[str],
     examples: Sequence[WorkedExample] = (),
-    language: str = "en",
+    language: str = settings.LANGUAGE_CODE,
 ) -> str:
     """Return the document, equal for equal arguments.
 
@@ -189,6 +189,14 @@ def html_page(
             "language": language,
         }
         return _inlined(context)
+
+
+def language_of(design: StudyDesign) -> str:
+    """Return the language of a document that is stored for all workers: the study's, if workers' pages have it."""
+    try:
+        return get_supported_language_variant(design.language)
+    except LookupError:
+        return settings.LANGUAGE_CODE
 
 
 def layouts(*, design: StudyDesign, hit: HIT, units: Sequence[Unit]) -> list[Layout]:

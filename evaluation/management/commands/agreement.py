@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,7 @@ from evaluation.management.words import coefficient, table_lines, with_interval
 from evaluation.provenance import plain
 from evaluation.results.coefficients import COEFFICIENTS, agreement_coefficients
 from evaluation.statistics.agreement import LEVELS, alpha_of_judgments
+from evaluation.statistics.clustering import NAIVE
 from evaluation.statistics.inputs import StatisticsError
 from evaluation.statistics.resampling import RESAMPLES
 from judgments.kinds import KINDS
@@ -33,7 +35,7 @@ OF_TWO = (
 )  # fmt: skip
 
 HELP = f"""\
-Krippendorff's alpha of a judgments file, with a 95 % bootstrap interval over units. No database is
+Krippendorff's alpha of a judgments file, with a 95 % interval by unit and by worker. No database is
 needed. PATH is JSON lines or CSV with the columns unit, worker and value; others may be absent.
 
 What counts: every row with a value, but rows whose "used" is false or whose "control" is true are left
@@ -68,6 +70,11 @@ class Command(QuorumCommand):
             "--coefficient",
             metavar="LIST",
             help=f"besides alpha: of {', '.join(COEFFICIENTS)}, with commas between",
+        )
+        parser.add_argument(
+            "--naive",
+            action="store_true",
+            help="take judgments as independent: bootstrap intervals over units, not by unit and by worker",
         )
         parser.add_argument("--output", type=Path, metavar="PATH", help="write the JSON here")
         parser.add_argument(
@@ -127,7 +134,10 @@ class Command(QuorumCommand):
             # The protocol asked for numbers and a text was found: reading again names its line.
             table = self._read(options["path"], level, options["encoding"])
         drawn = {"resamples": options["resamples"], "seed": options["seed"]}
-        result = alpha_of_judgments(table.units, table.workers, table.values, level, **drawn)
+        clusters = NAIVE if options["naive"] else "item" if table.anonymous else "both"
+        result = alpha_of_judgments(
+            table.units, table.workers, table.values, level, **drawn, clusters=clusters
+        )
         figures: dict[str, Any] = {
             "alpha": {name: plain(getattr(result, name)) for name in ("value", "low", "high")},
             "level": level,
@@ -145,8 +155,9 @@ class Command(QuorumCommand):
                 names=names,
                 categories=kind.values if kind is not None else (),
                 **drawn,
+                clusters=clusters,
             )
-        self._say_aside(table, result.reason, result.note)
+        self._say_aside(table, result.reason, result.note, math.isnan(result.value))
         self._tell(figures, options["output"])
 
     def _read(self, path: Path, level: str | None, encoding: str | None) -> FileJudgments:
@@ -159,7 +170,7 @@ class Command(QuorumCommand):
                 progress=lambda line: progress(line / _line_count(path), "Reading judgments"),
             )
 
-    def _say_aside(self, table: FileJudgments, reason: str, note: str) -> None:
+    def _say_aside(self, table: FileJudgments, reason: str, note: str, undefined: bool) -> None:
         left_out = (
             (table.unused, "not used"),
             (table.controls, "control items"),
@@ -169,7 +180,7 @@ class Command(QuorumCommand):
             if count:
                 self.stderr.write(f"Left out: {count:,} ({why}).")
         if reason:
-            self.stderr.write(f"Alpha is undefined: {reason}.")
+            self.stderr.write(f"{'Alpha' if undefined else 'Its interval'} is undefined: {reason}.")
         if note:
             self.stderr.write(f"Note: {note}.")
 
@@ -195,6 +206,7 @@ class Command(QuorumCommand):
             missing=options["missing"] or MISSING[0],
             resamples=options["resamples"],
             seed=options["seed"],
+            naive=options["naive"],
         )
         if options["output"] is not None:
             for line in _report(result):

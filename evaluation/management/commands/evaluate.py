@@ -13,6 +13,7 @@ from evaluation.management.words import coefficient, say_table, with_interval
 from evaluation.report.content import estimate_of, shown
 from evaluation.results import operations
 from evaluation.results.meta_evaluation import evaluate_study
+from evaluation.results.tables_page import reading_tables
 from judgments.management.base import OperationCommand
 from judgments.models import Study
 
@@ -49,6 +50,9 @@ class Command(OperationCommand):
             self._accuracy(figures)
         else:
             self._correlation(figures)
+        for table in reading_tables(result):
+            rows = [[row["name"], *(_cell(cell) for cell in row["cells"])] for row in table["rows"]]
+            say_table(self, table["title"], ["metric", *table["columns"]], rows)
         self.say(result["verdict"]["all"]["sentence"])
         for name, words in result["signatures"].items():
             self.say(f"{name}: {words}")
@@ -83,6 +87,10 @@ class Command(OperationCommand):
         columns = ["metric", "tau-b [95 %]", "rho [95 %]", "best kappa", "metric / people at least", "n"]
         say_table(self, "Agreement with people", columns, rows)
         self.say()
+
+
+def _cell(cell: dict[str, Any] | None) -> str:
+    return f"{cell['value']} [{cell['range']}]" if cell else "–"
 
 
 def _percent(figure: dict[str, Any]) -> str:

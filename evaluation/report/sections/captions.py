@@ -72,7 +72,7 @@ def metrics(inputs: ReportInputs, one_judge: People) -> Section:
         rows.append((PEOPLE, people, one_judge.get(RHO), *([None] if within else [])))
     columns = [("metric", "text"), ("tau-b", "coefficient"), ("rho", "coefficient")]
     columns += [("tau-b within images", "coefficient")] if within else []
-    data = table("correlation", rows, columns)
+    data = table("correlation", rows, columns, clustered=inputs.clustered)
     verdict = correlation_verdict({name: one["kendall_tau_b"] for name, one in found.items()})
     sentence = say(
         "correlation", wording=inputs.wording, verdict=verdict["sentence"], name=names[0],
@@ -133,7 +133,7 @@ def thresholds(inputs: ReportInputs) -> Section | None:
         there=people.get(top["people_at_least"], Estimate(None)).value if top else None, no_ceiling=no_ceiling(inputs),
         most=MOST_GRIDS if len(names) > MOST_GRIDS else 0,
     )  # fmt: skip
-    data = table("kappa", rows)
+    data = table("kappa", rows, clustered=inputs.clustered)
     panels = tuple(_grid(name, grids[name], people) for name in names[:MOST_GRIDS])
     drawing = Heat(panels, "metric at least", "people at least")
     return section(

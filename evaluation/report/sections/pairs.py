@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -18,6 +18,7 @@ from evaluation.report.content import (
     Estimate,
     Level,
     Panel,
+    Plot,
     Section,
     Table,
     estimate_of,
@@ -28,14 +29,21 @@ from evaluation.report.rendering import plot, say, section, table
 from evaluation.report.sections.ceiling import halves_of_votes
 from evaluation.report.sections.systems import cluster_tables
 from evaluation.results.meta_evaluation import PAIR_KINDS, pair_kinds, score_texts
-from evaluation.results.verdict import leaders_by_intervals, listed, pair_verdict, paired_p, right_pairs
+from evaluation.results.verdict import (
+    leaders_by_intervals,
+    listed,
+    mcnemar_p,
+    pair_verdict,
+    paired_p,
+    right_pairs,
+)
 from evaluation.statistics.aggregation import TournamentResult, bradley_terry_of_comparisons, tournament
+from evaluation.statistics.clustering import ITEM, NAIVE
 from evaluation.statistics.correlation import correlation
 from evaluation.statistics.meta import ReferenceCurve, accuracy_by_references, metric_winners, random_subsets
-from evaluation.statistics.significance import mcnemar_test
 
 CHANCE = 0.5
-HALVES, ONE_JUDGE = "half of the people", "one judge"
+HALVES, ONE_JUDGE, CEILING = "half of the people", "one judge", "most an answer can reach"
 FEWEST_REFERENCES = 5
 SIZES = (1, 2, 3, 5, 10, 20, 30, 48)
 MOST_DRAWS, TEXTS_SCORED = 20, 40_000
@@ -47,7 +55,9 @@ HUMAN = ("people", "human")  # captions of no system, with PASCAL-50S's name for
 
 
 def ceilings(inputs: ReportInputs) -> Ceilings:
-    """Return human levels: by two halves of people if possible, else by one judge."""
+    """Return human levels of a report that draws them beside accuracy, as those of before 0.6."""
+    if inputs.clustered:
+        return {}
     counted = inputs.table.counted
     halves = halves_of_votes(
         inputs.table.unit[counted], inputs.table.value[counted], inputs.consensus.units, seed=inputs.seed
@@ -75,19 +85,25 @@ def metrics(inputs: ReportInputs, people: Ceilings) -> Section:
         rows,
         [("metric", "text"), *((f"{kind}, %", "share") for kind in kinds)],
         no_consensus=inputs.evaluation.result["counts"]["no_consensus"],
+        clustered=inputs.clustered,
     )
     words, ceiling = people.get(kinds[-1], ("", Estimate(None)))
     best = accuracy[names[0]][kinds[-1]]
     right = _right(inputs, names)
     here = _decided_of(inputs, kinds[-1])
+    images = inputs.images_of(inputs.pks or ())
     verdict = pair_verdict(
-        {name: one[here] for name, one in right.items()}, {name: accuracy[name][kinds[-1]] for name in names}
+        {name: one[here] for name, one in right.items()},
+        {name: accuracy[name][kinds[-1]] for name in names},
+        None if images is None else images[here],
     )
     sentence = say(
         "accuracy", wording=inputs.wording, verdict=verdict["sentence"], name=names[0], best=best, people=ceiling.value,
         halves=words == HALVES,
     )  # fmt: skip
-    sentence = " ".join((sentence, *_unmeasured(people)))
+    halves = inputs.evaluation.result.get("halves", {})
+    if not inputs.clustered or not halves:
+        sentence = " ".join((sentence, *_unmeasured(people)))
     panels = tuple(
         Panel(
             kind,
@@ -110,7 +126,52 @@ def metrics(inputs: ReportInputs, people: Ceilings) -> Section:
         ],
     )
     tables = [data, *_clusters(inputs, right, kinds), ties]
-    return section("metrics", [sentence], [plot(sentence, drawing, data)], tables)
+    plots = [plot(sentence, drawing, data)]
+    if halves:
+        same = _same_halves(halves, [kind for kind in kinds if kind in halves], names, verdict["leaders"])
+        plots.append(same)
+        tables.insert(1, same.data)
+    return section("metrics", [sentence], plots, tables)
+
+
+def _same_halves(
+    halves: Mapping[str, Any], kinds: Sequence[str], names: Sequence[str], leaders: Sequence[str]
+) -> Plot:
+    """Show what metrics and people reach on the same halves of the votes (V15 §7.4)."""
+
+    def cells(pick: Callable[[Mapping[str, Any]], Any]) -> tuple[Estimate, ...]:
+        return tuple(estimate_of(pick(halves[kind])) for kind in kinds)
+
+    rows = [(name, *cells(lambda one, name=name: one["metrics"][name])) for name in names]
+    rows += [(HALVES, *cells(lambda one: one["people"])), (CEILING, *cells(lambda one: one["ceiling"]))]
+    data = table("halves", rows, [("who", "text"), *((f"{kind}, %", "share") for kind in kinds)])
+    last = halves[kinds[-1]]
+    best = max(names, key=lambda name: last["metrics"][name]["value"])
+    caption = say(
+        "halves", people=last["people"]["value"], name=best, best=last["metrics"][best]["value"],
+        ceiling=last["ceiling"]["value"],
+    )  # fmt: skip
+    panels = tuple(
+        Panel(
+            kind,
+            tuple(estimate_of(halves[kind]["metrics"][name]) for name in names),
+            (
+                Level("chance", CHANCE),
+                *level_of(HALVES, estimate_of(halves[kind]["people"])),
+                *level_of(CEILING, estimate_of(halves[kind]["ceiling"])),
+            ),
+            f"n = {halves[kind]['people']['n']:,}",
+        )
+        for kind in kinds
+    )
+    drawing = Dots(
+        tuple(names),
+        panels,
+        "a half's winner named, in %, 95 % interval",
+        shows="share",
+        accent=tuple(leaders),
+    )
+    return plot(caption, drawing, data, "halves", "Metrics and people on the same halves")
 
 
 def _unmeasured(people: Ceilings) -> list[str]:
@@ -137,9 +198,10 @@ def _right(inputs: ReportInputs, names: Sequence[str]) -> dict[str, Flags]:
 def _clusters(inputs: ReportInputs, right: Mapping[str, Flags], kinds: Sequence[str]) -> list[Table]:
     """Compare metrics by McNemar's tests."""
     names = list(right)
+    images = inputs.images_of(inputs.pks or ())
 
     def p(one: str, two: str, *, here: Flags) -> float:
-        return mcnemar_test(right[one][here], right[two][here]).exact_p
+        return mcnemar_p(right[one][here], right[two][here], None if images is None else images[here])
 
     groups = {}
     for kind in kinds:
@@ -198,8 +260,13 @@ def references(inputs: ReportInputs, people: Ceilings) -> Section | None:
     labels = (
         [str(kind) or "unknown" for kind in inputs.kinds.tolist()] if (inputs.kinds != "").any() else None
     )
-    curves = {name: accuracy_by_references(scores[name], inputs.winners, labels) for name in names}
-    return _references_section(curves, kinds, people, len(accuracy) - len(names), inputs.wording)
+    images = inputs.images_of(pair.pk for pair in pairs)
+    clusters = NAIVE if images is None else {ITEM: images}
+    curves = {
+        name: accuracy_by_references(scores[name], inputs.winners, labels, clusters=clusters)
+        for name in names
+    }
+    return _references_section(curves, kinds, people, len(accuracy) - len(names), inputs)
 
 
 def _references_section(
@@ -207,8 +274,9 @@ def _references_section(
     kinds: Sequence[str],
     people: Ceilings,
     left: int,
-    wording: int,
+    inputs: ReportInputs,
 ) -> Section:
+    wording = inputs.wording
     rows: list[tuple[Any, ...]] = []
     panels = []
     for kind in kinds:
@@ -231,8 +299,9 @@ def _references_section(
         last=(min(last), max(last)) if wording else value[-1], most=curves[best][kinds[-1]].references[-1],
         left=left, drawn=len(curves),
     )  # fmt: skip
-    sentence = " ".join((sentence, *_unmeasured(people)))
-    data = table("references", rows)
+    if not inputs.clustered:
+        sentence = " ".join((sentence, *_unmeasured(people)))
+    data = table("references", rows, clustered=inputs.clustered)
     drawing = Curves(tuple(panels), "references (log axis)", "accuracy in %")
     return section("references", [sentence], [plot(sentence, drawing, data)], [data])
 
@@ -249,8 +318,10 @@ def systems(inputs: ReportInputs) -> Section | None:
         return None
     pks, first, second, winners, images = (list(column) for column in zip(*rows, strict=True))
     # Resample images: pairs of one image are dependent.
-    people = tournament(first, second, winners, clusters=images, seed=inputs.seed)
-    strengths = bradley_terry_of_comparisons(first, second, winners, tie_model="davidson")
+    by_image = {ITEM: images} if inputs.clustered else images
+    people = tournament(first, second, winners, clusters=by_image, seed=inputs.seed)
+    clusters = {ITEM: images} if inputs.clustered else NAIVE
+    strengths = bradley_terry_of_comparisons(first, second, winners, tie_model="davidson", clusters=clusters)
     place_of = {str(name): place for place, name in enumerate(strengths.items.tolist())}
     order = people.order.tolist()
     names = [str(people.systems[place]) for place in order]

@@ -102,7 +102,7 @@ def agreement(inputs: ReportInputs) -> Section:
     one_judge = found.get("one_against_rest", {})
     if one_judge.get("all", {}).get("n"):
         cells = [(name, estimate_of(one), one["n"], one["left_out"]) for name, one in one_judge.items()]
-        tables.append(table("one-against-rest", cells))
+        tables.append(table("one-against-rest", cells, clustered=inputs.clustered))
     if "full_depth" in found:
         sentences.append(found["full_depth"]["reason"])
     matrix = _by_workers(inputs)

@@ -234,7 +234,8 @@ def rankings(inputs: ReportInputs) -> Section | None:
         cells = {row["system"]: row["R-precision"] for row in rows}
         leaders, _ = leaders_by_intervals(cells)
         sentence = say(
-            "rankings", wording=inputs.wording, leaders=leaders, names=listed(leaders), system=rows[0]["system"],
+            "rankings", wording=inputs.wording, leaders=leaders, names=listed(leaders) if leaders else "",
+            system=rows[0]["system"],
             what="images " if task == SEARCH else "", share=rows[0]["R-precision"]["value"] or 0.0,
             least=cells[leaders[-1]]["value"] if leaders else None,
         )  # fmt: skip

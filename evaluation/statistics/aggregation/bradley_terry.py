@@ -10,18 +10,18 @@ theta, log(nu) and order.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.sparse import coo_array
-from scipy.sparse.csgraph import connected_components
-from scipy.special import expit, log_expit, ndtri
+from scipy.sparse import coo_array, csr_array
+from scipy.special import expit, log_expit, ndtri, stdtrit
 
 from evaluation.arrays import Floats, Ints
 from evaluation.statistics.aggregation.voting import outcomes_of
+from evaluation.statistics.clustering import NAIVE, ClusterColumns, Clusters, columns_of
 from evaluation.statistics.inputs import (
     LARGEST_TABLE,
     BadOption,
@@ -111,6 +111,8 @@ def log_chances(at: Parameters) -> tuple[Floats, Floats, Floats]:
 
 def groups_of(tables: Tables) -> tuple[int, Ints]:
     """Return the number and (K,) codes of strongly connected groups: an edge is a win, two a tie (Ford 1957)."""
+    from scipy.sparse.csgraph import connected_components  # 9 MiB, which web servers do without
+
     beats = (tables.first + tables.second.T + tables.tied + tables.tied.T) > 0
     count, groups = connected_components(beats, directed=True, connection="strong")
     return int(count), groups.astype(np.int64)
@@ -264,10 +266,10 @@ class BradleyTerryResult:
     """Strengths of K items, nan if no finite ones fit best.
 
     strength: (K,) with sum 1. log_strength: (K,) with mean 0; standard_error, low, high, covariance (K, K) are
-    on that scale. order: (K,) positions from strongest to weakest. groups: (K,), within which wins or ties lead
-    from each item to each; strengths need a single group. nu: 0 without ties, nan for "half". order_effect: log
-    of the factor for being shown first. gradient: largest remaining derivative of the log-likelihood. note: why
-    an interval is nan.
+    on that scale. freedom: (K,) degrees of freedom of their t, where there are `clusters`. order: (K,) positions
+    from strongest to weakest. groups: (K,), within which wins or ties lead from each item to each; strengths need a
+    single group. nu: 0 without ties, nan for "half". order_effect: log of the factor for being shown first.
+    gradient: largest remaining derivative of the log-likelihood. note: why an interval is nan.
     """
 
     strength: Floats
@@ -295,6 +297,8 @@ class BradleyTerryResult:
     order_effect_low: float
     order_effect_high: float
     note: str
+    clusters: Mapping[str, int] = field(default_factory=dict)
+    freedom: Floats = field(default_factory=lambda: np.empty(0))
     signature: str = ""
 
     def probability(self, first: int, second: int) -> tuple[float, float, float]:
@@ -306,7 +310,8 @@ class BradleyTerryResult:
             + self.covariance[second, second]
             - 2 * self.covariance[first, second]
         )
-        half = _quantile(self.confidence) * math.sqrt(max(variance, 0.0))
+        df = float(self.freedom[[first, second]].min()) if len(self.freedom) else math.inf
+        half = _quantile(self.confidence, df) * math.sqrt(max(variance, 0.0))
         low, middle, high = (float(expit(difference + step)) for step in (-half, 0.0, half))
         return middle, low, high
 
@@ -372,15 +377,52 @@ def bradley_terry_of_comparisons(
     confidence: float = CONFIDENCE,
     max_iterations: int = 200,
     tolerance: float = 1e-7,
+    clusters: ClusterColumns = NAIVE,
 ) -> BradleyTerryResult:
     """Fit strengths to (N,) items and winners; options as in `bradley_terry`.
 
-    With `order_effect` the `first` column was shown first, and its advantage is fitted.
+    With `order_effect` the `first` column was shown first, and its advantage is fitted. `clusters` are columns of one
+    entry a comparison, such as {"item": images, "rater": workers}: covariance and intervals are then the sandwich's
+    (Liang, Zeger 1986), with t's quantiles.
     """
-    names, _, _, _, counts = encode_comparisons(first, second, winners)
+    names, one, two, outcome, counts = encode_comparisons(first, second, winners)
     tied, won, lost = counts.astype(np.float64)
     settings = _Settings(tie_model, order_effect, prior, confidence, max_iterations, tolerance)
-    return _fitted(Tables(won, lost, tied), names, settings)
+    columns = columns_of(clusters)
+    rows = _Rows(one, two, outcome, Clusters.of(columns, len(one))) if columns else None
+    return _fitted(Tables(won, lost, tied), names, settings, rows)
+
+
+@dataclass(frozen=True, slots=True)
+class _Rows:
+    """(N,) comparisons and their clusters."""
+
+    first: Ints
+    second: Ints
+    outcome: Ints
+    clusters: Clusters
+
+    def covariance(self, found: Fit, settings: _Settings) -> tuple[Floats, Floats]:
+        """Return the sandwich covariance of the fit's parameters, and their degrees of freedom."""
+        items, n = len(found.peak.theta), len(self.first)
+        chances = [np.exp(chance)[self.first, self.second] for chance in log_chances(found.peak)]
+        won, lost, tied = ((self.outcome == outcome).astype(np.float64) for outcome in (1, 2, 0))
+        if settings.tie_model == "half":
+            won, lost, tied = won + tied / 2, lost + tied / 2, np.zeros(n)
+        first, second, tie = chances
+        slope = (won * (2 * second + tie) - lost * (2 * first + tie) - tied * (first - second)) / 2
+        parts = [(self.first, slope), (self.second, -slope)]
+        free = items
+        if found.peak.log_nu > -math.inf:
+            parts.append((np.full(n, free), tied * (first + second) - (won + lost) * tie))
+            free += 1
+        if settings.order_effect:
+            parts.append((np.full(n, free), slope))
+            free += 1
+        row = np.tile(np.arange(n), len(parts))
+        column, value = (np.concatenate(both) for both in zip(*parts, strict=True))
+        scores = csr_array((value, (row, column)), shape=(n, free))
+        return self.clusters.covariance(scores, found.covariance)
 
 
 def wins_table(winners: Iterable[Any], losers: Iterable[Any]) -> tuple[NDArray[Any], Ints]:
@@ -448,7 +490,9 @@ class _Settings:
             raise BadOption(f"tolerance is {self.tolerance!r}, expected a number from zero on")
 
 
-def _fitted(tables: Tables, items: NDArray[Any], settings: _Settings) -> BradleyTerryResult:
+def _fitted(
+    tables: Tables, items: NDArray[Any], settings: _Settings, rows: _Rows | None = None
+) -> BradleyTerryResult:
     comparisons = float((tables.first + tables.second + tables.tied).sum())
     # The part of the wins each way that goes to each order of showing.
     added = settings.prior / 2 * (1 - np.eye(len(items)))
@@ -472,7 +516,21 @@ def _fitted(tables: Tables, items: NDArray[Any], settings: _Settings) -> Bradley
     found = None
     if not reason:
         found = fit(tables, ties, settings.order_effect, settings.max_iterations, settings.tolerance)
-    return _result(found, items, groups, comparisons, settings, reason)
+    freedom = np.full(len(items) + 2, math.inf)
+    if found is not None and rows is not None:
+        covariance, freedom = rows.covariance(found, settings)
+        found = replace(found, covariance=covariance)
+    made = _result(found, items, groups, comparisons, settings, reason, freedom)
+    if rows is None:
+        return made
+    said = rows.clusters
+    return replace(
+        made,
+        clusters=said.counts,
+        freedom=freedom[: len(items)],
+        reason=made.reason or said.reason,
+        note="; ".join(filter(None, (made.note, said.note))),
+    )
 
 
 def _group_names(groups: Ints, items: NDArray[Any]) -> str:
@@ -497,6 +555,7 @@ def _result(
     comparisons: float,
     settings: _Settings,
     reason: str,
+    freedom: Floats,
 ) -> BradleyTerryResult:
     confidence = settings.confidence
     count = len(items)
@@ -508,25 +567,27 @@ def _result(
         theta = found.peak.theta
         covariance = found.covariance[:count, :count]
         order = np.argsort(-theta, kind="stable")
-        half = _quantile(confidence)
         if found.peak.log_nu > -math.inf:
-            error = half * math.sqrt(found.covariance[count, count])
+            error = _quantile(confidence, freedom[count]) * math.sqrt(found.covariance[count, count])
             low, high = found.peak.log_nu - error, found.peak.log_nu + error
             # A tie in a million million comparisons has an interval without end.
             tie = (math.exp(found.peak.log_nu), math.exp(low), math.exp(high) if high < 700 else math.inf)
         elif settings.tie_model == "davidson":
             tie = (0.0, math.nan, math.nan)
         if settings.order_effect:
-            error = half * math.sqrt(found.covariance[-1, -1])
+            error = _quantile(confidence, freedom[len(found.covariance) - 1]) * math.sqrt(
+                found.covariance[-1, -1]
+            )
             shown_first = (found.peak.order, found.peak.order - error, found.peak.order + error)
     strength = np.exp(theta - theta.max(initial=-math.inf))
     error_of = np.sqrt(np.diag(covariance))
+    half = error_of * [_quantile(confidence, df) for df in freedom[:count]]
     return BradleyTerryResult(
         strength=strength / strength.sum(),
         log_strength=theta,
         standard_error=error_of,
-        low=theta - _quantile(confidence) * error_of,
-        high=theta + _quantile(confidence) * error_of,
+        low=theta - half,
+        high=theta + half,
         covariance=covariance,
         order=order,
         log_likelihood=math.nan if found is None else found.log_likelihood,
@@ -550,5 +611,5 @@ def _result(
     )
 
 
-def _quantile(confidence: float) -> float:
-    return float(ndtri(0.5 + confidence / 2))
+def _quantile(confidence: float, df: float = math.inf) -> float:
+    return float(stdtrit(df, 0.5 + confidence / 2) if df < math.inf else ndtri(0.5 + confidence / 2))

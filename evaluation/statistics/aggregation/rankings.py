@@ -8,7 +8,7 @@ comparisons, a system's fraction is sum_j w_ij / sum_j n_ij.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,6 +18,12 @@ from scipy.sparse import coo_array, csr_array
 
 from evaluation.arrays import Flags, Floats, Ints, ratio
 from evaluation.statistics.aggregation.bradley_terry import encode_comparisons
+from evaluation.statistics.clustering import (
+    NAIVE,
+    ClusterColumns,
+    ClusteredInterval,
+    share_of_rows,
+)
 from evaluation.statistics.inputs import (
     BadShape,
     BadValue,
@@ -146,7 +152,7 @@ def tournament(
     winners: ArrayLike,
     *,
     ties: str = "half",
-    clusters: Iterable[Any] | None = None,
+    clusters: ClusterColumns | Iterable[Any] | None = None,
     confidence: float = CONFIDENCE,
     resamples: int = RESAMPLES,
     seed: Seed = 0,
@@ -154,7 +160,9 @@ def tournament(
     """Return fractions of wins of (N,) systems.
 
     A tie is "half" a win each, "no-win" (but a comparison, as V15 count a metric's tie), or "set-aside". The
-    bootstrap resamples rows, or whole `clusters` (N,), such as images. `resamples=0` gives no intervals.
+    bootstrap resamples rows, or whole `clusters` (N,), such as images. `clusters` of several names, such as {"item":
+    images, "rater": workers}, give intervals of clustered shares, for which nothing is resampled. `resamples=0` gives
+    no intervals.
     """
     one_of(ties, TIE_RULES, "ties")
     check_confidence(confidence)
@@ -168,14 +176,25 @@ def tournament(
     reason = NOTHING_DECIDED.format(", ".join(missing)) if missing else ""
 
     resampled, units = "rows", games
-    if clusters is not None:
+    if isinstance(clusters, str) and clusters == NAIVE:
+        clusters = None
+    if isinstance(clusters, Mapping):
+        resampled, resamples = "+".join(clusters), 0
+        units = min((len(set(one_per_row(column, name))) for name, column in clusters.items()), default=0)
+    elif clusters is not None:
         names, cluster = encode(clusters, "clusters")
         same_length(first=one, clusters=cluster)
         resampled, units = "clusters", len(names)
     generator, reported = generator_of(seed)
     low, high = np.full(count, math.nan), np.full(count, math.nan)
     undefined = np.zeros(count, dtype=np.int64)
-    if units < 2:
+    if isinstance(clusters, Mapping):
+        for place in range(count):
+            interval = _clustered_fraction(one, two, outcome, place, ties, clusters, confidence)
+            low[place], high[place] = interval.low, interval.high
+            if interval.clusters.reason and not reason:
+                reason = interval.clusters.reason
+    elif units < 2:
         reason = "; ".join(filter(None, (reason, TOO_FEW.format(resampled))))
     elif resamples:
         positive(resamples, "resamples")
@@ -207,6 +226,21 @@ def tournament(
         undefined_resamples=undefined,
         reason=reason,
     )
+
+
+def _clustered_fraction(
+    one: Ints,
+    two: Ints,
+    outcome: Ints,
+    place: int,
+    ties: str,
+    clusters: Mapping[str, Iterable[Any]],
+    confidence: float,
+) -> ClusteredInterval:
+    """Return the interval of the fraction of its comparisons that the system at `place` wins."""
+    keep = ((one == place) | (two == place)) & ((outcome != 0) | (ties != "set-aside"))
+    won = np.where(outcome == 0, 0.5 if ties == "half" else 0.0, np.where(outcome == 1, one, two) == place)
+    return share_of_rows(won, clusters, confidence, keep=keep)
 
 
 def _counted(beaten: Ints, tied: Ints, ties: str) -> tuple[NDArray[Any], Ints]:

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -30,6 +30,7 @@ from evaluation.statistics.agreement.coefficient import (
     WeightedUnits,
     agreement,
 )
+from evaluation.statistics.agreement.influences import Influences, alpha_influences
 from evaluation.statistics.agreement.ratings import (
     Data,
     Patterns,
@@ -38,8 +39,10 @@ from evaluation.statistics.agreement.ratings import (
     exact_positions,
     patterns_of,
     positions_at,
+    ratings_of,
     ratings_of_judgments,
 )
+from evaluation.statistics.clustering import NAIVE, ClusterColumns
 from evaluation.statistics.inputs import (
     DuplicateJudgment,
     encode,
@@ -73,10 +76,17 @@ def alpha_interval(
     resamples: int = RESAMPLES,
     seed: Seed = 0,
     over: str = "units",
+    clusters: ClusterColumns = NAIVE,
 ) -> AgreementResult:
     """Return `krippendorff_alpha` with the interval of `agreement`."""
     return agreement(
-        reliability_data, Alpha(level), over=over, confidence=confidence, resamples=resamples, seed=seed
+        reliability_data,
+        Alpha(level),
+        over=over,
+        confidence=confidence,
+        resamples=resamples,
+        seed=seed,
+        clusters=clusters,
     )
 
 
@@ -91,6 +101,7 @@ def alpha_of_judgments(
     resamples: int = RESAMPLES,
     seed: Seed = 0,
     over: str = "units",
+    clusters: ClusterColumns = NAIVE,
 ) -> AgreementResult:
     """Return alpha of (N,) columns, one judgment a row; at the nominal level the values need not be numbers.
 
@@ -98,7 +109,15 @@ def alpha_of_judgments(
     """
     one_of(level, LEVELS, "level")
     ratings = ratings_of_judgments(units, workers, values)
-    return agreement(ratings, Alpha(level), over=over, confidence=confidence, resamples=resamples, seed=seed)
+    return agreement(
+        ratings,
+        Alpha(level),
+        over=over,
+        confidence=confidence,
+        resamples=resamples,
+        seed=seed,
+        clusters=clusters,
+    )
 
 
 @signed("krippendorff-alpha", input="parts")
@@ -112,13 +131,16 @@ def alpha_of_parts(
     confidence: float = CONFIDENCE,
     resamples: int = RESAMPLES,
     seed: Seed = 0,
+    clusters: ClusterColumns = NAIVE,
 ) -> AgreementResult:
     """Return alpha of (N,) columns with one value of one part a row; the result counts whole units and answers.
 
     Raises DuplicateJudgment if a worker gave a part two values.
     """
     columns = (units, parts, workers, values)
-    return agreement(columns, AlphaOfParts(level), confidence=confidence, resamples=resamples, seed=seed)
+    return agreement(
+        columns, AlphaOfParts(level), confidence=confidence, resamples=resamples, seed=seed, clusters=clusters
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,6 +158,9 @@ class Alpha:
             NO_VARIATION if len(patterns.frequency) else NO_PAIRS,
             NEGATIVE_RATIO if self.level == "ratio" and (patterns.labels < 0).any() else "",
         )
+
+    def influences(self, data: Data) -> Influences | None:
+        return alpha_influences(ratings_of(data, numeric=self.level != "nominal"), self.level)
 
     def of_raters(self, ratings: Ratings) -> OfRaters:
         from evaluation.statistics.agreement.kernels import DIFFERENT, RATIO, SQUARED, all_distances
@@ -198,6 +223,18 @@ class AlphaOfParts:
             judgments=len(np.unique(unit * max(len(worker_names), 1) + worker)),
             reason=NO_VARIATION if len(compared) else NO_PAIRS,
         )
+
+    def influences(
+        self, data: tuple[Iterable[Any], Iterable[Any], Iterable[Any], Iterable[Any]]
+    ) -> Influences | None:
+        _, unit = encode(data[0], "units")
+        _, part = encode(data[1], "parts")
+        workers, worker = encode(data[2], "workers")
+        labels, code = encode(data[3], "values")
+        places, cell = np.unique(unit * (int(part.max(initial=0)) + 1) + part, return_inverse=True)
+        found = alpha_influences(Ratings(places, workers, labels, cell, worker, code), self.level)
+        # The parts of a unit are answered together.
+        return found and replace(found, items=unit[found.counts])
 
 
 class AlphaOfWeights:

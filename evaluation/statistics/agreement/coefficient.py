@@ -12,15 +12,25 @@ A unit left with one rater (m^2 = q) drops out. Drawing units as well is the pig
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 from scipy.sparse import csr_array
 
 from evaluation.arrays import Floats, Ints
+from evaluation.statistics.agreement.influences import Influences
 from evaluation.statistics.agreement.ratings import Patterns, Ratings, ratings_of
+from evaluation.statistics.clustering import (
+    ITEM,
+    NAIVE,
+    RATER,
+    ClusterColumns,
+    Clusters,
+    coefficient_interval,
+    renumbered,
+)
 from evaluation.statistics.inputs import BadOption, one_of, positive
 from evaluation.statistics.resampling import (
     CELLS,
@@ -36,6 +46,7 @@ from evaluation.statistics.resampling import (
 )
 
 NO_PAIRS = "no unit has two judgments"
+CLUSTERED = (ITEM, RATER, "both", NAIVE)
 
 # A unit's answers, rater by rater, are digits of one number as long as they fit in so many bits.
 _BITS = 62
@@ -104,12 +115,20 @@ class RaterCoefficient(Coefficient, Protocol):
     def of_raters(self, ratings: Ratings) -> OfRaters: ...
 
 
+@runtime_checkable
+class ClusteredCoefficient(Coefficient, Protocol):
+    """A coefficient that knows how much each judgment moves it; None where it is undefined."""
+
+    def influences(self, data: Any) -> Influences | None: ...
+
+
 @dataclass(frozen=True, slots=True)
 class AgreementResult:
     """An agreement coefficient with its interval.
 
-    `pairable` units have two judgments or more. `over` is what was resampled: units, raters, or both. `note`
-    warns of a defined but doubtful value.
+    `pairable` units have two judgments or more. `clusters` counts the items and raters that the interval speaks of;
+    it is empty where judgments were resampled: then `over` says which (units, raters, or both). `note` warns of a
+    defined but doubtful value.
     """
 
     statistic: str
@@ -128,6 +147,7 @@ class AgreementResult:
     reason: str
     note: str = ""
     over: str = "units"
+    clusters: Mapping[str, int] = field(default_factory=dict)
     signature: str = ""
 
 
@@ -139,8 +159,14 @@ def agreement(
     confidence: float = CONFIDENCE,
     resamples: int = RESAMPLES,
     seed: Seed = 0,
+    clusters: ClusterColumns = NAIVE,
 ) -> AgreementResult:
-    """Return a coefficient with its interval; `over` is one of OVER, the others stay as they are."""
+    """Return a coefficient with its interval.
+
+    `clusters` other than "naive" gives an interval for other items ("item"), other raters ("rater") or both ("both",
+    or columns of your own, one entry a judgment: {"item": images, "rater": workers}); nothing is resampled.
+    Otherwise `over` is one of OVER, and the others stay as they are.
+    """
     check_confidence(confidence)
     one_of(over, OVER, "over")
     if over != "units" and not isinstance(coefficient, RaterCoefficient):
@@ -149,8 +175,21 @@ def agreement(
     sample = coefficient.sample(data)
     value = sample.value()
     low = high = math.nan
-    undefined = 0
-    if not math.isnan(value):  # nothing is drawn for a figure that is undefined
+    undefined, reason, note = 0, sample.reason if math.isnan(value) else "", sample.note
+    counts: Mapping[str, int] = {}
+    if clusters != NAIVE:
+        if not isinstance(coefficient, ClusteredCoefficient):
+            raise BadOption(
+                f"clusters is given, expected {NAIVE!r}: {coefficient.name} has no other interval"
+            )
+        resamples = 0
+        if not math.isnan(value):
+            found = coefficient.influences(data)
+            if found is not None:
+                low, high, grouped = _clustered(value, found, clusters, confidence)
+                counts, reason = grouped.counts, grouped.reason
+                note = "; ".join(filter(None, (note, grouped.note)))
+    elif not math.isnan(value):  # nothing is drawn for a figure that is undefined
         if isinstance(coefficient, RaterCoefficient) and over != "units":
             drawn = ratings_of(data).judged_at_least(coefficient.judged_at_least)
             draws = _draw_raters(coefficient, drawn, over, resamples, generator)
@@ -177,10 +216,30 @@ def agreement(
         resamples=resamples,
         undefined_resamples=undefined,
         seed=reported,
-        reason=sample.reason if math.isnan(value) else "",
-        note=sample.note,
+        reason=reason,
+        note=note,
         over=over,
+        clusters=counts,
     )
+
+
+def _clustered(
+    value: float, found: Influences, clusters: ClusterColumns, confidence: float
+) -> tuple[float, float, Clusters]:
+    if isinstance(clusters, str):
+        own = {ITEM: found.items, RATER: found.raters}
+        names = (ITEM, RATER) if clusters == "both" else (one_of(clusters, CLUSTERED, "clusters"),)
+        codes = {name: one for name in names if (one := own[name]) is not None}
+        if not codes:
+            raise BadOption(f"clusters is {clusters!r}, expected columns: the data have no such clusters")
+        grouped = Clusters.of_codes({name: renumbered(one) for name, one in codes.items()})
+    else:
+        grouped = Clusters.of(clusters, len(found.counts), found.counts)
+    both = len(grouped.codes) == 3 or RATER not in grouped.counts
+    shift = found.shift[1 if len(grouped.codes) == 3 else 0] if both else 0.0
+    spread = grouped.spread(found.values)
+    low, high = coefficient_interval(value, spread, confidence, judges=found.judges, shift=shift)
+    return low, high, grouped
 
 
 def _draw_raters(

@@ -35,7 +35,16 @@ from evaluation.statistics.agreement.coefficient import (
     WeightedUnits,
     agreement,
 )
-from evaluation.statistics.agreement.ratings import Data, Patterns, Ratings, exact_positions, patterns_of
+from evaluation.statistics.agreement.influences import Influences, percent_influences
+from evaluation.statistics.agreement.ratings import (
+    Data,
+    Patterns,
+    Ratings,
+    exact_positions,
+    patterns_of,
+    ratings_of,
+)
+from evaluation.statistics.clustering import NAIVE, ClusterColumns
 from evaluation.statistics.inputs import BadOption, BadValue, encode, encode_with
 from evaluation.statistics.resampling import CONFIDENCE, RESAMPLES, Seed
 from evaluation.statistics.results import signed
@@ -110,11 +119,18 @@ def percent_interval(
     resamples: int = RESAMPLES,
     seed: Seed = 0,
     over: str = "units",
+    clusters: ClusterColumns = NAIVE,
 ) -> AgreementResult:
     """Return `percent_agreement` with the interval of `agreement`."""
     coefficient = Percent(weights, categories)
     return agreement(
-        reliability_data, coefficient, over=over, confidence=confidence, resamples=resamples, seed=seed
+        reliability_data,
+        coefficient,
+        over=over,
+        confidence=confidence,
+        resamples=resamples,
+        seed=seed,
+        clusters=clusters,
     )
 
 
@@ -135,11 +151,18 @@ def gwet_interval(
     resamples: int = RESAMPLES,
     seed: Seed = 0,
     over: str = "units",
+    clusters: ClusterColumns = NAIVE,
 ) -> AgreementResult:
     """Return `gwet_ac` with the interval of `agreement`."""
     coefficient = Gwet(weights, categories)
     return agreement(
-        reliability_data, coefficient, over=over, confidence=confidence, resamples=resamples, seed=seed
+        reliability_data,
+        coefficient,
+        over=over,
+        confidence=confidence,
+        resamples=resamples,
+        seed=seed,
+        clusters=clusters,
     )
 
 
@@ -154,6 +177,11 @@ class Percent:
         patterns = patterns_of(data, numeric=False).comparable()
         scale = scale_of(patterns.labels, self.level, self.categories)
         return ReadData.of_patterns(patterns, _percent_of_units(patterns, scale), NO_PAIRS)
+
+    def influences(self, data: Data) -> Influences | None:
+        ratings = ratings_of(data)
+        scale = scale_of(ratings.labels, self.level, self.categories)
+        return percent_influences(ratings, scale.kind, scale.occurring, scale.longest)
 
     def of_raters(self, ratings: Ratings) -> OfRaters:
         return _percent_of_raters(
@@ -184,6 +212,27 @@ class Gwet:
 
         reason = ONE_CATEGORY if (patterns.sizes() >= 2).any() else NO_PAIRS
         return ReadData.of_patterns(patterns, gwet, reason)
+
+    def influences(self, data: Data) -> Influences | None:
+        """Return those on percent agreement and on the shares of the categories, of all judgments."""
+        ratings = ratings_of(data)
+        scale = scale_of(ratings.labels, self.level, self.categories)
+        found = percent_influences(ratings, scale.kind, scale.occurring, scale.longest)
+        if found is None or len(scale.positions) < 2:
+            return None
+        sizes = np.bincount(ratings.unit, minlength=len(ratings.units))
+        each = 1 / sizes[ratings.unit]
+        units = np.count_nonzero(sizes)
+        shares = np.bincount(ratings.code, weights=each, minlength=len(ratings.labels)) / units
+        factor = _chance_factor(scale)
+        observed = percent_agreement(ratings, self.level, categories=self.categories)
+        expected = factor * float((shares * (1 - shares)).sum())
+        slopes = factor * (1 - 2 * shares)
+        of_expected = (slopes[ratings.code] - float(slopes @ shares)) * each / units
+        rows = -(1 - observed) / (1 - expected) ** 2 * of_expected
+        rows[found.counts] += found.values / (1 - expected)
+        every = np.ones(len(rows), dtype=np.bool_)
+        return Influences(rows, every, ratings.unit, ratings.rater, found.judges)
 
     def of_raters(self, ratings: Ratings) -> OfRaters:
         units = WeightedUnits(ratings)
@@ -234,15 +283,20 @@ def _percent_of_raters(units: WeightedUnits, scale: Scale) -> OfRaters:
     return percent
 
 
-def _chance_corrected(scale: Scale) -> Callable[[Floats, Floats], Floats]:
-    """Return AC as a function of (B,) observed agreement and (B, V) shares of the categories."""
+def _chance_factor(scale: Scale) -> float:
+    """Return T_w / (q (q - 1)); nan for a single category, whatever was observed."""
     from evaluation.statistics.agreement.kernels import all_distances
 
     size = len(scale.positions)
-    factor = math.nan  # for a single category, whatever was observed
-    if size > 1:
-        total_weight = size**2 - all_distances(scale.kind, scale.positions, np.ones(size)) / scale.longest
-        factor = total_weight / (size * (size - 1))
+    if size < 2:
+        return math.nan
+    total_weight = size**2 - all_distances(scale.kind, scale.positions, np.ones(size)) / scale.longest
+    return float(total_weight / (size * (size - 1)))
+
+
+def _chance_corrected(scale: Scale) -> Callable[[Floats, Floats], Floats]:
+    """Return AC as a function of (B,) observed agreement and (B, V) shares of the categories."""
+    factor = _chance_factor(scale)
 
     def corrected(observed: Floats, shares: Floats) -> Floats:
         expected = factor * (shares * (1 - shares)).sum(axis=1)

@@ -13,7 +13,7 @@ With n_uk of the m judgments of each of N units in category k, and p_k = sum_u n
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -22,7 +22,9 @@ from scipy.sparse import csr_array
 
 from evaluation.arrays import Floats, Ints, ratio
 from evaluation.statistics.agreement.coefficient import AgreementResult, ReadData, agreement
-from evaluation.statistics.agreement.ratings import count_rows
+from evaluation.statistics.agreement.influences import Influences, alpha_influences
+from evaluation.statistics.agreement.ratings import Ratings, count_rows
+from evaluation.statistics.clustering import NAIVE, ClusterColumns
 from evaluation.statistics.inputs import (
     BadOption,
     BadShape,
@@ -67,27 +69,36 @@ def kappa_interval(
     confidence: float = CONFIDENCE,
     resamples: int = RESAMPLES,
     seed: Seed = 0,
+    clusters: ClusterColumns = NAIVE,
 ) -> AgreementResult:
-    """Return `cohen_kappa` with an interval over units."""
+    """Return `cohen_kappa` with the interval of `agreement`; columns of `clusters` have an entry a unit."""
     coefficient = CohenKappa(weights, labels)
-    return agreement((first, second), coefficient, confidence=confidence, resamples=resamples, seed=seed)
+    return agreement(
+        (first, second), coefficient, confidence=confidence, resamples=resamples, seed=seed, clusters=clusters
+    )
 
 
-def fleiss_kappa(counts: ArrayLike) -> float:
-    """Return Fleiss' kappa of (units, categories) counts; every unit has the same number of judgments."""
+def fleiss_kappa(counts: ArrayLike | Ratings) -> float:
+    """Return Fleiss' kappa of (units, categories) counts; every unit has the same number of judgments.
+
+    Of `Ratings`, units judged once are left out.
+    """
     return FleissKappa().sample(counts).value()
 
 
 @signed("fleiss-kappa")
 def fleiss_interval(
-    counts: ArrayLike,
+    counts: ArrayLike | Ratings,
     *,
     confidence: float = CONFIDENCE,
     resamples: int = RESAMPLES,
     seed: Seed = 0,
+    clusters: ClusterColumns = NAIVE,
 ) -> AgreementResult:
-    """Return `fleiss_kappa` with an interval over units."""
-    return agreement(counts, FleissKappa(), confidence=confidence, resamples=resamples, seed=seed)
+    """Return `fleiss_kappa` with the interval of `agreement`."""
+    return agreement(
+        counts, FleissKappa(), confidence=confidence, resamples=resamples, seed=seed, clusters=clusters
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,17 +111,20 @@ class CohenKappa:
     def level(self) -> str:
         return self.weights or "nominal"
 
+    def _codes(self, data: tuple[Iterable[Any], Iterable[Any]]) -> tuple[Ints, Ints, int]:
+        """Return both raters' (N,) positions on the scale, and its size."""
+        if self.labels is None:
+            labels, first, second = encode_both(*data, "first", "second")
+            return first, second, len(labels)
+        first = encode_with(one_per_row(data[0], "first"), self.labels, "first")
+        second = encode_with(one_per_row(data[1], "second"), self.labels, "second")
+        same_length(first=first, second=second)
+        return first, second, len(self.labels)
+
     def sample(self, data: tuple[Iterable[Any], Iterable[Any]]) -> ReadData:
         check_weights(self.weights)
-        scale: Sequence[Any] | NDArray[Any]
-        if self.labels is None:
-            scale, first, second = encode_both(*data, "first", "second")
-        else:
-            scale = self.labels
-            first = encode_with(one_per_row(data[0], "first"), scale, "first")
-            second = encode_with(one_per_row(data[1], "second"), scale, "second")
-            same_length(first=first, second=second)
-        cells = _Cells(first, second, len(scale), self.weights)
+        first, second, size = self._codes(data)
+        cells = _Cells(first, second, size, self.weights)
         return ReadData(
             of_units=cells,
             frequency=cells.frequency,
@@ -122,14 +136,38 @@ class CohenKappa:
             reason=ONE_LABEL if cells.n else NOTHING,
         )
 
+    def influences(self, data: tuple[Iterable[Any], Iterable[Any]]) -> Influences | None:
+        from evaluation.statistics.agreement import kernels
+
+        first, second, size = self._codes(data)
+        if not len(first):
+            return None
+        kind = {"linear": kernels.ABSOLUTE, "quadratic": kernels.SQUARED}.get(self.level, kernels.DIFFERENT)
+        positions = np.arange(float(size))
+        apart = np.abs(first - second).astype(np.float64)
+        apart = (
+            np.minimum(apart, 1) if self.weights is None else apart**2 if kind == kernels.SQUARED else apart
+        )
+        of_first, of_second = np.empty((2, size))
+        amounts = [np.bincount(codes, minlength=size).astype(np.float64) for codes in (first, second)]
+        kernels.value_distances(kind, positions, amounts[1], of_first)
+        kernels.value_distances(kind, positions, amounts[0], of_second)
+        n, observed, expected = len(first), float(apart.sum()), float(amounts[0] @ of_first)
+        if not expected > 0:
+            return None
+        rows = (-observed - n * apart) / expected
+        rows += n * observed / expected**2 * (of_first[first] + of_second[second])
+        every = np.ones(n, dtype=np.bool_)
+        return Influences(rows - rows.mean(), every, np.arange(n), None, 2.0)
+
 
 @dataclass(frozen=True, slots=True)
 class FleissKappa:
     level: ClassVar[str] = "nominal"
     name: ClassVar[str] = "fleiss-kappa"
 
-    def sample(self, data: ArrayLike) -> ReadData:
-        rows, frequency, raters = _fleiss_table(data)
+    def sample(self, data: ArrayLike | Ratings) -> ReadData:
+        rows, frequency, raters = _fleiss_table(_counts(data) if isinstance(data, Ratings) else data)
         units = int(frequency.sum())
         return ReadData(
             of_units=lambda weights: _fleiss(rows, raters, weights),
@@ -141,6 +179,31 @@ class FleissKappa:
             judgments=units * raters,
             reason=ONE_CATEGORY if units else NOTHING,
         )
+
+    def influences(self, data: ArrayLike | Ratings) -> Influences | None:
+        """Return those on nominal alpha, of which it lacks the correction (n - 1) / n; a table names no raters."""
+        ratings = data if isinstance(data, Ratings) else _ratings(np.asarray(data).astype(np.int64))
+        found = alpha_influences(ratings, "nominal")
+        if found is None:
+            return None
+        n = len(found.values)
+        raters = found.raters if isinstance(data, Ratings) else None
+        return replace(found, values=found.values * n / (n - 1), raters=raters)
+
+
+def _counts(ratings: Ratings) -> Ints:
+    """Return (units, categories) counts of the units judged twice or more."""
+    counts = np.zeros((len(ratings.units), len(ratings.labels)), dtype=np.int64)
+    np.add.at(counts, (ratings.unit, ratings.code), 1)
+    return counts[counts.sum(axis=1) >= 2]
+
+
+def _ratings(counts: Ints) -> Ratings:
+    unit, code = np.nonzero(counts)
+    times = counts[unit, code]
+    unit, code = np.repeat(unit, times), np.repeat(code, times)
+    rater = np.arange(len(unit))
+    return Ratings(np.arange(len(counts)), rater, np.arange(counts.shape[1]), unit, rater, code)
 
 
 def check_weights(weights: str | None) -> None:

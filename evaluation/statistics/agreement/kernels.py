@@ -163,6 +163,70 @@ def unit_disagreement(
 
 
 @compiled
+def judgment_distances(starts: Ints, codes: Ints, kind: int, positions: Floats, apart: Floats) -> None:
+    """Fill apart (N,) with each judgment's summed distance from the others of its group.
+
+    Groups are adjacent: starts (G + 1,) into codes (N,), with positions (V,).
+    """
+    counted = np.zeros(len(positions))
+    sums = np.empty(len(positions))
+    found = np.empty(len(positions), dtype=np.int64)
+    for group in range(len(starts) - 1):
+        kinds = 0
+        for row in range(starts[group], starts[group + 1]):
+            code = codes[row]
+            if counted[code] == 0:
+                found[kinds] = code
+                kinds += 1
+            counted[code] += 1.0
+        size = float(starts[group + 1] - starts[group])
+        mean = 0.0
+        squares = 0.0
+        if kind == SQUARED:
+            for one in range(kinds):
+                mean += counted[found[one]] * positions[found[one]] / size
+            for one in range(kinds):
+                squares += counted[found[one]] * (positions[found[one]] - mean) ** 2
+        for one in range(kinds):
+            code = found[one]
+            if kind == DIFFERENT:
+                sums[code] = size - counted[code]
+            elif kind == SQUARED:
+                sums[code] = squares + size * (positions[code] - mean) ** 2 if kinds > 1 else 0.0
+            else:
+                sums[code] = 0.0
+                for other in range(kinds):
+                    apart_by = distance(kind, positions[code], positions[found[other]])
+                    sums[code] += counted[found[other]] * apart_by
+        for row in range(starts[group], starts[group + 1]):
+            apart[row] = sums[codes[row]]
+        for one in range(kinds):
+            counted[found[one]] = 0.0
+
+
+@compiled
+def value_distances(kind: int, positions: Floats, amounts: Floats, sums: Floats) -> None:
+    """Fill sums (V,) with each value's summed distance from all values, times their amounts (V,)."""
+    size = amounts.sum()
+    mean = 0.0
+    squares = 0.0
+    if kind == SQUARED:
+        for place in range(len(positions)):
+            mean += amounts[place] * (positions[place] / size)
+        for place in range(len(positions)):
+            squares += amounts[place] * (positions[place] - mean) ** 2
+    for one in range(len(positions)):
+        if kind == DIFFERENT:
+            sums[one] = size - amounts[one]
+        elif kind == SQUARED:
+            sums[one] = squares + size * (positions[one] - mean) ** 2
+        else:
+            sums[one] = 0.0
+            for other in range(len(positions)):
+                sums[one] += amounts[other] * distance(kind, positions[one], positions[other])
+
+
+@compiled
 def value_sums(starts: Ints, codes: Ints, amounts: Floats, unit_weights: Floats, sums: Floats) -> None:
     """Add amounts (N,) times the weight of their unit (U,) to sums (V,), by value."""
     for unit in range(len(starts) - 1):

@@ -3,17 +3,27 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from evaluation.arrays import Flags, Floats, ratio
+from evaluation.statistics.agreement.kappa import CohenKappa
+from evaluation.statistics.clustering import (
+    NAIVE,
+    ClusterColumns,
+    Clusters,
+    coefficient_interval,
+    columns_of,
+    share_of_rows,
+)
 from evaluation.statistics.inputs import (
     BadOption,
     BadValue,
+    encode,
     float_vector,
     is_real,
     one_of,
@@ -74,6 +84,7 @@ class ThresholdAgreement:
     undefined_resamples: int
     seed: int | None
     reason: str
+    clusters: Mapping[str, int] = field(default_factory=dict)
     signature: str = ""
 
 
@@ -111,11 +122,13 @@ def threshold_kappa(
     confidence: float = CONFIDENCE,
     resamples: int = RESAMPLES,
     seed: Seed = 0,
+    clusters: ClusterColumns = NAIVE,
 ) -> ThresholdAgreement:
     """Compare first >= `first_at_least` with second >= `second_at_least`, (N,) scores each.
 
     nan is missing: `missing` refuses it, drops the pair ("leave-out"), or takes it as "no", as H13 do for
-    pairs that the filter removed. The default thresholds are H13's, with the crowd's share of yes first.
+    pairs that the filter removed. The default thresholds are H13's, with the crowd's share of yes first. `clusters`
+    are columns, one entry a pair: {"item": images}.
     """
     check_confidence(confidence)
     generator, reported = generator_of(seed)
@@ -128,7 +141,19 @@ def threshold_kappa(
     n = int(table.sum())
     value = _figures(table[np.newaxis].astype(np.float64))[0]
     intervals = [(math.nan, math.nan, 0)] * 4
-    if n:
+    columns, too_few = columns_of(clusters), ""
+    counts: Mapping[str, int] = {}
+    if columns:
+        resamples = 0
+    if n and columns:
+        keep = np.ones(n + left_out, dtype=np.bool_)
+        if left_out:
+            keep = ~(np.isnan(float_vector(first_scores, "")) | np.isnan(float_vector(second_scores, "")))
+        grouped = Clusters.of(columns, len(keep), keep)
+        counts, too_few = grouped.counts, grouped.reason
+        if not too_few:
+            intervals = _clustered(yes_first, yes_second, value, grouped, confidence)
+    elif n:
         draws = bootstrap(_figures, table, resamples=resamples, generator=generator, width=4)
         intervals = [percentile_interval(draws[:, column], confidence) for column in range(4)]
     # Where the figure itself is undefined, resamples that happen to define it say nothing.
@@ -156,8 +181,31 @@ def threshold_kappa(
         resamples=resamples,
         undefined_resamples=intervals[0][2],
         seed=reported,
-        reason="" if not undefined else ONE_SIDE if n else NOTHING,
+        reason=too_few if not undefined else ONE_SIDE if n else NOTHING,
+        clusters=counts,
     )
+
+
+def _clustered(
+    first: Flags, second: Flags, value: Floats, clusters: Clusters, confidence: float
+) -> list[tuple[float, float, int]]:
+    """Return the intervals of kappa, precision, recall and F1, the last as a share of all yeses."""
+    found = CohenKappa().influences((first, second))
+    low = high = math.nan
+    if found is not None:
+        spread = clusters.spread(found.values)
+        low, high = coefficient_interval(float(value[0]), spread, confidence)
+    intervals = [(low, high, 0)]
+    columns = {str(place): codes for place, codes in enumerate(clusters.codes[:2])}
+    yeses = first.astype(np.float64) + second
+    for right, keep, weights in (
+        (second, first, None),
+        (first, second, None),
+        (first & second, first | second, yeses),
+    ):
+        share = share_of_rows(right.astype(np.float64), columns, confidence, keep=keep, weights=weights)
+        intervals.append((share.low, share.high, 0))
+    return intervals
 
 
 @signed("kappa-grid")
@@ -171,8 +219,10 @@ def kappa_grid(
     confidence: float = CONFIDENCE,
     resamples: int = RESAMPLES,
     seed: int | np.integer[Any] = 0,
+    clusters: ClusterColumns = NAIVE,
 ) -> KappaGrid:
     """Return `threshold_kappa` at every pair of thresholds, each with the same seed."""
+    columns = {name: encode(column, name)[1] for name, column in columns_of(clusters).items()}
     first_thresholds = one_per_row(first_thresholds, "first_thresholds")
     second_thresholds = one_per_row(second_thresholds, "second_thresholds")
     if not len(first_thresholds) or not len(second_thresholds):
@@ -180,7 +230,15 @@ def kappa_grid(
     first, second = float_vector(first_scores, "first_scores"), float_vector(second_scores, "second_scores")
     cells = tuple(
         threshold_kappa(
-            first, second, row, column, missing=missing, confidence=confidence, resamples=resamples, seed=seed
+            first,
+            second,
+            row,
+            column,
+            missing=missing,
+            confidence=confidence,
+            resamples=resamples,
+            seed=seed,
+            clusters=columns or NAIVE,
         )
         for row in first_thresholds
         for column in second_thresholds

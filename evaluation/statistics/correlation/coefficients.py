@@ -180,3 +180,63 @@ def _weighted_pearson(weights: Floats, x: Floats, y: Floats) -> Floats:
     varied = (spread_x > 1e-12 * n * squares_x) & (spread_y > 1e-12 * n * squares_y)
     scale = np.sqrt(np.where(varied, spread_x * spread_y, 1.0))
     return np.clip(ratio(shared, scale, where=varied), -1, 1)
+
+
+def correlation_influences(x: Floats, y: Floats, coefficient: str, value: float) -> Floats:
+    """Return (N,) how much each observation's weight moves the coefficient, which is `value`."""
+    n = float(len(x))
+    if coefficient == "pearson":
+        x, y = ((column - column.mean()) / column.std() for column in (_within(x), _within(y)))
+        return np.asarray((x * y - value * (x**2 + y**2) / 2) / n, dtype=np.float64)
+    x_codes, y_codes = (np.unique(column, return_inverse=True)[1] for column in (x, y))
+    if coefficient == "spearman":
+        first, second = (mid_ranks(codes) / n - 0.5 for codes in (x_codes, y_codes))
+        varied = [_of_ranks(ranks, codes, ranks) for ranks, codes in ((first, x_codes), (second, y_codes))]
+        spread = [float(ranks @ ranks) / n for ranks in (first, second)]
+        shared = first * second + (_moved(x_codes, second) + _moved(y_codes, first)) / n
+        rows = shared / np.sqrt(spread[0] * spread[1])
+        rows -= value * (varied[0] / spread[0] + varied[1] / spread[1]) / 2
+        return np.asarray((rows - rows.mean()) / n, dtype=np.float64)
+    from evaluation.statistics.correlation.kernels import balances
+
+    sizes = [np.bincount(codes).astype(np.float64) for codes in (x_codes, y_codes)]
+    order = np.argsort(x_codes, kind="stable")
+    balance = np.empty(len(x))
+    balance[order] = balances(x_codes[order], y_codes[order], len(sizes[1]))
+    untied = [n**2 - float(np.square(size).sum()) for size in sizes]
+    if coefficient == "kendall-tau-b":
+        rows = 2 * balance / np.sqrt(untied[0] * untied[1])
+        for codes, size, pairs in zip((x_codes, y_codes), sizes, untied, strict=True):
+            rows -= value * (n - size[codes]) / pairs
+    else:
+        smaller = min(len(size) for size in sizes)
+        rows = 2 * balance * smaller / (n**2 * (smaller - 1))
+    return np.asarray(rows - rows.mean(), dtype=np.float64)
+
+
+def pearson_without(x: Floats, y: Floats, owner: Ints) -> Floats:
+    """Return (G,) Pearson's r without the observations of each owner (N,); nan where it is undefined."""
+    x, y = ((column - column.mean()) / column.std() for column in (_within(x), _within(y)))
+    columns = (np.ones(len(x)), x, y, x * x, y * y, x * y)
+    n, sum_x, sum_y, square_x, square_y, both = (
+        column.sum() - np.bincount(owner, weights=column) for column in columns
+    )
+    spread = (n * square_x - sum_x**2) * (n * square_y - sum_y**2)
+    return ratio(n * both - sum_x * sum_y, np.sqrt(np.maximum(spread, 0)), where=spread > 1e-9)
+
+
+def _within(values: Floats) -> Floats:
+    """Return values scaled so that no square overflows."""
+    return np.asarray(values / np.abs(values).max(), dtype=np.float64)
+
+
+def _of_ranks(ranks: Floats, codes: Ints, others: Floats) -> Floats:
+    """Return (N,) influences on the mean of ranks times ranks."""
+    return np.asarray(ranks * others + 2 * _moved(codes, others) / len(ranks), dtype=np.float64)
+
+
+def _moved(codes: Ints, others: Floats) -> Floats:
+    """Return (N,) sums of `others` over the observations whose mid-rank one more equal observation lifts."""
+    sums = np.bincount(codes, weights=others)
+    above = np.cumsum(sums[::-1])[::-1] - sums / 2
+    return np.asarray(above[codes], dtype=np.float64)

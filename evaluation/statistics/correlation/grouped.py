@@ -7,8 +7,8 @@ Groupings: Deutsch, Foster, Freitag 2023; Deutsch, Dror, Roth 2021. Two metrics 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -16,6 +16,7 @@ import scipy  # its parts load when they are first used
 from numpy.typing import ArrayLike, NDArray
 
 from evaluation.arrays import Flags, Floats, Ints, ratio, starts_of
+from evaluation.statistics.clustering import NAIVE, ClusterColumns, columns_of, moving_together
 from evaluation.statistics.correlation.coefficients import (
     COEFFICIENTS,
     Patterns,
@@ -278,6 +279,7 @@ class PairedCorrelationResult:
     n: int
     seed: int | None
     reason: str
+    clusters: Mapping[str, int] = field(default_factory=dict)
     signature: str = ""
 
 
@@ -294,11 +296,13 @@ def paired_correlation_test(
     alternative: str = "two-sided",
     reassignments: int = _REASSIGNMENTS,
     seed: Seed = 0,
+    clusters: ClusterColumns = NAIVE,
 ) -> PairedCorrelationResult:
     """Test whether (N,) scores of two metrics correlate differently with people's (N,) scores.
 
     Each reassignment swaps the two standardised scores of every output by the toss of a coin. `alternative`
-    "greater": the first correlates better.
+    "greater": the first correlates better. With `clusters`, columns such as {"item": images}, all outputs of a
+    cluster are swapped together.
     """
     one_of(coefficient, COEFFICIENTS, "coefficient")
     one_of(grouping, GROUPINGS, "grouping")
@@ -317,15 +321,16 @@ def paired_correlation_test(
     )
     difference = p = math.nan
     as_extreme = undefined = 0
+    grouped = moving_together(columns_of(clusters), len(one))
     if not reason:
         difference = observed[0] - observed[1]
-        drawn = np.empty(reassignments)
-        for place in range(reassignments):
-            tossed = np.unpackbits(coin_tosses(generator, 1, (len(one) + 7) // 8), count=len(one)).astype(
-                bool
-            )
-            r_one, r_two = statistic(tossed)
-            drawn[place] = r_one - r_two
+        owners = (
+            (np.arange(len(one)),)
+            if grouped is None
+            else tuple(codes[statistic.order] for codes in grouped.codes)
+        )
+        draws = [_swapped_differences(statistic, owner, reassignments, generator) for owner in owners]
+        drawn = draws[0] if grouped is None else grouped.randomized(draws)
         undefined = int(np.isnan(drawn).sum())
         as_extreme = undefined + count_extreme(drawn, difference, 1.0, alternative)
         p = (as_extreme + 1) / (reassignments + 1)
@@ -343,7 +348,21 @@ def paired_correlation_test(
         n=len(one),
         seed=reported,
         reason=reason,
+        clusters={} if grouped is None else grouped.counts,
     )
+
+
+def _swapped_differences(
+    statistic: _Swapped, owner: Ints, reassignments: int, generator: np.random.Generator
+) -> Floats:
+    """Return (reassignments,) differences; outputs of one `owner` (N,), in the order of `statistic`, swap together."""
+    coins = int(owner.max()) + 1
+    drawn = np.empty(reassignments)
+    for place in range(reassignments):
+        tossed = np.unpackbits(coin_tosses(generator, 1, (coins + 7) // 8), count=coins).astype(bool)
+        r_one, r_two = statistic(tossed[owner])
+        drawn[place] = r_one - r_two
+    return drawn
 
 
 def _standardised(scores: Floats) -> Floats:
@@ -363,7 +382,7 @@ class _Swapped:
         self._coefficient = coefficient
         self._by_system = grouping == "system-level"
         codes = {"item": table.items, "system": table.systems}.get(grouping, np.zeros(len(one), np.int64))
-        order = np.lexsort((human, codes))
+        self.order = order = np.lexsort((human, codes))
         groups = codes[order]
         self._starts = starts_of(np.bincount(groups))
         self._one, self._two, self._human = one[order], two[order], human[order]

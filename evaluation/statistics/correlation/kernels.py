@@ -108,3 +108,40 @@ def gap_sums(scores: Floats, columns: Ints, starts: Ints, levels: Ints, epsilon:
             sums[group, 1] += seen - below - same
             sums[group, 2] += same
     return sums
+
+
+@compiled
+def balances(rows: Ints, columns: Ints, levels: int) -> Floats:
+    """Return (N,) the concordant less the discordant partners of each observation.
+
+    rows ascend; columns lie between 0 and `levels`.
+    """
+    n = len(rows)
+    found = np.zeros(n)
+    for side in (1, -1):
+        tree = np.zeros(levels + 1)
+        total = 0.0
+        place = 0 if side == 1 else n - 1
+        while 0 <= place < n:
+            end = place
+            while 0 <= end < n and rows[end] == rows[place]:
+                below = 0.0
+                at = columns[end]  # sum of the columns before this one
+                while at > 0:
+                    below += tree[at]
+                    at -= at & -at
+                upto = 0.0
+                at = columns[end] + 1
+                while at > 0:
+                    upto += tree[at]
+                    at -= at & -at
+                found[end] += side * (below - (total - upto))
+                end += side
+            while place != end:
+                at = columns[place] + 1
+                while at <= levels:
+                    tree[at] += 1.0
+                    at += at & -at
+                total += 1.0
+                place += side
+    return found

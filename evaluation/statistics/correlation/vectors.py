@@ -8,7 +8,8 @@ another on the same observations.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 import numpy as np
 import scipy  # its parts load when they are first used; scipy.stats alone takes half a second
@@ -16,12 +17,22 @@ from numpy.typing import ArrayLike
 from scipy.special import betainc, ndtr
 
 from evaluation.arrays import Flags, Floats
+from evaluation.statistics.clustering import (
+    NAIVE,
+    ClusterColumns,
+    Clusters,
+    Spread,
+    coefficient_interval,
+    columns_of,
+)
 from evaluation.statistics.correlation.coefficients import (
     COEFFICIENTS,
     Patterns,
+    correlation_influences,
     group_coefficients,
     kendall_codes,
     kendall_groups,
+    pearson_without,
     taus,
 )
 from evaluation.statistics.inputs import BadValue, gappy_vector, is_real, one_of, same_length, score_vector
@@ -64,6 +75,8 @@ class CorrelationResult:
     undefined_resamples: int
     seed: int | None
     reason: str
+    clusters: Mapping[str, int] = field(default_factory=dict)
+    note: str = ""
     signature: str = ""
 
 
@@ -77,19 +90,23 @@ def correlation(
     confidence: float = CONFIDENCE,
     resamples: int = RESAMPLES,
     seed: Seed = 0,
+    clusters: ClusterColumns = NAIVE,
 ) -> CorrelationResult:
     """Return one of COEFFICIENTS between two (N,) vectors; `resamples` 0 gives no interval.
 
     p of Pearson and Spearman: density (1 - r^2)^(n/2 - 2) (Student 1908); of Kendall: exact without ties for
-    n <= 33, else normal with the variance for ties of Kendall (1970).
+    n <= 33, else normal with the variance for ties of Kendall (1970). With `clusters`, columns of one entry an
+    observation such as {"item": images, "rater": workers}, interval and p are of them, and nothing is resampled.
     """
+    columns = columns_of(clusters)
     one_of(coefficient, COEFFICIENTS, "coefficient")
     check_confidence(confidence)
     x, y, given = paired_observations(first, second, missing)
     x, y = x[given], y[given]
     generator, reported = generator_of(seed)
     value = p = low = high = math.nan
-    undefined = 0
+    undefined, note = 0, ""
+    counts: Mapping[str, int] = {}
     reason = _undefined(x, y)
     if not reason:
         if coefficient.startswith("kendall"):
@@ -97,6 +114,12 @@ def correlation(
         else:
             value = float(group_coefficients(x, y, np.array([0, len(x)]), coefficient)[0])
             p = _linear_p(value, len(x))
+        if columns:
+            resamples = 0
+            grouped = Clusters.of(columns, len(given), given)
+            spread = _spread(x, y, coefficient, value, grouped)
+            low, high = coefficient_interval(value, spread, confidence)
+            p, reason, note, counts = spread.p(value), grouped.reason, grouped.note, grouped.counts
         if resamples:
             patterns = Patterns(x, y, coefficient)
             low, high, undefined = resampled_interval(
@@ -120,7 +143,17 @@ def correlation(
         undefined_resamples=undefined,
         seed=reported,
         reason=reason,
+        clusters=counts,
+        note=note,
     )
+
+
+def _spread(x: Floats, y: Floats, coefficient: str, value: float, clusters: Clusters) -> Spread:
+    """Return the variance of a coefficient; that of r is a jackknife's, as single clusters can carry it."""
+    if coefficient != "pearson" or clusters.reason:
+        return clusters.spread(correlation_influences(x, y, coefficient, value))
+    without = (pearson_without(x, y, codes) for codes in clusters.codes)
+    return clusters.spread_of([float(np.nansum(np.square(value - others))) for others in without])
 
 
 def pearson(first: ArrayLike, second: ArrayLike) -> float:

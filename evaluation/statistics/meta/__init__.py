@@ -10,10 +10,12 @@ from evaluation.statistics.meta.accuracy import (
     AccuracyResult,
     ReferenceCurve,
     accuracy_by_references,
+    kinds_of,
     metric_winners,
     pair_accuracy,
     random_subsets,
 )
+from evaluation.statistics.meta.halves import Halves, halves_of_votes
 from evaluation.statistics.meta.tie_calibration import PairwiseAccuracyResult, pairwise_accuracy
 from evaluation.statistics.significance.intervals import wilson_interval
 from evaluation.statistics.significance.paired_tests import (
@@ -26,12 +28,15 @@ __all__ = [
     "AccuracyResult",
     "ClusterResult",
     "GroupedCorrelationResult",
+    "Halves",
     "PairedCorrelationResult",
     "PairwiseAccuracyResult",
     "ReferenceCurve",
     "accuracy_by_references",
     "clusters_of_p_values",
     "grouped_correlation",
+    "halves_of_votes",
+    "kinds_of",
     "metric_winners",
     "pair_accuracy",
     "paired_correlation_test",

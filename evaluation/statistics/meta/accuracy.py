@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from evaluation.arrays import Flags, Floats, Ints
+from evaluation.statistics.clustering import NAIVE, ClusterColumns, columns_of, share_of_rows
 from evaluation.statistics.inputs import (
     BadOption,
     BadShape,
@@ -56,6 +57,8 @@ class AccuracyResult:
     confidence: float
     interval: str
     reason: str
+    clusters: Mapping[str, int] = field(default_factory=dict)
+    note: str = ""
     signature: str = ""
 
 
@@ -76,14 +79,21 @@ def pair_accuracy(
     kinds: Iterable[Any] | None = None,
     *,
     confidence: float = CONFIDENCE,
+    clusters: ClusterColumns = NAIVE,
 ) -> dict[str, AccuracyResult]:
-    """Return the accuracy of (P,) scores of both candidates by (P,) pair kind, and over all pairs as "all"."""
+    """Return the accuracy of (P,) scores of both candidates by (P,) pair kind, and over all pairs as "all".
+
+    `clusters` are columns, one entry a pair: {"item": images}.
+    """
     check_confidence(confidence)
+    columns = columns_of(clusters)
     named = metric_winners(first_scores, second_scores)
     consensus = consensus_winners(winners)
     same_length(first_scores=named, winners=consensus)
     return {
-        kind: _accuracy(kind, named[here], consensus[here], confidence)
+        kind: _clustered(
+            _accuracy(kind, named[here], consensus[here], confidence), named, consensus, here, columns
+        )
         for kind, here in kinds_of(kinds, len(named)).items()
     }
 
@@ -106,6 +116,26 @@ def kinds_of(kinds: Iterable[Any] | None, pairs: int) -> dict[str, Flags]:
             members[str(label)] = codes == place
     members["all"] = np.ones(pairs, dtype=np.bool_)
     return members
+
+
+def _clustered(
+    found: AccuracyResult, named: Ints, consensus: Floats, here: Flags, columns: Mapping[str, Iterable[Any]]
+) -> AccuracyResult:
+    """Return the same with an interval by clusters, if there are columns."""
+    if not columns or not found.n:
+        return found
+    right = (named == consensus).astype(np.float64)
+    interval = share_of_rows(right, columns, found.confidence, keep=here & (consensus != 0))
+    clusters = interval.clusters
+    return replace(
+        found,
+        low=interval.low,
+        high=interval.high,
+        interval="clustered",
+        clusters=clusters.counts,
+        reason=clusters.reason,
+        note=clusters.note,
+    )
 
 
 def _accuracy(kind: str, named: Ints, consensus: Floats, confidence: float) -> AccuracyResult:
@@ -158,6 +188,7 @@ class ReferenceCurve:
     pairs: int
     confidence: float
     reason: str
+    clusters: Mapping[str, int] = field(default_factory=dict)
     signature: str = ""
 
 
@@ -168,13 +199,15 @@ def accuracy_by_references(
     kinds: Iterable[Any] | None = None,
     *,
     confidence: float = CONFIDENCE,
+    clusters: ClusterColumns = NAIVE,
 ) -> dict[str, ReferenceCurve]:
     """Return the accuracy by number of references, for each pair kind and as "all".
 
     `scores` maps a number of references to the scores of the first and second candidates, (D, P) each, under D
-    `random_subsets` of that many references.
+    `random_subsets` of that many references. `clusters` as in `pair_accuracy`.
     """
     check_confidence(confidence)
+    columns = columns_of(clusters)
     consensus = consensus_winners(winners)
     if not isinstance(scores, Mapping):
         raise BadShape(
@@ -187,7 +220,7 @@ def accuracy_by_references(
     numbers = sorted(scores)
     named = [_winners(number, scores[number], len(consensus)) for number in numbers]
     return {
-        kind: _curve(kind, numbers, [table[:, here] for table in named], consensus[here], confidence)
+        kind: _curve(kind, numbers, named, consensus, here, columns, confidence)
         for kind, here in kinds_of(kinds, len(consensus)).items()
     }
 
@@ -221,10 +254,17 @@ def _winners(number: int, scores: tuple[ArrayLike, ArrayLike], pairs: int) -> In
 
 
 def _curve(
-    kind: str, numbers: list[int], named: list[Ints], consensus: Floats, confidence: float
+    kind: str,
+    numbers: list[int],
+    named: list[Ints],
+    consensus: Floats,
+    here: Flags,
+    columns: Mapping[str, Iterable[Any]],
+    confidence: float,
 ) -> ReferenceCurve:
-    decided = consensus != 0
+    decided = here & (consensus != 0)
     n = int(decided.sum())
+    reason, counts = "" if n else NO_PAIRS, {}
     ends = [(1 - confidence) / 2, (1 + confidence) / 2]
     rows = []
     for table in named:
@@ -234,7 +274,13 @@ def _curve(
         accuracies = (table[:, decided] == consensus[decided]).mean(axis=1)
         half = float((table[:, decided] == 0).mean()) / 2
         value = float(accuracies.mean())
-        low, high = wilson_interval(value * n, n, confidence)
+        if columns:
+            right = (table == consensus).mean(axis=0)
+            interval = share_of_rows(right, columns, confidence, keep=decided)
+            low, high = interval.low, interval.high
+            reason, counts = interval.clusters.reason, interval.clusters.counts
+        else:
+            low, high = wilson_interval(value * n, n, confidence)
         several = len(accuracies) > 1
         spread = [*np.quantile(accuracies, ends), accuracies.std(ddof=1)] if several else [math.nan] * 3
         rows.append([value, low, high, *spread, value + half])
@@ -251,8 +297,9 @@ def _curve(
         value_ties_half=ties_half,
         draws=np.array([len(table) for table in named], dtype=np.int64),
         n=n,
-        no_consensus=len(consensus) - n,
-        pairs=len(consensus),
+        no_consensus=int(here.sum()) - n,
+        pairs=int(here.sum()),
         confidence=float(confidence),
-        reason="" if n else NO_PAIRS,
+        reason=reason,
+        clusters=counts,
     )

@@ -8,8 +8,8 @@ ranges of ranks, as in WMT (Koehn 2012; Bojar et al. 2013).
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -17,6 +17,7 @@ import scipy  # its parts load when they are first used; scipy.stats alone takes
 from numpy.typing import ArrayLike
 
 from evaluation.arrays import Floats, Ints
+from evaluation.statistics.clustering import NAIVE, ClusterColumns, Clusters, columns_of, moving_together
 from evaluation.statistics.inputs import (
     BadOption,
     BadShape,
@@ -63,6 +64,8 @@ class McNemarResult:
     """McNemar's test; first_only and second_only are the discordant pairs.
 
     `statistic` and `p` are chi-square with continuity correction, `plain_statistic` and `plain_p` without.
+    `clustered_p` is that of discordant pairs in `clusters`: of t on the share of the first only, or, where that has
+    no t, of the signs of the clusters' sums. Without clusters it is nan.
     """
 
     first_only: int
@@ -73,15 +76,47 @@ class McNemarResult:
     plain_statistic: float
     plain_p: float
     reason: str
+    clusters: Mapping[str, int] = field(default_factory=dict)
+    clustered_p: float = math.nan
+    note: str = ""
     signature: str = ""
+
+    @property
+    def best_p(self) -> float:
+        """Return the p to go by: the exact one, or that of clusters."""
+        return self.exact_p if math.isnan(self.clustered_p) else self.clustered_p
 
 
 @signed("mcnemar", input="outcomes")
-def mcnemar_test(first: ArrayLike, second: ArrayLike) -> McNemarResult:
-    """Do McNemar's test (see `mcnemar_counts`) on two (N,) vectors of outcomes 0 or 1."""
+def mcnemar_test(first: ArrayLike, second: ArrayLike, *, clusters: ClusterColumns = NAIVE) -> McNemarResult:
+    """Do McNemar's test (see `mcnemar_counts`) on two (N,) vectors of outcomes 0 or 1.
+
+    `clusters` are columns, one entry an outcome: {"item": images}.
+    """
     one, two = _outcomes(first, "first"), _outcomes(second, "second")
     same_length(first=one, second=two)
-    return mcnemar_counts(int(((one == 1) & (two == 0)).sum()), int(((one == 0) & (two == 1)).sum()))
+    columns = columns_of(clusters)
+    found = mcnemar_counts(int(((one == 1) & (two == 0)).sum()), int(((one == 0) & (two == 1)).sum()))
+    if not columns:
+        return found
+    differ = one != two
+    grouped = Clusters.of(columns, len(one), differ)
+    p = _discordant_p(one[differ], grouped) if differ.any() else 1.0
+    if grouped.alone(int(differ.sum())):
+        p = found.exact_p
+    return replace(found, clusters=grouped.counts, clustered_p=p, note=grouped.note)
+
+
+def _discordant_p(first_only: Floats, clusters: Clusters) -> float:
+    """Return the p of (D,) discordant pairs, 1 where the first alone was right."""
+    share = float(first_only.mean())
+    spread = clusters.spread((first_only - share) / len(first_only))
+    if spread.variance > 0:
+        return spread.p(share - 0.5)
+    codes = clusters.codes[0] if clusters.codes else np.zeros(len(first_only), dtype=np.int64)
+    signs = np.sign(np.bincount(codes, weights=2 * first_only - 1))
+    led = int((signs > 0).sum())
+    return float(scipy.stats.binomtest(led, int((signs != 0).sum()) or 1, 0.5).pvalue)
 
 
 @signed("mcnemar", input="counts")
@@ -124,6 +159,8 @@ class RandomizationResult:
     n: int
     seed: int | None
     alternative: str = "two-sided"
+    clusters: Mapping[str, int] = field(default_factory=dict)
+    note: str = ""
     signature: str = ""
 
 
@@ -136,11 +173,14 @@ def randomization_test(
     alternative: str = "two-sided",
     reassignments: int = REASSIGNMENTS,
     seed: Seed = 0,
+    clusters: ClusterColumns = NAIVE,
 ) -> RandomizationResult:
     """Test whether a statistic ("mean", "median", or a function of (B, N) to (B,)) of two (N,) scores differs.
 
     Each reassignment swaps the two scores of every item by the toss of a coin; an equal difference counts as
-    extreme, up to rounding. `alternative` "greater": the first is higher.
+    extreme, up to rounding. `alternative` "greater": the first is higher. With `clusters`, columns of one entry a
+    row such as {"item": images}, all rows of a cluster change sides together; with two kinds, p is that of t with the
+    variance that reassignments by item, by rater and by cell have together.
     """
     positive(reassignments, "reassignments")
     one_of(alternative, ALTERNATIVES, "alternative")
@@ -153,11 +193,20 @@ def randomization_test(
     difference = float(function(one[np.newaxis])[0] - function(two[np.newaxis])[0])
     # A tie must count as extreme: means of three grades differ by rounding where they are equal.
     scale = max(float(np.abs(one).max()), float(np.abs(two).max()), abs(difference))
-    as_extreme = 0
-    for drawn in _differences(one, two, name, function, reassignments, generator):
-        as_extreme += count_extreme(drawn, difference, scale, alternative)
-    p = (as_extreme + 1) / (reassignments + 1)
-    return RandomizationResult(name, difference, p, as_extreme, reassignments, n, reported, alternative)
+    grouped = moving_together(columns_of(clusters), n)
+    owners = grouped.codes if grouped is not None else (None,)
+    # With two kinds of clusters the differences are freed of what is tested, as they only serve a variance.
+    other = two if len(owners) == 1 else two + difference
+    draws = [_differences(one, other, name, function, reassignments, generator, owner) for owner in owners]
+    if grouped is not None and len(draws) > 1:
+        p = grouped.spread_of([float(np.square(drawn).mean()) for drawn in draws]).p(difference, alternative)
+        p = p if difference else 1.0
+        as_extreme = round(p * (reassignments + 1)) - 1
+    else:
+        as_extreme = count_extreme(draws[0], difference, scale, alternative)
+        p = (as_extreme + 1) / (reassignments + 1)
+    found = RandomizationResult(name, difference, p, as_extreme, reassignments, n, reported, alternative)
+    return found if grouped is None else replace(found, clusters=grouped.counts, note=grouped.note)
 
 
 def _differences(
@@ -167,23 +216,26 @@ def _differences(
     function: RowStatistic,
     reassignments: int,
     generator: np.random.Generator,
-) -> list[Floats]:
+    owner: Ints | None,
+) -> Floats:
+    """Return (reassignments,) differences; the rows of one `owner` (N,) change sides together."""
     n = len(one)
     draw: _Draw
     if name == "mean":
-        draw, block = _mean_draw(one - two), _SUMS
+        differences = one - two if owner is None else np.bincount(owner, weights=one - two)
+        draw, block = _mean_draw(differences, n), _SUMS
     elif name == "median":
-        draw, block = _median_draw(one, two), max(1, 8 * CELLS // n)
+        draw, block = _median_draw(one, two, owner), max(1, 8 * CELLS // n)
     else:
-        draw, block = _swap_draw(one, two, function), max(1, CELLS // n)
-    return [draw(generator, min(block, reassignments - start)) for start in range(0, reassignments, block)]
+        draw, block = _swap_draw(one, two, function, owner), max(1, CELLS // n)
+    blocks = [min(block, reassignments - start) for start in range(0, reassignments, block)]
+    return np.concatenate([draw(generator, size) for size in blocks])
 
 
-def _mean_draw(differences: Floats) -> _Draw:
-    # A swap turns the sign of an item's difference.
+def _mean_draw(differences: Floats, n: int) -> _Draw:
+    # A swap turns the sign of the difference of an item, or of a cluster's sum.
     from evaluation.statistics.significance.kernels import signed_sums
 
-    n = len(differences)
     turning = differences[differences != 0]
     # The last eight are filled up with zeros, which have no sign.
     turning = np.append(turning, np.zeros(-len(turning) % 8))
@@ -200,27 +252,32 @@ def _mean_draw(differences: Floats) -> _Draw:
     return draw
 
 
-def _median_draw(one: Floats, two: Floats) -> _Draw:
+def _median_draw(one: Floats, two: Floats, owner: Ints | None) -> _Draw:
     from evaluation.statistics.significance.kernels import median_differences
 
     n = len(one)
     both = np.concatenate([one, two])
     order = np.argsort(both, kind="stable")
     values, items, sides = both[order], order % n, (order >= n).astype(np.uint8)
+    coins = n
+    if owner is not None:
+        items, coins = owner[items], int(owner.max()) + 1
 
     def draw(generator: np.random.Generator, size: int) -> Floats:
-        return median_differences(values, items, sides, coin_tosses(generator, size, (n + 7) // 8))
+        return median_differences(values, items, sides, coin_tosses(generator, size, (coins + 7) // 8))
 
     return draw
 
 
-def _swap_draw(one: Floats, two: Floats, function: RowStatistic) -> _Draw:
-    n = len(one)
+def _swap_draw(one: Floats, two: Floats, function: RowStatistic, owner: Ints | None) -> _Draw:
+    coins = len(one) if owner is None else int(owner.max()) + 1
 
     def draw(generator: np.random.Generator, size: int) -> Floats:
         swapped = np.unpackbits(
-            coin_tosses(generator, size, (n + 7) // 8), axis=1, count=n, bitorder="little"
+            coin_tosses(generator, size, (coins + 7) // 8), axis=1, count=coins, bitorder="little"
         ).astype(bool)
+        if owner is not None:
+            swapped = swapped[:, owner]
         return function(np.where(swapped, two, one)) - function(np.where(swapped, one, two))
 
     return draw
@@ -305,11 +362,13 @@ def system_clusters(
     missing: str = "refuse",
     reassignments: int = _REASSIGNMENTS,
     seed: Seed = 0,
+    clusters: ClusterColumns = NAIVE,
 ) -> ClusterResult:
     """Return clusters of systems from their (S, N) scores of the same items; higher is better.
 
     Every two means are compared by `randomization_test`; p-values are adjusted by `correction`, one of
-    CORRECTIONS. "leave-out" drops an item for all systems. The default `names` are 1 to S.
+    CORRECTIONS. "leave-out" drops an item for all systems. The default `names` are 1 to S. `clusters`, as in
+    `randomization_test`, have one entry an item.
     """
     one_of(missing, ("refuse", "leave-out"), "missing")
     positive(reassignments, "reassignments")
@@ -319,14 +378,25 @@ def system_clusters(
     if missing == "refuse" and not given.all():
         system, item = np.argwhere(~given)[0]
         raise BadValue(f"scores[{system}, {item}] is nan, expected a score (or leave such items out)")
-    kept = table[:, given.all(axis=0)]
+    complete = given.all(axis=0)
+    kept = table[:, complete]
+    together = {
+        name: np.asarray(one_per_row(column, name), dtype=object)[complete]
+        for name, column in columns_of(clusters).items()
+    }
     size, n = kept.shape
     if not n:
         raise BadShape("no item has a score of every system, expected one or more")
     p = np.full((size, size), np.nan)
     for one in range(size):
         for two in range(one):
-            test = randomization_test(kept[one], kept[two], reassignments=reassignments, seed=generator)
+            test = randomization_test(
+                kept[one],
+                kept[two],
+                reassignments=reassignments,
+                seed=generator,
+                clusters=together or NAIVE,
+            )
             p[one, two] = p[two, one] = test.p
     return _clustered(
         kept.mean(axis=1),

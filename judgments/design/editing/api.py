@@ -56,7 +56,10 @@ class PresetSerializer(serializers.Serializer[Any]):
     title = serializers.CharField()
     source = serializers.CharField(help_text="Paper and section.")  # type: ignore[assignment]  # a member of the reply
     values = serializers.DictField(help_text="Keys of the study file.")
-    ours = serializers.ListField(child=serializers.CharField(), help_text="Keys the paper does not give.")
+    ours = serializers.ListField(
+        child=serializers.CharField(),
+        help_text="Keys whose values Quorum chose, as the paper does not give them.",
+    )
     needs = serializers.CharField(help_text="The data it needs, in words.")
     choose = serializers.CharField(help_text="When to choose it.")
 

@@ -10,6 +10,7 @@ from typing import Any
 from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
 from django.template.response import TemplateResponse
 from django.urls import reverse
+from django.utils.translation import gettext
 
 from common.errors import DesignError, QuorumError
 from judgments.access.roles import visible_rows
@@ -181,6 +182,7 @@ def answer_script(desk: EditorPage) -> JsonResponse:
                 for bound, words in desk.form.problems()
             ],
             "toml": desk.toml,
+            "currency": desk.form.currency,
             "preview": preview_of(desk.key),
             "numbers": numbers_of(desk.key),
         }
@@ -215,7 +217,9 @@ def numbers_context(request: HttpRequest, design: StudyDesign) -> dict[str, Any]
     dataset = visible_rows(Dataset.objects.filter(name=design.dataset), request.user).first()
     try:
         if dataset is None:
-            raise DesignError(f"There is no dataset {design.dataset!r}.", field="dataset")
+            raise DesignError(
+                gettext("There is no dataset %(dataset)r.") % {"dataset": design.dataset}, field="dataset"
+            )
         edited = Study.objects.visible_to(request.user).filter(slug=design.slug).first()
         maker = request.user.pk if edited is None else edited.created_by_id
         plan = plan_study(design, dataset, maker=maker)
@@ -294,8 +298,11 @@ def _not_checkable(design: StudyDesign) -> list[DesignError]:
     refused = not_stated(design.workers, design.crowd.backend, api=design.panel.api)
     return [
         DesignError(
-            f"The crowd {design.crowd.backend!r} cannot state or check “{words}”: the study cannot be opened with it. "
-            "Take that off here, or choose another crowd.",
+            gettext(
+                "The crowd %(backend)r cannot state or check “%(words)s”: the study cannot be opened "
+                "with it. Take that off here, or choose another crowd."
+            )
+            % {"backend": design.crowd.backend, "words": words},
             field=REQUIREMENT_FIELDS[name],
         )
         for name, words in requirements_of(design.workers).items()

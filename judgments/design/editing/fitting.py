@@ -9,7 +9,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from django.db.models import Count, Q
+from django.utils.translation import gettext, gettext_noop
 
+from common.amounts import thousands
 from common.errors import DesignError
 from judgments.access.roles import Person
 from judgments.design.presets import Preset
@@ -26,10 +28,10 @@ from judgments.studies.generation import load_material
 
 MOST_CAPTIONS = 200_000  # of a dataset that is drawn from while somebody waits for the page
 PAIR_WORDS = {
-    "HC": "two people's captions of an image",
-    "HI": "a caption and one of another image",
-    "HM": "a person and a system",
-    "MM": "two systems",
+    "HC": gettext_noop("two people's captions of an image"),
+    "HI": gettext_noop("a caption and one of another image"),
+    "HM": gettext_noop("a person and a system"),
+    "MM": gettext_noop("two systems"),
 }
 
 
@@ -51,21 +53,26 @@ class Holdings:
         kind, shows_text = KINDS[preset.values["protocol"]], bool(preset.values.get("source", {}).get("show"))
         two_captions = self.captions > self.captioned
         if shows_text and self.texts < self.images:
-            return "It needs a text for each item, and this dataset has none for some."
+            return gettext("It needs a text for each item, and this dataset has none for some.")
         if "texts" in kind.needs and not self.texts:
-            return "It needs a text with each image, and this dataset has none."
+            return gettext("It needs a text with each image, and this dataset has none.")
         if "boxes" in kind.needs and not (self.boxes and self.captions):
-            return "It needs images with labelled boxes and a caption, and this dataset has none."
+            return gettext("It needs images with labelled boxes and a caption, and this dataset has none.")
         if self.systems < kind.least_options:
-            return f"It needs {kind.least_options} systems or more, and this dataset has {self.systems or 'none'}."
+            return gettext("It needs %(least)d systems or more, and this dataset has %(systems)d.") % {
+                "least": kind.least_options,
+                "systems": self.systems,
+            }
         if kind.compares_pairs and not (
             self.pairs or self.systems > 1 or two_captions or (self.systems and self.captions)
         ):
-            return "It needs two captions of an image, by people or systems, and this dataset has none."
+            return gettext(
+                "It needs two captions of an image, by people or systems, and this dataset has none."
+            )
         if kind.compares_pairs and not kind.page.shows_picture and not self.captions:
-            return "It needs people's captions to compare with, and this dataset has none."
+            return gettext("It needs people's captions to compare with, and this dataset has none.")
         if kind.judges_one_caption and not (self.systems or self.captions):
-            return "It needs captions, and this dataset has none."
+            return gettext("It needs captions, and this dataset has none.")
         return ""
 
 
@@ -127,8 +134,11 @@ class _Cut:
         nothing = Workers().model_dump(mode="json")
         self.values["workers"] = workers | {"requirements": ""} | {key: nothing[key] for key in preset.values}
         self.said.append(
-            f"The requirements of the paper ({preset.title}) are off: people who come by the link have no record of "
-            "approved work here. They are under “People”."
+            gettext(
+                "The requirements of the paper (%(title)s) are off: people who come by the link have "
+                "no record of approved work here. They are under “People”."
+            )
+            % {"title": gettext(preset.title)}
         )
 
     def to_material(self) -> None:
@@ -154,7 +164,8 @@ class _Cut:
             others = [split for split, _ in sizes.most_common() if split != controls["split"]]
             asked, sampling["split"] = sampling["split"], (others or list(sizes))[0]
             self.said.append(
-                f"The split {sampling['split']!r} is judged: the dataset has no split {asked!r}."
+                gettext("The split %(sampling)r is judged: the dataset has no split %(asked)r.")
+                % {"sampling": sampling["split"], "asked": asked}
             )
         if not sizes[controls["split"]]:
             controls["split"] = sampling["split"]
@@ -180,8 +191,11 @@ class _Cut:
             if sum(whole.values()) > sum(there.values()):
                 there, sampling["references"] = whole, "all"
                 self.said.append(
-                    f"Each pair is compared with all the captions that its image has left: fewer than the {references} "
-                    "of the preset."
+                    gettext(
+                        "Each pair is compared with all the captions that its image has left: fewer than the "
+                        "%(references)s of the preset."
+                    )
+                    % {"references": references}
                 )
         if not any(there.values()):
             return
@@ -191,9 +205,12 @@ class _Cut:
         }
         cut = [name for name, count in asked.items() if there[name] < count]
         if cut:
-            listed = "; ".join(f"{there[name] or 'no'} of {PAIR_WORDS[name]} ({name})" for name in asked)
-            of = ", ".join(f"{count:,}" for count in sorted(set(asked.values())))
-            self.said.append(f"Pairs: {listed}. The preset asks for {of} of each kind.")
+            listed = "; ".join(f"{there[name]} × {gettext(PAIR_WORDS[name])} ({name})" for name in asked)
+            of = ", ".join(thousands(count) for count in sorted(set(asked.values())))
+            self.said.append(
+                gettext("Pairs: %(listed)s. The preset asks for %(of)s of each kind.")
+                % {"listed": listed, "of": of}
+            )
 
     def captions(self, material: Material) -> None:
         """Judge what the dataset has: ranked lists, else what systems gave, else people's captions."""
@@ -204,13 +221,24 @@ class _Cut:
         lists = {"annotation": outputs, "search": found, "both": outputs or found}[sampling["task"]]
         if (asked == "top-k" and not lists) or (asked in ("outputs", "crossed") and not outputs):
             sampling["pairs_from"] = "outputs" if outputs else "references"
-            what = "what each system gave" if outputs else "people's captions, with captions of other images"
+            what = (
+                gettext("what each system gave")
+                if outputs
+                else gettext("people's captions, with captions of other images")
+            )
             self.said.append(
-                f"Judged is {what}: the dataset has no {'ranked lists' if asked == 'top-k' and outputs else 'systems'}."
+                (
+                    gettext("Judged is %(what)s: the dataset has no ranked lists.")
+                    if asked == "top-k" and outputs
+                    else gettext("Judged is %(what)s: the dataset has no systems.")
+                )
+                % {"what": what}
             )
         if filter_["bleu_pre"] and any(not image.references for image in material.images):
             filter_["bleu_pre"], filter_["audit"] = 0.0, 0
-            self.said.append("The filter is off: some images have no captions of people to compare with.")
+            self.said.append(
+                gettext("The filter is off: some images have no captions of people to compare with.")
+            )
 
     def options(self, material: Material) -> None:
         design = self.design()
@@ -220,7 +248,10 @@ class _Cut:
         )
         if KINDS[design.protocol].least_options <= most < design.sampling.options:
             self.values["sampling"]["options"] = most
-            self.said.append(f"{most} captions are shown together: the systems gave no more for an image.")
+            self.said.append(
+                gettext("%(most)s captions are shown together: the systems gave no more for an image.")
+                % {"most": most}
+            )
 
     def controls(self, material: Material) -> None:
         """Take out check questions, or the filter, that the dataset cannot supply."""
@@ -232,11 +263,13 @@ class _Cut:
                 if error.field.startswith("controls") and design.controls.per_hit:
                     self.values["controls"]["per_hit"] = 0
                     self.said.append(
-                        "There are no check questions: the dataset has too few captions to make them of."
+                        gettext(
+                            "There are no check questions: the dataset has too few captions to make them of."
+                        )
                     )
                 elif error.field == "filter.bleu_pre" and design.filter.bleu_pre:
                     self.values["filter"]["bleu_pre"] = 0.0
-                    self.said.append("The filter is off: no caption would pass it.")
+                    self.said.append(gettext("The filter is off: no caption would pass it."))
                 else:
                     return
             else:

@@ -9,6 +9,7 @@ from typing import Annotated, Any, get_args, get_origin
 from django import forms
 from django.core.exceptions import ValidationError
 from django.forms import BoundField
+from django.utils.translation import gettext, gettext_lazy
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 from unfold.widgets import (
@@ -23,8 +24,9 @@ from unfold.widgets import (
 
 from common.amounts import AmountField
 from common.errors import DesignError
-from judgments.design.editing.rows import MOST_ROWS, RowsField, rows_in_words
+from judgments.design.editing.rows import MOST_ROWS, RowsField, columns_of, rows_in_words
 from judgments.design.editing.sections import IN_SIGHT, Entry, Section, extra_of, field_of, sections_for
+from judgments.design.editing.translations import TranslationsField, in_lines
 from judgments.design.panels import Panel
 from judgments.design.presets import PRESETS, Preset
 from judgments.design.reading import NO_PRESETS, line_of, make_design, problems_in, toml_values
@@ -49,7 +51,9 @@ class AllOrNumberField(forms.CharField):
         if text in ("", "all"):
             return "all" if text else ""
         if not text.isascii() or not text.isdigit() or int(text) < 1:
-            raise forms.ValidationError(f"This is {value!r}; expected 'all' or a whole number from 1 on.")
+            raise forms.ValidationError(
+                gettext("This is %(value)r; expected 'all' or a whole number from 1 on.") % {"value": value}
+            )
         return int(text)
 
 
@@ -82,7 +86,8 @@ class PairsField(LinesField):
         for number, pair in enumerate(pairs, start=1):
             if len(pair) != 2 or not all(pair):
                 raise forms.ValidationError(
-                    f"Line {number} has {len(pair)} cells; expected an image, a tab and a caption."
+                    gettext("Line %(number)d has %(cells)d cells; expected an image, a tab and a caption.")
+                    % {"number": number, "cells": len(pair)}
                 )
         return pairs
 
@@ -106,18 +111,21 @@ def values_from_toml(text: str, *, saved: Mapping[str, Preset] = NO_PRESETS) -> 
         design = make_design(values | dict.fromkeys(open_keys, "new"), saved=saved)
     except DesignError as error:
         line = line_of(text, error.field)
-        raise DesignError(f"Line {line}: {error}" if line else str(error), field=error.field) from None
+        at_line = gettext("Line %(line)d: %(error)s") % {"line": line, "error": error} if line else str(error)
+        raise DesignError(at_line, field=error.field) from None
     return design.model_dump(mode="json") | dict.fromkeys(open_keys, "")
 
 
 def in_words(key: str, value: Any) -> str:
     """Return a value as the form shows it; a dash for an empty one."""
     if isinstance(value, bool):
-        return "yes" if value else "no"
+        return gettext("yes") if value else gettext("no")
     if is_money(key):
         return cents(value)
     if value is None or value in ("", []):
         return "–"
+    if isinstance(value, dict):
+        return in_lines(value)
     if isinstance(value, list):
         field = field_of(key)
         shown = _list_field(key, field, rows=1) if field else None
@@ -127,7 +135,7 @@ def in_words(key: str, value: Any) -> str:
             return str(shown.prepare_value(value))
         return ", ".join(in_words(key, one) for one in value)
     words: dict[Any, str] = extra_of(key).get("words", {})
-    return words.get(value, str(value))
+    return gettext(words[value]) if value in words else str(value)
 
 
 def is_money(key: str) -> bool:
@@ -135,9 +143,9 @@ def is_money(key: str) -> bool:
 
 
 def _currency(base: Mapping[str, Any]) -> str:
-    """Return the currency of a design that may still lack its name."""
-    crowd, panel = Crowd.model_validate(base["crowd"]), Panel.model_validate(base["panel"])
-    return currency_named(crowd, panel) or USUAL_CURRENCY
+    """Return the currency of a design whose other values may be missing or wrong."""
+    crowd = Crowd(**{key: base["crowd"][key] for key in ("backend", "currency")})
+    return currency_named(crowd, Panel(preset=base["panel"]["preset"])) or USUAL_CURRENCY
 
 
 def html_name(key: str) -> str:
@@ -150,10 +158,12 @@ class DesignForm(forms.Form):
     Attributes:
         values: the content of a checked form as in a study file, valid or not.
         design: the design of a valid form.
+        currency: that of all amounts.
     """
 
     values: dict[str, Any]
     design: StudyDesign
+    currency: str
 
     def __init__(self, data: Any = None, *, base: dict[str, Any], datasets: list[str]) -> None:
         """Ask for what ``base`` holds, a study file as nested dicts with every key."""
@@ -163,21 +173,23 @@ class DesignForm(forms.Form):
         self.sections = sections_for(self.kind)
         ours = PRESETS[base["preset"]].ours if base.get("preset") in PRESETS else ()
         asked = asked_by_paper(base)
-        unit = _currency(base)
         for section in self.sections:
             for key, entry in section.entries.items():
                 field = _field_for(key, entry, datasets)
-                if isinstance(field, AmountField):
-                    field.unit = unit
                 if key in ours:
-                    field.help_text = f"{field.help_text} The value is ours; the paper gives none.".strip()
+                    chosen = gettext("Quorum chose the value, as the paper gives none.")
+                    field.help_text = f"{field.help_text} {chosen}".strip()
                 if key in asked:
-                    field.help_text = f"{field.help_text} From the paper: {asked[key]}.".strip()
+                    said = gettext("From the paper: %(source)s.") % {"source": asked[key]}
+                    field.help_text = f"{field.help_text} {said}".strip()
                 field.initial = field.prepare_value(value_at(base, key))
+                if isinstance(field, TranslationsField):
+                    field.disabled = field.initial.longest > MOST_ROWS
                 if isinstance(field, RowsField):
                     field.disabled = len(field.initial or ()) > MOST_ROWS
                     field.widget.hidden = self.kind.hidden_keys if key == "controls.known" else frozenset()
                 self.fields[html_name(key)] = field
+        self._name_currency(base)
         if self.is_bound:
             self._take_requirements_off()
 
@@ -207,7 +219,7 @@ class DesignForm(forms.Form):
                     continue
                 words = in_words(key, value)
                 if len(words) <= LONGEST_SAID and not key.startswith("sampling.pairs."):
-                    found.append((entry.label, words))
+                    found.append((gettext(entry.label), words))
         return found[:MOST_SAID]
 
     def as_posted(self) -> dict[str, Any]:
@@ -215,7 +227,9 @@ class DesignForm(forms.Form):
         sent: dict[str, Any] = {}
         for name, field in self.fields.items():
             value = self.get_initial_for_field(field, name)
-            if isinstance(field, RowsField):
+            if isinstance(field, TranslationsField):
+                sent |= field.posted(name, value)
+            elif isinstance(field, RowsField):
                 sent |= field.posted(name, value or [])
             elif value is not None and value is not False:
                 sent[name] = value
@@ -234,7 +248,15 @@ class DesignForm(forms.Form):
                 self.add_error(field, str(problem))
         if not self.errors:
             self.design = make_design(self.values)
+        if not {"crowd-backend", "crowd-currency", "panel-preset"} & self.errors.keys():
+            self._name_currency(self.values)
         return cleaned
+
+    def _name_currency(self, values: Mapping[str, Any]) -> None:
+        self.currency = _currency(values)
+        for field in self.fields.values():
+            if isinstance(field, AmountField):
+                field.unit = self.currency
 
     def sketch(self) -> StudyDesign | None:
         """Return a design to preview, with stand-ins for a missing name or slug; None if anything else is wrong."""
@@ -301,6 +323,10 @@ class DesignForm(forms.Form):
             for key in section.entries:
                 if html_name(key) in cleaned:  # what its field refused keeps the value it had
                     _put(values, key, cleaned[html_name(key)])
+        # a worked example that was added stays as it is written until it is translated
+        for texts in (values.get("translations") or {}).values():
+            if given := texts.get("examples"):
+                texts["examples"] = [*given, *({} for _ in values["examples"][len(given) :])]
         # the built-in question goes with what is judged
         if (
             built_in
@@ -347,10 +373,12 @@ def value_at(values: dict[str, Any], key: str) -> Any:
 
 
 def _field_for(key: str, entry: Entry, datasets: list[str]) -> forms.Field:
-    options: dict[str, Any] = {"label": entry.label, "help_text": entry.help}
+    options: dict[str, Any] = {"label": gettext(entry.label), "help_text": gettext(entry.help)}
     text: dict[str, Any] = options | {"required": key == "name", "widget": UnfoldAdminTextInputWidget}
+    if key == "translations":
+        return TranslationsField(**options)
     if key == "dataset":
-        choices = [("", "Choose a dataset"), *((name, name) for name in datasets)]
+        choices = [("", gettext("Choose a dataset")), *((name, name) for name in datasets)]
         return forms.ChoiceField(choices=choices, widget=UnfoldAdminSelectWidget, **options)
     if key in ("sampling.references", "sampling.images"):
         return AllOrNumberField(widget=UnfoldAdminTextInputWidget, **options)
@@ -364,7 +392,7 @@ def _field_for(key: str, entry: Entry, datasets: list[str]) -> forms.Field:
     field, extra = field_of(key), extra_of(key)
     assert field is not None
     if words := extra.get("words"):
-        choices = list(words.items())
+        choices = [(value, gettext(label)) for value, label in words.items()]
         if get_origin(field.annotation) is tuple:
             several = UnfoldAdminCheckboxSelectMultipleWidget
             needed = bool(field.default)
@@ -378,8 +406,8 @@ def _field_for(key: str, entry: Entry, datasets: list[str]) -> forms.Field:
     if field.annotation is bool:
         return forms.BooleanField(required=False, widget=UnfoldBooleanWidget, **options)
     if is_money(key):  # the study file and its key hold cents
-        label = entry.label.removesuffix(IN_CENTS)
-        return AmountField(label, entry.help, required=True, most_cents=limits.get("le"))
+        label = gettext(entry.label.removesuffix(IN_CENTS))
+        return AmountField(label, gettext(entry.help), required=True, most_cents=limits.get("le"))
     if field.annotation is int:
         return forms.IntegerField(widget=UnfoldAdminIntegerFieldWidget, **bounds, **options)
     if field.annotation is float:
@@ -400,7 +428,7 @@ def _list_field(key: str, field: FieldInfo, *, rows: int, **options: Any) -> for
     if get_origin(member) is tuple:
         return PairsField(rows=rows, **options)
     if isinstance(member, type) and issubclass(member, BaseModel):
-        return RowsField(member, **options)
+        return RowsField(columns_of(member), **options)
     return LinesField(rows=rows, **options)
 
 
@@ -415,28 +443,32 @@ def _limits(field: FieldInfo) -> dict[str, Any]:
 
 class StudyFileForm(forms.Form):
     text = forms.CharField(
-        label="Study file",
+        label=gettext_lazy("Study file"),
         required=False,
         max_length=200_000,
-        help_text="TOML; name, dataset and protocol (or a preset) have no default.",
+        help_text=gettext_lazy("TOML; name, dataset and protocol (or a preset) have no default."),
         widget=UnfoldAdminTextareaWidget(attrs={"rows": 18, "spellcheck": "false"}),
     )
-    file = forms.FileField(label="or a file", required=False)
+    file = forms.FileField(label=gettext_lazy("or a file"), required=False)
 
     def clean(self) -> dict[str, Any]:
         cleaned = super().clean() or {}
         upload, text = cleaned.get("file"), cleaned.get("text", "")
         if bool(upload) == bool(text.strip()):
-            raise forms.ValidationError("Paste a study file or choose one: one of the two is needed.")
+            raise forms.ValidationError(
+                gettext("Paste a study file or choose one: one of the two is needed.")
+            )
         if upload:
             if upload.size > 200_000:
                 raise forms.ValidationError(
-                    f"{upload.name} has {upload.size} bytes; a study file has 200,000 at most."
+                    gettext("%(file)s has %(size)d bytes; a study file has 200000 at most.")
+                    % {"file": upload.name, "size": upload.size}
                 )
             try:
                 cleaned["text"] = upload.read().decode("utf-8-sig")
             except UnicodeDecodeError as error:
                 raise forms.ValidationError(
-                    f"{upload.name} is not UTF-8 text: byte {error.start + 1} does not fit."
+                    gettext("%(file)s is not UTF-8 text: byte %(byte)d does not fit.")
+                    % {"file": upload.name, "byte": error.start + 1}
                 ) from None
         return cleaned

@@ -17,6 +17,7 @@ from django.template.response import TemplateResponse
 from django.urls import reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
+from django.utils.translation import gettext
 from unfold.decorators import display
 
 from common.errors import DataConflict, DesignError, QuorumError
@@ -111,7 +112,7 @@ def add_study(admin: QuorumAdmin, request: HttpRequest) -> HttpResponse:
             admin.log_addition(request, study, "designed")
             return _next_page(request, study)
     count_now(desk, request)
-    context = _outside(admin, request) | _form_context(desk, saved) | {"subtitle": "New study"}
+    context = _outside(admin, request) | _form_context(desk, saved) | {"subtitle": gettext("New study")}
     return TemplateResponse(request, "judgments/study/add.html", context)
 
 
@@ -149,7 +150,7 @@ def _show_start(
         ]
 
     context = _outside(admin, request) | {
-        "subtitle": "New study",
+        "subtitle": gettext("New study"),
         "published": cards(PRESETS),
         "saved": cards(saved),
         "kinds": KINDS,
@@ -187,9 +188,9 @@ def add_study_from_file(admin: QuorumAdmin, request: HttpRequest) -> HttpRespons
             form.add_error("text", str(error))
         else:
             admin.log_addition(request, study, "designed by a study file")
-            messages.success(request, f"“{study.name}” is a draft now.")
+            messages.success(request, gettext("“%(name)s” is a draft now.") % {"name": study.name})
             return redirect(page_address(study, "change"))
-    context = _outside(admin, request) | {"subtitle": "New study from a file", "form": form}
+    context = _outside(admin, request) | {"subtitle": gettext("New study from a file"), "form": form}
     return TemplateResponse(request, "judgments/study/from_file.html", context)
 
 
@@ -232,7 +233,7 @@ def show_file(request: HttpRequest, study: Study, context: dict[str, Any]) -> Ht
 
 
 def _outside(admin: QuorumAdmin, request: HttpRequest) -> dict[str, Any]:
-    return {**admin.admin_site.each_context(request), "title": "New study"}
+    return {**admin.admin_site.each_context(request), "title": gettext("New study")}
 
 
 def _asked_start(
@@ -280,7 +281,7 @@ def _stored(form: DesignForm, store: Callable[[StudyDesign], Study]) -> Study | 
 
 def _next_page(request: HttpRequest, study: Study) -> HttpResponse:
     """Go where the button leads: a step of the form, or the page that follows the design."""
-    messages.success(request, f"The design of “{study.name}” is saved.")
+    messages.success(request, gettext("The design of “%(name)s” is saved.") % {"name": study.name})
     wanted = request.POST.get("_to", "")
     if wanted == REHEARSE:
         return _rehearse(request, study)
@@ -310,12 +311,15 @@ def _readable(design: StudyDesign) -> list[tuple[str, list[tuple[str, str]]]]:
         if section.crowd not in ("", design.crowd.backend):
             continue
         rows = [
-            (entry.label.removesuffix(IN_CENTS), _as_read(key, value_at(values, key), design.currency))
+            (
+                gettext(entry.label.removesuffix(IN_CENTS)),
+                _as_read(key, value_at(values, key), design.currency),
+            )
             for key, entry in section.entries.items()
         ]
-        shown.append((section.title, rows))
+        shown.append((gettext(section.title), rows))
     if design.registration is not None:
-        shown.append(("Plan", _plan_in_words(design.registration)))
+        shown.append((gettext("Plan"), _plan_in_words(design.registration)))
     return shown
 
 
@@ -329,13 +333,13 @@ def _as_read(key: str, value: Any, currency: str) -> str:
 def _plan_in_words(plan: Plan) -> list[tuple[str, str]]:
     hypotheses = [f"{one.text} ({one.claim})" if one.claim else one.text for one in plan.hypotheses]
     return [
-        ("Hypotheses", "\n".join(hypotheses)),
-        ("Exclusions", plan.exclusions or "–"),
-        ("Detectors that may exclude", ", ".join(plan.exclude_by) or "–"),
-        ("Stopping", plan.stopping or "–"),
-        ("Analyses", "\n".join(plan.analyses) or "–"),
-        ("Metrics", ", ".join(plan.metrics) or "any"),
-        ("Level", f"{plan.level:g}"),
+        (gettext("Hypotheses"), "\n".join(hypotheses)),
+        (gettext("Exclusions"), plan.exclusions or "–"),
+        (gettext("Detectors that may exclude"), ", ".join(plan.exclude_by) or "–"),
+        (gettext("Stopping"), plan.stopping or "–"),
+        (gettext("Analyses"), "\n".join(plan.analyses) or "–"),
+        (gettext("Metrics"), ", ".join(plan.metrics) or gettext("any")),
+        (gettext("Level"), f"{plan.level:g}"),
     ]
 
 
@@ -369,8 +373,8 @@ def show_comparison(admin: QuorumAdmin, request: HttpRequest) -> HttpResponse:
     """Compare the two designs in the address; studies that the person may not see are not found."""
     context: Context = {
         **admin.admin_site.each_context(request),
-        "title": "Compare designs",
-        "subtitle": "Compare designs",
+        "title": gettext("Compare designs"),
+        "subtitle": gettext("Compare designs"),
     }
     studies = Study.objects.visible_to(signed_in(request))
     names = request.GET.get("this", ""), request.GET.get("that", "")
@@ -382,8 +386,8 @@ def show_comparison(admin: QuorumAdmin, request: HttpRequest) -> HttpResponse:
         return TemplateResponse(request, "judgments/study/compare.html", context, status=error.status)
     found = compare_designs(this.values_beside(that), that.values_beside(this), names=names)
     context |= {
-        "this_title": this.title,
-        "that_title": that.title,
+        "this_title": gettext(this.title),
+        "that_title": gettext(that.title),
         "found": found,
         "groups": _grouped(found.tables, this, that),
         "turned": f"{reverse('admin:judgments_study_compare')}?{urlencode({'this': names[1], 'that': names[0]})}",
@@ -393,7 +397,7 @@ def show_comparison(admin: QuorumAdmin, request: HttpRequest) -> HttpResponse:
 
 def _grouped(tables: dict[str, list[Any]], this: NamedDesign, that: NamedDesign) -> list[dict[str, Any]]:
     titles = {
-        key: (section.title, entry.label)
+        key: (gettext(section.title), gettext(entry.label))
         for design in (that.design, this.design)
         for section in sections_for(KINDS[design.protocol])
         for key, entry in section.entries.items()
@@ -401,7 +405,7 @@ def _grouped(tables: dict[str, list[Any]], this: NamedDesign, that: NamedDesign)
     groups: dict[str, list[dict[str, Any]]] = {}
     for rows in tables.values():
         for row in rows:
-            title, label = titles.get(row.key, ("Other keys", ""))
+            title, label = titles.get(row.key, (gettext("Other keys"), ""))
             groups.setdefault(title, []).append({"label": label, "row": row})
     return [{"title": title, "rows": rows} for title, rows in groups.items()]
 
@@ -426,7 +430,7 @@ class SavedPresetAdmin(QuorumAdmin):
     @display(description="")
     def used(self, preset: SavedPreset) -> SafeString:
         address = f"{reverse('admin:judgments_study_add')}?preset={preset.slug}"
-        return format_html('<a class="q-name" href="{}">New study from it</a>', address)
+        return format_html('<a class="q-name" href="{}">{}</a>', address, gettext("New study from it"))
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[SavedPreset]:
         return SavedPreset.objects.all()

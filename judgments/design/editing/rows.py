@@ -1,4 +1,4 @@
-"""Lists of tables as rows of fields: quiz questions, known items, worked examples, detectors, quotas."""
+"""Lists of tables as rows of fields: quiz questions, known items, worked examples, detectors, quotas, translations."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import Any, Literal, get_args, get_origin
 from django import forms
 from django.template.loader import render_to_string
 from django.utils.safestring import SafeString
+from django.utils.translation import gettext
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
@@ -30,7 +31,7 @@ LABELS = {
     "options": "Answers to choose from, one a line",
     "settings": "Settings, such as least = 20",
 }
-Shape = Literal["text", "lines", "whole", "whole-or-text", "settings", "choice"]
+Shape = Literal["text", "paragraphs", "lines", "whole", "whole-or-text", "settings", "choice"]
 Row = Mapping[str, Any]
 
 
@@ -57,16 +58,25 @@ class Column:
             return "\n".join(map(str, value))
         return "" if value is None else str(value)
 
+    def shown(self, value: Any) -> str:
+        """Return the value in words, as a choice is named."""
+        text = self.text_of(value)
+        words = dict(self.choices).get(text)
+        return gettext(words) if words else text
+
     def read(self, text: str, where: str) -> Any:
         """Return the typed value of a filled cell."""
         if self.shape == "lines":
             return [line.strip() for line in text.splitlines() if line.strip()]
         if self.shape == "settings":
             return _settings(text, where)
+        if self.shape == "paragraphs":
+            return text.replace("\r\n", "\n")
         whole = re.fullmatch(r"-?\d{1,12}", text)
         if self.shape == "whole" and not whole:
             raise forms.ValidationError(
-                f"{where}, {self.label.lower()}: found {text!r}, expected a whole number."
+                gettext("%(where)s: found %(text)r, expected a whole number.")
+                % {"where": f"{where}, {gettext(self.label)}", "text": text}
             )
         return int(text) if whole and self.shape in ("whole", "whole-or-text") else text
 
@@ -80,12 +90,15 @@ def _column(key: str, field: FieldInfo) -> Column:
     shape: Shape = "text"
     choices: list[tuple[str, str]] = []
     kind = field.annotation
+    extra = field.json_schema_extra if isinstance(field.json_schema_extra, dict) else {}
     if key == "rule" and DETECTORS:
         shape, choices = "choice", list(DETECTORS.items())
     elif get_origin(kind) is Literal:
         shape, choices = "choice", [(one, one) for one in get_args(kind)]
     elif get_origin(kind) is tuple:
         shape = "lines"
+    elif "rows" in extra:
+        shape = "paragraphs"
     elif get_origin(kind) is dict:
         shape = "settings"
     elif kind is int:
@@ -95,7 +108,7 @@ def _column(key: str, field: FieldInfo) -> Column:
     needed = field.is_required()
     if needed and choices:
         choices.insert(0, ("", "Choose"))
-    label = LABELS.get(key, key.capitalize())
+    label = field.title or LABELS.get(key, key.capitalize())
     return Column(key, label, field.description or "", shape, needed, tuple(choices))
 
 
@@ -107,7 +120,8 @@ def _settings(text: str, where: str) -> dict[str, Any]:
         match = SETTING.fullmatch(part.strip())
         if match is None:
             raise forms.ValidationError(
-                f"{where}, settings: found {part.strip()!r}, expected a name, = and a value."
+                gettext("%(where)s: found %(text)r, expected a name, = and a value.")
+                % {"where": f"{where}, {gettext('Settings')}", "text": part.strip()}
             )
         name, value = match.groups()
         try:
@@ -121,9 +135,9 @@ def rows_in_words(columns: list[Column], rows: list[Row]) -> str:
     """Return one line for each row."""
     lines = []
     for row in rows:
-        cells = [(column, column.text_of(row.get(column.key)).replace("\n", " / ")) for column in columns]
+        cells = [(column, column.shown(row.get(column.key)).replace("\n", " / ")) for column in columns]
         lines.append(
-            " · ".join(f"{column.label.partition(',')[0]}: {text}" for column, text in cells if text)
+            " · ".join(f"{gettext(column.label).partition(',')[0]}: {text}" for column, text in cells if text)
         )
     return "\n".join(lines)
 
@@ -197,9 +211,9 @@ class RowsField(forms.Field):
 
     widget: RowsWidget
 
-    def __init__(self, model: type[BaseModel], **options: Any) -> None:
-        self.columns = columns_of(model)
-        super().__init__(required=False, widget=RowsWidget(self.columns), **options)
+    def __init__(self, columns: list[Column], **options: Any) -> None:
+        self.columns = columns
+        super().__init__(required=False, widget=RowsWidget(columns), **options)
 
     def to_python(self, value: Any) -> list[dict[str, Any]]:
         found = []
@@ -208,10 +222,11 @@ class RowsField(forms.Field):
             for column in self.columns:
                 text = column.text_of(row.get(column.key)).strip()
                 if text:
-                    typed[column.key] = column.read(text, f"Row {number}")
+                    typed[column.key] = column.read(text, gettext("Row %(number)d") % {"number": number})
                 elif column.needed:
                     raise forms.ValidationError(
-                        f"Row {number}: nothing under “{column.label.partition(',')[0]}”, which every row needs."
+                        gettext("Row %(number)d: nothing under “%(column)s”, which every row needs.")
+                        % {"number": number, "column": gettext(column.label).partition(",")[0]}
                     )
             found.append(typed)
         return found

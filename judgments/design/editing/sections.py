@@ -76,10 +76,10 @@ class Section:
 
 
 PAIR_ENTRIES = {
-    "HC": Entry("Two people", "HC pairs: captions of the same image."),
-    "HI": Entry("Another image", "HI pairs: two people's, one of another image."),
-    "HM": Entry("Person and system", "HM pairs."),
-    "MM": Entry("Two systems", "MM pairs."),
+    "HC": Entry("Two people", "Both captions by people, of the image itself (HC)."),
+    "HI": Entry("Another image", "Both by people, one of them of another image (HI)."),
+    "HM": Entry("Person and system", "One caption by a person, one by a system (HM)."),
+    "MM": Entry("Two systems", "Both captions by systems (MM)."),
 }
 
 
@@ -114,6 +114,12 @@ def sections_for(kind: Kind) -> list[Section]:
         *((_section(Step.DATA, "This kind", "", kind.asks),) if kind.asks else ()),
         _texts(kind),
         *(() if kind.no_source else (_SOURCE,)),
+        _section(
+            Step.QUESTION,
+            "Other languages",
+            "Participants choose the language of their page. A text that is left out is shown as it is written above.",
+            ("translations",),
+        ),
         _section(
             Step.PEOPLE,
             "Crowd",
@@ -228,8 +234,8 @@ _FILTER = _section(
 _STOPPING = _section(
     Step.QUALITY,
     "Early stopping",
-    "A unit gets no more judgments than its outcome needs, and a HIT goes to no more workers than its units need. "
-    "The first rule loses nothing: the outcome is that of all votes.",
+    "An item gets no more judgments than its outcome needs, and a page of work goes to no more participants than its "
+    "items need. The first rule loses nothing: the outcome is that of all votes.",
     _keys("stopping", "rule", "full_depth", "minimum", "margin"),
 )
 _MECHANICAL_TURK = _section(
@@ -264,7 +270,7 @@ def _sampling(kind: Kind) -> Section:
     keys: list[str] = []
     changed: dict[str, Entry] = {}
     if kind.compares_pairs:
-        text = "All numbers of pairs empty: 100 of each kind, or as many as there are."
+        text = "Leave all numbers of pairs empty to have 100 of each kind, or as many as there are."
         changed = {f"sampling.pairs.{name}": PAIR_ENTRIES[name] for name in PAIR_KINDS}
         keys = [*changed, *_keys("sampling", "references", "source")]
         changed["sampling.references"] = Entry(

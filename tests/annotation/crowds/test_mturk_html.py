@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 import pytest
+from django.utils.translation import gettext, override
 
 from annotation.crowds.publishing import close_study, open_study
 from annotation.models import Assignment, Judgment, Participation
@@ -65,6 +66,21 @@ def test_answers_become_judgments_as_they_were_shown(turk: MTurkEmulator) -> Non
     assert all({first.value, second.value} == {1, 2} for first, second in pairs)
     assert sync(study, thorough=True).assignments == {"submitted": 2}
     assert Judgment.objects.count() == 8
+
+
+def test_the_page_is_in_the_study_s_language(turk: MTurkEmulator) -> None:
+    arabic = {"question": "أيهما أقرب؟", "instructions": "اقرأ كل شيء."}
+    study = page_study(language="ar-EG", instructions="Read all.", translations={"ar": arabic})
+    open_study(study=study)
+    (publication,) = up(study)
+    page = turk.world.hits[publication.external_id].question.xml
+    assert '<html lang="ar" dir="rtl">' in page
+    with override("ar"):
+        assert gettext("Comment (optional)") in page
+    assert "أيهما أقرب؟" in page
+    assert "Read all." not in page
+    turk.turker("AADA").work(publication.external_id, answers_on(turk, publication.external_id))
+    assert sync(study).assignments == {"submitted": 1}
 
 
 def test_work_that_leaves_questions_out_is_named_and_stores_nothing(turk: MTurkEmulator) -> None:

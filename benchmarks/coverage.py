@@ -1,0 +1,308 @@
+"""How often 95 % intervals hold the truth, and tests at 5 % reject what is true, where rows share items and raters.
+
+    python -m benchmarks.coverage                          # every figure, 1,000 data sets each, some ten minutes
+    python -m benchmarks.coverage alpha "McNemar" --data-sets 200
+
+Each data set draws its items and raters anew. "naive" takes rows as independent, "clustered" is the default of pages,
+commands and reports. Columns are designs: all raters judge all items; each item has three raters; each has three, and
+the busiest rater judges ten times as much as the rarest ("uneven"). "alone" has no dependence at all. Truths without
+a formula are those of a data set of half a million rows.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.special import ndtri
+
+from evaluation.arrays import Floats, Ints
+from evaluation.statistics.aggregation import bradley_terry_of_comparisons, tournament
+from evaluation.statistics.agreement import (
+    Alpha,
+    CohenKappa,
+    FleissKappa,
+    Gwet,
+    Percent,
+    agreement,
+    ratings_of_judgments,
+)
+from evaluation.statistics.clustering import NAIVE, share_of_rows
+from evaluation.statistics.correlation import correlation
+from evaluation.statistics.significance import mcnemar_test, randomization_test, wilson_interval
+
+SEED = 17
+DATA_SETS = 1000
+RESAMPLES = 200
+SYSTEMS = 4
+ANSWERS = 4
+MANY = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Design:
+    """`each` raters judge an item; `item`, `rater` are the spreads of their effects, beside noise of spread 1."""
+
+    name: str
+    items: int
+    raters: int
+    each: int
+    item: float = 1.0
+    rater: float = 0.7
+    uneven: bool = False
+
+    def rows(self, generator: np.random.Generator) -> tuple[Ints, Ints]:
+        """Return (N,) items and raters, one row a judgment."""
+        if self.raters > MANY:  # whoever comes next, from a random start
+            start = generator.integers(0, self.raters, self.items)[:, np.newaxis]
+            rater = (start + np.arange(self.each)) % self.raters
+            return np.repeat(np.arange(self.items), self.each), rater.ravel()
+        busy = np.linspace(1, 10, self.raters) if self.uneven else np.ones(self.raters)
+        order = np.argsort(generator.exponential(size=(self.items, self.raters)) / busy, axis=1)
+        item = np.repeat(np.arange(self.items), self.each)
+        return item, order[:, : self.each].ravel()
+
+    def many(self) -> Design:
+        """Return the same with so many items and raters that chance hardly moves a figure."""
+        return Design(self.name, 50_000, 100_000, 10, self.item, self.rater)
+
+
+DESIGNS = (
+    Design("crossed 30 x 10", 30, 10, 10),
+    Design("3 of 10, 30 items", 30, 10, 3),
+    Design("uneven, 60 x 15", 60, 15, 3, uneven=True),
+    Design("crossed 100 x 30", 100, 30, 30),
+    Design("alone 30 x 10", 30, 10, 3, item=0.0, rater=0.0),
+)
+Interval = tuple[float, float]
+Clustered = str | Mapping[str, Iterable[Any]]
+
+
+def columns(item: Ints, rater: Ints) -> dict[str, Ints]:
+    return {"item": item, "rater": rater}
+
+
+def effects(design: Design, rows: tuple[Ints, Ints], generator: np.random.Generator) -> Floats:
+    """Return (N,) sums of an item's and a rater's effect."""
+    of_item = generator.normal(0, design.item, design.items)
+    of_rater = generator.normal(0, design.rater, design.raters)
+    return np.asarray(of_item[rows[0]] + of_rater[rows[1]], dtype=np.float64)
+
+
+def accuracy(design: Design, generator: np.random.Generator) -> tuple[Any, ...]:
+    rows = design.rows(generator)
+    right = effects(design, rows, generator) + generator.normal(0.8, 1, len(rows[0])) > 0
+    return rows, right.astype(np.float64)
+
+
+def accuracy_intervals(data: Any, clustered: bool) -> Interval:
+    rows, right = data
+    if not clustered:
+        return wilson_interval(float(right.sum()), len(right))
+    found = share_of_rows(right, columns(*rows), 0.95)
+    return found.low, found.high
+
+
+def answers(design: Design, generator: np.random.Generator) -> tuple[Any, ...]:
+    rows = design.rows(generator)
+    deviation = np.sqrt(design.item**2 + design.rater**2 + 1)
+    latent = effects(design, rows, generator) + generator.normal(0, 1, len(rows[0]))
+    cuts = ndtri(np.arange(1, ANSWERS) / ANSWERS) * deviation
+    return rows, np.searchsorted(cuts, latent)
+
+
+def coefficient(kind: Any) -> tuple[Callable[[Any, bool], Interval], Callable[[Any], float]]:
+    def interval(data: Any, clustered: bool) -> Interval:
+        ratings = ratings_of_judgments(*data[0], data[1])
+        found = agreement(ratings, kind, clusters="both" if clustered else NAIVE, resamples=RESAMPLES)
+        return found.low, found.high
+
+    def value(data: Any) -> float:
+        return agreement(ratings_of_judgments(*data[0], data[1]), kind, resamples=1).value
+
+    return interval, value
+
+
+def two_sources(design: Design, generator: np.random.Generator) -> tuple[Any, ...]:
+    """Draw two sources' answers to captions, several an image: the rows of an item."""
+    image, _ = design.rows(generator)
+    hard = generator.normal(0, design.item, design.items)[image]
+    truth = generator.normal(0, 1, len(image)) + generator.normal(0, design.rater, design.items)[image]
+    noise = np.exp(hard / 2)  # images differ in how well the sources agree
+    first, second = (truth + noise * generator.normal(0, 0.7, len(image)) for _ in range(2))
+    return image, np.searchsorted([-0.7, 0, 0.7], first), np.searchsorted([-0.7, 0, 0.7], second)
+
+
+def kappa_interval(data: Any, clustered: bool) -> Interval:
+    image, first, second = data
+    by: Clustered = {"item": image} if clustered else NAIVE
+    found = agreement((first, second), CohenKappa(), clusters=by, resamples=RESAMPLES)
+    return found.low, found.high
+
+
+def kappa_value(data: Any) -> float:
+    return agreement(data[1:], CohenKappa(), resamples=1).value
+
+
+def scores(design: Design, generator: np.random.Generator) -> tuple[Any, ...]:
+    """Draw a metric's and people's scores, which rise together within and between items."""
+    rows = design.rows(generator)
+    n = len(rows[0])
+    shared = generator.normal(0, design.item, design.items)[rows[0]]
+    metric = shared + generator.normal(0, design.item / 2, design.items)[rows[0]] + generator.normal(0, 1, n)
+    people = shared + generator.normal(0, design.rater, design.raters)[rows[1]] + generator.normal(0, 1, n)
+    return rows, metric, people + 0.3 * metric
+
+
+def correlated(kind: str) -> tuple[Callable[[Any, bool], Interval], Callable[[Any], float]]:
+    def interval(data: Any, clustered: bool) -> Interval:
+        rows, metric, people = data
+        by: Clustered = columns(*rows) if clustered else NAIVE
+        found = correlation(metric, people, kind, clusters=by, resamples=RESAMPLES)
+        return found.low, found.high
+
+    return interval, lambda data: correlation(data[1], data[2], kind, resamples=0).value
+
+
+def games(design: Design, generator: np.random.Generator, gap: float = 0.4) -> tuple[Any, ...]:
+    """Draw comparisons of systems, which images and raters like in their own way."""
+    rows = design.rows(generator)
+    first = generator.integers(0, SYSTEMS, len(rows[0]))
+    second = (first + generator.integers(1, SYSTEMS, len(first))) % SYSTEMS
+    liked = generator.normal(0, design.item, (design.items, SYSTEMS))[rows[0]]
+    liked += generator.normal(0, design.rater, (design.raters, SYSTEMS))[rows[1]] + gap * np.arange(SYSTEMS)
+    at = np.arange(len(first))
+    better = liked[at, first] - liked[at, second] + generator.logistic(size=len(first)) > 0
+    return rows, first, second, np.where(better, 1, 2)
+
+
+def strength_interval(data: Any, clustered: bool) -> Interval:
+    rows, *comparisons = data
+    by: Clustered = columns(*rows) if clustered else NAIVE
+    found = bradley_terry_of_comparisons(*comparisons, clusters=by)
+    return float(found.low[-1]), float(found.high[-1])
+
+
+def strength(data: Any) -> float:
+    return float(bradley_terry_of_comparisons(*data[1:]).log_strength[-1])
+
+
+def fraction_interval(data: Any, clustered: bool) -> Interval:
+    rows, *comparisons = data
+    by: Clustered | None = columns(*rows) if clustered else None
+    found = tournament(*comparisons, clusters=by, resamples=RESAMPLES)
+    return float(found.low[-1]), float(found.high[-1])
+
+
+def outcomes(design: Design, generator: np.random.Generator) -> tuple[Any, ...]:
+    """Draw two metrics' hits against each rater's answer: equally often right, but not on the same items."""
+    rows = design.rows(generator)
+    one, two = (
+        effects(design, rows, generator) + generator.normal(0.5, 1, len(rows[0])) > 0 for _ in range(2)
+    )
+    return rows, one, two
+
+
+def mcnemar_p(data: Any, clustered: bool) -> float:
+    rows, one, two = data
+    if not clustered:
+        return mcnemar_test(one, two).plain_p
+    return mcnemar_test(one, two, clusters=columns(*rows)).best_p
+
+
+def differences(design: Design, generator: np.random.Generator) -> tuple[Any, ...]:
+    rows = design.rows(generator)
+    return rows, effects(design, rows, generator) + generator.normal(0, 1, len(rows[0]))
+
+
+def randomization_p(statistic: str) -> Callable[[Any, bool], float]:
+    def p(data: Any, clustered: bool) -> float:
+        rows, difference = data
+        by: Clustered = columns(*rows) if clustered else NAIVE
+        return randomization_test(difference, -difference, statistic, reassignments=999, clusters=by).p
+
+    return p
+
+
+def correlation_p(data: Any, clustered: bool) -> float:
+    rows, metric, _ = data
+    people = np.random.default_rng(len(metric) + int(1e6 * abs(metric[0])))
+    unrelated = people.normal(0, 1, int(rows[0].max()) + 1)[rows[0]] + people.normal(0, 1, len(metric))
+    by: Clustered = columns(*rows) if clustered else NAIVE
+    return correlation(metric, unrelated, clusters=by, resamples=0).p
+
+
+@dataclass(frozen=True, slots=True)
+class Interval95:
+    """How often an interval holds the truth: a formula, or the value of many rows."""
+
+    draw: Callable[[Design, np.random.Generator], Any]
+    interval: Callable[[Any, bool], Interval]
+    truth: Callable[[Any], float]
+
+    def held(self, design: Design, data_sets: int, clustered: bool) -> float:
+        truth = self.truth(self.draw(design.many(), np.random.default_rng(SEED)))
+        generator = np.random.default_rng(SEED)
+        found = [self.interval(self.draw(design, generator), clustered) for _ in range(data_sets)]
+        return float(np.mean([low <= truth <= high for low, high in found if not np.isnan(low)]))
+
+
+@dataclass(frozen=True, slots=True)
+class Test05:
+    """How often a test rejects a hypothesis that is true."""
+
+    draw: Callable[[Design, np.random.Generator], Any]
+    p: Callable[[Any, bool], float]
+
+    def held(self, design: Design, data_sets: int, clustered: bool) -> float:
+        generator = np.random.default_rng(SEED)
+        return float(
+            np.mean([self.p(self.draw(design, generator), clustered) <= 0.05 for _ in range(data_sets)])
+        )
+
+
+FIGURES: dict[str, Interval95 | Test05] = {
+    "accuracy": Interval95(accuracy, accuracy_intervals, lambda data: float(data[1].mean())),
+    "alpha, nominal": Interval95(answers, *coefficient(Alpha("nominal"))),
+    "alpha, ordinal": Interval95(answers, *coefficient(Alpha("ordinal"))),
+    "alpha, interval": Interval95(answers, *coefficient(Alpha("interval"))),
+    "Fleiss' kappa": Interval95(answers, *coefficient(FleissKappa())),
+    "Gwet's AC1": Interval95(answers, *coefficient(Gwet())),
+    "percent agreement": Interval95(answers, *coefficient(Percent())),
+    "Cohen's kappa, by image": Interval95(two_sources, kappa_interval, kappa_value),
+    "Pearson's r": Interval95(scores, *correlated("pearson")),
+    "Spearman's rho": Interval95(scores, *correlated("spearman")),
+    "Kendall's tau-b": Interval95(scores, *correlated("kendall-tau-b")),
+    "Bradley-Terry": Interval95(games, strength_interval, strength),
+    "tournament": Interval95(
+        games, fraction_interval, lambda data: float(tournament(*data[1:], resamples=0).fraction[-1])
+    ),
+    "McNemar, size": Test05(outcomes, mcnemar_p),
+    "randomisation of means, size": Test05(differences, randomization_p("mean")),
+    "randomisation of medians, size": Test05(differences, randomization_p("median")),
+    "Pearson's p, size": Test05(scores, correlation_p),
+}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("figures", nargs="*", help="beginnings of names; default: all")
+    parser.add_argument("--data-sets", type=int, default=DATA_SETS)
+    options = parser.parse_args()
+    print(f"| figure | {' | '.join(f'{design.name}: naive, clustered' for design in DESIGNS)} |")
+    print(f"|---|{'---|' * len(DESIGNS)}")
+    for name, figure in FIGURES.items():
+        if options.figures and not name.startswith(tuple(options.figures)):
+            continue
+        cells = []
+        for design in DESIGNS:
+            both = (figure.held(design, options.data_sets, clustered) for clustered in (False, True))
+            cells.append(", ".join(f"{share:.3f}".lstrip("0") for share in both))
+        print(f"| {name} | {' | '.join(cells)} |", flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,85 @@
+"""``manage.py leave_one_out``: what people reach on a dataset by each metric, and what unrelated texts reach."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser
+from pathlib import Path
+from typing import Any
+
+from django.core.management.base import CommandError
+from rest_framework import serializers
+
+from common.commands import QuorumCommand, progress_bar
+from common.files import check_place, write_json
+from common.parameters import sentence_of
+from evaluation.leave_one_out.bounds import Bounds
+from evaluation.leave_one_out.operations import LeaveOneOutRequest, leave_one_out
+from evaluation.management.words import coefficient, say_table
+from judgments.kinds.base import or_none
+from judgments.management.base import add_parameters, as_text
+from judgments.studies.studies import find_dataset
+
+
+class Command(QuorumCommand):
+    help = (
+        "Hold each reference caption of a dataset against the others of its image, and unrelated texts against them: "
+        "upper and lower bounds of every metric, and Kendall's tau-b between metrics "
+        "(docs/evaluation.md#bounds-of-a-dataset)."
+    )
+    example = "manage.py leave_one_out pascal-50s --others flickr8k --corpus brown/ --output bounds.json"
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("dataset")
+        add_parameters(parser, LeaveOneOutRequest())
+        parser.add_argument(
+            "--corpus",
+            type=Path,
+            metavar="PATH",
+            help="text with a sentence a line, or a folder of such files, as the Brown corpus of NLTK",
+        )
+        parser.add_argument("--output", type=Path, help="write all figures there as JSON")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        dataset = find_dataset(options["dataset"])
+        try:
+            values = LeaveOneOutRequest.read(as_text(LeaveOneOutRequest(), options))
+        except serializers.ValidationError as error:
+            raise CommandError(sentence_of(error.detail)) from error
+        if options["output"]:
+            check_place(options["output"])
+        with progress_bar() as progress:
+            bounds = leave_one_out(dataset=dataset, corpus=options["corpus"], progress=progress, **values)
+        if options["output"]:
+            write_json(options["output"], bounds.as_json())
+        self._summary(dataset.name, bounds)
+
+    def _summary(self, name: str, bounds: Bounds) -> None:
+        self.say(f"{name}: {bounds.captions:,} captions of {bounds.images:,} images")
+        floors = list(bounds.lower)
+        rows = [
+            [
+                metric,
+                *(
+                    _shown(value)
+                    for value in (one.micro, one.macro, one.deviation, one.median, one.least, one.most)
+                ),
+                *(_shown(bounds.lower[what][metric].micro) for what in floors),
+            ]
+            for metric, one in bounds.upper.items()
+        ]
+        columns = ["metric", "micro", "macro", "sd", "median", "min", "max", *floors]
+        say_table(
+            self, "Each caption against the others of its image, and what stood in its place", columns, rows
+        )
+        for title, taus in (("images", bounds.image_taus), ("captions", bounds.caption_taus)):
+            names = list(bounds.upper)
+            table = [[metric, *map(_shown, row)] for metric, row in zip(names, taus.tolist(), strict=True)]
+            say_table(
+                self, f"Kendall's tau-b over {title}", ["metric", *map(str, range(1, len(names) + 1))], table
+            )
+        for warning in bounds.warnings:
+            self.say(f"Note: {warning}.")
+
+
+def _shown(value: float) -> str:
+    return coefficient(or_none(value))

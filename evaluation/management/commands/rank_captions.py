@@ -1,0 +1,103 @@
+"""``manage.py rank_captions``: the baseline systems of H13 rank a dataset's captions for its images."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser
+from pathlib import Path
+from typing import Any
+
+from common.commands import QuorumCommand, progress_bar
+from common.files import check_place, whole_file
+from evaluation.errors import EvaluationError
+from evaluation.management.words import say_table
+from evaluation.ranking_systems.ranking import IMAGE_KERNELS, JOINED, SYSTEMS, RankedPool, rank_pool
+from evaluation.statistics.ranking import judge_rankings, median_rank, recall_at_k
+from judgments.models import Output
+from judgments.studies.studies import find_dataset
+
+CUTS = (1, 5, 10)
+
+
+class Command(QuorumCommand):
+    help = f"""\
+Rank the captions of a test pool for its images, or the images for its captions, by the systems of Hodosh, Young,
+Hockenmaier 2013 (docs/ranking-systems.md). They learn from the images of the split `train`, choose their settings
+on `dev`, and rank one caption of each image of `test`; a dataset without splits is divided at random. The file is a
+TREC run, which import_rankings reads.
+
+Systems: {", ".join(SYSTEMS)}. {JOINED} joins the rankings of the others.
+"""
+    example = "manage.py rank_captions photos --task annotation --output photos.run"
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("dataset")
+        parser.add_argument("--task", required=True, choices=Output.Task.values)
+        parser.add_argument("--output", type=Path, required=True, help="write the run there")
+        parser.add_argument(
+            "--systems",
+            default=",".join(SYSTEMS),
+            metavar="LIST",
+            help="names with commas between (default: all)",
+        )
+        parser.add_argument(
+            "--image-kernel",
+            default="pyramid",
+            choices=list(IMAGE_KERNELS),
+            help="compare regions of pictures, or whole ones (default: pyramid)",
+        )
+        parser.add_argument(
+            "--caption",
+            type=int,
+            default=0,
+            help="number, from 0, of each image's caption in the pool (default: 0)",
+        )
+        parser.add_argument("--seed", type=int, default=0)
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        dataset = find_dataset(options["dataset"])
+        check_place(options["output"])
+        for name in ("caption", "seed"):
+            if options[name] < 0:
+                raise EvaluationError(f"--{name} is {options[name]}; expected 0 or more.")
+        with progress_bar() as progress:
+            ranked = rank_pool(
+                dataset,
+                task=options["task"],
+                systems=_systems(options["systems"]),
+                image_kernel=options["image_kernel"],
+                caption=options["caption"],
+                seed=options["seed"],
+                progress=progress,
+            )
+        with whole_file(options["output"]) as file:
+            for line in ranked.run_lines():
+                file.write_text(f"{line}\n")
+        self._summary(ranked)
+
+    def _summary(self, ranked: RankedPool) -> None:
+        training, development, test = ranked.sizes
+        self.say(
+            f"{training:,} images for training, {development:,} for choosing settings, {test:,} in the pool."
+        )
+        rows = []
+        for name, rankings in ranked.rankings.items():
+            lists = judge_rankings(rankings.tolist(), [[place] for place in range(len(rankings))])
+            recalls = [f"{recall_at_k(lists, k=cut).value:.3f}" for cut in CUTS]
+            rows.append([name, *recalls, f"{median_rank(lists).value:g}"])
+        say_table(
+            self, "Rank of the original item", ["system", *(f"R@{cut}" for cut in CUTS), "median rank"], rows
+        )
+
+
+def _systems(text: str) -> list[str]:
+    names = [name.strip() for name in text.split(",") if name.strip()]
+    unknown = next((name for name in names if name not in SYSTEMS), None)
+    if unknown or not names:
+        raise EvaluationError(
+            f"--systems names {unknown or 'nothing'}; expected some of {', '.join(SYSTEMS)}."
+        )
+    if JOINED in names and len(names) < 3:
+        raise EvaluationError(
+            f"--systems names {text}; {JOINED} joins two or more others, expected their names."
+        )
+    return names

@@ -1,0 +1,77 @@
+"""`manage.py replicate`: a paper's experiment again, from files to a report."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser
+from pathlib import Path
+from typing import Any
+
+from django.conf import settings
+
+from common.commands import QuorumCommand, progress_bar
+from evaluation.errors import ReplicationError
+from evaluation.replication.packs import Pack, pack_named, shipped_packs
+from evaluation.replication.running import run_pack
+from evaluation.replication.verdicts import tally
+from evaluation.replication.writing import check_output, write_replications
+
+ALL = "all"
+
+
+class Command(QuorumCommand):
+    help = (
+        "Run a protocol pack: an experiment of a paper again, from its data files to a report with a verdict for\n"
+        "every published number. PACK is a shipped one (--list), the path of a folder with pack.toml and pack.py,\n"
+        "or all for every shipped one (docs/replication.md). No database is needed."
+    )
+    example = "manage.py replicate v15-accuracy --data ../shared/data --output v15"
+    requires_system_checks = []
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument(
+            "pack", metavar="PACK", nargs="?", default="", help="name or folder of a pack, or all"
+        )
+        parser.add_argument(
+            "--output", type=Path, metavar="DIR", help="folder of the report and verdicts.json"
+        )
+        parser.add_argument(
+            "--data", type=Path, metavar="DIR", help="folder of the data (default: replication in DATA_DIR)"
+        )
+        parser.add_argument(
+            "--list", action="store_true", help="say what every pack, or PACK, needs and whether it is there"
+        )
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        data: Path = options["data"] or Path(settings.DATA_DIR) / "replication"
+        name, output = options["pack"], options["output"]
+        if options["list"]:
+            for pack in shipped_packs() if name in ("", ALL) else [pack_named(name)]:
+                self._describe(pack, data)
+            return
+        if not name or output is None:
+            raise ReplicationError("replicate needs a pack and --output DIR, or --list.")
+        packs = list(shipped_packs()) if name == ALL else [pack_named(name)]
+        check_output(output)
+        for pack in packs:
+            pack.found_data(data)  # nothing is computed if one lacks its data
+        done = []
+        with progress_bar() as progress:
+            for place, pack in enumerate(packs):
+
+                def report(share: float, words: str, place: int = place, pack: Pack = pack) -> None:
+                    progress((place + share) / len(packs), f"{pack.name}: {words}")
+
+                done.append(run_pack(pack, data, report))
+            write_replications(done, output)
+        for one in done:
+            self.say(f"{one.pack.name}: {tally(one.verdicts)}")
+        self.say(f"Written to {output}: report.html, verdicts.json, figures and tables.")
+
+    def _describe(self, pack: Pack, folder: Path) -> None:
+        self.say(f"{pack.name}: {pack.contents.title} ({len(pack.numbers)} published numbers)")
+        for name, data in pack.contents.data.items():
+            inside = folder / (data.path or name)
+            there = all((inside / file).is_file() for file in data.files)
+            state = "there" if there else "not there, and not required" if data.optional else "NOT THERE"
+            self.say(f"  {inside}: {', '.join(data.files)}; {state}")
+            self.say(f"    {data.what}, from {data.source}")

@@ -1,0 +1,114 @@
+"""Systems that rank captions for an image, and images for a caption (H13 sections 3.1, 3.2 and 4.1.3).
+
+Item number i of a pool of images belongs to number i of the pool of captions. The nearest-neighbour system looks for
+the training item nearest to the query, and ranks by the other side of that item. A KCCA system projects images and
+captions into one space, and ranks by the cosine there. Its regularisation and dimensions are chosen on development
+items: five settings with the best R@1, five more with the best R@5, and five more with the best R@10. The rankings of
+these models are joined by Borda's count.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Literal, NamedTuple
+
+import numpy as np
+
+from evaluation.arrays import Floats, Ints
+from evaluation.ranking_systems.kcca import Projections, fit_kcca
+from evaluation.statistics.aggregation import borda_count
+
+Task = Literal["annotation", "search"]
+REGULARISATIONS = (0.1, 0.5, 1.0, 5.0)
+DIMENSIONS, FEWEST = 46, 10  # H13: as many values, from this one on
+CUTS, PER_CUT = (1, 5, 10), 5
+
+
+class Kernels(NamedTuple):
+    """Kernel values with the N training items: (N, N) of them, (D, N) of development, (T, N) of test items."""
+
+    training: Floats
+    development: Floats
+    test: Floats
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Setting:
+    """A model of a KCCA system, and what it reached on the development items."""
+
+    regularisation: float
+    dimensions: int
+    recalls: tuple[float, ...]
+    median_rank: float
+
+
+def rank_by_neighbours(images: Floats, captions: Floats, task: Task) -> Ints:
+    """Return (queries, pool) positions, best first, from (T, N) similarities of test with training items."""
+    queries, pool = (images, captions) if task == "annotation" else (captions, images)
+    return ranked(pool.T[queries.argmax(axis=1)])
+
+
+def rank_by_kcca(images: Kernels, captions: Kernels, task: Task) -> tuple[Ints, list[Setting]]:
+    """Return (queries, pool) positions, best first, and the settings whose models were joined."""
+    tried: list[tuple[Setting, Projections]] = []
+    for regularisation in REGULARISATIONS:
+        fitted = fit_kcca(images.training, captions.training, regularisation)
+        sides = fitted.project_first(images.development), fitted.project_second(captions.development)
+        for size, affinity in affinities(*sides, _sizes(fitted.correlations.size)):
+            places = original_places(affinity if task == "annotation" else affinity.T)
+            recalls = tuple(float((places < cut).mean()) for cut in CUTS)
+            tried.append((Setting(regularisation, size, recalls, float(np.median(places)) + 1), fitted))
+    chosen = _chosen([setting for setting, _ in tried])
+    rankings = []
+    for place in chosen:
+        setting, fitted = tried[place]
+        sides = fitted.project_first(images.test), fitted.project_second(captions.test)
+        ((_, affinity),) = affinities(*sides, [setting.dimensions])
+        rankings.append(ranked(affinity if task == "annotation" else affinity.T))
+    return joined(rankings), [tried[place][0] for place in chosen]
+
+
+def joined(rankings: Sequence[Ints]) -> Ints:
+    """Join (queries, pool) rankings, query by query, by Borda's count; ties go to the better median rank."""
+    queries = range(len(rankings[0]))
+    return np.array([borda_count([one[query].tolist() for one in rankings]).ranking() for query in queries])
+
+
+def ranked(affinity: Floats) -> Ints:
+    """Return (queries, pool) positions by falling affinity; equal ones stay in the order of the pool."""
+    return np.argsort(-affinity, axis=1, kind="stable")
+
+
+def original_places(affinity: Floats) -> Ints:
+    """Return (queries,) places, from 0, of the item of the query's own number."""
+    return np.argmax(ranked(affinity) == np.arange(len(affinity))[:, None], axis=1)
+
+
+def affinities(first: Floats, second: Floats, sizes: Iterable[int]) -> Iterable[tuple[int, Floats]]:
+    """Yield (images, captions) cosines of the first dimensions, as many as each of the ascending sizes says."""
+    products = np.zeros((len(first), len(second)))
+    squares = np.zeros(len(first)), np.zeros(len(second))
+    done = 0
+    for size in sizes:
+        one, other = first[:, done:size], second[:, done:size]
+        products = products + one @ other.T
+        squares = squares[0] + (one**2).sum(axis=1), squares[1] + (other**2).sum(axis=1)
+        lengths = np.sqrt(np.outer(*squares))
+        yield size, np.divide(products, lengths, out=np.zeros_like(products), where=lengths > 0)
+        done = size
+
+
+def _sizes(most: int) -> list[int]:
+    spread = np.geomspace(min(FEWEST, most), most, DIMENSIONS)
+    return sorted(set(np.rint(spread).astype(int).tolist()))
+
+
+def _chosen(settings: Sequence[Setting]) -> list[int]:
+    """Return the positions of five settings for each cut, every one once; ties go to the better median rank."""
+    chosen: list[int] = []
+    for cut in range(len(CUTS)):
+        left = [place for place in range(len(settings)) if place not in chosen]
+        left.sort(key=lambda place: (-settings[place].recalls[cut], settings[place].median_rank))
+        chosen += left[:PER_CUT]
+    return chosen

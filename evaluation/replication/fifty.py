@@ -1,0 +1,141 @@
+"""PASCAL-50S and ABSTRACT-50S for packs: read as `import_dataset` and `import_judgments` do, without a database."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+
+from evaluation.arrays import Flags, Floats, Ints
+from evaluation.report.content import Estimate, estimate_of
+from evaluation.results.meta_evaluation import PairTexts, score_pairs
+from evaluation.results.readings import accuracy_over_all
+from evaluation.statistics.aggregation import pair_winners
+from evaluation.statistics.clustering import ITEM
+from evaluation.statistics.meta import random_subsets
+from judgments.importers.fifty import TRIPLET_REFERENCES, FiftyDataset, FiftyPairwise, FiftyTriplets
+from judgments.importers.records import ReferenceRow
+
+PASCAL, ABSTRACT = "pascal-50s", "abstract-50s"
+# V15's words are runs of letters, digits and underscores; its scores are met with them.
+TOKENIZER = "v15"
+
+
+@dataclass(frozen=True, slots=True)
+class Fifty:
+    """One of the two data sets.
+
+    Attributes:
+        pairs: candidate pairs with the winner of the triplets; 0 for a drawn pair.
+        systems: who wrote the two candidates of each pair.
+        references: image -> its first 48 references, all images.
+        votes: (P, 48) answers to the triplets, 1 or 2; empty where they were not published.
+        better: (P,) winners of the pairwise votes; empty where there are none.
+    """
+
+    pairs: tuple[PairTexts, ...]
+    systems: tuple[tuple[str, str], ...]
+    references: Mapping[str, list[str]]
+    votes: Ints
+    better: Ints
+
+    @property
+    def winners(self) -> Ints:
+        return np.array([pair.winner for pair in self.pairs], dtype=np.int64)
+
+    @property
+    def kinds(self) -> list[str]:
+        return [pair.kind for pair in self.pairs]
+
+    @property
+    def images(self) -> list[str]:
+        return [pair.image for pair in self.pairs]
+
+    @property
+    def clusters(self) -> dict[str, list[str]]:
+        return {ITEM: self.images}
+
+    def of_kind(self, kind: str) -> Flags:
+        return np.array([one == kind for one in self.kinds], dtype=np.bool_)
+
+    def scores(
+        self, metrics: Sequence[str], tokenizer: str = TOKENIZER, places: Sequence[int] | None = None
+    ) -> tuple[dict[str, Floats], dict[str, str]]:
+        """Return metric -> (P, 2) scores, and signatures; ``places`` are those of the references to be used."""
+        # One list object for an image: its n-grams are counted once.
+        chosen = self.references
+        if places is not None:
+            chosen = {image: [texts[place] for place in places] for image, texts in chosen.items()}
+        pairs = [replace(pair, references=chosen[pair.image]) for pair in self.pairs]
+        scored, scores = score_pairs(pairs, list(chosen.values()), metrics=metrics, tokenizer=tokenizer)
+        return scores, {name: one.signature for name, one in scored.scores.items()}
+
+
+def read_fifty(name: str, folder: Path) -> Fifty:
+    references: dict[str, list[str]] = {}
+    for row in FiftyDataset(name, folder).rows():
+        if isinstance(row, ReferenceRow) and row.position < TRIPLET_REFERENCES:
+            references.setdefault(row.image, []).append(row.text)
+    rows = list(FiftyDataset(name, folder).pairs())
+    triplets = FiftyTriplets(name, folder)
+    votes = [(str(row.pair), int(row.value or 0)) for row in triplets.judgments()]
+    winners = {row.pair: row.winner for row in FiftyTriplets(name, folder).winners()}
+    if votes:
+        found = pair_winners([pair for pair, _ in votes], [vote for _, vote in votes])
+        winners = dict(zip(found.pairs.tolist(), found.winner.tolist(), strict=True))
+    better: list[int] = []
+    if name == PASCAL:
+        judged = [(str(row.pair), int(row.value or 0)) for row in FiftyPairwise(name, folder).judgments()]
+        found = pair_winners([pair for pair, _ in judged], [vote for _, vote in judged])
+        of_pair = dict(zip(found.pairs.tolist(), found.winner.tolist(), strict=True))
+        better = [of_pair[row.pair] for row in rows]
+    pairs = tuple(
+        PairTexts(place, row.kind, row.image, row.first_text, row.second_text, (), winners[row.pair])
+        for place, row in enumerate(rows)
+    )
+    return Fifty(
+        pairs,
+        tuple((row.first_system, row.second_system) for row in rows),
+        references,
+        np.array([vote for _, vote in votes], dtype=np.int64).reshape(len(rows), -1),
+        np.array(better, dtype=np.int64),
+    )
+
+
+def accuracy_of_all(data: Fifty, scores: Floats) -> dict[str, Estimate]:
+    """Return the accuracy of (P, 2) scores over all pairs by kind and as "all"; a drawn pair is right by half."""
+    found = accuracy_over_all(scores, data.winners, data.kinds, data.clusters)
+    return {kind: estimate_of(one) for kind, one in found.items()}
+
+
+def scores_by_references(
+    data: Fifty,
+    metrics: Sequence[str],
+    sizes: Sequence[int],
+    *,
+    draws: int,
+    seed: int,
+    tokenizer: str = TOKENIZER,
+) -> dict[str, dict[int, tuple[Floats, Floats]]]:
+    """Return metric -> number of references -> (D, P) scores of both candidates, as ``accuracy_by_references`` takes.
+
+    The references are ``draws`` random subsets; all 48 are one.
+    """
+    found: dict[str, dict[int, tuple[Floats, Floats]]] = {metric: {} for metric in metrics}
+    for size in sizes:
+        tables = [
+            data.scores(metrics, tokenizer, places.tolist())[0]
+            for places in random_subsets(TRIPLET_REFERENCES, size, draws, seed=seed)
+        ]
+        for metric in metrics:
+            first, second = np.stack([table[metric] for table in tables]).transpose(2, 0, 1)
+            found[metric][size] = first, second
+    return found
+
+
+def in_per_cent(found: Estimate) -> str:
+    """Return a share as ``91.6 % (89.7 to 93.2)``."""
+    value, low, high = (100 * (one or 0.0) for one in (found.value, found.low, found.high))
+    return f"{value:.1f} % ({low:.1f} to {high:.1f})"

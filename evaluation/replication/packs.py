@@ -1,0 +1,155 @@
+"""Read protocol packs: a folder with `pack.toml`, the published numbers, and `pack.py`, which computes ours."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from decimal import Decimal
+from pathlib import Path
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+from evaluation.errors import ReplicationError
+
+SHIPPED = Path(__file__).parent / "packs"
+PACK, MODULE = "pack.toml", "pack.py"
+PER_CENT = "%"
+
+Judgments = Literal["published", "rehearsal"]
+
+
+class Table(BaseModel):
+    """A table of `pack.toml`."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, arbitrary_types_allowed=True)
+
+
+class Data(Table):
+    """Files that a pack reads.
+
+    Attributes:
+        path: their folder inside of the data folder; by default the table's name.
+        optional: without it the pack runs, and the numbers that need it are not reproducible.
+    """
+
+    what: str
+    source: str
+    files: tuple[str, ...] = Field(min_length=1)
+    path: str = ""
+    optional: bool = False
+
+
+class Number(Table):
+    """A published number.
+
+    Attributes:
+        value: as printed: its decimals are the digits that ours is compared at.
+        unit: "%" where ours is a share and the paper prints per cent; "x100" where it prints a coefficient times 100.
+        place: where in the paper.
+        data: the table of `data` that it needs, if that is optional.
+        why: what explains a difference.
+        missing: what it would take; with it, the number is not reproducible.
+    """
+
+    id: str
+    value: Decimal | int
+    what: str
+    place: str
+    unit: Literal["", "%", "x100"] = ""
+    convention: str = ""
+    data: str = ""
+    why: str = ""
+    missing: str = ""
+
+    @property
+    def scale(self) -> int:
+        return 100 if self.unit else 1
+
+
+class Contents(Table):
+    """`pack.toml`."""
+
+    title: str
+    paper: str
+    design: str
+    data: Mapping[str, Data]
+    number: tuple[Number, ...] = Field(min_length=1)
+    judgments: Judgments = "published"
+    seed: int = 0
+
+    @model_validator(mode="after")
+    def _names_are_known(self) -> Contents:
+        seen: set[str] = set()
+        for number in self.number:
+            if number.id in seen:
+                raise ValueError(f"number {number.id!r} stands there twice, expected every id once")
+            seen.add(number.id)
+            if number.data and not (number.data in self.data and self.data[number.data].optional):
+                raise ValueError(
+                    f"number {number.id!r} needs {number.data!r}, expected an optional table of data"
+                )
+        return self
+
+
+@dataclass(frozen=True, slots=True)
+class Pack:
+    """A pack by its name: that of its folder, with - for _."""
+
+    name: str
+    folder: Path
+    contents: Contents
+
+    @property
+    def numbers(self) -> tuple[Number, ...]:
+        return self.contents.number
+
+    def found_data(self, folder: Path) -> dict[str, Path]:
+        """Return the folder of each table of data that is complete. Raise ReplicationError if one must be there."""
+        found = {}
+        for name, data in self.contents.data.items():
+            inside = folder / (data.path or name)
+            absent = next((file for file in data.files if not (inside / file).is_file()), None)
+            if absent is None:
+                found[name] = inside
+            elif not data.optional:
+                raise ReplicationError(
+                    f"Pack {self.name!r} needs the file {inside / absent}, which is not there: {data.what}, "
+                    f"from {data.source}. --data names the folder that {data.path or name} lies in."
+                )
+        return found
+
+
+def shipped_packs() -> Iterator[Pack]:
+    """Yield the packs that come with Quorum, by name."""
+    for path in sorted(SHIPPED.glob(f"*/{PACK}")):
+        yield read_pack(path.parent)
+
+
+def pack_named(name: str) -> Pack:
+    """Return the shipped pack of a name, or that of a folder. Raise ReplicationError."""
+    inside = SHIPPED / name.replace("-", "_")
+    if "/" not in name and (inside / PACK).is_file():
+        return read_pack(inside)
+    if (Path(name) / PACK).is_file():
+        return read_pack(Path(name).resolve())
+    known = ", ".join(path.parent.name.replace("_", "-") for path in sorted(SHIPPED.glob(f"*/{PACK}")))
+    raise ReplicationError(
+        f"There is no pack {name!r}; expected one of {known}, or a folder with {PACK} and {MODULE}."
+    )
+
+
+def read_pack(folder: Path) -> Pack:
+    path = folder / PACK
+    try:
+        # Decimals keep the digits that were printed: 64.0 is not 64.
+        values = tomllib.loads(path.read_text(encoding="utf-8"), parse_float=Decimal)
+        return Pack(folder.name.replace("_", "-"), folder, Contents.model_validate(values))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise ReplicationError(f"{path} is no TOML file: {error}.") from None
+    except ValidationError as error:
+        problem = error.errors(include_url=False)[0]
+        place = ".".join(map(str, problem["loc"]))
+        words = problem["msg"].removeprefix("Value error, ")
+        raise ReplicationError(f"{path}{f', {place}' if place else ''}: {words}.") from None

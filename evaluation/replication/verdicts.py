@@ -1,0 +1,149 @@
+"""What becomes of a published number: matched, differs, or not reproducible."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any, Literal
+
+from evaluation.provenance import plain
+from evaluation.replication.packs import PER_CENT, Number, Pack
+from evaluation.report.content import DASH, NARROW, Column, Estimate, Table
+
+Kind = Literal["matched", "differs", "not reproducible"]
+MATCHED: Kind = "matched"
+DIFFERS: Kind = "differs"
+NOT_REPRODUCIBLE: Kind = "not reproducible"
+EQUAL = "equal at the printed digits"
+INSIDE = "the published number lies within our interval"
+UNEXPLAINED = "no explanation was found"
+ROUNDING = Decimal("1e-9")  # a float halfway between two printed numbers may be either
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """A published number beside ours, in the unit of the published one."""
+
+    pack: str
+    number: Number
+    ours: Estimate
+    kind: Kind
+    why: str
+
+    def as_json(self) -> dict[str, Any]:
+        return {
+            "pack": self.pack,
+            "number": self.number.id,
+            "published": float(self.number.value),
+            "ours": self.ours.value,
+            "low": self.ours.low,
+            "high": self.ours.high,
+            "verdict": self.kind,
+            "why": self.why,
+        }
+
+    @property
+    def digits(self) -> int:
+        return _digits(self.number)
+
+    @property
+    def published(self) -> str:
+        return f"{self.number.value:.{self.digits}f}{self._unit}"
+
+    @property
+    def computed(self) -> str:
+        return DASH if self.ours.value is None else f"{self.ours.value:.{self.digits}f}{self._unit}"
+
+    @property
+    def interval(self) -> str:
+        if self.ours.low is None or self.ours.high is None:
+            return DASH
+        return f"{self.ours.low:.{self.digits}f} to {self.ours.high:.{self.digits}f}"
+
+    @property
+    def reasons(self) -> str:
+        """Return the convention and what explains the verdict, as sentences; a match explains itself."""
+        texts = (self.number.convention, "" if self.kind == MATCHED else self.why)
+        return ". ".join(_sentence(text) for text in texts if text)
+
+    @property
+    def _unit(self) -> str:
+        return f"{NARROW}%" if self.number.unit == PER_CENT else ""
+
+
+def verdict_of(pack: Pack, number: Number, ours: Estimate | None, why: str = "") -> Verdict:
+    """Compare; ``why`` explains a difference in place of the pack's words, or says what is missing if ours is None."""
+    computed = None if ours is None else plain(ours.value)
+    if ours is None or computed is None:
+        reason = why or number.missing or number.why
+        return Verdict(pack.name, number, Estimate(None), NOT_REPRODUCIBLE, reason)
+    value = computed * number.scale
+    low, high = (None if (end := plain(one)) is None else end * number.scale for one in (ours.low, ours.high))
+    found = Estimate(value, low, high, ours.n)
+    if is_equal(number, value):
+        return Verdict(pack.name, number, found, MATCHED, EQUAL)
+    if low is not None and high is not None and low <= float(number.value) <= high:
+        return Verdict(pack.name, number, found, MATCHED, INSIDE)
+    return Verdict(pack.name, number, found, DIFFERS, why or number.why or UNEXPLAINED)
+
+
+def is_equal(number: Number, value: float) -> bool:
+    """Whether a value, in the unit of the number, is printed as the number is."""
+    half = Decimal(1).scaleb(-_digits(number)) / 2
+    return abs(Decimal(value) - Decimal(number.value)) <= half + ROUNDING
+
+
+def _digits(number: Number) -> int:
+    exponent = Decimal(number.value).as_tuple().exponent
+    return max(0, -exponent) if isinstance(exponent, int) else 0
+
+
+COLUMNS = ("place", "number", "published", "ours", "95 % interval", "verdict", "convention, and why")
+
+
+def verdict_rows(verdicts: Sequence[Verdict]) -> list[tuple[str, ...]]:
+    return [
+        (
+            one.number.place,
+            one.number.what,
+            one.published,
+            one.computed,
+            one.interval,
+            one.kind,
+            one.reasons,
+        )
+        for one in verdicts
+    ]
+
+
+def _sentence(text: str) -> str:
+    return f"{text[:1].upper()}{text[1:]}".removesuffix(".")
+
+
+def verdict_table(pack: Pack, verdicts: Sequence[Verdict]) -> Table:
+    columns = tuple(Column(name) for name in COLUMNS)
+    return Table(
+        f"{pack.name}-numbers", "Published numbers beside ours", columns, tuple(verdict_rows(verdicts))
+    )
+
+
+def verdict_markdown(pack: Pack, verdicts: Sequence[Verdict]) -> str:
+    """Return the section of `docs/replication.md` for a pack."""
+    lines = [f"### {pack.name}", "", f"{pack.contents.title}. {tally(verdicts)}", ""]
+    lines += [_row(COLUMNS), _row(["---"] * len(COLUMNS))]
+    lines += [_row([cell.replace("|", "\\|") for cell in row]) for row in verdict_rows(verdicts)]
+    return "\n".join(lines) + "\n"
+
+
+def _row(cells: Sequence[str]) -> str:
+    return f"| {' | '.join(cells)} |"
+
+
+def tally(verdicts: Sequence[Verdict]) -> str:
+    kinds = [one.kind for one in verdicts]
+    differ = kinds.count(DIFFERS)
+    return (
+        f"{len(kinds)} published number{'s' * (len(kinds) != 1)}: {kinds.count(MATCHED)} matched, {differ} "
+        f"differ{'s' * (differ == 1)}, {kinds.count(NOT_REPRODUCIBLE)} not reproducible."
+    )

@@ -1,0 +1,65 @@
+"""Write replications: report.html, verdicts.json, verdicts.md, figures and tables."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from html import escape
+from pathlib import Path
+
+from markupsafe import Markup
+
+from common.files import indented
+from evaluation.provenance import as_json, quorum_version
+from evaluation.replication.running import Replication
+from evaluation.replication.verdicts import tally, verdict_markdown, verdict_table
+from evaluation.report.rendering import FOLDER, ROWS_IN_TEXT, render_table, text_templates
+from evaluation.report.storage import check_folder, write_folder
+
+VERDICTS = "verdicts.json"
+TEMPLATES = text_templates(FOLDER / "templates", escape=escape)
+
+
+def check_output(folder: Path) -> None:
+    """Raise ExportError for a folder that no replication can be written to."""
+    check_folder(folder, mark=VERDICTS)
+
+
+def write_replications(replications: Sequence[Replication], folder: Path) -> list[str]:
+    """Write a report of one or several packs, all or nothing; an earlier one is replaced."""
+    return write_folder(folder, _files(replications), mark=VERDICTS)
+
+
+def _files(replications: Sequence[Replication]) -> Iterator[tuple[str, bytes]]:
+    # Imported lazily: matplotlib costs 60 MB and 0.3 s.
+    from evaluation.plots import files as drawing
+
+    svgs: dict[str, str] = {}
+    for one in replications:
+        table = verdict_table(one.pack, one.verdicts)
+        yield f"tables/{table.name}.csv", render_table(table, "csv").encode()
+        for section in one.sections:
+            for plot in section.plots:
+                figure = drawing.drawn(plot, stamp=one.signature)
+                svg = drawing.svg_of(figure, plot, simulated=one.simulated)
+                svgs[plot.name] = drawing.page_svg(svg, one.signature)
+                yield f"figures/{plot.name}.svg", drawing.svg_file(svg)
+                yield f"figures/{plot.name}.png", drawing.png_of(figure)
+                yield f"figures/{plot.name}.csv", render_table(plot.data, "csv").encode()
+            for table in section.tables:
+                yield f"tables/{table.name}.csv", render_table(table, "csv").encode()
+    template = TEMPLATES.from_string((Path(__file__).parent / "report.html.j2").read_text(encoding="utf-8"))
+    page = template.render(
+        replications=replications,
+        title=replications[0].pack.contents.title if len(replications) == 1 else "All protocol packs",
+        version=quorum_version(),
+        css=Markup((FOLDER / "templates" / "report.css").read_text(encoding="utf-8")),  # noqa: S704 (our own file)
+        svgs={name: Markup(svg) for name, svg in svgs.items()},  # noqa: S704 (plots escape every word)
+        tally=tally,
+        most=ROWS_IN_TEXT,
+        minus="−",
+    )
+    yield "report.html", page.encode()
+    sections = [verdict_markdown(one.pack, one.verdicts) for one in replications]
+    yield "verdicts.md", "\n".join(sections).encode()
+    verdicts = [verdict for one in replications for verdict in one.verdicts]
+    yield VERDICTS, f"{indented(as_json(verdicts))}\n".encode()

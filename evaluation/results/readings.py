@@ -1,0 +1,152 @@
+"""Further readings of a meta-evaluation, asked for by name: other pairs, references, grades and thresholds.
+
+They stand beside the usual figures and never replace them.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from evaluation.arrays import Flags, Floats, Ints
+from evaluation.errors import EvaluationError
+from evaluation.provenance import as_json, plain
+from evaluation.statistics.agreement import kappa_grid
+from evaluation.statistics.clustering import ClusterColumns, columns_of, share_of_rows
+from evaluation.statistics.correlation import correlation
+from evaluation.statistics.meta import ReferenceCurve, grouped_correlation, kinds_of, metric_winners
+from evaluation.statistics.resampling import CONFIDENCE
+
+DRAWS = 10  # random subsets of references of each size
+SINGLE_COEFFICIENTS = {"kendall_tau_b": "kendall-tau-b", "kendall_tau_c": "kendall-tau-c"}
+FEWEST_RESAMPLES, MOST_RESAMPLES, GRADES_DRAWN = 50, 1000, 2_000_000
+ESTIMATE = ("value", "low", "high", "n")
+OF_PAIRS, OF_CAPTIONS = (
+    ("all_pairs", "references"),
+    ("tau_c", "single_grades", "own_kept", "people_at_least", "metric_at_least"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Readings:
+    """What is read besides. Of pairs:
+
+    Attributes:
+        all_pairs: accuracy over all pairs; a pair without a consensus is right by half.
+        references: numbers of references, of which random subsets are scored against.
+
+    Of captions:
+
+    Attributes:
+        tau_c: Kendall's tau-c with people's share or mean.
+        single_grades: correlation with every single judgment instead of the mean.
+        own_kept: a caption equal to a reference of its image is scored with that reference too.
+        people_at_least, metric_at_least: thresholds of kappa, instead of the usual ones.
+    """
+
+    all_pairs: bool = False
+    references: Sequence[int] = ()
+    tau_c: bool = False
+    single_grades: bool = False
+    own_kept: bool = False
+    people_at_least: Sequence[float] = ()
+    metric_at_least: Sequence[float] = ()
+
+    def settings(self) -> dict[str, Any]:
+        """Return what was asked for, for the signature."""
+        found = {name: getattr(self, name) for name in (*OF_PAIRS, *OF_CAPTIONS)}
+        return {
+            name.replace("_", "-"): "yes" if value is True else ",".join(map(str, value))
+            for name, value in found.items()
+            if value
+        }
+
+    def check(self, *, compares_pairs: bool) -> None:
+        """Raise EvaluationError for a reading that the protocol does not have."""
+        for name in OF_CAPTIONS if compares_pairs else OF_PAIRS:
+            if getattr(self, name):
+                asked, has = ("captions", "pairs") if compares_pairs else ("pairs", "captions")
+                raise EvaluationError(
+                    f"{name} is a reading of judged {asked}; this study judges {has}: leave {name} out."
+                )
+
+
+def accuracy_over_all(
+    scores: Floats, winners: Ints, kinds: Sequence[str] | None, clusters: ClusterColumns
+) -> dict[str, dict[str, Any]]:
+    """Return accuracy over all pairs by kind from (N, 2) scores; a pair without a consensus is right by half."""
+    credit = np.where(winners == 0, 0.5, metric_winners(scores[:, 0], scores[:, 1]) == winners)
+    return {
+        kind: _over_all(credit, here, columns_of(clusters))
+        for kind, here in kinds_of(kinds, len(winners)).items()
+    }
+
+
+def _over_all(credit: Floats, here: Flags, columns: Mapping[str, Iterable[Any]]) -> dict[str, Any]:
+    interval = share_of_rows(credit, columns, CONFIDENCE, keep=here)
+    value = float(credit[here].mean()) if here.any() else math.nan
+    ends = {"low": plain(interval.low), "high": plain(interval.high)}
+    return {"value": plain(value), **ends, "n": int(here.sum()), "reason": interval.clusters.reason}
+
+
+def by_references(curves: Mapping[str, ReferenceCurve]) -> dict[str, list[dict[str, Any]]]:
+    """Return a row for each number of references, by kind of pair."""
+    names = ("references", "draws", "value", "low", "high")
+    return {
+        kind: [
+            as_json(dict(zip(names, row, strict=True)) | {"n": curve.n})
+            for row in zip(*(getattr(curve, name).tolist() for name in names), strict=True)
+        ]
+        for kind, curve in curves.items()
+    }
+
+
+def with_tau_c(metric: Floats, people: Floats, clusters: ClusterColumns) -> dict[str, Any]:
+    return dict(as_json(correlation(metric, people, "kendall-tau-c", clusters=clusters), *ESTIMATE, "reason"))
+
+
+def with_single_grades(
+    metric: Floats, grades: Floats, of: Ints, images: Sequence[Any], seed: int
+) -> dict[str, Any]:
+    """Correlate (N,) scores with (J,) judgments of the captions ``of`` (J,); intervals resample whole images."""
+    resamples = int(np.clip(GRADES_DRAWN // len(grades), FEWEST_RESAMPLES, MOST_RESAMPLES))
+    own = [images[place] for place in of.tolist()]
+    return {
+        key: as_json(
+            grouped_correlation(
+                metric[of], grades, own, range(len(of)), name, grouping="none", resamples=resamples, seed=seed
+            ),
+            *ESTIMATE,
+            "reason",
+        )
+        for key, name in SINGLE_COEFFICIENTS.items()
+    }
+
+
+def kappa_at(
+    metric: Floats,
+    people: Floats,
+    metric_cuts: Sequence[float],
+    people_cuts: Sequence[float],
+    *,
+    resamples: int,
+    seed: int,
+    clusters: ClusterColumns,
+) -> list[dict[str, Any]]:
+    """Return kappa between both, cut at every two thresholds."""
+    grid = kappa_grid(
+        metric, people, metric_cuts, people_cuts, resamples=resamples, seed=seed, clusters=clusters
+    )
+    return [
+        {
+            "metric_at_least": cell.first_at_least,
+            "people_at_least": cell.second_at_least,
+            **as_json(cell.kappa),
+            "n": cell.n,
+        }
+        for cell in grid.cells
+    ]

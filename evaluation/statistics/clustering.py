@@ -1,0 +1,309 @@
+"""Intervals and tests for rows that share items and raters: one core for all statistics.
+
+An estimate differs from the truth by about the sum of its rows' influences. Rows of one item depend on each
+other, and so do rows of one rater. The variance of the sum is therefore that of random items, raters and cells
+(an item with a rater): sum_p s_p^2 T_p, with T_p the sum of squared sizes of the clusters of kind p. The s_p^2 are
+those under which the sums of squares of the clusters' influences have the expectation that was observed, given
+that influences add up to zero (Henderson 1953, method 1); none is below zero. Where all are positive, this is the
+variance by items plus that by raters less that by cells (Cameron, Gelbach, Miller 2011), without its bias in
+small samples. Degrees of freedom follow Satterthwaite (1946), with the effective number of clusters less one
+(Carter, Schnepel, Steigerwald 2017), so that t's quantiles widen an interval over few or uneven clusters.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from scipy.sparse import csr_array
+from scipy.special import stdtr, stdtrit
+
+from evaluation.arrays import Flags, Floats, Ints
+from evaluation.statistics.inputs import BadOption, BadShape, BadValue, encode
+
+NAIVE = "naive"
+ITEM, RATER = "item", "rater"
+# Fewer clusters do not show how much clusters differ.
+FEWEST = 5
+
+TOO_FEW = "{are} {count} {name}{s}, expected {fewest} or more to say what others would give"
+FIXED = "with {count} {name}{s}, expected {fewest} or more, the interval is for {these} {name}{s} alone"
+
+# How rows are clustered: "naive" (each row for itself), or (N,) columns by name, such as item and rater.
+ClusterColumns = str | Mapping[str, Iterable[Any]]
+
+
+def columns_of(clusters: ClusterColumns) -> Mapping[str, Iterable[Any]]:
+    """Return the columns, none of them for "naive"."""
+    if isinstance(clusters, Mapping):
+        return clusters
+    if clusters != NAIVE:
+        raise BadOption(f"clusters is {clusters!r}, expected {NAIVE!r} or columns by name")
+    return {}
+
+
+@dataclass(frozen=True, slots=True)
+class Spread:
+    """The variance of an estimate, and the degrees of freedom of its t."""
+
+    variance: float
+    df: float
+
+    def p(self, value: float, alternative: str = "two-sided") -> float:
+        """Return the p of a value that is zero in truth; nan without variance."""
+        if not self.variance > 0:
+            return math.nan
+        t = value / math.sqrt(self.variance)
+        if alternative == "two-sided":
+            return float(2 * stdtr(self.df, -abs(t)))
+        return float(stdtr(self.df, -t if alternative == "greater" else t))
+
+    def half(self, confidence: float) -> float:
+        """Return half the width of an interval."""
+        return float(stdtrit(self.df, 0.5 + confidence / 2)) * math.sqrt(self.variance)
+
+
+NO_SPREAD = Spread(math.nan, math.nan)
+
+
+@dataclass(frozen=True, slots=True)
+class Clusters:
+    """(N,) rows by item, by rater, or by both.
+
+    codes: (N,) of each name; with two names, then those of the cells. sizes: (G,) rows of each cluster. reason: why
+    there are no intervals. note: what the intervals leave out.
+    """
+
+    counts: Mapping[str, int]
+    codes: tuple[Ints, ...]
+    sizes: tuple[Floats, ...]
+    expected: Floats
+    reason: str
+    note: str
+
+    @classmethod
+    def of(cls, columns: Mapping[str, Iterable[Any]], rows: int, keep: Flags | None = None) -> Clusters:
+        """Read one or two columns; a column with few clusters is left out if there is another one."""
+        if not 1 <= len(columns) <= 2:
+            raise BadOption(f"clusters has {len(columns)} columns, expected one or two (item, rater)")
+        found: dict[str, Ints] = {}
+        for name, values in columns.items():
+            _, codes = encode(values, f"clusters[{name!r}]")
+            if len(codes) != rows:
+                raise BadShape(f"clusters[{name!r}] has {len(codes)} entries, expected {rows}, one a row")
+            if keep is not None:
+                codes = renumbered(codes[keep])
+            found[name] = codes
+        return cls.of_codes(found)
+
+    @classmethod
+    def of_codes(cls, found: Mapping[str, Ints]) -> Clusters:
+        """Read (N,) codes from 0 on, without gaps."""
+        counts = {name: int(codes.max(initial=-1)) + 1 for name, codes in found.items()}
+        used = {name: codes for name, codes in found.items() if counts[name] >= FEWEST}
+        short = [name for name in found if name not in used]
+        reason = note = ""
+        if not used:
+            most = max(counts, key=lambda name: counts[name])
+            are, s = ("there is", "") if counts[most] == 1 else ("there are", "s")
+            reason = TOO_FEW.format(are=are, count=counts[most], name=most, s=s, fewest=FEWEST)
+        elif short:
+            s, these = ("", "this") if counts[short[0]] == 1 else ("s", "these")
+            note = FIXED.format(count=counts[short[0]], name=short[0], fewest=FEWEST, s=s, these=these)
+        codes = tuple(used.values())
+        if len(codes) == 2:
+            cells = renumbered(codes[0] * np.int64(codes[1].max() + 1) + codes[1])
+            number = int(cells.max()) + 1
+            # Where each item has one rater only, cells are items, and raters are all there is to cluster by.
+            coarser = [place for place, one in enumerate(codes) if int(one.max()) + 1 == number]
+            codes = (codes[1 - coarser[0]],) if coarser else (*codes, cells)
+        sizes = tuple(np.bincount(one).astype(np.float64) for one in codes)
+        return cls(counts, codes, sizes, _expected(codes, sizes), reason, note)
+
+    def alone(self, rows: int) -> bool:
+        """Return whether no two of the rows share a cluster."""
+        return all(count == rows for count in self.counts.values())
+
+    def spread(self, influences: Floats) -> Spread:
+        """Return the variance of the estimate with (N,) influences, which add up to zero."""
+        if self.reason:
+            return NO_SPREAD
+        return self.spread_of(
+            [float(np.square(np.bincount(one, weights=influences)).sum()) for one in self.codes]
+        )
+
+    def spread_of(self, squares: Sequence[float]) -> Spread:
+        """Return the variance of an estimate, from the sum of squared influences of each kind of clusters."""
+        parts = np.maximum(np.linalg.solve(self.expected, squares), 0) * self._totals()
+        return Spread(float(parts.sum()), self._freedom(parts))
+
+    def covariance(self, influences: csr_array, mixing: Floats) -> tuple[Floats, Floats]:
+        """Return (K, K) covariance of the estimates with (N, K) influences times (K, K) `mixing`, and (K,) df."""
+        size = len(mixing)
+        if self.reason:
+            return np.full((size, size), math.nan), np.full(size, math.nan)
+        forms = np.empty((len(self.codes), size * size))
+        for place, one in enumerate(self.codes):
+            rows = np.arange(len(one))
+            sums = csr_array((np.ones(len(one)), (one, rows))) @ influences
+            forms[place] = (mixing.T @ (sums.T @ sums).toarray() @ mixing).ravel()
+        parts = np.linalg.solve(self.expected, forms).reshape(-1, size, size)
+        parts = np.array([_without_negative(part) for part in parts])
+        parts *= self._totals()[:, np.newaxis, np.newaxis]
+        freedom = [self._freedom(parts[:, place, place]) for place in range(size)]
+        return parts.sum(axis=0), np.array(freedom)
+
+    def components(self, values: Floats) -> Floats:
+        """Return the variance of (N,) values between the clusters of each kind, unbiased but none below zero."""
+        centred = values - values.mean()
+        squares = [np.square(np.bincount(one, weights=centred)).sum() for one in self.codes]
+        found: Floats = np.maximum(np.linalg.solve(self.expected, squares), 0)
+        return found
+
+    def _totals(self) -> Floats:
+        return np.array([np.square(size).sum() for size in self.sizes])
+
+    def _freedom(self, parts: Floats) -> float:
+        effective = np.array([np.square(size).sum() ** 2 / (size**4).sum() for size in self.sizes])
+        below = np.square(parts) / np.maximum(effective - 1, 1)
+        return float(parts.sum() ** 2 / below.sum()) if below.sum() > 0 else math.inf
+
+    def randomized(self, draws: Sequence[Floats]) -> Floats:
+        """Return draws under all kinds of clusters, of draws in which the clusters of each kind changed together.
+
+        The sum of draws by item and by rater has what both share twice, and is brought to its right variance.
+        """
+        if len(draws) == 1:
+            return draws[0]
+        shared = np.array([[_shared(self, p, q) for q in range(len(draws))] for p in range(len(draws))])
+        squares = np.array([np.nanmean(np.square(one)) for one in draws])
+        parts = np.maximum(np.linalg.solve(shared, squares), 0) * self._totals()
+        both = squares[0] + squares[1]
+        scale = math.sqrt(parts.sum() / both) if both > 0 else 1.0
+        return np.asarray((draws[0] + draws[1]) * scale, dtype=np.float64)
+
+
+def moving_together(columns: Mapping[str, Iterable[Any]], rows: int) -> Clusters | None:
+    """Return the clusters whose rows change sides together; None without columns."""
+    if not columns:
+        return None
+    grouped = Clusters.of(columns, rows)
+    if grouped.reason:
+        raise BadValue(f"clusters cannot change sides: {grouped.reason}")
+    return grouped
+
+
+def _shared(clusters: Clusters, p: int, q: int) -> float:
+    """Return the sum of the squared numbers of rows that clusters p and q have in common."""
+    return float(np.square(clusters.sizes[p if p == q else -1]).sum())
+
+
+@dataclass(frozen=True, slots=True)
+class ClusteredInterval:
+    low: float
+    high: float
+    clusters: Clusters
+
+
+def share_of_rows(
+    outcomes: Floats,
+    columns: Mapping[str, Iterable[Any]],
+    confidence: float,
+    *,
+    keep: Flags | None = None,
+    weights: Floats | None = None,
+) -> ClusteredInterval:
+    """Return the interval of the mean of outcomes from 0 to 1 of the (N,) rows to `keep`, or of their weighted mean."""
+    rows = len(outcomes)
+    clusters = Clusters.of(columns, rows, keep)
+    if keep is not None:
+        outcomes, weights = outcomes[keep], None if weights is None else weights[keep]
+    if not len(outcomes):
+        return ClusteredInterval(math.nan, math.nan, clusters)
+    amounts = np.ones(len(outcomes)) if weights is None else weights
+    share = float(amounts @ outcomes) / float(amounts.sum())
+    if weights is None and clusters.alone(len(outcomes)) and not (outcomes % 1).any():
+        # The variance of independent noughts and ones follows from their share.
+        independent = Spread(share * (1 - share) / len(outcomes), math.inf)
+        low, high = share_interval(share, independent, len(outcomes), confidence)
+        return ClusteredInterval(low, high, replace(clusters, reason="", note=""))
+    if clusters.reason:
+        return ClusteredInterval(math.nan, math.nan, clusters)
+    spread = clusters.spread(amounts * (outcomes - share) / amounts.sum())
+    low, high = share_interval(share, spread, len(clusters.sizes[-1]), confidence)
+    return ClusteredInterval(low, high, clusters)
+
+
+def _expected(codes: tuple[Ints, ...], sizes: tuple[Floats, ...]) -> Floats:
+    """Return the expected sums of squares of clusters p under variance 1 of clusters q, of centred influences.
+
+    With n_pq rows in common: sum_pq (n_pq - n_p n_q / N)^2.
+    """
+    kinds, rows = len(codes), float(len(codes[0])) if codes else 0.0
+    found = np.empty((kinds, kinds))
+    owners = [np.empty(0, np.int64)] * kinds
+    if kinds > 1:  # a cell lies in one cluster of each kind
+        for place, one in enumerate(codes):
+            owners[place] = np.empty(len(sizes[-1]), dtype=np.int64)
+            owners[place][codes[-1]] = one
+    for p in range(kinds):
+        for q in range(kinds):
+            shared = sizes[p] if p == q else sizes[-1]
+            both = sizes[p] ** 2 if p == q else sizes[p][owners[p]] * sizes[q][owners[q]]
+            squares = float((sizes[p] ** 2).sum() * (sizes[q] ** 2).sum())
+            found[p, q] = float((shared**2 - 2 * shared * both / rows).sum()) + squares / rows**2
+    return found
+
+
+def _without_negative(matrix: Floats) -> Floats:
+    values, vectors = np.linalg.eigh((matrix + matrix.T) / 2)
+    return np.asarray((vectors * np.maximum(values, 0)) @ vectors.T, dtype=np.float64)
+
+
+def renumbered(codes: Ints) -> Ints:
+    """Return codes from 0 on without gaps."""
+    highest = int(codes.max(initial=0))
+    if highest < 4 * len(codes):  # counted, not sorted
+        return np.asarray(np.cumsum(np.bincount(codes) > 0) - 1, dtype=np.int64)[codes]
+    return np.unique(codes, return_inverse=True)[1].astype(np.int64, copy=False)
+
+
+def share_interval(share: float, spread: Spread, cells: float, confidence: float) -> tuple[float, float]:
+    """Return Wilson's interval for as many independent rows as give the share that variance, with t for z.
+
+    Where all or no rows count, their variance shows nothing; there are then as many as `cells`.
+    """
+    if not (0 <= share <= 1) or math.isnan(spread.df):
+        return math.nan, math.nan
+    spread_of_one = share * (1 - share)
+    rows = spread_of_one / spread.variance if spread.variance > 0 and spread_of_one > 0 else cells
+    z = float(stdtrit(spread.df if math.isfinite(spread.df) else 1e9, 0.5 + confidence / 2))
+    scale = 1 + z**2 / rows
+    centre = (share + z**2 / (2 * rows)) / scale
+    half = z / scale * math.sqrt(spread_of_one / rows + z**2 / (4 * rows**2))
+    return (0.0 if share == 0 else max(centre - half, 0.0)), (1.0 if share == 1 else min(centre + half, 1.0))
+
+
+def coefficient_interval(
+    value: float, spread: Spread, confidence: float, *, judges: float = 2.0, shift: float = 0.0
+) -> tuple[float, float]:
+    """Return the interval of a coefficient up to 1, symmetric on the scale log((1 + (m - 1) v) / (1 - v)).
+
+    There the variance of an intraclass correlation of m judges hardly depends on its value, and with two judges
+    that of a correlation (Fisher 1925). `shift` is what the truth is expected to lie above the value.
+    """
+    if math.isnan(value) or math.isnan(spread.df):
+        return math.nan, math.nan
+    lowest = -1 / (judges - 1)
+    centre = value + shift
+    if not (lowest < value < 1 and lowest < centre < 1):
+        half = spread.half(confidence)
+        return max(value - half, min(value, -1.0)), min(value + half, max(value, 1.0))
+    half = spread.half(confidence) * judges / ((1 + (judges - 1) * value) * (1 - value))
+    middle = math.log((1 + (judges - 1) * centre) / (1 - centre))
+    ends = [math.exp(min(middle + side * half, 700.0)) for side in (-1, 1)]
+    low, high = ((end - 1) / (end + judges - 1) for end in ends)
+    return low, high

@@ -1,0 +1,335 @@
+"""`replicate`: packs run from files to a report with a verdict for every published number."""
+
+import json
+import re
+from io import StringIO
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from django.core.management import CommandError, call_command
+
+from evaluation.replication.crowd import rehearse
+from evaluation.replication.packs import Pack, pack_named, shipped_packs
+from evaluation.replication.running import Replication, run_pack
+from evaluation.replication.verdicts import UNEXPLAINED
+
+DOCS = Path(__file__).resolve().parents[2] / "docs" / "replication.md"
+WORDS = [
+    "a",
+    "dog",
+    "cat",
+    "man",
+    "woman",
+    "child",
+    "horse",
+    "runs",
+    "sleeps",
+    "jumps",
+    "near",
+    "over",
+    "by",
+    "the",
+    "red",
+    "old",
+    "tall",
+    "tree",
+    "house",
+    "lake",
+]
+OWN_TOML = """
+title = "Heights"
+paper = "Somebody 2020"
+design = "Three people measured."
+
+[data.heights]
+what = "heights in metres"
+source = "our cupboard"
+files = ["heights.txt"]
+
+[data.weights]
+what = "weights"
+source = "the scales"
+files = ["weights.txt"]
+optional = true
+
+[[number]]
+id = "mean"
+value = 1.50
+what = "mean height"
+place = "Table 1"
+
+[[number]]
+id = "tall"
+value = 33.4
+unit = "%"
+what = "share above 1.60"
+place = "Table 1"
+why = "one person was measured twice"
+
+[[number]]
+id = "least"
+value = 1.39
+what = "smallest"
+place = "Table 2"
+
+[[number]]
+id = "weight"
+value = 60
+what = "mean weight"
+place = "Table 3"
+data = "weights"
+"""
+OWN_MODULE = '''"""Compute heights."""
+
+from evaluation.report.content import Column, Estimate, Table
+
+
+def analyse(run):
+    """Read and count."""
+    found = [float(line) for line in (run.data["heights"] / "heights.txt").read_text().split()]
+    run.judged(f"{len(found)} heights.")
+    run.number("mean", Estimate(sum(found) / len(found)))
+    run.number("tall", Estimate(sum(one > 1.6 for one in found) / len(found), 0.0, 0.332))
+    run.number("least", Estimate(min(found), 1.3, 1.5))
+    rows = tuple((f"{one:g}",) for one in found)
+    run.section("all", "All heights", tables=[Table("heights", "Heights", (Column("m"),), rows)])
+'''
+
+
+@pytest.fixture
+def own(tmp_path: Path) -> Path:
+    """A pack that somebody wrote for their own paper, with its data."""
+    folder = tmp_path / "my_heights"
+    folder.mkdir()
+    (folder / "pack.toml").write_text(OWN_TOML, encoding="utf-8")
+    (folder / "pack.py").write_text(OWN_MODULE, encoding="utf-8")
+    (tmp_path / "data" / "heights").mkdir(parents=True)
+    (tmp_path / "data" / "heights" / "heights.txt").write_text("1.4\n1.5\n1.61\n", encoding="utf-8")
+    return folder
+
+
+def replicate(*arguments: Any, **options: Any) -> str:
+    said = StringIO()
+    call_command("replicate", *map(str, arguments), stdout=said, stderr=StringIO(), **options)
+    return said.getvalue()
+
+
+def test_a_pack_of_ones_own_gives_a_report_and_a_verdict_for_each_number(own: Path, tmp_path: Path) -> None:
+    output = tmp_path / "out"
+    said = replicate(own, data=tmp_path / "data", output=output)
+    assert "4 published numbers: 2 matched, 1 differs, 1 not reproducible" in said
+    mean, tall, least, weight = json.loads((output / "verdicts.json").read_text(encoding="utf-8"))
+    assert list(mean) == ["pack", "number", "published", "ours", "low", "high", "verdict", "why"]
+    assert (mean["pack"], mean["number"], mean["verdict"], mean["low"]) == (
+        "my-heights",
+        "mean",
+        "matched",
+        None,
+    )
+    assert mean["ours"] == pytest.approx(1.5033, abs=1e-4)
+    assert (tall["verdict"], tall["why"]) == ("differs", "one person was measured twice")
+    assert (tall["published"], tall["ours"], tall["high"]) == pytest.approx((33.4, 33.333, 33.2), abs=1e-3)
+    assert (least["verdict"], least["ours"], least["low"]) == ("matched", 1.4, 1.3)
+    assert weight["verdict"] == "not reproducible"
+    assert weight["ours"] is None
+    assert "weights/weights.txt" in weight["why"]
+    page = (output / "report.html").read_text(encoding="utf-8")
+    assert all(words in page for words in ("Heights", "3 heights.", "One person was measured twice", "1.61"))
+    assert (output / "tables" / "my-heights-heights.csv").read_text(encoding="utf-8") == "m\n1.4\n1.5\n1.61\n"
+    assert "| Table 1 | mean height | 1.50 | 1.50 |" in (output / "verdicts.md").read_text(encoding="utf-8")
+    replicate(own, data=tmp_path / "data", output=output)  # an earlier report is replaced
+
+
+def test_without_its_data_a_pack_writes_nothing_and_the_list_says_what_it_needs(
+    own: Path, tmp_path: Path
+) -> None:
+    output = tmp_path / "out"
+    missing = tmp_path / "data" / "heights" / "heights.txt"
+    missing.unlink()
+    with pytest.raises(CommandError, match=rf"needs the file {re.escape(str(missing))}.*our cupboard"):
+        replicate(own, data=tmp_path / "data", output=output)
+    assert not output.exists()
+    listed = replicate(own, "--list", data=tmp_path / "data")
+    assert "heights.txt; NOT THERE" in listed
+    assert "weights.txt; not there, and not required" in listed
+    every = replicate("--list", data=tmp_path / "data")
+    assert all(f"{pack.name}: " in every for pack in shipped_packs())
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "sentence"),
+    [
+        ('id = "tall"', 'id = "mean"', "number 'mean' stands there twice"),
+        ('data = "weights"', 'data = "heights"', "expected an optional table of data"),
+        ("value = 60", 'value = "many"', r"pack.toml, number\.3\.value"),
+        ('title = "Heights"', 'titel = "Heights"', "pack.toml, title: Field required"),
+        ('[data.weights]', "[data.weights", "is no TOML file"),
+        ('id = "least"', 'id = "smallest"', "states 'least', which is no id of a number"),
+        ('data = "weights"', '[[number]]\nid = "more"\nvalue = 1\nwhat = "x"\nplace = "y"', "states nothing about"),
+    ],
+)  # fmt: skip
+def test_a_mistake_in_a_pack_is_one_sentence(
+    own: Path, tmp_path: Path, old: str, new: str, sentence: str
+) -> None:
+    (own / "pack.toml").write_text(OWN_TOML.replace(old, new), encoding="utf-8")
+    with pytest.raises(CommandError, match=sentence):
+        replicate(own, data=tmp_path / "data", output=tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+
+
+def test_an_unknown_pack_and_a_folder_of_other_files_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(CommandError, match="There is no pack 'v16'; expected one of graded-sets"):
+        replicate("v16", output=tmp_path / "out")
+    with pytest.raises(CommandError, match="needs a pack and --output"):
+        replicate("v15-accuracy")
+
+
+def test_the_rehearsal_crowd_judges_by_its_own_accuracy() -> None:
+    truth = np.repeat([1, 2, 3, 4], 500)
+    found = rehearse(truth, [1, 2, 3, 4], 3)
+    assert len(found.unit) == 6000
+    assert max(np.bincount(found.unit)) == 3
+    assert not any(len(set(found.worker[found.unit == unit])) < 3 for unit in range(20))
+    right = float(np.mean(found.value == truth[found.unit]))
+    assert 0.7 < right < 0.88  # careful workers at 85 %, a tenth of spammers
+
+
+def sentence(rng: np.random.Generator) -> str:
+    return " ".join(rng.choice(WORDS, size=int(rng.integers(4, 9))))
+
+
+@pytest.fixture(scope="module")
+def fifty(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Small data sets in the files of PASCAL-50S, ABSTRACT-50S and Flickr8k: invented sentences and votes."""
+    folder = tmp_path_factory.mktemp("data")
+    rng = np.random.default_rng(3)
+    images = [f"{number}.jpg" for number in range(12)]
+    for name, references in (("pascal-50s", 50), ("abstract-50s", 48)):
+        (folder / name).mkdir()
+        lines = [
+            {"image": image, "references": [sentence(rng) for _ in range(references)]} for image in images
+        ]
+        write_lines(folder / name / "references.jsonl", lines)
+    sources = {"HC": (6, 6), "HI": (6, 7), "HM": (6, 2)}
+    machines = [(one, two) for one in range(1, 6) for two in range(one + 1, 6)]
+    pairs = [(kind, sources[kind]) for kind in sources for _ in range(4)] + [
+        ("MM", both) for both in machines * 2
+    ]
+    write_lines(
+        folder / "pascal-50s" / "pairs.jsonl",
+        [
+            {
+                "pair": place, "image": images[place % 12], "kind": kind,
+                "first": sentence(rng), "second": sentence(rng),
+                "first_source": both[0], "second_source": both[1], "pairwise_votes": rng.integers(1, 3, 11).tolist(),
+                "triplet_winner": int(rng.integers(1, 3)),
+            }
+            for place, (kind, both) in enumerate(pairs)
+        ],
+    )  # fmt: skip
+    write_lines(
+        folder / "abstract-50s" / "pairs.jsonl",
+        [
+            {
+                "pair": place, "image": images[place], "kind": "HC" if place % 2 else "HI", "first": sentence(rng),
+                "second": sentence(rng), "correct": [1, 2] if place % 2 else [1],
+                "triplet_votes": [1, 2] * 24 if place == 3 else rng.integers(1, 3, 48).tolist(),
+            }
+            for place in range(12)
+        ],
+    )  # fmt: skip
+    flickr = folder / "flickr8k"
+    flickr.mkdir()
+    captions = [f"{image}#{n}\t{sentence(rng)} ." for image in images for n in range(5)]
+    (flickr / "Flickr8k.token.txt").write_text("\n".join(captions) + "\n", encoding="utf-8")
+    judged = [(one, other) for one in images for other in images[:6]]
+    experts = [
+        f"{one}\t{other}#2\t{grades}"
+        for (one, other), grades in zip(judged, ["1\t1\t2", "2\t3\t4"] * 36, strict=True)
+    ]
+    crowd = [
+        f"{one}\t{other}#2\t{votes}"
+        for (one, other), votes in zip(judged, ["0\t0\t3", "1\t3\t0"] * 36, strict=True)
+    ]
+    (flickr / "ExpertAnnotations.txt").write_text("\n".join(experts) + "\n", encoding="utf-8")
+    (flickr / "CrowdFlowerAnnotations.txt").write_text("\n".join(crowd) + "\n", encoding="utf-8")
+    for name, file in (("composite", "composite.csv"), ("polaris", "polaris_test.csv")):
+        (folder / name).mkdir()
+        rows = [
+            f"{sentence(rng)},\"['{sentence(rng)}', '{sentence(rng)}']\",{place % 5},{place // 3}.jpg"
+            for place in range(30)
+        ]
+        (folder / name / file).write_text("\n".join(["mt,refs,score,imgid", *rows]) + "\n", encoding="utf-8")
+    return folder
+
+
+def write_lines(path: Path, rows: list[dict[str, Any]]) -> None:
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+
+
+def run(name: str, folder: Path) -> Replication:
+    return run_pack(pack_named(name), folder, lambda share, words: None)
+
+
+@pytest.mark.parametrize("name", ["v15-accuracy", "v15-systems", "v15-appendix", "graded-sets"])
+def test_a_shipped_pack_runs_on_a_small_stand_in(name: str, fifty: Path, tmp_path: Path) -> None:
+    output = tmp_path / "out"
+    replicate(name, data=fifty, output=output)
+    verdicts = json.loads((output / "verdicts.json").read_text(encoding="utf-8"))
+    assert [one["number"] for one in verdicts] == [number.id for number in pack_named(name).numbers]
+    computed = [one for one in verdicts if one["ours"] is not None]
+    assert len(computed) >= len(verdicts) / 2
+    assert all(one["low"] <= one["ours"] <= one["high"] for one in computed)
+    assert list(output.glob("figures/*.svg"))
+
+
+def test_people_and_metrics_are_measured_on_the_same_halves(fifty: Path) -> None:
+    """A pair that is drawn in every half counts for nobody, and no metric knows more than the votes."""
+    found = run("v15-systems", fifty)
+    (table,) = (
+        table for section in found.sections for table in section.tables if table.name.endswith("halves")
+    )
+    counted = {
+        row[0]: row[-1].n for row in table.rows if not isinstance(row[-1], (str, int, float, type(None)))
+    }
+    assert len(set(counted.values())) == 1
+    assert {"people", "cider"} <= counted.keys()
+
+
+def test_optional_data_that_are_absent_are_named_and_the_rest_is_computed(
+    fifty: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "flickr8k").symlink_to(fifty / "flickr8k")
+    verdicts = {one.number.id: one for one in run("graded-sets", tmp_path).verdicts}
+    assert verdicts["composite/cider-d"].kind == "not reproducible"
+    assert "composite/composite.csv" in verdicts["composite/cider-d"].why
+    assert verdicts["flickr8k-expert/cider-d"].ours.value is not None
+
+
+def test_a_damaged_table_of_grades_is_refused_with_its_line(fifty: Path, tmp_path: Path) -> None:
+    (tmp_path / "flickr8k").symlink_to(fifty / "flickr8k")
+    (tmp_path / "composite").mkdir()
+    (tmp_path / "composite" / "composite.csv").write_text(
+        "mt,refs,score,imgid\na dog,oops(,3,1\n", encoding="utf-8"
+    )
+    with pytest.raises(CommandError, match=r"composite\.csv, line 2: expected a list of texts"):
+        replicate("graded-sets", data=tmp_path, output=tmp_path / "out")
+
+
+@pytest.mark.parametrize("pack", list(shipped_packs()), ids=lambda pack: pack.name)
+def test_the_documented_table_is_that_of_the_pack(pack: Pack) -> None:
+    """`replicate all` prints it (verdicts.md). Its published side is compared, and every difference is explained."""
+    text = DOCS.read_text(encoding="utf-8")
+    (section,) = re.findall(rf"^### {re.escape(pack.name)}\n(.*?)(?=^### |\Z)", text, re.M | re.S)
+    rows = [
+        re.split(r"(?<!\\) \| ", line.strip("| ")) for line in section.splitlines() if line.startswith("|")
+    ][2:]
+    assert [(row[0], row[1]) for row in rows] == [
+        (number.place, number.what.replace("|", "\\|")) for number in pack.numbers
+    ]
+    for row, number in zip(rows, pack.numbers, strict=True):
+        assert float(row[2].removesuffix("%").strip()) == float(number.value)
+        assert row[5] in ("matched", "differs", "not reproducible")
+        assert UNEXPLAINED.capitalize() not in row[-1]
