@@ -382,7 +382,7 @@ def checked_pictures(folder: Path, names: Iterable[tuple[str, str]]) -> dict[str
         path = (folder / file).resolve()
         if not file.isascii() and not path.is_file():
             spelled = spelled or {composed(str(one.relative_to(root))): one for one in root.rglob("*")}
-            path = spelled.get(composed(file), path)
+            path = spelled.get(composed(file), path).resolve()
         if not path.is_relative_to(root):
             raise PictureProblem(
                 gettext("%(file)r leads out of %(folder)s; expected a file in it.")
