@@ -78,3 +78,8 @@ def shortened(value: Any) -> Any:
     if not isinstance(value, str) or len(value) <= LONGEST_DETAIL:
         return value
     return f"{value[: LONGEST_DETAIL // 2]} … {value[-LONGEST_DETAIL // 2 :]}"
+
+
+def counted(n: int, noun: str) -> str:
+    """Return ``1 pair``, ``2 pairs``, for a sentence."""
+    return f"{n:,} {noun}" if n == 1 else f"{n:,} {noun}s"

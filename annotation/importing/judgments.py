@@ -14,12 +14,12 @@ from annotation.importing.rows import JudgmentWriter
 from annotation.models import Judgment
 from common.audit import acting_person
 from common.downloads import Fingerprint, batched, fingerprint_of
-from common.errors import DataConflict, DesignError
+from common.errors import DataConflict, DesignError, counted
 from common.rows import large_cache, many_objects
 from judgments.datasets.importing import ImportSummary
 from judgments.design.reading import make_design
 from judgments.importers import ResultColumns, open_judgments
-from judgments.importers.records import JudgmentRow
+from judgments.importers.records import JudgmentRow, by_name
 from judgments.kinds import KINDS
 from judgments.models import (
     Caption,
@@ -44,6 +44,7 @@ class FileContent:
     values: Counter[str] = field(default_factory=Counter)
     units: set[int] = field(default_factory=set)
     workers: set[int] = field(default_factory=set)
+    anonymous: bool = False
     judgments: int = 0
     controls: int = 0
     expected: int = 0
@@ -56,8 +57,9 @@ class FileContent:
         shares = ", ".join(f"{value}: {n:,}" for value, n in sorted(self.values.items())[:MOST_VALUES])
         more = len(self.values) - MOST_VALUES
         return [
-            f"{self.path}: {self.judgments:,} judgments on {len(self.units):,} units by {len(self.workers):,} "
-            f"workers ({', '.join(self.protocols)}).",
+            f"{self.path}: {counted(self.judgments, 'judgment')} on {counted(len(self.units), 'unit')} by "
+            f"{'anonymous people' if self.anonymous else counted(len(self.workers), 'worker')} "
+            f"({', '.join(self.protocols)}).",
             f"  values: {shares}{f' and {more:,} others' if more > 0 else ''}",
             f"  {self.controls:,} on control items, {self.expected:,} of them with a right answer; "
             f"{self.unused:,} are not to be used",
@@ -78,7 +80,7 @@ def understand_judgments(
     progress: Progress = no_progress,
 ) -> FileContent:
     """Read a file as ``import_judgments`` would, and report its content."""
-    items = dict(Item.objects.filter(dataset=find_dataset(dataset)).values_list("name", "pk"))
+    items = by_name(Item.objects.filter(dataset=find_dataset(dataset)).values_list("name", "pk"))
     source = open_judgments(format, path, protocol=protocol, encoding=encoding, columns=columns)
     found = FileContent(path)
     for row in source.judgments(items):
@@ -87,6 +89,7 @@ def understand_judgments(
         found.values["open answer" if row.value is None else f"{row.value:>3}"] += 1
         found.units.add(hash(row.unit))
         found.workers.add(hash(row.worker))
+        found.anonymous = found.anonymous or row.anonymous
         found.controls += row.control
         found.expected += row.expected is not None
         found.unused += not row.used
@@ -96,7 +99,9 @@ def understand_judgments(
                 f"unit {row.unit}, image {row.image}, worker {row.worker}, answer {str(answer)[:80]}"
             )
         if found.judgments % REPORT_EVERY == 0:
-            progress(1 - REPORT_EVERY / (found.judgments + REPORT_EVERY), f"{found.judgments:,} judgments")
+            progress(
+                1 - REPORT_EVERY / (found.judgments + REPORT_EVERY), counted(found.judgments, "judgment")
+            )
     found.notes = source.notes.sentences()
     return found
 
@@ -120,7 +125,7 @@ def import_judgments(
         columns: the meaning of foreign columns (mturk).
     """
     found = find_dataset(dataset)
-    items = dict(Item.objects.filter(dataset=found).values_list("name", "pk"))
+    items = by_name(Item.objects.filter(dataset=found).values_list("name", "pk"))
     references = set(
         Caption.objects.filter(dataset=found, role=Caption.Role.REFERENCE).values_list("key", flat=True)
     )
@@ -147,7 +152,7 @@ def import_judgments(
             writer = JudgmentWriter(_new_study(study, dataset, chosen), found, items, references)
             for number, batch in enumerate(batched(_again(first, rows), ROWS_AT_ONCE)):
                 writer.add(batch)
-                progress(1 - 1 / (number + 2), f"{writer.judgments:,} judgments")
+                progress(1 - 1 / (number + 2), counted(writer.judgments, "judgment"))
             writer.add_winners(list(fingerprint.over(source.winners(items))))
             writer.finish()
             if not writer.judgments and not writer.pairs:
@@ -157,7 +162,7 @@ def import_judgments(
                 simulated=writer.simulated,
                 notes={"sentences": source.notes.sentences()},
             )
-            words = f"{writer.judgments:,} judgments were imported from a file of the format {format}."
+            words = f"{counted(writer.judgments, 'judgment')} came from a file of the format {format}."
             note_event(study=writer.study, what="imported", words=words, format=format)
     except IntegrityError as error:
         raise DataConflict(

@@ -185,6 +185,7 @@ class JudgmentWriter:
                 self.captions[candidate_key(row.second_text)],
                 row.winner,
                 {},
+                frozenset(),
             )
             for row in rows
         )
@@ -233,7 +234,8 @@ class JudgmentWriter:
                 self._caption(row.first, row.first_text, row.unit),
                 self._caption(row.second, row.second_text, row.unit),
                 None,
-                self._sides(row),
+                sides := self._sides(row),
+                _words_of_people(row, sides),
             )
             for key, row in fresh.items()
         )
@@ -258,10 +260,13 @@ class JudgmentWriter:
         return sides
 
     def _store_pairs(
-        self, rows: Iterable[tuple[str, str, str, int | None, int | None, int | None, dict[str, int]]]
+        self,
+        rows: Iterable[
+            tuple[str, str, str, int | None, int | None, int | None, dict[str, int], frozenset[str]]
+        ],
     ) -> None:
         made: list[CandidatePair] = []
-        for key, kind, image, first, second, winner, sides in rows:
+        for key, kind, image, first, second, winner, sides, said in rows:
             if first is None or second is None:
                 raise DataConflict(f"Pair {key!r} names fewer than two captions; expected first and second.")
             published = self.published.get(key)
@@ -276,7 +281,7 @@ class JudgmentWriter:
                     second_id=second,
                     first_system_id=published.first_system_id if published else sides.get("first"),
                     second_system_id=published.second_system_id if published else sides.get("second"),
-                    references=self._references_of(image, published, (first, second)),
+                    references=self._references_of(image, published, (first, second), said),
                     published_winner=winner,
                 )
             )
@@ -284,22 +289,29 @@ class JudgmentWriter:
         self.pairs.update({pair.key: pair.pk for pair in stored})
 
     def _references_of(
-        self, image: str, published: PublishedPair | None, candidates: tuple[int, int]
+        self,
+        image: str,
+        published: PublishedPair | None,
+        candidates: tuple[int, int],
+        said: frozenset[str],
     ) -> list[str]:
-        """Return the published pair's leading references, else the image's references without the candidates."""
+        """Return the published pair's leading references, else those of the image that are no candidate.
+
+        As when pairs are drawn, a reference with the words of a person's candidate is left out too.
+        """
         rows = self._references_by_item[self.items[image]]
         if published is not None:
-            return [key for key, _ in rows[: published.references]]
-        return [key for key, pk in rows if pk not in candidates]
+            return [key for key, _, _ in rows[: published.references]]
+        return [key for key, pk, words in rows if pk not in candidates and words not in said]
 
     @cached_property
-    def _references_by_item(self) -> defaultdict[int, list[tuple[str, int]]]:
-        found: defaultdict[int, list[tuple[str, int]]] = defaultdict(list)
+    def _references_by_item(self) -> defaultdict[int, list[tuple[str, int, str]]]:
+        found: defaultdict[int, list[tuple[str, int, str]]] = defaultdict(list)
         rows = Caption.objects.filter(dataset=self.dataset, role=Caption.Role.REFERENCE, item__isnull=False)
         in_order = rows.order_by("item_id", "position", "id")
-        for item, key, pk in in_order.values_list("item_id", "key", "pk"):
+        for item, key, pk, text in in_order.values_list("item_id", "key", "pk", "text"):
             assert item is not None  # guaranteed by the query
-            found[item].append((key, pk))
+            found[item].append((key, pk, text.strip()))
         return found
 
     def _image(self, row: JudgmentRow) -> str:
@@ -415,3 +427,9 @@ def _options(row: JudgmentRow) -> list[Mapping[str, str]]:
     options: Any = (row.content or {}).get("options", ())
     credits = row.credits if isinstance(row, CreditedRow) else {}
     return [one for one in options if isinstance(one, Mapping) and one.get("key") in credits]
+
+
+def _words_of_people(row: JudgmentRow, sides: Mapping[str, int]) -> frozenset[str]:
+    """Return the candidates of no system: people wrote them."""
+    texts = {"first": row.first_text, "second": row.second_text}
+    return frozenset(text.strip() for side, text in texts.items() if text and side not in sides)

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from common.audit import acting_person
 from common.errors import DataConflict
 from judgments.datasets.importing import check_own, known_lists, rank_by_place
-from judgments.importers.records import HUMAN, HUMAN_OTHER, Credit
+from judgments.importers.records import HUMAN, HUMAN_OTHER, Credit, composed
 from judgments.models import Caption, Dataset, Item, Output, System
 
 ROWS_AT_ONCE = 2_000
@@ -30,7 +30,8 @@ class SystemsWriter:
 
     def __init__(self, dataset: Dataset) -> None:
         self.dataset = Dataset.objects.select_for_update(no_key=True).get(pk=dataset.pk)
-        self.systems = {system.name: system for system in System.objects.filter(dataset=dataset)}
+        there = {system.name: system for system in System.objects.filter(dataset=dataset)}
+        self.systems = {composed(name): system for name, system in there.items()} | there
         self.in_part = {task: set(names) for task, names in self.dataset.known_in_part.items()}
         self.seen: set[Credited] = set()
         self.systems_added = self.outputs_added = 0

@@ -6,6 +6,7 @@ Candidates: COCO results JSON, `{"<image>": "caption"}`, or JSON lines `{"image"
 
 import json
 import sys
+import unicodedata
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain
@@ -135,7 +136,7 @@ def _reference_rows(path: Path, document: Any) -> Iterator[Row]:
         if not captions:
             raise InvalidFile(f"{where} has no captions, expected at least one")
         for caption in captions:
-            yield Row(str(path), image, caption)
+            yield Row(str(path), _composed(image), caption)
 
 
 def _candidate_rows(path: Path, document: Any) -> Iterator[Row]:
@@ -148,7 +149,7 @@ def _candidate_rows(path: Path, document: Any) -> Iterator[Row]:
     for image, caption in _distinct(path, document).items():
         if not isinstance(caption, str):
             raise InvalidFile(f"{path}: image {image!r} has {_shown(caption)}, expected a caption")
-        yield Row(str(path), image, caption)
+        yield Row(str(path), _composed(image), caption)
 
 
 def _coco_rows(path: Path, rows: list[Any]) -> Iterator[Row]:
@@ -239,7 +240,7 @@ def _image(value: dict[str, Any], key: str, where: str) -> str:
     # True is an int to Python but no image's name.
     if isinstance(image, bool) or not isinstance(image, (str, int)):
         raise InvalidFile(f"{where}: {key} is {_shown(image)}, expected a name or a whole number")
-    return str(image)
+    return _composed(str(image))
 
 
 def _caption(value: dict[str, Any], where: str) -> str:
@@ -247,6 +248,11 @@ def _caption(value: dict[str, Any], where: str) -> str:
     if not isinstance(caption, str):
         raise InvalidFile(f"{where}: caption is {_shown(caption)}, expected text")
     return caption
+
+
+def _composed(name: str) -> str:
+    """Return the one form of a name whose accents can be spelled in two, as imports store it."""
+    return unicodedata.normalize("NFC", name)
 
 
 def _shown(value: object) -> str:

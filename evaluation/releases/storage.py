@@ -11,7 +11,7 @@ from django.utils.translation import gettext as _
 
 from annotation.models import Assignment
 from common.audit import acting_person
-from common.errors import NotThere
+from common.errors import NotThere, counted
 from evaluation.errors import NotReleasable, ReleaseError
 from evaluation.models import Release
 from evaluation.releases.documents import LONGEST_VERSION, VERSION, About
@@ -151,7 +151,8 @@ def record_release(*, study: Study, bundle: WrittenBundle, file: str = "") -> Re
             note_event(
                 study=study,
                 what="released",
-                words=f"Released {bundle.judgments:,} judgments as version {about.version} under {about.licence}.",
+                words=f"Released {counted(bundle.judgments, 'judgment')} as version {about.version} under "
+                f"{about.licence}.",
                 by=by,
                 version=about.version,
                 sha256=bundle.sha256,

@@ -15,6 +15,7 @@ from typing import Any
 from jinja2 import Environment, FileSystemLoader, StrictUndefined, Template
 from markupsafe import Markup
 
+from common.errors import counted
 from evaluation.report.content import (
     Cell,
     Column,
@@ -65,6 +66,7 @@ def text_templates(folder: Path, *, escape: Callable[[str], str] | None = None) 
     )
     made.filters |= {
         "coefficient": coefficient,
+        "counted": counted,
         "fixed": lambda value, digits: f"{value:.{digits}f}",
         "general": lambda value, digits=6: f"{value:.{digits}g}",
         "one_line": lambda text: " ".join(text.split()),

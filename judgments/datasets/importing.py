@@ -32,6 +32,8 @@ from judgments.importers.records import (
     InputRow,
     PairRow,
     ReferenceRow,
+    by_name,
+    composed,
 )
 from judgments.importers.tables import ALL, Taken
 from judgments.importers.textio import ImportNotes
@@ -353,7 +355,8 @@ def import_candidates(
             the system exists with other captions.
     """
     found = find_dataset(dataset)
-    items = dict(Item.objects.filter(dataset=found).values_list("name", "pk"))
+    items = by_name(Item.objects.filter(dataset=found).values_list("name", "pk"))
+    system = composed(system)
     if not system.strip() or len(system) > 80 or not system.isprintable():
         raise DataConflict(f"The system's name is {system!r}; expected 1 to 80 visible characters.")
     there = System.objects.filter(dataset=found, name=system).first()
@@ -474,8 +477,8 @@ def import_rankings(
         NotThere: no such dataset. ImportProblem: an unreadable file, or unknown names. DataConflict: a
             system exists with other lists for this task.
     """
-    items = dict(Item.objects.filter(dataset=find_dataset(dataset)).values_list("name", "pk"))
-    captions = dict(Caption.objects.filter(dataset__name=dataset).values_list("key", "pk"))
+    items = by_name(Item.objects.filter(dataset=find_dataset(dataset)).values_list("name", "pk"))
+    captions = by_name(Caption.objects.filter(dataset__name=dataset).values_list("key", "pk"))
     queries, ranked = (items, captions) if task == Output.Task.ANNOTATION else (captions, items)
     notes = ImportNotes()
     runs = read_runs(path, queries=queries, ranked=ranked, encoding=encoding, progress=progress)

@@ -32,7 +32,7 @@ from common.errors import QuorumError
 from common.files import remove_leftovers
 from judgments.datasets.picture_metadata import MOST_PICTURE_BYTES
 from judgments.importers import ImportProblem
-from judgments.importers.records import ADDRESS_LIMIT
+from judgments.importers.records import ADDRESS_LIMIT, composed
 from judgments.models import Job
 
 MOST_FILES = 200_000
@@ -377,8 +377,12 @@ def checked_pictures(folder: Path, names: Iterable[tuple[str, str]]) -> dict[str
     root = folder.resolve()
     found: dict[str, Path] = {}
     missing: list[str] = []
+    spelled: dict[str, Path] = {}  # file systems keep an accent as it was typed
     for image, file in names:
         path = (folder / file).resolve()
+        if not file.isascii() and not path.is_file():
+            spelled = spelled or {composed(str(one.relative_to(root))): one for one in root.rglob("*")}
+            path = spelled.get(composed(file), path).resolve()
         if not path.is_relative_to(root):
             raise PictureProblem(
                 gettext("%(file)r leads out of %(folder)s; expected a file in it.")

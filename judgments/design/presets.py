@@ -3,8 +3,8 @@
 Each file is a study file without ``name`` and ``dataset``, and with a table ``[about]``: what lists show,
 the paper, the data that it needs, when to choose it, and ``ours``, the keys that the paper does not give, so that
 they are not cited as published.
-Worked examples and most instructions are ours as well: the papers print none that could be used. V15
-gives workers "no explicit concept" of similarity (section 3), so its triplets have no example.
+Most instructions are in our words, from what the paper says its workers were told. No paper prints worked examples
+for workers, so that no preset has any: an example teaches what to prefer.
 """
 
 from __future__ import annotations

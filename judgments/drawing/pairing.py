@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from itertools import combinations
 
 import numpy as np
-from django.utils.translation import gettext
+from django.utils.translation import gettext, ngettext
 
 from common.errors import DesignError
 from judgments.design.tables import PAIR_KINDS
@@ -234,13 +234,24 @@ class _Draw:
                 field="sampling.references",
             )
         listed = ", ".join(f"{kind} = {count}" for kind, count in short.items())
+        lost = sum(self.wanted[kind] - count for kind, count in short.items())
         return DesignError(
-            gettext(
-                "The design asks for %(least)s references for each pair, and dataset %(name)r has fewer "
-                "pairs with so many than are asked for; expected at most %(listed)s, or at most "
-                "%(fitting)s references, with which all pairs asked for can be drawn."
+            ngettext(
+                "The design asks for %(least)s references for each pair, and dataset %(name)r has fewer pairs with so "
+                "many than are asked for; expected at most %(fitting)s for each, with which all pairs asked for can be "
+                "drawn, or %(lost)s pair fewer: %(listed)s.",
+                "The design asks for %(least)s references for each pair, and dataset %(name)r has fewer pairs with so "
+                "many than are asked for; expected at most %(fitting)s for each, with which all pairs asked for can be "
+                "drawn, or %(lost)s pairs fewer: %(listed)s.",
+                lost,
             )
-            % {"least": least, "name": self.material.name, "listed": listed, "fitting": fitting},
+            % {
+                "least": least,
+                "name": self.material.name,
+                "fitting": fitting,
+                "lost": f"{lost:,}",
+                "listed": listed,
+            },
             field="sampling.references",
         )
 

@@ -14,6 +14,7 @@ from typing import Annotated, Any
 
 from pydantic import PlainValidator
 
+from common.errors import counted
 from judgments.importers.flickr8k import inside
 from judgments.importers.readers import Columns, read_json_lines
 from judgments.importers.records import (
@@ -32,7 +33,6 @@ from judgments.importers.records import (
     ShortName,
     Source,
     WinnerRow,
-    counted,
     one_of,
     quoted,
     read_text,

@@ -13,6 +13,7 @@ from collections.abc import Container, Iterator
 from pathlib import Path
 from typing import Any, ClassVar
 
+from common.errors import counted
 from judgments.importers.records import (
     SHORT_NAME_LIMIT,
     BadValue,
@@ -21,7 +22,6 @@ from judgments.importers.records import (
     JudgmentSource,
     Record,
     ReferenceRow,
-    counted,
     quoted,
     read_image,
     read_name,

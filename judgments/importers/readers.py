@@ -16,7 +16,8 @@ from json import JSONDecodeError, JSONDecoder
 from pathlib import Path
 from typing import Any, NoReturn
 
-from judgments.importers.records import Record, counted, quoted
+from common.errors import counted
+from judgments.importers.records import Record, quoted
 from judgments.importers.textio import LINE_LIMIT, ImportNotes, ImportProblem, read_lines
 
 SEPARATORS = ",;\t|"

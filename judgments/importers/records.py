@@ -10,8 +10,9 @@ import dataclasses
 import json
 import math
 import re
+import unicodedata
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Container, Iterator, Mapping
+from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import lru_cache
@@ -137,13 +138,24 @@ def read_text(value: Any, expected: str = "a text") -> str:
     return value
 
 
+def composed(name: str) -> str:
+    """Return the name in Unicode's composed form, so that both spellings of an accent are one name."""
+    return name if name.isascii() else unicodedata.normalize("NFC", name)
+
+
+def by_name(rows: Iterable[tuple[str, int]]) -> dict[str, int]:
+    """Return name -> row id, for composed names too where a row was stored in another form."""
+    known = dict(rows)
+    return {composed(name): pk for name, pk in known.items()} | known
+
+
 def read_name(value: Any, expected: str = "a name", limit: int = NAME_LIMIT) -> str:
-    """Return a one-line identifier; whole numbers become digits, as MS COCO's image ids."""
+    """Return a composed one-line identifier; whole numbers become digits, as MS COCO's image ids."""
     if type(value) is int:
         value = str(value)
     if not isinstance(value, str):
         raise BadValue(quoted(value), expected)
-    name = value.strip()
+    name = composed(value.strip())
     if not name:
         raise BadValue("an empty text", expected)
     if len(name) > limit:
@@ -263,10 +275,6 @@ Whole = Annotated[int, PlainValidator(lambda value, info: read_whole(value, _tex
 Seconds = Annotated[float, PlainValidator(_seconds)]
 Flag = Annotated[bool, PlainValidator(lambda value, info: read_flag(value, _textual(info)))]
 Time = Annotated[datetime, PlainValidator(remembered(read_time))]
-
-
-def counted(n: int, noun: str) -> str:
-    return f"{n:,} {noun}" if n == 1 else f"{n:,} {noun}s"
 
 
 def quoted(value: object) -> str:

@@ -11,7 +11,8 @@ from typing import Annotated, Any
 import numpy as np
 from pydantic import PlainValidator
 
-from judgments.importers.records import BadValue, Record, Shape, ShortName, counted, quoted, read_number
+from common.errors import counted
+from judgments.importers.records import BadValue, Record, Shape, ShortName, composed, quoted, read_number
 from judgments.importers.textio import ImportNotes, ImportProblem, read_lines
 
 COLUMNS = ("qid", "Q0", "docid", "rank", "score", "system")
@@ -28,8 +29,8 @@ def _rank(value: Any) -> int:
 @dataclass(frozen=True, slots=True)
 class _Line:
     number: int
-    query: str
-    item: str
+    query: Annotated[str, PlainValidator(composed)]
+    item: Annotated[str, PlainValidator(composed)]
     rank: Annotated[int, PlainValidator(_rank)]
     score: Annotated[float, PlainValidator(lambda value: read_number(value, textual=True))]
     system: ShortName

@@ -78,14 +78,19 @@ def test_an_example_with_a_picture_that_is_not_there_is_refused_before_anything_
     assert study.state == "draft"
 
 
-def test_the_preset_of_grades_works_one_example_for_each_grade_from_4_to_1() -> None:
-    design = make_design({"name": "n", "dataset": "d", "preset": "hodosh-2013-graded"})
-    assert [example.answer[0] for example in design.examples] == ["4", "3", "2", "1"]
-    assert "examples" in PRESETS["hodosh-2013-graded"].ours
+def test_no_preset_of_a_paper_shows_an_example_that_the_paper_lacks() -> None:
+    """V15 gives workers "no explicit concept" of similarity, and asks for the better description without a word."""
+    for name in PRESETS:
+        assert make_design({"name": "n", "dataset": "d", "preset": name}).examples == ()
+    for name in ("vedantam-2015-triplet", "vedantam-2015-pairwise"):
+        assert make_design({"name": "n", "dataset": "d", "preset": name}).instructions == ""
 
 
-def test_v15_explains_no_similarity_and_neither_does_its_preset() -> None:
-    assert make_design({"name": "n", "dataset": "d", "preset": "vedantam-2015-triplet"}).examples == ()
+def test_the_preset_of_grades_says_what_each_grade_means_in_the_paper() -> None:
+    preset = PRESETS["hodosh-2013-graded"]
+    lines = preset.values["instructions"].strip().splitlines()
+    assert [line[:7] for line in lines] == ["- **4**", "- **3**", "- **2**", "- **1**"]
+    assert "instructions" in preset.ours  # the paper's guidelines are in an appendix; these words are not
 
 
 def test_each_assignment_keeps_which_texts_its_worker_read() -> None:

@@ -44,7 +44,7 @@ def called(folder: Path, *more: str) -> str:
 
 def test_a_dry_run_says_what_was_understood_and_stores_nothing(folder: Path) -> None:
     said = called(folder, "--dry-run")
-    assert "2 judgments on 1 units by 2 workers (relevance)" in said
+    assert "2 judgments on 1 unit by 2 workers (relevance)" in said
     assert "values:   0: 1,   1: 1" in said
     assert "unit a.jpg, image a.jpg, worker ann, answer 1" in said
     assert "Nothing was stored" in said

@@ -13,7 +13,6 @@ from tests.installations import Installation
 
 STUDIES = """
 from judgments.models import Dataset
-from judgments.design.presets import PRESETS
 from tests.annotation.casting import make_study
 
 dataset = Dataset.objects.get(name="shapes")
@@ -23,7 +22,7 @@ asked = [
 ]
 make_study(
     dataset, "graded", name="Taught", slug="taught", judgments_per_unit=100, quiz={"questions": asked, "attempts": 5},
-    examples=PRESETS["hodosh-2013-graded"].values["examples"],
+    examples=[{"scene": "A brown dog that jumps over a low fence.", "shown": ["A dog sleeps."], "answer": "2"}] * 4,
     workers={"countries": ["DE"]}, crowd={"reward_cents": 20},
 )
 make_study(

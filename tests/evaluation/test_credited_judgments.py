@@ -16,6 +16,7 @@ from annotation.rehearsal.rehearsal import rehearse
 from common.errors import DataConflict
 from evaluation.export.exporting import export_judgments
 from evaluation.results.aggregation import compute_aggregation
+from evaluation.results.meta_evaluation import evaluate_study
 from judgments.datasets.importing import import_candidates
 from judgments.drawing.material import candidate_key
 from judgments.importers import ImportProblem
@@ -25,6 +26,7 @@ from judgments.studies.studies import mark_closed
 from tests.evaluation.studies import StudyOf, candidate, make_dataset
 from tests.evaluation.test_releases_of_each_kind import drafted, ranking
 from tests.evaluation.test_scales import better_and_worse
+from tests.studies import make_dataset as make_animals
 from tests.studies import make_study
 
 pytestmark = pytest.mark.django_db
@@ -203,6 +205,34 @@ def test_the_tables_of_systems_come_back_into_an_empty_dataset(
     rows = [json.loads(line) for line in (tmp_path / "again.jsonl").read_text("utf-8").splitlines()]
     own = {row["unit"]: row["systems"] for row in lines(study, tmp_path)}
     assert {row["unit"]: row["systems"] for row in rows} == own
+
+
+@pytest.mark.parametrize("protocol", ["triplet", "pairwise"])
+def test_metrics_meet_the_same_references_after_the_round_trip(protocol: str, tmp_path: Path) -> None:
+    """Another reference with a candidate's words is none of the pair's, in the file as in the draw."""
+    make_animals(images=8)
+    for item in Item.objects.order_by("position"):
+        first, *_, last = item.references.order_by("position")
+        last.text = f" {first.text}"
+        last.save()
+    sampling = {"pairs": {"HC": 4, "HM": 4, "MM": 4}}
+    study = make_study(protocol, sampling=sampling, controls={"per_hit": 0})
+    rehearse(study=study, crowd=Crowd(workers=4, spammers=0.0, seed=5, drop_outs=0.0))
+    study.refresh_from_db()
+    mark_closed(study=study)
+    rows = lines(study, tmp_path)
+    imported(rows, without_systems(study.dataset).name, tmp_path)
+    again = Study.objects.get(slug="again")
+    kept = [
+        {
+            key: sorted(own)
+            for key, own in CandidatePair.objects.filter(study=one).values_list("key", "references")
+        }
+        for one in (study, again)
+    ]
+    assert kept[0] == kept[1]
+    figures = [evaluate_study(study=one, metrics=["rouge-l"]) for one in (study, again)]
+    assert figures[0]["metrics"] == figures[1]["metrics"]
 
 
 def imported(rows: list[dict[str, Any]], dataset: str, folder: Path, slug: str = "again") -> dict[str, int]:

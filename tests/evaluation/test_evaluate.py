@@ -296,4 +296,4 @@ def test_the_command_prints_figures_and_signatures(capsys: Any) -> None:
     said = capsys.readouterr().out
     assert "rouge-l|beta:1.2|tok:ptb" in said
     assert "4 pairs" not in said
-    assert "3 pairs; 1 without a consensus were left out." in said
+    assert "3 pairs; 1 without a consensus was left out." in said

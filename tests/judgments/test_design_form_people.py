@@ -26,7 +26,8 @@ def filled(preset: str = "hodosh-2013-graded", **typed: str) -> DesignForm:
 def test_what_a_preset_says_about_workers_comes_back_unchanged() -> None:
     form = filled()
     assert form.is_valid(), form.errors
-    assert [example.answer[0] for example in form.design.examples] == ["4", "3", "2", "1"]
+    assert form.design.instructions.startswith("- **4**: the caption describes the image")
+    assert form.design.examples == ()
     assert form.design.quiz.preset == ""
 
 

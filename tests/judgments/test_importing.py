@@ -87,6 +87,45 @@ def test_pictures_are_copied_under_names_that_tell_nothing(references: Path, tmp
         assert Path(str(item.picture)).stem == f"{item.position:06d}"
 
 
+COMPOSED, DECOMPOSED = "caf\u00e9", "cafe\u0301"
+
+
+def test_both_spellings_of_an_accent_are_one_name(tmp_path: Path) -> None:
+    rows = [{"image": f"{name}.png", "caption": f"in {len(name)} signs"} for name in (COMPOSED, DECOMPOSED)]
+    folder = pictures(tmp_path / "pictures", [f"{DECOMPOSED}.png"])
+    path = written(tmp_path / "both.jsonl", rows)
+    import_dataset(format="jsonl", path=path, name="small", images=str(folder))
+    item = Item.objects.get()
+    assert (item.name, item.references.count(), bool(item.picture)) == (f"{COMPOSED}.png", 2, True)
+
+    for name in (DECOMPOSED, COMPOSED):
+        made = written(tmp_path / "made.jsonl", [{"image": f"{name}.png", "caption": "a cup"}])
+        found = import_candidates(format="jsonl", path=made, dataset="small", system=name)
+        assert found.created == (name == DECOMPOSED)
+    assert System.objects.get().name == COMPOSED
+
+    first, again = (
+        {"image": f"{name}.png", "first_text": "a cup", "unit": name, "worker": name, "value": 1}
+        for name in (DECOMPOSED, COMPOSED)
+    )
+    other = written(tmp_path / "judgments.jsonl", [first, again | {"worker": "another"}])
+    import_judgments(format="jsonl", path=other, dataset="small", study="one", protocol="relevance")
+    assert Study.objects.get(slug="one").units.get().key == COMPOSED
+    twice = written(tmp_path / "twice.jsonl", [first, again])
+    with pytest.raises(ImportProblem, match="line 2"):
+        import_judgments(format="jsonl", path=twice, dataset="small", study="two", protocol="relevance")
+
+
+def test_a_dataset_of_before_is_found_under_either_spelling(tmp_path: Path) -> None:
+    made = written(tmp_path / "d.jsonl", [{"image": "0.png", "caption": "a cup"}])
+    import_dataset(format="jsonl", path=made, name="small")
+    Item.objects.update(name=f"{DECOMPOSED}.png")
+    for number, name in enumerate((COMPOSED, DECOMPOSED)):
+        path = written(tmp_path / "c.jsonl", [{"image": f"{name}.png", "caption": "a cup"}])
+        import_candidates(format="jsonl", path=path, dataset="small", system=f"s{number}")
+    assert Output.objects.filter(item=Item.objects.get()).count() == 2
+
+
 @pytest.mark.parametrize(
     ("spoil", "sentence"),
     [

@@ -264,8 +264,8 @@ def test_too_few_pairs_with_references_enough_are_refused_with_what_would_work()
     with pytest.raises(DesignError) as refused:
         pairs_of(material, {"MM": 4}, references=3)
     assert refused.value.field == "sampling.references"
-    assert "MM = 3" in str(refused.value)
-    assert "at most 2 references" in str(refused.value)
+    assert "at most 2 for each" in str(refused.value)
+    assert "1 pair fewer: MM = 3" in str(refused.value)
     assert len(pairs_of(material, {"MM": 3}, references=3)) == 3
     assert len(pairs_of(material, {"MM": 4}, references=2)) == 4
 
@@ -292,7 +292,7 @@ def test_new_pairs_are_drawn_from_images_with_references_enough() -> None:
     drawn = pairs_of(material, {"HC": 70}, references=3)  # ten of each of the seven images with five
     assert len(drawn) == 70
     assert {int(pair.image.split("-")[1]) % 2 for pair in drawn} == {0}
-    with pytest.raises(DesignError, match=r"HC = 70, or at most 1 reference"):
+    with pytest.raises(DesignError, match=r"at most 1 for each, .* or 1 pair fewer: HC = 70"):
         pairs_of(material, {"HC": 71}, references=3)
 
 
@@ -370,6 +370,6 @@ def test_the_preset_of_its_paper_on_the_paper_s_own_data(shared: Path) -> None:
     assert {len(pair.references) for pair in new.pairs} == {48}
     assert new.passed_over > 0
 
-    with pytest.raises(DesignError, match="HC = 0, or at most 48 references") as refused:
+    with pytest.raises(DesignError, match=r"at most 48 for each, .* or 10 pairs fewer: HC = 0") as refused:
         draw("references", {"HC": 10, "MM": 10}, 49)
     assert refused.value.field == "sampling.references"

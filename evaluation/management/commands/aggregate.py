@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from common.commands import progress_bar
+from common.errors import counted
 from common.files import check_place, write_json
 from evaluation.judgment_sets.blocks import forget_blocks
 from evaluation.judgment_sets.loaders import systems_of_pairs
@@ -52,7 +53,8 @@ class Command(OperationCommand):
         counts = aggregation.result["counts"]
         self.say(f"{study.name}{simulated}")
         self.say(
-            f"{aggregation.consensus.judged:,} of {counts['units']:,} units judged, {counts['unit_ties']:,} tied"
+            f"{aggregation.consensus.judged:,} of {counted(counts['units'], 'unit')} judged, "
+            f"{counts['unit_ties']:,} tied"
         )
         self._summary(study, result)
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from common.commands import progress_bar
+from common.errors import counted
 from common.files import check_place, write_json
 from evaluation.management.words import coefficient, say_table, with_interval
 from evaluation.report.content import estimate_of, shown
@@ -70,7 +71,9 @@ class Command(OperationCommand):
         say_table(self, title, ["metric", *kinds, "ties"], rows)
         self.say()
         one = next(iter(figures.values()))["accuracy"]["all"]
-        self.say(f"{one['n']:,} pairs; {one['no_consensus']:,} without a consensus were left out.")
+        without = one["no_consensus"]
+        left_out = f"{without:,} without a consensus {'was' if without == 1 else 'were'} left out"
+        self.say(f"{counted(one['n'], 'pair')}; {left_out}.")
 
     def _correlation(self, figures: dict[str, Any]) -> None:
         rows = []

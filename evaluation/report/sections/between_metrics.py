@@ -29,10 +29,12 @@ def between_metrics(inputs: ReportInputs, one_judge: People) -> Section | None:
     with_people = people is not None and bool((~np.isnan(people)).sum() > 1)
     rows = _rows(flat, people if with_people else None)
     known = [row for row in rows if row[2] is not None and row[1] != MEAN]
+    of_tau = [row[2] for row in known]
     alike = say(
         "metrics-alike",
-        most=max(known, key=lambda row: row[2], default=None),
-        least=min(known, key=lambda row: row[2]) if len(known) > 1 else None,
+        wording=inputs.wording,
+        most=[row for row in known if row[2] == max(of_tau)],
+        least=[row for row in known if row[2] == min(of_tau)] if len(known) > 1 else [],
     )
     data = table("metric-correlation", rows, with_people=with_people)
     plots = [

@@ -82,7 +82,7 @@ def agreement(inputs: ReportInputs) -> Section:
         [(name, estimate_of(one), one["n"], one["judgments"]) for name, one in rows.items()],
         resamples=alpha["resamples"],
     )
-    sentence = say("agreement", alpha=alpha)
+    sentence = say("agreement", wording=inputs.wording, alpha=alpha)
     levels = (
         Level("chance", 0.0),
         Level("reliable from .80", RELIABLE),
@@ -174,8 +174,8 @@ def _by_workers(inputs: ReportInputs) -> Plot | None:
     chance = _equal_by_chance(judgments.value[counted])
     mean = float(np.average(pairs.percent, weights=pairs.units))
     sentence = say(
-        "worker-pairs", pairs=len(pairs.units), least=min(known), most=max(known), others=others, rest=REST,
-        chance=chance, mean=mean,
+        "worker-pairs", wording=inputs.wording, pairs=len(pairs.units), least=min(known), most=max(known),
+        others=others, rest=REST, chance=chance, mean=mean,
     )  # fmt: skip
     levels = (Level("chance", chance), Level("all together", mean, dashed=False))
     panel = HeatPanel("share of equal answers", heads, heads, values, levels=levels)

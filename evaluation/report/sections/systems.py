@@ -232,11 +232,12 @@ def rankings(inputs: ReportInputs) -> Section | None:
     sentences, tables = [], []
     for task, rows in found.items():
         cells = {row["system"]: row["R-precision"] for row in rows}
-        leaders = leaders_by_intervals(cells)[0] or [rows[0]["system"]]
+        leaders, _ = leaders_by_intervals(cells)
         sentence = say(
-            "rankings", wording=inputs.wording, leaders=leaders, names=listed(leaders), system=rows[0]["system"],
+            "rankings", wording=inputs.wording, leaders=leaders, names=listed(leaders) if leaders else "",
+            system=rows[0]["system"],
             what="images " if task == SEARCH else "", share=rows[0]["R-precision"]["value"] or 0.0,
-            least=cells[leaders[-1]]["value"],
+            least=cells[leaders[-1]]["value"] if leaders else None,
         )  # fmt: skip
         sentences.append(sentence)
         tables.append(_by_relevance(task, rows, audit, digits=0 if inputs.wording else 1))

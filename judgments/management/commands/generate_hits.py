@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from common.commands import progress_bar
-from common.errors import WrongState
+from common.errors import WrongState, counted
 from common.files import check_place, write_lines
 from judgments.management.base import OperationCommand
 from judgments.models import Study
@@ -44,8 +44,8 @@ class Command(OperationCommand):
         if output is not None:
             write_lines(output, batch_lines(batch, design))
         self.say(
-            f"Study {study.slug}: {len(batch.hits):,} HITs, {batch.unit_count:,} units, "
-            f"{batch.control_count:,} control items."
+            f"Study {study.slug}: {counted(len(batch.hits), 'HIT')}, {counted(batch.unit_count, 'unit')}, "
+            f"{counted(batch.control_count, 'control item')}."
         )
 
 
