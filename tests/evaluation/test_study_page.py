@@ -94,10 +94,10 @@ def test_computing_is_two_jobs_whose_results_the_page_shows(study: Study, design
     shown = words(designer.get(address(study)))
     # both used workers agree on both units: alpha is 1 where the two units' answers differ
     assert "Agreement 1.00 alpha, nominal" in shown
-    assert "n = 2 units" in shown
-    assert "Units with a consensus 2 of 2" in shown
+    assert "n = 2 items" in shown
+    assert "Items with a consensus 2 of 2" in shown
     assert "Pairs with a winner 2 of 2" in shown
-    assert "Check questions 67 % right 2 of 3 answers to control items" in shown
+    assert "Check questions 67 % right 2 of 3 answers to check questions" in shown
 
 
 def test_metrics_are_held_against_people_with_interval_and_n(study: Study, designer: Client) -> None:
@@ -118,7 +118,7 @@ def test_a_worker_below_the_threshold_is_shown_as_set_aside_with_the_reason(
     study: Study, designer: Client
 ) -> None:
     shown = words(designer.get(address(study)))
-    assert "w-3 2 0 of 1 – 4.0 33 % excluded: below .70 on control items" in shown
+    assert "w-3 2 0 of 1 – 4.0 33 % excluded: below .70 on check questions" in shown
     assert re.search(r"w-1 2 1 of 1 \d+ % 4\.0 67 %", shown)
 
 
@@ -231,7 +231,7 @@ def test_reports_and_held_hits_are_listed(study: Study, designer: Client) -> Non
     response = designer.get(address(study))
     assert "The picture cannot be seen" in words(response)
     assert "all &lt;b&gt;grey&lt;/b&gt;" in response.content.decode()
-    assert "Nobody holds a HIT at the moment" in words(response)
+    assert "Nobody holds a page of work at the moment" in words(response)
 
 
 def test_an_export_is_written_by_a_job_and_downloaded_with_its_manifest(
