@@ -32,10 +32,15 @@ PACKAGES = ("annotation", "common", "config", "evaluation", "judgments")
 # Python and templates that workers read; whatever is elsewhere is for staff
 WORKERS_CODE = (
     "annotation/crowds/arrivals.py", "annotation/crowds/handing_in.py", "annotation/crowds/mturk/pages.py",
-    "annotation/crowds/mturk/views.py", "annotation/crowds/panel", "annotation/crowds/prolific/people.py",
+    "annotation/crowds/mturk/views.py", "annotation/crowds/panel/backend.py", "annotation/crowds/panel/links.py",
+    "annotation/crowds/panel/people.py", "annotation/crowds/panel/views.py", "annotation/crowds/prolific/people.py",
     "annotation/errors.py", "annotation/models/assignments.py", "annotation/quality/flags.py",
-    "annotation/quality/review_page.py", "annotation/quality/reviews.py", "annotation/quiz",
-    "annotation/templatetags", "annotation/views", "annotation/words.py", "annotation/work",
+    "annotation/quality/review_page.py", "annotation/quality/reviews.py", "annotation/quiz/quizzes.py",
+    "annotation/quiz/sheet.py", "annotation/quiz/views.py",
+    "annotation/templatetags", "annotation/views", "annotation/words.py", "annotation/work/claims.py",
+    "annotation/work/effort.py", "annotation/work/joining.py", "annotation/work/leases.py",
+    "annotation/work/own_work.py", "annotation/work/presentation.py", "annotation/work/submissions.py",
+    "annotation/work/worksheet.py",
     "common/rate_limits.py", "evaluation/challenges/page.py", "evaluation/challenges/submissions.py",
     "evaluation/challenges/views.py", "judgments/countries.py", "judgments/design/wordings.py",
     "judgments/hit_templates/answers.py", "judgments/hit_templates/cleaning.py", "judgments/hit_templates/filling.py",
@@ -82,7 +87,7 @@ def collected(*, staff: bool = False) -> Catalog:
                 staff and _has(workers, message, context)
             ):
                 catalog.add(message, locations=[(path, 0)], auto_comments=comments, context=context)
-    for path, text in _staff_data() if staff else _data():
+    for path, text in (*_staff_data(), *_shown_constants()) if staff else _data():
         if not (staff and _has(workers, text.strip(), None)):
             catalog.add(text.strip(), locations=[(path, 0)])
     return catalog
@@ -215,6 +220,33 @@ def _of_design_pages() -> Iterator[tuple[str, str]]:
                 yield from ((path, text) for text in (column.label, column.help, *labels) if text)
 
 
+def _shown_constants() -> Iterator[tuple[str, str]]:
+    """Yield (path, text) of constants that pages translate: reasons, formats, crowds, and why something is not done."""
+    import pkgutil
+    from importlib import import_module
+
+    from annotation.crowds import BACKENDS
+    from evaluation import statistics
+    from evaluation.export.formats import FORMATS
+    from evaluation.results import coefficients, consensus, rankings
+    from judgments.design.requirements import QUIZ_PRESETS
+    from judgments.kinds import KINDS
+
+    modules = [coefficients, consensus, rankings]
+    for one in pkgutil.walk_packages(statistics.__path__, f"{statistics.__name__}."):
+        modules.append(import_module(one.name))
+    for module in modules:
+        for name, text in vars(module).items():
+            if name.isupper() and isinstance(text, str) and " " in text and "{" not in text:
+                yield module.__name__.replace(".", "/") + ".py", text
+    yield from (("evaluation/export/formats", one.what) for one in FORMATS.values())
+    yield from (("annotation/crowds", one.title) for one in BACKENDS)
+    for kind in KINDS.values():
+        said = (kind.comparison.refusal, kind.aggregation.no_alpha)
+        yield from (("judgments/kinds", text) for text in said if text)
+    yield from (("judgments/design/english.toml", one.ours) for one in QUIZ_PRESETS.values())
+
+
 def _sources() -> Iterator[tuple[str, bytes]]:
     """Yield (path, Python source) of everything that can hold a message, in order."""
     from django.utils.translation.template import templatize
@@ -272,7 +304,7 @@ def update(language: str, *, staff: bool = False) -> None:
             known = old.get(message.id, context=message.context)
             new.add(
                 message.id,
-                known.string if known is not None else None,
+                known.string if known is not None and known.pluralizable == message.pluralizable else None,
                 locations=message.locations,
                 flags=message.flags,
                 auto_comments=message.auto_comments,
