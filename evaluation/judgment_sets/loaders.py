@@ -330,13 +330,12 @@ def unit_rows(study: Study) -> Units:
 def images_of(study: Study, units: Sequence[UnitRow]) -> Ints:
     """Return (U,) row ids of the units' images."""
     units = Units.of(units)
-    if len(units) and (units.pair >= 0).all():  # pairs are fewer
-        rows, wanted = CandidatePair.objects.filter(study=study).values_list("pk", "item_id"), units.pair
-    else:
-        rows = Unit.objects.filter(study=study, control=False).values_list("pk", "item_id")
-        wanted = units.pk
-    pairs = rows.order_by().iterator(ROWS_AT_ONCE)
-    table = np.fromiter((cell for row in pairs for cell in row), dtype=np.int64).reshape(-1, 2)
+    by_pair = len(units) > 0 and bool((units.pair >= 0).all())  # pairs are fewer
+    pairs = CandidatePair.objects.filter(study=study).values_list("pk", "item_id")
+    own = Unit.objects.filter(study=study, control=False).values_list("pk", "item_id")
+    rows = (pairs if by_pair else own).order_by().iterator(ROWS_AT_ONCE)
+    wanted = units.pair if by_pair else units.pk
+    table = np.fromiter((cell for row in rows for cell in row), dtype=np.int64).reshape(-1, 2)
     return np.asarray(table[places_in(table[:, 0], wanted), 1], dtype=np.int64)
 
 

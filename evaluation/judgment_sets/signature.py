@@ -42,7 +42,8 @@ def signature_of_study(study: Study, *, table: JudgmentTable | None = None) -> S
 
 def signature_from(study: Study, material: Material, votes: Votes, others: Mapping[str, Value]) -> Signature:
     published = CandidatePair.objects.filter(study=study, published_winner__isnull=False)
-    winners = dict(published.values_list("key", "published_winner").iterator(ROWS_AT_ONCE))
+    rows = published.values_list("key", "published_winner").iterator(ROWS_AT_ONCE)
+    winners = {key: winner for key, winner in rows if winner is not None}
     return judgment_signature(
         KINDS[study.protocol],
         material,
