@@ -14,7 +14,6 @@ from annotation.models import Assignment, Judgment
 from common.amounts import thousands
 from evaluation.judgment_sets.records import JudgmentTable
 from judgments.models import Study
-from judgments.templatetags.judgments_tags import percent
 
 
 def unused_answers(study: Study, table: JudgmentTable) -> dict[str, Any]:
@@ -58,7 +57,7 @@ def unused_sentence(found: Mapping[str, Any]) -> str:
     return _("%(n)s of %(whole)s answers (%(share)s) are not used: %(reasons)s.") % {
         "n": thousands(unused),
         "whole": thousands(whole),
-        "share": percent(unused / whole),
+        "share": f"{100 * unused / whole:.0f} %",
         "reasons": _(", and ").join(filter(None, reasons)),
     }
 
