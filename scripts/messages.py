@@ -194,6 +194,7 @@ def _of_design_pages() -> Iterator[tuple[str, str]]:
     from judgments.design.editing.form import DesignForm, starting_values
     from judgments.design.editing.rows import RowsField
     from judgments.design.editing.sections import STEP_WORDS
+    from judgments.design.editing.translations import TranslationsField
     from judgments.design.presets import PRESETS
     from judgments.kinds import KINDS
 
@@ -210,7 +211,9 @@ def _of_design_pages() -> Iterator[tuple[str, str]]:
             yield from ((path, str(text)) for text in (field.label, field.help_text) if text)
             choices = getattr(field, "choices", ()) if name != "dataset" else ()
             yield from ((path, str(label)) for _, label in choices)
-            for column in field.columns if isinstance(field, RowsField) else ():
+            rows = [field] if isinstance(field, RowsField) else []
+            rows += field.parts.values() if isinstance(field, TranslationsField) else []
+            for column in (column for one in rows for column in one.columns):
                 labels = (label for _, label in column.choices)
                 yield from ((path, text) for text in (column.label, column.help, *labels) if text)
 

@@ -27,7 +27,7 @@ from evaluation.statistics.agreement import (
     kappa_grid,
     kappa_interval,
 )
-from evaluation.statistics.clustering import NAIVE
+from evaluation.statistics.clustering import ITEM, NAIVE, RATER
 from evaluation.statistics.correlation import correlation
 from evaluation.statistics.inputs import one_of
 from evaluation.statistics.resampling import RESAMPLES
@@ -113,7 +113,7 @@ def _of_source(source: Source, drawing: _Drawing) -> dict[str, Any]:
     own = source if source.full_depth is None else source.among(source.full_depth)
 
     def alpha(level: str) -> dict[str, Any]:
-        return _alpha(own, own.unit, own.rater, own.value, level, drawing)
+        return _alpha(own, own.unit, own.rater, own.value, level, drawing, anonymous=own.anonymous)
 
     return {
         "name": source.name,
@@ -140,9 +140,10 @@ def images_of_units(*sources: Source) -> NDArray[Any]:
 
 
 def _alpha(
-    source: Source, unit: Any, rater: Any, value: Any, level: str, drawing: _Drawing
+    source: Source, unit: Any, rater: Any, value: Any, level: str, drawing: _Drawing, *, anonymous: bool
 ) -> dict[str, Any]:
-    options = drawing.options(item=images_of_units(source)[unit], rater=rater)
+    clusters = {ITEM: images_of_units(source)[unit]} | ({} if anonymous else {RATER: rater})
+    options = drawing.options(**clusters)
     return alpha_dict(alpha_of_judgments(unit, rater, value, level, **options))
 
 
@@ -289,7 +290,8 @@ def _pooled(matched: Matched, drawing: _Drawing) -> dict[str, Any]:
     values = np.concatenate([one.value, other.value])
 
     def alpha(unit: Any, rater: Any, value: Any) -> dict[str, Any]:
-        return _alpha(matched.first, unit, rater, value, level, drawing)
+        anonymous = one.anonymous or other.anonymous
+        return _alpha(matched.first, unit, rater, value, level, drawing, anonymous=anonymous)
 
     return {
         **alpha(np.concatenate([one.unit, other.unit]), raters, values),

@@ -23,6 +23,7 @@ from evaluation.judgment_sets import loaders
 from evaluation.judgment_sets.signature import hash_of_judgments
 from evaluation.models import Analysis, Consensus, MetricScore
 from evaluation.provenance import plain, signature
+from evaluation.results.consensus import components_of, components_sentence, judgment_clusters
 from evaluation.statistics.inputs import StatisticsError
 from evaluation.statistics.meta import metric_winners
 from evaluation.statistics.people import People, PilotPeople, fit_people, without_noise
@@ -304,6 +305,8 @@ def estimate_from_pilot(*, study: Study, question: str, first: str = "", second:
         "worker_spread": 0.0,
     }
     source = {"pilot": study.slug, "data_hash": hash_of_judgments(study)}
+    if said := pilot_components(study):
+        source["components"] = said
     if bool(first) != bool(second):
         raise EvaluationError(_("Only one of the pilot's two is named; expected both, or neither."))
     if first:
@@ -314,6 +317,17 @@ def estimate_from_pilot(*, study: Study, question: str, first: str = "", second:
         }
         source |= {"pilot_first": first, "pilot_second": second}
     return PilotEstimates(assumptions, source)
+
+
+def pilot_components(study: Study) -> str:
+    """Return where the variance of the pilot's votes lies, in words; "" where that cannot be told."""
+    if any(worker.anonymous for worker in loaders.worker_rows(study)):
+        return ""
+    table, units = loaders.load_judgments(study), loaders.unit_rows(study)
+    rows = table.counted & ~np.isnan(table.value)
+    images = loaders.images_of(study, units)
+    clusters = judgment_clusters(units, images, table.unit[rows], table.worker[rows], anonymous=False)
+    return components_sentence(components_of(KINDS[study.protocol], table.value[rows], clusters))
 
 
 def pilot_people(study: Study) -> PilotPeople:

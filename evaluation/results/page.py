@@ -23,6 +23,7 @@ from common.errors import WrongState
 from evaluation.dashboard.progress import study_progress
 from evaluation.follow_up.operations import adopt
 from evaluation.models import Analysis, Consensus
+from evaluation.results.consensus import components_sentence
 from evaluation.results.filter_audit import audit_sentence
 from evaluation.results.operations import EvaluateRequest, aggregate, evaluate
 from evaluation.results.rankings import outputs_of
@@ -237,6 +238,7 @@ def _agreement(aggregation: Analysis) -> dict[str, Any]:
         "model_rows": shown,
         "model_left": max(0, model.get("differ", 0) - len(shown)),
         "agreement": result["agreement"],
+        "components_sentence": components_sentence(result["agreement"].get("components", {})),
         "counts": result["counts"],
         "filter_audit": audit_sentence(result["filter_audit"]) if "filter_audit" in result else "",
         "upper_bounds": result.get("figures", {}).get("leave_one_out"),
@@ -284,14 +286,12 @@ PROGRESS = add_figures(
     )
 )
 add_page(StudyPage(name="results", label="Results", order=50, view=show_results, group=Group.FINDINGS))
-# A form has the readings of what the study judges. "compute" is also the button on top, without a form.
-for form, readings, offered in (
-    ("compute", OF_PAIRS, lambda study: study.state in (Study.State.OPEN, Study.State.CLOSED)),
-    ("compute-captions", OF_CAPTIONS, never),
-):
+
+
+def _add_compute(name: str, readings: tuple[str, ...], offered: Callable[[Study], bool]) -> None:
     add_step(
         StudyStep(
-            name=form,
+            name=name,
             label="Compute now",
             run=_compute,
             job="aggregate",
@@ -301,4 +301,9 @@ for form, readings, offered in (
             form=StepForm(EvaluateRequest, ("metrics", "tokenizer", *readings)),
         )
     )
+
+
+# A form has the readings of what the study judges. "compute" is also the button on top, without a form.
+_add_compute("compute", OF_PAIRS, lambda study: study.state in (Study.State.OPEN, Study.State.CLOSED))
+_add_compute("compute-captions", OF_CAPTIONS, never)
 add_operation(adopt, label="Adopt captions", fields=(), offered=_can_be_adopted)

@@ -165,7 +165,7 @@ def reading_tables(result: Mapping[str, Any]) -> list[dict[str, Any]]:
         ]
         title = gettext_noop("Accuracy by number of references, mean over random subsets of them")
         tables.append({"title": title, "columns": kinds, "rows": rows})
-    coefficients = {
+    coefficients: dict[str, tuple[str, Callable[[Any], dict[str, Any]]]] = {
         "tau_c": (gettext_noop("Kendall’s tau-c with people"), lambda one: {"tau-c": one}),
         "single_grades": (
             gettext_noop("With every single judgment instead of the mean; intervals over images"),

@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 from django.db.models import Count
-from django.utils.translation import gettext as _
-from django.utils.translation import ngettext
+from django.utils.translation import gettext, ngettext
 
 from annotation.models import Assignment, Judgment
 from common.amounts import thousands
 from evaluation.judgment_sets.records import JudgmentTable
+from evaluation.report.content import percent
 from judgments.models import Study
 
 
@@ -40,25 +40,35 @@ def unused_sentence(found: Mapping[str, Any]) -> str:
     unused = below["answers"] + excluded["answers"] + other
     if not unused:
         return ""
-    reasons = [
-        _("%(people)s answered too few check questions right (%(n)s)")
-        % {"people": _people(below), "n": thousands(below["answers"])}
-        if below["answers"]
-        else "",
-        ngettext("%(people)s was excluded (%(n)s)", "%(people)s were excluded (%(n)s)", excluded["people"])
-        % {"people": _people(excluded), "n": thousands(excluded["answers"])}
-        if excluded["answers"]
-        else "",
-        _("the crowd or the source of the data does not confirm them (%(n)s)") % {"n": thousands(other)}
-        if other
-        else "",
-    ]
-    whole = found["answers"]
-    return _("%(n)s of %(whole)s answers (%(share)s) are not used: %(reasons)s.") % {
-        "n": thousands(unused),
-        "whole": thousands(whole),
-        "share": f"{100 * unused / whole:.0f} %",
-        "reasons": _(", and ").join(filter(None, reasons)),
+    reasons = []
+    if below["answers"]:
+        reasons.append(
+            ngettext(
+                "%(n)s participant answered too few check questions right (%(answers)s)",
+                "%(n)s participants answered too few check questions right (%(answers)s)",
+                below["people"],
+            )
+            % _numbers(below)
+        )
+    if excluded["answers"]:
+        reasons.append(
+            ngettext(
+                "%(n)s participant was excluded (%(answers)s)",
+                "%(n)s participants were excluded (%(answers)s)",
+                excluded["people"],
+            )
+            % _numbers(excluded)
+        )
+    if other:
+        reasons.append(
+            gettext("the crowd or the source of the data does not confirm them (%(answers)s)")
+            % {"answers": thousands(other)}
+        )
+    return gettext("%(unused)s of %(whole)s answers (%(share)s) are not used: %(reasons)s.") % {
+        "unused": thousands(unused),
+        "whole": thousands(found["answers"]),
+        "share": percent(unused / found["answers"]),
+        "reasons": gettext(", and ").join(reasons),
     }
 
 
@@ -74,6 +84,5 @@ def unused_context(result: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _people(found: Mapping[str, int]) -> str:
-    words = ngettext("%(n)s participant", "%(n)s participants", found["people"])
-    return words % {"n": thousands(found["people"])}
+def _numbers(found: Mapping[str, int]) -> dict[str, str]:
+    return {"n": thousands(found["people"]), "answers": thousands(found["answers"])}

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from django.test import Client
+from django.urls import reverse
 
 from annotation.models import ProblemReport, Worker
 from annotation.quality.flags import exclude_worker
@@ -170,6 +171,29 @@ def test_simulated_answers_are_called_that_once_on_a_page(study: Study, designer
         assert shown.lower().count("simulated") == 1, name
 
 
+def fields(response: Any) -> set[str]:
+    return set(re.findall(r'name="([a-z_]+)"', response.content.decode()))
+
+
+def test_further_readings_are_asked_for_on_the_page_and_shown_beside_the_usual_figures(
+    study: Study, designer: Client
+) -> None:
+    before = designer.get(address(study))
+    assert {"all_pairs", "references"} <= fields(before)
+    assert "tau_c" not in fields(before)
+    done = designer.post(
+        reverse("admin:judgments_study_do", args=[study.pk, "compute"]),
+        {"page": "results", "metrics": "bleu-1", "tokenizer": "ptb", "all_pairs": "on", "references": "1, 2"},
+    )
+    assert done.status_code == 302
+    args = Job.objects.get(kind="evaluate").args
+    assert (args["all_pairs"], args["references"], args["metrics"]) == (True, [1, 2], ["bleu-1"])
+    evaluate_study(study=study, metrics=["bleu-1"], all_pairs=True, references=[1])
+    shown = words(designer.get(address(study)))
+    assert "Accuracy over all pairs; one without a consensus is right by half" in shown
+    assert "bleu-1, 1" in shown
+
+
 def test_graded_studies_show_how_metrics_order_captions(study: Study, designer: Client) -> None:
     made = StudyOf(study.dataset, "graded")
     texts = ["A dog runs .", "A brown dog .", "Cars .", "The dog is on the grass ."]
@@ -178,9 +202,13 @@ def test_graded_studies_show_how_metrics_order_captions(study: Study, designer: 
     for name, values in (("w-1", [4, 3, 1, 4]), ("w-2", [4, 3, 1, 3]), ("w-3", [4, 4, 1, 3])):
         made.answer(hit, name, values)
     aggregate_study(study=made.study)
-    evaluate_study(study=made.study, metrics=["bleu-1"])
+    evaluate_study(study=made.study, metrics=["bleu-1"], tau_c=True, single_grades=True)
     response = designer.get(address(made.study))
     assert response.context["metrics_table"]["columns"] == ["Kendall's tau-b", "Spearman's rho", "best kappa"]
+    assert "Kendall’s tau-c with people" in words(response)
+    assert "With every single judgment instead of the mean" in words(response)
+    assert {"tau_c", "own_kept", "metric_at_least"} <= fields(response)
+    assert "all_pairs" not in fields(response)
     assert "alpha, interval" in words(response)
     assert "Left side" not in words(response)
 

@@ -10,13 +10,18 @@ from django import forms
 from django.conf import settings
 from django.template.loader import render_to_string
 from django.utils.safestring import SafeString
+from django.utils.translation import gettext, gettext_noop
 from pydantic import BaseModel
 
 from judgments.design.editing.rows import MOST_ROWS, Column, Row, RowsField, columns_of, rows_in_words
 from judgments.design.tables import ExampleTexts, QuestionTexts, Texts
 
 TEXTS, EXAMPLES, QUESTIONS = "texts", "examples", "questions"
-TITLES = {TEXTS: "Languages", EXAMPLES: "Worked examples", QUESTIONS: "Questions of the quiz"}
+TITLES = {
+    TEXTS: gettext_noop("Languages"),
+    EXAMPLES: gettext_noop("Worked examples"),
+    QUESTIONS: gettext_noop("Questions of the quiz"),
+}
 LANGUAGE = Column("language", "Language", "", "choice", True, (("", "Choose"), *settings.LANGUAGES))
 MOST_NUMBERED = 100  # rows are filled up to the highest number
 NUMBERS = {
@@ -79,7 +84,7 @@ class TranslationsWidget(forms.Widget):
     def render(self, name: str, value: Any, attrs: Any = None, renderer: Any = None) -> SafeString:
         too_many = value.longest if value.longest > MOST_ROWS else 0
         parts = [
-            (TITLES[part], one.widget.render(part_name(name, part), value.of.get(part)))
+            (gettext(TITLES[part]), one.widget.render(part_name(name, part), value.of.get(part)))
             for part, one in self.parts.items()
         ]
         context = {"parts": parts, "too_many": too_many, "id": (attrs or {}).get("id", f"id_{name}")}
@@ -109,7 +114,10 @@ class TranslationsField(forms.Field):
             language = row.pop("language")
             if language in found:
                 raise forms.ValidationError(
-                    f"Row {number}: there is a row of {_title(language)} already; expected one for each language."
+                    gettext(
+                        "Row %(number)d: there is a row of %(language)s already; expected one for each language."
+                    )
+                    % {"number": number, "language": _title(language)}
                 )
             found[language] = row
         for part in NUMBERS:
@@ -121,7 +129,9 @@ class TranslationsField(forms.Field):
         try:
             return list(self.parts[part].clean(self.prepare_value(value).of.get(part)))
         except forms.ValidationError as error:
-            raise forms.ValidationError([f"{TITLES[part]}, {words}" for words in error.messages]) from None
+            raise forms.ValidationError(
+                [f"{gettext(TITLES[part])}, {words}" for words in error.messages]
+            ) from None
 
     def _numbered_rows(self, value: Any, part: str) -> dict[str, list[dict[str, Any]]]:
         """Return the rows of each language by their number; examples without a row stay as they are written."""
@@ -131,8 +141,8 @@ class TranslationsField(forms.Field):
             rows = by_language.setdefault(language, {})
             if number in rows or not 1 <= number <= MOST_NUMBERED:
                 raise forms.ValidationError(
-                    f"{TITLES[part]}, {_title(language)}: found number {number}"
-                    f"{' twice' if number in rows else ''}; expected each number from 1 on once."
+                    gettext("%(part)s, %(language)s: found number %(number)d; expected each from 1 on, once.")
+                    % {"part": gettext(TITLES[part]), "language": _title(language), "number": number}
                 )
             rows[number] = row
         found = {}
@@ -140,7 +150,8 @@ class TranslationsField(forms.Field):
             missing = [number for number in range(1, max(rows)) if number not in rows]
             if part == QUESTIONS and missing:
                 raise forms.ValidationError(
-                    f"{TITLES[part]}, {_title(language)}: number {missing[0]} is missing; expected all or none."
+                    gettext("%(part)s, %(language)s: number %(number)d is missing; expected all or none.")
+                    % {"part": gettext(TITLES[part]), "language": _title(language), "number": missing[0]}
                 )
             found[language] = [rows.get(number, {}) for number in range(1, max(rows) + 1)]
         return found
@@ -154,7 +165,7 @@ class TranslationsField(forms.Field):
 
 
 def _title(language: str) -> str:
-    return dict(settings.LANGUAGES).get(language, language)
+    return gettext(dict(settings.LANGUAGES).get(language, language))
 
 
 def in_lines(translations: Mapping[str, Any]) -> str:
