@@ -85,7 +85,7 @@ def test_the_last_decision_leads_back_to_the_list(study: Study) -> None:
     (one,) = sent(study, rita)
     answer = browser(rita).post(address(one), {"u1": "2"}, follow=True)
     assert "Nothing else waits for you" in answer.content.decode()
-    assert "You decided 1 unit so far" in answer.content.decode()
+    assert "You decided 1 item so far" in answer.content.decode()
 
 
 def test_no_answer_and_a_wrong_one_are_refused_and_the_reason_is_kept(study: Study) -> None:
