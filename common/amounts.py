@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from decimal import Decimal
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from django import forms
 from django.utils.translation import get_language
 from unfold.widgets import UnfoldAdminDecimalFieldWidget
+
+if TYPE_CHECKING:
+    from django.utils.functional import _StrOrPromise
 
 CENT = Decimal("0.01")
 
@@ -25,8 +28,8 @@ class AmountField(forms.DecimalField):
 
     def __init__(
         self,
-        label: str = "",
-        help_text: str = "",
+        label: _StrOrPromise = "",
+        help_text: _StrOrPromise = "",
         *,
         required: bool = False,
         unit: str = "",

@@ -109,7 +109,7 @@ def _wrong_type(field: Any, value: Any) -> str:
 class KeysField(serializers.ListField):
     """Keys of rows. In text they have commas, spaces or line breaks between them."""
 
-    child = serializers.CharField()
+    child: serializers.Field[Any, Any, Any, Any] = serializers.CharField()
 
     def get_value(self, dictionary: Any) -> Any:
         if not is_html_input(dictionary):

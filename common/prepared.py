@@ -66,7 +66,7 @@ class _Compiled:
             one.output_field.get_db_prep_save(values[one.name], here) if isinstance(one, _Given) else one
             for one in self.parameters
         ]
-        sql = _as_prepared(self.sql, here) if here.vendor == "postgresql" else self.sql
+        sql = as_prepared(self.sql, here) if here.vendor == "postgresql" else self.sql
         compiler = copy(self.compiler)
         compiler.connection = here
         compiler.as_sql = lambda: (sql, parameters)
@@ -78,7 +78,7 @@ class _Compiled:
 _prepared: WeakKeyDictionary[Any, dict[str, str]] = WeakKeyDictionary()
 
 
-def _as_prepared(sql: str, here: Any) -> str:
+def as_prepared(sql: str, here: Any) -> str:
     """Return a statement that does what ``sql`` does, whose plan PostgreSQL keeps while the connection lasts."""
     here.close_if_health_check_failed()
     here.ensure_connection()

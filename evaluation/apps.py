@@ -16,7 +16,7 @@ class EvaluationConfig(AppConfig):
         ids_forgotten.connect(_remove_personal_files)
         repeat("evaluation.export.exporting.remove_stopped", every=lambda: 3600)
         kinds = {
-            "reports": ("aggregate", "evaluate", "board", "plan_power", "report"),
+            "reports": ("aggregate", "evaluate", "board", "leave_one_out", "plan_power", "report"),
             "exports": ("export", "release", "verify_release", "compare_releases"),
             "studies": ("rehearse",),
             "submissions": ("score_submission", "rank_submissions"),

@@ -14,6 +14,7 @@ from evaluation.challenges.scoring import score_stored, store_scores
 from evaluation.dashboard.snapshot import compute_snapshot, store_snapshot
 from evaluation.export.exporting import export_for_download
 from evaluation.judgment_sets.blocks import extend_blocks
+from evaluation.leave_one_out.operations import leave_one_out as compute_bounds
 from evaluation.planning.planning import compute_plan, estimate_from_pilot, read_assumptions, store_plan
 from evaluation.planning.rehearsals import compute_rehearsal, store_rehearsal
 from evaluation.releases.comparison import compare_releases as compared
@@ -32,7 +33,7 @@ from evaluation.results.readings import Readings
 from judgments.jobs import Run
 from judgments.models import Job, Study
 from judgments.studies.generation import generate_hits
-from judgments.studies.studies import design_of, find_study
+from judgments.studies.studies import design_of, find_dataset, find_study
 
 MOST_FLIPPED = 100
 
@@ -68,6 +69,12 @@ def export(run: Run, *, study: str, format: str, task: str = "annotation") -> di
     return export_for_download(
         study=find_study(study), format=format, job_id=run.job_id, task=task, progress=run.progress
     )
+
+
+def leave_one_out(run: Run, *, dataset: str, **values: Any) -> None:
+    bounds = compute_bounds(dataset=find_dataset(dataset), progress=run.progress, **values)
+    with run.commit() as result:
+        result |= bounds.as_json()
 
 
 def plan_power(

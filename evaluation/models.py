@@ -8,6 +8,7 @@ from django.conf import settings
 from django.db import models
 from django.db.models import Q
 from django.utils import timezone
+from django.utils.translation import gettext_lazy
 
 from common.rows import AppendOnlyRow
 from evaluation.challenges.models import Challenge, ChallengeEvent, Standing, Submission, SubmissionContent
@@ -33,9 +34,9 @@ class Consensus(models.Model):
     """The consensus of a unit's, or a candidate pair's, included judgments."""
 
     class Source(models.TextChoices):
-        JUDGMENTS = "judgments", "computed from judgments"
-        PUBLISHED = "published", "published without votes"
-        ADJUDICATED = "adjudicated", "decided by an adjudicator"
+        JUDGMENTS = "judgments", gettext_lazy("computed from judgments")
+        PUBLISHED = "published", gettext_lazy("published without votes")
+        ADJUDICATED = "adjudicated", gettext_lazy("decided by an adjudicator")
 
     study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="consensus")
     unit = models.OneToOneField(
@@ -91,11 +92,11 @@ class Analysis(models.Model):
     """A stored result; pages compare its ``data_hash`` to mark stale results."""
 
     class What(models.TextChoices):
-        AGGREGATION = "aggregation", "consensus, agreement and workers"
-        META_EVALUATION = "meta-evaluation", "metrics against the consensus"
-        PLAN = "plan", "how many pairs and votes a difference takes"
-        REPORT = "report", "report"
-        REHEARSAL = "rehearsal", "what a rehearsal shows"
+        AGGREGATION = "aggregation", gettext_lazy("consensus, agreement and workers")
+        META_EVALUATION = "meta-evaluation", gettext_lazy("metrics against the consensus")
+        PLAN = "plan", gettext_lazy("how many pairs and votes a difference takes")
+        REPORT = "report", gettext_lazy("report")
+        REHEARSAL = "rehearsal", gettext_lazy("what a rehearsal shows")
 
     study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="analyses")
     what = models.CharField(max_length=20, choices=What)

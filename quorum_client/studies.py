@@ -182,9 +182,11 @@ class StudyHandle:
         self.do("aggregate")
         return self._computed("agreement", "aggregate")
 
-    def evaluate(self, metrics: Iterable[str] | None = None, tokenizer: str | None = None) -> dict[str, Any]:
-        """Evaluate metrics against the consensus now."""
-        body: dict[str, Any] = {} if metrics is None else {"metrics": list(metrics)}
+    def evaluate(
+        self, metrics: Iterable[str] | None = None, tokenizer: str | None = None, **readings: Any
+    ) -> dict[str, Any]:
+        """Evaluate metrics against the consensus now; ``readings`` are further ones, such as ``tau_c=True``."""
+        body: dict[str, Any] = readings if metrics is None else {"metrics": list(metrics), **readings}
         if tokenizer is not None:
             body["tokenizer"] = tokenizer
         self.do("evaluate", **body)

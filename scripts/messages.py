@@ -32,10 +32,15 @@ PACKAGES = ("annotation", "common", "config", "evaluation", "judgments")
 # Python and templates that workers read; whatever is elsewhere is for staff
 WORKERS_CODE = (
     "annotation/crowds/arrivals.py", "annotation/crowds/handing_in.py", "annotation/crowds/mturk/pages.py",
-    "annotation/crowds/mturk/views.py", "annotation/crowds/panel", "annotation/crowds/prolific/people.py",
+    "annotation/crowds/mturk/views.py", "annotation/crowds/panel/backend.py", "annotation/crowds/panel/links.py",
+    "annotation/crowds/panel/people.py", "annotation/crowds/panel/views.py", "annotation/crowds/prolific/people.py",
     "annotation/errors.py", "annotation/models/assignments.py", "annotation/quality/flags.py",
-    "annotation/quality/review_page.py", "annotation/quality/reviews.py", "annotation/quiz",
-    "annotation/templatetags", "annotation/views", "annotation/words.py", "annotation/work",
+    "annotation/quality/review_page.py", "annotation/quality/reviews.py", "annotation/quiz/quizzes.py",
+    "annotation/quiz/sheet.py", "annotation/quiz/views.py",
+    "annotation/templatetags", "annotation/views", "annotation/words.py", "annotation/work/claims.py",
+    "annotation/work/effort.py", "annotation/work/joining.py", "annotation/work/leases.py",
+    "annotation/work/own_work.py", "annotation/work/presentation.py", "annotation/work/submissions.py",
+    "annotation/work/worksheet.py",
     "common/rate_limits.py", "evaluation/challenges/page.py", "evaluation/challenges/submissions.py",
     "evaluation/challenges/views.py", "judgments/countries.py", "judgments/design/wordings.py",
     "judgments/hit_templates/answers.py", "judgments/hit_templates/cleaning.py", "judgments/hit_templates/filling.py",
@@ -82,7 +87,7 @@ def collected(*, staff: bool = False) -> Catalog:
                 staff and _has(workers, message, context)
             ):
                 catalog.add(message, locations=[(path, 0)], auto_comments=comments, context=context)
-    for path, text in _staff_data() if staff else _data():
+    for path, text in (*_staff_data(), *_shown_constants()) if staff else _data():
         if not (staff and _has(workers, text.strip(), None)):
             catalog.add(text.strip(), locations=[(path, 0)])
     return catalog
@@ -145,7 +150,6 @@ def _staff_data() -> Iterator[tuple[str, str]]:
     from config.apps import declared_names, fields_with_choices
     from judgments.access import datasets, people_page
     from judgments.access.tokens import SCOPES
-    from judgments.importers.textio import ENCODINGS
     from judgments.jobs_in_words import LABELS, WORDS
     from judgments.studies.needs_page import NEEDS
 
@@ -163,7 +167,6 @@ def _staff_data() -> Iterator[tuple[str, str]]:
     yield from (("judgments/jobs_in_words.py", text) for text in (*WORDS.values(), *LABELS.values()))
     yield from (("judgments/access", text) for row in (*people_page.ROLES, *datasets.ROLES) for text in row)
     yield from (("judgments/access", text) for text in SCOPES.values())
-    yield from (("judgments/importers/textio.py", text) for text in ENCODINGS.values())
 
 
 def _of_study_pages() -> Iterator[tuple[str, str]]:
@@ -188,16 +191,14 @@ def _of_study_pages() -> Iterator[tuple[str, str]]:
 
 def _of_design_pages() -> Iterator[tuple[str, str]]:
     """Yield the words of the design form for every kind, and of the presets."""
-    from django.conf import settings
-
     from judgments.design.editing.form import DesignForm, starting_values
     from judgments.design.editing.rows import RowsField
     from judgments.design.editing.sections import STEP_WORDS
+    from judgments.design.editing.translations import TranslationsField
     from judgments.design.presets import PRESETS
     from judgments.kinds import KINDS
 
     path = "judgments/design"
-    languages = dict(settings.LANGUAGES).values()  # which Django translates
     yield from ((path, text) for step in STEP_WORDS.items() for text in step)
     for preset in PRESETS.values():
         yield from ((path, text) for text in (preset.title, preset.needs, preset.choose) if text)
@@ -210,12 +211,38 @@ def _of_design_pages() -> Iterator[tuple[str, str]]:
             yield from ((path, str(text)) for text in (field.label, field.help_text) if text)
             choices = getattr(field, "choices", ()) if name != "dataset" else ()
             yield from ((path, str(label)) for _, label in choices)
-            lists = getattr(
-                field, "parts", {"": field}
-            ).values()  # texts in other languages are several lists
-            for column in (one for rows in lists if isinstance(rows, RowsField) for one in rows.columns):
-                labels = (label for _, label in column.choices if label not in languages)
+            rows = [field] if isinstance(field, RowsField) else []
+            rows += field.parts.values() if isinstance(field, TranslationsField) else []
+            for column in (column for one in rows for column in one.columns):
+                labels = (label for _, label in column.choices)
                 yield from ((path, text) for text in (column.label, column.help, *labels) if text)
+
+
+def _shown_constants() -> Iterator[tuple[str, str]]:
+    """Yield (path, text) of constants that pages translate: reasons, formats, crowds, and why something is not done."""
+    import pkgutil
+    from importlib import import_module
+
+    from annotation.crowds import BACKENDS
+    from evaluation import statistics
+    from evaluation.export.formats import FORMATS
+    from evaluation.results import coefficients, consensus, rankings
+    from judgments.design.requirements import QUIZ_PRESETS
+    from judgments.kinds import KINDS
+
+    modules = [coefficients, consensus, rankings]
+    for one in pkgutil.walk_packages(statistics.__path__, f"{statistics.__name__}."):
+        modules.append(import_module(one.name))
+    for module in modules:
+        for name, text in vars(module).items():
+            if name.isupper() and isinstance(text, str) and " " in text and "{" not in text:
+                yield module.__name__.replace(".", "/") + ".py", text
+    yield from (("evaluation/export/formats", one.what) for one in FORMATS.values())
+    yield from (("annotation/crowds", one.title) for one in BACKENDS)
+    for kind in KINDS.values():
+        said = (kind.comparison.refusal, kind.aggregation.no_alpha)
+        yield from (("judgments/kinds", text) for text in said if text)
+    yield from (("judgments/design/english.toml", one.ours) for one in QUIZ_PRESETS.values())
 
 
 def _sources() -> Iterator[tuple[str, bytes]]:
@@ -275,7 +302,7 @@ def update(language: str, *, staff: bool = False) -> None:
             known = old.get(message.id, context=message.context)
             new.add(
                 message.id,
-                known.string if known is not None else None,
+                known.string if known is not None and known.pluralizable == message.pluralizable else None,
                 locations=message.locations,
                 flags=message.flags,
                 auto_comments=message.auto_comments,

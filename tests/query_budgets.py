@@ -113,6 +113,7 @@ QUERIES: dict[str, int] = {
     # of a study or a challenge
     "/api/challenges/STUDY/leaderboard/": 5,
     "/api/studies/STUDY/board/": 10,
+    "/api/studies/STUDY/checklist/": 10,
     "/api/studies/STUDY/control-items/": 6,
     "/api/studies/STUDY/controls/": 6,
     "/api/studies/STUDY/design/": 3,

@@ -10,6 +10,8 @@ from decimal import ROUND_HALF_UP, Decimal
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from django.utils.translation import gettext as _
+
 from annotation.work.presentation import Layout
 from judgments.design.requirements import CROWDS
 from judgments.design.study_design import StudyDesign
@@ -279,4 +281,4 @@ class LocalBackend(CrowdBackend):
     sends_people = False
 
     def where(self, study: Study) -> str:
-        return f"Workers join at /s/{study.slug}/ on this server."
+        return _("Participants join at /s/%(slug)s/ on this server.") % {"slug": study.slug}

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from django.contrib.auth.models import User
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
 from rest_framework import serializers
 
 from annotation.crowds import outbox, qualifications
@@ -68,7 +70,7 @@ def _open(*, study: Study, by: User | None) -> Outcome:
 def close(*, study: Study, by: User | None) -> Outcome:
     """Offer no more work. Workers who hold a HIT may still submit it; twice is harmless."""
     begin_closing(study=study, by=by)
-    return Outcome("The study is closed; who holds a HIT may still hand it in.")
+    return Outcome(_("The study is closed; who holds a HIT may still hand it in."))
 
 
 @operation("sync-crowd", "Compare with the crowd", job=SYNC)
@@ -79,7 +81,8 @@ def sync(*, study: Study, by: User | None, thorough: bool = False) -> Outcome:
         f"Compared with the crowd: {synced.hits} HITs there, {len(synced.discrepancies)} things do not fit."
     )
     note_event(study=study, what="sync-crowd", words=words, by=by)
-    return Outcome(words, synced)
+    said = _("Compared with the crowd: %(hits)s HITs there, %(n)s things do not fit.")
+    return Outcome(said % {"hits": synced.hits, "n": len(synced.discrepancies)}, synced)
 
 
 MOST_IDS = 1_000  # some seconds, in which nobody else writes to SQLite
@@ -108,7 +111,7 @@ def block(*, study: Study, by: User | None, worker: str, why: str) -> Outcome:
     """Ask the crowd to keep a worker away from all work of this account, now and later."""
     found = worker_of(study, worker)
     outbox.ask_to_block(study=study, worker=found, why=why, by=by)
-    return Outcome(f"The crowd is asked to keep {found} away from all your work.")
+    return Outcome(_("The crowd is asked to keep %(found)s away from all your work.") % {"found": found})
 
 
 class UnblockRequest(Parameters):
@@ -130,7 +133,7 @@ def unblock(*, study: Study, by: User | None, worker: str, why: str = "") -> Out
     """Ask the crowd to let a blocked worker come again."""
     found = worker_of(study, worker)
     outbox.ask_to_unblock(study=study, worker=found, why=why, by=by)
-    return Outcome(f"The crowd is asked to let {found} come again.")
+    return Outcome(_("The crowd is asked to let %(found)s come again.") % {"found": found})
 
 
 class QualifyRequest(Parameters):
@@ -170,8 +173,13 @@ def qualify(
     """Give people a qualification, here and at their crowd. Studies require or forbid it by its name."""
     found = [worker_of(study, worker)] if worker else people_by_ids(study=study, ids=ids)
     qualifications.qualify(study=study, workers=found, name=qualification, value=value, by=by)
-    who = str(found[0]) if len(found) == 1 else f"{len(found)} people"
-    return Outcome(f"{who} {'got' if value else 'lost'} the qualification {qualification}.")
+    who = str(found[0]) if len(found) == 1 else _("%(n)s people") % {"n": len(found)}
+    words = (
+        _("%(who)s got the qualification %(name)s.")
+        if value
+        else _("%(who)s lost the qualification %(name)s.")
+    )
+    return Outcome(words % {"who": who, "name": qualification})
 
 
 class ScreenOutsRequest(Reason):
@@ -191,15 +199,20 @@ class ScreenOutsRequest(Reason):
 def more_screen_outs(*, study: Study, by: User | None, why: str, count: int) -> Outcome:
     """Raise the number of people who are paid when they are screened out; Prolific pauses a study that reached it."""
     pay_more_screen_outs(study=study, count=count, by=by, why=why)
-    people = "One more person who is" if count == 1 else f"{count} more people who are"
-    return Outcome(f"{people} screened out will be paid.")
+    words = ngettext(
+        "One more person who is screened out will be paid.",
+        "%(n)s more people who are screened out will be paid.",
+        count,
+    )
+    return Outcome(words % {"n": count})
 
 
 @operation("fetch-demographics", "Fetch demographics", scope="exports")
 def demographics(*, study: Study, by: User | None) -> Outcome:
     """Fetch what the design names (``crowd.demographics``) of the people whose work was handed in, from Prolific."""
     count = fetch_demographics(study=study, by=by)
-    return Outcome("Prolific described one person." if count == 1 else f"Prolific described {count} people.")
+    words = ngettext("Prolific described one person.", "Prolific described %(n)s people.", count)
+    return Outcome(words % {"n": count})
 
 
 class MessageRequest(Parameters):
@@ -229,9 +242,8 @@ def write(*, study: Study, by: User | None, subject: str, text: str, worker: str
         people = list(Worker.objects.filter(crowd_sessions__in=decided).distinct())
     if not people:
         raise WrongState(
-            "Nothing was sent: only workers whose work was approved or rejected can be written to."
+            _("Nothing was sent: only workers whose work was approved or rejected can be written to.")
         )
     calls = outbox.ask_to_write(study=study, workers=people, subject=subject, text=text, by=by)
-    return Outcome(
-        "One message is on its way." if len(calls) == 1 else f"{len(calls)} messages are on their way."
-    )
+    words = ngettext("One message is on its way.", "%(n)s messages are on their way.", len(calls))
+    return Outcome(words % {"n": len(calls)})

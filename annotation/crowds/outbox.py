@@ -11,6 +11,7 @@ from django.db import transaction
 from django.db.models import F
 from django.utils import timezone
 from django.utils.dateparse import parse_datetime
+from django.utils.translation import gettext as _
 
 from annotation.crowds import backend_of
 from annotation.crowds.base import Ability
@@ -65,7 +66,10 @@ def write_message(
     """Write an outbox message and reserve ``cents``; return an equal existing one. Call it in a transaction."""
     backend = backend_of(study)
     if kind not in backend.can:
-        raise WrongState(f"Nothing was changed: the crowd {backend.title} cannot {kind}.")
+        raise WrongState(
+            _("Nothing was changed: the crowd %(title)s cannot %(kind)s.")
+            % {"title": backend.title, "kind": kind}
+        )
     call, created = CrowdCall.objects.get_or_create(
         key=key,
         defaults={
@@ -118,7 +122,7 @@ def ask_to_delete(*, publication: Publication) -> CrowdCall:
 def ask_to_block(*, study: Study, worker: Worker, why: str, by: User | None = None) -> CrowdCall:
     """Ask to block the worker from all work of this account."""
     if not why.strip():
-        raise WrongState("Nobody was blocked: a block needs a reason.")
+        raise WrongState(_("Nobody was blocked: a block needs a reason."))
     return _ask_about(study, worker, Ability.BLOCK, why=why, by=by, after=Ability.UNBLOCK)
 
 
@@ -149,7 +153,7 @@ def ask_to_qualify(
     """Ask to give the worker one of our qualifications, which studies may require by name."""
     name = qualification.strip()
     if not name:
-        raise WrongState("Nobody was qualified: say which qualification.")
+        raise WrongState(_("Nobody was qualified: say which qualification."))
     before = CrowdCall.objects.filter(
         place=study.place, worker=worker, kind=Ability.QUALIFY, payload__qualification=name
     )
@@ -172,10 +176,14 @@ def ask_to_write(
     """Ask to message each worker; an equal message to the same person is sent once."""
     subject, text = subject.strip(), text.strip()
     if not subject or not text:
-        raise WrongState("Nothing was sent: a message needs a subject and a text.")
+        raise WrongState(_("Nothing was sent: a message needs a subject and a text."))
     if len(subject) > LONGEST_SUBJECT or len(text) > LONGEST_MESSAGE:
         raise WrongState(
-            f"Nothing was sent: a subject has {LONGEST_SUBJECT} characters at most, and a text {LONGEST_MESSAGE}."
+            _(
+                "Nothing was sent: a subject has %(longest_subject)s characters at most, and a "
+                "text %(longest_message)s."
+            )
+            % {"longest_subject": LONGEST_SUBJECT, "longest_message": LONGEST_MESSAGE}
         )
     calls = [
         write_message(

@@ -11,6 +11,8 @@ from django.contrib import admin
 from django.db.models import Count, QuerySet, TextChoices
 from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy, gettext_noop
 from unfold.decorators import display
 
 from annotation.crowds import Ability, backend_of, operations
@@ -47,29 +49,29 @@ UNITS_A_PAGE = 20  # in a HIT, roughly
 LOOKED_AT = 200  # of the latest calls, which stand in one line where they are alike
 SUGGESTED = 200  # workers' names that a field offers
 CANNOT = {
-    Ability.PUBLISH: "put work up",
-    Ability.EXTEND: "add places and time",
-    Ability.EXPIRE: "take work down",
-    Ability.LIST: "list what people handed in",
-    Ability.APPROVE: "approve",
-    Ability.REJECT: "reject",
-    Ability.BONUS: "pay bonuses",
-    Ability.BLOCK: "block a participant",
-    Ability.MESSAGE: "write to participants",
-    Ability.COST: "say what it costs",
+    Ability.PUBLISH: gettext_noop("put work up"),
+    Ability.EXTEND: gettext_noop("add places and time"),
+    Ability.EXPIRE: gettext_noop("take work down"),
+    Ability.LIST: gettext_noop("list what people handed in"),
+    Ability.APPROVE: gettext_noop("approve"),
+    Ability.REJECT: gettext_noop("reject"),
+    Ability.BONUS: gettext_noop("pay bonuses"),
+    Ability.BLOCK: gettext_noop("block a participant"),
+    Ability.MESSAGE: gettext_noop("write to participants"),
+    Ability.COST: gettext_noop("say what it costs"),
 }
 ASKED = {
-    Ability.PUBLISH: "put up",
-    Ability.EXTEND: "offer longer, or more places",
-    Ability.EXPIRE: "take down",
-    Ability.DELETE: "delete what is over",
-    Ability.APPROVE: "approve",
-    Ability.REJECT: "reject",
-    Ability.BONUS: "pay a bonus",
-    Ability.BLOCK: "block",
-    Ability.UNBLOCK: "take a block back",
-    Ability.QUALIFY: "give a qualification",
-    Ability.MESSAGE: "write",
+    Ability.PUBLISH: gettext_noop("put up"),
+    Ability.EXTEND: gettext_noop("offer longer, or more places"),
+    Ability.EXPIRE: gettext_noop("take down"),
+    Ability.DELETE: gettext_noop("delete what is over"),
+    Ability.APPROVE: gettext_noop("approve"),
+    Ability.REJECT: gettext_noop("reject"),
+    Ability.BONUS: gettext_noop("pay a bonus"),
+    Ability.BLOCK: gettext_noop("block"),
+    Ability.UNBLOCK: gettext_noop("take a block back"),
+    Ability.QUALIFY: gettext_noop("give a qualification"),
+    Ability.MESSAGE: gettext_noop("write"),
 }
 
 
@@ -86,46 +88,59 @@ class CrowdForm:
 
 
 FORMS = (
-    CrowdForm("set-budget", "Budget", "An amount such as 12.30, fees and bonuses included."),
-    CrowdForm("extend-crowd", "Time", "As long as new people may begin, from now.", Ability.EXTEND),
+    CrowdForm(
+        "set-budget",
+        gettext_noop("Budget"),
+        gettext_noop("An amount such as 12.30, fees and bonuses included."),
+    ),
+    CrowdForm(
+        "extend-crowd",
+        gettext_noop("Time"),
+        gettext_noop("As long as new people may begin, from now."),
+        Ability.EXTEND,
+    ),
     CrowdForm(
         "write-workers",
-        "Write to participants",
-        "Without a name: to all of this study whose work was approved or rejected.",
+        gettext_noop("Write to participants"),
+        gettext_noop("Without a name: to all of this study whose work was approved or rejected."),
         Ability.MESSAGE,
     ),
     CrowdForm(
         "bonus",
-        "Pay a bonus",
-        "An amount such as 0.50 for a participant whose work here was approved; the crowd's fee comes on top.",
+        gettext_noop("Pay a bonus"),
+        gettext_noop(
+            "An amount such as 0.50 for a participant whose work here was approved; the crowd's fee comes on top."
+        ),
         Ability.BONUS,
     ),
     CrowdForm(
         "more-screen-outs",
-        "Pay more people who are screened out",
-        "The study pauses at Prolific when as many were paid as the design says.",
+        gettext_noop("Pay more people who are screened out"),
+        gettext_noop("The study pauses at Prolific when as many were paid as the design says."),
         Ability.EXTEND,
         key="screen_outs",
     ),
     CrowdForm(
         "fetch-demographics",
-        "Fetch demographics",
-        "What the design names of the people who handed in work. The file format demographics has it.",
+        gettext_noop("Fetch demographics"),
+        gettext_noop(
+            "What the design names of the people who handed in work. The file format demographics has it."
+        ),
         key="demographics",
     ),
     CrowdForm(
         "qualify-worker",
-        "Give a qualification",
-        "Studies require or forbid it by its name. 0 takes it away.",
+        gettext_noop("Give a qualification"),
+        gettext_noop("Studies require or forbid it by its name. 0 takes it away."),
     ),
     CrowdForm(
         "block-worker",
-        "Block a participant",
-        "Kept away from all your work at this crowd, now and later. The crowd may ask why.",
+        gettext_noop("Block a participant"),
+        gettext_noop("Kept away from all your work at this crowd, now and later. The crowd may ask why."),
         Ability.BLOCK,
         "q-danger",
     ),
-    CrowdForm("unblock-worker", "Take a block back", needs=Ability.BLOCK),
+    CrowdForm("unblock-worker", gettext_noop("Take a block back"), needs=Ability.BLOCK),
 )
 
 
@@ -242,7 +257,7 @@ def show_crowd(request: HttpRequest, study: Study, context: Context) -> HttpResp
         "backend": backend,
         "design": design,
         "can": {ability.value for ability in backend.can},
-        "cannot": [words for ability, words in CANNOT.items() if ability not in backend.can],
+        "cannot": [_(words) for ability, words in CANNOT.items() if ability not in backend.can],
         "where": backend.where(study) if study.place else "",
         "counted": counted,
         "forecast": figures.forecast,
@@ -301,7 +316,7 @@ def _parked(calls: QuerySet[CrowdCall]) -> list[dict[str, object]]:
     return [
         {
             "call": call,
-            "what": ASKED.get(Ability(call.kind), call.kind),
+            "what": _asked(call),
             "about": _about(call),
             "unsure": call.unsure and call.kind != Ability.PUBLISH,
         }
@@ -313,13 +328,13 @@ def _lines(calls: QuerySet[CrowdCall]) -> list[Line]:
     """Return the latest calls, those of one kind, state, person and minute in one line."""
     rows = calls.select_related("worker", "made_by", "publication__hit").order_by("-pk")[:LOOKED_AT]
     lines = []
-    for _, group in groupby(rows, key=_alike):
+    for _key, group in groupby(rows, key=_alike):
         same = list(group)
         lines.append(
             Line(
                 first=same[0],
                 count=len(same),
-                what=ASKED.get(Ability(same[0].kind), same[0].kind),
+                what=_asked(same[0]),
                 about=_about(same[0]) if len(same) == 1 else "",
                 cents=sum(int(call.payload.get("bonus_cents", 0)) for call in same),
             )
@@ -331,11 +346,15 @@ def _alike(call: CrowdCall) -> tuple[object, ...]:
     return call.kind, call.state, call.why, call.made_by_id, call.made_at.replace(second=0, microsecond=0)
 
 
+def _asked(call: CrowdCall) -> str:
+    return _(ASKED.get(Ability(call.kind), call.kind))
+
+
 def _about(call: CrowdCall) -> str:
     if call.worker is not None:
         return call.worker.name
     hit = call.publication.hit if call.publication else None
-    return f"HIT {hit.position + 1}" if hit else ""
+    return _("Page of work %(n)s") % {"n": hit.position + 1} if hit else ""
 
 
 def _names(study: Study) -> list[str]:
@@ -417,11 +436,11 @@ class PublicationAdmin(ReadOnlyAdmin):
     list_select_related = ("study", "hit")
     search_fields = ("=external_id", "=token", "=hit__key")
 
-    @display(description="offered until", ordering="expires_at")
+    @display(description=gettext_lazy("offered until"), ordering="expires_at")
     def until(self, publication: Publication) -> str:
         return short_time(publication.expires_at) if publication.expires_at else "–"
 
-    @display(description="price of a place")
+    @display(description=gettext_lazy("price of a place"))
     def price(self, publication: Publication) -> str:
         return cents(publication.price_cents, design_of(publication.study).currency)
 
@@ -435,7 +454,7 @@ class CrowdSessionAdmin(ReadOnlyAdmin):
     search_fields = ("=external_id", "=worker__name")
     exclude = ("receipt",)  # the worker controls every sign of it
 
-    @display(description="submitted", ordering="submitted_at")
+    @display(description=gettext_lazy("submitted"), ordering="submitted_at")
     def handed_in(self, session: CrowdSession) -> str:
         return short_time(session.submitted_at) if session.submitted_at else "–"
 
@@ -448,7 +467,7 @@ class CrowdCallAdmin(ReadOnlyAdmin):
     list_select_related = ("study", "worker", "made_by")
     search_fields = ("=key", "=worker__name", "=session__external_id")
 
-    @display(description="made at", ordering="pk")
+    @display(description=gettext_lazy("made at"), ordering="pk")
     def when(self, call: CrowdCall) -> str:
         return short_time(call.made_at)
 
@@ -461,26 +480,26 @@ class LedgerEntryAdmin(ReadOnlyAdmin):
     list_select_related = ("budget__study", "by")
     search_fields = ("=key",)
 
-    @display(description="at", ordering="pk")
+    @display(description=gettext_lazy("at"), ordering="pk")
     def when(self, entry: LedgerEntry) -> str:
         return short_time(entry.at)
 
-    @display(description="study")
+    @display(description=gettext_lazy("study"))
     def study(self, entry: LedgerEntry) -> str:
-        return f"{entry.budget.study.slug} at {entry.budget.place}"
+        return _("%(study)s at %(place)s") % {"study": entry.budget.study.slug, "place": entry.budget.place}
 
-    @display(description="who, and by what")
+    @display(description=gettext_lazy("who, and by what"))
     def who(self, entry: LedgerEntry) -> str:
         return (
-            f"{entry.by or 'the platform'}, {entry.door} {entry.request}"
+            f"{entry.by or _('the platform')}, {entry.door} {entry.request}"
             if entry.door
             else str(entry.by or "–")
         )
 
-    @display(description="reserved")
+    @display(description=gettext_lazy("reserved"))
     def reserved(self, entry: LedgerEntry) -> str:
         return cents(entry.reserved_cents, entry.budget.currency)
 
-    @display(description="spent")
+    @display(description=gettext_lazy("spent"))
     def spent(self, entry: LedgerEntry) -> str:
         return cents(entry.spent_cents, entry.budget.currency)

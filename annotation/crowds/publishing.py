@@ -10,6 +10,7 @@ from typing import Literal, NamedTuple
 from django.contrib.auth.models import User
 from django.db import transaction
 from django.utils import timezone
+from django.utils.translation import gettext as _
 
 from annotation.crowds import Ability, CrowdBackend, backend_for, backend_of
 from annotation.crowds.base import CrowdProblem, Refused
@@ -110,12 +111,16 @@ def ask_to_extend(
     """Ask for more slots, more paid screen-outs, or more time."""
     if publication.state not in (*PUBLISHED_THERE, Publication.State.FINISHED):
         raise WrongState(
-            f"Nothing was changed: publication {publication} is {publication.get_state_display()}."
+            _("Nothing was changed: publication %(publication)s is %(state)s.")
+            % {"publication": publication, "state": publication.get_state_display()}
         )
     if publication.calls.filter(kind=Ability.DELETE).exists():
         raise WrongState(
-            f"Nothing was changed: publication {publication} is deleted at its crowd; open the study again to put up "
-            "another one."
+            _(
+                "Nothing was changed: publication %(publication)s is deleted at its crowd; open "
+                "the study again to put up another one."
+            )
+            % {"publication": publication}
         )
     backend_of(publication.study).refuse_places(publication, places)
     reopened = _given_back(publication) if until or screen_outs else 0
@@ -145,15 +150,21 @@ def offer_longer(*, study: Study, hours: int, by: User | None = None, why: str =
     """Keep all published external HITs open for ``hours`` from now; return their number."""
     if not 1 <= hours <= LONGEST_HOURS:
         raise WrongState(
-            f"Nothing was changed: work is offered for 1 to {LONGEST_HOURS} hours, not for {hours}."
+            _("Nothing was changed: work is offered for 1 to %(longest_hours)s hours, not for %(hours)s.")
+            % {"longest_hours": LONGEST_HOURS, "hours": hours}
         )
     if study.state != Study.State.OPEN:
-        raise WrongState(f"Nothing was changed: study {study.slug!r} is {study.get_state_display()}.")
+        raise WrongState(
+            _("Nothing was changed: study %(slug)r is %(state)s.")
+            % {"slug": study.slug, "state": study.get_state_display()}
+        )
     until = timezone.now() + timedelta(hours=hours)
     up = Publication.objects.filter(study=study, place=study.place, state__in=PUBLISHED_THERE)
     publications = list(up.select_related("study"))
     if not publications:
-        raise WrongState(f"Nothing was changed: nothing of study {study.slug!r} is up at its crowd.")
+        raise WrongState(
+            _("Nothing was changed: nothing of study %(slug)r is up at its crowd.") % {"slug": study.slug}
+        )
     for publication in publications:
         ask_to_extend(publication=publication, until=until, by=by, why=why)
     return len(publications)
@@ -179,7 +190,11 @@ def pay_more_screen_outs(*, study: Study, count: int, by: User | None = None, wh
     publication = up.select_related("study").last()
     if publication is None or study.state != Study.State.OPEN:
         raise WrongState(
-            f"Nothing was changed: study {study.slug!r} is not open at a crowd that pays people who are screened out."
+            _(
+                "Nothing was changed: study %(slug)r is not open at a crowd that pays people who "
+                "are screened out."
+            )
+            % {"slug": study.slug}
         )
     ask_to_extend(publication=publication, screen_outs=count, by=by, why=why)
 
@@ -247,7 +262,8 @@ def carry_out_opening(*, study: Study, progress: Progress | None = None) -> str:
     carried = carry_out_calls(study=study, progress=progress)
     if carried.stopped:
         raise WrongState(
-            f"Study {study.slug!r} is open, but its crowd stopped at {carried.done} publications: {carried.stopped}"
+            _("Study %(slug)r is open, but its crowd stopped at %(done)s publications: %(stopped)s")
+            % {"slug": study.slug, "done": carried.done, "stopped": carried.stopped}
         )
     return unfinished_calls(study, carried)
 
@@ -265,7 +281,9 @@ def look_ahead(*, study: Study) -> None:
     try:
         backend_for(design).look_ahead(design)
     except Refused as problem:
-        raise WrongState(f"Study {study.slug!r} was not opened. {problem}") from problem
+        raise WrongState(
+            _("Study %(slug)r was not opened. %(problem)s") % {"slug": study.slug, "problem": problem}
+        ) from problem
     except CrowdProblem:
         return  # the crowd is away: the message to publish asks again
 
@@ -335,31 +353,46 @@ def _refuse_unstated(study: Study, design: StudyDesign) -> None:
     unsaid = not_stated(design.workers, design.crowd.backend, api=design.panel.api)
     if unsaid:
         raise WrongState(
-            f"Study {study.slug!r} asks for workers with {unsaid[0]}, which the crowd {design.crowd.backend!r} can "
-            "neither state nor check; change its requirements or its crowd."
+            _(
+                "Study %(slug)r asks for workers with %(unsaid)s, which the crowd %(backend)r can "
+                "neither state nor check; change its requirements or its crowd."
+            )
+            % {"slug": study.slug, "unsaid": unsaid[0], "backend": design.crowd.backend}
         )
 
 
 def _refuse_simulated(study: Study) -> None:
     if study.simulated:
         raise WrongState(
-            f"Study {study.slug!r} holds the rehearsal crowd's answers; duplicate it and open the copy to people."
+            _("Study %(slug)r holds the rehearsal crowd's answers; duplicate it and open the copy to people.")
+            % {"slug": study.slug}
         )
 
 
 def _refuse_another_place(study: Study, place: str) -> None:
     if study.place and study.place != place:
         raise WrongState(
-            f"Study {study.slug!r} belongs to {study.place} and cannot be opened at {place}; duplicate it for that."
+            _(
+                "Study %(slug)r belongs to %(place)s and cannot be opened at %(place_2)s; "
+                "duplicate it for that."
+            )
+            % {"slug": study.slug, "place": study.place, "place_2": place}
         )
 
 
 def _refuse_beyond(budget: Budget, cents: int) -> None:
     if cents > budget.left_cents:
         raise WrongState(
-            f"Nothing was published: study {budget.study.slug!r} costs {spell_cents(cents, budget.currency)} with "
-            f"fees, and of its budget ({spell_cents(budget.budget_cents, budget.currency)}) "
-            f"{spell_cents(budget.left_cents, budget.currency)} are left."
+            _(
+                "Nothing was published: study %(slug)r costs %(cents)s with fees, and of its "
+                "budget (%(budget_cents)s) %(left_cents)s are left."
+            )
+            % {
+                "slug": budget.study.slug,
+                "cents": spell_cents(cents, budget.currency),
+                "budget_cents": spell_cents(budget.budget_cents, budget.currency),
+                "left_cents": spell_cents(budget.left_cents, budget.currency),
+            }
         )
 
 

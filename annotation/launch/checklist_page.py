@@ -8,11 +8,14 @@ from enum import StrEnum
 from typing import Any
 
 from django.contrib.auth.models import User
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_noop
 
 from annotation.crowds import Ability, backend_of
 from annotation.crowds.page import FIGURES as CROWD_FIGURES
 from annotation.crowds.publishing import obstacles
 from annotation.money.costs import Forecast, forecast_of_design, top_up
+from common.amounts import thousands
 from judgments.cached_figures import cached_figures
 from judgments.design.editing.form import html_name
 from judgments.design.requirements import asks_anything
@@ -27,10 +30,10 @@ from judgments.templatetags.judgments_tags import cents
 class Readiness(StrEnum):
     """How a point of the checklist stands; the values are the words shown."""
 
-    READY = "ready"
-    MISSING = "missing"  # the study opens without it
-    BLOCKS = "blocks"
-    UNKNOWN = "not known yet"
+    READY = gettext_noop("ready")
+    MISSING = gettext_noop("missing")  # the study opens without it
+    BLOCKS = gettext_noop("blocks")
+    UNKNOWN = gettext_noop("not known yet")
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,8 +71,8 @@ class Launch:
     @property
     def why_unknown(self) -> str:
         if self.problem:
-            return "Known once pages of work can be drawn from the design."
-        return "The plan is being counted."
+            return _("Known once pages of work can be drawn from the design.")
+        return _("The plan is being counted.")
 
     def point(
         self,
@@ -91,9 +94,9 @@ class Launch:
             return Point(title, readiness, words)
         if self.study.state == Study.State.DRAFT:
             address = f"{page_address(self.study, 'change')}#id_{html_name(key)}"
-            return Point(title, readiness, words, address, link_words or "Add it")
+            return Point(title, readiness, words, address, link_words or _("Add it"))
         address = page_address(self.study, "reuse")
-        return Point(title, readiness, words, address, "Change it in a duplicate")
+        return Point(title, readiness, words, address, _("Change it in a duplicate"))
 
 
 def launch_of(study: Study, user: User) -> Launch:
@@ -119,7 +122,7 @@ def add_check(order: int, check: Check) -> None:
 
 def checklist(launch: Launch) -> list[Point]:
     """Return the points, first what blocks the opening."""
-    points = [point for _, check in sorted(CHECKS, key=lambda one: one[0]) for point in check(launch)]
+    points = [point for _order, check in sorted(CHECKS, key=lambda one: one[0]) for point in check(launch)]
     return sorted(points, key=lambda point: point.readiness is not Readiness.BLOCKS)
 
 
@@ -127,56 +130,60 @@ def _obstacles(launch: Launch) -> Iterable[Point]:
     study, blocks = launch.study, Readiness.BLOCKS
     if launch.problem:
         yield launch.point(
-            "Pages of work", blocks, launch.problem, page="change", link_words="Change the settings"
+            _("Pages of work"), blocks, launch.problem, page="change", link_words=_("Change the settings")
         )
     if study.state == Study.State.OPEN:
         return
     for one in obstacles(study, cents=launch.forecast.cents if launch.forecast else 0):
         if one.about == "state" and study.state == Study.State.DRAFT:
             if not launch.problem:
-                words = f"{one.words} That freezes the design."
-                yield launch.point("Pages of work", blocks, words)
+                words = _("%(words)s That freezes the design.") % {"words": one.words}
+                yield launch.point(_("Pages of work"), blocks, words)
         elif one.about == "state" and study.source == Study.Source.DESIGNED:
             yield launch.point(
-                "Registration", blocks, one.words, page="register", link_words="Register the plan"
+                _("Registration"), blocks, one.words, page="register", link_words=_("Register the plan")
             )
         elif one.about == "requirements":
             yield launch.point(
-                "Participants",
+                _("Participants"),
                 blocks,
                 one.words,
                 key="workers.requirements",
-                link_words="Change what is asked",
+                link_words=_("Change what is asked"),
             )
         elif one.about == "budget":
             yield launch.point(
-                "Cost", blocks, one.words, key="crowd.budget_cents", link_words="Change the budget"
+                _("Cost"), blocks, one.words, key="crowd.budget_cents", link_words=_("Change the budget")
             )
         else:
             yield launch.point(
-                "Crowd", blocks, one.words, key="crowd.backend", link_words="Change the settings"
+                _("Crowd"), blocks, one.words, key="crowd.backend", link_words=_("Change the settings")
             )
 
 
 def _texts(launch: Launch) -> Iterable[Point]:
     design = launch.design
     yield (
-        launch.point("Consent", Readiness.READY, "Participants agree to your text before they begin.")
+        launch.point(_("Consent"), Readiness.READY, _("Participants agree to your text before they begin."))
         if design.consent.strip()
         else launch.point(
-            "Consent",
+            _("Consent"),
             Readiness.MISSING,
-            "There is no consent text: participants begin without agreeing to anything.",
+            _("There is no consent text: participants begin without agreeing to anything."),
             key="consent",
         )
     )
     yield (
-        launch.point("Contact", Readiness.READY, f"Participants can ask: {design.contact.strip()}")
+        launch.point(
+            _("Contact"),
+            Readiness.READY,
+            _("Participants can ask: %(contact)s") % {"contact": design.contact.strip()},
+        )
         if design.contact.strip()
         else launch.point(
-            "Contact",
+            _("Contact"),
             Readiness.MISSING,
-            "Participants find nobody to ask if something goes wrong.",
+            _("Participants find nobody to ask if something goes wrong."),
             key="contact",
         )
     )
@@ -184,84 +191,111 @@ def _texts(launch: Launch) -> Iterable[Point]:
 
 def _attention(launch: Launch) -> Iterable[Point]:
     controls, quiz = launch.design.controls.per_hit, asks_anything(launch.design.quiz)
-    words = {
-        (True, True): "A quiz comes before the work, and check questions are in it",
-        (True, False): "A quiz comes before the work",
-        (False, True): "Check questions are in the work",
-    }.get((quiz, bool(controls)), "")
-    title = "Quiz or check questions"
-    if words:
-        share = f" ({controls} on each page)" if controls else ""
-        yield launch.point(title, Readiness.READY, f"{words}{share}.")
-    else:
+    title = _("Quiz or check questions")
+    if not quiz and not controls:
         yield launch.point(
             title,
             Readiness.MISSING,
-            "Nothing tells careful participants from careless ones.",
+            _("Nothing tells careful participants from careless ones."),
             key="controls.per_hit",
-            link_words="Add check questions",
+            link_words=_("Add check questions"),
         )
+        return
+    words = _("A quiz comes before the work.")
+    if controls:
+        words = (
+            _("A quiz comes before the work, and check questions are in it (%(n)s on each page).")
+            if quiz
+            else _("Check questions are in the work (%(n)s on each page).")
+        ) % {"n": controls}
+    yield launch.point(title, Readiness.READY, words)
 
 
 def _pay(launch: Launch) -> Iterable[Point]:
     crowd, forecast, currency = launch.design.crowd, launch.forecast, launch.design.currency
+    title = _("Pay")
     if not crowd.reward_cents:
-        yield launch.point("Pay", Readiness.READY, "Participants are not paid by this study.")
+        yield launch.point(title, Readiness.READY, _("Participants are not paid by this study."))
         return
     if forecast is None or forecast.wage_cents is None:
-        yield launch.point("Pay", Readiness.UNKNOWN, launch.why_unknown)
+        yield launch.point(title, Readiness.UNKNOWN, launch.why_unknown)
         return
-    pay = f"An hour should pay {cents(forecast.wage_cents, currency)}, at {launch.design.seconds_per_unit:g} s an item"
     floor = crowd.floor_cents_per_hour
     missing = top_up(crowd.reward_cents, forecast.seconds, floor)
+    said = {
+        "wage": cents(forecast.wage_cents, currency),
+        "seconds": f"{launch.design.seconds_per_unit:g}",
+        "floor": cents(floor, currency),
+        "fair": cents(crowd.reward_cents + missing, currency),
+    }
     if missing:
+        words = _(
+            "An hour should pay %(wage)s, at %(seconds)s s an item: below the wage floor of %(floor)s. A page would "
+            "have to pay %(fair)s."
+        )
         yield launch.point(
-            "Pay",
+            title,
             Readiness.MISSING,
-            f"{pay}: below the wage floor of {cents(floor, currency)}. A page would have to pay "
-            f"{cents(crowd.reward_cents + missing, currency)}.",
+            words % said,
             key="crowd.reward_cents",
-            link_words="Change the pay",
+            link_words=_("Change the pay"),
         )
     elif floor:
-        yield launch.point("Pay", Readiness.READY, f"{pay}; the wage floor is {cents(floor, currency)}.")
+        words = _("An hour should pay %(wage)s, at %(seconds)s s an item; the wage floor is %(floor)s.")
+        yield launch.point(title, Readiness.READY, words % said)
     else:
+        words = _(
+            "An hour should pay %(wage)s, at %(seconds)s s an item. No wage floor is set, so that slow "
+            "participants may earn much less."
+        )
         yield launch.point(
-            "Pay",
+            title,
             Readiness.MISSING,
-            f"{pay}. No wage floor is set, so that slow participants may earn much less.",
+            words % said,
             key="crowd.floor_cents_per_hour",
-            link_words="Set a floor",
+            link_words=_("Set a floor"),
         )
 
 
 def _cost(launch: Launch) -> Iterable[Point]:
     forecast, currency = launch.forecast, launch.design.currency
+    title = _("Cost")
     if forecast is None:
-        yield launch.point("Cost", Readiness.UNKNOWN, launch.why_unknown)
+        yield launch.point(title, Readiness.UNKNOWN, launch.why_unknown)
         return
     if not forecast.cents:
-        yield launch.point("Cost", Readiness.READY, "Nothing: no reward is paid.")
+        yield launch.point(title, Readiness.READY, _("Nothing: no reward is paid."))
         return
-    fees = f", {cents(forecast.fee_cents, currency)} of it fees" if forecast.fee_cents else ""
-    words = f"{cents(forecast.cents, currency)} for {forecast.places:,} pieces of work{fees}."
+    words = (
+        _("%(cost)s for %(n)s pieces of work, %(fees)s of it fees.")
+        if forecast.fee_cents
+        else _("%(cost)s for %(n)s pieces of work.")
+    ) % {
+        "cost": cents(forecast.cents, currency),
+        "n": thousands(forecast.places),
+        "fees": cents(forecast.fee_cents, currency),
+    }
     backend, budget = backend_of(launch.study), launch.design.crowd.budget_cents
+    whole = cents(budget, currency)
     if not backend.sends_people:
-        yield launch.point("Cost", Readiness.READY, f"{words} You pay it yourself: no crowd does.")
+        own = _("You pay it yourself: no crowd does.")
+        yield launch.point(title, Readiness.READY, f"{words} {own}")
     elif was_opened(launch.study):  # its budget may have been changed since; the page Crowd has it
-        yield launch.point("Cost", Readiness.READY, words)
+        yield launch.point(title, Readiness.READY, words)
     elif forecast.cents <= budget:
-        left = cents(budget - forecast.cents, currency)
-        whole = cents(budget, currency)
-        words = f"{words} Of the budget of {whole}, {left} stay for bonuses."
-        yield launch.point("Cost", Readiness.READY, words)
+        left = _("Of the budget of %(budget)s, %(left)s stay for bonuses.") % {
+            "budget": whole,
+            "left": cents(budget - forecast.cents, currency),
+        }
+        yield launch.point(title, Readiness.READY, f"{words} {left}")
     elif launch.study.state == Study.State.DRAFT or Ability.PUBLISH not in backend.can:
+        short = _("The budget of %(budget)s does not reach.") % {"budget": whole}
         yield launch.point(
-            "Cost",
+            title,
             Readiness.BLOCKS if Ability.PUBLISH in backend.can else Readiness.MISSING,
-            f"{words} The budget of {cents(budget, currency)} does not reach.",
+            f"{words} {short}",
             key="crowd.budget_cents",
-            link_words="Change the budget",
+            link_words=_("Change the budget"),
         )
     # else the obstacle says it
 

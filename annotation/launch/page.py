@@ -6,6 +6,7 @@ import segno
 from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 from django.utils.safestring import SafeString, mark_safe
+from django.utils.translation import gettext as _
 
 from annotation.crowds import backend_of
 from annotation.crowds.operations import open_to_workers
@@ -31,7 +32,7 @@ def show_launch(request: HttpRequest, study: Study, context: Context) -> HttpRes
         "link": link,
         "qr_code": qr_code(link) if link else "",
         "where": backend.where(study),
-        "sent_by": backend.title if backend.sends_people else "",
+        "sent_by": _(backend.title) if backend.sends_people else "",
         "has_panel": has_panel(study),
         "invited": design.access.join == "invited" and not backend.sends_people,
     }
@@ -49,7 +50,7 @@ def _link(request: HttpRequest, study: Study) -> str:
 def qr_code(address: str) -> SafeString:
     """Draw an address as SVG, dark on light in every colour scheme, so that all cameras read it."""
     drawn = segno.make_qr(address, error="m").svg_inline(
-        scale=4, border=3, dark="#000", light="#fff", title="QR code of the link", omitsize=True
+        scale=4, border=3, dark="#000", light="#fff", title=_("QR code of the link"), omitsize=True
     )
     return mark_safe(drawn)  # noqa: S308 - the address is drawn as squares, not written
 

@@ -10,6 +10,7 @@ from django.db import models
 from django.db.models import F, Q
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
+from django.utils.translation import pgettext_lazy
 
 from annotation.models.workers import Worker
 from judgments.models import HIT, Caption, Study, Unit
@@ -36,15 +37,15 @@ class Assignment(models.Model):
     """One worker's assignment of one HIT. Its id makes a repeated submission harmless."""
 
     class State(models.TextChoices):
-        RESERVED = "reserved", "reserved (fetched ahead)"
-        ACCEPTED = "accepted", "accepted"
-        SUBMITTED = "submitted", "submitted"
-        RETURNED = "returned", "returned"
-        EXPIRED = "expired", "expired"
-        APPROVED = "approved", "approved"
-        REJECTED = "rejected", "rejected"
-        INVALIDATED = "invalidated", "invalidated (its worker was excluded)"
-        APART = "apart", "kept apart (its crowd knows of no such work)"
+        RESERVED = "reserved", pgettext_lazy("staff", "reserved (fetched ahead)")
+        ACCEPTED = "accepted", pgettext_lazy("staff", "accepted")
+        SUBMITTED = "submitted", pgettext_lazy("staff", "submitted")
+        RETURNED = "returned", pgettext_lazy("staff", "returned")
+        EXPIRED = "expired", pgettext_lazy("staff", "expired")
+        APPROVED = "approved", pgettext_lazy("staff", "approved")
+        REJECTED = "rejected", pgettext_lazy("staff", "rejected")
+        INVALIDATED = "invalidated", pgettext_lazy("staff", "invalidated (its worker was excluded)")
+        APART = "apart", pgettext_lazy("staff", "kept apart (its crowd knows of no such work)")
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="assignments", db_index=False)
@@ -203,8 +204,8 @@ class Judgment(models.Model):
     of_study = ("assignment__study",)
 
     class Presented(models.TextChoices):
-        FIRST_LEFT = "first-left", "first on the left"
-        SECOND_LEFT = "second-left", "second on the left"
+        FIRST_LEFT = "first-left", pgettext_lazy("staff", "first on the left")
+        SECOND_LEFT = "second-left", pgettext_lazy("staff", "second on the left")
 
     assignment = models.ForeignKey(Assignment, on_delete=models.CASCADE, related_name="judgments")
     unit = models.ForeignKey(Unit, on_delete=models.CASCADE, related_name="judgments")

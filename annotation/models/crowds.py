@@ -12,6 +12,7 @@ from django.conf import settings
 from django.db import models
 from django.db.models import F, Q
 from django.utils import timezone
+from django.utils.translation import gettext_lazy
 
 from annotation.models.workers import Worker
 from judgments.models import HIT, Study
@@ -28,11 +29,11 @@ class Publication(models.Model):
     """
 
     class State(models.TextChoices):
-        PLANNED = "planned", "planned"
-        PUBLISHED = "published", "published"
-        EXPIRED = "expired", "closed to new workers"
-        FINISHED = "finished", "finished"
-        WITHDRAWN = "withdrawn", "never published"
+        PLANNED = "planned", gettext_lazy("planned")
+        PUBLISHED = "published", gettext_lazy("published")
+        EXPIRED = "expired", gettext_lazy("closed to new workers")
+        FINISHED = "finished", gettext_lazy("finished")
+        WITHDRAWN = "withdrawn", gettext_lazy("never published")
 
     study = models.ForeignKey(Study, on_delete=models.PROTECT, related_name="publications")
     place = models.CharField(max_length=PLACE_LENGTH)
@@ -117,20 +118,20 @@ class CrowdSession(models.Model):
     """
 
     class Status(models.TextChoices):
-        WORKING = "working", "at work"
-        SUBMITTED = "submitted", "submitted"
-        APPROVED = "approved", "approved"
-        REJECTED = "rejected", "rejected"
-        RETURNED = "returned", "returned"
-        TIMED_OUT = "timed-out", "timed out"
-        SCREENED_OUT = "screened-out", "screened out"
-        FULL = "full", "came when nothing was left"
-        UNKNOWN = "unknown", "unknown to the crowd"
+        WORKING = "working", gettext_lazy("at work")
+        SUBMITTED = "submitted", gettext_lazy("submitted")
+        APPROVED = "approved", gettext_lazy("approved")
+        REJECTED = "rejected", gettext_lazy("rejected")
+        RETURNED = "returned", gettext_lazy("returned")
+        TIMED_OUT = "timed-out", gettext_lazy("timed out")
+        SCREENED_OUT = "screened-out", gettext_lazy("screened out")
+        FULL = "full", gettext_lazy("came when nothing was left")
+        UNKNOWN = "unknown", gettext_lazy("unknown to the crowd")
 
     class Booked(models.TextChoices):
-        NOTHING = "", "nothing yet"
-        SPENT = "spent", "spent"
-        RELEASED = "released", "given back"
+        NOTHING = "", gettext_lazy("nothing yet")
+        SPENT = "spent", gettext_lazy("spent")
+        RELEASED = "released", gettext_lazy("given back")
 
     study = models.ForeignKey(Study, on_delete=models.PROTECT, related_name="crowd_sessions")
     place = models.CharField(max_length=PLACE_LENGTH)
@@ -178,11 +179,11 @@ class CrowdCall(models.Model):
     """
 
     class State(models.TextChoices):
-        WAITING = "waiting", "waiting"
-        STARTED = "started", "under way"
-        DONE = "done", "done"
-        PARKED = "parked", "failed"
-        DROPPED = "dropped", "not wanted any more"
+        WAITING = "waiting", gettext_lazy("waiting")
+        STARTED = "started", gettext_lazy("under way")
+        DONE = "done", gettext_lazy("done")
+        PARKED = "parked", gettext_lazy("failed")
+        DROPPED = "dropped", gettext_lazy("not wanted any more")
 
     study = models.ForeignKey(Study, on_delete=models.PROTECT, related_name="crowd_calls")
     place = models.CharField(max_length=PLACE_LENGTH)

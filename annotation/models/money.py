@@ -6,6 +6,7 @@ from django.conf import settings
 from django.db import models
 from django.db.models import F, Q
 from django.utils import timezone
+from django.utils.translation import gettext_lazy
 
 from annotation.models.crowds import PLACE_LENGTH, CrowdCall, CrowdSession, Publication
 from common.rows import AppendOnlyRow
@@ -149,10 +150,10 @@ class SpendingRequest(models.Model):
     """An order above the installation's sum, which waits for a second person."""
 
     class State(models.TextChoices):
-        WAITING = "waiting", "waiting"
-        DONE = "done", "confirmed and done"
-        REFUSED = "refused", "refused"
-        VOID = "void", "void: the situation had changed"
+        WAITING = "waiting", gettext_lazy("waiting")
+        DONE = "done", gettext_lazy("confirmed and done")
+        REFUSED = "refused", gettext_lazy("refused")
+        VOID = "void", gettext_lazy("void: the situation had changed")
 
     study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="spending_requests")
     operation = models.CharField(max_length=20, help_text="Its name, such as open or bonus.")

@@ -6,6 +6,7 @@ from django.conf import settings
 from django.db import models
 from django.db.models import Q
 from django.utils import timezone
+from django.utils.translation import gettext_lazy
 
 from annotation.models.workers import Worker
 from judgments.models import Study, Unit
@@ -15,9 +16,9 @@ USER = settings.AUTH_USER_MODEL
 
 class QualityRule(models.Model):
     class Action(models.TextChoices):
-        FLAG = "flag", "flag for review"
-        PAUSE = "pause", "pause the worker until somebody looked"
-        EXCLUDE = "exclude", "exclude the worker"
+        FLAG = "flag", gettext_lazy("flag for review")
+        PAUSE = "pause", gettext_lazy("pause the worker until somebody looked")
+        EXCLUDE = "exclude", gettext_lazy("exclude the worker")
 
     study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="rules")
     rule = models.CharField(max_length=40, help_text="The detector's name.")
@@ -68,9 +69,9 @@ class Case(models.Model):
     """A detector's flag on a worker, open or decided."""
 
     class State(models.TextChoices):
-        OPEN = "open", "open"
-        CONFIRMED = "confirmed", "confirmed"
-        DISMISSED = "dismissed", "dismissed"
+        OPEN = "open", gettext_lazy("open")
+        CONFIRMED = "confirmed", gettext_lazy("confirmed")
+        DISMISSED = "dismissed", gettext_lazy("dismissed")
 
     study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="cases")
     worker = models.ForeignKey(Worker, on_delete=models.PROTECT, related_name="cases")
@@ -107,9 +108,9 @@ class Adjudication(models.Model):
     """A disputed unit for a chosen person, who decides without seeing the votes."""
 
     class State(models.TextChoices):
-        WAITING = "waiting", "waiting"
-        DECIDED = "decided", "decided"
-        WITHDRAWN = "withdrawn", "withdrawn"
+        WAITING = "waiting", gettext_lazy("waiting")
+        DECIDED = "decided", gettext_lazy("decided")
+        WITHDRAWN = "withdrawn", gettext_lazy("withdrawn")
 
     study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="adjudications")
     unit = models.ForeignKey(Unit, on_delete=models.CASCADE, related_name="adjudications")
@@ -186,7 +187,7 @@ class StudyAlarm(models.Model):
     """A problem with a worker's pages, counted once per study, kind and worker."""
 
     class What(models.TextChoices):
-        CONTROLS_USED_UP = "controls-used-up", "has met the control items; pages go without"
+        CONTROLS_USED_UP = "controls-used-up", gettext_lazy("has met the control items; pages go without")
 
     study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="alarms")
     what = models.CharField(max_length=20, choices=What)

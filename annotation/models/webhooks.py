@@ -12,15 +12,16 @@ from django.conf import settings
 from django.db import models
 from django.db.models import F, Q
 from django.utils import timezone
+from django.utils.translation import gettext_lazy, gettext_noop
 
 from judgments.models import Study
 
 SUBMITTED, COMPLETED, EXCLUDED = "assignment.submitted", "study.completed", "worker.excluded"
 PING = "ping"
 EVENTS = {
-    SUBMITTED: "a worker submitted an assignment",
-    COMPLETED: "every judgment that is wanted was made, or the study was closed",
-    EXCLUDED: "a worker was excluded",
+    SUBMITTED: gettext_noop("a worker submitted an assignment"),
+    COMPLETED: gettext_noop("every judgment that is wanted was made, or the study was closed"),
+    EXCLUDED: gettext_noop("a worker was excluded"),
 }
 
 
@@ -76,10 +77,10 @@ class WebhookDelivery(models.Model):
     of_study = ("webhook__study",)
 
     class State(models.TextChoices):
-        WAITING = "waiting", "waiting"
-        SENDING = "sending", "being sent"
-        DELIVERED = "delivered", "delivered"
-        GIVEN_UP = "given-up", "given up"
+        WAITING = "waiting", gettext_lazy("waiting")
+        SENDING = "sending", gettext_lazy("being sent")
+        DELIVERED = "delivered", gettext_lazy("delivered")
+        GIVEN_UP = "given-up", gettext_lazy("given up")
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     webhook = models.ForeignKey(Webhook, on_delete=models.CASCADE, related_name="deliveries")

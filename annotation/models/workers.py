@@ -8,6 +8,7 @@ import secrets
 from django.db import models
 from django.db.models import Q
 from django.utils import timezone
+from django.utils.translation import gettext_lazy
 
 from judgments.models import Study
 
@@ -31,10 +32,10 @@ class Worker(models.Model):
     of_study = ("participations__study", "study")
 
     class Source(models.TextChoices):
-        LOCAL = "local", "joined here"
-        CROWD = "crowd", "sent by a crowd"
-        REHEARSAL = "rehearsal", "rehearsal crowd (simulated)"
-        IMPORTED = "imported", "imported judgments"
+        LOCAL = "local", gettext_lazy("joined here")
+        CROWD = "crowd", gettext_lazy("sent by a crowd")
+        REHEARSAL = "rehearsal", gettext_lazy("rehearsal crowd (simulated)")
+        IMPORTED = "imported", gettext_lazy("imported judgments")
 
     name = models.CharField(max_length=100)
     source = models.CharField(max_length=20, choices=Source, default=Source.LOCAL)
@@ -100,9 +101,9 @@ class Worker(models.Model):
 
 class Participation(models.Model):
     class Standing(models.TextChoices):
-        ACTIVE = "active", "active"
-        PAUSED = "paused", "paused until somebody looked"
-        EXCLUDED = "excluded", "excluded"
+        ACTIVE = "active", gettext_lazy("active")
+        PAUSED = "paused", gettext_lazy("paused until somebody looked")
+        EXCLUDED = "excluded", gettext_lazy("excluded")
 
     study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="participations")
     worker = models.ForeignKey(Worker, on_delete=models.CASCADE, related_name="participations")

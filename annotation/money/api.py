@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 
 from django.core.exceptions import PermissionDenied
 from django.urls import URLPattern, path
+from django.utils.translation import gettext as _
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiParameter, OpenApiResponse, extend_schema, extend_schema_view
 from rest_framework import serializers, status
@@ -149,7 +150,7 @@ class CallView(MoneyView):
         known = key.isascii() and key.isdecimal() and len(key) <= 18
         call = calls.filter(pk=int(key)).first() if known else None
         if call is None:
-            raise NotThere(f"There is no call {key[:20]!r}.")
+            raise NotThere(_("There is no call %(key)r.") % {"key": key[:20]})
         require(request, self.operation.right, call.study)
         return call.study, {"call": call.pk}
 

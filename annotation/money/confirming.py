@@ -11,7 +11,8 @@ from uuid import UUID
 
 from django.contrib.auth.models import User
 from django.db import transaction
-from django.utils import timezone
+from django.utils import timezone, translation
+from django.utils.translation import gettext as _
 
 from annotation.crowds.sync import ask_to_sync
 from annotation.models import CrowdCall, SpendingRequest
@@ -98,7 +99,9 @@ def _ask(
         "left_cents": left_cents(study),
         "calls": [],
     }
-    return Outcome(words, value, waits=True)
+    said = _("%(sum)s wait for a second person: request %(pk)s (%(operation)s).")
+    amount = spell_cents(needed.cents, needed.currency)
+    return Outcome(said % {"sum": amount, "pk": request.pk, "operation": name}, value, waits=True)
 
 
 def _stored(value: Any) -> Any:
@@ -124,9 +127,12 @@ def confirm_request(*, request: int, by: User) -> SpendingRequest:
     with transaction.atomic():
         found = _waiting(request)
         if by.pk == found.asked_by_id:
-            raise WrongState("Nothing was done: who asks for money cannot confirm it; another account must.")
+            raise WrongState(
+                _("Nothing was done: who asks for money cannot confirm it; another account must.")
+            )
         try:
-            outcome = _carry_out(found)
+            with translation.override("en"):  # what it says is stored
+                outcome = _carry_out(found)
         except (OverLimit, OverBudget):
             raise
         except QuorumError as error:
@@ -137,7 +143,7 @@ def confirm_request(*, request: int, by: User) -> SpendingRequest:
             words = f"{spell_cents(found.cents, found.currency)} of request {found.pk} are confirmed."
             note_event(study=found.study, what="spending-confirmed", words=words, by=by, request=found.pk)
     if problem:
-        raise WrongState(f"The request is void, and nothing was done. {problem}")
+        raise WrongState(_("The request is void, and nothing was done. %(problem)s") % {"problem": problem})
     if CrowdCall.objects.filter(study=found.study, state=CrowdCall.State.WAITING).exists():
         ask_to_sync(study=found.study, by=found.asked_by)
     return found
@@ -160,9 +166,12 @@ def _waiting(pk: int) -> SpendingRequest:
         SpendingRequest.objects.select_for_update(of=("self",)).select_related("study").filter(pk=pk).first()
     )
     if found is None:
-        raise NotThere(f"There is no spending request {pk}.")
+        raise NotThere(_("There is no spending request %(pk)s.") % {"pk": pk})
     if found.state != State.WAITING:
-        raise WrongState(f"Nothing was done: request {pk} is {found.get_state_display()}.")
+        raise WrongState(
+            _("Nothing was done: request %(pk)s is %(state)s.")
+            % {"pk": pk, "state": found.get_state_display()}
+        )
     return found
 
 
@@ -170,10 +179,14 @@ def _carry_out(found: SpendingRequest) -> Outcome:
     study, asker, act = found.study, found.asked_by, current_act()
     if asker is not None and not has_right(asker, _confirmable[found.operation].right, study):
         raise WrongState(
-            f"{asker.get_username()}, who asked, may not spend money of study {study.slug!r} any more."
+            _("%(name)s, who asked, may not spend money of study %(slug)r any more.")
+            % {"name": asker.get_username(), "slug": study.slug}
         )
     if _situation(found.operation, study, found.values) != found.situation:
-        raise WrongState(f"The plan or the state of study {study.slug!r} has changed since it was asked for.")
+        raise WrongState(
+            _("The plan or the state of study %(slug)r has changed since it was asked for.")
+            % {"slug": study.slug}
+        )
     with (
         transaction.atomic(),
         acting_as(lambda: asker, door=act.door, call=act.call),

@@ -14,6 +14,7 @@ from decimal import ROUND_CEILING, Decimal
 from statistics import median
 
 from django.db.models import Count, Q, QuerySet, Sum
+from django.utils.translation import gettext as _
 
 from annotation.crowds import CrowdBackend, backend_for, backend_of
 from annotation.models import Assignment, Budget, CrowdCall, CrowdSession, LedgerEntry, Publication
@@ -200,7 +201,10 @@ class Overclaim:
 
     @property
     def words(self) -> str:
-        return f"claimed {spell_seconds(self.claimed)}, server saw {spell_seconds(self.seen)}"
+        return _("claimed %(claimed)s, server saw %(seen)s") % {
+            "claimed": spell_seconds(self.claimed),
+            "seen": spell_seconds(self.seen),
+        }
 
 
 def pay_of_sessions(study: Study) -> list[Pay]:

@@ -17,6 +17,7 @@ from django.contrib.auth.models import User
 from django.db import IntegrityError, transaction
 from django.db.models import F, Q, Sum, Value
 from django.db.models.functions import Greatest
+from django.utils.translation import gettext as _
 
 from annotation.models import Budget, Commitment, CrowdCall, CrowdSession, LedgerEntry, Publication
 from annotation.money.limits import one_order
@@ -53,9 +54,16 @@ def set_budget(*, study: Study, place: str, cents: int, by: User | None = None, 
     if not room.filter(enough).update(budget_cents=cents, over_cents=Greatest(taken - cents, Value(0))):
         budget.refresh_from_db()
         raise WrongState(
-            f"The budget of study {study.slug!r} stays {spell_cents(budget.budget_cents, budget.currency)}: "
-            f"{spell_cents(budget.spent_cents, budget.currency)} are spent and "
-            f"{spell_cents(budget.reserved_cents, budget.currency)} reserved."
+            _(
+                "The budget of study %(slug)r stays %(budget_cents)s: %(spent_cents)s are spent "
+                "and %(reserved_cents)s reserved."
+            )
+            % {
+                "slug": study.slug,
+                "budget_cents": spell_cents(budget.budget_cents, budget.currency),
+                "spent_cents": spell_cents(budget.spent_cents, budget.currency),
+                "reserved_cents": spell_cents(budget.reserved_cents, budget.currency),
+            }
         )
     note_event(
         study=study,

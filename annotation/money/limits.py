@@ -23,6 +23,7 @@ from django.contrib.auth.models import User
 from django.db import transaction
 from django.db.models import F, Q, QuerySet, Sum
 from django.utils import timezone
+from django.utils.translation import gettext as _
 
 from annotation.models import Budget, Commitment, LedgerEntry, SpendingLimit
 from annotation.words import spell_cents
@@ -185,7 +186,8 @@ def _check_agreed(order: Order, above: int | None) -> None:
     asked = spell_cents(order.cents, order.currency)
     if agreed is not None and agreed != order.cents:
         raise WrongState(
-            f"Nothing was done: {spell_cents(agreed, order.currency)} were asked for, and now it would take {asked}."
+            _("Nothing was done: %(agreed)s were asked for, and now it would take %(asked)s.")
+            % {"agreed": spell_cents(agreed, order.currency), "asked": asked}
         )
     if agreed is None and above is not None and order.cents > above:
         raise NeedsConfirmation(
@@ -233,7 +235,7 @@ SET_LIMITS = (SEE_LIMITS, "annotation.add_spendinglimit", "annotation.change_spe
 
 def refuse_rules_of_one_account(account: User | None, sums: Mapping[str, int | None]) -> None:
     if account is not None and any(sums.get(name) is not None for name in FOR_ALL):
-        raise WrongState("What holds for each account belongs to the limits of the installation.")
+        raise WrongState(_("What holds for each account belongs to the limits of the installation."))
 
 
 @transaction.atomic
@@ -241,7 +243,9 @@ def set_limits(*, account: str = "", currency: str, by: User, **sums: int | None
     """Set all limits of an account, or of the installation (""), in one currency; what is left out limits nothing."""
     whose = User.objects.filter(username=account, is_staff=True).first() if account else None
     if account and whose is None:
-        raise NotThere(f"Nothing was changed: there is no account of staff {account[:80]!r}.")
+        raise NotThere(
+            _("Nothing was changed: there is no account of staff %(account)r.") % {"account": account[:80]}
+        )
     refuse_rules_of_one_account(whose, sums)
     lock_row(currency)
     row, created = SpendingLimit.objects.update_or_create(

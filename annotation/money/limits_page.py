@@ -13,6 +13,8 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.template.response import TemplateResponse
 from django.urls import URLPattern, path
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_POST
 from unfold.widgets import UnfoldAdminSelectWidget, UnfoldAdminTextInputWidget
 
@@ -36,22 +38,27 @@ class LimitForm(_Form):
     account = forms.ModelChoiceField(
         queryset=User.objects.filter(is_staff=True).order_by("username"),
         required=False,
-        empty_label="the whole installation",
-        help_text="An account's own limits hold instead of those for each account.",
+        empty_label=gettext_lazy("the whole installation"),
+        help_text=gettext_lazy("An account's own limits hold instead of those for each account."),
         widget=UnfoldAdminSelectWidget,
     )
     currency = forms.RegexField(
         r"^[A-Z]{3}$",
         initial="USD",
-        help_text="Three letters, such as USD.",
+        help_text=gettext_lazy("Three letters, such as USD."),
         widget=UnfoldAdminTextInputWidget,
     )
-    day_cents = AmountField("A day", "Empty: no limit.")
-    total_cents = AmountField("In all", "Reserved and spent. Empty: no limit.")
-    account_day_cents = AmountField("Each account, a day", "Of accounts without limits of their own.")
-    account_total_cents = AmountField("Each account, in all", "Of accounts without limits of their own.")
+    day_cents = AmountField(gettext_lazy("A day"), gettext_lazy("Empty: no limit."))
+    total_cents = AmountField(gettext_lazy("In all"), gettext_lazy("Reserved and spent. Empty: no limit."))
+    account_day_cents = AmountField(
+        gettext_lazy("Each account, a day"), gettext_lazy("Of accounts without limits of their own.")
+    )
+    account_total_cents = AmountField(
+        gettext_lazy("Each account, in all"), gettext_lazy("Of accounts without limits of their own.")
+    )
     confirm_cents = AmountField(
-        "A second person confirms above", "For one order. Empty: nobody need confirm."
+        gettext_lazy("A second person confirms above"),
+        gettext_lazy("For one order. Empty: nobody need confirm."),
     )
 
     class Meta:
@@ -66,7 +73,7 @@ class LimitForm(_Form):
             raise forms.ValidationError(str(problem)) from problem
         same = SpendingLimit.objects.filter(account=found.get("account"), currency=found.get("currency"))
         if same.exclude(pk=self.instance.pk).exists():
-            raise forms.ValidationError("There are such limits already; change those.")
+            raise forms.ValidationError(_("There are such limits already; change those."))
         return found
 
 
@@ -91,7 +98,7 @@ class SpendingLimitAdmin(QuorumAdmin):
         rows = SpendingRequest.objects.select_related("study", "asked_by", "decided_by").order_by("-pk")
         context = {
             **self.admin_site.each_context(request),
-            "title": "Money",
+            "title": _("Money"),
             "standings": standings(),
             "waiting": list(rows.filter(state="waiting").order_by("pk")[:LATEST]),
             "waiting_count": rows.filter(state="waiting").count(),
@@ -117,7 +124,7 @@ class SpendingLimitAdmin(QuorumAdmin):
                 messages.success(request, confirm_request(request=pk, by=by).words)
             else:
                 refuse_request(request=pk, by=by, why=request.POST.get("why", ""))
-                messages.success(request, f"Request {pk} is refused.")
+                messages.success(request, _("Request %(pk)s is refused.") % {"pk": pk})
         except QuorumError as error:
             messages.error(request, str(error))
         return redirect("admin:annotation_spendinglimit_changelist")

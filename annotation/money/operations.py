@@ -8,6 +8,8 @@ from typing import Any
 
 from django.contrib.auth.models import User
 from django.db import transaction
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
 from rest_framework import serializers
 from rest_framework.utils.html import is_html_input
 
@@ -161,7 +163,9 @@ def bonus(
     if seen is not None:
         _check_none_since(session, seen)
     call = pay_bonus(session=session, cents=cents, why=why, number=number, by=by)
-    return Outcome(f"A bonus for {session.worker} is on its way.", _done(found, [call]))
+    return Outcome(
+        _("A bonus for %(worker)s is on its way.") % {"worker": session.worker}, _done(found, [call])
+    )
 
 
 def _check_none_since(session: CrowdSession, seen: str) -> None:
@@ -169,8 +173,11 @@ def _check_none_since(session: CrowdSession, seen: str) -> None:
     last = int(seen) if seen.isdecimal() and len(seen) < 18 else 0
     if CrowdCall.objects.filter(session=session, kind=Ability.BONUS, pk__gt=last).exists():
         raise WrongState(
-            f"Nothing was paid: a bonus for {session.worker} was asked for since this page was loaded, here or in "
-            "another window; load it again to pay one more."
+            _(
+                "Nothing was paid: a bonus for %(worker)s was asked for since this page was "
+                "loaded, here or in another window; load it again to pay one more."
+            )
+            % {"worker": session.worker}
         )
 
 
@@ -197,9 +204,10 @@ def top_up(
     found = preview_top_ups(study=study, worker=worker)
     check_confirmed(found, confirm)
     calls, left_out = pay_top_ups(study=study, why=why, worker=worker, by=by)
-    words = "One bonus is on its way." if len(calls) == 1 else f"{len(calls)} bonuses are on their way."
+    words = ngettext("One bonus is on its way.", "%(n)s bonuses are on their way.", len(calls))
+    words %= {"n": len(calls)}
     if left_out:
-        words += f" The budget does not reach for {', '.join(left_out)}."
+        words += " " + _("The budget does not reach for %(people)s.") % {"people": ", ".join(left_out)}
     total = sum(int(call.payload["cents"]) for call in calls)
     return Outcome(words, _done(found, calls) | {"total_cents": total, "left_out": left_out})
 
@@ -215,7 +223,7 @@ def budget(
     found = preview_budget(study=study, cents=cents)
     check_confirmed(found, confirm)
     set_budget(study=study, place=study.place, cents=cents, why=why, by=by)
-    return Outcome("The budget is changed.", _done(found, []))
+    return Outcome(_("The budget is changed."), _done(found, []))
 
 
 def _preview_of(step: str) -> Callable[..., Preview]:
@@ -238,7 +246,7 @@ def retry(*, study: Study, by: User | None, call: str, why: str = "", confirm: s
     """Try a failed call again. Its money is reserved anew; the crowd is asked in the background."""
     locked, found = _lock(study, call, "retry", confirm)
     retry_call(call=locked, by=by)
-    return Outcome("It is tried again.", _done(found, [locked]))
+    return Outcome(_("It is tried again."), _done(found, [locked]))
 
 
 @operation(
@@ -256,7 +264,7 @@ def was_done(
     """End a call as done, after somebody looked at the crowd; its money is spent."""
     locked, found = _lock(study, call, "was-done", confirm)
     resolve_as_done(call=locked, by=by)
-    return Outcome("It counts as done.", _done(found, [locked]))
+    return Outcome(_("It counts as done."), _done(found, [locked]))
 
 
 @operation(
@@ -277,7 +285,7 @@ def was_not_done(
     """Ask for a call again from the start, after somebody looked at the crowd."""
     locked, found = _lock(study, call, "was-not-done", confirm)
     resolve_as_not_done(call=locked, by=by)
-    return Outcome("It is asked for again.", _done(found, [locked]))
+    return Outcome(_("It is asked for again."), _done(found, [locked]))
 
 
 def _call(study: Study, key: str) -> CrowdCall:

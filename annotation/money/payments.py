@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from django.contrib.auth.models import User
 from django.db import transaction
+from django.utils.translation import gettext as _
 
 from annotation.crowds import Ability, backend_of
 from annotation.crowds.outbox import call_key, settle_session, write_message
@@ -29,13 +30,17 @@ def decide_session(
     if session.status == Status.APPROVED or session.booked == CrowdSession.Booked.SPENT:
         if approve:
             return None
-        raise WrongState(f"Nothing was changed: session {session.external_id} is approved and paid.")
+        raise WrongState(
+            _("Nothing was changed: session %(external_id)s is approved and paid.")
+            % {"external_id": session.external_id}
+        )
     if session.status not in (Status.SUBMITTED, Status.REJECTED):
         raise WrongState(
-            f"Nothing was changed: session {session.external_id} is {session.get_status_display()}."
+            _("Nothing was changed: session %(external_id)s is %(status)s.")
+            % {"external_id": session.external_id, "status": session.get_status_display()}
         )
     if not approve and not why.strip():
-        raise WrongState("Nothing was changed: a rejection needs a reason that the worker can read.")
+        raise WrongState(_("Nothing was changed: a rejection needs a reason that the worker can read."))
     kind = Ability.APPROVE if approve else Ability.REJECT
     if kind not in backend_of(session.study).can:
         settle_session(
@@ -88,9 +93,9 @@ def ask_for_bonus(
 ) -> CrowdCall:
     """Ask for a session's bonus, once for each ``number``."""
     if cents <= 0:
-        raise WrongState("Nothing was paid: a bonus is one cent or more.")
+        raise WrongState(_("Nothing was paid: a bonus is one cent or more."))
     if not why.strip():
-        raise WrongState("Nothing was paid: a bonus needs a reason that the worker can read.")
+        raise WrongState(_("Nothing was paid: a bonus needs a reason that the worker can read."))
     backend = backend_of(session.study)
     return write_message(
         study=session.study,

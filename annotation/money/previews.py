@@ -13,6 +13,7 @@ from typing import Any
 
 from django.contrib.auth.models import User
 from django.db import IntegrityError, transaction
+from django.utils.translation import gettext as _
 
 from annotation.crowds import Ability, backend_of
 from annotation.crowds.sync import ask_to_sync
@@ -96,7 +97,8 @@ def approved_session(study: Study, name: str) -> CrowdSession:
     )
     if session is None:
         raise WrongState(
-            f"Nothing was paid: no work of {worker} was approved; a bonus belongs to approved work."
+            _("Nothing was paid: no work of %(worker)s was approved; a bonus belongs to approved work.")
+            % {"worker": worker}
         )
     return session
 
@@ -104,7 +106,9 @@ def approved_session(study: Study, name: str) -> CrowdSession:
 def _can_pay(study: Study) -> None:
     backend = backend_of(study)
     if Ability.BONUS not in backend.can:
-        raise WrongState(f"Nothing was paid: the crowd {backend.title} pays no bonuses.")
+        raise WrongState(
+            _("Nothing was paid: the crowd %(title)s pays no bonuses.") % {"title": backend.title}
+        )
 
 
 def preview_top_ups(*, study: Study, worker: str = "") -> Preview:
@@ -139,7 +143,9 @@ def top_ups_of(study: Study, pays: Iterable[Pay], claims: Iterable[Overclaim], w
 def preview_budget(*, study: Study, cents: int) -> Preview:
     """Preview a new budget; ``total_cents`` is the increase."""
     if not study.place:
-        raise WrongState("Nothing was changed: the budget of a study that was never opened is in its design.")
+        raise WrongState(
+            _("Nothing was changed: the budget of a study that was never opened is in its design.")
+        )
     budget = Budget.objects.filter(study=study, place=study.place).first()
     before = budget.budget_cents if budget else 0
     facts = {"place": study.place, "budget_cents": cents, "budget_cents_before": before}
@@ -152,11 +158,11 @@ def preview_call(*, call: CrowdCall, step: str) -> Preview:
     An indeterminate call cannot be retried, except a publication, which is found if it is there.
     """
     if call.state != CrowdCall.State.PARKED:
-        raise WrongState("Nothing was changed: only a failed call can be decided on.")
+        raise WrongState(_("Nothing was changed: only a failed call can be decided on."))
     found_again = call.kind == Ability.PUBLISH and step == "retry"
     if call.unsure != (step != "retry") and not found_again:
         fitting = "was-done or was-not-done" if call.unsure else "retry"
-        raise WrongState(f"Nothing was changed: of this call expected {fitting}.")
+        raise WrongState(_("Nothing was changed: of this call expected %(fitting)s.") % {"fitting": fitting})
     cents = int(call.payload.get("cents", 0))
     new = 0 if call.reserved_cents or step == "was-done" else cents
     facts = {"call": call.pk, "kind": call.kind, "cents": cents, "attempts": call.attempts}

@@ -9,6 +9,7 @@ from uuid import UUID
 
 from django.contrib.auth.models import User
 from django.db import transaction
+from django.utils.translation import gettext as _
 
 from annotation.models import Assignment, CrowdCall, CrowdSession
 from annotation.money.costs import pay_of_sessions
@@ -48,7 +49,7 @@ def pay_top_ups(*, study: Study, why: str, worker: str = "", by: User | None = N
         if pay.top_up_cents and pay.approved and worker in ("", pay.worker)
     }
     if not wanting:
-        raise WrongState("Nothing was paid: no approved work lies below the floor.")
+        raise WrongState(_("Nothing was paid: no approved work lies below the floor."))
     rows = (
         CrowdSession.objects.filter(pk__in=wanting).select_related("study", "worker").order_by("worker", "pk")
     )

@@ -10,6 +10,8 @@ from django.core.paginator import Paginator
 from django.db.models import Count, Sum
 from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_noop
 
 from annotation.models import StudyAlarm
 from annotation.quality.controls import Suspicion, control_answers, suspicions
@@ -26,6 +28,14 @@ from judgments.studies.study_page import Context, Group, StudyPage, add_page
 
 LONGEST_CELL = 300  # characters of a row's cell on the page
 ITEMS_ON_A_PAGE = 60
+KIND_WORDS = {
+    "degraded": gettext_noop("degraded"),
+    "repeated": gettext_noop("repeated"),
+    "known-good": gettext_noop("known-good"),
+    "reference": gettext_noop("reference"),
+    "quiz": gettext_noop("quiz"),
+    "control": gettext_noop("control"),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,7 +167,7 @@ def in_words(kind: Kind, unit: Unit) -> dict[str, Any]:
         return {
             "reference": unit.reference,
             "texts": _texts(kind, unit),
-            "right_answer": "as the other time it is shown",
+            "right_answer": _("as the other time it is shown"),
         }
     if kind.two_sided:
         shown = [(unit.first, unit.expected == 1), (unit.second, unit.expected == 2)]
@@ -177,10 +187,10 @@ def _texts(kind: Kind, unit: Unit) -> list[tuple[Any, bool]]:
 
 
 def _right_answer(kind: Kind, expected: Any) -> str:
-    words = {str(choice.value): choice.label for choice in kind.choices}
-    low, _, high = expected.partition("-") if isinstance(expected, str) else (str(expected), "", "")
+    words = {str(choice.value): choice.words for choice in kind.choices}
+    low, _dash, high = expected.partition("-") if isinstance(expected, str) else (str(expected), "", "")
     if low in words:
-        return " or ".join(words[part] for part in (low, high) if part in words)
+        return _(" or ").join(words[part] for part in (low, high) if part in words)
     return kind.in_words(expected)
 
 
@@ -234,6 +244,7 @@ def show_controls(request: HttpRequest, study: Study, context: Context) -> HttpR
         "page": page,
         "groups": grouped(context["kind"], list(page.object_list), figures.fared),
         "figures": figures,
+        "by_kind": [(_(KIND_WORDS[name]), fared) for name, fared in figures.by_kind],
         "design": design_of(study),
         "pool": study.notes.get("control_pool"),
         "alarm": used_up(study),

@@ -9,7 +9,7 @@ from typing import Any
 from django.contrib.auth.models import User
 from django.db import IntegrityError, transaction
 from django.utils import timezone
-from django.utils.translation import gettext
+from django.utils.translation import gettext, pgettext
 
 from annotation.errors import StudyPaused, WorkerExcluded, WorkPaused
 from annotation.models import Assignment, Case, Exclusion, Participation, QualityRule, Worker
@@ -81,7 +81,10 @@ def exclude_worker(
     A repeated call returns the first exclusion. ``rule`` is the detector, '' for a person.
     """
     if study.source != Study.Source.DESIGNED:
-        raise WrongState(f"Nothing was changed: the judgments of study {study.slug!r} were imported.")
+        raise WrongState(
+            pgettext("staff", "Nothing was changed: the judgments of study %(slug)r were imported.")
+            % {"slug": study.slug}
+        )
     try:
         with transaction.atomic():
             made = Exclusion.objects.create(
@@ -337,13 +340,18 @@ def _open_case(case: Case, why: str) -> Case:
     locked = Case.objects.select_for_update(of=("self",)).select_related("study", "worker", "exclusion")
     found = locked.get(pk=case.pk)
     if found.state != Case.State.OPEN:
-        raise WrongState(f"Nothing was changed: this flag was {found.get_state_display()} before.")
+        raise WrongState(
+            pgettext("staff", "Nothing was changed: this flag was %(state)s before.")
+            % {"state": found.get_state_display()}
+        )
     return found
 
 
 def _require_reason(why: str) -> None:
     if not why.strip():
-        raise WrongState("Nothing was changed: say why, in a sentence that others can read.")
+        raise WrongState(
+            pgettext("staff", "Nothing was changed: say why, in a sentence that others can read.")
+        )
 
 
 def _decide(case: Case, state: Case.State, why: str, by: User | None, exclusion: Exclusion | None) -> Case:
@@ -353,7 +361,7 @@ def _decide(case: Case, state: Case.State, why: str, by: User | None, exclusion:
     note_event(
         study=case.study,
         what=f"case-{state.value}",
-        words=f"The flag of the detector {case.rule} on {case.worker.name} was {state.label}.",
+        words=f"The flag of the detector {case.rule} on {case.worker.name} was {state.value}.",
         why=why.strip(),
         by=by,
         case=case.pk,

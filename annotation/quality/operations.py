@@ -8,6 +8,8 @@ from uuid import UUID
 
 from django.contrib.auth.models import User
 from django.db import transaction
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy, gettext_noop, ngettext
 from rest_framework import serializers
 from rest_framework.fields import empty
 from rest_framework.utils.html import is_html_input
@@ -23,6 +25,7 @@ from annotation.quality.detectors import RULES
 from annotation.quality.flags import exclude_worker
 from annotation.work.joining import worker_of
 from annotation.work.stopping import settle_study
+from common.amounts import thousands
 from common.errors import NotThere, WrongState
 from common.parameters import KeysField, Parameters, Reason
 from judgments.access.roles import Right
@@ -33,8 +36,10 @@ from judgments.study_operations import Outcome, operation, row_of
 LARGEST = 10**12  # of a rule's setting: any of them is a share, a count or seconds
 MOST_ASSIGNMENTS = 1000  # assignments decided by one call
 MOST_SENT = 1000  # units sent to an adjudicator by one call
-EXCLUDED = "{worker} is excluded. Their answers stay, but do not count, and their slots are open again."
-NONE_CHOSEN = "Choose the pages of work first."
+EXCLUDED = gettext_noop(
+    "{worker} is excluded. Their answers stay, but do not count, and their slots are open again."
+)
+NONE_CHOSEN = gettext_lazy("Choose the pages of work first.")
 
 
 class SettingsField(serializers.DictField):
@@ -97,8 +102,9 @@ def set_rule(
     row = rule_services.set_rule(
         study=study, rule=rule, settings=differing, action=action, enabled=enabled, by=by
     )
+    words = _("“%(rule)s” watches from now on.") if enabled else _("“%(rule)s” is saved, and off.")
     title = RULES[rule].title
-    return Outcome(f"“{title}” watches from now on." if enabled else f"“{title}” is saved, and off.", row)
+    return Outcome(words % {"rule": _(title)}, row)
 
 
 class ReplayRequest(Parameters):
@@ -111,7 +117,7 @@ class ReplayRequest(Parameters):
 def replay(*, study: Study, by: User | None, rules: Collection[str] = ()) -> Outcome:
     """Run the rules over each page as it was submitted. Nothing is stored and nobody is stopped."""
     replays = rule_services.replay_rules(study=study, rules=rule_services.rules_to_replay(study, list(rules)))
-    return Outcome(f"{len(replays)} rules were replayed.", replays)
+    return Outcome(_("%(replays)s rules were replayed.") % {"replays": len(replays)}, replays)
 
 
 class WhyRequest(Reason):
@@ -122,15 +128,15 @@ class WhyRequest(Reason):
 def confirm_case(*, study: Study, by: User | None, case: str, why: str) -> Outcome:
     """Exclude the worker, where the rule had not done it."""
     decided = flags.confirm_case(case=row_of(Case.objects.filter(study=study), case), why=why, by=by)
-    return Outcome(EXCLUDED.format(worker=decided.worker), decided)
+    return Outcome(_(EXCLUDED).format(worker=decided.worker), decided)
 
 
 @operation("dismiss-case", "Let go", parameters=WhyRequest, right=Right.REVIEW, scope="workers", row="case")
 def dismiss_case(*, study: Study, by: User | None, case: str, why: str) -> Outcome:
     """Take back what the rule did; it says nothing more about this worker."""
     decided = flags.dismiss_case(case=row_of(Case.objects.filter(study=study), case), why=why, by=by)
-    words = f"The flag on {decided.worker} is dismissed; the detector stays silent about this worker."
-    return Outcome(words, decided)
+    words = _("The flag on %(worker)s is dismissed; the detector stays silent about this worker.")
+    return Outcome(words % {"worker": decided.worker}, decided)
 
 
 class ExclusionRequest(WhyRequest):
@@ -144,7 +150,7 @@ def exclude(*, study: Study, by: User | None, worker: str, why: str) -> Outcome:
     """Exclude a worker. Their answers stay, and do not count; twice gives the first exclusion."""
     found = worker_of(study, worker)
     made = exclude_worker(study=study, worker=found, why=why, by=by)
-    return Outcome(EXCLUDED.format(worker=found), made)
+    return Outcome(_(EXCLUDED).format(worker=found), made)
 
 
 @operation(
@@ -155,9 +161,11 @@ def readmit(*, study: Study, by: User | None, worker: str, why: str) -> Outcome:
     found = worker_of(study, worker)
     last = Exclusion.objects.filter(study=study, worker=found).order_by("-pk").first()
     if last is None:
-        raise NotThere(f"{found.name} was never excluded from study {study.slug!r}.")
+        raise NotThere(
+            _("%(name)s was never excluded from study %(slug)r.") % {"name": found.name, "slug": study.slug}
+        )
     lifted = flags.readmit(exclusion=last, why=why, by=by)
-    return Outcome(f"The answers of {found} count again as they did before.", lifted)
+    return Outcome(_("The answers of %(found)s count again as they did before.") % {"found": found}, lifted)
 
 
 class DecisionRequest(Parameters):
@@ -240,10 +248,23 @@ def approve_unopposed(*, study: Study, by: User | None) -> Outcome:
 
 def _decided(study: Study, count: int, what: str) -> str:
     """Say what was done, or asked of the crowd, which has the last word."""
-    pages = "One page of work is" if count == 1 else f"{count:,} pages of work are"
+    approved, n = what == "approved", {"n": thousands(count)}
     if study.place and backend_of(study).sends_people:
-        return f"{pages} to be {what}; the crowd is asked, and its answer is shown here in a moment."
-    return f"{pages} {what}."
+        words = (
+            ngettext("One page of work is to be approved", "%(n)s pages of work are to be approved", count)
+            if approved
+            else ngettext(
+                "One page of work is to be rejected", "%(n)s pages of work are to be rejected", count
+            )
+        )
+        asked = _("the crowd is asked, and its answer is shown here in a moment.")
+        return f"{words % n}; {asked}"
+    words = (
+        ngettext("One page of work is approved.", "%(n)s pages of work are approved.", count)
+        if approved
+        else ngettext("One page of work is rejected.", "%(n)s pages of work are rejected.", count)
+    )
+    return words % n
 
 
 class NoteRequest(Parameters):
@@ -264,7 +285,7 @@ def answer_appeal(*, study: Study, by: User, assignments: Collection[UUID], note
     rows = Assignment.objects.filter(study=study).select_related("study", "worker")
     assignment = row_of(rows, str(next(iter(assignments))))
     reviews.answer_appeal(assignment=assignment, text=note, by=by)
-    return Outcome(f"The note is shown beside the work of {assignment.worker}.")
+    return Outcome(_("The note is shown beside the work of %(worker)s.") % {"worker": assignment.worker})
 
 
 class SendRequest(Parameters):
@@ -298,21 +319,29 @@ def send_units(*, study: Study, by: User | None, units: Collection[str], adjudic
     found = dict(Unit.objects.filter(study=study, key__in=units).values_list("key", "pk"))
     lacking = [key for key in units if key not in found]
     if lacking:
-        raise NotThere(f"Nothing was sent: study {study.slug!r} has no unit {lacking[0][:80]!r}.")
+        raise NotThere(
+            _("Nothing was sent: study %(slug)r has no unit %(lacking)r.")
+            % {"slug": study.slug, "lacking": lacking[0][:80]}
+        )
     person = reviews.adjudicators(study).filter(username=adjudicator).first()
     if person is None:
-        raise WrongState(f"Nothing was sent: {adjudicator[:80]!r} may not adjudicate in this study.")
+        raise WrongState(
+            _("Nothing was sent: %(adjudicator)r may not adjudicate in this study.")
+            % {"adjudicator": adjudicator[:80]}
+        )
     sent = reviews.send_to_adjudicator(study=study, units=list(found.values()), adjudicator=person, by=by)
     there = len(found) - len(sent)
-    words = f"{len(sent)} unit{'' if len(sent) == 1 else 's'} sent to {person.get_username()}."
-    return Outcome(words + (f" {there} had been sent before." if there else ""), sent)
+    words = ngettext("%(n)s unit sent to %(name)s.", "%(n)s units sent to %(name)s.", len(sent))
+    words %= {"n": len(sent), "name": person.get_username()}
+    before = _("%(n)s had been sent before.") % {"n": there}
+    return Outcome(f"{words} {before}" if there else words, sent)
 
 
 @operation("withdraw", "Withdraw", right=Right.REVIEW, scope="workers", row="adjudication")
 def withdraw(*, study: Study, by: User | None, adjudication: str) -> Outcome:
     """Takes a unit back, decided or not: what workers said counts again. Twice is harmless."""
     found = row_of(Adjudication.objects.filter(study=study), adjudication)
-    words = "Withdrawn: what the workers said counts again, once the consensus is computed."
+    words = _("Withdrawn: what the workers said counts again, once the consensus is computed.")
     return Outcome(words, reviews.withdraw(study=study, pk=found.pk, by=by))
 
 
@@ -339,8 +368,18 @@ def strike(*, study: Study, by: User | None, units: Collection[str]) -> Outcome:
         for key in units:
             withdraw_control(study=study, unit_key=key)
         settle_study(study=study)  # it may change whose judgments are used
-    one = len(units) == 1
-    count, them = ("One control item was", "it") if one else (f"{len(units)} control items were", "them")
-    if study.opened_at is not None:
-        return Outcome(f"{count} withdrawn; the answers on {them} stay, but do not count.")
-    return Outcome(f"{count} withdrawn; no worker will see {them}.")
+    n = len(units)
+    words = (
+        ngettext(
+            "One control item was withdrawn; the answers on it stay, but do not count.",
+            "%(n)s control items were withdrawn; the answers on them stay, but do not count.",
+            n,
+        )
+        if study.opened_at is not None
+        else ngettext(
+            "One control item was withdrawn; no worker will see it.",
+            "%(n)s control items were withdrawn; no worker will see them.",
+            n,
+        )
+    )
+    return Outcome(words % {"n": n})

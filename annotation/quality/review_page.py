@@ -20,13 +20,14 @@ from django.template.response import TemplateResponse
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
+from django.utils.translation import pgettext, pgettext_lazy
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_safe
 
 from annotation.errors import AnswerProblem
 from annotation.models import Adjudication, Assignment, Case, Exclusion, Judgment, Participation
 from annotation.quality import reviews as services
-from annotation.quality.detectors import RULES
+from annotation.quality.detectors import RULES, evidence_in_words
 from annotation.quality.operations import confirm_case, dismiss_case, exclude, readmit
 from annotation.views.common import see_other
 from annotation.work.presentation import preview_picture_url, worded
@@ -47,7 +48,11 @@ STEP, TOP, BASE, FLOOR, LEFT = 6, 8, 34, 76, 62
 TALLEST = 34
 ON_A_PAGE = 10
 EXCLUSIONS_SHOWN = 200
-DONE = {"flag": "flagged, goes on", "pause": "paused", "exclude": "excluded"}
+DONE = {
+    "flag": pgettext_lazy("staff", "flagged, goes on"),
+    "pause": pgettext_lazy("staff", "paused"),
+    "exclude": pgettext_lazy("staff", "excluded"),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +105,7 @@ def case_figure(kind: Kind, dots: Sequence[Dot], usual: float | None, *, about: 
     parts = [
         format_html('<text x="0" y="{}">{}</text>', TOP + 4, high),
         format_html('<text x="0" y="{}">{}</text>', BASE, low),
-        format_html('<text x="0" y="{}">seconds</text>', FLOOR),
+        format_html('<text x="0" y="{}">{}</text>', FLOOR, pgettext("staff", "seconds")),
         format_html('<line class="q-case-line" x1="{}" x2="{}" y1="{}" y2="{}"/>', LEFT, width, FLOOR, FLOOR),
     ]
     scale = _scale(dots, usual)
@@ -125,8 +130,9 @@ def case_figure(kind: Kind, dots: Sequence[Dot], usual: float | None, *, about: 
         y = FLOOR - min(TALLEST, usual * scale)
         line = '<line class="q-case-usual" x1="{}" x2="{}" y1="{}" y2="{}"/>'
         parts.append(format_html(line, LEFT, width, f"{y:.1f}", f"{y:.1f}"))
-        words = '<text x="{}" y="{}" text-anchor="end">usual {} s</text>'
-        parts.append(format_html(words, width, f"{y - 5:.1f}", f"{usual:.1f}"))
+        words = pgettext("staff", "usual %(seconds)s s") % {"seconds": f"{usual:.1f}"}
+        markup = '<text x="{}" y="{}" text-anchor="end">{}</text>'
+        parts.append(format_html(markup, width, f"{y - 5:.1f}", words))
     return format_html(
         '<svg class="q-case-figure" viewBox="0 0 {} {}" role="img" aria-label="{}">{}</svg>',
         width, FLOOR + 4, about, format_html_join("", "{}", ((part,) for part in parts)),
@@ -135,7 +141,7 @@ def case_figure(kind: Kind, dots: Sequence[Dot], usual: float | None, *, about: 
 
 def _ends(kind: Kind) -> tuple[str, str]:
     if kind.two_sided:
-        return "left", "right"
+        return pgettext("staff", "left"), pgettext("staff", "right")
     return ("", "") if kind.is_open else (f"{max(kind.values)}", f"{min(kind.values)}")
 
 
@@ -178,7 +184,7 @@ def show_review(request: HttpRequest, study: Study, context: Context) -> HttpRes
             .annotate(pages=Count("assignments"))
             .order_by("lifted_at", "-made_at")[:EXCLUSIONS_SHOWN]
         ),
-        "rule_titles": {name: rule.title for name, rule in RULES.items()},
+        "rule_titles": {name: _(rule.title) for name, rule in RULES.items()},
     }
     return TemplateResponse(request, "admin/annotation/study_review.html", context)
 
@@ -192,12 +198,16 @@ def _cases(study: Study, cases: Sequence[Case], standings: dict[int, str]) -> li
     shown = []
     for case in cases:
         rule = RULES.get(case.rule)
-        words = case.evidence.get("words", "")
+        words = evidence_in_words(case.rule, case.evidence)
         dots = answers.get(case.worker_id, [])
+        latest = pgettext("staff", "The latest %(n)s answers of %(name)s.") % {
+            "n": len(dots),
+            "name": case.worker.name,
+        }
         shown.append(
             {
                 "case": case,
-                "title": rule.title if rule else case.rule,
+                "title": _(rule.title) if rule else case.rule,
                 "words": words,
                 "numbers": [
                     (name.replace("_", " "), value)
@@ -210,9 +220,7 @@ def _cases(study: Study, cases: Sequence[Case], standings: dict[int, str]) -> li
                 "did": DONE.get(case.action, case.action),
                 "standing": standings.get(case.worker_id, "active"),
                 "latest": len(dots),
-                "figure": case_figure(
-                    kind, dots, usual, about=f"The latest {len(dots)} answers of {case.worker.name}. {words}"
-                ),
+                "figure": case_figure(kind, dots, usual, about=f"{latest} {words}"),
             }
         )
     return shown

@@ -13,8 +13,9 @@ from uuid import UUID
 from django.contrib.auth.models import User
 from django.db import IntegrityError, transaction
 from django.db.models import F, Q, QuerySet
-from django.utils import timezone
+from django.utils import timezone, translation
 from django.utils.translation import gettext as _
+from django.utils.translation import pgettext
 
 from annotation.errors import AnswerProblem
 from annotation.models import (
@@ -31,7 +32,7 @@ from annotation.models.assignments import AssignmentQuerySet
 from annotation.money.limits import as_one_order
 from annotation.money.payments import decide_session
 from annotation.quality.controls import ControlTally, control_tallies, tallied_records
-from annotation.quality.detectors import RULES
+from annotation.quality.detectors import RULES, evidence_in_words
 from annotation.work.presentation import Place
 from common.errors import NotThere, WrongState
 from judgments.access.roles import RIGHTS, Right
@@ -69,8 +70,8 @@ def reasons_against(
         found[worker].append(why)
     cases = Case.objects.filter(study=study, worker__in=workers).exclude(state=Case.State.DISMISSED)
     for worker, rule, evidence in cases.order_by("pk").values_list("worker", "rule", "evidence"):
-        title = RULES[rule].title if rule in RULES else rule
-        found[worker].append(evidence.get("words") or f"{title}.")
+        title = _(RULES[rule].title) if rule in RULES else rule
+        found[worker].append(evidence_in_words(rule, evidence) or f"{title}.")
     controls, kind = design_of(study).controls, KINDS[study.protocol]
     tallies = control_tallies(study, workers=workers) if known is None else known
     records = tallied_records(
@@ -80,10 +81,12 @@ def reasons_against(
     )
     for worker, record in records.items():
         if not record.used and record.seen >= controls.after:
-            found[worker].append(
-                f"{record.right} of {record.seen} items with a known answer were right; the study asks for "
-                f"{controls.threshold * 100:g} %."
+            words = pgettext(
+                "staff",
+                "%(right)s of %(seen)s items with a known answer were right; the study asks for %(share)s %%.",
             )
+            share = f"{controls.threshold * 100:g}"
+            found[worker].append(words % {"right": record.right, "seen": record.seen, "share": share})
     return dict(found)
 
 
@@ -107,11 +110,16 @@ def reject_assignments(
 ) -> int:
     """Reject submitted assignments with a reason for the worker, as ``approve_assignments`` approves."""
     if not reason.strip():
-        raise WrongState("Nothing was changed: a rejection needs a reason that the worker can read.")
+        raise WrongState(
+            pgettext("staff", "Nothing was changed: a rejection needs a reason that the worker can read.")
+        )
     states = _finished(study, assignments)
     paid = [pk for pk, state in states.items() if state == Assignment.State.APPROVED]
     if paid:
-        raise WrongState(f"Nothing was changed: assignment {paid[0]} was approved before.")
+        raise WrongState(
+            pgettext("staff", "Nothing was changed: assignment %(paid)s was approved before.")
+            % {"paid": paid[0]}
+        )
     waiting = Assignment.objects.filter(pk__in=assignments, state=Assignment.State.SUBMITTED)
     asked = _decide_sessions(waiting, approve=False, why=reason, by=by)
     count = asked + waiting.filter(session=None).update(
@@ -135,11 +143,17 @@ def reject_with_findings(*, study: Study, assignments: Collection[UUID], by: Use
     """Reject assignments; the findings of detectors and control items are the reason."""
     _finished(study, assignments)
     workers = dict(Assignment.objects.filter(pk__in=assignments).values_list("pk", "worker"))
-    against = reasons_against(study, set(workers.values()))
+    with translation.override("en"):  # the reasons are stored, and sent to the crowd
+        against = reasons_against(study, set(workers.values()))
     blameless = [worker for worker in workers.values() if worker not in against]
     if blameless:
         name = Worker.objects.get(pk=blameless[0]).name
-        raise WrongState(f"Nothing was changed: nothing speaks against {name}; write the reason yourself.")
+        raise WrongState(
+            pgettext(
+                "staff", "Nothing was changed: nothing speaks against %(name)s; write the reason yourself."
+            )
+            % {"name": name}
+        )
     count = 0
     for worker in dict.fromkeys(workers.values()):
         own = [pk for pk, of in workers.items() if of == worker]
@@ -170,7 +184,10 @@ def _finished(study: Study, assignments: Collection[UUID]) -> dict[UUID, str]:
     missing = [pk for pk in assignments if pk not in states]
     if missing:
         raise WrongState(
-            f"Nothing was changed: assignment {missing[0]} is no finished work of study {study.slug!r}."
+            pgettext(
+                "staff", "Nothing was changed: assignment %(missing)s is no finished work of study %(slug)r."
+            )
+            % {"missing": missing[0], "slug": study.slug}
         )
     return states
 
@@ -179,7 +196,7 @@ def _finished(study: Study, assignments: Collection[UUID]) -> dict[UUID, str]:
 def appeal(*, assignment: Assignment, worker: Worker, text: str) -> AppealNote:
     """Store a worker's appeal against a rejection. The same text again changes nothing."""
     if assignment.worker_id != worker.pk:
-        raise NotThere("There is no such assignment.")
+        raise NotThere(pgettext("staff", "There is no such assignment."))
     if assignment.state != Assignment.State.REJECTED:
         raise WrongState(_("Nothing was sent: this page of work was not rejected."))
     said = _checked(text)
@@ -238,12 +255,21 @@ def send_to_adjudicator(
     found = list(Unit.objects.filter(study=study, pk__in=units, control=False).order_by("position"))
     if not found or len(found) != len(set(units)):
         raise WrongState(
-            "Nothing was sent: choose one or more units of this study; control items have an answer."
+            pgettext(
+                "staff",
+                "Nothing was sent: choose one or more units of this study; control items have an answer.",
+            )
         )
     if not can_be_adjudicated(study):
-        raise WrongState(f"Nothing was sent: answers of {study.protocol} are not decided by one person.")
+        raise WrongState(
+            pgettext("staff", "Nothing was sent: answers of %(protocol)s are not decided by one person.")
+            % {"protocol": study.protocol}
+        )
     if not adjudicators(study).filter(pk=adjudicator.pk).exists():
-        raise WrongState(f"Nothing was sent: {adjudicator.get_username()!r} may not adjudicate.")
+        raise WrongState(
+            pgettext("staff", "Nothing was sent: %(name)r may not adjudicate.")
+            % {"name": adjudicator.get_username()}
+        )
     there = set(
         Adjudication.objects.filter(unit__in=found)
         .exclude(state=State.WITHDRAWN)
@@ -270,7 +296,9 @@ def send_to_adjudicator(
         with transaction.atomic():
             sent = Adjudication.objects.bulk_create(made)
     except IntegrityError:
-        raise WrongState("Nothing was sent: somebody sent one of these units at the same moment.") from None
+        raise WrongState(
+            pgettext("staff", "Nothing was sent: somebody sent one of these units at the same moment.")
+        ) from None
     if sent:
         note_event(
             study=study,
@@ -300,7 +328,7 @@ def own_adjudication(*, user: User, pk: int) -> Adjudication:
     )
     found = rows.filter(pk=pk, adjudicator=user).first()
     if found is None:
-        raise NotThere("There is no such unit for you to decide.")
+        raise NotThere(pgettext("staff", "There is no such unit for you to decide."))
     return found
 
 
@@ -323,9 +351,9 @@ def decide(*, adjudication: Adjudication, given: Any, reason: str = "") -> Adjud
     )
     adjudication.refresh_from_db(fields=["state", "value", "reason", "decided_at"])
     if not moved and adjudication.state == State.WITHDRAWN:
-        raise WrongState(_("Your decision was not stored: the unit was withdrawn."))
+        raise WrongState(_("Your decision was not stored: the item was withdrawn."))
     if not moved and adjudication.value != value:
-        raise WrongState(_("Your decision of before stays: this unit was decided already."))
+        raise WrongState(_("Your decision of before stays: this item was decided already."))
     if moved:
         note_event(
             study=adjudication.study,
@@ -344,7 +372,7 @@ def withdraw(*, study: Study, pk: int, by: User | None = None) -> Adjudication:
     """Withdraw a unit, decided or not, so that the votes count again."""
     found = Adjudication.objects.filter(study=study, pk=pk).select_related("unit").first()
     if found is None:
-        raise NotThere("There is no such adjudication in this study.")
+        raise NotThere(pgettext("staff", "There is no such adjudication in this study."))
     moved = (
         Adjudication.objects.filter(pk=pk)
         .exclude(state=State.WITHDRAWN)

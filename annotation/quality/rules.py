@@ -14,6 +14,7 @@ from django.contrib.auth.models import User
 from django.db import transaction
 from django.db.models import QuerySet
 from django.utils import timezone
+from django.utils.translation import gettext as _
 
 from annotation.models import Assignment, Judgment, Participation, QualityRule, Worker
 from annotation.models.assignments import LIVE
@@ -184,7 +185,7 @@ def rule_of(study: Study, name: str, settings: Mapping[str, Any]) -> Rule:
     try:
         return make_rule(name, settings_of(study, name, settings))
     except ValueError as error:
-        raise WrongState(f"Nothing was changed: {error}.") from None
+        raise WrongState(_("Nothing was changed: %(error)s.") % {"error": error}) from None
 
 
 @transaction.atomic
@@ -196,7 +197,9 @@ def copy_rules(*, study: Study) -> int:
         try:
             make_rule(entry.rule, settings_of(study, entry.rule, entry.settings))
         except ValueError as error:
-            raise DesignError(f"rules, table {number}: {error}.", field="rules") from None
+            raise DesignError(
+                _("rules, table %(number)s: %(error)s.") % {"number": number, "error": error}, field="rules"
+            ) from None
         if entry.rule in there:
             continue
         there.add(entry.rule)
@@ -235,9 +238,10 @@ def set_rule(
     rule_of(study, rule, settings)
     if action not in QualityRule.Action.values:
         raise WrongState(
-            f"Nothing was changed: {action!r} is none of {', '.join(QualityRule.Action.values)}."
+            _("Nothing was changed: %(action)r is none of %(values)s.")
+            % {"action": action, "values": ", ".join(QualityRule.Action.values)}
         )
-    row, _ = QualityRule.objects.update_or_create(
+    row, _made = QualityRule.objects.update_or_create(
         study=study,
         rule=rule,
         defaults={
@@ -303,8 +307,11 @@ def replay_rules(*, study: Study, rules: Sequence[tuple[str, Mapping[str, Any]]]
     made = [rule_of(study, name, settings) for name, settings in rules]
     if Worker.objects.filter(assignments__study=study, anonymous=True).exists():
         raise WrongState(
-            f"The raters of study {study.slug!r} are anonymous places in published totals, not persons; "
-            "detectors look at persons only."
+            _(
+                "The raters of study %(slug)r are anonymous places in published totals, not "
+                "persons; detectors look at persons only."
+            )
+            % {"slug": study.slug}
         )
     answers = answers_of(study)
     found = replay(pages_of(study), rules=made, answers=answers)
@@ -372,7 +379,10 @@ def rules_to_replay(study: Study, names: Sequence[str] = ()) -> list[tuple[str, 
     """Return the named detectors, default all, with the study's or the recommended settings."""
     unknown = [name for name in names if name not in RULES]
     if unknown:
-        raise WrongState(f"There is no rule {unknown[0]!r}; expected some of {', '.join(RULES)}.")
+        raise WrongState(
+            _("There is no rule %(unknown)r; expected some of %(rules)s.")
+            % {"unknown": unknown[0], "rules": ", ".join(RULES)}
+        )
     settings: dict[str, Mapping[str, Any]] = {name: chosen for name, _, chosen in RECOMMENDED}
     settings |= dict(QualityRule.objects.filter(study=study).values_list("rule", "settings"))
     return [(name, settings.get(name, {})) for name in names or RULES]

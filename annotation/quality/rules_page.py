@@ -10,11 +10,13 @@ from django.db.models import Avg, Count
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.template.response import TemplateResponse
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_noop
 from rest_framework import serializers
 
 from annotation.models import Assignment, Case, CrowdCall, Judgment, QualityRule
 from annotation.quality.controls import ControlTally, control_tallies
-from annotation.quality.detectors import RULES
+from annotation.quality.detectors import RULES, evidence_in_words
 from annotation.quality.operations import (
     RuleSettingsRequest,
     answer_appeal,
@@ -25,7 +27,15 @@ from annotation.quality.operations import (
     settings_of,
 )
 from annotation.quality.reviews import reasons_against
-from annotation.quality.rules import RECOMMENDED, answers_of, judged, replay_rule, rule_of
+from annotation.quality.rules import (
+    RECOMMENDED,
+    FoundWorker,
+    Replay,
+    answers_of,
+    judged,
+    replay_rule,
+    rule_of,
+)
 from annotation.snapshots import counting_is_slow
 from common.errors import QuorumError, WrongState
 from common.parameters import sentence_of
@@ -46,27 +56,33 @@ from judgments.studies.study_page import (
 
 MOST_TO_REPLAY = 50_000  # judgments; more are a command's work
 LABELS = {
-    "least": "Looks from so many answers",
-    "alpha": "False alarms at most (alpha)",
-    "control-accuracy least": "Looks from so many check questions",
-    "control-accuracy threshold": "Least share right",
-    "disagreement of_crowd": "Share of the others' agreement",
-    "pasted-text share": "Share pasted",
-    "repeat-consistency least": "Looks from so many repeats",
-    "repeat-consistency threshold": "Least share answered alike",
-    "side-bias tolerance": "Habit that is let pass (share beyond half)",
-    "straight-lining tolerance": "Tolerance towards long runs (0 to 1)",
-    "too-fast of_crowd": "Share of the others' time",
-    "too-fast seconds": "Too fast below (seconds)",
-    "too-fast share": "Share of answers so fast",
+    "least": gettext_noop("Looks from so many answers"),
+    "alpha": gettext_noop("False alarms at most (alpha)"),
+    "control-accuracy least": gettext_noop("Looks from so many check questions"),
+    "control-accuracy threshold": gettext_noop("Least share right"),
+    "disagreement of_crowd": gettext_noop("Share of the others' agreement"),
+    "pasted-text share": gettext_noop("Share pasted"),
+    "repeat-consistency least": gettext_noop("Looks from so many repeats"),
+    "repeat-consistency threshold": gettext_noop("Least share answered alike"),
+    "side-bias tolerance": gettext_noop("Habit that is let pass (share beyond half)"),
+    "straight-lining tolerance": gettext_noop("Tolerance towards long runs (0 to 1)"),
+    "too-fast of_crowd": gettext_noop("Share of the others' time"),
+    "too-fast seconds": gettext_noop("Too fast below (seconds)"),
+    "too-fast share": gettext_noop("Share of answers so fast"),
 }
 ON_A_PAGE = 50
 SHOWN = {
-    "submitted": "waiting",
-    "approved": "approved",
-    "rejected": "rejected",
-    "invalidated": "invalidated",
-    "apart": "kept apart",
+    "submitted": gettext_noop("waiting"),
+    "approved": gettext_noop("approved"),
+    "rejected": gettext_noop("rejected"),
+    "invalidated": gettext_noop("invalidated"),
+    "apart": gettext_noop("kept apart"),
+}
+
+ACTIONS = {
+    QualityRule.Action.FLAG.value: gettext_noop("flag for review"),
+    QualityRule.Action.PAUSE.value: gettext_noop("pause the participant until somebody looked"),
+    QualityRule.Action.EXCLUDE.value: gettext_noop("exclude the participant"),
 }
 
 
@@ -88,8 +104,8 @@ def show_rules(request: HttpRequest, study: Study, context: Context) -> HttpResp
         rules.append(
             {
                 "name": name,
-                "title": kind.title,
-                "about": kind.about,
+                "title": _(kind.title),
+                "about": _(kind.about),
                 "applies": kind.applies(answers),
                 "row": row,
                 "waits": name in waiting,
@@ -100,7 +116,7 @@ def show_rules(request: HttpRequest, study: Study, context: Context) -> HttpResp
         )
     context |= {
         "rules": rules,
-        "actions": QualityRule.Action.choices,
+        "actions": [(value, _(words)) for value, words in ACTIONS.items()],
         "watching": sum(row.enabled for row in rows.values()),
         "waiting": len(waiting),
     }
@@ -119,7 +135,7 @@ def _fields(study: Study, name: str, settings: dict[str, Any]) -> list[dict[str,
 
 
 def label_of(rule: str, setting: str) -> str:
-    return LABELS.get(f"{rule} {setting}") or LABELS.get(setting, setting)
+    return _(LABELS.get(f"{rule} {setting}") or LABELS.get(setting, setting))
 
 
 def show_replay(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
@@ -130,17 +146,25 @@ def show_replay(request: HttpRequest, study: Study, context: Context) -> HttpRes
     count = answers.order_by()[: MOST_TO_REPLAY + 1].count()
     if count <= MOST_TO_REPLAY:
         count = judged(study).count()
-    context |= {"subtitle": "Replay", "rule_name": name, "count": count, "most": MOST_TO_REPLAY}
+    context |= {"subtitle": _("Replay"), "rule_name": name, "count": count, "most": MOST_TO_REPLAY}
     try:
         if count <= MOST_TO_REPLAY:
             settings = settings_of(study, name, request.GET.dict())
-            context["replay"] = replay_rule(study=study, rule=name, settings=settings)
-            context["rule_title"] = RULES[name].title
+            found = replay_rule(study=study, rule=name, settings=settings)
+            context["replay"] = found
+            context["found"] = [(one, _replayed(found, one)) for one in found.found]
+            context["rule_title"] = _(RULES[name].title)
     except QuorumError as error:
         context["problem"] = str(error)
     except serializers.ValidationError as error:
         context["problem"] = sentence_of(error.detail)
     return TemplateResponse(request, "admin/annotation/study_replay.html", context)
+
+
+def _replayed(replay: Replay, one: FoundWorker) -> str:
+    return evidence_in_words(
+        replay.rule, {"words": one.words, "numbers": one.numbers, "settings": replay.settings}
+    )
 
 
 def _try(request: HttpRequest, study: Study) -> HttpResponse:
@@ -211,7 +235,7 @@ def show_work(request: HttpRequest, study: Study, context: Context) -> HttpRespo
         ).count()
         if study.place
         else 0,
-        "states": [{"name": name, "label": label, "count": counts[name]} for name, label in SHOWN.items()],
+        "states": [{"name": name, "label": _(label), "count": counts[name]} for name, label in SHOWN.items()],
         "chosen": chosen,
     }
     return TemplateResponse(request, "admin/annotation/study_work.html", context)

@@ -6,6 +6,7 @@ from typing import Any
 
 from django.contrib.auth.models import User
 from django.db import transaction
+from django.utils.translation import gettext as _
 from rest_framework import serializers
 from rest_framework.fields import empty
 from rest_framework.utils.html import is_html_input
@@ -13,6 +14,7 @@ from rest_framework.utils.html import is_html_input
 from annotation.rehearsal.people import SORTS, Crowd
 from annotation.rehearsal.rehearsal import copy_for_rehearsal, delete_rehearsal, study_rehearsed
 from annotation.rehearsal.rehearsal import rehearse as let_crowd_answer
+from common.amounts import thousands
 from common.parameters import Parameters
 from judgments.access.roles import Right
 from judgments.jobs import enqueue
@@ -60,7 +62,7 @@ class RehearsalRequest(Parameters):
     workers = _whole_number("Workers", USUAL.workers, 1, 2000)
     spammers = _number("Share of spammers", USUAL.spammers, 0, 1)
     accuracy = _number("Mean chance of the others to be right", USUAL.accuracy, 0, 1)
-    drop_outs = _number("Chance that a HIT is returned", USUAL.drop_outs, 0, 0.9)
+    drop_outs = _number("Chance that a page of work is returned", USUAL.drop_outs, 0, 0.9)
     speed = _number("Times the expected speed", USUAL.speed, 0.01, 100)
     seed = _whole_number("Seed", USUAL.seed, 0, 2**53)
     sorts = SortsField(
@@ -87,7 +89,7 @@ def rehearse_copy(*, study: Study, by: User, **crowd: Any) -> Outcome:
     with transaction.atomic():  # no copy without its job
         copy = copy_for_rehearsal(study=study, user=by)
         enqueue(kind="rehearse", args={"study": copy.slug, **crowd}, user=by)
-    return Outcome(f"“{copy.name}” is a copy that simulated workers answer now.", copy)
+    return Outcome(_("“%(name)s” is a copy that simulated workers answer now.") % {"name": copy.name}, copy)
 
 
 class LargeRehearsalRequest(RehearsalRequest):
@@ -101,9 +103,19 @@ def rehearse(*, study: Study, by: User | None, progress: Progress, **crowd: Any)
     """Fills every HIT of the study with simulated answers."""
     report = let_crowd_answer(study=study, crowd=Crowd(**crowd), progress=progress)
     return Outcome(
-        f"{report.workers} simulated workers ({report.spammers} spammers) filled {report.hits:,} HITs with "
-        f"{report.judgments:,} judgments in {report.hours:.1f} simulated hours; "
-        f"{report.returned:,} HITs were returned.",
+        _(
+            "%(workers)s simulated workers (%(spammers)s spammers) filled %(hits)s HITs with "
+            "%(judgments)s judgments in %(hours)s simulated hours; %(returned)s HITs were "
+            "returned."
+        )
+        % {
+            "workers": report.workers,
+            "spammers": report.spammers,
+            "hits": thousands(report.hits),
+            "judgments": thousands(report.judgments),
+            "hours": f"{report.hours:.1f}",
+            "returned": thousands(report.returned),
+        },
         report,
     )
 
@@ -113,4 +125,4 @@ def delete(*, study: Study, by: User | None) -> Outcome:
     """Deletes a copy with all its simulated answers, as its owner."""
     rehearsed = study_rehearsed(study)
     delete_rehearsal(copy=study)
-    return Outcome(f"“{study.name}” is deleted with its simulated answers.", rehearsed)
+    return Outcome(_("“%(name)s” is deleted with its simulated answers.") % {"name": study.name}, rehearsed)

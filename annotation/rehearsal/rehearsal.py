@@ -15,6 +15,7 @@ from django.contrib.auth.models import User
 from django.db import transaction
 from django.db.models import ProtectedError, QuerySet
 from django.utils import timezone
+from django.utils.translation import gettext as _
 
 from annotation.errors import AlreadyEnded, WorkerExcluded, WorkPaused
 from annotation.models import Assignment, Case, Exclusion, Judgment, Participation, QualityRule, Worker
@@ -46,7 +47,8 @@ def rehearsal_of(study: Study) -> Rehearsal:
     rehearsal = kind_of(study).rehearsal
     if rehearsal is None:
         raise WrongState(
-            f"Study {study.slug!r} cannot be rehearsed: its protocol draws no simulated answers."
+            _("Study %(slug)r cannot be rehearsed: its protocol draws no simulated answers.")
+            % {"slug": study.slug}
         )
     return rehearsal
 
@@ -263,11 +265,17 @@ def _begin(study: Study, crowd: Crowd) -> None:
     expire_overdue(study=study)
     locked = Study.objects.select_for_update(no_key=True).get(pk=study.pk)
     if locked.source != Study.Source.DESIGNED or locked.state == Study.State.DRAFT:
-        raise WrongState(f"Study {study.slug!r} has no HITs to rehearse; generate them first.")
+        raise WrongState(
+            _("Study %(slug)r has no HITs to rehearse; generate them first.") % {"slug": study.slug}
+        )
     people = Assignment.objects.filter(study=study).exclude(worker__source=Worker.Source.REHEARSAL)
     if people.filter(state__in=LIVE).exists():
         raise WrongState(
-            f"Study {study.slug!r} holds judgments of people or waits for some; duplicate it and rehearse the copy."
+            _(
+                "Study %(slug)r holds judgments of people or waits for some; duplicate it and "
+                "rehearse the copy."
+            )
+            % {"slug": study.slug}
         )
     copy_rules(study=locked)
     if crowd.rules:
@@ -276,8 +284,11 @@ def _begin(study: Study, crowd: Crowd) -> None:
     if before and {one.name: before.get(one.name, one.default) for one in fields(crowd)} != asdict(crowd):
         said = ", ".join(f"{name} {_said(before[name])}" for name in asdict(crowd) if name in before)
         raise WrongState(
-            f"Study {study.slug!r} was rehearsed with {said}; say the same to go on, "
-            "or duplicate it and rehearse the copy."
+            _(
+                "Study %(slug)r was rehearsed with %(said)s; say the same to go on, or duplicate "
+                "it and rehearse the copy."
+            )
+            % {"slug": study.slug, "said": said}
         )
     locked.notes = {**locked.notes, "rehearsal": asdict(crowd)}
     locked.simulated, locked.state = True, Study.State.OPEN
@@ -332,7 +343,8 @@ def _answer_all(
             _answer(claim.assignment, person, truth, crowd.seed)
         except AlreadyEnded:  # only another process can have ended this assignment
             raise WrongState(
-                f"Study {study.slug!r} is rehearsed by another process at the same time; rehearse a copy instead."
+                _("Study %(slug)r is rehearsed by another process at the same time; rehearse a copy instead.")
+                % {"slug": study.slug}
             ) from None
         done += 1
         progress(min(1.0, done / total), f"{done:,} of {total:,} pages of work")
@@ -365,9 +377,13 @@ def _answer(assignment: Assignment, person: Person, truth: dict[int, Any], seed:
 def copy_for_rehearsal(*, study: Study, user: User | None = None) -> Study:
     """Create a simulated draft with the same design, linked to the study."""
     if study.source == Study.Source.IMPORTED:
-        raise WrongState(f"Study {study.slug!r} holds imported judgments; there is nothing to rehearse.")
+        raise WrongState(
+            _("Study %(slug)r holds imported judgments; there is nothing to rehearse.") % {"slug": study.slug}
+        )
     if study.simulated:
-        raise WrongState(f"Study {study.slug!r} is a rehearsal; rehearse the study it is a copy of.")
+        raise WrongState(
+            _("Study %(slug)r is a rehearsal; rehearse the study it is a copy of.") % {"slug": study.slug}
+        )
     stem = f"{study.slug[:64]}-rehearsal-"
     taken = set(Study.objects.filter(slug__startswith=stem).values_list("slug", flat=True))
     number = next(number for number in range(1, len(taken) + 2) if f"{stem}{number}" not in taken)
@@ -395,13 +411,18 @@ def delete_rehearsal(*, copy: Study) -> None:
     locked = Study.objects.select_for_update().get(pk=copy.pk)
     if not locked.simulated or OF not in locked.notes:
         raise WrongState(
-            f"Study {copy.slug!r} is no rehearsed copy; only such copies are deleted with answers."
+            _("Study %(slug)r is no rehearsed copy; only such copies are deleted with answers.")
+            % {"slug": copy.slug}
         )
     if Job.objects.under_way().filter(kind="rehearse", args__study=copy.slug).exists():
-        raise WrongState(f"Study {copy.slug!r} is being rehearsed; wait until that is done.")
+        raise WrongState(
+            _("Study %(slug)r is being rehearsed; wait until that is done.") % {"slug": copy.slug}
+        )
     work = Assignment.objects.filter(study=locked)
     if work.exclude(worker__source=Worker.Source.REHEARSAL).exists():
-        raise WrongState(f"Study {copy.slug!r} holds answers of people and cannot be deleted.")
+        raise WrongState(
+            _("Study %(slug)r holds answers of people and cannot be deleted.") % {"slug": copy.slug}
+        )
     note_event(
         study=locked, what="deleted", words="Deleted with its simulated answers.", design=locked.design
     )
@@ -415,4 +436,6 @@ def delete_rehearsal(*, copy: Study) -> None:
         Worker.objects.filter(study=locked, source=Worker.Source.REHEARSAL).delete()
         locked.delete()
     except ProtectedError:
-        raise WrongState(f"Something rests on study {copy.slug!r}; it cannot be deleted.") from None
+        raise WrongState(
+            _("Something rests on study %(slug)r; it cannot be deleted.") % {"slug": copy.slug}
+        ) from None

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from django.contrib.auth.models import User
+from django.utils.translation import gettext as _
 from rest_framework import serializers
 
 from annotation.models import Webhook, WebhookDelivery
@@ -30,14 +31,14 @@ class WebhookRequest(Parameters):
 def add(*, study: Study, by: User | None, url: str, events: Collection[str]) -> Outcome:
     """Make a webhook. Its secret is in this answer and in no later one."""
     webhook = services.add_webhook(study=study, url=url, events=events, by=by)
-    return Outcome("The webhook was added.", webhook)
+    return Outcome(_("The webhook was added."), webhook)
 
 
 @operation("ping-webhook", "Try a webhook", scope="webhooks", row="webhook")
 def ping(*, study: Study, by: User | None, webhook: str) -> Outcome:
     """Writes a test message, which goes out within seconds."""
     sent = services.ping_webhook(webhook=_webhook(study, webhook), by=by)
-    return Outcome("A test message goes out within seconds; load this page again to see its answer.", sent)
+    return Outcome(_("A test message goes out within seconds; load this page again to see its answer."), sent)
 
 
 @operation("rotate-webhook", "Change a webhook's secret", scope="webhooks", row="webhook")
@@ -45,7 +46,7 @@ def rotate(*, study: Study, by: User | None, webhook: str) -> Outcome:
     """Make another secret; the old one ends now."""
     found = _webhook(study, webhook)
     services.rotate_secret(webhook=found, by=by)
-    return Outcome("The webhook has another secret.", found)
+    return Outcome(_("The webhook has another secret."), found)
 
 
 class SwitchRequest(Parameters):
@@ -62,14 +63,14 @@ def switch(*, study: Study, by: User | None, webhook: str, active: bool) -> Outc
     found = _webhook(study, webhook)
     services.switch_webhook(webhook=found, active=active, by=by)
     found.refresh_from_db()
-    return Outcome(f"The webhook is {'on' if active else 'off'}.", found)
+    return Outcome(_("The webhook is on.") if active else _("The webhook is off."), found)
 
 
 @operation("remove-webhook", "Remove a webhook", scope="webhooks", row="webhook")
 def remove(*, study: Study, by: User | None, webhook: str) -> Outcome:
     """Removes a webhook, and its log."""
     services.remove_webhook(webhook=_webhook(study, webhook), by=by)
-    return Outcome("The webhook was removed.")
+    return Outcome(_("The webhook was removed."))
 
 
 @operation("retry-delivery", "Send a message again", scope="webhooks", row="delivery")
@@ -77,7 +78,7 @@ def retry(*, study: Study, by: User | None, delivery: str) -> Outcome:
     """Sends again what was given up, under the same id."""
     found = row_of(WebhookDelivery.objects.filter(webhook__study=study), delivery)
     sent = services.retry_delivery(delivery=found)
-    return Outcome("The message goes out again within seconds.", sent)
+    return Outcome(_("The message goes out again within seconds."), sent)
 
 
 def _webhook(study: Study, key: str) -> Webhook:

@@ -6,6 +6,7 @@ from django.contrib import admin
 from django.core.paginator import Paginator
 from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
+from django.utils.translation import gettext as _
 
 from annotation.models import Webhook, WebhookDelivery
 from annotation.models.webhooks import EVENTS
@@ -29,7 +30,7 @@ def _facts(request: HttpRequest, study: Study) -> Context:
     log = WebhookDelivery.objects.filter(webhook__study=study).select_related("webhook")
     return {
         "webhooks": list(Webhook.objects.filter(study=study).select_related("made_by")),
-        "events": EVENTS,
+        "events": {event: _(about) for event, about in EVENTS.items()},
         "page": Paginator(log, ON_A_PAGE).get_page(request.GET.get("page")),
     }
 

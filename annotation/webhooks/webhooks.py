@@ -29,6 +29,7 @@ from django.db import IntegrityError, transaction
 from django.db.models import Exists, F, OuterRef, Q
 from django.utils import timezone
 from django.utils.crypto import salted_hmac
+from django.utils.translation import gettext as _
 
 from annotation.crowds.people import installation_mark
 from annotation.models import Assignment, Exclusion, Webhook, WebhookDelivery, Worker
@@ -233,11 +234,16 @@ def add_webhook(*, study: Study, url: str, events: Collection[str], by: User | N
     try:
         checked_url(url)
     except BadAddress as problem:
-        raise DesignError(f"The webhook's address cannot be used: {problem}.", field="url") from None
+        raise DesignError(
+            _("The webhook's address cannot be used: %(problem)s.") % {"problem": problem}, field="url"
+        ) from None
     unknown = sorted(set(events) - EVENTS.keys())
     if unknown or not events:
         said = f"There is no event {unknown[0]!r}" if unknown else "A webhook needs an event"
-        raise DesignError(f"{said}; expected one or more of {', '.join(EVENTS)}.", field="events")
+        raise DesignError(
+            _("%(said)s; expected one or more of %(events)s.") % {"said": said, "events": ", ".join(EVENTS)},
+            field="events",
+        )
     Study.objects.select_for_update(no_key=True).get(pk=study.pk)
     if Webhook.objects.filter(study=study).count() >= MOST_WEBHOOKS:
         raise DataConflict(f"Study {study.slug!r} has {MOST_WEBHOOKS} webhooks already; remove one first.")
@@ -265,14 +271,14 @@ def add_webhook(*, study: Study, url: str, events: Collection[str], by: User | N
 def rotate_secret(*, webhook: Webhook, by: User | None = None) -> None:
     webhook.salt = secrets.token_hex(32)
     if not Webhook.objects.filter(pk=webhook.pk).update(salt=webhook.salt):
-        raise NotThere("There is no such webhook any more.")
+        raise NotThere(_("There is no such webhook any more."))
     words = "The secret of a webhook was changed."
     note_event(study=webhook.study, what="webhook-rotated", words=words, by=by, webhook=webhook.pk)
 
 
 @transaction.atomic
 def remove_webhook(*, webhook: Webhook, by: User | None = None) -> None:
-    removed, _ = Webhook.objects.filter(pk=webhook.pk).delete()
+    removed, _rows = Webhook.objects.filter(pk=webhook.pk).delete()
     if removed:
         words = "A webhook was removed, and its log with it."
         note_event(study=webhook.study, what="webhook-removed", words=words, by=by)
@@ -304,7 +310,7 @@ def give_up_waiting(webhook: Webhook) -> None:
 @transaction.atomic
 def ping_webhook(*, webhook: Webhook, by: User | None = None) -> WebhookDelivery:
     if not Webhook.objects.filter(pk=webhook.pk, active=True).update(rests_until=None):
-        raise WrongState("Nothing was sent: the webhook is switched off.")
+        raise WrongState(_("Nothing was sent: the webhook is switched off."))
     return WebhookDelivery.objects.create(
         webhook=webhook,
         event=PING,
@@ -317,12 +323,12 @@ def ping_webhook(*, webhook: Webhook, by: User | None = None) -> WebhookDelivery
 def retry_delivery(*, delivery: WebhookDelivery) -> WebhookDelivery:
     """Send a given-up delivery again, under the same id."""
     if not Webhook.objects.filter(pk=delivery.webhook_id, active=True).update(rests_until=None):
-        raise WrongState("Nothing was sent: the webhook is switched off.")
+        raise WrongState(_("Nothing was sent: the webhook is switched off."))
     moved = WebhookDelivery.objects.filter(pk=delivery.pk, state=State.GIVEN_UP).update(
         state=State.WAITING, attempts=0, next_at=timezone.now(), problem=""
     )
     if not moved:
-        raise WrongState("Nothing was changed: only what was given up can be sent again.")
+        raise WrongState(_("Nothing was changed: only what was given up can be sent again."))
     delivery.refresh_from_db()
     return delivery
 
@@ -431,7 +437,7 @@ def send_webhooks(*, rng: random.Random | None = None) -> int:
     rng = rng or random.Random()
     note_completions()
     delivered = 0
-    for _ in range(AT_ONCE):
+    for _place in range(AT_ONCE):
         delivery = _next()
         if delivery is None:
             break

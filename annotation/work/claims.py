@@ -27,6 +27,7 @@ from annotation.work.joining import has_done_all, instructions_version, refuse_u
 from annotation.work.presentation import Place, draw_layout, placed, places_of, units_of
 from annotation.work.stopping import decided_units, free_slot, in_work_by_hit, reopen_slots
 from common.prepared import PreparedQuery, PreparedUpdate, given
+from common.rows import insert_object
 from judgments.drawing.controls import REPEATED, Mark, mark_of
 from judgments.drawing.material import rng_for
 from judgments.drawing.stopping import stops_early
@@ -188,6 +189,8 @@ def claim_assignment(*, study: Study, worker: Worker) -> Claim | None:
         found = find_candidate(study, worker, attempt=attempt)
         try:
             with transaction.atomic():
+                if found is not None:
+                    share_pause_lock(study)
                 return commit_claim(found)
         except (SlotLost, IntegrityError):
             continue  # the attempt was rolled back; try again
@@ -195,7 +198,7 @@ def claim_assignment(*, study: Study, worker: Worker) -> Claim | None:
 
 
 def commit_claim(found: Claim | Candidate | None) -> Claim | None:
-    """Commit a candidate or accept a reservation, within the caller's transaction.
+    """Commit a candidate or accept a reservation, within the caller's transaction, which holds the pause lock.
 
     Raises:
         SlotLost, IntegrityError: roll back and look again.
@@ -444,7 +447,7 @@ def _prefer_new_items(study: Study, worker: Worker, window: list[HIT], met: Coll
 def claim_slot(
     offer: Candidate, *, ahead: bool = False, session: CrowdSession | None = None, late: bool = False
 ) -> Claim | None:
-    """Claim a slot of the HIT, within the caller's transaction.
+    """Claim a slot of the HIT, within the caller's transaction, which holds the pause lock unless it is ``late``.
 
     Return None if the study or the worker was paused or stopped meanwhile, or if only one of the two is simulated.
 
@@ -458,8 +461,6 @@ def claim_slot(
     """
     study, hit, worker = offer.study, offer.hit, offer.worker
     promised, session = session is not None, session or offer.session
-    if not late:
-        share_pause_lock(study)
     welcoming = _welcoming(study, worker)
     if not _TAKE_SLOT[late](hit=hit.pk, **welcoming):
         if not _TAKING_WORK[late].all(**welcoming):
@@ -479,7 +480,7 @@ def claim_slot(
     minutes = min(design.crowd.lease_minutes, RESERVED_MINUTES) if ahead else design.crowd.lease_minutes
     if offer.left_out:
         _note_used_up_controls(offer)
-    assignment = Assignment.objects.create(
+    assignment = Assignment(
         study=study,
         hit=hit,
         worker=worker,
@@ -495,6 +496,7 @@ def claim_slot(
         instructions_version=instructions_version(design),
         simulated=worker.source == Worker.Source.REHEARSAL,
     )
+    insert_object(assignment)
     return Claim(assignment=assignment, created=True, places=placed(offer.units, layout.order, layout.sides))
 
 
@@ -518,7 +520,6 @@ def _note_used_up_controls(offer: Candidate) -> None:
 def _accept_reserved(found: Claim) -> Claim | None:
     """Turn a reservation into the current assignment with a full lease; raise as ``claim_slot``."""
     reserved = found.assignment
-    share_pause_lock(reserved.study)
     if not _TAKING_WORK[False].all(**_welcoming(reserved.study, reserved.worker)):
         return None
     now = timezone.now()

@@ -13,6 +13,7 @@ from django.contrib.auth.models import User
 from django.db import transaction
 from django.db.models import F, QuerySet
 from django.utils import timezone
+from django.utils.translation import gettext as _
 
 from annotation.crowds import Ability, backend_of
 from annotation.crowds.outbox import ask_to_take_down
@@ -21,6 +22,7 @@ from annotation.models import Assignment, Publication
 from annotation.money.limits import as_one_order
 from annotation.work.claims import LEASED, release_reserved, release_slots, take_pause_lock
 from annotation.work.stopping import lock_for_settling, update_outcomes
+from common.amounts import thousands
 from common.downloads import batched
 from common.errors import NotThere, WrongState
 from judgments.drawing.stopping import stops_early
@@ -79,7 +81,7 @@ def resume_study(*, study: Study, why: str, by: User | None = None) -> None:
 def reason_of(why: str) -> str:
     reason = why.strip()
     if not reason:
-        raise WrongState("Nothing was changed: a reason is missing; the study's log shows it.")
+        raise WrongState(_("Nothing was changed: a reason is missing; the study's log shows it."))
     return reason[:500]
 
 
@@ -90,7 +92,10 @@ def _lock_study(study: Study) -> None:
 
 def _require_pausable(study: Study, otherwise: str) -> None:
     if study.state != Study.State.OPEN:
-        raise WrongState(f"Nothing was changed: study {study.slug!r} is {study.state}; {otherwise}.")
+        raise WrongState(
+            _("Nothing was changed: study %(slug)r is %(state)s; %(otherwise)s.")
+            % {"slug": study.slug, "state": study.state, "otherwise": otherwise}
+        )
 
 
 def _counted(number: int, what: str) -> str:
@@ -111,14 +116,18 @@ def extend_study(
     reason = reason_of(why)
     if not 1 <= workers <= MOST_WORKERS:
         raise WrongState(
-            f"Nothing was changed: a HIT can get 1 to {MOST_WORKERS} more workers at a time, not {workers}."
+            _("Nothing was changed: a HIT can get 1 to %(most)s more workers at a time, not %(workers)s.")
+            % {"most": MOST_WORKERS, "workers": workers}
         )
     _require_open(study)
     chosen = _hits_of(study, hits)
     lock_for_settling(study=study, hits=chosen)
     rows = HIT.objects.filter(pk__in=chosen).order_by("pk").select_for_update(no_key=True)
     if any(row.required + workers > MOST_REQUIRED for row in rows):
-        raise WrongState(f"Nothing was changed: a HIT can ask for {MOST_REQUIRED:,} workers at most.")
+        raise WrongState(
+            _("Nothing was changed: a HIT can ask for %(most)s workers at most.")
+            % {"most": thousands(MOST_REQUIRED)}
+        )
     if stops_early(study):  # settling finds out how many are needed
         HIT.objects.filter(pk__in=chosen).update(
             required=F("required") + workers, spared=F("spared") + workers, extra=F("extra") + workers
@@ -156,9 +165,12 @@ def _hits_of(study: Study, keys: Collection[str] | None) -> list[int]:
         found.update(study.hits.filter(key__in=some).values_list("key", "pk"))
     unknown = sorted(set(keys) - found.keys())
     if unknown:
-        raise NotThere(f"Nothing was changed: study {study.slug!r} has no HIT {unknown[0]!r}.")
+        raise NotThere(
+            _("Nothing was changed: study %(slug)r has no HIT %(unknown)r.")
+            % {"slug": study.slug, "unknown": unknown[0]}
+        )
     if not found:
-        raise WrongState("Nothing was changed: no HIT is named.")
+        raise WrongState(_("Nothing was changed: no HIT is named."))
     return sorted(found.values())
 
 
@@ -191,12 +203,15 @@ def extend_leases(*, study: Study, minutes: int, why: str, by: User | None = Non
     reason = reason_of(why)
     if not 1 <= minutes <= MOST_MINUTES:
         raise WrongState(
-            f"Nothing was changed: a lease can get 1 to {MOST_MINUTES:,} minutes more, not {minutes}."
+            _("Nothing was changed: a lease can get 1 to %(most)s minutes more, not %(minutes)s.")
+            % {"most": thousands(MOST_MINUTES), "minutes": minutes}
         )
     held = Assignment.objects.holding(timezone.now()).filter(study=study)
     moved = held.update(expires_at=F("expires_at") + timedelta(minutes=minutes))
     if not moved:
-        raise WrongState(f"Nothing was changed: study {study.slug!r} has no current lease.")
+        raise WrongState(
+            _("Nothing was changed: study %(slug)r has no current lease.") % {"slug": study.slug}
+        )
     note_event(
         study=study,
         what="leases-extended",
@@ -242,13 +257,14 @@ def expire_slots(*, study: Study, hits: Collection[str], why: str, by: User | No
     reason = reason_of(why)
     if stops_early(study):
         raise WrongState(
-            f"Nothing was changed: study {study.slug!r} stops early, so its slots follow from its judgments."
+            _("Nothing was changed: study %(slug)r stops early, so its slots follow from its judgments.")
+            % {"slug": study.slug}
         )
     chosen = _hits_of(study, hits)
     rows: QuerySet[HIT] = HIT.objects.filter(pk__in=chosen, open_slots__gt=0).order_by("pk")
     slots = sum(row.open_slots for row in rows.select_for_update(no_key=True))
     if not slots:
-        raise WrongState("Nothing was changed: none of these HITs has an open slot.")
+        raise WrongState(_("Nothing was changed: none of these HITs has an open slot."))
     rows.update(spared=F("spared") + F("open_slots"), open_slots=0)
     if study.place and Ability.EXPIRE in backend_of(study).can:
         up = Publication.objects.filter(
@@ -279,9 +295,12 @@ def reopen_units(
         found.update(rows.values_list("key", "places__hit__key"))
     unknown = sorted(set(units) - found.keys())
     if unknown:
-        raise NotThere(f"Nothing was changed: study {study.slug!r} has no judged unit {unknown[0]!r}.")
+        raise NotThere(
+            _("Nothing was changed: study %(slug)r has no judged unit %(unknown)r.")
+            % {"slug": study.slug, "unknown": unknown[0]}
+        )
     if not found:
-        raise WrongState("Nothing was changed: no unit is named.")
+        raise WrongState(_("Nothing was changed: no unit is named."))
     return extend_study(
         study=study, workers=votes, hits=set(found.values()), why=why, by=by, what="units-reopened"
     )
@@ -291,5 +310,6 @@ def _require_open(study: Study) -> None:
     _lock_study(study)
     if study.state != Study.State.OPEN:
         raise WrongState(
-            f"Nothing was changed: study {study.slug!r} is {study.state}; open it first, so that the work is offered."
+            _("Nothing was changed: study %(slug)r is %(state)s; open it first, so that the work is offered.")
+            % {"slug": study.slug, "state": study.state}
         )

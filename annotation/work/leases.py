@@ -57,6 +57,7 @@ def reserve_next(*, assignment: Assignment) -> Claim | None:
             return found if reserved else None
         try:
             with transaction.atomic():
+                share_pause_lock(found.study)
                 return claim_slot(found, ahead=True)
         except (SlotLost, IntegrityError):
             continue  # the attempt was rolled back; try again

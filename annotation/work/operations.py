@@ -6,6 +6,8 @@ from collections.abc import Collection
 from uuid import UUID
 
 from django.contrib.auth.models import User
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
 from rest_framework import serializers
 
 from annotation.crowds.operations import ASK_THE_CROWD
@@ -22,6 +24,7 @@ from annotation.work.extending import (
     resume_study,
 )
 from annotation.work.joining import MOST_INVITATIONS, create_invitations
+from common.amounts import thousands
 from common.parameters import KeysField, Parameters, Reason
 from judgments.models import Study
 from judgments.study_operations import Outcome, operation
@@ -31,7 +34,7 @@ from judgments.study_operations import Outcome, operation
 def pause(*, study: Study, by: User | None, why: str) -> Outcome:
     """Stop claims; workers who hold a HIT may finish it. Pausing twice changes nothing."""
     pause_study(study=study, why=why, by=by)
-    return Outcome("The study is paused.")
+    return Outcome(_("The study is paused."))
 
 
 @operation("resume", "Resume the study", parameters=Reason, then=ASK_THE_CROWD, orders=True)
@@ -39,7 +42,7 @@ def pause(*, study: Study, by: User | None, why: str) -> Outcome:
 def resume(*, study: Study, by: User | None, why: str) -> Outcome:
     """Allow claims again, and offer at the crowd what pausing took down. Resuming twice changes nothing."""
     resume_study(study=study, why=why, by=by)
-    return Outcome("The study is resumed.")
+    return Outcome(_("The study is resumed."))
 
 
 class ExtendRequest(Reason):
@@ -86,15 +89,19 @@ def extend(
     """Add workers or time, all or nothing: without enough budget, nothing changes."""
     if minutes:
         count = extend_leases(study=study, minutes=minutes, why=why, by=by)
-        return Outcome(f"{count:,} leases are {minutes} minutes longer.")
+        return Outcome(
+            _("%(count)s leases are %(minutes)s minutes longer.")
+            % {"count": thousands(count), "minutes": minutes}
+        )
     if hours:
         offer_longer(study=study, hours=hours, why=why, by=by)
-        return Outcome(f"The crowd is asked to offer the work for {hours} hours from now.")
+        return Outcome(
+            _("The crowd is asked to offer the work for %(hours)s hours from now.") % {"hours": hours}
+        )
     count = extend_study(study=study, workers=workers, hits=hits, why=why, by=by)
-    offered = "One HIT is" if count == 1 else f"{count:,} HITs are"
-    return Outcome(
-        f"{offered} offered to {'one more worker' if workers == 1 else f'{workers} more workers'}."
-    )
+    people = ngettext("one more worker", "%(n)s more workers", workers) % {"n": workers}
+    words = ngettext("One HIT is offered to %(people)s.", "%(n)s HITs are offered to %(people)s.", count)
+    return Outcome(words % {"n": thousands(count), "people": people})
 
 
 class ExpireRequest(Reason):
@@ -118,9 +125,10 @@ def expire(
     """End leases, or close open slots. Saved answers are kept."""
     if hits is not None:
         slots = expire_slots(study=study, hits=hits, why=why, by=by)
-        return Outcome(f"{slots:,} open slots are closed.")
+        return Outcome(_("%(slots)s open slots are closed.") % {"slots": thousands(slots)})
     count = expire_assignments(study=study, assignments=assignments, why=why, by=by)
-    return Outcome(f"{'One HIT is' if count == 1 else f'{count:,} HITs are'} free for others.")
+    words = ngettext("One HIT is free for others.", "%(n)s HITs are free for others.", count)
+    return Outcome(words % {"n": thousands(count)})
 
 
 class InvitationRequest(Parameters):
@@ -139,5 +147,5 @@ class InvitationRequest(Parameters):
 def invite(*, study: Study, by: User | None, count: int, note: str = "") -> Outcome:
     """Make codes for a study that only invited people may join."""
     made = create_invitations(study=study, count=count, note=note)
-    words = "One invitation was made." if len(made) == 1 else f"{len(made)} invitations were made."
-    return Outcome(words, made)
+    words = ngettext("One invitation was made.", "%(n)s invitations were made.", len(made))
+    return Outcome(words % {"n": len(made)}, made)

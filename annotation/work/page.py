@@ -7,6 +7,7 @@ from django.db.models import Count, Q
 from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 from django.utils import timezone
+from django.utils.translation import gettext as _
 
 from annotation.crowds import backend_of
 from annotation.crowds.operations import close
@@ -36,7 +37,7 @@ def show_workers(request: HttpRequest, study: Study, context: Context) -> HttpRe
         "link": public_address(
             request, study, code=design.access.code if design.access.join == "code" else ""
         ),
-        "sent_by": backend.title if backend.sends_people else "",
+        "sent_by": _(backend.title) if backend.sends_people else "",
         "invited": design.access.join == "invited" and not backend.sends_people,
         "page": page,
         "invitations": [

@@ -372,8 +372,8 @@ def judgment_of(
 ) -> Judgment:
     key = answer_key(kind)
     return Judgment(
-        assignment=assignment,
-        unit=place.unit,
+        assignment_id=assignment.pk,
+        unit_id=place.unit.pk,
         **{key: kind.sides.canonical(given[key], side=place.side)},
         presented=_presented(kind, place.side),
         seconds=given.get("seconds"),

@@ -25,6 +25,7 @@ from evaluation.error_analysis import api as error_analysis_api
 from evaluation.export import api as export_api
 from evaluation.follow_up import api as follow_up_api
 from evaluation.follow_up.operations import next_batch, reopen
+from evaluation.leave_one_out.api import DatasetBoundsView
 from evaluation.planning import api as planning_api
 from evaluation.planning.operations import use_plan
 from evaluation.registration import api as registration_api
@@ -119,6 +120,7 @@ urlpatterns = [
             use_plan,
         )
     ),
+    path("datasets/<str:name>/bounds/", DatasetBoundsView.as_view(), name="dataset-bounds"),
     path("studies/<str:slug>/design/", design_api.DesignView.as_view(), name="design"),
     path("studies/<str:slug>/numbers/", design_api.PlanView.as_view(), name="numbers"),
     path("studies/<str:slug>/checklist/", ChecklistView.as_view(), name="checklist"),

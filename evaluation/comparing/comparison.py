@@ -12,8 +12,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_noop
 from numpy.typing import NDArray
 
+from common.amounts import thousands
 from evaluation.comparing.sources import Matched, Source, match_sources
 from evaluation.provenance import as_json, signature
 from evaluation.results.consensus import FULL_DEPTH, alpha_dict
@@ -24,7 +27,7 @@ from evaluation.statistics.agreement import (
     kappa_grid,
     kappa_interval,
 )
-from evaluation.statistics.clustering import NAIVE
+from evaluation.statistics.clustering import ITEM, NAIVE, RATER
 from evaluation.statistics.correlation import correlation
 from evaluation.statistics.inputs import one_of
 from evaluation.statistics.resampling import RESAMPLES
@@ -32,13 +35,15 @@ from evaluation.statistics.resampling import RESAMPLES
 MISSING = ("leave-out", "no")
 COEFFICIENTS = ("pearson", "spearman", "kendall-tau-b")
 
-NO_UNITS = "the sources share no unit"
-NO_CUTS = "{} has no thresholds of its own: name one"
-TEXTS = "the answers of {} are texts, which have no mean"
-TWO_SCALES = "the sources answer on different scales"
-NOT_NOMINAL = "the answers are grades, not categories"
-STOPPED = "judgments of one source stopped where an outcome was decided"
-JOINED = "several units of one source are one here, so a rater may have answered it more than once"
+NO_UNITS = gettext_noop("the sources share no unit")
+NO_CUTS = gettext_noop("{} has no thresholds of its own: name one")
+TEXTS = gettext_noop("the answers of {} are texts, which have no mean")
+TWO_SCALES = gettext_noop("the sources answer on different scales")
+NOT_NOMINAL = gettext_noop("the answers are grades, not categories")
+STOPPED = gettext_noop("judgments of one source stopped where an outcome was decided")
+JOINED = gettext_noop(
+    "several units of one source are one here, so a rater may have answered it more than once"
+)
 
 
 def compare_sources(
@@ -108,7 +113,7 @@ def _of_source(source: Source, drawing: _Drawing) -> dict[str, Any]:
     own = source if source.full_depth is None else source.among(source.full_depth)
 
     def alpha(level: str) -> dict[str, Any]:
-        return _alpha(own, own.unit, own.rater, own.value, level, drawing)
+        return _alpha(own, own.unit, own.rater, own.value, level, drawing, anonymous=own.anonymous)
 
     return {
         "name": source.name,
@@ -135,9 +140,10 @@ def images_of_units(*sources: Source) -> NDArray[Any]:
 
 
 def _alpha(
-    source: Source, unit: Any, rater: Any, value: Any, level: str, drawing: _Drawing
+    source: Source, unit: Any, rater: Any, value: Any, level: str, drawing: _Drawing, *, anonymous: bool
 ) -> dict[str, Any]:
-    options = drawing.options(item=images_of_units(source)[unit], rater=rater)
+    clusters = {ITEM: images_of_units(source)[unit]} | ({} if anonymous else {RATER: rater})
+    options = drawing.options(**clusters)
     return alpha_dict(alpha_of_judgments(unit, rater, value, level, **options))
 
 
@@ -284,7 +290,8 @@ def _pooled(matched: Matched, drawing: _Drawing) -> dict[str, Any]:
     values = np.concatenate([one.value, other.value])
 
     def alpha(unit: Any, rater: Any, value: Any) -> dict[str, Any]:
-        return _alpha(matched.first, unit, rater, value, level, drawing)
+        anonymous = one.anonymous or other.anonymous
+        return _alpha(matched.first, unit, rater, value, level, drawing, anonymous=anonymous)
 
     return {
         **alpha(np.concatenate([one.unit, other.unit]), raters, values),
@@ -294,44 +301,68 @@ def _pooled(matched: Matched, drawing: _Drawing) -> dict[str, Any]:
 
 
 def compared_in_words(result: dict[str, Any]) -> str:
+    """Say in the reader's language what a comparison found."""
     shared = result["units"]["shared"]
     if not shared:
-        return "The two share no unit, so nothing can be said about their agreement."
+        return _("The two share no item, so nothing can be said about their agreement.")
     consensus, grid = result["consensus"], result["thresholds"]
     if consensus["n"]:
-        return (
-            f"On {consensus['same']:,} of the {consensus['n']:,} shared units that both decide, the two come to "
-            f"the same answer{_kappa_in_words(consensus['kappa'])}."
-        )
+        said = _(
+            "On %(same)s of the %(n)s shared items that both decide, the two come to the same answer"
+        ) % {
+            "same": thousands(consensus["same"]),
+            "n": thousands(consensus["n"]),
+        }
+        return f"{said}{_kappa_in_words(consensus['kappa'])}."
     cells = [one for one in grid["cells"] if one["kappa"]["value"] is not None]
     if len(grid["cells"]) == 1 and cells:
         cell = cells[0]
-        return (
-            f"Of {cell['n']:,} units, the first says yes to {cell['both'] + cell['first_only']:,} and the second "
-            f"to {cell['both'] + cell['second_only']:,}, both to {cell['both']:,}{_kappa_in_words(cell['kappa'])}."
-        )
+        said = _(
+            "Of %(n)s items, the first says yes to %(first)s and the second to %(second)s, both to %(both)s"
+        ) % {
+            "n": thousands(cell["n"]),
+            "first": thousands(cell["both"] + cell["first_only"]),
+            "second": thousands(cell["both"] + cell["second_only"]),
+            "both": thousands(cell["both"]),
+        }
+        return f"{said}{_kappa_in_words(cell['kappa'])}."
     if cells:
         best = grid["best"]
-        return (
-            f"Kappa is highest, {_short(best['kappa']['value'])}, where the first is cut at "
-            f"{best['first_at_least']:g} and the second at {best['second_at_least']:g}. The highest of "
-            f"{len(grid['cells'])} is too high an estimate: fix the thresholds beforehand to report one."
-        )
+        return _(
+            "Kappa is highest, %(kappa)s, where the first is cut at %(first)s and the second at %(second)s. The "
+            "highest of %(n)s is too high an estimate: fix the thresholds beforehand to report one."
+        ) % {
+            "kappa": _short(best["kappa"]["value"]),
+            "first": f"{best['first_at_least']:g}",
+            "second": f"{best['second_at_least']:g}",
+            "n": len(grid["cells"]),
+        }
     tau = result["correlation"]["kendall-tau-b"]
     if tau["value"] is not None:
-        return (
-            f"Over {tau['n']:,} shared units, the scores correlate by {_short(tau['value'])} (Kendall's tau-b, "
-            f"95 % interval {_short(tau['low'])} to {_short(tau['high'])})."
-        )
-    return f"No figure is defined: {grid['reason'] or consensus['reason']}."
+        return _(
+            "Over %(n)s shared items, the scores correlate by %(tau)s (Kendall's tau-b, 95 %% interval %(low)s to "
+            "%(high)s)."
+        ) % {
+            "n": thousands(tau["n"]),
+            "tau": _short(tau["value"]),
+            "low": _short(tau["low"]),
+            "high": _short(tau["high"]),
+        }
+    why = grid["reason"] or consensus["reason"]
+    return _("No figure is defined: %(why)s.") % {"why": _(why)}
 
 
 def _kappa_in_words(kappa: dict[str, Any]) -> str:
     if kappa["value"] is None:
-        return "; kappa is undefined"
-    low, high = _short(kappa["low"]), _short(kappa["high"])
-    return f"; Cohen's kappa is {_short(kappa['value'])} (95 % interval {low} to {high}; 0 is chance, 1 is always)"
+        return _("; kappa is undefined")
+    return _(
+        "; Cohen's kappa is %(kappa)s (95 %% interval %(low)s to %(high)s; 0 is chance, 1 is always)"
+    ) % {
+        "kappa": _short(kappa["value"]),
+        "low": _short(kappa["low"]),
+        "high": _short(kappa["high"]),
+    }
 
 
 def _short(value: float | None) -> str:
-    return "unknown" if value is None else f"{value:.2f}"
+    return _("unknown") if value is None else f"{value:.2f}"

@@ -7,10 +7,12 @@ from typing import Any
 from django import forms
 from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_noop
 from django.views.decorators.http import require_safe
 from unfold.widgets import UnfoldAdminSelectWidget
 
-from evaluation.comparing.comparison import MISSING
+from evaluation.comparing.comparison import MISSING, compared_in_words
 from evaluation.comparing.studies import cached_comparison, comparable_studies
 from evaluation.errors import EvaluationError
 from judgments.kinds import KINDS
@@ -20,8 +22,8 @@ from judgments.studies.study_page import Context, Group, StudyPage, add_page, pa
 OFFERED = 200  # studies in the list
 SHADES = 4  # steps of a cell's background
 MISSING_IN_WORDS = {
-    "leave-out": "leave them out",
-    "no": "count them as a no of this study",
+    "leave-out": gettext_noop("leave them out"),
+    "no": gettext_noop("count them as a no of this study"),
 }
 
 
@@ -29,20 +31,20 @@ class CompareForm(forms.Form):
     def __init__(self, data: Any, *, studies: list[Study]) -> None:
         super().__init__(data)
         self.fields["with"] = forms.ChoiceField(
-            label="Compare with",
+            label=_("Compare with"),
             widget=UnfoldAdminSelectWidget,
-            choices=[("", "Choose a study"), *((one.slug, _label(one)) for one in studies)],
+            choices=[("", _("Choose a study")), *((one.slug, _label(one)) for one in studies)],
         )
         self.fields["missing"] = forms.ChoiceField(
-            label="Units that only the other study has",
+            label=_("Items that only the other study has"),
             widget=UnfoldAdminSelectWidget,
-            choices=[(name, MISSING_IN_WORDS[name]) for name in MISSING],
+            choices=[(name, _(MISSING_IN_WORDS[name])) for name in MISSING],
         )
 
 
 def _label(study: Study) -> str:
-    simulated = ", simulated" if study.simulated else ""
-    return f"{study.name} ({study.protocol}{simulated})"
+    about = f"{study.protocol}, {_('simulated')}" if study.simulated else study.protocol
+    return f"{study.name} ({about})"
 
 
 def can_compare(study: Study) -> bool:
@@ -75,11 +77,11 @@ def _shown(request: HttpRequest, study: Study, other: Study, missing: str) -> di
     try:
         result = cached_comparison(first=study, second=other, missing=missing)
     except EvaluationError as error:
-        return {"refused": str(error)}
+        return {"refused": _(str(error))}
     grid = result["thresholds"]
     chosen = _chosen(grid, request.GET.get("cell", ""))
     return {
-        "result": result,
+        "result": result | {"in_words": compared_in_words(result)},
         "missing_rule": missing,
         "chosen": grid["cells"][chosen] if chosen is not None else None,
         "rows": _grid_rows(grid, chosen),
@@ -122,7 +124,7 @@ def _confusion(study: Study, consensus: dict[str, Any]) -> list[tuple[str, list[
 def _in_words(study: Study) -> dict[float, str]:
     kind = KINDS[study.protocol]
     if kind.two_sided:
-        return {1: "first", 2: "second"}
+        return {1: _("first"), 2: _("second")}
     return {float(choice.value): choice.words for choice in kind.choices}
 
 

@@ -52,7 +52,8 @@ class Source:
     """N judgments of a source.
 
     unit: (N,) positions in `units`. rater: (N,) whole numbers. value: (N,) numbers, or objects if any is a
-    text. left_out: reason -> rows. full_depth: (U,) units of the unstopped sample, if any.
+    text. left_out: reason -> rows. full_depth: (U,) units of the unstopped sample, if any. anonymous: whether raters
+    are no persons, but places in published totals.
     """
 
     name: str
@@ -64,6 +65,7 @@ class Source:
     value: Values
     left_out: Mapping[str, int] = field(default_factory=dict)
     full_depth: Flags | None = None
+    anonymous: bool = False
 
     @property
     def level(self) -> str:
@@ -95,7 +97,15 @@ class Source:
         for group, content in zip(groups.tolist(), self.contents, strict=False):
             contents[group] = content
         return Source(
-            self.name, self.kind, names, contents, groups[self.unit], self.rater, value, self.left_out
+            self.name,
+            self.kind,
+            names,
+            contents,
+            groups[self.unit],
+            self.rater,
+            value,
+            self.left_out,
+            anonymous=self.anonymous,
         )
 
     def among(self, kept: Flags) -> Source:

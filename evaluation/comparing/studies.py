@@ -6,6 +6,8 @@ from typing import Any
 
 import numpy as np
 from django.db.models import Q, QuerySet
+from django.utils import translation
+from django.utils.translation import gettext as _
 
 from annotation.snapshots import counting_is_slow
 from common.errors import NotThere
@@ -36,13 +38,18 @@ def source_of_study(study: Study) -> Source:
     kind = kind_of(study)
     if kind.is_open:
         raise EvaluationError(
-            f"Study {study.slug!r} is of protocol {kind.name}, whose answers are no numbers; expected grades, "
-            "yes or no, or choices between two captions."
+            _(
+                "Study %(slug)r is of protocol %(name)s, whose answers are no numbers; expected "
+                "grades, yes or no, or choices between two captions."
+            )
+            % {"slug": study.slug, "name": kind.name}
         )
     table = loaders.load_judgments(study)
     counted = table.counted
     if not counted.any():
-        raise EvaluationError(f"Study {study.slug!r} has no judgment that counts, expected one or more.")
+        raise EvaluationError(
+            _("Study %(slug)r has no judgment that counts, expected one or more.") % {"slug": study.slug}
+        )
     pks, unit = np.unique(table.unit[counted], return_inverse=True)
     names, contents = _units_of(study, set(pks.tolist()))
     full_depth = loaders.full_depth_units(study)
@@ -56,6 +63,7 @@ def source_of_study(study: Study) -> Source:
         value=table.value[counted],
         left_out=_left_out(table),
         full_depth=None if full_depth is None else np.isin(pks, list(full_depth)),
+        anonymous=any(worker.anonymous for worker in loaders.worker_rows(study)),
     )
 
 
@@ -111,7 +119,8 @@ def compare_studies(
         resamples=resamples,
         seed=design_of(first).seed,
     )
-    return found | {"in_words": compared_in_words(found)}
+    with translation.override("en"):  # it is kept for readers of any language
+        return found | {"in_words": compared_in_words(found)}
 
 
 def cached_comparison(*, first: Study, second: Study, missing: str) -> dict[str, Any]:
@@ -121,7 +130,10 @@ def cached_comparison(*, first: Study, second: Study, missing: str) -> dict[str,
         FiguresPending: the job is running. EvaluationError: they cannot be compared.
     """
     if missing not in MISSING:
-        raise EvaluationError(f"The rule for missing units is {missing!r}, expected {' or '.join(MISSING)}.")
+        raise EvaluationError(
+            _("The rule for missing units is %(missing)r, expected %(known)s.")
+            % {"missing": missing, "known": " or ".join(MISSING)}
+        )
     shown = cached_figures(first, _figures(second, missing))
     # The row id may have been reused.
     if shown.value is None or shown.value["of"] != _named(second):
@@ -152,10 +164,10 @@ def _figures(second: Study, missing: str) -> Figures[dict[str, Any]]:
 
 def _figures_named(name: str) -> Figures[dict[str, Any]]:
     """Return the figures for a name from `_figures`. Raise NotThere."""
-    _, pk, missing = name.split(":")
+    _prefix, pk, missing = name.split(":")
     second = Study.objects.select_related("dataset").filter(pk=int(pk)).first()
     if second is None:
-        raise NotThere("The study to compare with is not there any more.")
+        raise NotThere(_("The study to compare with is not there any more."))
     return _figures(second, missing)
 
 

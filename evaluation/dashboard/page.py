@@ -6,6 +6,8 @@ from typing import Any
 
 from django.http import HttpRequest, HttpResponse, HttpResponseNotModified
 from django.template.response import TemplateResponse
+from django.utils.translation import get_language, gettext_noop
+from django.utils.translation import gettext as _
 from django.views.decorators.http import require_safe
 
 from evaluation.dashboard.progress import (
@@ -16,9 +18,10 @@ from evaluation.dashboard.progress import (
     live_counters,
     request_snapshot,
 )
+from evaluation.dashboard.snapshot import draw
 from evaluation.follow_up.operations import reopen
 from evaluation.models import BoardSnapshot
-from evaluation.results.tables_page import as_markup, worker_note
+from evaluation.results.tables_page import as_markup, cached_drawing, worker_note
 from evaluation.results.unused import unused_context
 from judgments.admin.operations import add_operation
 from judgments.kinds import KINDS
@@ -27,8 +30,8 @@ from judgments.models import Study
 from judgments.studies.study_page import Context, Group, StudyPage, add_page, take_refusal
 
 EVERY_SECONDS = 5
-MEASURED_LATER = "Of answers in words, agreement is measured on the page Results."
-STANDING = {"paused": "paused until somebody has looked", "excluded": "excluded"}
+MEASURED_LATER = gettext_noop("Of answers in words, agreement is measured on the page Results.")
+STANDING = {"paused": gettext_noop("paused until somebody has looked"), "excluded": gettext_noop("excluded")}
 
 
 @require_safe
@@ -75,7 +78,7 @@ def _shown(request: HttpRequest, study: Study, mark: ChangeMark) -> dict[str, An
     kind = KINDS[study.protocol]
     snapshot = BoardSnapshot.objects.filter(study=study).values_list("result", flat=True).first()
     result: dict[str, Any] = snapshot or {}
-    drawings = result.get("drawings", {})
+    drawings = _drawings(result)
     kinds = drawings.get("kinds", {})
     chosen = request.GET.get("pairs", "")
     if chosen not in kinds:
@@ -97,7 +100,7 @@ def _shown(request: HttpRequest, study: Study, mark: ChangeMark) -> dict[str, An
         "earlier_figure": as_markup(kinds[chosen]["earlier"]) if chosen else "",
         "verdict": kinds.get(chosen, {}),
         "no_metrics": _no_metrics(kind, result),
-        "no_alpha": kind.aggregation.no_alpha or (MEASURED_LATER if kind.is_open else ""),
+        "no_alpha": _no_alpha(kind),
         "two_sided": kind.two_sided,
         **unused_context(result),
         "workers": [row | {"note": _note(row, threshold)} for row in result.get("workers", ())],
@@ -106,14 +109,31 @@ def _shown(request: HttpRequest, study: Study, mark: ChangeMark) -> dict[str, An
 
 def _no_metrics(kind: Kind, result: dict[str, Any]) -> str:
     if kind.comparison.refusal:
-        return f"Metrics of captions are not held against these answers: {kind.comparison.refusal}"
+        return _("Metrics of captions are not held against these answers: %(why)s") % {
+            "why": _(kind.comparison.refusal)
+        }
     reason: str = result.get("evaluation", {}).get("reason", "")
-    return reason
+    return _(reason) if reason else ""
+
+
+def _no_alpha(kind: Kind) -> str:
+    why = kind.aggregation.no_alpha or (MEASURED_LATER if kind.is_open else "")
+    return _(why) if why else ""
+
+
+def _drawings(result: dict[str, Any]) -> dict[str, Any]:
+    """Return the stored plots and their sentences, which are English; they are drawn anew in another language."""
+    stored: dict[str, Any] = result.get("drawings", {})
+    if not stored or (get_language() or "en").startswith("en"):
+        return stored
+    of = {name: result[name] for name in ("growth", "evaluation")}
+    return stored | cached_drawing(draw, of)
 
 
 def _note(row: dict[str, Any], threshold: Any) -> str:
-    notes = [worker_note(row, threshold), STANDING.get(row["standing"], "")]
-    notes += [f"flagged by {rule}" for rule in row["rules"]]
+    standing = STANDING.get(row["standing"], "")
+    notes = [worker_note(row, threshold), _(standing) if standing else ""]
+    notes += [_("flagged by %(rule)s") % {"rule": rule} for rule in row["rules"]]
     return "; ".join(note for note in notes if note)
 
 
@@ -129,5 +149,5 @@ add_page(
 )
 add_page(StudyPage(name="board-live", label="", order=2, view=show_live))
 add_operation(
-    reopen, name="reopen-units", label="Re-open units", fields=("units", "votes", "why"), needed=("units",)
+    reopen, name="reopen-units", label="Re-open items", fields=("units", "votes", "why"), needed=("units",)
 )

@@ -45,6 +45,7 @@ from evaluation.results.meta_evaluation import (
     texts_of_pairs,
 )
 from evaluation.results.unused import unused_answers
+from evaluation.results.verdict import verdict_sentence
 from evaluation.statistics.meta import wilson_interval
 from judgments.kinds import KINDS
 from judgments.models import CandidatePair, Study
@@ -125,7 +126,7 @@ def draw(result: Mapping[str, Any]) -> dict[str, Any]:
                 correlated=correlated,
             ),
             "settled": verdict["settled"],
-            "said": verdict["sentence"],
+            "said": verdict_sentence(verdict, cell["metrics"]),
             "earlier": earlier_figure(
                 kind, cell["earlier"], leaders=verdict["leaders"], correlated=correlated
             ),

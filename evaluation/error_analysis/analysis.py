@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from django.db.models import Exists, OuterRef, Q
+from django.utils.translation import gettext as _
 from scipy.special import betainc
 
 from annotation.models import Judgment
@@ -165,7 +166,10 @@ def find_disagreements(
     """
     if metric not in analysis.result["metrics"]:
         known = ", ".join(analysis.result["metrics"])
-        raise NotThere(f"Metric {metric!r} was not computed for study {study.slug!r}; there are {known}.")
+        raise NotThere(
+            _("Metric %(metric)r was not computed for study %(slug)r; there are %(known)s.")
+            % {"metric": metric, "slug": study.slug, "known": known}
+        )
     stamp = _stamp(study, analysis)
     if wait or not _has_many(study):
         return _ranked(study.pk, KINDS[study.protocol].compares_pairs, analysis.pk, metric, stamp)
@@ -330,7 +334,9 @@ def find_inspected(study: Study, key: str) -> Inspection:
             .first()
         )
         if pair is None:
-            raise NotThere(f"Study {study.slug!r} has no candidate pair {key!r}.")
+            raise NotThere(
+                _("Study %(slug)r has no candidate pair %(key)r.") % {"slug": study.slug, "key": key}
+            )
         units = list(pair.units.filter(control=False).select_related("reference").order_by("position"))
         own = dict(_references_of(pair.item_id))
         references = tuple(own[one] for one in pair.references if one in own) or tuple(own.values())
@@ -340,7 +346,7 @@ def find_inspected(study: Study, key: str) -> Inspection:
         )
     unit = Unit.objects.filter(study=study, key=key, control=False).select_related("item", "first").first()
     if unit is None or unit.first is None:
-        raise NotThere(f"Study {study.slug!r} has no judged caption {key!r}.")
+        raise NotThere(_("Study %(slug)r has no judged caption %(key)r.") % {"slug": study.slug, "key": key})
     # As in the evaluation, exclude a reference equal to the caption.
     references = tuple(text for _, text in _references_of(unit.item_id) if text != unit.first.text)
     found = Consensus.objects.filter(unit=unit).first()
@@ -375,7 +381,10 @@ def explain_metric(
 
     signature = analysis.result["signatures"].get(metric)
     if signature is None:
-        raise NotThere(f"Metric {metric!r} was not computed for study {study.slug!r}.")
+        raise NotThere(
+            _("Metric %(metric)r was not computed for study %(slug)r.")
+            % {"metric": metric, "slug": study.slug}
+        )
     try:
         call = call_of(signature)
         if call.metric not in EXPLAINED:

@@ -10,6 +10,8 @@ from django import forms
 from django.core.paginator import Paginator
 from django.http import Http404, HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
 from unfold.widgets import UnfoldAdminSelectWidget
 
 from common.errors import NotThere
@@ -45,12 +47,12 @@ class ErrorAnalysisForm(forms.Form):
     def __init__(self, data: Any, *, metrics: list[str], kinds: list[str]) -> None:
         super().__init__(data)
         self.fields["metric"] = forms.ChoiceField(
-            label="Metric", choices=[(one, one) for one in metrics], widget=UnfoldAdminSelectWidget
+            label=_("Metric"), choices=[(one, one) for one in metrics], widget=UnfoldAdminSelectWidget
         )
         if kinds:
             self.fields["kind"] = forms.ChoiceField(
-                label="Pairs", required=False, widget=UnfoldAdminSelectWidget,
-                choices=[("", "All kinds"), *((one, one) for one in kinds)],
+                label=_("Pairs"), required=False, widget=UnfoldAdminSelectWidget,
+                choices=[("", _("All kinds")), *((one, one) for one in kinds)],
             )  # fmt: skip
 
 
@@ -125,17 +127,19 @@ def _row(study: Study, metric: str, one: Disagreement) -> Row:
 
 def _people(said: Any, pairs: bool) -> str:
     if said is None:
-        return "no consensus"
+        return _("no consensus")
     if not pairs:
         shown = f"{said.value:.2f}".rstrip("0").rstrip(".") if said.value is not None else "–"
         if said.share is not None:
-            return f"{100 * said.share:.0f} % yes of {said.n}"
-        return f"mean {shown} of {said.n}"
+            return _("%(share)s %% yes of %(n)s") % {"share": f"{100 * said.share:.0f}", "n": said.n}
+        return _("mean %(value)s of %(n)s") % {"value": shown, "n": said.n}
     if not said.votes:
-        return f"{said.value:.0f}, published without votes"
+        return _("%(value)s, published without votes") % {"value": f"{said.value:.0f}"}
     wins, losses = said.votes.get("wins", 0), said.votes.get("losses", 0)
-    what = "reference" if said.n != 1 else "unit"
-    return f"{said.value:.0f}, by {max(wins, losses)} of {said.n} {what}{'' if said.n == 1 else 's'}"
+    by = ngettext(
+        "%(value)s, by %(votes)s of %(n)s item", "%(value)s, by %(votes)s of %(n)s references", said.n
+    )
+    return by % {"value": f"{said.value:.0f}", "votes": max(wins, losses), "n": said.n}
 
 
 def side_by_side(first: float, second: float | None) -> tuple[str, str]:
@@ -189,7 +193,11 @@ def _vote_rows(study: Study, inspection: Inspection) -> list[dict[str, Any]]:
     def word(value: float | None) -> str:
         if value is None:
             return "–"
-        return f"caption {value:.0f}" if two_sided else labels.get(int(value), f"{value:g}")
+        return (
+            _("caption %(number)s") % {"number": f"{value:.0f}"}
+            if two_sided
+            else labels.get(int(value), f"{value:g}")
+        )
 
     return [
         {
@@ -206,7 +214,7 @@ def _metric_rows(
 ) -> list[dict[str, Any]]:
     rows = []
     for name, (first, second) in other_scores(analysis, inspection).items():
-        names = "" if second is None else ("tie" if first == second else "1" if first > second else "2")
+        names = "" if second is None else (_("tie") if first == second else "1" if first > second else "2")
         value = inspection.consensus.value if inspection.consensus else None
         rows.append(
             {

@@ -13,6 +13,7 @@ from django.contrib.auth.models import User
 from django.core.exceptions import PermissionDenied
 from django.db import transaction
 from django.utils import timezone
+from django.utils.translation import gettext as _
 
 from common.errors import NotThere
 from common.files import HashedFile, check_place, remove_leftovers, whole_file, write_json
@@ -223,12 +224,14 @@ def exported_file(*, job: Job, by: User, manifest: bool = False) -> Download:
     result = job.result or {}
     name = result.get("manifest_file" if manifest else "file")
     if job.kind != JOB_KIND or job.state != Job.State.DONE or not name:
-        raise NotThere(f"Job {job.pk} is no finished export.")
+        raise NotThere(_("Job %(pk)s is no finished export.") % {"pk": job.pk})
     chosen = format_named(str(job.args["format"]))
     if chosen.right != Right.VIEW and not has_right(by, chosen.right, find_study(str(job.args["study"]))):
         raise PermissionDenied(refusal_of(chosen))
     path = Path(settings.EXPORT_ROOT) / Path(str(name)).name
     if not path.is_file():
-        raise NotThere(f"The file of export {job.pk} is not there any more; export the study again.")
+        raise NotThere(
+            _("The file of export %(pk)s is not there any more; export the study again.") % {"pk": job.pk}
+        )
     kind = "application/json" if manifest else chosen.content_type
     return Download(path=path, name=path.name, content_type=kind)

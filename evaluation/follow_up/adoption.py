@@ -10,6 +10,7 @@ from django.contrib.auth.models import User
 from django.db import transaction
 from django.db.models import Max
 from django.utils import timezone
+from django.utils.translation import gettext as _
 
 from annotation.models import WrittenCaption
 from common.errors import DataConflict, WrongState
@@ -52,15 +53,22 @@ def adopt_captions(*, study: Study, system: str = "", by: User | None = None) ->
         require_editor(by, study.dataset)
     locked = Study.objects.select_for_update(no_key=True).select_related("dataset").get(pk=study.pk)
     if locked.simulated:
-        raise WrongState(f"Nothing was adopted: the captions of study {study.slug!r} are simulated.")
+        raise WrongState(
+            _("Nothing was adopted: the captions of study %(slug)r are simulated.") % {"slug": study.slug}
+        )
     if locked.state != Study.State.CLOSED:
         raise WrongState(
-            f"Nothing was adopted: study {study.slug!r} is {locked.state}; close it first, so that no caption comes "
-            "later."
+            _(
+                "Nothing was adopted: study %(slug)r is %(state)s; close it first, so that no "
+                "caption comes later."
+            )
+            % {"slug": study.slug, "state": locked.state}
         )
     written = list(written_captions(locked, take_snapshot(locked)))
     if not written:
-        raise WrongState(f"Nothing was adopted: study {study.slug!r} holds no caption that is used.")
+        raise WrongState(
+            _("Nothing was adopted: study %(slug)r holds no caption that is used.") % {"slug": study.slug}
+        )
     dataset = Dataset.objects.select_for_update().get(pk=locked.dataset_id)
     added = _as_outputs(dataset, locked, written, system, by) if system else _as_references(dataset, written)
     if added:

@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 
 from django.contrib.auth.models import User
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy, ngettext
 from rest_framework import serializers
 
 from annotation.crowds.operations import ASK_THE_CROWD
 from annotation.money.confirming import confirmable
 from annotation.work.extending import MOST_WORKERS, reopen_units
+from common.amounts import thousands
 from common.errors import WrongState
 from common.parameters import LONGEST_REASON, KeysField, Parameters, Reason, RowId
 from evaluation.follow_up.adoption import adopt_captions
@@ -30,7 +33,7 @@ class ReopenRequest(Reason):
         required=False,
         help_text="The units that are so: tied, led by at most the margin, or short of judgments that count.",
     )
-    units = KeysField(required=False, min_length=1, label="Units by key", help_text="Keys of judged units.")
+    units = KeysField(required=False, min_length=1, label="Items by key", help_text="Keys of judged units.")
     margin = serializers.FloatField(
         default=MARGIN, help_text=f"Uncertain: led by at most this share ({MARGIN})."
     )
@@ -58,10 +61,17 @@ def reopen(
     """Offer the HITs that hold the units to more workers."""
     chosen = units_in_need(study, Need(need), margin=margin) if need else units
     if not chosen:
-        raise WrongState(f"Nothing was changed: no unit of study {study.slug!r} is {need}.")
+        raise WrongState(
+            _("Nothing was changed: no unit of study %(slug)r is %(need)s.")
+            % {"slug": study.slug, "need": need}
+        )
     count = reopen_units(study=study, units=chosen, votes=votes, why=why, by=by)
-    hits = "One HIT goes" if count == 1 else f"{count:,} HITs go"
-    return Outcome(f"{hits} to {votes} more workers, for {len(chosen):,} units.")
+    words = ngettext(
+        "One HIT goes to %(votes)s more workers, for %(units)s units.",
+        "%(n)s HITs go to %(votes)s more workers, for %(units)s units.",
+        count,
+    )
+    return Outcome(words % {"n": thousands(count), "votes": votes, "units": thousands(len(chosen))})
 
 
 class AdoptRequest(Parameters):
@@ -76,11 +86,20 @@ class AdoptRequest(Parameters):
 def adopt(*, study: Study, by: User | None, system: str) -> Outcome:
     """Add the written captions to the dataset, of which you are an editor. Doing it again changes nothing."""
     made = adopt_captions(study=study, system=system, by=by)
-    writers = "1 writer" if made.writers == 1 else f"{made.writers:,} writers"
-    what = f"outputs of system {made.system!r}" if made.system else "references"
+    writers = ngettext("%(n)s writer", "%(n)s writers", made.writers) % {"n": thousands(made.writers)}
+    what = _("outputs of system %(name)r") % {"name": made.system} if made.system else _("references")
     return Outcome(
-        f"{made.added:,} captions by {writers} became {what} of dataset {made.dataset!r}; {made.there:,} had been "
-        "adopted before."
+        _(
+            "%(added)s captions by %(writers)s became %(what)s of dataset %(dataset)r; "
+            "%(there)s had been adopted before."
+        )
+        % {
+            "added": thousands(made.added),
+            "writers": writers,
+            "what": what,
+            "dataset": made.dataset,
+            "there": thousands(made.there),
+        }
     )
 
 
@@ -91,7 +110,7 @@ class BatchRequest(Parameters):
         child=serializers.CharField(),
         min_length=1,
         max_length=MOST,
-        error_messages=dict.fromkeys(("required", "min_length"), "Choose at least one row."),
+        error_messages=dict.fromkeys(("required", "min_length"), gettext_lazy("Choose at least one row.")),
     )
     why = serializers.CharField(
         required=False,
@@ -106,8 +125,8 @@ class BatchRequest(Parameters):
 def next_batch(*, study: Study, by: User | None, chosen: Sequence[str], why: str) -> Outcome:
     """Make a draft, of the study's own design, that asks again about the chosen rows. Nothing is opened."""
     batch = make_next_batch(study=study, keys=chosen, why=why, by=by)
-    words = f"“{batch.name}” is a draft of {len(set(chosen))} chosen rows; nothing is opened by itself."
-    return Outcome(words, batch)
+    words = _("“%(name)s” is a draft of %(n)s chosen rows; nothing is opened by itself.")
+    return Outcome(words % {"name": batch.name, "n": len(set(chosen))}, batch)
 
 
 class TakeRequest(Parameters):
@@ -117,5 +136,7 @@ class TakeRequest(Parameters):
         child=RowId(),
         min_length=1,
         max_length=MOST_TAKEN,
-        error_messages=dict.fromkeys(("required", "min_length"), "Choose units on which everybody agreed."),
+        error_messages=dict.fromkeys(
+            ("required", "min_length"), gettext_lazy("Choose units on which everybody agreed.")
+        ),
     )

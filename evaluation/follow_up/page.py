@@ -13,6 +13,8 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.template.response import TemplateResponse
 from django.urls import reverse
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy, ngettext
 from unfold.widgets import UnfoldAdminSelectWidget, UnfoldAdminTextInputWidget
 
 from annotation.models import Adjudication
@@ -38,9 +40,9 @@ from judgments.studies.study_page import (
 
 ON_A_PAGE = 50
 SHOWN = [
-    ("ties", "Ties"),
-    ("close", "Ties, and votes as close as 2 to 1"),
-    ("all", "All units"),
+    ("ties", gettext_lazy("Ties")),
+    ("close", gettext_lazy("Ties, and votes as close as 2 to 1")),
+    ("all", gettext_lazy("All items")),
 ]
 
 
@@ -49,9 +51,14 @@ class DisputesPaginator(BoundedPaginator):
 
 
 class DisputeForm(forms.Form):
-    show = forms.ChoiceField(label="Show", choices=SHOWN, initial="close", widget=UnfoldAdminSelectWidget)
+    show = forms.ChoiceField(
+        label=gettext_lazy("Show"), choices=SHOWN, initial="close", widget=UnfoldAdminSelectWidget
+    )
     unit = forms.CharField(
-        label="Unit id begins with", required=False, max_length=80, widget=UnfoldAdminTextInputWidget
+        label=gettext_lazy("Id of the item begins with"),
+        required=False,
+        max_length=80,
+        widget=UnfoldAdminTextInputWidget,
     )
 
 
@@ -107,12 +114,21 @@ def _shown(chosen: Any) -> QuerySet[Consensus]:
 
 
 def _row(one: Any) -> Row:
-    return Row(unit=one.unit, votes=_votes(one.votes), n=one.n, state=one.sent or "")
+    return Row(unit=one.unit, votes=_votes(one.votes), n=one.n, state=_state(one.sent))
+
+
+def _state(sent: str | None) -> str:
+    return str(Adjudication.State(sent).label) if sent else ""
 
 
 def _votes(votes: dict[str, int]) -> str:
     """Return text such as "2 for 1, 1 for 2"."""
-    return ", ".join(f"{count} for {answer}" for answer, count in sorted(votes.items()) if count) or "none"
+    said = [
+        _("%(n)s for %(answer)s") % {"n": count, "answer": answer}
+        for answer, count in sorted(votes.items())
+        if count
+    ]
+    return ", ".join(said) or _("none")
 
 
 def _sent(one: Adjudication) -> dict[str, Any]:
@@ -136,8 +152,8 @@ def _label(one: Adjudication) -> str:
         return "–"
     kind = kind_of(one.study)
     if kind.two_sided:
-        return f"{one.value} ({'first' if one.value == 1 else 'second'})"
-    labels = {choice.value: choice.label for choice in kind.choices}
+        return f"{one.value} ({_('first') if one.value == 1 else _('second')})"
+    labels = {choice.value: choice.words for choice in kind.choices}
     return f"{one.value} ({labels[one.value].lower()})" if one.value in labels else str(one.value)
 
 
@@ -184,7 +200,11 @@ def _take(request: HttpRequest, study: Study) -> HttpResponse:
     chosen = posted(request, TakeRequest)["chosen"]
     chosen = list(_offered(request, study).filter(pk__in=chosen).values_list("pk", flat=True))
     new = take_known_items(study=study, chosen=chosen)
-    messages.success(request, f"{new} known item{'' if new == 1 else 's'} added to the design.")
+    messages.success(
+        request,
+        ngettext("%(n)s known item added to the design.", "%(n)s known items added to the design.", new)
+        % {"n": new},
+    )
     return redirect(page_address(study, "known"))
 
 

@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 from django.db import transaction
 from django.db.models import Q, QuerySet
+from django.utils.translation import gettext as _
 
+from common.amounts import thousands
 from common.errors import NotThere, WrongState
 from evaluation.judgment_sets import loaders
 from evaluation.models import Consensus
@@ -53,8 +55,11 @@ def units_in_need(study: Study, need: Need, *, margin: float = MARGIN) -> list[s
     kind = KINDS[study.protocol]
     if need != Need.SHORT and kind.aggregation.level != "nominal":
         raise WrongState(
-            f"Units of study {study.slug!r} are neither tied nor uncertain: its answers have no winner; expected "
-            f"'{Need.SHORT}'."
+            _(
+                "Units of study %(slug)r are neither tied nor uncertain: its answers have no "
+                "winner; expected '%(short)s'."
+            )
+            % {"slug": study.slug, "short": Need.SHORT}
         )
     table = loaders.load_judgments(study)
     if need == Need.SHORT:
@@ -82,22 +87,33 @@ def make_next_batch(*, study: Study, keys: Sequence[str], why: str = "", by: Use
     kind = KINDS[study.protocol]
     chosen = list(dict.fromkeys(keys))
     if not chosen:
-        raise WrongState("No batch was made: choose at least one row.")
+        raise WrongState(_("No batch was made: choose at least one row."))
     if len(chosen) > MOST:
         raise WrongState(
-            f"No batch was made: {len(chosen):,} rows are chosen, at most {MOST:,} fit in one design."
+            _("No batch was made: %(chosen)s rows are chosen, at most %(most)s fit in one design.")
+            % {"chosen": thousands(len(chosen)), "most": thousands(MOST)}
         )
     if not kind.chosen_by_id:
-        raise WrongState(f"No batch was made: {kind.name} has no units that could be chosen one by one.")
+        raise WrongState(
+            _("No batch was made: %(name)s has no units that could be chosen one by one.")
+            % {"name": kind.name}
+        )
     if study.source == Study.Source.IMPORTED and not kind.compares_pairs:
         raise WrongState(
-            f"No batch was made: study {study.slug!r} holds imported judgments; no design draws its captions again."
+            _(
+                "No batch was made: study %(slug)r holds imported judgments; no design draws its "
+                "captions again."
+            )
+            % {"slug": study.slug}
         )
     rows = study.pairs.all() if kind.compares_pairs else study.units.filter(control=False)
     there = set(rows.filter(key__in=chosen).values_list("key", flat=True))
     lacking = [key for key in chosen if key not in there]
     if lacking:
-        raise NotThere(f"No batch was made: study {study.slug!r} has no {lacking[0]!r}.")
+        raise NotThere(
+            _("No batch was made: study %(slug)r has no %(lacking)r.")
+            % {"slug": study.slug, "lacking": lacking[0]}
+        )
     number = next_copy(study)
     sampling: dict[str, Any] = {"only": sorted(chosen)}
     values = without_short_code(study.design) | {
@@ -199,7 +215,7 @@ def take_known_items(*, study: Study, chosen: Collection[int]) -> int:
     found = [candidate_of(kind, one) for one in settled_units(study).filter(pk__in=chosen)]
     items = [one.as_known() for one in found if one is not None]
     if not items:
-        raise WrongState("No known item was added: choose units on which everybody agreed.")
+        raise WrongState(_("No known item was added: choose units on which everybody agreed."))
     controls = study.design.get("controls", {})
     there = list(controls.get("known", []))
     shown = ("image", "reference", "first", "second")

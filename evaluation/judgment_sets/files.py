@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from evaluation.comparing.sources import DEFAULT_LEVEL, Captions, Content, Source
 from judgments.importers import JUDGMENT_FORMATS, TABLE_FORMATS, open_judgments
+from judgments.importers.judgment_tables import ANONYMOUS
 from judgments.importers.readers import Columns, read_csv, read_json_lines
 from judgments.importers.records import Record, quoted, read_flag, read_name, read_text
 from judgments.importers.textio import ImportNotes, ImportProblem, read_lines, unguard_formula
@@ -46,6 +47,11 @@ class FileJudgments:
     controls: int
     unanswered: int
     contents: list[Content] = field(default_factory=list)
+
+    @property
+    def anonymous(self) -> bool:
+        """Return whether a name is a place in published totals and no person (``anon-1``)."""
+        return any(ANONYMOUS.fullmatch(name) for name in self.worker_names)
 
     @property
     def level(self) -> str:
@@ -169,6 +175,7 @@ def read_source(
         unit=np.array(units, dtype=np.int64),
         rater=np.array(raters, dtype=np.int64),
         value=np.array(values, dtype=np.float64),
+        anonymous=source.anonymous,
     )
 
 
@@ -197,6 +204,7 @@ def _source_of_table(
         rater=table.workers,
         value=table.values,
         left_out={why: count for why, count in left_out.items() if count},
+        anonymous=table.anonymous,
     )
 
 

@@ -25,6 +25,7 @@ import numpy as np
 
 from evaluation.arrays import Floats
 from evaluation.errors import EvaluationError, as_sentence
+from evaluation.leave_one_out import WG16_METRICS, WG16_TOKENIZER
 from evaluation.metrics.errors import MetricsError
 from evaluation.metrics.leave_one_out import (
     HeldOut,
@@ -40,14 +41,6 @@ from evaluation.statistics.correlation import kendall_tau_b
 from evaluation.statistics.significance import bootstrap_interval
 from judgments.kinds.base import or_none
 
-# WG16 section 3: smoothed sentence BLEU, F of the ROUGE script, METEOR, CIDEr of unstemmed words, CIDEr-D without the
-# factor 10.
-WG16_METRICS = (
-    *(f"bleu-{order}|smoothing:nist" for order in range(1, 5)),
-    *("rouge-1", "rouge-l-155", "rouge-w", "rouge-su4", "meteor", "cider-nostem", "cider-d|scale:1"),
-)
-# Punctuation dropped, lower case, hyphenated words split.
-WG16_TOKENIZER = "h13"
 WORDS = 10
 RESAMPLES = 1000
 
@@ -269,8 +262,8 @@ def _instead(
 
 def _means(values: Floats, held: HeldOut) -> Floats:
     """Return (images,) means of (n,) values."""
-    sums: Floats = np.bincount(held.image_of, weights=values)
-    return sums / held.counts
+    sums = np.bincount(held.image_of, weights=values).astype(np.float64)
+    return np.asarray(sums / held.counts)
 
 
 def _bound(scores: Floats, held: HeldOut, seed: int) -> Bound:

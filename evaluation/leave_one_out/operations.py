@@ -5,18 +5,21 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from rest_framework import serializers
 
 from common.parameters import KeysField
 from evaluation.errors import EvaluationError
-from evaluation.leave_one_out.bounds import WG16_METRICS, WG16_TOKENIZER, Bounds, bounds_of, read_corpus
-from evaluation.metrics.errors import MissingTables
-from evaluation.metrics.registry import metric_named
+from evaluation.leave_one_out import WG16_METRICS, WG16_TOKENIZER
 from evaluation.results.operations import EvaluateRequest
 from judgments.models import Caption, Dataset
 from judgments.studies.studies import find_dataset
 
+if TYPE_CHECKING:
+    from evaluation.leave_one_out.bounds import Bounds
+
+JOB_KIND = "leave_one_out"
 LARGEST_SEED = 2**31 - 1
 
 
@@ -69,6 +72,9 @@ def leave_one_out(
 
     Without `metrics` those of WG16 are computed, without METEOR where its tables are missing.
     """
+    # Imported lazily: web processes start without the compiler of the metrics.
+    from evaluation.leave_one_out.bounds import bounds_of, read_corpus
+
     return bounds_of(
         captions_by_image(dataset, split),
         metrics=metrics or computable(WG16_METRICS),
@@ -103,6 +109,9 @@ def _other(name: str, dataset: Dataset) -> Sequence[str]:
 
 def computable(metrics: Iterable[str]) -> list[str]:
     """Return those of the metrics whose tables are there."""
+    from evaluation.metrics.errors import MissingTables
+    from evaluation.metrics.registry import metric_named
+
     names = []
     for text in metrics:
         metric = metric_named(text)

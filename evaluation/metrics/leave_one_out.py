@@ -68,7 +68,7 @@ def hold_out(
     counts = []
     draw = generator or np.random.default_rng(0)
     for own in images:
-        places = range(len(own))
+        places: Sequence[int] = range(len(own))
         if most is not None and most < len(own):
             places = sorted(draw.choice(len(own), size=most, replace=False).tolist())
         texts += [own[place] for place in places]

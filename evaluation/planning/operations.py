@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from django.contrib.auth.models import User
+from django.utils.translation import gettext as _
 from rest_framework import serializers
 
 from common.errors import WrongState
@@ -51,7 +52,9 @@ def plan_power(
 ) -> dict[str, Any]:
     """Starts a simulation of how many pairs, references and votes a difference takes; follow `state`."""
     if not KINDS[study.protocol].compares_pairs:
-        raise WrongState(f"Study {study.slug!r} compares no pairs; there is nothing to plan so.")
+        raise WrongState(
+            _("Study %(slug)r compares no pairs; there is nothing to plan so.") % {"slug": study.slug}
+        )
     return plan_args({**assumptions_for(study), **(assumptions or {})}, **source)
 
 
@@ -66,4 +69,4 @@ def plan_args(
 def use_plan(*, study: Study, by: User | None) -> Outcome:
     """Put the newest plan's cheapest design into the study: its pairs, references and votes."""
     put_plan_into_design(study=study)
-    return Outcome("The design now has the plan's pairs, references and votes.")
+    return Outcome(_("The design now has the plan's pairs, references and votes."))

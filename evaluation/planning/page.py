@@ -10,6 +10,8 @@ from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.template.response import TemplateResponse
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy, gettext_noop
 from unfold.widgets import UnfoldAdminIntegerFieldWidget, UnfoldAdminSelectWidget, UnfoldAdminTextInputWidget
 
 from annotation.launch.checklist_page import Launch, Point, Readiness, add_check
@@ -46,43 +48,55 @@ from judgments.study_operations import Outcome
 from judgments.templatetags.judgments_tags import coefficient, percent
 
 WORDS = {
-    "win_rate": ("Pairs on which system A is truly better", "a share; .5 would be no difference"),
-    "ties": ("Pairs on which neither is better", ""),
-    "first": ("Accuracy of the first metric", ""),
-    "second": ("Accuracy of the second metric", ""),
-    "agreement": ("Pairs on which both metrics name the same winner", ""),
-    "right": ("Votes that are right, of people who look", ""),
-    "pair_spread": ("How much pairs differ in difficulty", "0 not at all; .3 many clear and many hopeless pairs"),
-    "careless": ("Votes given without looking", "right by half"),
-    "worker_spread": ("How unevenly those lie on workers", "0 everybody alike, 1 some people never look"),
-    "wanted": ("Wanted power", "share of such studies that find the difference"),
-    "alpha": ("Significance level", ""),
-    "replaced": ("Work paid for again", "share of pages of work"),
-}  # fmt: skip
+    "win_rate": (
+        gettext_noop("Pairs on which system A is truly better"),
+        gettext_noop("a share; .5 would be no difference"),
+    ),
+    "ties": (gettext_noop("Pairs on which neither is better"), ""),
+    "first": (gettext_noop("Accuracy of the first metric"), ""),
+    "second": (gettext_noop("Accuracy of the second metric"), ""),
+    "agreement": (gettext_noop("Pairs on which both metrics name the same winner"), ""),
+    "right": (gettext_noop("Votes that are right, of people who look"), ""),
+    "pair_spread": (
+        gettext_noop("How much pairs differ in difficulty"),
+        gettext_noop("0 not at all; .3 many clear and many hopeless pairs"),
+    ),
+    "careless": (gettext_noop("Votes given without looking"), gettext_noop("right by half")),
+    "worker_spread": (
+        gettext_noop("How unevenly those lie on participants"),
+        gettext_noop("0 everybody alike, 1 some people never look"),
+    ),
+    "wanted": (gettext_noop("Wanted power"), gettext_noop("share of such studies that find the difference")),
+    "alpha": (gettext_noop("Significance level"), ""),
+    "replaced": (gettext_noop("Work paid for again"), gettext_noop("share of pages of work")),
+}
 LISTS = {
-    "pairs": "Numbers of pairs to try",
-    "references": "References for each pair",
-    "votes": "Votes on each unit",
+    "pairs": gettext_noop("Numbers of pairs to try"),
+    "references": gettext_noop("References for each pair"),
+    "votes": gettext_noop("Votes on each item"),
 }
 REWARD = "reward_cents"
 COUNTS = {
-    "units_per_hit": "Items on a page of work",
-    "controls_per_hit": "Check questions among them",
-    "simulations": "Simulated studies",
-    "seed": "Seed",
+    "units_per_hit": gettext_noop("Items on a page of work"),
+    "controls_per_hit": gettext_noop("Check questions among them"),
+    "simulations": gettext_noop("Simulated studies"),
+    "seed": gettext_noop("Seed"),
 }
-NAMES = {"pilot_first": "First of two in the pilot", "pilot_second": "Second of two in the pilot"}
+NAMES = {
+    "pilot_first": gettext_noop("First of two in the pilot"),
+    "pilot_second": gettext_noop("Second of two in the pilot"),
+}
 SOURCE = {"pilot", *NAMES}
 # title, the question to which the fields belong alone ('' for both), the fields
 GROUPS = (
-    ("The question", "", ("question",)),
-    ("The two systems", "systems", ("win_rate", "ties")),
-    ("The two metrics", "metrics", ("first", "second", "agreement")),
-    ("People", "", ("right", "pair_spread", "careless", "worker_spread")),
-    ("As in a pilot", "", ("pilot", *NAMES)),
-    ("Designs to try", "", tuple(LISTS)),
-    ("How sure", "", ("wanted", "alpha", "simulations", "seed")),
-    ("Cost", "", (REWARD, "units_per_hit", "controls_per_hit", "replaced")),
+    (gettext_noop("The question"), "", ("question",)),
+    (gettext_noop("The two systems"), "systems", ("win_rate", "ties")),
+    (gettext_noop("The two metrics"), "metrics", ("first", "second", "agreement")),
+    (gettext_noop("People"), "", ("right", "pair_spread", "careless", "worker_spread")),
+    (gettext_noop("As in a pilot"), "", ("pilot", *NAMES)),
+    (gettext_noop("Designs to try"), "", tuple(LISTS)),
+    (gettext_noop("How sure"), "", ("wanted", "alpha", "simulations", "seed")),
+    (gettext_noop("Cost"), "", (REWARD, "units_per_hit", "controls_per_hit", "replaced")),
 )
 
 MOST_PILOTS = 50
@@ -92,8 +106,8 @@ MOST_SHOWN = 20
 
 class PlanningForm(forms.Form):
     question = forms.ChoiceField(
-        label="What is to be told apart",
-        choices=[("systems", "two systems"), ("metrics", "two metrics")],
+        label=gettext_lazy("What is to be told apart"),
+        choices=[("systems", gettext_lazy("two systems")), ("metrics", gettext_lazy("two metrics"))],
         widget=UnfoldAdminSelectWidget,
     )
 
@@ -103,8 +117,8 @@ class PlanningForm(forms.Form):
         super().__init__(*args, **kwargs)
         for name, (label, help_text) in WORDS.items():
             self.fields[name] = forms.FloatField(
-                label=label,
-                help_text=help_text,
+                label=_(label),
+                help_text=_(help_text),
                 min_value=0,
                 max_value=1,
                 widget=UnfoldAdminIntegerFieldWidget(attrs={"step": "any"}),
@@ -112,36 +126,38 @@ class PlanningForm(forms.Form):
         for name, label in LISTS.items():
             self.fields[name] = forms.RegexField(
                 regex=r"^\s*\d{1,7}(\s*,\s*\d{1,7})*\s*$",
-                label=label,
+                label=_(label),
                 max_length=200,
-                help_text="with commas between",
-                error_messages={"invalid": "expected whole numbers with commas between them"},
+                help_text=_("with commas between"),
+                error_messages={"invalid": _("expected whole numbers with commas between them")},
                 widget=UnfoldAdminTextInputWidget,
             )
         for name, label in COUNTS.items():
             self.fields[name] = forms.IntegerField(
-                label=label, min_value=0, widget=UnfoldAdminIntegerFieldWidget
+                label=_(label), min_value=0, widget=UnfoldAdminIntegerFieldWidget
             )
-        self.fields[REWARD] = AmountField("Pay for a page of work", required=True, unit=currency)
+        self.fields[REWARD] = AmountField(_("Pay for a page of work"), required=True, unit=currency)
         self.fields["pilot"] = forms.ChoiceField(
-            label="People as in the pilot",
+            label=_("People as in the pilot"),
             required=False,
-            choices=[("", "as assumed here"), *pilots],
+            choices=[("", _("as assumed here")), *pilots],
             widget=UnfoldAdminSelectWidget,
-            help_text="replaces what is assumed of votes",
+            help_text=_("replaces what is assumed of votes"),
         )
         for name, label in NAMES.items():
             self.fields[name] = forms.CharField(
-                label=label,
+                label=_(label),
                 required=False,
                 max_length=200,
                 widget=UnfoldAdminTextInputWidget,
-                help_text="a system or metric of the pilot; both named replace what is assumed of the difference",
+                help_text=_(
+                    "a system or metric of the pilot; both named replace what is assumed of the difference"
+                ),
             )
 
     def groups(self) -> list[tuple[str, str, list[forms.BoundField]]]:
         """Return title, the only question to which it belongs, and fields of each group."""
-        return [(title, question, [self[name] for name in names]) for title, question, names in GROUPS]
+        return [(_(title), question, [self[name] for name in names]) for title, question, names in GROUPS]
 
     def source(self) -> dict[str, str]:
         data = self.cleaned_data
@@ -151,9 +167,9 @@ class PlanningForm(forms.Form):
         data: dict[str, Any] = super().clean() or {}
         one, two = data.get("pilot_first", ""), data.get("pilot_second", "")
         if bool(one) != bool(two):
-            self.add_error("pilot_second" if one else "pilot_first", "name both, or neither")
+            self.add_error("pilot_second" if one else "pilot_first", _("name both, or neither"))
         elif one and not data.get("pilot"):
-            self.add_error("pilot", "choose the pilot in which the two were compared")
+            self.add_error("pilot", _("choose the pilot in which the two were compared"))
         return data
 
     def assumptions(self) -> dict[str, Any]:
@@ -207,7 +223,7 @@ def show_planning_first(request: HttpRequest, context: Context) -> HttpResponse:
         try:
             assumptions = _assumed(form)
             if own.under_way().exists():
-                raise WrongState("Nothing was simulated: your last plan is still under way.")
+                raise WrongState(_("Nothing was simulated: your last plan is still under way."))
         except QuorumError as error:
             refusal, sent = str(error), request.POST.dict()
         else:
@@ -254,7 +270,10 @@ def _assumed(form: PlanningForm) -> dict[str, Any]:
     """Return the posted assumptions. Raise WrongState or EvaluationError with the first problem."""
     if not form.is_valid():
         name, errors = next(iter(form.errors.items()))
-        raise WrongState(f"Nothing was simulated. {form.fields[name].label}: {errors[0]}")
+        raise WrongState(
+            _("Nothing was simulated. %(field)s: %(problem)s")
+            % {"field": form.fields[name].label, "problem": errors[0]}
+        )
     return read_assumptions(form.assumptions()).model_dump(mode="json")
 
 
@@ -355,28 +374,30 @@ def _rehearsed(launch: Launch) -> Iterable[Point]:
     newest = rehearsals.order_by("-created_at").first()
     if newest is None:
         yield launch.point(
-            "Rehearsal",
+            _("Rehearsal"),
             Readiness.MISSING,
-            "Nobody has tried the design: simulated participants can answer a copy of the study first.",
+            _("Nobody has tried the design: simulated participants can answer a copy of the study first."),
             page="rehearsal",
-            link_words="Rehearse it",
+            link_words=_("Rehearse it"),
         )
-        yield launch.point("Agreement expected", Readiness.UNKNOWN, "A rehearsal tells it.")
+        yield launch.point(_("Agreement expected"), Readiness.UNKNOWN, _("A rehearsal shows it."))
         return
     found, alpha = newest.result["recovered"], newest.result["agreement"]
     yield launch.point(
-        "Rehearsal",
+        _("Rehearsal"),
         Readiness.READY,
-        f"Simulated participants found {percent(found['value'])} of the answers that were drawn as true.",
+        _("Simulated participants found %(share)s of the answers that were drawn as true.")
+        % {"share": percent(found["value"])},
         page="rehearsal",
-        link_words="Look at it",
+        link_words=_("Look at it"),
     )
     yield launch.point(
-        "Agreement expected",
+        _("Agreement expected"),
         Readiness.READY if alpha["value"] is not None else Readiness.UNKNOWN,
-        f"Krippendorff's alpha of {coefficient(alpha['value'])} among participants like those of the rehearsal."
+        _("Krippendorff's alpha of %(alpha)s among participants like those of the rehearsal.")
+        % {"alpha": coefficient(alpha["value"])}
         if alpha["value"] is not None
-        else "The rehearsal was too small to tell it.",
+        else _("The rehearsal was too small to show it."),
     )
 
 

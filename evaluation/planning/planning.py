@@ -13,6 +13,7 @@ from typing import Annotated, Any, Literal
 
 import numpy as np
 from django.db import transaction
+from django.utils.translation import gettext as _
 from pydantic import Field, ValidationError
 
 from annotation.money.costs import forecast_of_design
@@ -22,6 +23,7 @@ from evaluation.judgment_sets import loaders
 from evaluation.judgment_sets.signature import hash_of_judgments
 from evaluation.models import Analysis, Consensus, MetricScore
 from evaluation.provenance import plain, signature
+from evaluation.results.consensus import components_of, components_sentence, judgment_clusters
 from evaluation.statistics.inputs import StatisticsError
 from evaluation.statistics.meta import metric_winners
 from evaluation.statistics.people import People, PilotPeople, fit_people, without_noise
@@ -105,15 +107,27 @@ def read_assumptions(values: Mapping[str, Any]) -> Assumptions:
         where = ".".join(str(part) for part in first["loc"])
         if first["type"] == "extra_forbidden":
             known = ", ".join(Assumptions.model_fields)
-            raise EvaluationError(f"{where} is not known to the planner; expected one of {known}.") from None
+            raise EvaluationError(
+                _("%(where)s is not known to the planner; expected one of %(known)s.")
+                % {"where": where, "known": known}
+            ) from None
         raise EvaluationError(
-            f"{where} is {first['input']!r}; expected {first['msg'].removeprefix('Input should be ')}."
+            _("%(where)s is %(input)r; expected %(value)s.")
+            % {
+                "where": where,
+                "input": first["input"],
+                "value": first["msg"].removeprefix("Input should be "),
+            }
         ) from None
     except StatisticsError as error:
-        raise EvaluationError(f"{error}.") from None
+        raise EvaluationError(_("%(error)s.") % {"error": error}) from None
     if found.controls_per_hit >= found.units_per_hit:
         raise EvaluationError(
-            f"controls_per_hit is {found.controls_per_hit}, which leaves no place in a HIT of {found.units_per_hit}."
+            _(
+                "controls_per_hit is %(controls_per_hit)s, which leaves no place in a HIT of "
+                "%(units_per_hit)s."
+            )
+            % {"controls_per_hit": found.controls_per_hit, "units_per_hit": found.units_per_hit}
         )
     return found
 
@@ -163,7 +177,7 @@ def compute_plan(
             progress=lambda share: progress(share, "simulating studies"),
         )
     except StatisticsError as error:
-        raise EvaluationError(f"{error}.") from None
+        raise EvaluationError(_("%(error)s.") % {"error": error}) from None
     return _plan_as_json(plan, assumptions, design)
 
 
@@ -242,7 +256,9 @@ def use_plan(*, study: Study) -> Study:
     plan = newest_plan(study)
     best = plan.result["best"] if plan else None
     if plan is None or best is None:
-        raise WrongState(f"Study {study.slug!r} has no plan with a design that reaches the power.")
+        raise WrongState(
+            _("Study %(slug)r has no plan with a design that reaches the power.") % {"slug": study.slug}
+        )
     values = study.design
     kinds = {kind: count for kind, count in values["sampling"]["pairs"].items() if count} or dict.fromkeys(
         ("HC", "HI", "HM", "MM"), 1
@@ -289,8 +305,10 @@ def estimate_from_pilot(*, study: Study, question: str, first: str = "", second:
         "worker_spread": 0.0,
     }
     source = {"pilot": study.slug, "data_hash": hash_of_judgments(study)}
+    if said := pilot_components(study):
+        source["components"] = said
     if bool(first) != bool(second):
-        raise EvaluationError("Only one of the pilot's two is named; expected both, or neither.")
+        raise EvaluationError(_("Only one of the pilot's two is named; expected both, or neither."))
     if first:
         right = consensus_right(study, people)
         loader = pilot_systems if question == "systems" else pilot_metrics
@@ -301,19 +319,34 @@ def estimate_from_pilot(*, study: Study, question: str, first: str = "", second:
     return PilotEstimates(assumptions, source)
 
 
+def pilot_components(study: Study) -> str:
+    """Return where the variance of the pilot's votes lies, in words; "" where that cannot be told."""
+    if any(worker.anonymous for worker in loaders.worker_rows(study)):
+        return ""
+    table, units = loaders.load_judgments(study), loaders.unit_rows(study)
+    rows = table.counted & ~np.isnan(table.value)
+    images = loaders.images_of(study, units)
+    clusters = judgment_clusters(units, images, table.unit[rows], table.worker[rows], anonymous=False)
+    return components_sentence(components_of(KINDS[study.protocol], table.value[rows], clusters))
+
+
 def pilot_people(study: Study) -> PilotPeople:
     """Estimate people's accuracy from split votes. Raise EvaluationError."""
     if not KINDS[study.protocol].compares_pairs:
-        raise EvaluationError(f"Study {study.slug!r} compares no pairs; it says nothing about this design.")
+        raise EvaluationError(
+            _("Study %(slug)r compares no pairs; it says nothing about this design.") % {"slug": study.slug}
+        )
     table = loaders.load_judgments(study)
     counted = table.counted
-    _, rows = np.unique(table.unit[counted], return_inverse=True)
+    _units, rows = np.unique(table.unit[counted], return_inverse=True)
     votes = np.bincount(rows)
     first = np.bincount(rows, weights=table.value[counted] == 1, minlength=votes.size)
     try:
         return fit_people(first, votes)
     except StatisticsError as error:
-        raise EvaluationError(f"Study {study.slug!r} is no pilot: {error}.") from None
+        raise EvaluationError(
+            _("Study %(slug)r is no pilot: %(error)s.") % {"slug": study.slug, "error": error}
+        ) from None
 
 
 def consensus_right(study: Study, people: PilotPeople) -> float:
@@ -327,7 +360,9 @@ def consensus_right(study: Study, people: PilotPeople) -> float:
     # The assumed difference has no effect on the consensus.
     (found,) = power_of(TwoSystems(1.0), crowd, [size], simulations=TIMES, seed=0)
     if not found.right_consensus > 0.5:
-        raise EvaluationError(f"Study {study.slug!r} is no pilot: its votes are as good as a coin's.")
+        raise EvaluationError(
+            _("Study %(slug)r is no pilot: its votes are as good as a coin's.") % {"slug": study.slug}
+        )
     return found.right_consensus
 
 
@@ -335,7 +370,9 @@ def _consensus(study: Study) -> dict[int, int]:
     rows = Consensus.objects.filter(study=study, pair__isnull=False, value__isnull=False)
     said = {pair: int(value) for pair, value in rows.values_list("pair", "value") if pair and value}
     if not said:
-        raise EvaluationError(f"Study {study.slug!r} has no pair with a consensus; aggregate it first.")
+        raise EvaluationError(
+            _("Study %(slug)r has no pair with a consensus; aggregate it first.") % {"slug": study.slug}
+        )
     return said
 
 
@@ -359,8 +396,11 @@ def pilot_systems(study: Study, first: str, second: str, *, right: float = 1.0) 
     if not wins + losses:
         known = sorted({name for names in of_pair.values() if len(set(names)) == 2 for name in names})
         raise EvaluationError(
-            f"Study {study.slug!r} decided no pair of {first!r} and {second!r}; "
-            f"systems that meet in it: {', '.join(known) or 'none'}."
+            _(
+                "Study %(slug)r decided no pair of %(first)r and %(second)r; systems that meet in "
+                "it: %(value)s."
+            )
+            % {"slug": study.slug, "first": first, "second": second, "value": ", ".join(known) or "none"}
         )
     return {"win_rate": without_noise(wins / (wins + losses), right), "ties": 0.0}
 
@@ -378,7 +418,8 @@ def pilot_metrics(study: Study, first: str, second: str, *, right: float = 1.0) 
         rows = list(scores.order_by("pair").values_list("pair", "first", "second"))
         if newest is None or not rows:
             raise EvaluationError(
-                f"Study {study.slug!r} was not evaluated with {metric!r}; compute it first."
+                _("Study %(slug)r was not evaluated with %(metric)r; compute it first.")
+                % {"slug": study.slug, "metric": metric}
             )
         named = metric_winners(np.array([row[1] for row in rows]), np.array([row[2] for row in rows]))
         winners[metric] = dict(zip((row[0] for row in rows), named.tolist(), strict=True))

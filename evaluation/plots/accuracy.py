@@ -5,6 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_noop
+
+from common.amounts import thousands
 from evaluation.plots.canvas import (
     INK,
     NORMAL,
@@ -21,15 +25,21 @@ from evaluation.plots.canvas import (
     to_svg,
 )
 from evaluation.report.content import coefficient, percent
-from evaluation.results.verdict import UNTESTED, leaders_by_intervals, levels_sentence
+from evaluation.results.verdict import (
+    UNTESTED,
+    cells_of,
+    leaders_by_intervals,
+    levels_sentence,
+    verdict_sentence,
+)
 from evaluation.statistics.agreement.alpha import NO_PAIRS
 
 CHANCE = 0.5
-NOTHING = "No metric was held against people's judgments yet."
-PEOPLE = "one judge"
+NOTHING = gettext_noop("No metric was held against people's judgments yet.")
+PEOPLE = gettext_noop("one judge")
 # Krippendorff's customary threshold for reliable conclusions.
 RELIABLE = 0.8
-NO_AGREEMENT = "No unit has two judgments that count yet."
+NO_AGREEMENT = gettext_noop("No item has two judgments that count yet.")
 
 
 def accuracy_figure(result: Mapping[str, Any]) -> str:
@@ -64,21 +74,21 @@ def accuracy_figure(result: Mapping[str, Any]) -> str:
         cells = [metrics[name]["accuracy"][kind] for name in names]
         dots = [_dot(name, cell, accent=name in leaders) for name, cell in zip(names, cells, strict=True)]
         draw_dots(axes, dots, named=place == 0)
-        axes.set_title(f"{kind}\n", fontsize=NORMAL, color=INK, loc="left", pad=10, fontweight="bold")
+        axes.set_title(f"{_(kind)}\n", fontsize=NORMAL, color=INK, loc="left", pad=10, fontweight="bold")
         count, small = f"n = {cells[0]['n']:,}\n\n", SOFT | {"fontsize": SMALL - 1}
         axes.text(1.0, 1.0, count, transform=axes.transAxes, ha="right", va="bottom", **small)
         # Label each line once: chance in the first panel, human level in the last.
-        draw_level(axes, CHANCE, "chance" if place == 0 else "")
+        draw_level(axes, CHANCE, _("chance") if place == 0 else "")
         level = people.get(kind, {}).get("value")
         if level is not None:
-            draw_level(axes, level, PEOPLE if place == len(kinds) - 1 else "", dashed=False)
+            draw_level(axes, level, _(PEOPLE) if place == len(kinds) - 1 else "", dashed=False)
     figure.subplots_adjust(
         left=_left(names), right=0.985, bottom=0.34 / height, top=1 - 0.62 / height, wspace=0.2
     )
     return to_svg(
         figure,
         name="accuracy",
-        title="Accuracy of each metric by pair kind",
+        title=_("Accuracy of each metric by pair kind"),
         description=f"{accuracy_sentence(result)} {_spoken(metrics)}",
     )
 
@@ -86,10 +96,11 @@ def accuracy_figure(result: Mapping[str, Any]) -> str:
 def accuracy_sentence(result: Mapping[str, Any]) -> str:
     """Return the verdict, and what its numbers are to be compared with."""
     if not result.get("metrics"):
-        return NOTHING
+        return _(NOTHING)
     if "verdict" not in result:
-        return UNTESTED
-    return " ".join(filter(None, (result["verdict"]["all"]["sentence"], levels_sentence(result))))
+        return _(UNTESTED)
+    sentence = verdict_sentence(result["verdict"]["all"], cells_of(result))
+    return " ".join(filter(None, (sentence, levels_sentence(result))))
 
 
 def _leaders(result: Mapping[str, Any]) -> Sequence[str]:
@@ -102,17 +113,17 @@ def _correlation_figure(result: Mapping[str, Any]) -> str:
     leaders = _leaders(result)
     names = sorted(metrics, key=lambda name: -_value(metrics[name]["kendall_tau_b"]))
     dots = [_dot(name, metrics[name]["kendall_tau_b"], accent=name in leaders) for name in names]
-    words = "Kendall's tau-b with people, 95 % interval"
+    words = _("Kendall's tau-b with people, 95 % interval")
     figure, axes = draw_coefficients(dots, words, height=0.85 + _rows(names), left=_left(names))
-    draw_level(axes, 1.0, "people's order", dashed=False, align="right")
+    draw_level(axes, 1.0, _("people's order"), dashed=False, align="right")
     spoken = "; ".join(
-        f"{name} {'undefined' if dot.value is None else coefficient(dot.value)}"
+        f"{name} {_('undefined') if dot.value is None else coefficient(dot.value)}"
         for name, dot in zip(names, dots, strict=True)
     )
     return to_svg(
         figure,
         name="accuracy",
-        title="Rank correlation of each metric with people",
+        title=_("Rank correlation of each metric with people"),
         description=f"{accuracy_sentence(result)} Tau-b: {spoken}.",
     )
 
@@ -153,22 +164,22 @@ def agreement_figure(agreement: Mapping[str, Any]) -> str:
     """Plot alpha by level and pair kind; "" without data."""
     if not agreement or not agreement["alpha"]["n"]:
         return ""
-    dots = [_agreement_dot(f"all units ({agreement['alpha']['level']})", agreement["alpha"], accent=True)]
+    dots = [_agreement_dot(_all_items(agreement["alpha"]["level"]), agreement["alpha"], accent=True)]
     if "ordinal" in agreement:
-        dots.append(_agreement_dot("all units (ordinal)", agreement["ordinal"]))
+        dots.append(_agreement_dot(_all_items("ordinal"), agreement["ordinal"]))
     dots += [_agreement_dot(kind, figure) for kind, figure in agreement.get("by_kind", {}).items()]
     figure, axes = draw_coefficients(
         dots,
-        "Krippendorff's alpha, 95 % interval",
+        _("Krippendorff's alpha, 95 % interval"),
         height=0.85 + ROW * len(dots),
         left=0.04 + 0.0105 * max(len(dot.label) for dot in dots),
     )
-    draw_level(axes, RELIABLE, "reliable from .80")
+    draw_level(axes, RELIABLE, _("reliable from .80"))
     spoken = "; ".join(f"{dot.label} {coefficient(dot.value)}" for dot in dots if dot.value is not None)
     return to_svg(
         figure,
         name="agreement",
-        title="Agreement between judges",
+        title=_("Agreement between judges"),
         description=f"{agreement_sentence(agreement)} {spoken}.",
     )
 
@@ -176,24 +187,43 @@ def agreement_figure(agreement: Mapping[str, Any]) -> str:
 def agreement_sentence(agreement: Mapping[str, Any]) -> str:
     if not agreement or not agreement["alpha"]["n"]:
         why = agreement["alpha"]["reason"] if agreement else ""
-        return f"Agreement is not measured: {why.rstrip('.')}." if why not in ("", NO_PAIRS) else NO_AGREEMENT
+        if why in ("", NO_PAIRS):
+            return _(NO_AGREEMENT)
+        return _("Agreement is not measured: %(why)s.") % {"why": _(why).rstrip(".")}
     alpha = agreement["alpha"]
     if alpha["value"] is None:
-        return f"Agreement is undefined: {alpha['reason']}."
-    interval = "no interval"
+        why = alpha["reason"]
+        return _("Agreement is undefined: %(why)s.") % {"why": _(why)}
+    interval = _("no interval")
     if alpha["low"] is not None:
-        interval = f"95 % interval {coefficient(alpha['low'])} to {coefficient(alpha['high'])}"
-    sentence = (
-        f"Judges agree with alpha {coefficient(alpha['value'])} ({interval}, {alpha['level']}) on "
-        f"{alpha['n']:,} units with {alpha['judgments']:,} judgments; 0 is chance, 1 full agreement."
-    )
-    if alpha["reason"]:
-        sentence += f" There is no interval: {alpha['reason']}."
+        interval = _("95 %% interval %(low)s to %(high)s") % {
+            "low": coefficient(alpha["low"]),
+            "high": coefficient(alpha["high"]),
+        }
+    sentence = _(
+        "Judges agree with alpha %(value)s (%(interval)s, %(level)s) on %(n)s items with %(judgments)s judgments; 0 is "
+        "chance, 1 full agreement."
+    ) % {
+        "value": coefficient(alpha["value"]),
+        "interval": interval,
+        "level": alpha["level"],
+        "n": thousands(alpha["n"]),
+        "judgments": thousands(alpha["judgments"]),
+    }
+    if why := alpha["reason"]:
+        sentence += " " + _("There is no interval: %(why)s.") % {"why": _(why)}
     kinds = {name: one for name, one in agreement.get("by_kind", {}).items() if one["low"] is not None}
     best, *others = leaders_by_intervals(kinds)[0] or [""]
     if best and not others and len(kinds) > 1:
-        sentence += f" {best} pairs are clearest to them ({coefficient(kinds[best]['value'])})."
+        sentence += " " + _("%(kind)s pairs are clearest to them (%(value)s).") % {
+            "kind": best,
+            "value": coefficient(kinds[best]["value"]),
+        }
     return sentence
+
+
+def _all_items(level: str) -> str:
+    return _("all items (%(level)s)") % {"level": level}
 
 
 def _agreement_dot(label: str, figure: Mapping[str, Any], *, accent: bool = False) -> Dot:

@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Canvas
 from matplotlib.ticker import NullFormatter, NullLocator
 from matplotlib.transforms import ScaledTranslation
 
+from common.amounts import thousands
 from evaluation.plots.canvas import (
     ACCENT,
     DASH,
@@ -122,7 +125,7 @@ def _direct_labels(axes: Axes, ends: list[End]) -> None:
     gap = (high - low) * 0.088
     ordered = sorted(ends)
     places: list[float] = []
-    for value, *_ in ordered:
+    for value, *_label in ordered:
         places.append(max(value, places[-1] + gap) if places else value)
     over = places[-1] - high if places else 0.0
     if over > 0:  # back down from the top
@@ -130,7 +133,7 @@ def _direct_labels(axes: Axes, ends: list[End]) -> None:
         for place in range(len(places) - 2, -1, -1):
             places[place] = min(places[place], places[place + 1] - gap)
     beside = axes.get_yaxis_transform() + ScaledTranslation(SIGN / 72, 0, axes.figure.dpi_scale_trans)
-    for (_, words, colour, marker), height in zip(ordered, places, strict=True):
+    for (_value, words, colour, marker), height in zip(ordered, places, strict=True):
         if marker:
             axes.plot(
                 [1.0], [height], marker=marker, color=colour, markersize=4, clip_on=False, transform=beside
@@ -176,17 +179,17 @@ def power_figure(result: Mapping[str, Any]) -> str:
     # End at the last number of pairs: a line's label may be at the same height.
     most = max(row["pairs"] for row in result["tried"])
     axes.plot([0, most], [result["wanted"]] * 2, **LEVEL, linestyle=DASH)
-    words, small = f"wanted: {_percent(result['wanted'])}", SOFT | {"fontsize": SMALL - 1}
+    words, small = _("wanted: %(n)s") % {"n": _percent(result["wanted"])}, SOFT | {"fontsize": SMALL - 1}
     axes.text(0.0, result["wanted"], words, transform=axes.get_yaxis_transform(), va="bottom", **small)
     axes.set_ylim(0, 1.03)
     axes.set_xlim(left=0)
     axes.set_yticks([0, 0.25, 0.5, 0.75, 1], ["0", "25 %", "50 %", "75 %", "100 %"])
-    axes.set_xlabel("pairs", **SOFT)
+    axes.set_xlabel(_("pairs"), **SOFT)
     figure.subplots_adjust(left=0.08, right=0.77, bottom=0.5 / height, top=0.97)
     return to_svg(
         figure,
         name="power",
-        title="Power over the number of pairs",
+        title=_("Power over the number of pairs"),
         description=power_sentence(result),
     )
 
@@ -195,20 +198,31 @@ def power_sentence(result: Mapping[str, Any]) -> str:
     best = result["best"]
     if best is None:
         most = max(result["tried"], key=lambda row: row["power"])
-        return (
-            f"None of these designs surely finds the difference in {_percent(result['wanted'])} of studies; the "
-            f"strongest, {in_words(most)}, does in {_percent(most['power'])} ({_interval(most)})."
-        )
-    words = (
-        f"{in_words(best)[0].upper()}{in_words(best)[1:]} find the difference in {_percent(best['power'])} of "
-        f"studies ({_interval(best)}); in {_percent(best['wrong'], 1)} the wrong one is ahead."
-    )
-    for name, row in (
-        ("One vote less would", result["fewer_votes"]),
-        ("Half the pairs would", result["half_the_pairs"]),
-    ):
-        if row is not None:
-            words += f" {name} find it in {_percent(row['power'])}."
+        return _(
+            "None of these designs surely finds the difference in %(wanted)s of studies; the strongest, %(design)s, "
+            "does in %(power)s (%(interval)s)."
+        ) % {
+            "wanted": _percent(result["wanted"]),
+            "design": in_words(most),
+            "power": _percent(most["power"]),
+            "interval": _interval(most),
+        }
+    words = _(
+        "%(design)s find the difference in %(power)s of studies (%(interval)s); in %(wrong)s the wrong one is ahead."
+    ) % {
+        "design": in_words(best),
+        "power": _percent(best["power"]),
+        "interval": _interval(best),
+        "wrong": _percent(best["wrong"], 1),
+    }
+    if result["fewer_votes"] is not None:
+        words += " " + _("One vote less would find it in %(power)s.") % {
+            "power": _percent(result["fewer_votes"]["power"])
+        }
+    if result["half_the_pairs"] is not None:
+        words += " " + _("Half the pairs would find it in %(power)s.") % {
+            "power": _percent(result["half_the_pairs"]["power"])
+        }
     return words
 
 
@@ -217,19 +231,34 @@ def _percent(share: float, digits: int = 0) -> str:
 
 
 def _interval(row: Mapping[str, Any]) -> str:
-    return f"95 % interval {_percent(row['low'])} to {_percent(row['high'])}"
+    return _("95 %% interval %(low)s to %(high)s") % {
+        "low": _percent(row["low"]),
+        "high": _percent(row["high"]),
+    }
 
 
 def in_words(row: Mapping[str, Any]) -> str:
     """Describe a design: 300 pairs with 3 votes each."""
-    votes = "1 vote" if row["votes"] == 1 else f"{row['votes']:,} votes"
     if row["references"] == 1:
-        return f"{row['pairs']:,} pairs with {votes} each"
-    return f"{row['pairs']:,} pairs with {row['references']:,} references each and {votes} on each of them"
+        return ngettext(
+            "%(pairs)s pairs with %(votes)s vote each",
+            "%(pairs)s pairs with %(votes)s votes each",
+            row["votes"],
+        ) % {"pairs": thousands(row["pairs"]), "votes": thousands(row["votes"])}
+    return ngettext(
+        "%(pairs)s pairs with %(references)s references each and %(votes)s vote on each of them",
+        "%(pairs)s pairs with %(references)s references each and %(votes)s votes on each of them",
+        row["votes"],
+    ) % {
+        "pairs": thousands(row["pairs"]),
+        "references": thousands(row["references"]),
+        "votes": thousands(row["votes"]),
+    }
 
 
 def _name(key: tuple[int, int], shown: list[tuple[int, int]]) -> str:
-    votes = "1 vote" if key[1] == 1 else f"{key[1]} votes"
+    votes = ngettext("%(n)s vote", "%(n)s votes", key[1]) % {"n": key[1]}
     if all(one[0] == 1 for one in shown):
         return votes
-    return f"{key[0]} ref{'' if key[0] == 1 else 's'}, {votes}"
+    references = ngettext("%(n)s ref", "%(n)s refs", key[0]) % {"n": key[0]}
+    return f"{references}, {votes}"

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from django.utils.translation import gettext as _
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
+from common.amounts import thousands
 from evaluation.plots.canvas import (
     ACCENT,
     DASH,
@@ -57,25 +59,35 @@ def growth_figure(rows: Sequence[Mapping[str, Any]]) -> str:
     return to_svg(
         figure,
         name="growth",
-        title="Agreement as it grows",
+        title=_("Agreement as it grows"),
         description=growth_sentence(rows),
     )
 
 
 def growth_sentence(rows: Sequence[Mapping[str, Any]]) -> str:
     if not rows:
-        return "Agreement is measured once two people judged the same unit."
+        return _("Agreement is measured once two people judged the same item.")
     last = rows[-1]
     if last["low"] is None:
-        return f"Alpha {coefficient(last['value'])} from {last['n']:,} units with two judgments or more."
+        return _("Alpha %(value)s from %(n)s items with two judgments or more.") % {
+            "value": coefficient(last["value"]),
+            "n": thousands(last["n"]),
+        }
     width = last["high"] - last["low"]
-    sentence = (
-        f"Alpha {coefficient(last['value'])}, 95 % interval {coefficient(last['low'])} to "
-        f"{coefficient(last['high'])}, from {last['n']:,} units with two judgments or more."
+    sentence = _(
+        "Alpha %(value)s, 95 %% interval %(low)s to %(high)s, from %(n)s items with two judgments or more."
+    ) % {
+        "value": coefficient(last["value"]),
+        "low": coefficient(last["low"]),
+        "high": coefficient(last["high"]),
+        "n": thousands(last["n"]),
+    }
+    then = (
+        _("More judgments will hardly move it.")
+        if width <= NARROWED
+        else _("The interval is %(width)s wide.") % {"width": coefficient(width)}
     )
-    if width <= NARROWED:
-        return f"{sentence} More judgments will hardly move it."
-    return f"{sentence} The interval is {coefficient(width)} wide."
+    return f"{sentence} {then}"
 
 
 def metrics_figure(
@@ -98,7 +110,7 @@ def metrics_figure(
     low, high = max(-1.0, min(ends) - 0.04), min(1.0, max(ends) + 0.04)
     axes.set_xlim(low, high + 0.09 * (high - low))
     axes.axvline(chance, **LEVEL, linestyle=DASH, zorder=1)
-    _above(axes, chance, "chance", INK)
+    _above(axes, chance, _("chance"), INK)
     for row, name in enumerate(names):
         cell = metrics[name]
         if cell["value"] is None:
@@ -118,9 +130,9 @@ def metrics_figure(
     at_axis = tick_of if correlated else percent_number
     axes.xaxis.set_major_formatter(lambda value, _: at_axis(value))
     words = (
-        "Kendall's tau-b with people's mean, 95 % interval"
+        _("Kendall's tau-b with people's mean, 95 % interval")
         if correlated
-        else "pairs with the same winner in %, 95 % interval"
+        else _("pairs with the same winner in %, 95 % interval")
     )
     axes.set_xlabel(words, **SOFT)
     longest = max(len(line) for name in names for line in label_of(name).split("\n"))
@@ -133,7 +145,7 @@ def metrics_figure(
     return to_svg(
         figure,
         name=f"metrics-{kind.lower()}",
-        title=f"Which metric agrees with people? Pairs: {kind}",
+        title=_("Which metric agrees with people? Pairs: %(kind)s") % {"kind": kind},
         description=f"{spoken}.",
     )
 
@@ -169,27 +181,27 @@ def earlier_figure(
     axes.axhline(chance, color=INK, alpha=0.45, linewidth=1, linestyle=DASH)
     # Label chance among the ends: inside the plot it would overlap the lines.
     named = [(known[name][-1]["value"], name.partition("|")[0], name in leaders) for name in order]
-    named = sorted([*named, (chance, "chance", False)], key=lambda one: -one[0])
-    ends = _apart([value for value, _, _ in named], GAP * (high - low))
-    for (_, words, best), end in zip(named, ends, strict=True):
+    named = sorted([*named, (chance, _("chance"), False)], key=lambda one: -one[0])
+    ends = _apart([value for value, *_rest in named], GAP * (high - low))
+    for (_value, words, best), end in zip(named, ends, strict=True):
         axes.text(
             1.015, end, words, transform=axes.get_yaxis_transform(), fontsize=SMALL,
             color=ACCENT if best else INK, va="center", parse_math=False, fontweight="bold" if best else "normal",
-            alpha=SOFT_OPACITY if words == "chance" else 1,
+            alpha=SOFT_OPACITY if words == _("chance") else 1,
         )  # fmt: skip
     at_axis = tick_of if correlated else percent_number
     axes.yaxis.set_major_formatter(lambda value, _: at_axis(value))
     shown = coefficient if correlated else percent
-    longest = max(len(words) for _, words, _ in named)
+    longest = max(len(words) for _value, words, _best in named)
     figure.subplots_adjust(left=0.1, right=0.955 - LETTER * longest, bottom=0.2, top=0.93)
     spoken = "; ".join(
-        f"{name} {shown(known[name][0]['value'])} to {shown(known[name][-1]['value'])}" for name in order
+        f"{name} {shown(known[name][0]['value'])} – {shown(known[name][-1]['value'])}" for name in order
     )
     return to_svg(
         figure,
         name=f"earlier-{kind.lower()}",
-        title=f"Had collection stopped earlier. Pairs: {kind}",
-        description=f"From the first look to now: {spoken}.",
+        title=_("Had collection stopped earlier. Pairs: %(kind)s") % {"kind": kind},
+        description=_("From the first look to now: %(values)s.") % {"values": spoken},
     )
 
 
@@ -200,7 +212,7 @@ def _new_curves(judgments: int) -> tuple[Figure, Axes]:
     axes.xaxis.set_major_locator(MaxNLocator(4, integer=True))
     axes.xaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
     axes.yaxis.set_major_locator(MaxNLocator(5))
-    axes.set_xlabel("judgments so far", **SOFT)
+    axes.set_xlabel(_("judgments so far"), **SOFT)
     return figure, axes
 
 

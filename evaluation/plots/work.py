@@ -6,9 +6,13 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
+from django.utils.formats import date_format
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_noop, ngettext
 from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator
 
+from common.amounts import thousands
 from evaluation.plots.canvas import (
     ACCENT,
     DASH,
@@ -28,8 +32,8 @@ from evaluation.statistics.meta import wilson_interval
 
 MOST_NAMED = 30
 HOUR, DAY = 3600.0, 86_400.0
-NO_JUDGMENTS = "No judgments yet."
-NO_WORKERS = "No worker has finished a page of work yet."
+NO_JUDGMENTS = gettext_noop("No judgments yet.")
+NO_WORKERS = gettext_noop("No participant has finished a page of work yet.")
 
 
 def progress_figure(progress: Mapping[str, Any]) -> str:
@@ -49,18 +53,18 @@ def progress_figure(progress: Mapping[str, Any]) -> str:
     axes.set_xlim(times[0] - 0.02 * span, times[-1] + 0.16 * span)
     if wanted:
         axes.axhline(wanted, **LEVEL, linestyle=DASH)
-        words = f"wanted: {wanted:,}"
+        words = _("wanted: %(n)s") % {"n": thousands(wanted)}
         axes.text(0.0, wanted, words, transform=axes.get_yaxis_transform(), **SOFT, va="bottom")
     write_beside(axes, f"{counts[-1]:,}", (times[-1], counts[-1]), (8, 0), color=ACCENT, va="center")
     _name_times(axes, times[0], span)
     axes.yaxis.set_major_locator(MaxNLocator(4, integer=True))
     axes.yaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
-    axes.set_ylabel("judgments", **SOFT)
+    axes.set_ylabel(_("judgments"), **SOFT)
     figure.subplots_adjust(left=0.12, right=0.985, bottom=0.23, top=0.9)
     return to_svg(
         figure,
         name="progress",
-        title="Judgments over time",
+        title=_("Judgments over time"),
         description=progress_sentence(progress),
     )
 
@@ -69,13 +73,14 @@ def _name_times(axes: Axes, start: float, span: float) -> None:
     days = span > 2 * DAY
     moments = [start + share * span for share in ((0, 1 / 3, 2 / 3, 1) if span > HOUR else (0, 1))]
     found = [datetime.fromtimestamp(moment, tz=UTC) for moment in moments]
-    labels = [f"{moment.day} {moment:%b}" if days else f"{moment:%H:%M}" for moment in found]
+    labels = [date_format(moment, "j M") if days else f"{moment:%H:%M}" for moment in found]
     axes.set_xticks(moments, labels)
     first, last = found[0].date(), found[-1].date()
+    until = date_format(last, "j M Y")
     words = (
-        f"{first.day} {first:%B %Y}"
+        date_format(first, "j F Y")
         if first == last
-        else f"{first.day} {first:%b} to {last.day} {last:%b %Y}"
+        else _("%(first)s to %(last)s") % {"first": date_format(first, "j M"), "last": until}
     )
     axes.set_xlabel(f"{words} (UTC)", **SOFT)
 
@@ -83,15 +88,23 @@ def _name_times(axes: Axes, start: float, span: float) -> None:
 def progress_sentence(progress: Mapping[str, Any]) -> str:
     done, wanted = progress["judgments"], progress["wanted"]
     if not done:
-        return (
-            f"{NO_JUDGMENTS} {wanted:,} are wanted on {progress['hits']:,} HITs." if wanted else NO_JUDGMENTS
-        )
+        if not wanted:
+            return _(NO_JUDGMENTS)
+        return _("No judgments yet. %(wanted)s are wanted on %(pages)s pages of work.") % {
+            "wanted": thousands(wanted),
+            "pages": thousands(progress["hits"]),
+        }
     if not wanted:
-        return f"{done:,} judgments were imported."
-    return (
-        f"{done:,} of {wanted:,} judgments are in ({100 * done / wanted:.0f} %); "
-        f"{progress['hits_done']:,} of {progress['hits']:,} HITs are complete."
-    )
+        return _("%(n)s judgments were imported.") % {"n": thousands(done)}
+    return _(
+        "%(n)s of %(wanted)s judgments are in (%(share)s %%); %(done)s of %(pages)s pages of work are complete."
+    ) % {
+        "n": thousands(done),
+        "wanted": thousands(wanted),
+        "share": f"{100 * done / wanted:.0f}",
+        "done": thousands(progress["hits_done"]),
+        "pages": thousands(progress["hits"]),
+    }
 
 
 def workers_figure(workers: Sequence[Mapping[str, Any]], threshold: float) -> str:
@@ -122,13 +135,13 @@ def workers_figure(workers: Sequence[Mapping[str, Any]], threshold: float) -> st
             axes.plot([rows[at]["controls_share"]], [at], "X", color=WARN, markersize=9, markeredgewidth=0)
         if below:
             place = (rows[below[0]]["controls_share"], below[0])
-            write_beside(axes, "set aside", place, (8, 8), fontsize=SMALL - 1, color=WARN)
-        draw_level(axes, threshold, f"used from {100 * threshold:g} %")
-        words = "control items right, 95 % interval"
+            write_beside(axes, _("set aside"), place, (8, 8), fontsize=SMALL - 1, color=WARN)
+        draw_level(axes, threshold, _("used from %(share)s %%") % {"share": f"{100 * threshold:g}"})
+        words = _("check questions right, 95 % interval")
     else:
         axes.set_xlim(0, 1.08 * max(row["seconds"] for row in rows))
         draw_dots(axes, [Dot(row["worker"], row["seconds"]) for row in rows], named=named)
-        words = "median seconds a unit"
+        words = _("median seconds an item")
     axes.set_xlabel(words, **SOFT)
     longest = max(len(row["worker"]) for row in rows) if named else 0
     left = min(0.03 + 0.0105 * longest, 0.4)
@@ -136,24 +149,32 @@ def workers_figure(workers: Sequence[Mapping[str, Any]], threshold: float) -> st
     return to_svg(
         figure,
         name="workers",
-        title="Workers on control items" if seen else "Seconds a unit of each worker",
+        title=_("Participants on check questions") if seen else _("Seconds an item of each participant"),
         description=workers_sentence(workers, threshold),
     )
 
 
 def workers_sentence(workers: Sequence[Mapping[str, Any]], threshold: float) -> str:
     if not workers:
-        return NO_WORKERS
+        return _(NO_WORKERS)
     seen = [row for row in workers if row["controls_seen"]]
-    count = "1 worker" if len(workers) == 1 else f"{len(workers):,} workers"
-    times = sorted(row["seconds"] for row in workers if row["seconds"] is not None)
-    pace = f" The median worker takes {times[len(times) // 2]:.1f} s a unit." if times else ""
-    if not seen:
-        return f"{count}; none of them saw a control item, so all judgments are used.{pace}"
+    count = ngettext("%(n)s participant", "%(n)s participants", len(workers)) % {"n": thousands(len(workers))}
+    share = f"{100 * threshold:g}"
     below = sum(not row["used"] for row in seen)
-    if not below:
-        return f"{count}; all who saw control items got at least {100 * threshold:g} % of them right.{pace}"
-    return (
-        f"{count}; {below:,} got less than {100 * threshold:g} % of their control items right, and their judgments "
-        f"are set aside.{pace}"
-    )
+    if not seen:
+        said = _("%(count)s; none of them saw a check question, so all judgments are used.")
+    elif not below:
+        said = _("%(count)s; all who saw check questions got at least %(share)s %% of them right.")
+    else:
+        said = _(
+            "%(count)s; %(below)s got less than %(share)s %% of their check questions right, and their judgments are "
+            "set aside."
+        )
+    said %= {"count": count, "share": share, "below": thousands(below)}
+    times = sorted(row["seconds"] for row in workers if row["seconds"] is not None)
+    if not times:
+        return said
+    pace = _("The median participant takes %(seconds)s s an item.") % {
+        "seconds": f"{times[len(times) // 2]:.1f}"
+    }
+    return f"{said} {pace}"

@@ -13,6 +13,7 @@ from evaluation.errors import EvaluationError
 from evaluation.ranking_systems.pictures import (
     PICTURES,
     Codebooks,
+    Histograms,
     histogram_kernel,
     pyramid_kernel,
     read_points,
@@ -141,7 +142,7 @@ def _image_kernels(
         few = [training[place] for place in generator.choice(len(training), PICTURES, replace=False).tolist()]
     progress(0.0, "finding the words of pictures")
     codebooks = Codebooks.of([read_points(path) for path in few], generator)
-    histograms = []
+    histograms: list[Histograms] = []
     for part, words in zip(parts, PARTS, strict=True):
         progress(0.1 + 0.1 * len(histograms), f"reading the pictures for {words}")
         histograms.append(codebooks.histograms(map(read_points, part.pictures)))
@@ -154,8 +155,8 @@ def _parts(dataset: Dataset, caption: int, seed: int) -> list[Part]:
     items = list(dataset.items.order_by("position"))
     captions: dict[int, list[tuple[str, str]]] = {}
     rows = Caption.objects.filter(dataset=dataset, role=Caption.Role.REFERENCE).order_by("position")
-    for item, key, text in rows.values_list("item", "key", "text"):
-        captions.setdefault(item, []).append((key, text))
+    for owner, key, text in rows.values_list("item", "key", "text"):
+        captions.setdefault(owner, []).append((key, text))
     splits = {item.pk: item.split for item in items}
     if not any(splits.values()):
         order = np.random.default_rng(seed).permutation(len(items)).tolist()
@@ -183,15 +184,17 @@ def _parts(dataset: Dataset, caption: int, seed: int) -> list[Part]:
                 )
         words = words_of([text for item in own for _, text in captions[item.pk]])
         counts = np.cumsum([len(captions[item.pk]) for item in own])[:-1].tolist()
-        documents = [words[start:end] for start, end in zip([0, *counts], [*counts, len(words)], strict=True)]
-        place = [min(caption, len(document) - 1) for document in documents]
+        documents: list[Document] = [
+            words[start:end] for start, end in zip([0, *counts], [*counts, len(words)], strict=True)
+        ]
+        chosen = [min(caption, len(document) - 1) for document in documents]
         parts.append(
             Part(
                 [item.name for item in own],
                 [Path(item.picture.path) for item in own],
                 documents,
-                [captions[item.pk][at][0] for item, at in zip(own, place, strict=True)],
-                [[document[at]] for document, at in zip(documents, place, strict=True)],
+                [captions[item.pk][at][0] for item, at in zip(own, chosen, strict=True)],
+                [[document[at]] for document, at in zip(documents, chosen, strict=True)],
             )
         )
     return parts

@@ -11,7 +11,7 @@ not below 0; kernels take its square root, which H13 found best.
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
@@ -85,7 +85,7 @@ class Trigrams:
         return _cosines([self._features(one) for one in first], [self._features(one) for one in second])
 
     def _features(self, document: Document) -> dict[tuple[str, ...], float]:
-        found: Counter[tuple[str, ...]] = Counter()
+        found: defaultdict[tuple[str, ...], float] = defaultdict(float)
         for words in document:
             for begin, word in enumerate(words):
                 found[(word,)] += 1
@@ -144,7 +144,7 @@ class TagRank:
         numbers: dict[str, int] = {}
         one, other = self._vectors(first, numbers), self._vectors(second, numbers)
         scales = (self.absolute_scale, self.relative_scale)
-        kernels = [_averaged(*vectors, scale) for *vectors, scale in zip(one, other, scales, strict=True)]
+        kernels = [_averaged(own, its, scale) for own, its, scale in zip(one, other, scales, strict=True)]
         return (kernels[0] + kernels[1]) / 2
 
     def _vectors(self, documents: Sequence[Document], numbers: dict[str, int]) -> tuple[_Vectors, _Vectors]:

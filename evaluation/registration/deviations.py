@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from django.db.models import Max
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
 
 from annotation.models import Exclusion
+from common.amounts import thousands
 from evaluation.judgment_sets.loaders import metric_outcomes
 from evaluation.models import Analysis, Registration
 from evaluation.registration.plans import Deviation, Outcome, Registered, plan_hash, tested_hypotheses
@@ -42,7 +45,7 @@ def deviations(study: Study, *, log_in_words: bool = True) -> list[Deviation]:
     plan = registration.plan
     found = []
     if plan_hash(registration.content) != registration.sha256:
-        found.append(Deviation("hash", "The stored plan is not the one that was hashed."))
+        found.append(Deviation("hash", _("The stored plan is not the one that was hashed.")))
     found += _of_design(study, registration, plan)
     found += _of_votes(study)
     found += _of_exclusions(study, plan)
@@ -56,6 +59,7 @@ def deviations(study: Study, *, log_in_words: bool = True) -> list[Deviation]:
             f"{event.at.date()}: {event.words}"
             if log_in_words
             else f"{event.at.date()}: {event.what.replace('-', ' ')}.",
+            quoted=True,
         )
         for event in events.order_by("at", "pk")
     ]
@@ -69,14 +73,18 @@ def _of_design(study: Study, registration: Registration, plan: Plan) -> list[Dev
     now = design.model_dump(mode="json")
     changed = []
     if design.registration not in (None, plan):
-        changed.append(Deviation("plan", "The study file holds another plan than the registered one."))
+        changed.append(Deviation("plan", _("The study file holds another plan than the registered one.")))
     for key in dict.fromkeys((*then, *now)):
         # Panel and access hold codes, which a registration omits; the plan is registered separately.
         if key in ("panel", "access", "registration"):
             continue
         if then.get(key) != now.get(key):
             changed.append(
-                Deviation("design", f"{key} was registered as {then.get(key)!r} and is {now.get(key)!r}.")
+                Deviation(
+                    "design",
+                    _("%(key)s was registered as %(then)r and is %(now)r.")
+                    % {"key": key, "then": then.get(key), "now": now.get(key)},
+                )
             )
     return changed
 
@@ -88,14 +96,20 @@ def _of_votes(study: Study) -> list[Deviation]:
     if extended := hits.count():
         most = hits.aggregate(most=Max("required"))["most"]
         found.append(
-            Deviation("extended", f"{extended:,} HITs went to up to {most} people instead of {wanted}.")
+            Deviation(
+                "extended",
+                _("%(n)s HITs went to up to %(most)s people instead of %(wanted)s.")
+                % {"n": thousands(extended), "most": most, "wanted": wanted},
+            )
         )
     if study.state == Study.State.CLOSED:
         short = study.hits.filter(open_slots__gt=0)  # slots saved by a decided outcome are not open
         if count := short.count():
-            found.append(Deviation("short", f"{count:,} HITs have fewer than {wanted} finished assignments."))
+            words = _("%(n)s HITs have fewer than %(wanted)s finished assignments.")
+            found.append(Deviation("short", words % {"n": thousands(count), "wanted": wanted}))
     if withdrawn := Unit.objects.filter(study=study, withdrawn=True).count():
-        found.append(Deviation("struck", f"{withdrawn:,} control items were taken out."))
+        words = _("%(n)s control items were taken out.") % {"n": thousands(withdrawn)}
+        found.append(Deviation("struck", words))
     return found
 
 
@@ -106,7 +120,13 @@ def _of_exclusions(study: Study, plan: Plan) -> list[Deviation]:
         rules[rule] = rules.get(rule, 0) + 1
     return [
         Deviation(
-            "exclusion", f"{count:,} people were excluded by {rule or 'a person'}, which was not registered."
+            "exclusion",
+            ngettext(
+                "%(n)s people were excluded by %(rule)s, which was not registered.",
+                "%(n)s people were excluded by %(rule)s, which was not registered.",
+                count,
+            )
+            % {"n": thousands(count), "rule": rule or _("a person")},
         )
         for rule, count in sorted(rules.items())
     ]
@@ -120,7 +140,11 @@ def _of_analyses(study: Study, plan: Plan) -> list[Deviation]:
         name for settings in done.values_list("settings", flat=True) for name in settings.get("metrics", [])
     }
     others = sorted(names - set(plan.metrics))
-    return [Deviation("analysis", f"Not registered: {', '.join(others)}.")] if others else []
+    return (
+        [Deviation("analysis", _("Not registered: %(names)s.") % {"names": ", ".join(others)})]
+        if others
+        else []
+    )
 
 
 def outcomes(study: Study) -> list[Outcome]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from django.contrib.auth.models import User
+from django.utils.translation import gettext as _
 from rest_framework import serializers
 
 from common.parameters import Parameters
@@ -27,4 +28,7 @@ class RegistrationRequest(Parameters):
 def register(*, study: Study, by: User | None, plan: dict[str, Any] | None = None) -> Outcome:
     """Fixes a plan before the study opens; once, and for good."""
     made = register_study(study=study, plan=plan_of(study) if plan is None else make_plan(plan), by=by)
-    return Outcome(f"Study {study.slug} is registered: SHA-256 {made.sha256}.", made)
+    return Outcome(
+        _("Study %(slug)s is registered: SHA-256 %(sha256)s.") % {"slug": study.slug, "sha256": made.sha256},
+        made,
+    )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from math import isnan
 from typing import Any
 
 from django import forms
@@ -10,6 +11,8 @@ from django.contrib import messages
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.template.response import TemplateResponse
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 from unfold.widgets import (
     UnfoldAdminIntegerFieldWidget,
     UnfoldAdminTextareaWidget,
@@ -17,12 +20,14 @@ from unfold.widgets import (
 )
 
 from annotation.quality.detectors import RULES
+from common.amounts import thousands
 from evaluation.errors import RegistrationError
 from evaluation.models import Registration
 from evaluation.registration.deviations import deviations, outcomes
 from evaluation.registration.operations import register
-from evaluation.registration.plans import outcome_words
+from evaluation.registration.plans import Outcome, read_claim
 from evaluation.registration.registering import may_be_registered
+from evaluation.report.content import p_in_text, percent_number
 from judgments.admin.base import signed_in
 from judgments.design.plans import Plan
 from judgments.models import Study
@@ -38,6 +43,7 @@ from judgments.studies.study_page import (
     take_refusal,
     was_opened,
 )
+from judgments.templatetags.judgments_tags import percent
 
 ROWS, SEEN = 20, 3  # hypotheses; the template folds those after the third
 LONGEST = 2000
@@ -45,57 +51,59 @@ LONGEST = 2000
 
 class RegisteringForm(forms.Form):
     exclusions = forms.CharField(
-        label="Who will be excluded",
+        label=gettext_lazy("Who will be excluded"),
         required=False,
         max_length=LONGEST,
-        help_text="in words, with the numbers: “people below 70 % of control items”",
+        help_text=gettext_lazy("in words, with the numbers: “people below 70 % of check questions”"),
         widget=UnfoldAdminTextareaWidget(attrs={"rows": 3}),
     )
     stopping = forms.CharField(
-        label="When collection stops",
+        label=gettext_lazy("When collection stops"),
         required=False,
         max_length=LONGEST,
-        help_text="“three judgments a unit, then the study closes”",
+        help_text=gettext_lazy("“three judgments an item, then the study closes”"),
         widget=UnfoldAdminTextareaWidget(attrs={"rows": 3}),
     )
     analyses = forms.CharField(
-        label="Planned analyses",
+        label=gettext_lazy("Planned analyses"),
         required=False,
         max_length=20_000,
-        help_text="one a line",
+        help_text=gettext_lazy("one a line"),
         widget=UnfoldAdminTextareaWidget(attrs={"rows": 3}),
     )
     metrics = forms.CharField(
-        label="Metrics that will be held against people",
+        label=gettext_lazy("Metrics that will be held against people"),
         required=False,
         max_length=LONGEST,
-        help_text="with commas between, as cider-d, rouge-l; any other is told as a deviation. Empty: any may be.",
+        help_text=gettext_lazy(
+            "with commas between, as cider-d, rouge-l; any other is listed as a deviation. Empty: any may be."
+        ),
         widget=UnfoldAdminTextInputWidget,
     )
     level = forms.FloatField(
-        label="Level",
+        label=gettext_lazy("Level"),
         initial=0.05,
-        help_text="of all checked hypotheses together, after Holm",
+        help_text=gettext_lazy("of all checked hypotheses together, after Holm"),
         widget=UnfoldAdminIntegerFieldWidget(attrs={"step": "any"}),
     )
     sure = forms.BooleanField(
-        label="I have read it through: a registration is never changed or taken back",
-        error_messages={"required": "read it through and tick this first."},
+        label=gettext_lazy("I have read it through: a registration is never changed or taken back"),
+        error_messages={"required": gettext_lazy("read it through and tick this first.")},
     )
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         for row in range(ROWS):
             self.fields[f"text-{row}"] = forms.CharField(
-                label=f"Hypothesis {row + 1}", required=False, max_length=LONGEST,
+                label=_("Hypothesis %(n)s") % {"n": row + 1}, required=False, max_length=LONGEST,
                 widget=UnfoldAdminTextInputWidget,
             )  # fmt: skip
             self.fields[f"claim-{row}"] = forms.CharField(
-                label=f"Hypothesis {row + 1}, to be checked", required=False, max_length=LONGEST,
+                label=_("Hypothesis %(n)s, to be checked") % {"n": row + 1}, required=False, max_length=LONGEST,
                 widget=UnfoldAdminTextInputWidget(attrs={"placeholder": "cider-d > rouge-l on HC"}),
             )  # fmt: skip
         for name, rule in RULES.items():
-            self.fields[f"rule-{name}"] = forms.BooleanField(label=rule.title, required=False)
+            self.fields[f"rule-{name}"] = forms.BooleanField(label=_(rule.title), required=False)
 
     @property
     def rows(self) -> list[tuple[forms.BoundField, forms.BoundField]]:
@@ -140,15 +148,43 @@ def show_registration(request: HttpRequest, study: Study, context: Context) -> H
         context |= _in_words(design_of(study).registration)
     else:
         context |= _in_words(registration.plan) | {
-            "outcomes": [(one, outcome_words(one)) for one in outcomes(study)],
+            "outcomes": [(one, _(one.verdict), _outcome_words(one)) for one in outcomes(study)],
             "deviations": deviations(study),
         }
     return TemplateResponse(request, "evaluation/study_register.html", context)
 
 
+def _outcome_words(one: Outcome) -> str:
+    """Say in the reader's language what reports say in English (``outcome_words``)."""
+    if not one.claim:
+        return _("Nothing here tests it; people judge it.")
+    claim = read_claim(one.claim)
+    said: dict[str, Any] = {"better": claim.better, "worse": claim.worse}
+    if isnan(one.p):
+        return (
+            _("Not tested: %(better)s and %(worse)s were not both held against people on such pairs.") % said
+        )
+    if not one.differing:
+        return _("%(better)s and %(worse)s are right on the very same pairs.") % said
+    low, high = one.interval
+    return _(
+        "Of %(n)s pairs on which only one is right, %(better)s is right on %(right)s: %(share)s (95 %% interval "
+        "%(low)s to %(high)s); %(p)s, after Holm %(adjusted)s."
+    ) % {
+        **said,
+        "n": thousands(one.differing),
+        "right": thousands(one.first_only),
+        "share": percent(one.first_only / one.differing),
+        "low": percent_number(low),
+        "high": percent_number(high),
+        "p": p_in_text(one.p),
+        "adjusted": p_in_text(one.adjusted),
+    }
+
+
 def _in_words(plan: Plan | None) -> Context:
     names = plan.exclude_by if plan is not None else ()
-    return {"plan": plan, "rules": [RULES[name].title if name in RULES else name for name in names]}
+    return {"plan": plan, "rules": [_(RULES[name].title) if name in RULES else name for name in names]}
 
 
 def download_registration(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
@@ -166,7 +202,10 @@ def _register(request: HttpRequest, study: Study) -> HttpResponse:
     wrong = {name: errors for name, errors in form.errors.items() if plan is None or name == "sure"}
     if wrong:
         name, errors = next(iter(wrong.items()))
-        raise RegistrationError(f"Nothing was registered. {form.fields[name].label}: {errors[0]}")
+        raise RegistrationError(
+            _("Nothing was registered. %(field)s: %(problem)s")
+            % {"field": form.fields[name].label, "problem": errors[0]}
+        )
     values = register.read({} if plan else {"plan": form.plan()})
     messages.success(request, register.run(study, values, by=signed_in(request), wait=False).words)
     return redirect(page_address(study, "register"))

@@ -10,6 +10,8 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_noop
 from numpy.typing import NDArray
 from pydantic import ValidationError
 
@@ -24,6 +26,9 @@ from evaluation.statistics.clustering import ITEM, NAIVE
 from evaluation.statistics.significance import McNemarResult, holm, mcnemar_test, wilson_interval
 from judgments.design.plans import Plan, read_claim
 
+UNDECIDED, FOR_PEOPLE = gettext_noop("undecided"), gettext_noop("for people to judge")
+SUPPORTED, NOT_SUPPORTED = gettext_noop("supported"), gettext_noop("not supported")
+
 
 def make_plan(values: Any) -> Plan:
     """Build a plan from a table ``[registration]``. Raise RegistrationError."""
@@ -33,7 +38,9 @@ def make_plan(values: Any) -> Plan:
         problem = error.errors(include_url=False)[0]
         where = ".".join(map(str, ("registration", *problem["loc"])))
         sentence = problem["msg"].removeprefix("Value error, ")
-        raise RegistrationError(f"{where}: {sentence}.") from None
+        raise RegistrationError(
+            _("%(where)s: %(sentence)s.") % {"where": where, "sentence": sentence}
+        ) from None
 
 
 def plan_hash(content: Mapping[str, Any]) -> str:
@@ -44,8 +51,11 @@ def plan_hash(content: Mapping[str, Any]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Deviation:
+    """A deviation from the plan; ``quoted`` words are those of the log."""
+
     what: str
     words: str
+    quoted: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,7 +153,7 @@ def tested_hypotheses(
     tested: list[tuple[int, McNemarResult]] = []
     found = []
     for place, one in enumerate(plan.hypotheses):
-        found.append(Outcome(one.text, one.claim, "undecided" if one.claim else "for people to judge"))
+        found.append(Outcome(one.text, one.claim, UNDECIDED if one.claim else FOR_PEOPLE))
         if not one.claim:
             continue
         claim = read_claim(one.claim)
@@ -156,9 +166,9 @@ def tested_hypotheses(
             tested.append((place, result))
     adjusted = holm([result.best_p for _, result in tested]).tolist() if tested else []
     for (place, result), p in zip(tested, adjusted, strict=True):
-        verdict = "undecided"
+        verdict = UNDECIDED
         if p <= plan.level:
-            verdict = "supported" if result.first_only > result.second_only else "not supported"
+            verdict = SUPPORTED if result.first_only > result.second_only else NOT_SUPPORTED
         one = plan.hypotheses[place]
         found[place] = Outcome(
             one.text, one.claim, verdict, result.first_only, result.second_only, result.best_p, p

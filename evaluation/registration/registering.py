@@ -6,6 +6,7 @@ from typing import Any
 
 from django.contrib.auth.models import User
 from django.db import IntegrityError, transaction
+from django.utils.translation import gettext as _
 
 from evaluation.errors import RegistrationError
 from evaluation.models import Registration
@@ -27,8 +28,11 @@ def plan_of(study: Study) -> Plan:
     plan = design_of(study).registration
     if plan is None:
         raise RegistrationError(
-            f"Study {study.slug!r} was not registered, and its study file has no table [registration]; expected a PLAN "
-            "to register."
+            _(
+                "Study %(slug)r was not registered, and its study file has no table "
+                "[registration]; expected a PLAN to register."
+            )
+            % {"slug": study.slug}
         )
     return plan
 
@@ -48,7 +52,8 @@ def register_study(*, study: Study, plan: Plan, by: User | None = None) -> Regis
     fresh = Study.objects.select_for_update(no_key=True).get(pk=study.pk)
     if not may_be_registered(fresh):
         raise RegistrationError(
-            f"Study {study.slug!r} holds answers, or may; a plan is registered before it opens."
+            _("Study %(slug)r holds answers, or may; a plan is registered before it opens.")
+            % {"slug": study.slug}
         )
     content = planned_content(fresh, plan)
     try:
@@ -58,7 +63,7 @@ def register_study(*, study: Study, plan: Plan, by: User | None = None) -> Regis
             )
     except IntegrityError:
         raise RegistrationError(
-            f"Study {study.slug!r} was registered before; a registration is never changed."
+            _("Study %(slug)r was registered before; a registration is never changed.") % {"slug": study.slug}
         ) from None
     store_plan(study=fresh, plan=plan)
     study.design = fresh.design

@@ -14,6 +14,7 @@ from typing import Any
 import tomli_w
 from django.db.models import F, Max, Min
 from django.utils import timezone
+from django.utils.translation import gettext as _
 
 from annotation.models import Assignment, Exclusion
 from common.files import check_place, whole_file
@@ -99,7 +100,7 @@ def write_release(
     check_terms(study, terms)
     check_place(path)
     if path.exists():
-        raise ReleaseError(f"{path} exists already; a release is never written over.")
+        raise ReleaseError(_("%(path)s exists already; a release is never written over.") % {"path": path})
     about = About(
         study=study.slug,
         title=terms.title or study.name,

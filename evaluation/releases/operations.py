@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Any
 
+from django.utils.translation import gettext as _
 from rest_framework import serializers
 
 from common.parameters import Parameters
@@ -125,7 +126,7 @@ class CompareRequest(Parameters):
 def compare(*, study: Study, before: str, after: str) -> dict[str, Any]:
     """Tells what changed between two releases."""
     if before == after:
-        raise ReleaseError("A release is compared with another one; choose two.")
+        raise ReleaseError(_("A release is compared with another one; choose two."))
     for version in (before, after):
         release_file(find_release(study, version))
     return {"before": before, "after": after}

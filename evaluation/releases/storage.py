@@ -7,6 +7,7 @@ from pathlib import Path
 
 from django.conf import settings
 from django.db import IntegrityError, transaction
+from django.utils.translation import gettext as _
 
 from annotation.models import Assignment
 from common.audit import acting_person
@@ -59,8 +60,11 @@ def release_file(release: Release) -> Path:
     """Return the bundle's path in the export folder. Raise NotThere."""
     if not is_stored(release):
         raise NotThere(
-            f"The file of release {release.version} is not kept here; whoever has it can tell it by its SHA-256 "
-            f"{release.sha256}."
+            _(
+                "The file of release %(version)s is not kept here; whoever has it can tell it by "
+                "its SHA-256 %(sha256)s."
+            )
+            % {"version": release.version, "sha256": release.sha256}
         )
     return Path(settings.EXPORT_ROOT) / Path(release.file).name
 
@@ -72,7 +76,9 @@ def is_stored(release: Release) -> bool:
 def find_release(study: Study, version: str) -> Release:
     found = Release.objects.filter(study=study, version=version).first()
     if found is None:
-        raise NotThere(f"Study {study.slug!r} has no release {version!r}.")
+        raise NotThere(
+            _("Study %(slug)r has no release %(version)r.") % {"slug": study.slug, "version": version}
+        )
     return found
 
 
@@ -95,7 +101,9 @@ def next_version(study: Study) -> str:
 def check_terms(study: Study, terms: Terms) -> None:
     """Raise ReleaseError if the study cannot be released on these terms."""
     if not VERSION.fullmatch(terms.version) or len(terms.version) > LONGEST_VERSION:
-        raise ReleaseError(f"{terms.version!r} is no version; expected numbers such as 1.0 or 1.1.")
+        raise ReleaseError(
+            _("%(version)r is no version; expected numbers such as 1.0 or 1.1.") % {"version": terms.version}
+        )
     if study.state != Study.State.CLOSED:
         raise NotReleasable(
             f"Study {study.slug!r} is {study.state}; expected a closed one, as a release tells the right answers of "
@@ -105,8 +113,11 @@ def check_terms(study: Study, terms: Terms) -> None:
         raise NotReleasable(f"Study {study.slug!r} has no judgments to release.")
     if not terms.texts and KINDS[study.protocol].is_open:
         raise ReleaseError(
-            f"Study {study.slug!r} is {study.protocol}, whose answers are about texts; it cannot be released without "
-            "them."
+            _(
+                "Study %(slug)r is %(protocol)s, whose answers are about texts; it cannot be "
+                "released without them."
+            )
+            % {"slug": study.slug, "protocol": study.protocol}
         )
     if study.releases.filter(version=terms.version).exists():
         raise NotReleasable(_version_exists(study, terms.version))

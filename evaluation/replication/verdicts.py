@@ -11,8 +11,10 @@ from evaluation.provenance import plain
 from evaluation.replication.packs import PER_CENT, Number, Pack
 from evaluation.report.content import DASH, NARROW, Column, Estimate, Table
 
-MATCHED, DIFFERS, NOT_REPRODUCIBLE = "matched", "differs", "not reproducible"
 Kind = Literal["matched", "differs", "not reproducible"]
+MATCHED: Kind = "matched"
+DIFFERS: Kind = "differs"
+NOT_REPRODUCIBLE: Kind = "not reproducible"
 EQUAL = "equal at the printed digits"
 INSIDE = "the published number lies within our interval"
 UNEXPLAINED = "no explanation was found"
@@ -72,16 +74,14 @@ class Verdict:
 
 def verdict_of(pack: Pack, number: Number, ours: Estimate | None, why: str = "") -> Verdict:
     """Compare; ``why`` explains a difference in place of the pack's words, or says what is missing if ours is None."""
-    if ours is None or ours.value is None or plain(ours.value) is None:
-        return Verdict(
-            pack.name, number, Estimate(None), NOT_REPRODUCIBLE, why or number.missing or number.why
-        )
-    scale = number.scale
-    value, low, high = (
-        None if (found := plain(one)) is None else found * scale for one in (ours.value, ours.low, ours.high)
-    )
+    computed = None if ours is None else plain(ours.value)
+    if ours is None or computed is None:
+        reason = why or number.missing or number.why
+        return Verdict(pack.name, number, Estimate(None), NOT_REPRODUCIBLE, reason)
+    value = computed * number.scale
+    low, high = (None if (end := plain(one)) is None else end * number.scale for one in (ours.low, ours.high))
     found = Estimate(value, low, high, ours.n)
-    if is_equal(number, value or 0.0):
+    if is_equal(number, value):
         return Verdict(pack.name, number, found, MATCHED, EQUAL)
     if low is not None and high is not None and low <= float(number.value) <= high:
         return Verdict(pack.name, number, found, MATCHED, INSIDE)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from django.utils.translation import gettext as _
+
 from common.errors import WrongState
 from judgments.models import Study
 from judgments.study_operations import background_operation
@@ -14,6 +16,7 @@ def make_report(*, study: Study) -> dict[str, Any]:
     """Make a report in the background; it is then a report of `what` = `report`, whose files can be downloaded."""
     if study.state in (Study.State.DRAFT, Study.State.GENERATED):
         raise WrongState(
-            f"Study {study.slug!r} is {study.state}; there is nothing to report before it is open."
+            _("Study %(slug)r is %(state)s; there is nothing to report before it is open.")
+            % {"slug": study.slug, "state": study.state}
         )
     return {}

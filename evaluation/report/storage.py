@@ -14,6 +14,7 @@ from uuid import uuid4
 from django.conf import settings
 from django.db import transaction
 from django.db.models import Q
+from django.utils.translation import gettext as _
 
 from annotation.models import Adjudication, Judgment
 from common.errors import NotThere
@@ -224,11 +225,12 @@ def report_archive(analysis: Analysis) -> Path:
     """Return the path of the report's archive. Raise NotThere."""
     if analysis.what != Analysis.What.REPORT:
         raise NotThere(
-            f"Analysis {analysis.pk} is no report but {analysis.get_what_display()}; it has no files."
+            _("Analysis %(pk)s is no report but %(what)s; it has no files.")
+            % {"pk": analysis.pk, "what": analysis.get_what_display()}
         )
     path = Path(settings.EXPORT_ROOT) / Path(str(analysis.settings["file"])).name
     if not path.is_file():
-        raise NotThere("The files of this report are not there any more; make the report again.")
+        raise NotThere(_("The files of this report are not there any more; make the report again."))
     return path
 
 

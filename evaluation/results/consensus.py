@@ -25,6 +25,7 @@ from evaluation.results.coefficients import MOST_VALUES, agreement_coefficients
 from evaluation.statistics.aggregation import dawid_skene, pair_winners
 from evaluation.statistics.agreement import AgreementResult, alpha_of_judgments, alpha_of_parts
 from evaluation.statistics.clustering import ITEM, NAIVE, RATER, share_of_rows
+from evaluation.statistics.components import variance_components
 from evaluation.statistics.inputs import encode
 from evaluation.statistics.meta import wilson_interval
 from evaluation.statistics.resampling import CONFIDENCE
@@ -246,10 +247,48 @@ def measure_agreement(
         agreement["one_against_rest"] = one_against_rest(
             table, units, counted, images=images, anonymous=anonymous
         )
+    if clusters and not anonymous:
+        agreement["components"] = components_of(kind, columns[2], clusters)
     agreement["per_worker"] = per_worker
     if full_depth is not None:
         agreement["full_depth"] = {"units": len(full_depth), "reason": FULL_DEPTH}
     return agreement
+
+
+def components_of(kind: Kind, value: Floats, clusters: Mapping[str, Ints]) -> dict[str, Any]:
+    """Return the variance of answers between images, between workers and beyond, and the errors of more of either.
+
+    Of two candidates the answer is whether the first was chosen.
+    """
+    answer = (value == 1).astype(np.float64) if kind.two_sided else value
+    found = variance_components(answer, clusters[ITEM], clusters[RATER])
+    n = {"items": found.items, "raters": found.raters, "judgments": found.judgments}
+    twice = {
+        name: plain(found.error_with(**n | {name: 2 * n[name], "judgments": 2 * n["judgments"]}))
+        for name in n
+        if not found.reason
+    }
+    return {
+        **as_json(
+            found, "item", "rater", "residual", "standard_error", "items", "raters", "judgments", "reason"
+        ),
+        "twice": twice,
+    }
+
+
+def components_sentence(found: Mapping[str, Any]) -> str:
+    """Return where the variance of answers lies, and what doubling the study would buy; "" if that is not known."""
+    if found.get("reason", True):
+        return ""
+    total = found["item"] + found["rater"] + found["residual"]
+    shares = [f"{100 * found[name] / total:.0f} %" for name in ("item", "rater", "residual")]
+    twice = found["twice"]
+    return (
+        f"Of the variance of answers {shares[0]} lies between images, {shares[1]} between people and {shares[2]} "
+        f"beyond both. The mean answer has a standard error of {found['standard_error']:.2g}; it would be "
+        f"{twice['items']:.2g} with twice as many images, {twice['raters']:.2g} with twice as many people, and "
+        f"{twice['judgments']:.2g} with twice as many answers of these people on these images."
+    )
 
 
 def agreement_rows(table: JudgmentTable, full_depth: Collection[int] | None) -> Flags:

@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from typing import Any
 
+from django.utils.translation import gettext as _
+
+from common.amounts import thousands
 from evaluation.provenance import plain
 from evaluation.report.content import percent, percent_number
 from evaluation.statistics.meta import wilson_interval
@@ -81,17 +84,32 @@ def _recall(good: float | None, share: float | None, dropped: int) -> float | No
 
 def audit_sentence(audit: Mapping[str, Any]) -> str:
     if not audit["judged"]:
-        return f"{audit['sampled']:,} pairs that the filter left out are to be judged; none of them is yet."
-    said = (
-        f"Of {audit['dropped']:,} pairs of image and caption that the filter left out, {audit['judged']:,} drawn at "
-        f"random were judged: {audit['missed']:,} of them describe their image, {percent(audit['share'])} (95 % "
-        f"interval {percent_number(audit['low'])} to {percent(audit['high'])}), and on "
-        f"{audit['unanimous_no']:,} nobody said so."
-    )
+        return _("%(n)s pairs that the filter left out are to be judged; none of them is yet.") % {
+            "n": thousands(audit["sampled"])
+        }
+    said = _(
+        "Of %(dropped)s pairs of image and caption that the filter left out, %(judged)s drawn at random were judged: "
+        "%(missed)s of them describe their image, %(share)s (95 %% interval %(low)s to %(high)s), and on "
+        "%(unanimous)s nobody said so."
+    ) % {
+        "dropped": thousands(audit["dropped"]),
+        "judged": thousands(audit["judged"]),
+        "missed": thousands(audit["missed"]),
+        "share": percent(audit["share"]),
+        "low": percent_number(audit["low"]),
+        "high": percent(audit["high"]),
+        "unanimous": thousands(audit["unanimous_no"]),
+    }
     recall = audit["recall"]
     if recall["value"] is None:
         return said
-    return said + (
-        f" So about {audit['missed_in_all']['value']:,.0f} good captions are missed, and the filter lets "
-        f"{percent(recall['value'])} of them pass ({percent_number(recall['low'])} to {percent(recall['high'])})."
-    )
+    missed = _(
+        "So about %(missed)s good captions are missed, and the filter lets %(share)s of them pass (%(low)s to "
+        "%(high)s)."
+    ) % {
+        "missed": thousands(round(audit["missed_in_all"]["value"])),
+        "share": percent(recall["value"]),
+        "low": percent_number(recall["low"]),
+        "high": percent(recall["high"]),
+    }
+    return f"{said} {missed}"

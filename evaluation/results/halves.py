@@ -48,13 +48,14 @@ def on_the_same_halves(
         kinds: pair kind -> (P,) bool.
         images: (P,) the pairs' images.
     """
-    known = ~np.isnan(halves.agree)
+    known = halves.decided > 0
     columns = {ITEM: np.array(images, dtype=object)}
     reached = {name: halves.reached(metric_winners(both[:, 0], both[:, 1])) for name, both in scores.items()}
 
     def cell(values: Floats, here: Any) -> dict[str, Any]:
-        found = share_of_rows(np.nan_to_num(values), columns, CONFIDENCE, keep=here)
-        share = float(values[here].mean())
+        shares = np.divide(values, halves.decided, out=np.zeros(len(values)), where=known)
+        found = share_of_rows(shares, columns, CONFIDENCE, keep=here, weights=halves.decided)
+        share = float(values[here].sum() / halves.decided[here].sum())
         return {"value": share, "low": plain(found.low), "high": plain(found.high), "n": int(here.sum())}
 
     return {

@@ -12,14 +12,18 @@ from django.template.response import TemplateResponse
 from django.utils import timezone
 from django.utils.dateparse import parse_datetime
 from django.utils.safestring import SafeString
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_noop
 
 from annotation.models import Adjudication, Assignment, Judgment, ProblemReport
 from annotation.models.assignments import FINISHED
 from annotation.snapshots import counting_is_slow
+from common.amounts import thousands
 from common.errors import WrongState
 from evaluation.dashboard.progress import study_progress
 from evaluation.follow_up.operations import adopt
 from evaluation.models import Analysis, Consensus
+from evaluation.results.consensus import components_sentence
 from evaluation.results.filter_audit import audit_sentence
 from evaluation.results.operations import EvaluateRequest, aggregate, evaluate
 from evaluation.results.rankings import outputs_of
@@ -41,7 +45,7 @@ from evaluation.results.tables_page import (
     worker_note,
 )
 from evaluation.results.unused import unused_context
-from evaluation.results.verdict import UNTESTED, levels_sentence
+from evaluation.results.verdict import UNTESTED, Verdict, cells_of, levels_sentence, verdict_sentence
 from judgments.admin.base import signed_in
 from judgments.admin.operations import add_operation, posted
 from judgments.cached_figures import Figures, add_figures, cached_figures, required_figures
@@ -65,9 +69,9 @@ WORKERS_SHOWN = 200
 NEWEST = 5
 UNITS_SHOWN = 8
 WAYS = {
-    "closer": "Where metrics and people disagree",
-    "disputes": "Disputed items",
-    "report": "Report: figures, tables, methods",
+    "closer": gettext_noop("Where metrics and people disagree"),
+    "disputes": gettext_noop("Disputed items"),
+    "report": gettext_noop("Report: figures, tables, methods"),
 }
 
 
@@ -110,7 +114,7 @@ def show_results(request: HttpRequest, study: Study, context: Context) -> HttpRe
         context |= unused_context(aggregation.result)
         context["lead"] = _lead(aggregation, evaluation, context["figures"])
         context["ways"] = [
-            {"label": label, "link": page_address(study, name)}
+            {"label": _(label), "link": page_address(study, name)}
             for name, label in WAYS.items()
             if PAGES[name].shown(study) and PAGES[name].permission in context["rights"]
         ]
@@ -123,12 +127,17 @@ def _lead(
     """Return what was found, in a sentence: the verdict on metrics, or how far people agree."""
     if evaluation is None:
         counts = aggregation.result["counts"]
-        said = f"{counts['units_with_consensus']:,} of {counts['units']:,} units have a consensus."
+        said = _("%(n)s of %(all)s items have a consensus.") % {
+            "n": thousands(counts["units_with_consensus"]),
+            "all": thousands(counts["units"]),
+        }
         return {"sentence": said, "beside": figures["agreement"][1]}
     if "verdict" not in evaluation.result:
-        return {"sentence": UNTESTED}
+        return {"sentence": _(UNTESTED)}
+    verdict: Verdict = evaluation.result["verdict"]["all"]
+    cells = cells_of(evaluation.result)
     return {
-        "verdict": evaluation.result["verdict"]["all"],
+        "verdict": verdict | {"sentence": verdict_sentence(verdict, cells)},
         "beside": levels_sentence(evaluation.result),
     }
 
@@ -229,6 +238,7 @@ def _agreement(aggregation: Analysis) -> dict[str, Any]:
         "model_rows": shown,
         "model_left": max(0, model.get("differ", 0) - len(shown)),
         "agreement": result["agreement"],
+        "components_sentence": components_sentence(result["agreement"].get("components", {})),
         "counts": result["counts"],
         "filter_audit": audit_sentence(result["filter_audit"]) if "filter_audit" in result else "",
         "upper_bounds": result.get("figures", {}).get("leave_one_out"),
@@ -248,7 +258,9 @@ def _compute(request: HttpRequest, study: Study) -> None:
     """Consensus and agreement, then the metrics against them: two jobs."""
     values = posted(request, evaluate)
     if not Judgment.objects.filter(assignment__study=study).exists() and not study.pairs.exists():
-        raise WrongState(f"Study {study.slug!r} has no judgments yet; there is nothing to compute.")
+        raise WrongState(
+            _("Study “%(slug)s” has no judgments yet; there is nothing to compute.") % {"slug": study.slug}
+        )
     with transaction.atomic():
         aggregate.start(study, {}, by=signed_in(request), page=True)
         if not KINDS[study.protocol].comparison.refusal:
@@ -274,14 +286,12 @@ PROGRESS = add_figures(
     )
 )
 add_page(StudyPage(name="results", label="Results", order=50, view=show_results, group=Group.FINDINGS))
-# A form has the readings of what the study judges. "compute" is also the button on top, without a form.
-for form, readings, offered in (
-    ("compute", OF_PAIRS, lambda study: study.state in (Study.State.OPEN, Study.State.CLOSED)),
-    ("compute-captions", OF_CAPTIONS, never),
-):
+
+
+def _add_compute(name: str, readings: tuple[str, ...], offered: Callable[[Study], bool]) -> None:
     add_step(
         StudyStep(
-            name=form,
+            name=name,
             label="Compute now",
             run=_compute,
             job="aggregate",
@@ -291,4 +301,9 @@ for form, readings, offered in (
             form=StepForm(EvaluateRequest, ("metrics", "tokenizer", *readings)),
         )
     )
+
+
+# A form has the readings of what the study judges. "compute" is also the button on top, without a form.
+_add_compute("compute", OF_PAIRS, lambda study: study.state in (Study.State.OPEN, Study.State.CLOSED))
+_add_compute("compute-captions", OF_CAPTIONS, never)
 add_operation(adopt, label="Adopt captions", fields=(), offered=_can_be_adopted)

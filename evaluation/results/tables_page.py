@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 from django.core.cache import cache
 from django.utils.safestring import SafeString, mark_safe
+from django.utils.translation import get_language, gettext_noop
+from django.utils.translation import gettext as _
 
+from common.amounts import thousands
 from evaluation.models import Consensus
 from evaluation.report.content import coefficient, percent, percent_number
 from evaluation.results.meta_evaluation import pair_kinds
@@ -17,6 +20,7 @@ from judgments.drawing.material import content_key
 from judgments.kinds.base import Kind
 
 DAY = 86_400
+Drawn = TypeVar("Drawn")
 ENOUGH = 20  # judgments from which a habit is worth a note
 ONE_SIDE = 0.9
 CAPTIONS_AT_AN_END = 5
@@ -24,14 +28,18 @@ VALUES_SHOWN = 6
 TEXTS_SHOWN = 3
 PIECES_SHOWN = 10
 MODEL_ROWS_SHOWN = 8
-SYSTEM_HEADS = {"mean": "Mean", "z": "Mean z", "describes": "Describe the image"}
+SYSTEM_HEADS = {
+    "mean": gettext_noop("Mean"),
+    "z": gettext_noop("Mean z"),
+    "describes": gettext_noop("Describe the image"),
+}
 SUCCESS = tuple(f"S@{k}" for k in CUTS)
 RECALL = tuple(f"R@{k}" for k in CUTS)
 COEFFICIENT_NAMES = {
-    "percent-agreement": "Percent agreement, no chance taken off",
-    "fleiss-kappa": "Fleiss’ kappa, each disagreement alike",
-    "gwet-ac1": "Gwet’s AC1",
-    "gwet-ac2": "Gwet’s AC2, {weights} weights",
+    "percent-agreement": gettext_noop("Percent agreement, no chance taken off"),
+    "fleiss-kappa": gettext_noop("Fleiss’ kappa, each disagreement alike"),
+    "gwet-ac1": gettext_noop("Gwet’s AC1"),
+    "gwet-ac2": gettext_noop("Gwet’s AC2, {weights} weights"),
 }
 
 
@@ -39,9 +47,9 @@ def as_markup(markup: str) -> SafeString:
     return mark_safe(markup)  # noqa: S308  # its makers escape what people wrote
 
 
-def cached_drawing(draw: Callable[..., str], *of: Any) -> str:
-    key = f"quorum-drawing-{draw.__name__}-{content_key(*of)}"
-    kept: str | None = cache.get(key)
+def cached_drawing(draw: Callable[..., Drawn], *of: Any) -> Drawn:
+    key = f"quorum-drawing-{get_language()}-{draw.__name__}-{content_key(*of)}"
+    kept: Drawn | None = cache.get(key)
     if kept is None:
         kept = draw(*of)
         cache.set(key, kept, DAY)
@@ -52,18 +60,22 @@ def worker_note(row: Mapping[str, Any], threshold: Any) -> str:
     notes = []
     if not row["used"]:
         below = row["controls_share"] is not None and isinstance(threshold, float | int)
-        notes.append(f"excluded: below {coefficient(threshold)} on control items" if below else "excluded")
+        notes.append(
+            _("excluded: below %(share)s on check questions") % {"share": coefficient(threshold)}
+            if below
+            else _("excluded")
+        )
     left = row["left_share"]
     if left is not None and row["judgments"] >= ENOUGH and not 1 - ONE_SIDE < left < ONE_SIDE:
-        notes.append("nearly always left" if left >= ONE_SIDE else "nearly always right")
+        notes.append(_("nearly always left") if left >= ONE_SIDE else _("nearly always right"))
     return "; ".join(notes)
 
 
 def coefficient_rows(agreement: Mapping[str, Any]) -> list[dict[str, Any]]:
     return [
-        {**one, "label": COEFFICIENT_NAMES[one["statistic"]].format(weights=one["weights"])}
+        {**one, "label": _(label).format(weights=one["weights"])}
         for one in agreement.get("coefficients", {}).values()
-        if one["n"]
+        if one["n"] and (label := COEFFICIENT_NAMES[one["statistic"]])
     ]
 
 
@@ -73,21 +85,29 @@ def model_sentence(model: Mapping[str, Any]) -> str:
         return ""
     differ, ties = model["differ"], model["breaks_ties"]
     if not differ and not ties:
-        return (
-            f"No: on all {model['compared']:,} judged units, a model that weighs workers by their accuracy comes to "
-            "the same answer."
-        )
+        return _(
+            "No: on all %(n)s judged items, a model that weighs participants by their accuracy comes to the same "
+            "answer."
+        ) % {"n": thousands(model["compared"])}
     said = (
-        f"On {differ:,} of {model['compared']:,} judged units a model that weighs workers by their accuracy comes to "
-        "another answer than the consensus"
-    )
-    if ties:
-        said += f", and it decides {ties:,} that are tied"
-    return f"{said}." if model["converged"] else f"{said}. The model did not converge: take this with care."
+        _(
+            "On %(differ)s of %(n)s judged items a model that weighs participants by their accuracy comes to another "
+            "answer than the consensus, and it decides %(ties)s that are tied."
+        )
+        if ties
+        else _(
+            "On %(differ)s of %(n)s judged items a model that weighs participants by their accuracy comes to another "
+            "answer than the consensus."
+        )
+    ) % {"differ": thousands(differ), "n": thousands(model["compared"]), "ties": thousands(ties)}
+    if model["converged"]:
+        return said
+    careful = _("The model did not converge: take this with care.")
+    return f"{said} {careful}"
 
 
 def model_rows(kind: Kind, model: Mapping[str, Any]) -> list[dict[str, Any]]:
-    words = {1: "first", 2: "second"} if kind.two_sided else {0: "no", 1: "yes"}
+    words = {1: _("first"), 2: _("second")} if kind.two_sided else {0: _("no"), 1: _("yes")}
     return [
         {
             "unit": row["unit"],
@@ -131,7 +151,7 @@ def reading_tables(result: Mapping[str, Any]) -> list[dict[str, Any]]:
             {"name": name, "cells": [_share_cell(cells[kind]) for kind in kinds]}
             for name, cells in found["all_pairs"].items()
         ]
-        title = "Accuracy over all pairs; one without a consensus is right by half"
+        title = gettext_noop("Accuracy over all pairs; one without a consensus is right by half")
         tables.append({"title": title, "columns": kinds, "rows": rows})
     if "references" in found:
         kinds = _kinds_of(found["references"])
@@ -143,19 +163,19 @@ def reading_tables(result: Mapping[str, Any]) -> list[dict[str, Any]]:
             for name, cells in found["references"].items()
             for at, row in enumerate(cells[kinds[-1]])
         ]
-        title = "Accuracy by number of references, mean over random subsets of them"
+        title = gettext_noop("Accuracy by number of references, mean over random subsets of them")
         tables.append({"title": title, "columns": kinds, "rows": rows})
-    coefficients = {
-        "tau_c": ("Kendall’s tau-c with people", lambda one: {"tau-c": one}),
+    coefficients: dict[str, tuple[str, Callable[[Any], dict[str, Any]]]] = {
+        "tau_c": (gettext_noop("Kendall’s tau-c with people"), lambda one: {"tau-c": one}),
         "single_grades": (
-            "With every single judgment instead of the mean; intervals over images",
+            gettext_noop("With every single judgment instead of the mean; intervals over images"),
             lambda one: {"tau-b": one["kendall_tau_b"], "tau-c": one["kendall_tau_c"]},
         ),
         "own_kept": (
-            "With references that are equal to the caption",
+            gettext_noop("With references that are equal to the caption"),
             lambda one: {"tau-b": one["kendall_tau_b"], "rho": one["spearman"]} | _best_kappa(one["kappa"]),
         ),
-        "thresholds": ("Kappa at the thresholds asked for", _best_kappa),
+        "thresholds": (gettext_noop("Kappa at the thresholds asked for"), _best_kappa),
     }
     for name, (title, columns_of) in coefficients.items():
         if name in found:
@@ -195,7 +215,7 @@ def caption_systems(systems: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
         }
         for row in sorted(systems, key=lambda row: -row[names[0]]["value"])
     ]
-    return {"columns": [SYSTEM_HEADS[name] for name in names], "rows": rows}
+    return {"columns": [_(SYSTEM_HEADS[name]) for name in names], "rows": rows}
 
 
 def ranking_tables(rankings: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -236,7 +256,7 @@ def _share_cell(figure: Mapping[str, Any] | None) -> dict[str, Any] | None:
     low, high = figure["low"], figure["high"]
     return {
         "value": percent(figure["value"]),
-        "range": f"{percent_number(low)} to {percent(high)}" if low is not None else "",
+        "range": _range(percent_number(low), percent(high)) if low is not None else "",
         "n": figure["n"],
     }
 
@@ -249,7 +269,11 @@ def _coefficient_cell(figure: Mapping[str, Any] | None) -> dict[str, Any] | None
 
 def _between(figure: Mapping[str, Any]) -> str:
     low, high = figure["low"], figure["high"]
-    return "" if low is None or high is None else f"{coefficient(low)} to {coefficient(high)}"
+    return "" if low is None or high is None else _range(coefficient(low), coefficient(high))
+
+
+def _range(low: str, high: str) -> str:
+    return _("%(low)s to %(high)s") % {"low": low, "high": high}
 
 
 def correlation_table(result: Mapping[str, Any]) -> dict[str, Any]:
@@ -269,9 +293,9 @@ def correlation_table(result: Mapping[str, Any]) -> dict[str, Any]:
             {"name": name, "order": tau["value"] or 0.0, "cells": [_coefficient_cell(one) for one in cells]}
         )
     rows.sort(key=lambda row: -row["order"])
-    columns = ["Kendall's tau-b", "Spearman's rho"]
-    columns += ["tau-b within images"] if within else []
-    columns += ["best kappa"] if kappas else []
+    columns = [_("Kendall's tau-b"), _("Spearman's rho")]
+    columns += [_("tau-b within images")] if within else []
+    columns += [_("best kappa")] if kappas else []
     return {"columns": columns, "rows": rows, "people": [], "share": False}
 
 
@@ -340,12 +364,16 @@ def _answers_in_words(one: Mapping[str, Any]) -> list[str]:
         votes = list(one["votes"].items())
         said = [f"{value}: {count:,}" for value, count in votes[:VALUES_SHOWN]]
         left = one["different"] - len(said)
-        said += [f"{left:,} more"] if left > 0 else []
-        return said or (["none was ticked"] if one["answered"] else [])
+        said += [_("%(n)s more") % {"n": thousands(left)}] if left > 0 else []
+        return said or ([_("none was ticked")] if one["answered"] else [])
     if "texts" in one:
         said = [f"“{text if len(text) <= 80 else text[:79] + '…'}”" for text in one["texts"][:TEXTS_SHOWN]]
         left = one["different"] - len(said)
-        return said + ([f"{left:,} more"] if left > 0 else [])
+        return said + ([_("%(n)s more") % {"n": thousands(left)}] if left > 0 else [])
     if one["mean"] is None:
         return []
-    return [f"mean {one['mean']:.2f}", f"median {one['median']:g}", f"{one['low']:g} to {one['high']:g}"]
+    return [
+        _("mean %(value)s") % {"value": f"{one['mean']:.2f}"},
+        _("median %(value)s") % {"value": f"{one['median']:g}"},
+        _range(f"{one['low']:g}", f"{one['high']:g}"),
+    ]

@@ -7,11 +7,13 @@ from typing import Any
 
 import numpy as np
 from django.db.models import Count
+from django.utils.translation import gettext, ngettext
 
 from annotation.models import Assignment, Judgment
+from common.amounts import thousands
 from evaluation.judgment_sets.records import JudgmentTable
+from evaluation.report.content import percent
 from judgments.models import Study
-from judgments.templatetags.judgments_tags import percent
 
 
 def unused_answers(study: Study, table: JudgmentTable) -> dict[str, Any]:
@@ -38,20 +40,36 @@ def unused_sentence(found: Mapping[str, Any]) -> str:
     unused = below["answers"] + excluded["answers"] + other
     if not unused:
         return ""
-    reasons = [
-        f"{_people(below)} answered too few check questions right ({below['answers']:,})"
-        if below["answers"]
-        else "",
-        f"{_people(excluded)} {'was' if excluded['people'] == 1 else 'were'} excluded ({excluded['answers']:,})"
-        if excluded["answers"]
-        else "",
-        f"the crowd or the source of the data does not confirm them ({other:,})" if other else "",
-    ]
-    whole = found["answers"]
-    return (
-        f"{unused:,} of {whole:,} answers ({percent(unused / whole)}) are not used: "
-        f"{', and '.join(filter(None, reasons))}."
-    )
+    reasons = []
+    if below["answers"]:
+        reasons.append(
+            ngettext(
+                "%(n)s participant answered too few check questions right (%(answers)s)",
+                "%(n)s participants answered too few check questions right (%(answers)s)",
+                below["people"],
+            )
+            % _numbers(below)
+        )
+    if excluded["answers"]:
+        reasons.append(
+            ngettext(
+                "%(n)s participant was excluded (%(answers)s)",
+                "%(n)s participants were excluded (%(answers)s)",
+                excluded["people"],
+            )
+            % _numbers(excluded)
+        )
+    if other:
+        reasons.append(
+            gettext("the crowd or the source of the data does not confirm them (%(answers)s)")
+            % {"answers": thousands(other)}
+        )
+    return gettext("%(unused)s of %(whole)s answers (%(share)s) are not used: %(reasons)s.") % {
+        "unused": thousands(unused),
+        "whole": thousands(found["answers"]),
+        "share": percent(unused / found["answers"]),
+        "reasons": gettext(", and ").join(reasons),
+    }
 
 
 def unused_context(result: Mapping[str, Any]) -> dict[str, Any]:
@@ -66,5 +84,5 @@ def unused_context(result: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _people(found: Mapping[str, int]) -> str:
-    return f"{found['people']:,} participant{'s' if found['people'] != 1 else ''}"
+def _numbers(found: Mapping[str, int]) -> dict[str, str]:
+    return {"n": thousands(found["people"]), "answers": thousands(found["answers"])}

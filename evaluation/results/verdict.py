@@ -11,8 +11,11 @@ from itertools import combinations
 from typing import Any, TypedDict
 
 import numpy as np
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_noop, ngettext
 from numpy.typing import NDArray
 
+from common.amounts import thousands
 from evaluation.judgment_sets.records import Flags, Floats, Ints
 from evaluation.provenance import plain
 from evaluation.report.content import coefficient, p_in_text, percent, percent_number
@@ -23,10 +26,10 @@ from evaluation.statistics.significance import mcnemar_test
 LEVEL = 0.05
 MOST_NAMED = 6
 TESTS, INTERVALS = "mcnemar-holm", "intervals"
-MCNEMAR = "exact McNemar tests, Holm’s correction"
-NO_PAIRS = "No candidate pair has a consensus yet, so no metric can be held against one."
-NO_METRIC = "No metric was held against people yet."
-UNTESTED = (
+MCNEMAR = gettext_noop("exact McNemar tests, Holm’s correction")
+NO_PAIRS = gettext_noop("No candidate pair has a consensus yet, so no metric can be held against one.")
+NO_METRIC = gettext_noop("No metric was held against people yet.")
+UNTESTED = gettext_noop(
     "“Compute now” tests which metric is ahead; these figures are of an earlier version, which did not."
 )
 Cells = Mapping[str, Mapping[str, Any]]
@@ -102,28 +105,14 @@ def pair_verdict(
         images: (N,) image of each pair; without it pairs are taken as independent.
     """
     n = len(next(iter(right.values()), ()))
-    if not n:
-        return _verdict([], [], None, 0, TESTS, NO_PAIRS if right else NO_METRIC)
-    names = sorted(right, key=lambda name: -int(right[name].sum()))
-    p = paired_p(names, lambda one, two: mcnemar_p(right[one], right[two], images))
-    leaders, rest, largest = leaders_by_tests(names, [float(right[name].mean()) for name in names], p)
-    shares = [cells[name]["value"] for name in leaders]
-    said = f"people’s winner on {_range(shares, percent, percent_number)} of {n:,} pairs"
-    tested = f"{p_in_text(largest)}, {MCNEMAR}" if largest is not None else MCNEMAR
-    if len(leaders) == 1:
-        interval = f"95 % interval {_interval(cells[leaders[0]], percent_number, percent)}"
-        if rest:
-            sentence = f"{leaders[0]} is ahead of {_others(rest)} ({tested}): it names {said} ({interval})."
-        else:
-            sentence = f"{leaders[0]} is the only metric: it names {said} ({interval})."
-    elif rest:
-        sentence = (
-            f"No metric is ahead of all others: {listed(leaders)} share the top, naming {said}; "
-            f"{_others(rest, beginning=True)} behind ({tested})."
-        )
-    else:
-        sentence = f"No metric is ahead: {listed(leaders)} cannot be told apart ({tested}), naming {said}."
-    return _verdict(leaders, rest, largest, n, TESTS, sentence)
+    leaders: list[str] = []
+    rest: list[str] = []
+    largest = None
+    if n:
+        names = sorted(right, key=lambda name: -int(right[name].sum()))
+        p = paired_p(names, lambda one, two: mcnemar_p(right[one], right[two], images))
+        leaders, rest, largest = leaders_by_tests(names, [float(right[name].mean()) for name in names], p)
+    return _verdict(leaders, rest, largest, n, TESTS, cells)
 
 
 def pair_verdicts(
@@ -155,34 +144,100 @@ def pair_verdicts(
 def correlation_verdict(cells: Cells) -> Verdict:
     """Judge metrics by Kendall's tau-b with people, with intervals, over captions."""
     leaders, rest = leaders_by_intervals(cells)
+    n = cells[leaders[0]]["n"] if leaders else 0
+    return _verdict(leaders, rest, None, n, INTERVALS, cells)
+
+
+def verdict_sentence(verdict: Verdict, cells: Cells) -> str:
+    """Return a verdict in the reader's language.
+
+    Args:
+        cells: metric -> the figure that the verdict is about, with its interval.
+    """
+    leaders, rest = verdict["leaders"], verdict["rest"]
     if not leaders:
         why = next((cell.get("reason") for cell in cells.values() if cell.get("reason")), "")
-        sentence = f"No metric can be ranked against people: {why}." if why else NO_METRIC
-        return _verdict([], [], None, 0, INTERVALS, sentence)
-    best = cells[leaders[0]]
+        if verdict["by"] == TESTS:
+            return _(NO_PAIRS) if cells else _(NO_METRIC)
+        return (
+            _("No metric can be ranked against people: %(why)s.") % {"why": _(why)} if why else _(NO_METRIC)
+        )
     values = [cells[name]["value"] for name in leaders]
-    said = f"tau-b {_range(values, coefficient, coefficient)}"
-    interval = f"95 % interval {_interval(best, coefficient, coefficient)}"
-    over = f"{best['n']:,} captions"
-    if len(leaders) == 1 and rest:
-        sentence = (
-            f"{leaders[0]} is ahead of {_others(rest)}: it orders {over} like people do with {said} ({interval}), and "
-            "the other intervals lie below."
+    said = {
+        "leaders": listed(leaders),
+        "rest": _others(rest) if rest else "",
+        "n": thousands(verdict["n"]),
+    }
+    if verdict["by"] == TESTS:
+        p = verdict["p"]
+        said |= {
+            "share": _range(values, percent, percent_number),
+            "interval": _interval(cells[leaders[0]], percent_number, percent),
+            "tested": _(MCNEMAR) if p is None else f"{p_in_text(p)}, {_(MCNEMAR)}",
+        }
+        return _pair_sentence(len(leaders), len(rest)) % said
+    said |= {
+        "tau": _range(values, coefficient, coefficient),
+        "interval": _interval(cells[leaders[0]], coefficient, coefficient),
+    }
+    return _correlation_sentence(len(leaders), len(rest)) % said
+
+
+def _pair_sentence(leaders: int, rest: int) -> str:
+    if leaders == 1 and rest:
+        return _(
+            "%(leaders)s is ahead of %(rest)s (%(tested)s): it names people’s winner on %(share)s of %(n)s pairs "
+            "(95 %% interval %(interval)s)."
         )
-    elif len(leaders) == 1:
-        sentence = (
-            f"{leaders[0]} is the only metric: it orders {over} like people do with {said} ({interval})."
+    if leaders == 1:
+        return _(
+            "%(leaders)s is the only metric: it names people’s winner on %(share)s of %(n)s pairs (95 %% interval "
+            "%(interval)s)."
         )
-    elif rest:
-        sentence = (
-            f"No metric is ahead of all others: {listed(leaders)} share the top over {over} with {said}, where their "
-            f"95 % intervals overlap; {_others(rest, beginning=True)} behind."
+    if rest:
+        return ngettext(
+            "No metric is ahead of all others: %(leaders)s share the top, naming people’s winner on %(share)s of %(n)s "
+            "pairs; %(rest)s is behind (%(tested)s).",
+            "No metric is ahead of all others: %(leaders)s share the top, naming people’s winner on %(share)s of %(n)s "
+            "pairs; %(rest)s are behind (%(tested)s).",
+            rest,
         )
-    else:
-        sentence = (
-            f"No metric is ahead: the 95 % intervals of {listed(leaders)} overlap ({said} over {over})."
+    return _(
+        "No metric is ahead: %(leaders)s cannot be told apart (%(tested)s), naming people’s winner on %(share)s of "
+        "%(n)s pairs."
+    )
+
+
+def _correlation_sentence(leaders: int, rest: int) -> str:
+    if leaders == 1 and rest:
+        return _(
+            "%(leaders)s is ahead of %(rest)s: it orders %(n)s captions like people do with tau-b %(tau)s (95 %% "
+            "interval %(interval)s), and the other intervals lie below."
         )
-    return _verdict(leaders, rest, None, best["n"], INTERVALS, sentence)
+    if leaders == 1:
+        return _(
+            "%(leaders)s is the only metric: it orders %(n)s captions like people do with tau-b %(tau)s (95 %% "
+            "interval %(interval)s)."
+        )
+    if rest:
+        return ngettext(
+            "No metric is ahead of all others: %(leaders)s share the top over %(n)s captions with tau-b %(tau)s, where "
+            "their 95 %% intervals overlap; %(rest)s is behind.",
+            "No metric is ahead of all others: %(leaders)s share the top over %(n)s captions with tau-b %(tau)s, where "
+            "their 95 %% intervals overlap; %(rest)s are behind.",
+            rest,
+        )
+    return _(
+        "No metric is ahead: the 95 %% intervals of %(leaders)s overlap (tau-b %(tau)s over %(n)s captions)."
+    )
+
+
+def cells_of(result: Mapping[str, Any]) -> Cells:
+    """Return the figure of each metric that an evaluation's verdict over all is about."""
+    found = result["metrics"]
+    if result["verdict"]["all"]["by"] == TESTS:
+        return {name: one["accuracy"]["all"] for name, one in found.items() if "all" in one["accuracy"]}
+    return {name: one["kendall_tau_b"] for name, one in found.items()}
 
 
 def levels_sentence(result: Mapping[str, Any]) -> str:
@@ -190,12 +245,15 @@ def levels_sentence(result: Mapping[str, Any]) -> str:
     if not result["verdict"]["all"]["leaders"]:
         return ""
     if result["verdict"]["all"]["by"] == INTERVALS:
-        return "Chance is 0; 1 is the same order."
+        return _("Chance is 0; 1 is the same order.")
     if "halves" in result:
-        return f"Chance is 50 %.{halves_sentence(result)}"
+        return " ".join(filter(None, (_("Chance is 50 %."), halves_sentence(result))))
     level = (result.get("people") or {}).get("all", {}).get("value")
-    said = "" if level is None else f" One judge agrees with the majority of the others on {percent(level)}."
-    return f"Chance is 50 %.{said}"
+    chance = _("Chance is 50 %.")
+    if level is None:
+        return chance
+    judge = _("One judge agrees with the majority of the others on %(share)s.") % {"share": percent(level)}
+    return f"{chance} {judge}"
 
 
 def halves_sentence(result: Mapping[str, Any]) -> str:
@@ -204,37 +262,44 @@ def halves_sentence(result: Mapping[str, Any]) -> str:
     if found is None:
         return ""
     name = result["verdict"]["all"]["leaders"][0]
-    return (
-        f" On random halves of the votes, half of the people name the other half’s winner on "
-        f"{percent(found['people']['value'])} of the pairs, {name} on {percent(found['metrics'][name]['value'])}, and "
-        f"no answer can reach more than {percent(found['ceiling']['value'])}."
-    )
+    return _(
+        "On random halves of the votes, half of the people name the other half’s winner on %(people)s of the pairs, "
+        "%(metric)s on %(reached)s, and no answer can reach more than %(ceiling)s."
+    ) % {
+        "people": percent(found["people"]["value"]),
+        "metric": name,
+        "reached": percent(found["metrics"][name]["value"]),
+        "ceiling": percent(found["ceiling"]["value"]),
+    }
 
 
 def listed(names: Sequence[str]) -> str:
     """Join names: a, b and c; the last of many are counted."""
     shown, left = list(names[:MOST_NAMED]), len(names) - MOST_NAMED
     if left > 0:
-        shown.append(f"{left} more")
-    return shown[0] if len(shown) == 1 else f"{', '.join(shown[:-1])} and {shown[-1]}"
+        shown.append(_("%(n)s more") % {"n": left})
+    if len(shown) == 1:
+        return shown[0]
+    return _("%(names)s and %(last)s") % {"names": ", ".join(shown[:-1]), "last": shown[-1]}
 
 
-def _verdict(leaders: list[str], rest: list[str], p: float | None, n: int, by: str, sentence: str) -> Verdict:
+def _verdict(leaders: list[str], rest: list[str], p: float | None, n: int, by: str, cells: Cells) -> Verdict:
     settled = len(leaders) == 1 and bool(rest)
-    return Verdict(settled=settled, leaders=leaders, rest=rest, p=p, n=n, by=by, sentence=sentence)
+    found = Verdict(settled=settled, leaders=leaders, rest=rest, p=p, n=n, by=by, sentence="")
+    return found | {"sentence": verdict_sentence(found, cells)}
 
 
-def _others(rest: Sequence[str], *, beginning: bool = False) -> str:
-    if beginning:
-        return f"{rest[0]} is" if len(rest) == 1 else f"the other {len(rest)} are"
-    return rest[0] if len(rest) == 1 else f"the other {len(rest)}"
+def _others(rest: Sequence[str]) -> str:
+    return rest[0] if len(rest) == 1 else _("the other %(n)d") % {"n": len(rest)}
 
 
 def _range(values: Sequence[float], last: Callable[[float], str], first: Callable[[float], str]) -> str:
     low, high = first(min(values)), last(max(values))
-    return high if last(min(values)) == high else f"{low} to {high}"
+    return high if last(min(values)) == high else _("%(low)s to %(high)s") % {"low": low, "high": high}
 
 
 def _interval(cell: Mapping[str, Any], first: Callable[[float], str], last: Callable[[float], str]) -> str:
     low, high = cell["low"], cell["high"]
-    return "undefined" if low is None or high is None else f"{first(low)} to {last(high)}"
+    if low is None or high is None:
+        return _("undefined")
+    return _("%(low)s to %(high)s") % {"low": first(low), "high": last(high)}

@@ -1,12 +1,20 @@
 """Every statistic that signs its results, and the way from a signature back to its call."""
 
 from evaluation.signatures import BadSignature, Call, call_of_function, parse_version
-from evaluation.statistics import aggregation, agreement, correlation, meta, ranking, significance
+from evaluation.statistics import (
+    aggregation,
+    agreement,
+    components,
+    correlation,
+    meta,
+    ranking,
+    significance,
+)
 from evaluation.statistics.results import VERSION, statistic_of
 
 STATISTICS = {
     function: statistic
-    for module in (agreement, aggregation, correlation, meta, ranking, significance)
+    for module in (agreement, aggregation, components, correlation, meta, ranking, significance)
     for function in vars(module).values()
     if (statistic := statistic_of(function)) is not None
 }

@@ -265,6 +265,9 @@ def _without_negative(matrix: Floats) -> Floats:
 
 def renumbered(codes: Ints) -> Ints:
     """Return codes from 0 on without gaps."""
+    highest = int(codes.max(initial=0))
+    if highest < 4 * len(codes):  # counted, not sorted
+        return np.asarray(np.cumsum(np.bincount(codes) > 0) - 1, dtype=np.int64)[codes]
     return np.unique(codes, return_inverse=True)[1].astype(np.int64, copy=False)
 
 

@@ -38,9 +38,17 @@ from judgments.admin.base import QuorumAdmin, count_column, count_of, picture_ad
 from judgments.admin.operations import posted
 from judgments.datasets import uploads
 from judgments.datasets.operations import OPERATIONS
-from judgments.datasets.understanding import IMAGES, LEFT_OUT, PEOPLE, SYSTEM, Part, Understood, understand
+from judgments.datasets.understanding import (
+    ENCODINGS,
+    IMAGES,
+    LEFT_OUT,
+    PEOPLE,
+    SYSTEM,
+    Part,
+    Understood,
+    understand,
+)
 from judgments.importers import CANDIDATE_FORMATS, DATASET_FORMATS, JUDGMENT_FORMATS, TABLE_FORMATS
-from judgments.importers.textio import ENCODINGS
 from judgments.jobs import enqueue
 from judgments.kinds import KINDS
 from judgments.models import Caption, Dataset, DatasetRole, Item, Job, Output, PublishedPair, Study, System
@@ -96,10 +104,10 @@ class FilesForm(forms.Form):
 
 def encoding_field(by_itself: str) -> forms.ChoiceField:
     return forms.ChoiceField(
-        label=gettext_lazy("Encoding"),
+        label=gettext("Encoding"),
         required=False,
-        choices=[("", gettext(by_itself)), *((name, gettext(words)) for name, words in ENCODINGS.items())],
-        help_text=gettext_lazy(
+        choices=[("", by_itself), *((name, gettext(words)) for name, words in ENCODINGS.items())],
+        help_text=gettext(
             "How letters are stored. A file that begins with a byte order mark is read as that says."
         ),
         widget=UnfoldAdminSelectWidget,
@@ -125,7 +133,7 @@ class UploadForm(FilesForm):
             label=gettext_lazy("Files"),
             help_text=gettext_lazy("One file, several that belong together, or a zip of a folder."),
         )
-        self.fields["encoding"] = encoding_field(gettext_noop("UTF-8, or as the file's mark says"))
+        self.fields["encoding"] = encoding_field(gettext("UTF-8, or as the file's mark says"))
         self.order_fields(self.field_order)
 
     def arguments(self) -> dict[str, str]:
@@ -165,7 +173,7 @@ class DatasetForm(FilesForm):
                 "Tables (CSV, JSON lines, MS COCO's JSON) and pictures, together: several files, a zip, or both."
             ),
         )
-        self.fields["encoding"] = encoding_field("Find it out")
+        self.fields["encoding"] = encoding_field(gettext("Find it out"))
         self.order_fields(["files"])
 
 
@@ -206,7 +214,7 @@ class UnderstoodForm(forms.Form):
                 initial=part.system,
                 widget=UnfoldAdminTextInputWidget,
             )
-        self.fields["encoding"] = encoding_field("Find it out")
+        self.fields["encoding"] = encoding_field(gettext("Find it out"))
         self.fields["encoding"].initial = understood.encoding
         self.fields["encoding"].help_text = gettext(
             "Choose another one where letters look wrong, and look again."

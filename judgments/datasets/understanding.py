@@ -9,17 +9,31 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from django.utils.translation import gettext
+from django.utils.translation import gettext, gettext_noop
 
 from judgments.importers import ImportProblem
 from judgments.importers.flickr8k import TOKEN_FILE
 from judgments.importers.readers import Columns, read_csv, read_json_lines
 from judgments.importers.records import Record
 from judgments.importers.tables import DATASET_COLUMNS, Taken
-from judgments.importers.textio import ENCODINGS, ImportNotes, likely_encoding, read_head
+from judgments.importers.textio import ImportNotes, likely_encoding, read_head
 
 PEOPLE, SYSTEM, LEFT_OUT = "people", "system", "left-out"
 IMAGES = "images"  # what a system says names the images of a dataset without captions by people
+# encodings that a person may choose, with the words for them
+ENCODINGS = {
+    "utf-8": gettext_noop("UTF-8"),
+    "windows-1252": gettext_noop("Windows-1252, Western Europe"),
+    "windows-1250": gettext_noop("Windows-1250, Central Europe"),
+    "windows-1251": gettext_noop("Windows-1251, Cyrillic"),
+    "mac-roman": gettext_noop("Mac Roman"),
+    "utf-16-le": gettext_noop("UTF-16"),
+    "utf-16-be": gettext_noop("UTF-16, big-endian"),
+    "gb18030": gettext_noop("GB 18030, simplified Chinese"),
+    "big5": gettext_noop("Big5, traditional Chinese"),
+    "shift-jis": gettext_noop("Shift JIS, Japanese"),
+    "euc-kr": gettext_noop("EUC-KR, Korean"),
+}
 MOST_RECORDS = 50_000  # of a file that are looked at while somebody waits; the import reads all
 MOST_SYSTEMS = 50  # of one file
 MOST_PARTS = 200
@@ -87,7 +101,8 @@ class Part:
 
     @property
     def encoding_words(self) -> str:
-        return ENCODINGS.get(self.encoding, self.encoding.upper())
+        words = ENCODINGS.get(self.encoding)
+        return gettext(words) if words else self.encoding.upper()
 
     @property
     def where(self) -> str:

@@ -35,7 +35,7 @@ MOST_RANK = 100_000  # deeper than any run is kept
 _READ_HERE = ("value", "answer", "protocol", "expected", "content", "anonymous", "aggregated")
 JUDGMENT = Shape(JudgmentRow, given=_READ_HERE)
 CREDITED = Shape(CreditedRow, given=(*_READ_HERE, "credits"))
-_ANONYMOUS = re.compile(r"anon-[1-9]\d*")
+ANONYMOUS = re.compile(r"anon-[1-9]\d*")
 
 
 class Scale(NamedTuple):
@@ -123,7 +123,7 @@ class TableJudgments(JudgmentSource):
             "answer": answer,
             "expected": _expected(record),
             "content": _content(record),
-            "anonymous": _ANONYMOUS.fullmatch(str(record.get("worker")).strip()) is not None,
+            "anonymous": ANONYMOUS.fullmatch(str(record.get("worker")).strip()) is not None,
         }
         credits = _credits(record)
         row = (

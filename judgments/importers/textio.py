@@ -31,20 +31,6 @@ _MARKS = (  # checked first: UTF-32's little-endian mark begins with UTF-16's
     (codecs.BOM_UTF16_BE, "utf-16"),
 )
 LOOKED_AT = 2**24  # bytes of a file that tell its encoding; an import reads all
-# encodings that a person may choose, with the words for them
-ENCODINGS = {
-    "utf-8": "UTF-8",
-    "windows-1252": "Windows-1252, Western Europe",
-    "windows-1250": "Windows-1250, Central Europe",
-    "windows-1251": "Windows-1251, Cyrillic",
-    "mac-roman": "Mac Roman",
-    "utf-16-le": "UTF-16",
-    "utf-16-be": "UTF-16, big-endian",
-    "gb18030": "GB 18030, simplified Chinese",
-    "big5": "Big5, traditional Chinese",
-    "shift-jis": "Shift JIS, Japanese",
-    "euc-kr": "EUC-KR, Korean",
-}
 _GZIP_MAGIC = b"\x1f\x8b"
 _RISKY = re.compile(r"'*[=+\-@\t\r]")
 _GUARDED = re.compile(r"'+[=+\-@\t\r]")

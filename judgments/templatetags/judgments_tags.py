@@ -65,13 +65,13 @@ def hours(value: float) -> str:
     """Format a duration: "about 3 h 10 min"."""
     minutes = value * 60
     if minutes < 1:
-        return "under a minute"
+        return gettext("under a minute")
     if minutes < 60:
-        return f"about {minutes:.0f} min"
+        return gettext("about %(n)s min") % {"n": f"{minutes:.0f}"}
     whole, rest = divmod(round(minutes / 5) * 5, 60)
     if whole >= 20 or not rest:
-        return f"about {value:,.0f} h"
-    return f"about {whole} h {rest} min"
+        return gettext("about %(n)s h") % {"n": f"{value:,.0f}"}
+    return gettext("about %(hours)s h %(minutes)s min") % {"hours": whole, "minutes": rest}
 
 
 register.filter("work_in_words", work_in_words)

@@ -115,7 +115,7 @@ def test_deciding_twice_is_harmless_and_otherwise_refused(study: Study) -> None:
     when = one.decided_at
     decide(adjudication=one, given=1)
     assert one.decided_at == when
-    with pytest.raises(WrongState, match="stays: this unit was decided already"):
+    with pytest.raises(WrongState, match="stays: this item was decided already"):
         decide(adjudication=one, given=2)
     answer = browser(rita).post(address(one), {"u1": "2"}, follow=True)
     assert "decided already" in answer.content.decode()

@@ -58,7 +58,7 @@ def given_up(webhook: Webhook) -> WebhookDelivery:
 
 def test_a_designer_adds_tries_rotates_switches_and_removes(study: Study) -> None:
     client = browser(person(study, "designer"))
-    assert "Nobody is told" in words(client.get(page(study, "webhooks")))
+    assert "No address gets messages" in words(client.get(page(study, "webhooks")))
     form = {"page": "webhooks", "url": URL, "events": [SUBMITTED, "worker.excluded"]}
     shown = client.post(do(study, "add-webhook"), form)
     webhook = Webhook.objects.get()

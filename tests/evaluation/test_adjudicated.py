@@ -124,7 +124,7 @@ def test_qrels_and_metrics_take_the_decision(relevance: Study, tmp_path: Path) -
 
 def test_the_page_lists_what_is_disputed_and_sends_it(designer: Client) -> None:
     study = triplets().study
-    assert "Which units are disputed is known once the consensus is computed" in words(
+    assert "Which items are disputed is known once the consensus is computed" in words(
         designer.get(page(study, "disputes"))
     )
     aggregate_study(study=study)
@@ -134,7 +134,7 @@ def test_the_page_lists_what_is_disputed_and_sends_it(designer: Client) -> None:
     assert "1 for 1, 1 for 2" in words(shown)
     assert "2 for 1" not in words(shown)
     assert "2 for 1" in words(designer.get(page(study, "disputes"), {"show": "all"}))
-    assert "No unit of this sort" in words(
+    assert "No item of this sort" in words(
         designer.get(page(study, "disputes"), {"show": "ties", "unit": "zz"})
     )
     sent = designer.post(do(study, "adjudicate"), {"units": [tied.key], "adjudicator": "rita"}, follow=True)

@@ -106,7 +106,7 @@ def test_the_list_holds_what_is_opposed_with_votes_and_scores(pairs: StudyOf, de
     address = page(pairs.study, "closer")
     response = designer.get(f"{address}?metric=bleu-1")
     [row] = response.context["rows"]
-    assert (row.key, row.people) == ("p2", "2, by 1 of 1 unit")
+    assert (row.key, row.people) == ("p2", "2, by 1 of 1 item")
     assert row.sure == "75 %"  # two of two votes
     assert [name for name, _, _ in row.scores] == ["bleu-1", *[name for name in METRICS if name != "bleu-1"]]
     assert "1 of 2" in words(response)
@@ -169,7 +169,7 @@ def test_a_pair_is_seen_with_votes_and_an_explanation_of_the_stored_scores(
 @pytest.mark.parametrize(
     ("made", "compares", "people"),
     [
-        ("pairs", True, {"p1": "1, by 1 of 1 unit", "p2": "2, by 1 of 1 unit"}),
+        ("pairs", True, {"p1": "1, by 1 of 1 item", "p2": "2, by 1 of 1 item"}),
         ("grades", False, {"u0": "mean 4 of 2", "u3": "mean 2 of 2"}),
     ],
 )

@@ -93,7 +93,7 @@ def test_the_page_shows_the_figures_the_counts_and_what_was_left_out(
     designer: Client, crowd: Study, experts: Study
 ) -> None:
     shown = words(designer.get(address(crowd), {"with": "experts", "cell": "11"}))
-    assert "Shared units 3 0 by id, 3 by content" in shown
+    assert "Shared items 3 0 by id, 3 by content" in shown
     assert "Only in this study 1 left out" in shown
     # cell 11 is .66 (the second of three) and 3.33 (the fifth of seven)
     assert "At 0.66 and 3.33" in shown
@@ -113,7 +113,7 @@ def test_two_choices_are_shown_as_a_table_of_who_says_what(designer: Client, dat
         made.append(study.study)
     shown = words(designer.get(address(made[0]), {"with": "two"}))
     assert "1 with sides exchanged" in shown
-    assert "On 1 of the 1 shared units that both decide" in shown
+    assert "On 1 of the 1 shared items that both decide" in shown
 
 
 def test_without_another_study_the_page_says_what_to_do(designer: Client) -> None:
@@ -153,7 +153,7 @@ def test_a_study_that_a_person_may_not_see_is_neither_offered_nor_compared(
     client = viewer_of(crowd)
     assert "Experts" not in words(client.get(address(crowd)))
     shown = client.get(address(crowd), {"with": "experts"})
-    assert "Shared units" not in words(shown)
+    assert "Shared items" not in words(shown)
     answer = client.get(call_address(crowd), {"with": "experts"})
     unknown = client.get(call_address(crowd), {"with": "nowhere"})
     assert (answer.status_code, unknown.status_code) == (404, 404)
@@ -180,7 +180,7 @@ def test_a_large_study_is_counted_by_a_job_while_the_page_says_so(
         assert "Being counted" in words(designer.get(address(crowd), {"with": "experts"}))
         (job,) = Job.objects.filter(kind="figures")
         assert run_job(job.pk)
-        assert "Shared units 3" in words(designer.get(address(crowd), {"with": "experts"}))
+        assert "Shared items 3" in words(designer.get(address(crowd), {"with": "experts"}))
         assert designer.get(call_address(crowd), {"with": "experts"}).json()["units"]["shared"] == 3
 
 

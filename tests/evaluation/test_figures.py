@@ -37,14 +37,14 @@ ACCURACY: dict[str, Any] = {
         "cider": {"accuracy": {"HC": cell(0.70), "HI": cell(0.90), "all": cell(0.80, 200)}},
     },
     "people": {"HC": cell(0.66), "HI": cell(0.98), "all": cell(0.82, 600)},
-    "verdict": {"all": {"leaders": ["cider", "bleu-1"], "by": TESTS, "sentence": "No metric is ahead."}},
+    "verdict": {"all": {"leaders": ["cider", "bleu-1"], "rest": [], "p": None, "n": 200, "by": TESTS}},
 }
 CORRELATION: dict[str, Any] = {
     "metrics": {
         "bleu-1": {"kendall_tau_b": cell(0.31), "spearman": cell(0.4), "kappa": []},
         "rouge-l": {"kendall_tau_b": cell(-0.2), "spearman": cell(-0.1), "kappa": []},
     },
-    "verdict": {"all": {"leaders": ["bleu-1"], "by": INTERVALS, "sentence": "bleu-1 is ahead."}},
+    "verdict": {"all": {"leaders": ["bleu-1"], "rest": ["rouge-l"], "p": None, "n": 100, "by": INTERVALS}},
 }
 ALPHA = {"level": "nominal", "units": 200, "workers": 9, "judgments": 600, "reason": ""}
 AGREEMENT: dict[str, Any] = {
@@ -121,22 +121,29 @@ def test_without_judgments_behind_the_consensus_no_level_of_people_is_drawn() ->
 
 
 def test_the_sentences_say_what_the_figures_mean() -> None:
-    said = accuracy_sentence(ACCURACY).replace("\N{NO-BREAK SPACE}", " ")
-    assert said == (
-        "No metric is ahead. Chance is 50 %. One judge agrees with the majority of the others on 82 %."
+    said = (
+        accuracy_sentence(ACCURACY)
+        .replace("\N{NO-BREAK SPACE}", " ")
+        .replace("\N{NARROW NO-BREAK SPACE}", " ")
     )
-    assert accuracy_sentence(CORRELATION) == "bleu-1 is ahead. Chance is 0; 1 is the same order."
+    assert said.startswith("No metric is ahead: cider and bleu-1 cannot be told apart (")
+    assert said.endswith("Chance is 50 %. One judge agrees with the majority of the others on 82 %.")
+    said = accuracy_sentence(CORRELATION)
+    assert said.startswith("bleu-1 is ahead of rouge-l: it orders 100 captions like people do")
+    assert said.endswith("Chance is 0; 1 is the same order.")
     assert "Compute now" in accuracy_sentence({"metrics": ACCURACY["metrics"]})
     assert agreement_sentence(AGREEMENT) == (
-        "Judges agree with alpha .62 (95 % interval .57 to .67, nominal) on 100 units with 600 judgments; "
+        "Judges agree with alpha .62 (95 % interval .57 to .67, nominal) on 100 items with 600 judgments; "
         "0 is chance, 1 full agreement. HI pairs are clearest to them (.92)."
     )
     close = {"HC": cell(0.9) | ALPHA, "HI": cell(0.92) | ALPHA}
     assert "clearest" not in agreement_sentence(AGREEMENT | {"by_kind": close})
-    assert progress_sentence(PROGRESS) == "40 of 120 judgments are in (33 %); 1 of 6 HITs are complete."
+    assert (
+        progress_sentence(PROGRESS) == "40 of 120 judgments are in (33 %); 1 of 6 pages of work are complete."
+    )
     assert workers_sentence(WORKERS, 0.7) == (
-        "2 workers; 1 got less than 70 % of their control items right, and their judgments are set aside. "
-        "The median worker takes 4.0 s a unit."
+        "2 participants; 1 got less than 70 % of their check questions right, and their judgments are set aside. "
+        "The median participant takes 4.0 s an item."
     )
 
 
@@ -145,8 +152,8 @@ def test_workers_who_saw_no_control_item_are_shown_by_their_pace() -> None:
         row | {"controls_seen": 0, "controls_right": 0, "controls_share": None, "used": True}
         for row in WORKERS
     ]
-    assert "median seconds a unit" in words(workers_figure(rows, 0.7))
-    assert "none of them saw a control item" in workers_sentence(rows, 0.7)
+    assert "median seconds an item" in words(workers_figure(rows, 0.7))
+    assert "none of them saw a check question" in workers_sentence(rows, 0.7)
 
 
 def test_a_hundred_workers_are_drawn_without_names() -> None:
@@ -165,9 +172,9 @@ def test_where_there_is_nothing_to_draw_there_is_only_a_sentence() -> None:
     empty = PROGRESS | {"judgments": 0, "timeline": []}
     assert progress_figure(empty) == ""
     assert accuracy_sentence({}) == "No metric was held against people's judgments yet."
-    assert agreement_sentence(nothing) == "No unit has two judgments that count yet."
-    assert workers_sentence([], 0.7) == "No worker has finished a page of work yet."
-    assert progress_sentence(empty) == "No judgments yet. 120 are wanted on 6 HITs."
+    assert agreement_sentence(nothing) == "No item has two judgments that count yet."
+    assert workers_sentence([], 0.7) == "No participant has finished a page of work yet."
+    assert progress_sentence(empty) == "No judgments yet. 120 are wanted on 6 pages of work."
 
 
 @pytest.mark.django_db

@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import json
 import math
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 import pytest
+from django.contrib.auth.models import User
 from django.core.management import CommandError, call_command
+from django.test import Client
 from scipy.stats import kendalltau
 
 from evaluation.leave_one_out.bounds import bounds_of, read_corpus
 from evaluation.metrics import score
+from judgments.jobs import run_job
+from judgments.models import Dataset, DatasetRole
 
 IMAGES = [
     ["a dog runs through snow", "a brown dog runs fast", "the dog is in the snow"],
@@ -60,8 +65,8 @@ def test_the_figures_are_those_of_each_caption_scored_alone() -> None:
             np.mean(within),
         )  # fmt: skip
         assert found == pytest.approx(expected)
-    means = [[np.mean(image) for image in plain[metric]] for metric in METRICS]
-    assert bounds.image_taus[0, 1] == pytest.approx(kendalltau(*means).statistic)
+    first, second = ([np.mean(image) for image in plain[metric]] for metric in METRICS)
+    assert bounds.image_taus[0, 1] == pytest.approx(kendalltau(first, second).statistic)
 
 
 def test_unrelated_texts_reach_less_than_people_and_the_same_seed_draws_the_same() -> None:
@@ -97,8 +102,7 @@ def test_a_corpus_is_read_without_its_tags_and_short_sentences(tmp_path: Path) -
     assert read_corpus(tmp_path) == ["The Fulton County Grand Jury said 1/2 ."]
 
 
-@pytest.mark.django_db
-def test_the_command_writes_what_it_says(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def import_twice(tmp_path: Path) -> None:
     rows = [
         {"image": f"{place}.jpg", "caption": text, "split": "test" if place else "dev"}
         for place, texts in enumerate(IMAGES)
@@ -107,6 +111,11 @@ def test_the_command_writes_what_it_says(tmp_path: Path, capsys: pytest.CaptureF
     (tmp_path / "captions.jsonl").write_text("\n".join(map(json.dumps, rows)))
     for name in ("one", "two"):
         call_command("import_dataset", "jsonl", str(tmp_path / "captions.jsonl"), name=name)
+
+
+@pytest.mark.django_db
+def test_the_command_writes_what_it_says(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    import_twice(tmp_path)
     output = tmp_path / "bounds.json"
     call_command("leave_one_out", "one", metrics="rouge-l", others="two", split="test", output=output)
     written = json.loads(output.read_text())
@@ -123,3 +132,23 @@ def test_the_command_writes_what_it_says(tmp_path: Path, capsys: pytest.CaptureF
     ):
         with pytest.raises(CommandError, match=words):
             call_command("leave_one_out", "one", **{"metrics": "rouge-l", **wrong})
+
+
+@pytest.mark.django_db
+def test_a_job_does_the_same_for_those_who_may_read_the_dataset(tmp_path: Path, client: Client) -> None:
+    import_twice(tmp_path)
+    asked = {"metrics": ["rouge-l"], "others": ["two"], "captions": 2, "seed": 3}
+    ask = partial(client.post, "/api/datasets/one/bounds/", content_type="application/json")
+    assert ask(asked).status_code in (401, 403)
+    member = User.objects.create_user("member", is_staff=True)
+    client.force_login(member)
+    assert ask(asked).status_code == 403
+    DatasetRole.objects.create(dataset=Dataset.objects.get(name="one"), user=member, role="viewer")
+    assert ask(asked).status_code == 404  # whose captions would be drawn may not be read
+    assert ask({"metrics": ["rouge-x"]}).status_code == 400
+    answer = ask({name: value for name, value in asked.items() if name != "others"})
+    assert answer.status_code == 202
+    assert run_job(answer.json()["id"])
+    found = client.get(f"/api/jobs/{answer.json()['id']}/").json()
+    assert (found["state"], found["result"]["captions"]) == ("done", 8)
+    assert found["result"]["metrics"]["rouge-l"]["lower"]["other-image"]["n"] == 6

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping, Sequence
 from itertools import product
 from pathlib import Path
 
@@ -41,7 +42,7 @@ def captions(scene: str, count: int = 5) -> list[str]:
     ]
 
 
-def write_lines(path: Path, rows: list[dict[str, object]]) -> None:
+def write_lines(path: Path, rows: Sequence[Mapping[str, object]]) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
 
@@ -85,13 +86,14 @@ def test_h13_runs_from_the_released_files(tmp_path: Path) -> None:
 
 def test_wg16_holds_captions_against_each_other(tmp_path: Path) -> None:
     pair = {"pair": "1", "image": "0.jpg", "kind": "HC", "first": "a dog", "second": "a cat"}
-    for name, more in (
+    extra: tuple[tuple[str, dict[str, object]], ...] = (
         ("pascal-50s", {"first_source": 6, "second_source": 6, "pairwise_votes": [1], "triplet_winner": 1}),
         ("abstract-50s", {"correct": [1, 2], "triplet_votes": [1]}),
-    ):
+    )
+    for name, more in extra:
         rows = [{"image": f"{n}.jpg", "references": captions(scene, 6)} for n, scene in enumerate(SCENES[:8])]
         write_lines(tmp_path / name / "references.jsonl", rows)
-        write_lines(tmp_path / name / "pairs.jsonl", [pair | more])
+        write_lines(tmp_path / name / "pairs.jsonl", [{**pair, **more}])
     rows = [
         {"image": f"{n}.jpg", "caption": text}
         for n, scene in enumerate(SCENES[8:12])

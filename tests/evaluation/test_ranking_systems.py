@@ -78,7 +78,9 @@ def test_the_trigram_kernel_counts_the_stretches_that_two_captions_share(gap: fl
     expected = [[slow_trigrams(one, other, idf, 0.5, gap) for other in DOCUMENTS] for one in DOCUMENTS]
     np.testing.assert_allclose(found, expected, rtol=1e-12)
     plain = Trigrams(gap=gap)(DOCUMENTS[:1], DOCUMENTS[1:2])[0, 0]
-    assert plain == pytest.approx(slow_trigrams(*DOCUMENTS[:2], dict.fromkeys(idf, 1.0), 0.5, gap))
+    assert plain == pytest.approx(
+        slow_trigrams(DOCUMENTS[0], DOCUMENTS[1], dict.fromkeys(idf, 1.0), 0.5, gap)
+    )
 
 
 def test_bags_of_words_are_compared_by_cosine_and_by_weighted_f1() -> None:

@@ -56,7 +56,7 @@ def test_a_careful_crowd_brings_the_truth_back_and_the_page_says_what_it_costs(d
     of_metrics = [row for row in told["power"] if row["what"] == "metrics"]
     assert all(row["power"] + row["wrong"] <= 1 for row in of_metrics)
     shown = words(designer.get(page(copy, "rehearsal")))
-    assert f"simulated workers answer this copy of {study.name}" in shown
+    assert f"simulated participants answer this copy of {study.name}" in shown
     assert "Metrics: expected and found" in shown
     assert "Nobody: no detector runs" in shown
     assert f"The newest: {copy.name}" in words(designer.get(page(study, "rehearsal")))

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from django.test import Client
+from django.urls import reverse
 
 from annotation.models import ProblemReport, Worker
 from annotation.quality.flags import exclude_worker
@@ -93,10 +94,10 @@ def test_computing_is_two_jobs_whose_results_the_page_shows(study: Study, design
     shown = words(designer.get(address(study)))
     # both used workers agree on both units: alpha is 1 where the two units' answers differ
     assert "Agreement 1.00 alpha, nominal" in shown
-    assert "n = 2 units" in shown
-    assert "Units with a consensus 2 of 2" in shown
+    assert "n = 2 items" in shown
+    assert "Items with a consensus 2 of 2" in shown
     assert "Pairs with a winner 2 of 2" in shown
-    assert "Check questions 67 % right 2 of 3 answers to control items" in shown
+    assert "Check questions 67 % right 2 of 3 answers to check questions" in shown
 
 
 def test_metrics_are_held_against_people_with_interval_and_n(study: Study, designer: Client) -> None:
@@ -117,7 +118,7 @@ def test_a_worker_below_the_threshold_is_shown_as_set_aside_with_the_reason(
     study: Study, designer: Client
 ) -> None:
     shown = words(designer.get(address(study)))
-    assert "w-3 2 0 of 1 – 4.0 33 % excluded: below .70 on control items" in shown
+    assert "w-3 2 0 of 1 – 4.0 33 % excluded: below .70 on check questions" in shown
     assert re.search(r"w-1 2 1 of 1 \d+ % 4\.0 67 %", shown)
 
 
@@ -170,6 +171,29 @@ def test_simulated_answers_are_called_that_once_on_a_page(study: Study, designer
         assert shown.lower().count("simulated") == 1, name
 
 
+def fields(response: Any) -> set[str]:
+    return set(re.findall(r'name="([a-z_]+)"', response.content.decode()))
+
+
+def test_further_readings_are_asked_for_on_the_page_and_shown_beside_the_usual_figures(
+    study: Study, designer: Client
+) -> None:
+    before = designer.get(address(study))
+    assert {"all_pairs", "references"} <= fields(before)
+    assert "tau_c" not in fields(before)
+    done = designer.post(
+        reverse("admin:judgments_study_do", args=[study.pk, "compute"]),
+        {"page": "results", "metrics": "bleu-1", "tokenizer": "ptb", "all_pairs": "on", "references": "1, 2"},
+    )
+    assert done.status_code == 302
+    args = Job.objects.get(kind="evaluate").args
+    assert (args["all_pairs"], args["references"], args["metrics"]) == (True, [1, 2], ["bleu-1"])
+    evaluate_study(study=study, metrics=["bleu-1"], all_pairs=True, references=[1])
+    shown = words(designer.get(address(study)))
+    assert "Accuracy over all pairs; one without a consensus is right by half" in shown
+    assert "bleu-1, 1" in shown
+
+
 def test_graded_studies_show_how_metrics_order_captions(study: Study, designer: Client) -> None:
     made = StudyOf(study.dataset, "graded")
     texts = ["A dog runs .", "A brown dog .", "Cars .", "The dog is on the grass ."]
@@ -178,9 +202,13 @@ def test_graded_studies_show_how_metrics_order_captions(study: Study, designer: 
     for name, values in (("w-1", [4, 3, 1, 4]), ("w-2", [4, 3, 1, 3]), ("w-3", [4, 4, 1, 3])):
         made.answer(hit, name, values)
     aggregate_study(study=made.study)
-    evaluate_study(study=made.study, metrics=["bleu-1"])
+    evaluate_study(study=made.study, metrics=["bleu-1"], tau_c=True, single_grades=True)
     response = designer.get(address(made.study))
     assert response.context["metrics_table"]["columns"] == ["Kendall's tau-b", "Spearman's rho", "best kappa"]
+    assert "Kendall’s tau-c with people" in words(response)
+    assert "With every single judgment instead of the mean" in words(response)
+    assert {"tau_c", "own_kept", "metric_at_least"} <= fields(response)
+    assert "all_pairs" not in fields(response)
     assert "alpha, interval" in words(response)
     assert "Left side" not in words(response)
 
@@ -203,7 +231,7 @@ def test_reports_and_held_hits_are_listed(study: Study, designer: Client) -> Non
     response = designer.get(address(study))
     assert "The picture cannot be seen" in words(response)
     assert "all &lt;b&gt;grey&lt;/b&gt;" in response.content.decode()
-    assert "Nobody holds a HIT at the moment" in words(response)
+    assert "Nobody holds a page of work at the moment" in words(response)
 
 
 def test_an_export_is_written_by_a_job_and_downloaded_with_its_manifest(

@@ -25,6 +25,11 @@ OUTPUTS, METRICS, BY_ITEM = (*BOTH, ITEMS, SYSTEMS), (*BOTH, PEOPLE, ITEMS, SYST
 
 # A signature, and the data of the call.
 CALLS: dict[str, tuple[Any, ...]] = {
+    "variance-components|v:1.0": (
+        [float(n % 7 + n // 5) for n in range(30)],
+        [n // 5 for n in range(30)],
+        [n % 5 for n in range(30)],
+    ),
     "accuracy-by-references|confidence:0.8|v:1.0": ({2: (ONE, TWO)}, WINNERS),
     "adjusted-p|method:benjamini-hochberg|v:1.0": ([0.2, 0.01],),
     "agreement-by-pair|level:ordinal|weights:linear|v:1.0": REPEATED,

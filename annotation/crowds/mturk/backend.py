@@ -7,6 +7,7 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 from django.conf import settings
+from django.utils.translation import gettext as _
 
 from annotation.crowds.base import (
     Ability,
@@ -75,8 +76,10 @@ class MTurkBackend(CrowdBackend):
     def where(self, study: Study) -> str:
         place = study.place or self.place(design_of(study))
         if place == LIVE:
-            return f"Workers find it at {sites_of(place)[0]}; what they do there costs real money."
-        return f"Workers find it at {sites_of(place)[0]}, the sandbox; no money is paid there."
+            words = _("Participants find it at %(site)s; what they do there costs real money.")
+        else:
+            words = _("Participants find it at %(site)s, the sandbox; no money is paid there.")
+        return words % {"site": sites_of(place)[0]}
 
     def price(self, design: StudyDesign, *, places: int) -> Price:
         """Add a fee of 20 %, 40 % from ten slots on, and 5 % for Masters; at least a cent, rounded half up."""
@@ -98,8 +101,12 @@ class MTurkBackend(CrowdBackend):
         """Refuse to cross the fee step (InvalidMaximumAssignmentsIncrease)."""
         if publication.places < MANY <= publication.places + places:
             raise WrongState(
-                f"Nothing was changed: a HIT that Mechanical Turk has with fewer than {MANY} places "
-                f"({publication.places}) can never have {MANY} or more; open the study again to put up another one."
+                _(
+                    "Nothing was changed: a HIT that Mechanical Turk has with fewer than %(many)s "
+                    "places (%(places)s) can never have %(many)s or more; open the study again to put "
+                    "up another one."
+                )
+                % {"many": MANY, "places": publication.places}
             )
 
     def refuse(self, study: Study, design: StudyDesign) -> None:
@@ -107,25 +114,34 @@ class MTurkBackend(CrowdBackend):
         crowd = design.crowd
         if crowd.live and not settings.MTURK_LIVE and study.place == LIVE:
             raise WrongState(
-                f"Study {study.slug!r} is live, and the setting MTURK_LIVE is off; nothing was published."
+                _("Study %(slug)r is live, and the setting MTURK_LIVE is off; nothing was published.")
+                % {"slug": study.slug}
             )
         if crowd.reward_cents < 1:
             raise WrongState(
-                f"Study {study.slug!r} pays nothing; Mechanical Turk wants crowd.reward_cents of 1 or more."
+                _("Study %(slug)r pays nothing; Mechanical Turk wants crowd.reward_cents of 1 or more.")
+                % {"slug": study.slug}
             )
         if not crowd.budget_cents:
             raise WrongState(
-                f"Study {study.slug!r} has no budget; set crowd.budget_cents, the most that all of it may cost."
+                _("Study %(slug)r has no budget; set crowd.budget_cents, the most that all of it may cost.")
+                % {"slug": study.slug}
             )
         if not title_of(design).strip() or not description_of(design).strip():
             raise WrongState(
-                f"Study {study.slug!r} has no title or description for Mechanical Turk's list of work; set "
-                "crowd.title and crowd.description."
+                _(
+                    "Study %(slug)r has no title or description for Mechanical Turk's list of work; "
+                    "set crowd.title and crowd.description."
+                )
+                % {"slug": study.slug}
             )
         if crowd.question == "html" and design.quiz.items:
             raise WrongState(
-                f"Study {study.slug!r} asks known items in its quiz (quiz.items), which pages of Mechanical Turk's own "
-                "cannot; expected 0, or crowd.question = 'external'."
+                _(
+                    "Study %(slug)r asks known items in its quiz (quiz.items), which pages of "
+                    "Mechanical Turk's own cannot; expected 0, or crowd.question = 'external'."
+                )
+                % {"slug": study.slug}
             )
         try:
             requirements_of(design.workers, more=[])
@@ -136,7 +152,7 @@ class MTurkBackend(CrowdBackend):
                 if crowd.question == "external":
                     break  # all HITs are alike in this
         except QuestionProblem as problem:
-            raise WrongState(f"Nothing was published: {problem}") from None
+            raise WrongState(_("Nothing was published: %(problem)s") % {"problem": problem}) from None
 
     def carry_out(self, call: CrowdCall) -> dict[str, Any]:
         return ORDERS[call.kind](turk(call.place), call)

@@ -16,7 +16,7 @@ from django.core import signing
 from django.db.models import Exists, OuterRef, QuerySet, Sum
 from django.utils import timezone
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_noop
+from django.utils.translation import gettext_noop, pgettext
 
 from annotation.crowds.base import Ability, CrowdBackend, Plan, Price, Refused, fee_of
 from annotation.crowds.people import installation_mark, session_pseudonym
@@ -94,7 +94,10 @@ class ExternalBackend(CrowdBackend):
             )
 
     def where(self, study: Study) -> str:
-        return f"The panel sends its people to /s/{study.slug}/panel/ on this server; the study's page has the link."
+        return pgettext(
+            "staff",
+            "The panel sends its people to /s/%(slug)s/panel/ on this server; the study's page has the link.",
+        ) % {"slug": study.slug}
 
     def price(self, design: StudyDesign, *, places: int) -> Price:
         reward = design.crowd.reward_cents * design.panel.hits

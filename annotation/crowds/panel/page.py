@@ -5,6 +5,7 @@ An uploaded list is not kept: until it is confirmed it travels in the page, sign
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import asdict
 from typing import Any
 
 from django.conf import settings
@@ -15,6 +16,9 @@ from django.db.models import Sum
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.template.response import TemplateResponse
+from django.utils import translation
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_noop
 
 from annotation.crowds.arrivals import forget_raw_ids
 from annotation.crowds.delivery import carry_out_calls
@@ -37,6 +41,7 @@ from annotation.crowds.panel.reconciling import (
 )
 from annotation.models import CrowdSession, Publication, RawId
 from annotation.money.confirming import confirmable
+from common.amounts import thousands
 from common.errors import WrongState
 from judgments.access.roles import Right
 from judgments.admin.base import signed_in
@@ -61,19 +66,23 @@ AN_HOUR = 3600
 MOST_BYTES = 5_000_000
 SHOWN = 300  # lines of each group on the page; the list to download has all
 WORDS = {
-    "completed": "all pages of the session are handed in",
-    "screened-out": "a requirement, the quiz or a detector stopped the person",
-    "timed-out": "the person was away too long, and the place was given to somebody else",
-    "returned": "the person gave the session back, or did not agree",
-    "full": "nothing was left",
+    "completed": gettext_noop("all pages of the session are handed in"),
+    "screened-out": gettext_noop("a requirement, the quiz or a detector stopped the person"),
+    "timed-out": gettext_noop("the person was away too long, and the place was given to somebody else"),
+    "returned": gettext_noop("the person gave the session back, or did not agree"),
+    "full": gettext_noop("nothing was left"),
 }
 GROUPS = (
-    ("pay", "To pay", "Finished here, and not approved there yet."),
-    ("no", "Not to pay", "With the reason."),
-    ("wait", "Under way", "Nothing to do yet."),
-    ("paid", "Paid", "Approved there."),
-    ("only-there", "Only in the panel's list", "No session here belongs to them."),
-    ("only-here", "Only here", "The list does not have them."),
+    ("pay", gettext_noop("To pay"), gettext_noop("Finished here, and not approved there yet.")),
+    ("no", gettext_noop("Not to pay"), gettext_noop("With the reason.")),
+    ("wait", gettext_noop("Under way"), gettext_noop("Nothing to do yet.")),
+    ("paid", gettext_noop("Paid"), gettext_noop("Approved there.")),
+    (
+        "only-there",
+        gettext_noop("Only in the panel's list"),
+        gettext_noop("No session here belongs to them."),
+    ),
+    ("only-here", gettext_noop("Only here"), gettext_noop("The list does not have them.")),
 )
 
 
@@ -128,7 +137,7 @@ def _outcome(study: Study, design: StudyDesign, outcome: str) -> dict[str, str]:
     shown = PanelIds(worker="WORKER", session="SESSION")
     return {
         "name": outcome,
-        "when": WORDS[outcome],
+        "when": _(WORDS[outcome]),
         "code": "" if design.panel.personal_codes else code,
         "back": address_back(design, outcome, code=code, ids=shown),
     }
@@ -154,9 +163,9 @@ def _reconcile(request: HttpRequest, study: Study) -> HttpResponse:
     compared = compare(study=study, submissions=submissions)
     rows = [one.as_json() for one in submissions]
     page |= {
-        "subtitle": "The panel's list",
+        "subtitle": _("The panel's list"),
         "groups": [
-            {"title": title, "about": about, "rows": found[:SHOWN], "count": len(found)}
+            {"title": _(title), "about": _(about), "rows": found[:SHOWN], "count": len(found)}
             for name, title, about in GROUPS
             if (found := [one for one in compared if one.verdict == name])
         ],
@@ -185,14 +194,18 @@ def _text_of(request: HttpRequest) -> str:
         try:
             return str(signing.loads(request.POST.get("text", ""), salt=SALT, max_age=AN_HOUR))
         except signing.BadSignature:
-            raise WrongState("Nothing was compared: choose the panel's list first, a CSV file.") from None
+            raise WrongState(_("Nothing was compared: choose the panel's list first, a CSV file.")) from None
     if upload.size is None or upload.size > MOST_BYTES:
-        raise WrongState(f"Nothing was compared: {upload.name} is larger than {MOST_BYTES:,} bytes.")
+        raise WrongState(
+            _("Nothing was compared: %(name)s is larger than %(most)s bytes.")
+            % {"name": upload.name, "most": thousands(MOST_BYTES)}
+        )
     try:
         return upload.read().decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise WrongState(
-            f"Nothing was compared: {upload.name} is no UTF-8 text; byte {error.start + 1} does not fit."
+            _("Nothing was compared: %(name)s is no UTF-8 text; byte %(start)s does not fit.")
+            % {"name": upload.name, "start": error.start + 1}
         ) from None
 
 
@@ -204,7 +217,7 @@ def _sealed_list(request: HttpRequest, study: Study) -> list[Submission]:
     except (signing.BadSignature, ValueError, TypeError):
         pass
     raise WrongState(
-        "Nothing was changed: the list that was shown is more than an hour old; upload it again."
+        _("Nothing was changed: the list that was shown is more than an hour old; upload it again.")
     )
 
 
@@ -216,19 +229,29 @@ def _book(request: HttpRequest, study: Study) -> HttpResponse:
         by=signed_in(request),
     )
     if booked.changed:
+        words = (
+            _(
+                "Booked: %(approved)s approved, %(rejected)s rejected, %(ended)s ended, %(unmatched)s paid there that "
+                "do not count here. The same list again changes nothing."
+            )
+            if booked.unmatched
+            else _(
+                "Booked: %(approved)s approved, %(rejected)s rejected, %(ended)s ended. The same list again changes "
+                "nothing."
+            )
+        )
         messages.success(
             request,
-            f"Booked: {booked.approved} approved, {booked.rejected} rejected, {booked.ended} ended"
-            + (f", {booked.unmatched} paid there that do not count here" if booked.unmatched else "")
-            + ". The same list again changes nothing.",
+            words % asdict(booked),
         )
     else:
-        messages.info(request, "Nothing was changed: all that the list says was booked before.")
+        messages.info(request, _("Nothing was changed: all that the list says was booked before."))
     return redirect(page_address(study, "panel"))
 
 
 def _payment_list(request: HttpRequest, study: Study) -> HttpResponse:
-    compared = compare(study=study, submissions=_sealed_list(request, study))
+    with translation.override("en"):  # the file is English, as the command writes it
+        compared = compare(study=study, submissions=_sealed_list(request, study))
     return _download(payment_list(study, compared), f"{study.slug}-payments.csv")
 
 
@@ -256,7 +279,7 @@ def _signed_links(request: HttpRequest, study: Study) -> HttpResponse:
 @confirmable("pay-pages")
 def _pay_for_pages(*, study: Study, by: User | None, why: str) -> Outcome:
     count = pay_pages(study=study, why=why, by=by)
-    return Outcome(f"{count} bonuses are booked; the next bonus list has them.")
+    return Outcome(_("%(count)s bonuses are booked; the next bonus list has them.") % {"count": count})
 
 
 def _pay_pages(request: HttpRequest, study: Study) -> HttpResponse:
@@ -269,9 +292,11 @@ def _pay_pages(request: HttpRequest, study: Study) -> HttpResponse:
 
 def _forget(request: HttpRequest, study: Study) -> HttpResponse:
     if request.POST.get("typed", "").strip() != study.slug:
-        raise WrongState(f"Nothing was deleted: type {study.slug} to say that you mean it.")
+        raise WrongState(
+            _("Nothing was deleted: type %(slug)s to say that you mean it.") % {"slug": study.slug}
+        )
     gone = forget_raw_ids(study=study, by=signed_in(request))
-    messages.success(request, f"{gone} raw ids are deleted.")
+    messages.success(request, _("%(gone)s raw ids are deleted.") % {"gone": gone})
     return redirect(page_address(study, "panel"))
 
 

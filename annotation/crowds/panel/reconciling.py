@@ -17,6 +17,7 @@ from django.contrib.auth.models import User
 from django.db import transaction
 from django.db.models import Count, Q
 from django.utils import timezone
+from django.utils.translation import gettext as _
 
 from annotation.crowds import Ability, backend_of
 from annotation.crowds.outbox import release_unfilled, settle_session
@@ -29,6 +30,7 @@ from annotation.money.limits import one_order
 from annotation.money.payments import ask_for_bonus, decide_session
 from annotation.quality.reviews import UNFINISHED, reasons_against
 from annotation.words import spell_cents
+from common.amounts import thousands
 from common.errors import QuorumError, WrongState
 from judgments.design.panels import PANEL_PRESETS, Panel, session_parameter, worker_parameter
 from judgments.importers.textio import guard_formula
@@ -106,14 +108,20 @@ def read_submissions(
         columns: column names by KINDS, if they are not found automatically.
     """
     if len(text) > MOST_CHARACTERS:
-        raise ListProblem(f"The list has {len(text):,} characters; expected {MOST_CHARACTERS:,} at most.")
+        raise ListProblem(
+            _("The list has %(text)s characters; expected %(most)s at most.")
+            % {"text": thousands(len(text)), "most": thousands(MOST_CHARACTERS)}
+        )
     if "\x00" in text:
-        raise ListProblem("The list holds the character U+0000, so that it is no text; expected CSV.")
+        raise ListProblem(_("The list holds the character U+0000, so that it is no text; expected CSV."))
     lines = _lines(text.removeprefix("\ufeff"))
     if not lines:
-        raise ListProblem("The list is empty; expected a header and a line for each submission.")
+        raise ListProblem(_("The list is empty; expected a header and a line for each submission."))
     if len(lines) - 1 > MOST_ROWS:
-        raise ListProblem(f"The list has {len(lines) - 1:,} lines; expected {MOST_ROWS:,} at most.")
+        raise ListProblem(
+            _("The list has %(lines)s lines; expected %(most)s at most.")
+            % {"lines": thousands(len(lines) - 1), "most": thousands(MOST_ROWS)}
+        )
     header = [cell.strip() for cell in lines[0][1]]
     places = _places(header, panel, columns or {})
     found: dict[tuple[str, str], Submission] = {}
@@ -122,8 +130,11 @@ def read_submissions(
         before = found.setdefault((one.worker, one.session), one)
         if (before.status, before.code) != (one.status, one.code):
             raise ListProblem(
-                f"Lines {before.line} and {one.line} are about the same submission and differ; expected one line for "
-                "each."
+                _(
+                    "Lines %(line)s and %(line_2)s are about the same submission and differ; expected "
+                    "one line for each."
+                )
+                % {"line": before.line, "line_2": one.line}
             )
     return list(found.values())
 
@@ -135,7 +146,10 @@ def _lines(text: str) -> list[tuple[int, list[str]]]:
     try:
         return [(reader.line_num, cells) for cells in reader if any(cell.strip() for cell in cells)]
     except csv.Error as error:
-        raise ListProblem(f"Line {reader.line_num} of the list is no CSV: {error}.") from None
+        raise ListProblem(
+            _("Line %(line_num)s of the list is no CSV: %(error)s.")
+            % {"line_num": reader.line_num, "error": error}
+        ) from None
 
 
 def _places(header: Sequence[str], panel: Panel, chosen: Mapping[str, str]) -> dict[str, int]:
@@ -147,7 +161,9 @@ def _places(header: Sequence[str], panel: Panel, chosen: Mapping[str, str]) -> d
         if name := chosen.get(kind, ""):
             if name not in header:
                 raise ListProblem(
-                    f"The list has no column {name[:80]!r}; it has {', '.join(header)[:500]}.", columns=header
+                    _("The list has no column %(name)r; it has %(header)s.")
+                    % {"name": name[:80], "header": ", ".join(header)[:500]},
+                    columns=header,
                 )
             places[kind] = header.index(name)
             continue
@@ -157,7 +173,8 @@ def _places(header: Sequence[str], panel: Panel, chosen: Mapping[str, str]) -> d
             places[kind] = place
     if "worker" not in places:
         raise ListProblem(
-            f"Which column of the list holds the person's id? It has {', '.join(header)[:500]}.",
+            _("Which column of the list holds the person's id? It has %(header)s.")
+            % {"header": ", ".join(header)[:500]},
             columns=header,
         )
     return places
@@ -174,7 +191,9 @@ def _submission(number: int, cells: Sequence[str], places: Mapping[str, int]) ->
 
     said, code = cell("status"), cell("code")
     if not cell("worker"):
-        raise ListProblem(f"Line {number} of the list names nobody; expected the person's id.")
+        raise ListProblem(
+            _("Line %(number)s of the list names nobody; expected the person's id.") % {"number": number}
+        )
     return Submission(
         line=number,
         worker=cell("worker")[:200],
@@ -241,7 +260,10 @@ class Booked:
 def compare(*, study: Study, submissions: Sequence[Submission]) -> list[Compared]:
     """Compare the list's lines with our sessions, then add sessions that are not listed. Write nothing."""
     if not study.place or not study.publications.filter(hit=None).exists():
-        raise WrongState(f"Study {study.slug!r} was never opened to a panel; there is nothing to compare.")
+        raise WrongState(
+            _("Study %(slug)r was never opened to a panel; there is nothing to compare.")
+            % {"slug": study.slug}
+        )
     rows = panel_sessions(study).select_related("worker", "study").order_by("pk")
     sessions = {one.external_id: one for one in rows}
     against = reasons_against(study, {one.worker_id for one in sessions.values()})
@@ -324,34 +346,48 @@ def _both(
 
 def _paid_here(there: Submission) -> Verdict:
     if there.status == Status.APPROVED:
-        return Verdict("paid", "Approved here and there.")
+        return Verdict("paid", _("Approved here and there."))
     if there.status == Status.SUBMITTED:
-        return Verdict("pay", "Approved here, and not there yet.")
-    return Verdict("no", f"Approved here, but the panel says {there.said!r}.", odd=True)
+        return Verdict("pay", _("Approved here, and not there yet."))
+    return Verdict("no", _("Approved here, but the panel says %(said)r.") % {"said": there.said}, odd=True)
 
 
 def _finished_here(there: Submission, here: CrowdSession, *, code: str, against: Sequence[str]) -> Verdict:
     if there.status == Status.APPROVED:
-        return Verdict("paid", "Approved there.", books=Status.APPROVED)
+        return Verdict("paid", _("Approved there."), books=Status.APPROVED)
     if there.status == Status.REJECTED:
         books = Status.REJECTED if here.status == Status.SUBMITTED else ""
-        return Verdict("no", "Rejected there.", books=books)
+        return Verdict("no", _("Rejected there."), books=books)
     if here.status == Status.REJECTED:
-        return Verdict("no", f"Rejected here: {here.feedback or 'no reason was noted'}")
+        return Verdict(
+            "no", _("Rejected here: %(value)s") % {"value": here.feedback or "no reason was noted"}
+        )
     if there.status == Status.RETURNED:
-        return Verdict("no", "Finished here, but given back there.", books=Status.RETURNED, odd=True)
+        return Verdict("no", _("Finished here, but given back there."), books=Status.RETURNED, odd=True)
     if against:
         return Verdict("no", "Look at the work first: " + " ".join(against))
     if there.status == Status.WORKING:
         return Verdict(
-            "wait", "Finished here; there it is under way: the person has not gone back yet.", odd=True
+            "wait", _("Finished here; there it is under way: the person has not gone back yet."), odd=True
         )
     if there.status in (Status.TIMED_OUT, Status.SCREENED_OUT):
-        return Verdict("pay", f"Finished here; there it is {there.said!r}: pay it by hand there.", odd=True)
+        return Verdict(
+            "pay",
+            _("Finished here; there it is %(said)r: pay it by hand there.") % {"said": there.said},
+            odd=True,
+        )
     if there.code.lower() != code.lower():
-        given = f"the code there is {there.code!r}" if there.code else "there is no code there"
-        return Verdict("pay", f"Finished here; {given} instead of {code}.", odd=True)
-    return Verdict("pay", "Finished here and there.")
+        given = (
+            _("the code there is %(code)r") % {"code": there.code}
+            if there.code
+            else _("there is no code there")
+        )
+        return Verdict(
+            "pay",
+            _("Finished here; %(given)s instead of %(code)s.") % {"given": given, "code": code},
+            odd=True,
+        )
+    return Verdict("pay", _("Finished here and there."))
 
 
 def _unfinished_here(there: Submission, here: CrowdSession, *, finished: Collection[str]) -> Verdict:
@@ -359,21 +395,34 @@ def _unfinished_here(there: Submission, here: CrowdSession, *, finished: Collect
     books = there.status if here.status == Status.WORKING and there.status in OVER_THERE else ""
     why = f": {here.feedback}" if here.feedback else ""
     if there.status == Status.APPROVED:
-        return Verdict("no", f"Paid there, though it is {state} here{why}.", odd=True)
+        return Verdict(
+            "no",
+            _("Paid there, though it is %(state)s here%(why)s.") % {"state": state, "why": why},
+            odd=True,
+        )
     if there.code.lower() in finished:
         done = pages_handed_in(here)
         wanted = design_of(here.study).panel.hits
         return Verdict(
             "no",
-            f"Has the code of finished sessions with {done} of {wanted} pages handed in here.",
+            _("Has the code of finished sessions with %(done)s of %(wanted)s pages handed in here.")
+            % {"done": done, "wanted": wanted},
             books,
             True,
         )
     if there.status == Status.SUBMITTED:
-        return Verdict("no", f"Handed in there; here it is {state}{why}.", odd=here.status == Status.WORKING)
+        return Verdict(
+            "no",
+            _("Handed in there; here it is %(state)s%(why)s.") % {"state": state, "why": why},
+            odd=here.status == Status.WORKING,
+        )
     if there.status == Status.WORKING and here.status == Status.WORKING:
-        return Verdict("wait", "Under way here and there.")
-    return Verdict("no", f"There it is {there.said!r}, here {state}{why}.", books)
+        return Verdict("wait", _("Under way here and there."))
+    return Verdict(
+        "no",
+        _("There it is %(said)r, here %(state)s%(why)s.") % {"said": there.said, "state": state, "why": why},
+        books,
+    )
 
 
 @transaction.atomic
@@ -473,7 +522,7 @@ def pay_pages(*, study: Study, why: str, by: User | None = None) -> int:
     with one_order(study, by.pk if by else None):
         partial = unpaid_pages(study)
         if not partial:
-            raise WrongState("Nothing was paid: no pages of sessions that ended early wait for their pay.")
+            raise WrongState(_("Nothing was paid: no pages of sessions that ended early wait for their pay."))
         for one in partial:
             call = ask_for_bonus(session=one.session, cents=one.cents, why=why, number=PARTIAL, by=by)
             CrowdCall.objects.filter(pk=call.pk).update(payload=call.payload | {"partial": True})
@@ -499,16 +548,16 @@ def bonus_list(*, study: Study, number: int = 0, by: User | None = None) -> tupl
     Each bonus is in one list only, so that uploading each list once pays each bonus once.
     """
     if Ability.APPROVE in backend_of(study).can:
-        raise WrongState("Nothing was listed: this crowd is told of bonuses by Quorum itself.")
+        raise WrongState(_("Nothing was listed: this crowd is told of bonuses by Quorum itself."))
     Study.objects.select_for_update(no_key=True).get(pk=study.pk)  # one list at a time
-    last, _ = listed_bonuses(study)
+    last, _unlisted = listed_bonuses(study)
     calls = CrowdCall.objects.filter(study=study, kind=Ability.BONUS, state=CrowdCall.State.DONE).order_by(
         "pk"
     )
     wanted = list(calls.filter(answer__list=number) if number else calls.filter(answer__list__isnull=True))
     if not wanted:
         what = f"there is no list {number}" if number else f"no bonus is left that is in none of {last} lists"
-        raise WrongState(f"Nothing was listed: {what}.")
+        raise WrongState(_("Nothing was listed: %(what)s.") % {"what": what})
     lines = _bonus_lines(study, wanted)
     if not number:
         number = last + 1
@@ -544,7 +593,11 @@ def _bonus_lines(study: Study, calls: list[CrowdCall]) -> list[tuple[str, str]]:
         raw = raw or workers.get(call.worker_id)
         if raw is None:
             raise WrongState(
-                f"Nothing was listed: the raw id of {call.worker} was deleted, so that nobody can be paid by it."
+                _(
+                    "Nothing was listed: the raw id of %(worker)s was deleted, so that nobody can be "
+                    "paid by it."
+                )
+                % {"worker": call.worker}
             )
         cents = int(call.payload["bonus_cents"])
         lines.append((raw, f"{cents // 100}.{cents % 100:02d}"))

@@ -17,6 +17,7 @@ from urllib.parse import urlsplit
 
 from django.conf import settings
 from django.db.models import Count, Max
+from django.utils.translation import gettext as _
 
 from annotation.crowds.base import Ability, OutOfFunds, Price, Refused, SeenPublication, SeenWork, TryLater
 from annotation.crowds.panel.backend import ExternalBackend, code_for, entry_path
@@ -87,21 +88,31 @@ class ProlificBackend(ExternalBackend):
         public = urlsplit(settings.PUBLIC_URL)
         trying = urlsplit(settings.PROLIFIC_API_URL).hostname in ("localhost", "127.0.0.1")
         if not settings.PROLIFIC_TOKEN:
-            raise WrongState(f"Study {study.slug!r} was not opened: the setting PROLIFIC_TOKEN is empty.")
+            raise WrongState(
+                _("Study %(slug)r was not opened: the setting PROLIFIC_TOKEN is empty.")
+                % {"slug": study.slug}
+            )
         if public.scheme != "https" and not trying:
             raise WrongState(
-                f"Study {study.slug!r} was not opened: PUBLIC_URL is {settings.PUBLIC_URL!r}; expected the https "
-                "address under which people at Prolific reach this server."
+                _(
+                    "Study %(slug)r was not opened: PUBLIC_URL is %(public_url)r; expected the https "
+                    "address under which people at Prolific reach this server."
+                )
+                % {"slug": study.slug, "public_url": settings.PUBLIC_URL}
             )
         asked = design.workers
         if not settings.PROLIFIC_WORKSPACE and (asked.requires or asked.forbids or asked.grants):
             raise WrongState(
-                f"Study {study.slug!r} was not opened: qualifications are groups of a workspace at Prolific; set "
-                "PROLIFIC_WORKSPACE."
+                _(
+                    "Study %(slug)r was not opened: qualifications are groups of a workspace at "
+                    "Prolific; set PROLIFIC_WORKSPACE."
+                )
+                % {"slug": study.slug}
             )
         if not design.crowd.reward_cents:
             raise WrongState(
-                f"Study {study.slug!r} was not opened: crowd.reward_cents is 0; Prolific's people are paid."
+                _("Study %(slug)r was not opened: crowd.reward_cents is 0; Prolific's people are paid.")
+                % {"slug": study.slug}
             )
 
     def look_ahead(self, design: StudyDesign) -> None:
@@ -112,7 +123,9 @@ class ProlificBackend(ExternalBackend):
             filters_of(client, design.workers, workspace=settings.PROLIFIC_WORKSPACE)
 
     def where(self, study: Study) -> str:
-        return f"People come from Prolific, whose study leads to {settings.PUBLIC_URL}/s/{study.slug}/panel/."
+        return _("People come from Prolific, whose study leads to %(address)s.") % {
+            "address": f"{settings.PUBLIC_URL}/s/{study.slug}/panel/"
+        }
 
     def fee(self, design: StudyDesign, cents: int) -> int:
         """Return the account's fee, rounded up. Prolific's own total is checked before a purchase."""

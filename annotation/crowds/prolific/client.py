@@ -14,11 +14,11 @@ import ssl
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from decimal import Decimal
 from functools import cache
+from http import HTTPStatus
 from types import TracebackType
-from typing import Any, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 from urllib.parse import parse_qsl, urlsplit
 
-import httpx
 from django.conf import settings
 
 from annotation.crowds.base import CrowdProblem, OutOfFunds, Refused, TryLater
@@ -39,6 +39,9 @@ from annotation.crowds.prolific.shapes import (
     whole,
 )
 
+if TYPE_CHECKING:
+    import httpx  # 8 MiB, which a web server without Prolific does without
+
 Row = TypeVar("Row", PanelStudy, Submission, ParticipantGroup, ListedFilter, Hook)
 Parameters = Mapping[str, str | int]
 
@@ -53,6 +56,8 @@ _OUT_OF_FUNDS = re.compile(r"balance|funds|top[ -]?up|wallet", re.IGNORECASE)
 @cache
 def _certificates() -> ssl.SSLContext:
     """Load the trusted authorities once: it takes longer than a call."""
+    import httpx
+
     return httpx.create_ssl_context()
 
 
@@ -63,6 +68,8 @@ def open_client(*, timeout: float = 30.0) -> ProlificClient:
 
 class ProlificClient:
     def __init__(self, *, url: str, token: str, timeout: float = 30.0) -> None:
+        import httpx
+
         parts = urlsplit(url)
         if not token:
             raise _not_configured("the setting PROLIFIC_TOKEN is empty.")
@@ -289,6 +296,8 @@ class ProlificClient:
 
     def _ask(self, method: str, path: str, **request: Any) -> httpx.Response:
         """Send a call once; ``request`` are httpx's ``json`` and ``params``."""
+        import httpx
+
         try:
             answer = self._http.request(method, path, **request)
         except (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout) as error:
@@ -336,16 +345,16 @@ def _not_configured(why: str) -> TryLater:
 
 def _failure(method: str, path: str, answer: httpx.Response) -> CrowdProblem:
     status = answer.status_code
-    if status == httpx.codes.TOO_MANY_REQUESTS:
+    if status == HTTPStatus.TOO_MANY_REQUESTS:
         words = f"{method} {path} was not carried out: Prolific asks to wait."
         return TryLater(words, after=_seconds(answer), undone=True)
-    if status >= 500 or status == httpx.codes.REQUEST_TIMEOUT:
+    if status >= 500 or status == HTTPStatus.REQUEST_TIMEOUT:
         return TryLater(
             f"{method} {path} was answered with {status}; Prolific may have carried it out or not."
         )
     detail = _detail(answer)
     words = f"Prolific refused {method} {path} ({status}): {detail}"
-    if status in (httpx.codes.UNAUTHORIZED, httpx.codes.FORBIDDEN):
+    if status in (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN):
         return TryLater(f"{words} Check PROLIFIC_TOKEN.", after=60.0, undone=True, final=True)
     return OutOfFunds(words) if _OUT_OF_FUNDS.search(detail) else Refused(words)
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from django.utils.translation import gettext as _
 from pydantic import ValidationError
 
 from annotation.quality.detectors.agreement import ControlAccuracy, Disagreement, RepeatConsistency
@@ -39,18 +40,30 @@ def make_rule(name: str, settings: Mapping[str, Any]) -> Rule:
     """
     kind = RULES.get(name)
     if kind is None:
-        raise ValueError(f"rule is {name!r}; expected one of {', '.join(RULES)}")
+        known = ", ".join(RULES)
+        raise ValueError(_("rule is %(name)r; expected one of %(known)s") % {"name": name, "known": known})
     try:
         return kind.model_validate(dict(settings))
     except ValidationError as error:
         problem = error.errors(include_url=False)[0]
         key = ".".join(str(part) for part in problem["loc"])
         if problem["type"] == "extra_forbidden":
-            raise ValueError(
-                f"{name} has no setting {key!r}; it has {', '.join(kind.model_fields)}"
-            ) from None
+            known = ", ".join(kind.model_fields)
+            words = _("%(name)s has no setting %(key)r; it has %(known)s")
+            raise ValueError(words % {"name": name, "key": key, "known": known}) from None
         said = problem["msg"].removeprefix("Input should be ").removeprefix("Value error, ")
-        raise ValueError(f"{key} of {name} is {problem['input']!r}; expected {said}") from None
+        words = _("%(key)s of %(name)s is %(value)r; expected %(said)s")
+        value = problem["input"]
+        raise ValueError(words % {"key": key, "name": name, "value": value, "said": said}) from None
+
+
+def evidence_in_words(name: str, evidence: Mapping[str, Any]) -> str:
+    """Return the sentence of stored evidence in the reader's language, or as stored if it is of another version."""
+    stored = str(evidence.get("words", ""))
+    try:
+        return make_rule(name, evidence["settings"]).in_words(evidence["numbers"])
+    except (KeyError, ValueError):
+        return stored
 
 
 __all__ = [
@@ -65,6 +78,7 @@ __all__ = [
     "Page",
     "Rule",
     "SequentialRule",
+    "evidence_in_words",
     "examine",
     "findings",
     "make_history",

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from collections.abc import Mapping
+from typing import Annotated, Any
 
 import numpy as np
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_noop
 from pydantic import Field
 
 from annotation.quality.detectors.base import Alpha, Finding, Rule, SequentialRule, Share, alpha_share, one_in
@@ -18,8 +21,10 @@ class Disagreement(SequentialRule):
     """Agreement with the majority of the others, corrected for chance as in Cohen's kappa."""
 
     name = "disagreement"
-    title = "Disagrees with everybody"
-    about = "Agrees with the others less than chance, or a share of their own agreement, explains."
+    title = gettext_noop("Disagrees with everybody")
+    about = gettext_noop(
+        "Agrees with the others less than chance, or a share of their own agreement, explains."
+    )
     needs_others = True
 
     alpha: Alpha = 0.01
@@ -53,13 +58,22 @@ class Disagreement(SequentialRule):
         p = at_most(agreeing, n, expected)
         if p > level:
             return None
-        words = (
-            f"Agrees with the others' majority on {agreeing} of {n} items ({agreeing / n:.0%}), where at least "
-            f"{expected:.0%} are expected; so few come by chance in {one_in(p)} cases."
-        )
         kept = {"n": n, "agreeing": agreeing, "chance": chance, "expected": expected}
         own_kappa = (agreeing / n - chance) / (1 - chance) if chance < 1 else 0.0
-        return self.found(history, words, **kept, kappa=own_kappa, others_kappa=kappa, p=p, level=level)
+        return self.found(history, **kept, kappa=own_kappa, others_kappa=kappa, p=p, level=level)
+
+    def in_words(self, numbers: Mapping[str, Any]) -> str:
+        """Name the agreement found and expected."""
+        return _(
+            "Agrees with the others' majority on %(agreeing)s of %(n)s items (%(share)s), where at least %(expected)s "
+            "are expected; so few come by chance in %(chance)s cases."
+        ) % {
+            "agreeing": numbers["agreeing"],
+            "n": numbers["n"],
+            "share": f"{numbers['agreeing'] / numbers['n']:.0%}",
+            "expected": f"{numbers['expected']:.0%}",
+            "chance": one_in(numbers["p"]),
+        }
 
 
 def _centre(history: History) -> Floats:
@@ -107,8 +121,8 @@ class ControlAccuracy(Rule):
     """Running accuracy on control items (H13 §4.3.2 asks for 70 % at the end)."""
 
     name = "control-accuracy"
-    title = "Control items missed"
-    about = "Gets too few control items right."
+    title = gettext_noop("Check questions missed")
+    about = gettext_noop("Gets too few check questions right.")
     on_controls = True
 
     least: Annotated[int, Field(ge=1, le=10_000)] = 10
@@ -128,21 +142,36 @@ class ControlAccuracy(Rule):
         n, right = len(known), int(known.sum())
         if n < self.least or right >= self.threshold * n:
             return None
-        words = f"{right} of {n} control items right ({right / n:.0%}); {self.threshold:.0%} are asked for."
         p = at_most(right, n, self.threshold)
         if self.alpha:
             level = self.alpha * alpha_share(self.least, total=history.total, fresh=history.fresh)
             if p > level:
                 return None
-            words += f" Somebody who gets {self.threshold:.0%} right does so badly in {one_in(p)} cases."
-            return self.found(history, words, n=n, right=right, threshold=self.threshold, p=p, level=level)
-        return self.found(history, words, n=n, right=right, threshold=self.threshold)
+            return self.found(history, n=n, right=right, threshold=self.threshold, p=p, level=level)
+        return self.found(history, n=n, right=right, threshold=self.threshold)
+
+    def in_words(self, numbers: Mapping[str, Any]) -> str:
+        """Name the share right, the share asked for, and the chance of so little if it was tested."""
+        threshold = f"{numbers['threshold']:.0%}"
+        words = _("%(right)s of %(n)s check questions right (%(share)s); %(threshold)s are asked for.") % {
+            "right": numbers["right"],
+            "n": numbers["n"],
+            "share": f"{numbers['right'] / numbers['n']:.0%}",
+            "threshold": threshold,
+        }
+        if "p" not in numbers:
+            return words
+        chance = _("Somebody who gets %(threshold)s right does so badly in %(chance)s cases.") % {
+            "threshold": threshold,
+            "chance": one_in(numbers["p"]),
+        }
+        return f"{words} {chance}"
 
 
 class RepeatConsistency(Rule):
     name = "repeat-consistency"
-    title = "Contradicts themselves"
-    about = "Answers a repeated item otherwise than before."
+    title = gettext_noop("Contradicts themselves")
+    about = gettext_noop("Answers a repeated item otherwise than before.")
     on_controls = True
 
     least: Annotated[int, Field(ge=1, le=10_000)] = 5
@@ -153,5 +182,11 @@ class RepeatConsistency(Rule):
         n, same = len(known), int(known.sum())
         if n < self.least or same >= self.threshold * n:
             return None
-        words = f"{same} of {n} items shown twice were answered the same way both times."
-        return self.found(history, words, n=n, same=same, threshold=self.threshold)
+        return self.found(history, n=n, same=same, threshold=self.threshold)
+
+    def in_words(self, numbers: Mapping[str, Any]) -> str:
+        """Name how many repeated items were answered alike."""
+        return _("%(same)s of %(n)s items shown twice were answered the same way both times.") % {
+            "same": numbers["same"],
+            "n": numbers["n"],
+        }

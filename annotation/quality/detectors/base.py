@@ -11,13 +11,16 @@ spends all their parts.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar
 
+from django.utils import translation
+from django.utils.translation import gettext as _
 from pydantic import BaseModel, ConfigDict, Field
 
 from annotation.quality.detectors.history import Answers, History
+from common.amounts import thousands
 
 GROWTH = 4  # the next look is due after a quarter more judgments
 LONGEST_STEP = 125
@@ -67,8 +70,14 @@ class Rule(BaseModel, ABC):
         """Return True if a look is due at ``total`` judgments (or control items), ``fresh`` of them new."""
         return alpha_share(self.least, total=total, fresh=fresh) > 0
 
-    def found(self, history: History, words: str, **evidence: Any) -> Finding:
-        """Return a finding with rounded numbers."""
+    @abstractmethod
+    def in_words(self, numbers: Mapping[str, Any]) -> str:
+        """Return the sentence for the numbers of a finding, in the reader's language."""
+
+    def found(self, history: History, **evidence: Any) -> Finding:
+        """Return a finding with rounded numbers; its sentence is stored, so it is English."""
+        with translation.override("en"):
+            words = self.in_words(evidence)
         plain = {
             key: float(f"{value:.4g}") if isinstance(value, float) else value
             for key, value in evidence.items()
@@ -117,9 +126,9 @@ def alpha_share(least: int, *, total: int, fresh: int) -> float:
 
 def one_in(p: float) -> str:
     if p >= 0.1:
-        return f"about {round(100 * p)} in 100"
+        return _("about %(n)s in 100") % {"n": round(100 * p)}
     if p < 1e-6:
-        return "less than 1 in a million"
+        return _("less than 1 in a million")
     digits = round(1 / p)
     size = 10 ** max(0, len(str(digits)) - 2)
-    return f"about 1 in {digits // size * size:,}"
+    return _("about 1 in %(n)s") % {"n": thousands(digits // size * size)}

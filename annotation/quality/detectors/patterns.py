@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from collections.abc import Mapping
+from typing import Annotated, Any
 
 import numpy as np
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_noop
 from pydantic import Field
 
 from annotation.quality.detectors.base import Finding, Rule, SequentialRule, Share, one_in
@@ -18,8 +21,8 @@ class SideBias(SequentialRule):
     """A binomial test on left and right. Sides are drawn, so an honest worker chooses left about half the time."""
 
     name = "side-bias"
-    title = "One side"
-    about = "Chooses the option on one side far more often than the other."
+    title = gettext_noop("One side")
+    about = gettext_noop("Chooses the option on one side far more often than the other.")
 
     tolerance: Annotated[float, Field(ge=0, lt=0.5)] = 0.1
 
@@ -38,20 +41,31 @@ class SideBias(SequentialRule):
         p = min(1.0, 2 * at_least(most, n, 0.5 + self.tolerance))
         if p > level:
             return None
-        side = "left" if left > n - left else "right"
+        return self.found(history, n=n, left=left, p=p, level=level)
+
+    def in_words(self, numbers: Mapping[str, Any]) -> str:
+        """Name the side, its answers and their chance."""
+        n, left = numbers["n"], numbers["left"]
         words = (
-            f"{most} of {n} answers took the option on the {side}; sides are drawn, so somebody who looks gets there "
-            f"by chance in {one_in(p)} cases."
+            _(
+                "%(most)s of %(n)s answers took the option on the left; sides are drawn, so somebody who looks gets "
+                "there by chance in %(chance)s cases."
+            )
+            if left > n - left
+            else _(
+                "%(most)s of %(n)s answers took the option on the right; sides are drawn, so somebody who looks gets "
+                "there by chance in %(chance)s cases."
+            )
         )
-        return self.found(history, words, n=n, left=left, p=p, level=level)
+        return words % {"most": max(left, n - left), "n": n, "chance": one_in(numbers["p"])}
 
 
 class StraightLining(SequentialRule):
     """The longest run of one answer as seen, compared with the others' answers on the same units."""
 
     name = "straight-lining"
-    title = "Same answer over and over"
-    about = "Gives the same answer so many times in a row that the items cannot explain it."
+    title = gettext_noop("Same answer over and over")
+    about = gettext_noop("Gives the same answer so many times in a row that the items cannot explain it.")
     needs_others = True
 
     tolerance: Annotated[float, Field(ge=0, lt=1)] = 0.5
@@ -83,11 +97,14 @@ class StraightLining(SequentialRule):
         p = min(1.0, p * max(history.answers.values, 1))
         if p > level:
             return None
-        words = (
-            f"The same answer {length} times in a row, among {n}; others' answers on the same items make such a run "
-            f"a matter of chance in {one_in(p)} cases."
-        )
-        return self.found(history, words, n=n, run=length, answer=value, p=p, level=level)
+        return self.found(history, n=n, run=length, answer=value, p=p, level=level)
+
+    def in_words(self, numbers: Mapping[str, Any]) -> str:
+        """Name the run and its chance."""
+        return _(
+            "The same answer %(run)s times in a row, among %(n)s; others' answers on the same items make such a run a "
+            "matter of chance in %(chance)s cases."
+        ) % {"run": numbers["run"], "n": numbers["n"], "chance": one_in(numbers["p"])}
 
     def _usual(self, history: History, kept: np.ndarray, value: float) -> Floats:
         """Return (N,) the probability that an honest worker answers ``value`` at each position, as seen."""
@@ -107,8 +124,8 @@ class Alternation(SequentialRule):
     """The runs test on too many changes: left, right, left, right."""
 
     name = "alternation"
-    title = "To and fro"
-    about = "Changes between two answers so regularly that the items cannot explain it."
+    title = gettext_noop("To and fro")
+    about = gettext_noop("Changes between two answers so regularly that the items cannot explain it.")
 
     @classmethod
     def applies(cls, answers: Answers) -> bool:
@@ -139,19 +156,22 @@ class Alternation(SequentialRule):
         if p > level:
             return None
         most = n - len(groups)
-        words = (
-            f"{changes} of {most} answers differ from the one before; in a random order of the same answers so many "
-            f"do in {one_in(p)} cases."
-        )
-        return self.found(history, words, n=n, changes=changes, of=most, p=p, level=level)
+        return self.found(history, n=n, changes=changes, of=most, p=p, level=level)
+
+    def in_words(self, numbers: Mapping[str, Any]) -> str:
+        """Name the changes and their chance."""
+        return _(
+            "%(changes)s of %(of)s answers differ from the one before; in a random order of the same answers so many "
+            "do in %(chance)s cases."
+        ) % {"changes": numbers["changes"], "of": numbers["of"], "chance": one_in(numbers["p"])}
 
 
 class TooFast(Rule):
     """Too little time, in seconds or relative to the others on the same units."""
 
     name = "too-fast"
-    title = "Too fast"
-    about = "Answers faster than anybody can look."
+    title = gettext_noop("Too fast")
+    about = gettext_noop("Answers faster than anybody can look.")
     needs_others = True
 
     seconds: Annotated[float, Field(ge=0, le=3600)] = 0.4
@@ -175,15 +195,27 @@ class TooFast(Rule):
         fast = int((times < self.seconds).sum())
         own = float(np.median(times))
         if fast >= self.share * n and fast:
-            words = (
-                f"{fast} of {n} answers took less than {self.seconds:g} s each; the median is {own:.1f} s."
-            )
-            return self.found(history, words, n=n, fast=fast, median=own)
+            return self.found(history, n=n, fast=fast, median=own)
         usual = _usual_seconds(history.others_seconds) if len(history.others_seconds) >= self.least else 0.0
         if own < self.of_crowd * usual:
-            words = f"The median answer took {own:.1f} s of active time; others take {usual:.1f} s for the same items."
-            return self.found(history, words, n=n, median=own, others=usual)
+            return self.found(history, n=n, median=own, others=usual)
         return None
+
+    def in_words(self, numbers: Mapping[str, Any]) -> str:
+        """Name the fast answers, or the median time beside that of the others."""
+        median = f"{numbers['median']:.1f}"
+        if "fast" in numbers:
+            return _(
+                "%(fast)s of %(n)s answers took less than %(seconds)s s each; the median is %(median)s s."
+            ) % {
+                "fast": numbers["fast"],
+                "n": numbers["n"],
+                "seconds": f"{self.seconds:g}",
+                "median": median,
+            }
+        return _(
+            "The median answer took %(median)s s of active time; others take %(others)s s for the same items."
+        ) % {"median": median, "others": f"{numbers['others']:.1f}"}
 
 
 def _usual_seconds(seconds: np.ndarray) -> float:
@@ -204,8 +236,8 @@ class PastedText(Rule):
     """Pasted text. It is no proof: honest workers also write elsewhere and paste."""
 
     name = "pasted-text"
-    title = "Pasted text"
-    about = "Pastes text where it should be written."
+    title = gettext_noop("Pasted text")
+    about = gettext_noop("Pastes text where it should be written.")
 
     least: Annotated[int, Field(ge=1, le=10_000)] = 3
     share: Share = 0.5
@@ -219,4 +251,11 @@ class PastedText(Rule):
         n, pasted = len(written), int(written.sum())
         if n < self.least or not pasted or pasted < self.share * n:
             return None
-        return self.found(history, f"{pasted} of {n} written answers were pasted.", n=n, pasted=pasted)
+        return self.found(history, n=n, pasted=pasted)
+
+    def in_words(self, numbers: Mapping[str, Any]) -> str:
+        """Name how many answers were pasted."""
+        return _("%(pasted)s of %(n)s written answers were pasted.") % {
+            "pasted": numbers["pasted"],
+            "n": numbers["n"],
+        }

@@ -134,7 +134,7 @@ class Command(QuorumCommand):
             # The protocol asked for numbers and a text was found: reading again names its line.
             table = self._read(options["path"], level, options["encoding"])
         drawn = {"resamples": options["resamples"], "seed": options["seed"]}
-        clusters = NAIVE if options["naive"] else "both"
+        clusters = NAIVE if options["naive"] else "item" if table.anonymous else "both"
         result = alpha_of_judgments(
             table.units, table.workers, table.values, level, **drawn, clusters=clusters
         )

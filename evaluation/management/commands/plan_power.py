@@ -64,6 +64,8 @@ class Command(QuorumCommand):
             )
         for line in table_lines(COLUMNS, [_row(one) for one in result["tried"]]):
             self.say(line)
+        if "components" in source:
+            self.say(source["components"])
         best = result["best"]
         if best is None:
             self.say(

@@ -30,6 +30,12 @@ class Influences:
     shift: tuple[float, float] = (0.0, 0.0)
 
 
+def in_order(codes: Ints) -> Ints:
+    """Return the rows by ascending code; few codes are sorted by their digits, in a fraction of the time."""
+    few = codes.astype(np.uint16) if codes.max(initial=0) < 1 << 16 else codes
+    return np.argsort(few, kind="stable").astype(np.int64, copy=False)
+
+
 @dataclass(frozen=True, slots=True)
 class Compared:
     """(N,) judgments of units judged twice or more, unit by unit.
@@ -51,7 +57,7 @@ class Compared:
         from evaluation.statistics.agreement.kernels import judgment_distances
 
         several = np.bincount(ratings.unit, minlength=len(ratings.units)) >= 2
-        order = np.argsort(ratings.unit, kind="stable")
+        order = in_order(ratings.unit)
         order = order[several[ratings.unit[order]]]
         place = np.cumsum(several) - 1
         unit, code = place[ratings.unit[order]], ratings.code[order]
@@ -64,7 +70,9 @@ class Compared:
     def influences(self, values: Floats, rows: int, shift: tuple[float, float] = (0.0, 0.0)) -> Influences:
         counts = np.zeros(rows, dtype=np.bool_)
         counts[self.order] = True
-        back = np.argsort(self.order)
+        back = np.empty(rows, dtype=np.int64)
+        back[self.order] = np.arange(len(self.order))
+        back = back[counts]
         return Influences(
             values[back], counts, self.unit[back], self.rater[back], float(self.sizes.mean()), shift
         )
@@ -130,7 +138,7 @@ def _shift(
     from evaluation.statistics.agreement.kernels import judgment_distances
 
     n = float(len(found.code))
-    order = np.argsort(found.rater, kind="stable")
+    order = in_order(found.rater)
     by_rater = np.bincount(found.rater)
     own = np.empty(len(order))
     judgment_distances(starts_of(by_rater), found.code[order], kind, positions, own)

@@ -214,6 +214,17 @@ def correlation_influences(x: Floats, y: Floats, coefficient: str, value: float)
     return np.asarray(rows - rows.mean(), dtype=np.float64)
 
 
+def pearson_without(x: Floats, y: Floats, owner: Ints) -> Floats:
+    """Return (G,) Pearson's r without the observations of each owner (N,); nan where it is undefined."""
+    x, y = ((column - column.mean()) / column.std() for column in (_within(x), _within(y)))
+    columns = (np.ones(len(x)), x, y, x * x, y * y, x * y)
+    n, sum_x, sum_y, square_x, square_y, both = (
+        column.sum() - np.bincount(owner, weights=column) for column in columns
+    )
+    spread = (n * square_x - sum_x**2) * (n * square_y - sum_y**2)
+    return ratio(n * both - sum_x * sum_y, np.sqrt(np.maximum(spread, 0)), where=spread > 1e-9)
+
+
 def _within(values: Floats) -> Floats:
     """Return values scaled so that no square overflows."""
     return np.asarray(values / np.abs(values).max(), dtype=np.float64)

@@ -21,6 +21,7 @@ from evaluation.statistics.clustering import (
     NAIVE,
     ClusterColumns,
     Clusters,
+    Spread,
     coefficient_interval,
     columns_of,
 )
@@ -31,6 +32,7 @@ from evaluation.statistics.correlation.coefficients import (
     group_coefficients,
     kendall_codes,
     kendall_groups,
+    pearson_without,
     taus,
 )
 from evaluation.statistics.inputs import BadValue, gappy_vector, is_real, one_of, same_length, score_vector
@@ -115,7 +117,7 @@ def correlation(
         if columns:
             resamples = 0
             grouped = Clusters.of(columns, len(given), given)
-            spread = grouped.spread(correlation_influences(x, y, coefficient, value))
+            spread = _spread(x, y, coefficient, value, grouped)
             low, high = coefficient_interval(value, spread, confidence)
             p, reason, note, counts = spread.p(value), grouped.reason, grouped.note, grouped.counts
         if resamples:
@@ -144,6 +146,14 @@ def correlation(
         clusters=counts,
         note=note,
     )
+
+
+def _spread(x: Floats, y: Floats, coefficient: str, value: float, clusters: Clusters) -> Spread:
+    """Return the variance of a coefficient; that of r is a jackknife's, as single clusters can carry it."""
+    if coefficient != "pearson" or clusters.reason:
+        return clusters.spread(correlation_influences(x, y, coefficient, value))
+    without = (pearson_without(x, y, codes) for codes in clusters.codes)
+    return clusters.spread_of([float(np.nansum(np.square(value - others))) for others in without])
 
 
 def pearson(first: ArrayLike, second: ArrayLike) -> float:

@@ -1,13 +1,14 @@
 """What people and metrics reach on the same halves of the votes (V15 section 7.4), and what nobody can pass.
 
-The votes on a pair (or its triplets, each won, lost or tied) are split into two halves, the first the smaller where
-their number is odd. A half names a winner or is tied. Over all splits, in closed form:
+The votes on a pair (or its triplets, each won, lost or tied) are split into two halves; where their number is odd, one
+has a vote more. One half is the consensus, and the pair is left out where it is tied. Over all splits and both halves,
+in closed form:
 
-- people: how often both halves name the same winner
-- an answer: how often a half names it
-- the ceiling: how often a half names the pair's better answer, which no fixed answer can pass
+- people: how often the other half names the same winner, its tie being wrong
+- a metric: how often it names that winner, its tie being wrong
+- the ceiling: how often the pair's better answer is that winner, which no fixed answer can pass
 
-A half's tie is wrong for all three (V15 print 83 % of people and 82 % of CIDEr on ABSTRACT-50S).
+On ABSTRACT-50S people reach 83.3 %; V15 print 83.
 """
 
 from __future__ import annotations
@@ -26,12 +27,18 @@ from evaluation.statistics.inputs import BadValue, finite_vector, refuse_values,
 class Halves:
     """(P,) chances over all splits, nan for pairs with fewer than two votes.
 
-    agree: both halves name the same winner. first, second: a half names the first, the second.
+    agree: both halves name the same winner. first, second: a half names the first, the second. Divided by `decided`
+    they are shares of the halves that name a winner.
     """
 
     agree: Floats
     first: Floats
     second: Floats
+
+    @property
+    def decided(self) -> Floats:
+        """Return (P,) how often a half names a winner: the weights of the pairs."""
+        return self.first + self.second
 
     @property
     def ceiling(self) -> Floats:

@@ -227,7 +227,9 @@ class DesignForm(forms.Form):
         sent: dict[str, Any] = {}
         for name, field in self.fields.items():
             value = self.get_initial_for_field(field, name)
-            if isinstance(field, RowsField | TranslationsField):
+            if isinstance(field, TranslationsField):
+                sent |= field.posted(name, value)
+            elif isinstance(field, RowsField):
                 sent |= field.posted(name, value or [])
             elif value is not None and value is not False:
                 sent[name] = value

@@ -58,6 +58,12 @@ class Column:
             return "\n".join(map(str, value))
         return "" if value is None else str(value)
 
+    def shown(self, value: Any) -> str:
+        """Return the value in words, as a choice is named."""
+        text = self.text_of(value)
+        words = dict(self.choices).get(text)
+        return gettext(words) if words else text
+
     def read(self, text: str, where: str) -> Any:
         """Return the typed value of a filled cell."""
         if self.shape == "lines":
@@ -129,7 +135,7 @@ def rows_in_words(columns: list[Column], rows: list[Row]) -> str:
     """Return one line for each row."""
     lines = []
     for row in rows:
-        cells = [(column, column.text_of(row.get(column.key)).replace("\n", " / ")) for column in columns]
+        cells = [(column, column.shown(row.get(column.key)).replace("\n", " / ")) for column in columns]
         lines.append(
             " · ".join(f"{gettext(column.label).partition(',')[0]}: {text}" for column, text in cells if text)
         )

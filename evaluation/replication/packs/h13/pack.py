@@ -17,7 +17,7 @@ from evaluation.ranking_systems.texts import BagOfWords, Document, Trigrams, idf
 from evaluation.replication.crowd import rehearse
 from evaluation.replication.flickr8k import POOL, Flickr8k, Pairs, read_flickr8k
 from evaluation.replication.running import Run
-from evaluation.report.content import Column, Estimate, Heat, HeatPanel, Plot, Table
+from evaluation.report.content import Cell, Column, Estimate, Heat, HeatPanel, Plot, Table
 from evaluation.statistics.agreement import alpha_interval, krippendorff_alpha
 from evaluation.statistics.agreement.thresholds import (
     GRADE_THRESHOLDS,
@@ -120,7 +120,8 @@ def _experts(run: Run, experts: Pairs) -> None:
 def _kappas(run: Run, data: Flickr8k) -> None:
     """Tables 8 and 9: kappa on a grid of thresholds, by the set of references."""
     experts = data.experts
-    panels, rows = [], []
+    panels: list[HeatPanel] = []
+    rows: list[tuple[Cell, ...]] = []
     for key, (name, metric) in METRICS.items():
         for what, places in SETS.items():
             chosen = OTHER[key] if what == "other" else places
@@ -215,7 +216,7 @@ def _filter(run: Run, data: Flickr8k) -> None:
     at = experts.image, experts.caption
     judged = crowd.image, crowd.caption
     all_no = np.array([sum(own) == 0 for own in crowd.answers])
-    rows = []
+    rows: list[tuple[Cell, ...]] = []
     for order in (STEM_FIRST, STOP_FIRST):
         hits, totals = bleu_pre_matrix(data.pool, data.references(range(5)), order)
         for per_cent in (25, 26):
@@ -249,12 +250,13 @@ def _filter(run: Run, data: Flickr8k) -> None:
                 "them; its list of "
                 "stop words, spelling correction and lemmas are not released",
             )
-    kept = _over_images(_shared_bigrams(data, STEM_FIRST), run.seed).value or 0.0
+    stemmed = _over_images(_shared_bigrams(data, STEM_FIRST), run.seed).value or 0.0
     raw = _over_images(_shared_bigrams(data, "none"), run.seed).value or 0.0
     run.number(
         "nonzero/bleu-2",
         _over_images(_shared_bigrams(data, STOP_FIRST), run.seed),
-        why=f"with stems first it is {100 * kept:.1f} %, and with the stop words {100 * raw:.1f} %; the list of stop "
+        why=f"with stems first it is {100 * stemmed:.1f} %, and with the stop words {100 * raw:.1f} %; the list of "
+        "stop "
         "words, the spelling "
         "correction and the lemmas of the paper are not released",
     )
@@ -317,7 +319,7 @@ def _crowd(run: Run, data: Flickr8k, shares: Floats) -> None:
     seen = shares[experts.image, experts.caption]
     unseen_no = np.nan_to_num(seen, nan=0.0)
     grid = kappa_grid(unseen_no, experts.means, (1 / 3, RELEVANT, 1.0), GRADES, resamples=1, seed=run.seed)
-    rows = []
+    rows: list[tuple[Cell, ...]] = []
     for grade in reversed(GRADES):
         one = threshold_kappa(unseen_no, experts.means, RELEVANT, grade, seed=run.seed)
         figures = [
@@ -370,13 +372,13 @@ def _crowd(run: Run, data: Flickr8k, shares: Floats) -> None:
         counts = relevant.sum(axis=axis)
         for place, name in enumerate(("one", "two", "three", "four"), start=1):
             count = int((counts >= 4).sum() if name == "four" else (counts == place).sum())
-            bounds = [n * bound for bound in wilson_interval(count, n)]
+            least, most = wilson_interval(count, n)
             why = (
                 "the paper repeats the counts of captions here: 331, 202, 100 and 317 are 950 images of 1,000"
                 if who == "images"
                 else ""
             )
-            run.number(f"relevant/{who}/{name}", Estimate(count, *bounds), why=why)
+            run.number(f"relevant/{who}/{name}", Estimate(count, n * least, n * most), why=why)
 
 
 def _control_rule(run: Run) -> None:
@@ -392,7 +394,7 @@ def _control_rule(run: Run) -> None:
         seen, 1
     )
     used = (seen == 0) | (share >= CONTROL_RULE)
-    rows = []
+    rows: list[tuple[Cell, ...]] = []
     for name, keep in (("all workers", ~is_control), ("rule of 70 %", ~is_control & used[made.worker])):
         yes = np.bincount(made.unit[keep], weights=made.value[keep], minlength=pairs)[:pairs]
         asked = np.bincount(made.unit[keep], minlength=pairs)[:pairs]
@@ -506,8 +508,8 @@ def _ranking_table(
         mark = ""
         if system != best:
             statistic = "median" if original else "mean"
-            columns = [last[one].per_query[known] for one in (system, best)]
-            mark = stars(randomization_test(*columns, statistic, reassignments=REASSIGNMENTS, seed=seed).p)
+            own, others = (last[one].per_query[known] for one in (system, best))
+            mark = stars(randomization_test(own, others, statistic, reassignments=REASSIGNMENTS, seed=seed).p)
         value = last[system].value if original else 100 * last[system].value
         rows.append((system, *cells, f"{value:.1f}{mark}"))
     letter = "R" if original else "S"
@@ -526,7 +528,7 @@ def _first_captions(run: Run, data: Flickr8k, first: dict[str, Ints], best: str)
     grades[data.experts.image, data.experts.caption] = data.experts.means
     images = np.arange(len(data.images))
     own = {system: grades[images, caption] for system, caption in first.items()}
-    rows = []
+    rows: list[tuple[Cell, ...]] = []
     for system, grade in own.items():
         graded = ~np.isnan(grade)
         cells = []

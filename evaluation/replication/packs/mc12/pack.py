@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -30,11 +30,12 @@ from evaluation.metrics.keywords.baselines import (
     term_frequency,
     tf_idf,
 )
+from evaluation.metrics.keywords.measures import KeywordScore
 from evaluation.metrics.keywords.semeval import read_answers, read_gold, substitution_scores
 from evaluation.metrics.text.stemming import smart_stop_words
 from evaluation.replication.crowd import rehearse
 from evaluation.replication.running import Run
-from evaluation.report.content import Column, Estimate, Table
+from evaluation.report.content import Cell, Column, Estimate, Table
 from evaluation.statistics.significance import bootstrap_interval
 from judgments.importers import open_dataset
 from judgments.importers.readers import Columns, read_json_lines
@@ -43,7 +44,7 @@ from judgments.importers.textio import ImportNotes
 
 SEMEVAL, BBC, UNT, PASCAL = "semeval-2007-task10", "bbc", "unt", "pascal-50s"
 SYSTEMS = (("baseline.best", "best"), ("baseline-two.best", "best"), ("baseline.oot", "oot"))
-MEASURES = {
+MEASURES: Mapping[str, Callable[..., KeywordScore]] = {
     "best": keyword_best,
     "best-mode": keyword_best_mode,
     "oot": keyword_oot,
@@ -94,7 +95,7 @@ def _semeval(run: Run) -> None:
     """Hold the measures against what the task's own scorer printed."""
     folder = run.data[SEMEVAL]
     gold = read_gold(_lines(folder / "lst_test.gold"))
-    rows = []
+    rows: list[tuple[Cell, ...]] = []
     for file, measure in SYSTEMS:
         found = substitution_scores(read_answers(_lines(folder / file), measure), gold, measure)
         run.signed(file, found.normal.signature)
@@ -134,7 +135,7 @@ def _baselines(texts: Texts, vocabulary: frozenset[str] | None) -> dict[str, Key
 
 def _overlaps(run: Run, name: str, title: str, texts: Texts, *, stated: bool) -> None:
     """Table 2: precision, recall and F1 of ten keywords, with and without infrequent words."""
-    rows = []
+    rows: list[tuple[Cell, ...]] = []
     for evaluation, vocabulary in (
         ("standard", frequent_words(texts.training)),
         ("include-infrequent", None),
@@ -160,7 +161,7 @@ def _overlaps(run: Run, name: str, title: str, texts: Texts, *, stated: bool) ->
 
 def _substitution(run: Run, name: str, title: str, texts: Texts, *, stated: bool) -> None:
     """Table 5: a keyword counts as often as people gave it."""
-    rows = []
+    rows: list[tuple[Cell, ...]] = []
     for baseline, found in _baselines(texts, None).items():
         cells = []
         for measure, function in MEASURES.items():
@@ -206,7 +207,7 @@ def _read(file: Path, *, stem: str) -> Texts:
     for record in read_json_lines(
         file, Columns(("image", "title", "text", "keywords"), ("split",)), ImportNotes(), None
     ):
-        row: dict[str, Any] = record.values
+        row: Mapping[str, Any] = record.values
         people = row["keywords"]
         if not (isinstance(people, list) and all(isinstance(own, list) for own in people)):
             raise EvaluationError(

@@ -15,7 +15,17 @@ from evaluation.replication.fifty import (
     scores_by_references,
 )
 from evaluation.replication.running import Run
-from evaluation.report.content import Column, Curve, CurvePanel, Curves, Estimate, Plot, Table
+from evaluation.report.content import (
+    Cell,
+    Column,
+    Curve,
+    CurvePanel,
+    Curves,
+    Estimate,
+    Plot,
+    Table,
+    estimate_of,
+)
 from evaluation.results.meta_evaluation import accuracy_of_pairs, pair_kinds
 from evaluation.statistics.meta import ReferenceCurve, accuracy_by_references
 
@@ -50,7 +60,8 @@ def analyse(run: Run) -> None:
         _judgments(run, name, data)
         run.progress(0.5 * place + 0.02, f"scoring {SETS[name]}")
         scores, signatures = data.scores(METRICS)
-        found, sizes = dict(scores), dict.fromkeys(DRAWN.values(), SIZES)
+        found = dict(scores)
+        sizes: dict[str, tuple[int, ...]] = dict.fromkeys(DRAWN.values(), SIZES)
         for metric, words in signatures.items():
             run.signed(f"{SETS[name]}: {metric}", words)
         run.progress(0.5 * place + 0.1, f"subsets of references of {SETS[name]}")
@@ -107,28 +118,21 @@ def _table_1(run: Run, name: str, data: Fifty, scores: dict[str, Floats]) -> Non
         for kind in kinds:
             why = ""
             if metric == BLEU:
-                value, low, high = (
-                    100 * (one or 0.0) for one in (other[kind].value, other[kind].low, other[kind].high)
-                )
                 why = (
                     "the paper states the closest reference length; with the mean length of the references "
-                    f"(bleu-4|stem:porter|length:mean) it is {value:.1f} % ({low:.1f} to {high:.1f})"
+                    f"(bleu-4|stem:porter|length:mean) it is {in_per_cent(other[kind])}"
                 )
             run.number(f"table-1/{name}/{printed}/{kind}", every[metric][kind], why=why)
     shown = [*kinds, "all"]
-    rows = [(metric, *(every[metric][kind] for kind in shown)) for metric in sorted(every)]
+    rows: list[tuple[Cell, ...]] = [
+        (metric, *(every[metric][kind] for kind in shown)) for metric in sorted(every)
+    ]
     columns = (Column("metric"), *(Column(f"{kind}, %", "share") for kind in shown))
     title = f"Accuracy on all pairs of {SETS[name]}, 48 references [95 % interval]"
     tables = [Table(f"accuracy-{name}", title, columns, tuple(rows))]
     if (data.winners == 0).any():
         rows = [
-            (
-                metric,
-                *(
-                    Estimate(cell["value"], cell["low"], cell["high"], cell["n"])
-                    for cell in map(found.get, shown)
-                ),
-            )
+            (metric, *(estimate_of(found[kind]) for kind in shown))
             for metric, found in sorted(decided.items())
         ]
         title = f"Accuracy on the pairs of {SETS[name]} that people decided [95 % interval]"
@@ -147,13 +151,12 @@ def _section_7_2(
         "bleu-1"
     ]
     other = accuracy_by_references(at_blanks, data.winners, data.kinds, clusters=data.clusters)["all"]
-    for printed, metric in {"bleu-1": "bleu-1|stem:porter", "rouge-1": ROUGE_1}.items():
-        run.number(
-            f"section-7.2/{name}/{printed}/5",
-            _point(curves[metric], 5),
-            why="with captions cut at blanks alone, capitals and punctuation as they are (bleu-1, tokenizer space), it "
-            f"is {in_per_cent(_point(other, 5))}",
-        )
+    reason = (
+        "with captions cut at blanks alone, capitals and punctuation as they are (bleu-1, tokenizer space), it is "
+        f"{in_per_cent(_point(other, 5))}"
+    )
+    run.number(f"section-7.2/{name}/bleu-1/5", _point(curves["bleu-1|stem:porter"], 5), why=reason)
+    run.number(f"section-7.2/{name}/rouge-1/5", _point(curves[ROUGE_1], 5))
 
 
 def _point(found: ReferenceCurve, size: int) -> Estimate:

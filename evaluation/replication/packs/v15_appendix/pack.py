@@ -19,7 +19,7 @@ from evaluation.replication.fifty import (
     scores_by_references,
 )
 from evaluation.replication.running import Run
-from evaluation.report.content import Column, Curve, CurvePanel, Curves, Estimate, Plot, Table
+from evaluation.report.content import Cell, Column, Curve, CurvePanel, Curves, Estimate, Plot, Table
 from evaluation.results.meta_evaluation import pair_kinds, score_texts
 from evaluation.statistics.correlation import spearman
 from evaluation.statistics.meta import accuracy_by_references, metric_winners, wilson_interval
@@ -82,7 +82,7 @@ def _pairwise(run: Run, data: Fifty) -> None:
     except MissingTables:
         run.missing("appendix-1/meteor/5", NO_TABLES)
     kinds = [*pair_kinds(data.kinds), "all"]
-    rows = []
+    rows: list[tuple[Cell, ...]] = []
     cells: dict[str, Estimate] = {}
     for metric, by_size in tables.items():
         better = accuracy_by_references(by_size, data.better, data.kinds, clusters=data.clusters)
@@ -293,7 +293,8 @@ def _versions(run: Run, name: str, data: Fifty) -> None:
         metric: (metric_winners(first[0], second[0]) == data.winners)[data.winners != 0]
         for metric, (first, second) in ((metric, by_size[metric][SIZES[-1]]) for metric in metrics)
     }
-    rows = []
+    rows: list[tuple[Cell, ...]] = []
+    full: dict[str, Estimate] = {}
     for versions in VERSIONS.values():
         for label, metric in versions.items():
             curve = curves[metric]
@@ -303,6 +304,7 @@ def _versions(run: Run, name: str, data: Fifty) -> None:
             ]
             p = mcnemar_test(right[metric], right["cider"]).exact_p if metric != "cider" else None
             rows.append((label, *own, p))
+            full[label] = own[-1]
     columns = (
         Column("version"), *(Column(f"{size} references, %", "share") for size in SIZES),
         Column("p against CIDEr", "p"),
@@ -310,7 +312,6 @@ def _versions(run: Run, name: str, data: Fifty) -> None:
     title = f"Versions of metrics on {SETS[name]}: accuracy on the decided pairs [95 % interval]"
     note = "p: McNemar's exact test at 48 references."
     table = Table(f"versions-{name}", title, columns, tuple(rows), note)
-    full = {row[0]: row[len(SIZES)] for row in rows}
     sentence = (
         f"At 48 references CIDEr is right on {in_per_cent(full['CIDEr'])}, without IDF on "
         f"{in_per_cent(full['CIDEr no idf'])}, with the best reference on {in_per_cent(full['CIDEr max'])}, with "

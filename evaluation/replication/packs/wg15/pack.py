@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -34,6 +35,7 @@ from judgments.importers.textio import ImportNotes
 
 DATA = "imageclef-2015"
 MOST = 15  # boxes that a baseline chooses
+SHOWN = (1, 2, 3, 4, 5, 6, 8, 10, 12, 15)
 COMBINED = ("unigram", "bigram")
 LABELS, IMAGES, PEOPLE = 40, 400, 7  # of the rehearsal
 
@@ -96,9 +98,13 @@ def _analyse(run: Run, name: str, title: str, training: Images, test: Images, *,
         for k in (1, 2, 3, 4, 5, 10)
     ]
     columns = (Column("who"), Column("boxes"), *(Column(name, "coefficient") for name in ("P", "R", "F")))
-    curves = tuple(
-        Curve(baseline, tuple(range(1, MOST + 1)), tuple(_or_none(one.f1.mean) for one in own))
+    curves = [
+        Curve(baseline, SHOWN, tuple(_or_none(own[k - 1].f1.mean) for k in SHOWN))
         for baseline, own in scores.items()
+    ]
+    panels = (
+        CurvePanel("one prior", tuple(curve for curve in curves if "+" not in curve.label)),
+        CurvePanel("mean ranks of two", tuple(curve for curve in curves if "+" in curve.label)),
     )
     data = Table(
         f"f-{name}",
@@ -119,7 +125,7 @@ def _analyse(run: Run, name: str, title: str, training: Images, test: Images, *,
                 f"f-{name}",
                 f"F by the number of boxes, {title}",
                 "F of the baselines by the largest number of boxes that they choose.",
-                Curves((CurvePanel("", curves),), "boxes", "F", log=False),
+                Curves(panels, "boxes", "F, %", log=False),
                 data,
             )
         ],
@@ -137,7 +143,7 @@ def _baselines(training: Images, test: Images, seed: int) -> dict[str, BoxRanks]
         "bigram": bigram_ranks(test.labels, BigramPrior.fit(mentions)),
     }
     return found | {
-        f"{text} and {visual}": mean_ranks(found[text], found[visual])
+        f"{text}+{visual}": mean_ranks(found[text], found[visual])
         for text in COMBINED
         for visual in ("position", "size")
     }
@@ -162,7 +168,7 @@ def _read(file: Path) -> tuple[Images, Images]:
     parts: dict[str, Images] = {"train": Images([], [], [], []), "test": Images([], [], [], [])}
     columns = Columns(("image", "split", "width", "height", "boxes", "descriptions"))
     for record in read_json_lines(file, columns, ImportNotes(), None):
-        row: dict[str, Any] = record.values
+        row: Mapping[str, Any] = record.values
         try:
             part = parts[row["split"]]
             part.labels.append([str(box["label"]) for box in row["boxes"]])

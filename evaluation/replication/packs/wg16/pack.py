@@ -17,7 +17,7 @@ from evaluation.leave_one_out.bounds import (
 from evaluation.leave_one_out.operations import computable
 from evaluation.metrics.leave_one_out import hold_out, of_other_images, score_held_out
 from evaluation.replication.running import Run
-from evaluation.report.content import Column, Estimate, Heat, HeatPanel, Plot, Table
+from evaluation.report.content import Cell, Column, Estimate, Heat, HeatPanel, Plot, Table
 from judgments.importers import open_dataset
 from judgments.importers.records import ReferenceRow
 
@@ -93,9 +93,9 @@ def _numbers(run: Run, found: Mapping[str, Bounds], sets: Mapping[str, list[list
         f"{name} {one.micro:.3f} with the median {one.median:.2f}" for name, one in plain.items()
     )
     why = (
-        f"without the brevity penalty the precision is {words}; mteval takes the shortest reference for the penalty, "
-        "which of "
-        "49 is nearly never longer than the caption"
+        f"without the brevity penalty the precision is {words}: the figures are printed as if no caption were "
+        "shorter than "
+        "the reference it is compared with"
     )
     run.number("bleu-1/most", _estimate(fifty[highest].upper[bleu]), why=why)
     run.number("pascal-50s/bleu-1/median", Estimate(fifty[PASCAL].upper[bleu].median), why=why)
@@ -220,7 +220,7 @@ def _sections(run: Run, found: Mapping[str, Bounds]) -> None:
                 )
             ],
         )
-    rows = []
+    taus: list[tuple[Cell, ...]] = []
     for first, second, low, high in RANGES:
         cells: list[float | str] = []
         for name in (PASCAL, ABSTRACT):
@@ -230,7 +230,7 @@ def _sections(run: Run, found: Mapping[str, Bounds]) -> None:
                 float(found[name].image_taus[names.index(first), names.index(second)]) if known else math.nan
             )
             cells += [tau, "yes" if low - 0.005 <= tau <= high + 0.005 else "no"]
-        rows.append((f"{_short(first)}, {_short(second)}", f"{low:.2f} to {high:.2f}", *cells))
+        taus.append((f"{_short(first)}, {_short(second)}", f"{low:.2f} to {high:.2f}", *cells))
     run.section(
         "taus",
         "How metrics agree on images (section 4.2)",
@@ -248,7 +248,7 @@ def _sections(run: Run, found: Mapping[str, Bounds]) -> None:
                     ),
                     *(Column("ABSTRACT-50S", "coefficient"), Column("is inside")),
                 ),
-                tuple(rows),
+                tuple(taus),
             )
         ],
     )

@@ -1,0 +1,77 @@
+"""How much answers differ between items, between raters and beyond both, and what more of either would buy."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from evaluation.statistics.clustering import ITEM, RATER, Clusters
+from evaluation.statistics.inputs import same_length, score_vector
+from evaluation.statistics.results import signed
+
+ONE_KIND = "no item has judgments of several raters, or no rater judged several items, so the two cannot be told apart"
+NO_VARIATION = "all answers are the same"
+
+
+@dataclass(frozen=True, slots=True)
+class VarianceComponents:
+    """Variances between items, between raters, and of the rest; `standard_error` is that of the mean answer.
+
+    `residual` is within an item and a rater: the noise of one answer, and how much raters differ by item.
+    """
+
+    mean: float
+    item: float
+    rater: float
+    residual: float
+    standard_error: float
+    items: int
+    raters: int
+    judgments: int
+    reason: str
+    clusters: Mapping[str, int] = field(default_factory=dict)
+    signature: str = ""
+
+    def shares(self) -> tuple[float, float, float]:
+        """Return the parts of items, raters and the rest in the variance of an answer."""
+        total = self.item + self.rater + self.residual
+        return self.item / total, self.rater / total, self.residual / total
+
+    def error_with(self, *, items: float, raters: float, judgments: float) -> float:
+        """Return the standard error of the mean of so many judgments, evenly over items and raters."""
+        return math.sqrt(self.item / items + self.rater / raters + self.residual / judgments)
+
+
+@signed("variance-components")
+def variance_components(values: ArrayLike, items: Iterable[Any], raters: Iterable[Any]) -> VarianceComponents:
+    """Return the components of (N,) values of items and raters, by the moments of `clustering`, none below zero."""
+    value = score_vector(values, "values")
+    clusters = Clusters.of({ITEM: items, RATER: raters}, len(value))
+    same_length(values=value, items=clusters.codes[0] if clusters.codes else value)
+    found = np.full(3, math.nan)
+    reason = clusters.reason or clusters.note
+    if not reason and len(clusters.codes) < 3:
+        reason = ONE_KIND
+    error = math.nan
+    if not reason and np.all(value == value[0]):
+        reason = NO_VARIATION
+    if not reason:
+        found = clusters.components(value)
+        error = math.sqrt(clusters.spread((value - value.mean()) / len(value)).variance)
+    return VarianceComponents(
+        mean=float(value.mean()) if len(value) else math.nan,
+        item=float(found[0]),
+        rater=float(found[1]),
+        residual=float(found[2]),
+        standard_error=error,
+        items=clusters.counts[ITEM],
+        raters=clusters.counts[RATER],
+        judgments=len(value),
+        reason=reason,
+        clusters=clusters.counts,
+    )

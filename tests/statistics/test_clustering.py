@@ -1,0 +1,222 @@
+"""Intervals and tests by item and by rater: their parts by hand, what copies of rows do, and their level."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from evaluation.statistics.aggregation import bradley_terry_of_comparisons, tournament
+from evaluation.statistics.agreement import (
+    Alpha,
+    CohenKappa,
+    FleissKappa,
+    Gwet,
+    Percent,
+    agreement,
+    ratings_of_judgments,
+    threshold_kappa,
+)
+from evaluation.statistics.clustering import Clusters, share_of_rows
+from evaluation.statistics.components import variance_components
+from evaluation.statistics.correlation import correlation
+from evaluation.statistics.correlation.coefficients import COEFFICIENTS, Patterns, correlation_influences
+from evaluation.statistics.inputs import BadOption, BadShape
+from evaluation.statistics.meta import halves_of_votes, pair_accuracy
+from evaluation.statistics.significance import mcnemar_test, randomization_test, wilson_interval
+
+ITEMS, RATERS = 30, 10
+
+
+def crossed(seed: int = 1, items: int = ITEMS, raters: int = RATERS) -> tuple[Any, Any, Any]:
+    """Draw (N,) items, raters and values with strong effects of both."""
+    generator = np.random.default_rng(seed)
+    item, rater = (one.ravel() for one in np.indices((items, raters)))
+    effects = generator.normal(size=items)[item] + generator.normal(0, 0.7, raters)[rater]
+    return item, rater, effects + generator.normal(size=len(item))
+
+
+def test_the_variance_of_a_balanced_mean_is_that_of_the_analysis_of_variance() -> None:
+    item, rater, value = crossed()
+    table = value.reshape(ITEMS, RATERS)
+    rows, columns = (table.mean(axis=axis) - table.mean() for axis in (1, 0))
+    residual = table - table.mean() - rows[:, np.newaxis] - columns
+    noise = float((residual**2).sum()) / ((ITEMS - 1) * (RATERS - 1))
+    of_items = float((rows**2).sum()) / (ITEMS - 1) - noise / RATERS
+    of_raters = float((columns**2).sum()) / (RATERS - 1) - noise / ITEMS
+    found = Clusters.of({"item": item, "rater": rater}, len(item))
+    assert found.components(value) == pytest.approx([of_items, of_raters, noise])
+    spread = found.spread((value - value.mean()) / len(value))
+    assert spread.variance == pytest.approx(of_items / ITEMS + of_raters / RATERS + noise / len(value))
+    assert RATERS - 1 < spread.df < ITEMS - 1
+
+
+def test_components_say_what_more_items_or_raters_would_buy() -> None:
+    item, rater, value = crossed()
+    found = variance_components(value, item, rater)
+    now = found.error_with(items=ITEMS, raters=RATERS, judgments=len(value))
+    assert found.standard_error == pytest.approx(now)
+    assert sum(found.shares()) == pytest.approx(1)
+    more = found.error_with(items=ITEMS, raters=4 * RATERS, judgments=4 * len(value))
+    expected = found.item / ITEMS + found.rater / (4 * RATERS) + found.residual / (4 * len(value))
+    assert more == pytest.approx(expected**0.5) < now
+    alone = variance_components(value, item, np.arange(len(item)))
+    assert alone.reason.startswith(
+        "no item has judgments of several raters, or no rater judged several items"
+    )
+
+
+@pytest.mark.parametrize("coefficient", COEFFICIENTS)
+def test_the_influence_of_a_row_is_the_slope_of_the_coefficient_in_its_weight(coefficient: str) -> None:
+    generator = np.random.default_rng(3)
+    x = generator.integers(0, 9, 60).astype(float)
+    y = x + generator.integers(-4, 4, 60)
+    patterns = Patterns(x, y, coefficient)
+    once = patterns.frequency.astype(float)
+    steps = 1e-4 * np.eye(len(once))
+    slopes = (patterns(once + steps) - patterns(once - steps)) / 2e-4
+    value = float(patterns(once[np.newaxis])[0])
+    found = correlation_influences(x, y, coefficient, value)
+    assert found == pytest.approx(slopes[patterns.pattern], abs=1e-4)
+
+
+@pytest.mark.parametrize("level", ["nominal", "ordinal", "interval", "ratio"])
+def test_the_influences_of_judgments_on_alpha_add_up_to_those_of_units_and_raters(level: str) -> None:
+    item, rater, value = crossed(items=25)
+    keep = np.random.default_rng(2).random(len(item)) < 0.4
+    ratings = ratings_of_judgments(item[keep], rater[keep], np.clip(np.round(value[keep]), -2, 2) + 4)
+    coefficient = Alpha(level)
+    found = coefficient.influences(ratings)
+    assert found is not None
+    assert found.items is not None
+    assert found.raters is not None
+    judged = ratings.judged_at_least(2)
+    alpha = coefficient.of_raters(judged)
+    units, raters = np.ones(len(judged.units)), np.ones(len(judged.raters))
+    of_units = np.bincount(found.items, weights=found.values)
+    of_raters = np.bincount(np.unique(found.raters, return_inverse=True)[1], weights=found.values)
+    for place in range(3):
+        unit, person = 1e-5 * np.eye(len(units))[place], 1e-5 * np.eye(len(raters))[place]
+        slope = (alpha(raters, units + unit) - alpha(raters, units - unit)) / 2e-5
+        assert of_units[place] == pytest.approx(slope, abs=1e-3)
+        slope = (alpha(raters + person, units) - alpha(raters - person, units)) / 2e-5
+        assert of_raters[place] == pytest.approx(slope, abs=2e-3)
+
+
+def rows_twice(copies: int) -> dict[str, float]:
+    """Return the width of each interval, and 1 - p of each test, where every row occurs so many times.
+
+    A copy is of the same item and rater. Agreement takes one answer a worker and unit: its copies are units of
+    the same image.
+    """
+    item, rater, value = (np.tile(one, copies) for one in crossed())
+    other = value + np.tile(np.random.default_rng(5).normal(0.05, 1, ITEMS * RATERS), copies)
+    by = {"item": item, "rater": rater}
+    unit = item + ITEMS * np.repeat(np.arange(copies), ITEMS * RATERS)
+    grades = np.clip(np.round(value), -2, 2)
+    ratings = ratings_of_judgments(unit, rater, grades)
+    first, second = np.where(value > 0.2, "a", "b"), np.where(value > 0.2, "b", "c")
+    winner = np.where(other > 0, 1, 2)
+    first, second = np.where(rater % 3 == 0, "a", first), np.where(rater % 3 == 0, "c", second)
+    found = {
+        coefficient.name: agreement(ratings, coefficient, clusters=by)
+        for coefficient in (Alpha("nominal"), FleissKappa(), Gwet(), Percent())
+    }
+    found["ordinal"] = agreement(ratings, Alpha("ordinal"), clusters=by)
+    found["kappa"] = agreement((value > 0, other > 0), CohenKappa(), clusters=by)
+    found |= {name: correlation(value, other, name, clusters=by) for name in COEFFICIENTS}
+    found["thresholds"] = threshold_kappa(value, other, 0, 0, clusters=by).f1
+    found["accuracy"] = pair_accuracy(value, other, winner, clusters=by)["all"]
+    widths = {name: one.high - one.low for name, one in found.items()}
+    strengths = bradley_terry_of_comparisons(first, second, winner, clusters=by)
+    widths["bradley-terry"] = float(strengths.high[0] - strengths.low[0])
+    fractions = tournament(first, second, winner, clusters=by)
+    widths["tournament"] = float(fractions.high[0] - fractions.low[0])
+    widths["mcnemar"] = mcnemar_test(value > 0, other > 0, clusters=by).best_p
+    for statistic in ("mean", "median"):
+        test = randomization_test(value, other, statistic, reassignments=1000, clusters=by)
+        widths[statistic] = test.p
+    return widths
+
+
+def test_copies_of_every_item_and_rater_narrow_no_interval_and_lower_no_p() -> None:
+    once, thrice = rows_twice(1), rows_twice(3)
+    for name, width in once.items():
+        assert width > 0, name
+        assert thrice[name] >= 0.97 * width - 0.02 * (name == "median"), name
+
+
+def test_a_rater_who_counts_twice_does_not_narrow_the_interval_on_average() -> None:
+    widths = []
+    for seed in range(40):
+        item, rater, value = crossed(seed)
+        both = []
+        for copied in (np.zeros(len(item), dtype=bool), rater == 0):
+            rows = np.concatenate([np.arange(len(item)), np.flatnonzero(copied)])
+            found = share_of_rows((value > 0)[rows] * 1.0, {"item": item[rows], "rater": rater[rows]}, 0.95)
+            both.append(found.high - found.low)
+        widths.append(both)
+    once, twice = np.mean(widths, axis=0)
+    assert twice >= once
+
+
+def test_intervals_hold_the_truth_where_naive_ones_do_not() -> None:
+    """Half of all answers are yes; 200 data sets of 30 items and 10 raters."""
+    held = naive = 0
+    for seed in range(200):
+        item, rater, value = crossed(seed)
+        yes = (value > 0) * 1.0
+        found = share_of_rows(yes, {"item": item, "rater": rater}, 0.95)
+        held += found.low <= 0.5 <= found.high
+        low, high = wilson_interval(yes.sum(), len(yes))
+        naive += low <= 0.5 <= high
+    assert 0.91 * 200 <= held <= 0.985 * 200
+    assert naive < 0.7 * 200
+
+
+def test_clusters_with_one_row_each_leave_wilson_and_the_exact_test() -> None:
+    right = np.array([1.0, 0, 1, 1, 0, 1, 1])
+    found = share_of_rows(right, {"item": np.arange(7)}, 0.95)
+    assert (found.low, found.high) == pytest.approx(wilson_interval(5, 7))
+    other = np.array([0, 0, 1, 0, 1, 0, 0])
+    test = mcnemar_test(right, other, clusters={"item": np.arange(7)})
+    assert test.best_p == test.exact_p
+
+
+def test_few_clusters_are_said_and_a_single_kind_of_them_gives_no_interval() -> None:
+    item, rater, value = crossed(items=30, raters=3)
+    found = correlation(value, value + item, clusters={"item": item, "rater": rater})
+    assert found.note == "with 3 raters, expected 5 or more, the interval is for these raters alone"
+    alone = correlation(value, value + item, clusters={"rater": rater})
+    assert np.isnan([alone.low, alone.p]).all()
+    assert alone.reason == "there are 3 raters, expected 5 or more to say what others would give"
+
+
+def test_wrong_clusters_are_named() -> None:
+    with pytest.raises(BadShape, match=r"clusters\['item'\] has 2 entries, expected 3, one a row"):
+        correlation([1, 2, 3], [1, 3, 2], clusters={"item": [1, 2]})
+    with pytest.raises(BadOption, match="clusters is 'items', expected 'naive' or columns by name"):
+        correlation([1, 2, 3], [1, 3, 2], clusters="items")
+
+
+def test_halves_of_votes_by_hand() -> None:
+    # two votes for the first, one against: the single vote is the odd one in a third of the splits, and is 1 to 1
+    # with the pair's other half tied in the others
+    found = halves_of_votes([2, 1, 1], [1, 1, 0], [0, 0, 0])
+    assert found.agree[:2] == pytest.approx([0, 0])
+    assert found.first[0] == pytest.approx((2 / 3 + 1 / 3) / 2)
+    assert found.second[0] == pytest.approx((1 / 3 + 0) / 2)
+    assert np.isnan([found.agree[2], found.decided[2]]).all()
+
+
+def test_no_metric_passes_the_ceiling_not_even_one_that_knows_the_truth() -> None:
+    generator = np.random.default_rng(8)
+    for votes in (2, 3, 5, 48):
+        truth = generator.integers(1, 3, 300)
+        chance = np.where(truth == 1, 0.8, 0.2)
+        won = generator.binomial(votes, chance)
+        found = halves_of_votes(won, votes - won, np.zeros(300))
+        for answers in (truth, 3 - truth, generator.integers(0, 3, 300)):
+            assert (found.reached(answers) <= found.ceiling + 1e-12).all()
+        assert found.agree.sum() <= found.ceiling.sum()
