@@ -193,8 +193,6 @@ def _of_study_pages() -> Iterator[tuple[str, str]]:
 
 def _of_design_pages() -> Iterator[tuple[str, str]]:
     """Yield the words of the design form for every kind, and of the presets."""
-    from django.conf import settings
-
     from judgments.design.editing.form import DesignForm, starting_values
     from judgments.design.editing.rows import RowsField
     from judgments.design.editing.sections import STEP_WORDS
@@ -202,7 +200,6 @@ def _of_design_pages() -> Iterator[tuple[str, str]]:
     from judgments.kinds import KINDS
 
     path = "judgments/design"
-    languages = dict(settings.LANGUAGES).values()  # which Django translates
     yield from ((path, text) for step in STEP_WORDS.items() for text in step)
     for preset in PRESETS.values():
         yield from ((path, text) for text in (preset.title, preset.needs, preset.choose) if text)

@@ -99,4 +99,4 @@ def _all(text: Any) -> tuple[str, ...]:
 
 
 MESSAGES = _messages(staff=False)
-STAFF_MESSAGES = _messages(staff=True)
+STAFF_MESSAGES = _messages(staff=True) - {"English"}  # the menu of languages names each in its own

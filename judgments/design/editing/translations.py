@@ -140,20 +140,18 @@ class TranslationsField(forms.Field):
             language, number = row.pop("language"), row.pop("number")
             rows = by_language.setdefault(language, {})
             if number in rows or not 1 <= number <= MOST_NUMBERED:
-                message = (
-                    gettext("%(where)s: found number %(number)d twice; expected each number from 1 on once.")
-                    if number in rows
-                    else gettext("%(where)s: found number %(number)d; expected each number from 1 on once.")
+                raise forms.ValidationError(
+                    gettext("%(part)s, %(language)s: found number %(number)d; expected each from 1 on, once.")
+                    % {"part": gettext(TITLES[part]), "language": _title(language), "number": number}
                 )
-                raise forms.ValidationError(message % {"where": _where(part, language), "number": number})
             rows[number] = row
         found = {}
         for language, rows in by_language.items():
             missing = [number for number in range(1, max(rows)) if number not in rows]
             if part == QUESTIONS and missing:
                 raise forms.ValidationError(
-                    gettext("%(where)s: number %(number)d is missing; expected all or none.")
-                    % {"where": _where(part, language), "number": missing[0]}
+                    gettext("%(part)s, %(language)s: number %(number)d is missing; expected all or none.")
+                    % {"part": gettext(TITLES[part]), "language": _title(language), "number": missing[0]}
                 )
             found[language] = [rows.get(number, {}) for number in range(1, max(rows) + 1)]
         return found
@@ -168,10 +166,6 @@ class TranslationsField(forms.Field):
 
 def _title(language: str) -> str:
     return gettext(dict(settings.LANGUAGES).get(language, language))
-
-
-def _where(part: str, language: str) -> str:
-    return f"{gettext(TITLES[part])}, {_title(language)}"
 
 
 def in_lines(translations: Mapping[str, Any]) -> str:
