@@ -193,6 +193,8 @@ def _of_study_pages() -> Iterator[tuple[str, str]]:
 
 def _of_design_pages() -> Iterator[tuple[str, str]]:
     """Yield the words of the design form for every kind, and of the presets."""
+    from django.conf import settings
+
     from judgments.design.editing.form import DesignForm, starting_values
     from judgments.design.editing.rows import RowsField
     from judgments.design.editing.sections import STEP_WORDS
@@ -200,6 +202,7 @@ def _of_design_pages() -> Iterator[tuple[str, str]]:
     from judgments.kinds import KINDS
 
     path = "judgments/design"
+    languages = dict(settings.LANGUAGES).values()  # which Django translates
     yield from ((path, text) for step in STEP_WORDS.items() for text in step)
     for preset in PRESETS.values():
         yield from ((path, text) for text in (preset.title, preset.needs, preset.choose) if text)
@@ -212,9 +215,7 @@ def _of_design_pages() -> Iterator[tuple[str, str]]:
             yield from ((path, str(text)) for text in (field.label, field.help_text) if text)
             choices = getattr(field, "choices", ()) if name != "dataset" else ()
             yield from ((path, str(label)) for _, label in choices)
-            lists = getattr(
-                field, "parts", {"": field}
-            ).values()  # texts in other languages are several lists
+            lists = getattr(field, "parts", {"": field}).values()  # other languages have several lists
             for column in (one for rows in lists if isinstance(rows, RowsField) for one in rows.columns):
                 labels = (label for _, label in column.choices if label not in languages)
                 yield from ((path, text) for text in (column.label, column.help, *labels) if text)

@@ -17,7 +17,8 @@ from annotation.crowds.people import pseudonym
 from annotation.models import Assignment
 from annotation.quality.reviews import LONGEST_REASON, approve_assignments, reject_assignments
 from common.downloads import batched
-from judgments.importers.records import counted, quoted
+from common.errors import counted
+from judgments.importers.records import quoted
 from judgments.importers.results.mturk import read_results
 from judgments.importers.results.rows import ResultRow
 from judgments.models import Study

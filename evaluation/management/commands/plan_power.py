@@ -42,7 +42,7 @@ class Command(QuorumCommand):
         values = assumptions_for(study) if study else {}
         given = _given(options["file"]) if options["file"] else {}
         first, second = options["apart"]
-        source: dict[str, str] = {}
+        source: dict[str, Any] = {}
         if options["pilot"]:
             question = str(given.get("question", "systems"))
             told = estimate_from_pilot(

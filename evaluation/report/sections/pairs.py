@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -11,6 +11,7 @@ import numpy as np
 from evaluation.judgment_sets.records import Flags
 from evaluation.provenance import as_json, plain
 from evaluation.report.content import (
+    Cell,
     Curve,
     CurvePanel,
     Curves,
@@ -139,11 +140,13 @@ def _same_halves(
 ) -> Plot:
     """Show what metrics and people reach on the same halves of the votes (V15 §7.4)."""
 
-    def cells(pick: Callable[[Mapping[str, Any]], Any]) -> tuple[Estimate, ...]:
-        return tuple(estimate_of(pick(halves[kind])) for kind in kinds)
-
-    rows = [(name, *cells(lambda one, name=name: one["metrics"][name])) for name in names]
-    rows += [(HALVES, *cells(lambda one: one["people"])), (CEILING, *cells(lambda one: one["ceiling"]))]
+    rows: list[tuple[Cell, ...]] = [
+        (name, *(estimate_of(halves[kind]["metrics"][name]) for kind in kinds)) for name in names
+    ]
+    rows += [
+        (words, *(estimate_of(halves[kind][key]) for kind in kinds))
+        for words, key in ((HALVES, "people"), (CEILING, "ceiling"))
+    ]
     data = table("halves", rows, [("who", "text"), *((f"{kind}, %", "share") for kind in kinds)])
     last = halves[kinds[-1]]
     best = max(names, key=lambda name: last["metrics"][name]["value"])
