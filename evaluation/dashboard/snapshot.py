@@ -17,7 +17,7 @@ from annotation.models import Judgment, Participation
 from annotation.models.assignments import FINISHED
 from annotation.money.costs import pay_of_sessions, wages_of
 from annotation.quality.controls import ControlRecord
-from evaluation.arrays import places_in
+from evaluation.arrays import Ints, places_in
 from evaluation.dashboard.progress import study_counts
 from evaluation.dashboard.replay import (
     VotesInOrder,
@@ -48,7 +48,7 @@ from evaluation.results.unused import unused_answers
 from evaluation.results.verdict import verdict_sentence
 from evaluation.statistics.meta import wilson_interval
 from judgments.kinds import KINDS
-from judgments.models import CandidatePair, Study
+from judgments.models import Study
 from judgments.studies.generation import Progress, no_progress
 from judgments.studies.studies import design_of
 
@@ -56,25 +56,22 @@ WORKERS_SHOWN = 200
 
 
 def candidate_scores(study: Study) -> dict[str, Any]:
-    """Return metric -> scores (two per pair) ``of`` pairs or units, or a ``reason`` for none.
+    """Return metric -> scores (two per pair) ``of`` pairs or units with their ``images``, or a ``reason`` for none.
 
     The metrics are those of the newest evaluation, so that the page Results shows the same ones.
     """
     kind = KINDS[study.protocol]
     asked = _asked(study)
+    none: dict[str, Any] = {"of": [], "images": [], "metrics": {}}
     if kind.comparison.refusal:
-        return {"of": [], "metrics": {}, "reason": kind.comparison.refusal}
+        return none | {"reason": kind.comparison.refusal}
     if not kind.compares_pairs and kind.results:
-        return {
-            "of": [],
-            "metrics": {},
-            "reason": "The page Results holds them against the scores of captions.",
-        }
+        return none | {"reason": "The page Results holds them against the scores of captions."}
     try:
         scores = _of_pairs(study, *asked) if kind.compares_pairs else _of_captions(study, *asked)
         return scores | {"asked": asked}
     except EvaluationError as error:
-        return {"of": [], "metrics": {}, "reason": str(error)}
+        return none | {"reason": str(error)}
 
 
 def _asked(study: Study) -> list[Any]:
@@ -89,6 +86,7 @@ def _of_pairs(study: Study, metrics: list[str], tokenizer: str) -> dict[str, Any
     _, scores = score_pairs(pairs, documents, metrics=metrics, tokenizer=tokenizer)
     return {
         "of": [pair.pk for pair in pairs],
+        "images": [pair.image for pair in pairs],
         "metrics": {name: both.tolist() for name, both in scores.items()},
         "reason": "",
     }
@@ -103,6 +101,7 @@ def _of_captions(study: Study, metrics: list[str], tokenizer: str) -> dict[str, 
     scored = score_captions(captions, references.documents(), metrics=metrics, tokenizer=tokenizer)
     return {
         "of": [one.unit for one in captions],
+        "images": [one.item for one in captions],
         "metrics": {name: result.images.tolist() for name, result in scored.scores.items()},
         "reason": "",
     }
@@ -177,7 +176,7 @@ def compute_snapshot(*, study: Study, progress: Progress = no_progress) -> Dashb
     people = {}
     if kind.compares_pairs and agreed.any():
         anonymous = any(worker.anonymous for worker in loaders.worker_rows(study))
-        images = loaders.images_of(study, units)
+        images = _images_of_units(study, units, scores)
         people = one_against_rest(table, units, agreed, images=images, anonymous=anonymous)
     counted = study_counts(study)
     result: dict[str, Any] = {
@@ -226,7 +225,7 @@ def store_snapshot(board: DashboardSnapshot) -> BoardSnapshot:
 
 def _stored_scores(study: Study) -> dict[str, Any] | None:
     kept = BoardSnapshot.objects.filter(study=study).values_list("scores", flat=True).first()
-    return kept if kept and "of" in kept and kept.get("asked", _asked(study)) == _asked(study) else None
+    return kept if kept and "images" in kept and kept.get("asked", _asked(study)) == _asked(study) else None
 
 
 def _votes(table: JudgmentTable, keep: Flags, units: Units) -> VotesInOrder:
@@ -247,7 +246,7 @@ def _evaluation(study: Study, votes: VotesInOrder, units: Units, scores: dict[st
             for upto, mean in means_so_far(votes, _decided(study, units))
         ]
         by_metric = {name: np.array(values, dtype=np.float64) for name, values in scores["metrics"].items()}
-        return {"all": correlation_so_far(means, by_metric, loaders.images_of(study, units)[order])}
+        return {"all": correlation_so_far(means, by_metric, np.array(scores["images"], dtype=np.int64))}
     pairs = len(scores["of"])
     pair = places_in(np.array(scores["of"], dtype=np.int64), units.pair)
     winners = list(winners_so_far(votes, pair, pairs, _decided(study, units)))
@@ -259,9 +258,15 @@ def _evaluation(study: Study, votes: VotesInOrder, units: Units, scores: dict[st
     kinds = {name: kind_of_pair == code_of[name] for name in there} if len(there) > 1 else {}
     kinds["all"] = np.ones(pairs, dtype=np.bool_)
     by_pair = {name: np.array(values, dtype=np.float64) for name, values in scores["metrics"].items()}
-    images = dict(CandidatePair.objects.filter(study=study).values_list("pk", "item_id"))
-    of_pair = np.array([images[pk] for pk in scores["of"]], dtype=np.int64)
-    return accuracy_so_far(winners, by_pair, kinds, of_pair)
+    return accuracy_so_far(winners, by_pair, kinds, np.array(scores["images"], dtype=np.int64))
+
+
+def _images_of_units(study: Study, units: Units, scores: Mapping[str, Any]) -> Ints:
+    """Return (U,) images of the units, from the stored scores where these are of all their pairs."""
+    place = places_in(np.array(scores["of"], dtype=np.int64), units.pair)
+    if (place < 0).any():
+        return loaders.images_of(study, units)
+    return np.array(scores["images"], dtype=np.int64)[place]
 
 
 def _decided(study: Study, units: Units) -> dict[int, int]:

@@ -25,8 +25,12 @@ from evaluation.statistics.significance import mcnemar_test
 
 LEVEL = 0.05
 MOST_NAMED = 6
-TESTS, INTERVALS = "mcnemar-holm", "intervals"
-MCNEMAR = gettext_noop("exact McNemar tests, Holm’s correction")
+INTERVALS = "intervals"
+TESTS, TESTS_BY_IMAGE = "mcnemar-holm", "mcnemar-by-image-holm"
+MCNEMAR = {
+    TESTS: gettext_noop("exact McNemar tests, Holm’s correction"),
+    TESTS_BY_IMAGE: gettext_noop("McNemar tests by image, Holm’s correction"),
+}
 NO_PAIRS = gettext_noop("No candidate pair has a consensus yet, so no metric can be held against one.")
 NO_METRIC = gettext_noop("No metric was held against people yet.")
 UNTESTED = gettext_noop(
@@ -112,7 +116,7 @@ def pair_verdict(
         names = sorted(right, key=lambda name: -int(right[name].sum()))
         p = paired_p(names, lambda one, two: mcnemar_p(right[one], right[two], images))
         leaders, rest, largest = leaders_by_tests(names, [float(right[name].mean()) for name in names], p)
-    return _verdict(leaders, rest, largest, n, TESTS, cells)
+    return _verdict(leaders, rest, largest, n, TESTS if images is None else TESTS_BY_IMAGE, cells)
 
 
 def pair_verdicts(
@@ -157,7 +161,7 @@ def verdict_sentence(verdict: Verdict, cells: Cells) -> str:
     leaders, rest = verdict["leaders"], verdict["rest"]
     if not leaders:
         why = next((cell.get("reason") for cell in cells.values() if cell.get("reason")), "")
-        if verdict["by"] == TESTS:
+        if verdict["by"] in MCNEMAR:
             return _(NO_PAIRS) if cells else _(NO_METRIC)
         return (
             _("No metric can be ranked against people: %(why)s.") % {"why": _(why)} if why else _(NO_METRIC)
@@ -168,12 +172,12 @@ def verdict_sentence(verdict: Verdict, cells: Cells) -> str:
         "rest": _others(rest) if rest else "",
         "n": thousands(verdict["n"]),
     }
-    if verdict["by"] == TESTS:
-        p = verdict["p"]
+    if verdict["by"] in MCNEMAR:
+        p, tests = verdict["p"], _(MCNEMAR[verdict["by"]])
         said |= {
             "share": _range(values, percent, percent_number),
             "interval": _interval(cells[leaders[0]], percent_number, percent),
-            "tested": _(MCNEMAR) if p is None else f"{p_in_text(p)}, {_(MCNEMAR)}",
+            "tested": tests if p is None else f"{p_in_text(p)}, {tests}",
         }
         return _pair_sentence(len(leaders), len(rest)) % said
     said |= {
@@ -235,7 +239,7 @@ def _correlation_sentence(leaders: int, rest: int) -> str:
 def cells_of(result: Mapping[str, Any]) -> Cells:
     """Return the figure of each metric that an evaluation's verdict over all is about."""
     found = result["metrics"]
-    if result["verdict"]["all"]["by"] == TESTS:
+    if result["verdict"]["all"]["by"] in MCNEMAR:
         return {name: one["accuracy"]["all"] for name, one in found.items() if "all" in one["accuracy"]}
     return {name: one["kendall_tau_b"] for name, one in found.items()}
 

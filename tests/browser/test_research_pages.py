@@ -117,7 +117,7 @@ def test_a_plan_says_what_is_wrong_with_its_assumptions_and_goes_into_the_design
     page.get_by_label("Numbers of pairs to try").fill("6, 60")
     page.get_by_label("Pairs on which system A is truly better").fill("0.95")
     page.get_by_label("References for each pair").fill("1")
-    page.get_by_label("Votes on each unit").fill("3, 5")
+    page.get_by_label("Votes on each item").fill("3, 5")
     page.get_by_label("Simulated studies").fill("200")
     looked_at(page)
     page.get_by_role("button", name="Simulate").click()

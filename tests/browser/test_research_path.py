@@ -87,7 +87,7 @@ def designs_a_study(researcher: Counted) -> None:
     looked_at(page)
     researcher.follow("Pairwise: which is the better description?")
     expect(page.get_by_label("Two systems")).to_have_value(str(len(ANIMALS)))
-    expect(page.locator(".q-cut")).to_contain_text("8 of two systems (MM)")
+    expect(page.locator(".q-cut")).to_contain_text("8 × two systems (MM)")
     expect(page.get_by_label("Two people")).to_be_hidden()  # no caption would be left to compare them with
     for kind in ("Another image", "Person and system"):
         researcher.fill(kind, "0")

@@ -218,6 +218,7 @@ def _clusters(inputs: ReportInputs, right: Mapping[str, Flags], kinds: Sequence[
         heads=("pair kind", "metric"),
         value=("accuracy, %", "share"),
         words=("pair-clusters", "mcnemar"),
+        clustered=images is not None,
     )
 
 
