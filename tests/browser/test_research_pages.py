@@ -278,7 +278,7 @@ def test_the_board_works_without_scripts(new_page: NewPage, office: Office) -> N
     page.get_by_role("button", name="Pause", exact=True).click()  # the browser asks for the reason
     page.locator("#why-pause").fill("lunch")
     page.get_by_role("button", name="Pause", exact=True).click()
-    expect(page.get_by_text("no claims")).to_be_visible()
+    expect(page.get_by_text("no page of work is given out")).to_be_visible()
     page.locator("#why-resume").fill("back")
     page.get_by_role("button", name="Resume", exact=True).click()
     expect(page.get_by_text("The study is resumed.", exact=True)).to_be_visible()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from django import forms
@@ -97,7 +97,12 @@ class TranslationsField(forms.Field):
     widget: TranslationsWidget
 
     def __init__(self, **options: Any) -> None:
-        texts = [column for column in columns_of(Texts) if column.key not in NUMBERS]
+        # Without scripts all rows are on the page, beside the study's own name.
+        texts = [
+            replace(column, label="Name in this language") if column.key == "name" else column
+            for column in columns_of(Texts)
+            if column.key not in NUMBERS
+        ]
         self.parts = {
             TEXTS: RowsField([LANGUAGE, *texts]),
             EXAMPLES: _numbered(EXAMPLES, ExampleTexts),
