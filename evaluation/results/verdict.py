@@ -175,13 +175,13 @@ def verdict_sentence(verdict: Verdict, cells: Cells) -> str:
     if verdict["by"] in MCNEMAR:
         p, tests = verdict["p"], _(MCNEMAR[verdict["by"]])
         said |= {
-            "share": _range(values, percent, percent_number),
+            "share": range_of(values, percent, percent_number),
             "interval": _interval(cells[leaders[0]], percent_number, percent),
             "tested": tests if p is None else f"{p_in_text(p)}, {tests}",
         }
         return _pair_sentence(len(leaders), len(rest)) % said
     said |= {
-        "tau": _range(values, coefficient, coefficient),
+        "tau": range_of(values, coefficient, coefficient),
         "interval": _interval(cells[leaders[0]], coefficient, coefficient),
     }
     return _correlation_sentence(len(leaders), len(rest)) % said
@@ -261,18 +261,18 @@ def levels_sentence(result: Mapping[str, Any]) -> str:
 
 
 def halves_sentence(result: Mapping[str, Any]) -> str:
-    """Return what people and the leading metric reach on the same halves of the votes; "" without votes."""
+    """Return what people and the leading metrics reach on the same halves of the votes; "" without votes."""
     found = result["halves"].get("all")
     if found is None:
         return ""
-    name = result["verdict"]["all"]["leaders"][0]
+    leaders = result["verdict"]["all"]["leaders"]
     return _(
         "On random halves of the votes, half of the people name the other half’s winner on %(people)s of the pairs, "
         "%(metric)s on %(reached)s, and no answer can reach more than %(ceiling)s."
     ) % {
         "people": percent(found["people"]["value"]),
-        "metric": name,
-        "reached": percent(found["metrics"][name]["value"]),
+        "metric": listed(leaders),
+        "reached": range_of([found["metrics"][name]["value"] for name in leaders], percent, percent_number),
         "ceiling": percent(found["ceiling"]["value"]),
     }
 
@@ -297,7 +297,8 @@ def _others(rest: Sequence[str]) -> str:
     return rest[0] if len(rest) == 1 else _("the other %(n)d") % {"n": len(rest)}
 
 
-def _range(values: Sequence[float], last: Callable[[float], str], first: Callable[[float], str]) -> str:
+def range_of(values: Sequence[float], last: Callable[[float], str], first: Callable[[float], str]) -> str:
+    """Return the lowest and the highest in words, or one value where the words are the same."""
     low, high = first(min(values)), last(max(values))
     return high if last(min(values)) == high else _("%(low)s to %(high)s") % {"low": low, "high": high}
 

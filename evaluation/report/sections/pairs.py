@@ -24,6 +24,8 @@ from evaluation.report.content import (
     Table,
     estimate_of,
     level_of,
+    percent,
+    percent_number,
 )
 from evaluation.report.loading import ReportInputs
 from evaluation.report.rendering import plot, say, section, table
@@ -36,6 +38,7 @@ from evaluation.results.verdict import (
     mcnemar_p,
     pair_verdict,
     paired_p,
+    range_of,
     right_pairs,
 )
 from evaluation.statistics.aggregation import TournamentResult, bradley_terry_of_comparisons, tournament
@@ -139,7 +142,6 @@ def _same_halves(
     halves: Mapping[str, Any], kinds: Sequence[str], names: Sequence[str], leaders: Sequence[str]
 ) -> Plot:
     """Show what metrics and people reach on the same halves of the votes (V15 §7.4)."""
-
     rows: list[tuple[Cell, ...]] = [
         (name, *(estimate_of(halves[kind]["metrics"][name]) for kind in kinds)) for name in names
     ]
@@ -149,10 +151,10 @@ def _same_halves(
     ]
     data = table("halves", rows, [("who", "text"), *((f"{kind}, %", "share") for kind in kinds)])
     last = halves[kinds[-1]]
-    best = max(names, key=lambda name: last["metrics"][name]["value"])
+    reached = [last["metrics"][name]["value"] for name in leaders]
     caption = say(
-        "halves", people=last["people"]["value"], name=best, best=last["metrics"][best]["value"],
-        ceiling=last["ceiling"]["value"],
+        "halves", people=last["people"]["value"], name=listed(leaders),
+        reached=range_of(reached, percent, percent_number), ceiling=last["ceiling"]["value"],
     )  # fmt: skip
     panels = tuple(
         Panel(
