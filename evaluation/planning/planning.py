@@ -305,7 +305,8 @@ def estimate_from_pilot(*, study: Study, question: str, first: str = "", second:
         "worker_spread": 0.0,
     }
     source: dict[str, Any] = {"pilot": study.slug, "data_hash": hash_of_judgments(study)}
-    if found := pilot_components(study):
+    found = pilot_components(study)
+    if found and not found["reason"]:
         source["components"] = found
     if bool(first) != bool(second):
         raise EvaluationError(_("Only one of the pilot's two is named; expected both, or neither."))

@@ -210,8 +210,8 @@ def test_the_tables_of_systems_come_back_into_an_empty_dataset(
 @pytest.mark.parametrize("protocol", ["triplet", "pairwise"])
 def test_metrics_meet_the_same_references_after_the_round_trip(protocol: str, tmp_path: Path) -> None:
     """Another reference with a candidate's words is none of the pair's, in the file as in the draw."""
-    make_animals(images=8)
-    for item in Item.objects.order_by("position"):
+    animals = make_animals(images=8)
+    for item in Item.objects.filter(dataset=animals).order_by("position"):
         first, *_, last = item.references.order_by("position")
         last.text = f" {first.text}"
         last.save()

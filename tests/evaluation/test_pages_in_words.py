@@ -144,4 +144,4 @@ def test_the_log_says_opened_in_plain_words() -> None:
     generate_hits(study=study)
     open_study(study=study)
     said = StudyEvent.objects.get(study=study, what="opened").words
-    assert said.startswith("Opened. Workers join at ")
+    assert said.startswith("Opened. Participants join at ")

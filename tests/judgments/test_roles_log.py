@@ -130,6 +130,7 @@ def test_every_step_that_changes_something_needs_more_than_to_look() -> None:
     assert looks == {
         "compare-releases",
         "compute",
+        "compute-captions",
         "export",
         "make-report",
         "payment-list",
