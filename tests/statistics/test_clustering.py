@@ -216,6 +216,13 @@ def test_few_clusters_are_said_and_a_single_kind_of_them_gives_no_interval() -> 
     assert alone.reason == "there are 3 raters, expected 5 or more to say what others would give"
 
 
+def test_raters_too_few_to_cluster_by_leave_alphas_interval_by_item() -> None:
+    item, rater, value = crossed(items=12, raters=3)
+    ratings = ratings_of_judgments(item, rater, value > 0)
+    both, of_items = (agreement(ratings, Alpha("nominal"), clusters=by) for by in ("both", "item"))
+    assert (both.low, both.high) == (of_items.low, of_items.high)
+
+
 def test_wrong_clusters_are_named() -> None:
     with pytest.raises(BadShape, match=r"clusters\['item'\] has 2 entries, expected 3, one a row"):
         correlation([1, 2, 3], [1, 3, 2], clusters={"item": [1, 2]})
