@@ -113,7 +113,8 @@ def _of_source(source: Source, drawing: _Drawing) -> dict[str, Any]:
     own = source if source.full_depth is None else source.among(source.full_depth)
 
     def alpha(level: str) -> dict[str, Any]:
-        return _alpha(own, own.unit, own.rater, own.value, level, drawing, anonymous=own.anonymous)
+        images = images_of_units(own)
+        return _alpha(images, own.unit, own.rater, own.value, level, drawing, anonymous=own.anonymous)
 
     return {
         "name": source.name,
@@ -140,9 +141,16 @@ def images_of_units(*sources: Source) -> NDArray[Any]:
 
 
 def _alpha(
-    source: Source, unit: Any, rater: Any, value: Any, level: str, drawing: _Drawing, *, anonymous: bool
+    images: NDArray[Any],
+    unit: Any,
+    rater: Any,
+    value: Any,
+    level: str,
+    drawing: _Drawing,
+    *,
+    anonymous: bool,
 ) -> dict[str, Any]:
-    clusters = {ITEM: images_of_units(source)[unit]} | ({} if anonymous else {RATER: rater})
+    clusters = {ITEM: images[unit]} | ({} if anonymous else {RATER: rater})
     options = drawing.options(**clusters)
     return alpha_dict(alpha_of_judgments(unit, rater, value, level, **options))
 
@@ -289,9 +297,11 @@ def _pooled(matched: Matched, drawing: _Drawing) -> dict[str, Any]:
     raters = np.concatenate([one.rater, other.rater + 1 + one.rater.max(initial=0)])
     values = np.concatenate([one.value, other.value])
 
+    images = images_of_units(matched.first, matched.second)
+
     def alpha(unit: Any, rater: Any, value: Any) -> dict[str, Any]:
         anonymous = one.anonymous or other.anonymous
-        return _alpha(matched.first, unit, rater, value, level, drawing, anonymous=anonymous)
+        return _alpha(images, unit, rater, value, level, drawing, anonymous=anonymous)
 
     return {
         **alpha(np.concatenate([one.unit, other.unit]), raters, values),

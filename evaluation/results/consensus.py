@@ -214,7 +214,7 @@ def measure_agreement(
     anonymous = any(worker.anonymous for worker in workers)
     per_worker = {"available": not anonymous, "reason": ANONYMOUS if anonymous else ""}
     if kind.is_open:
-        found = _alpha_of_open(kind, judged, seed=seed, clustered=images is not None)
+        found = _alpha_of_open(kind, judged, units, images, seed=seed, anonymous=anonymous)
         return {"alpha": found, "per_worker": per_worker}
     counted = agreement_rows(table, full_depth)
     columns = (table.unit[counted], table.worker[counted], table.value[counted])
@@ -312,7 +312,13 @@ def judgment_clusters(
 
 
 def _alpha_of_open(
-    kind: Kind, judged: Sequence[IncludedJudgment], *, seed: int, clustered: bool
+    kind: Kind,
+    judged: Sequence[IncludedJudgment],
+    units: Sequence[UnitRow],
+    images: Ints | None,
+    *,
+    seed: int,
+    anonymous: bool,
 ) -> dict[str, Any]:
     rows = [
         (one.unit.pk, part, one.worker, value)
@@ -320,6 +326,7 @@ def _alpha_of_open(
         for part, value in kind.aggregation.codes(one.unit, one.given).items()
     ]
     unit, part, worker, value = zip(*rows, strict=True) if rows else ((), (), (), ())
+    of_rows = (np.array(column, dtype=np.int64) for column in (unit, worker))
     found = alpha_dict(
         alpha_of_parts(
             unit,
@@ -329,7 +336,7 @@ def _alpha_of_open(
             kind.aggregation.level,
             resamples=RESAMPLES,
             seed=seed,
-            clusters="both" if clustered else NAIVE,
+            clusters=judgment_clusters(units, images, *of_rows, anonymous=anonymous) or NAIVE,
         )
     )
     if kind.aggregation.no_alpha:

@@ -73,11 +73,12 @@ NO_SPREAD = Spread(math.nan, math.nan)
 class Clusters:
     """(N,) rows by item, by rater, or by both.
 
-    codes: (N,) of each name; with two names, then those of the cells. sizes: (G,) rows of each cluster. reason: why
-    there are no intervals. note: what the intervals leave out.
+    used: the names with clusters enough. codes: (N,) of each of them; with two names, then those of the cells. sizes:
+    (G,) rows of each cluster. reason: why there are no intervals. note: what the intervals leave out.
     """
 
     counts: Mapping[str, int]
+    used: tuple[str, ...]
     codes: tuple[Ints, ...]
     sizes: tuple[Floats, ...]
     expected: Floats
@@ -121,7 +122,7 @@ class Clusters:
             coarser = [place for place, one in enumerate(codes) if int(one.max()) + 1 == number]
             codes = (codes[1 - coarser[0]],) if coarser else (*codes, cells)
         sizes = tuple(np.bincount(one).astype(np.float64) for one in codes)
-        return cls(counts, codes, sizes, _expected(codes, sizes), reason, note)
+        return cls(counts, tuple(used), codes, sizes, _expected(codes, sizes), reason, note)
 
     def alone(self, rows: int) -> bool:
         """Return whether no two of the rows share a cluster."""

@@ -185,6 +185,28 @@ def test_clusters_with_one_row_each_leave_wilson_and_the_exact_test() -> None:
     assert test.best_p == test.exact_p
 
 
+@pytest.mark.parametrize(
+    ("shift", "alternative", "p"),
+    [(1, "two-sided", 0.001), (1, "greater", 0.001), (1, "less", 1), (0, "two-sided", 1), (1e-16, "less", 1)],
+)
+def test_scores_that_differ_by_the_same_on_every_row_have_a_p(
+    shift: float, alternative: str, p: float
+) -> None:
+    item, rater, value = crossed(items=10)
+    by = {"item": item, "rater": rater}
+    found = randomization_test(value + shift, value, alternative=alternative, reassignments=999, clusters=by)
+    assert found.p == pytest.approx(p)
+    assert found.as_extreme is None
+
+
+def test_a_randomisation_test_by_item_and_rater_has_no_p_below_its_reassignments() -> None:
+    item, rater, value = crossed()
+    found = randomization_test(
+        value + 100, value[::-1], reassignments=999, clusters={"item": item, "rater": rater}
+    )
+    assert found.p == 1 / 1000
+
+
 def test_few_clusters_are_said_and_a_single_kind_of_them_gives_no_interval() -> None:
     item, rater, value = crossed(items=30, raters=3)
     found = correlation(value, value + item, clusters={"item": item, "rater": rater})
@@ -192,6 +214,13 @@ def test_few_clusters_are_said_and_a_single_kind_of_them_gives_no_interval() -> 
     alone = correlation(value, value + item, clusters={"rater": rater})
     assert np.isnan([alone.low, alone.p]).all()
     assert alone.reason == "there are 3 raters, expected 5 or more to say what others would give"
+
+
+def test_raters_too_few_to_cluster_by_leave_alphas_interval_by_item() -> None:
+    item, rater, value = crossed(items=12, raters=3)
+    ratings = ratings_of_judgments(item, rater, value > 0)
+    both, of_items = (agreement(ratings, Alpha("nominal"), clusters=by) for by in ("both", "item"))
+    assert (both.low, both.high) == (of_items.low, of_items.high)
 
 
 def test_wrong_clusters_are_named() -> None:

@@ -117,6 +117,18 @@ def test_alpha_within_a_source_is_krippendorffs_own_example(tmp_path: Path) -> N
     assert found["first"]["alpha"]["value"] == pytest.approx(example["alpha"]["nominal"])
 
 
+@pytest.mark.parametrize("with_images", [0, 1])
+def test_pooled_alpha_is_by_the_images_that_either_source_names(tmp_path: Path, with_images: int) -> None:
+    draw = random.Random(1)
+    values = {f"u{place}": [draw.randint(0, 1) for _ in range(5)] for place in range(12)}
+    sources = [rows_of(values, "relevance"), rows_of(values, "relevance")]
+    for row in sources[with_images]:
+        row["image"] = f"image{int(row['unit'][1:]) // 2}.jpg"
+    pooled = compared(tmp_path, *sources)["pooled_alpha"]
+    assert pooled["clusters"] == {"item": 6, "rater": 10}
+    assert pooled["first"]["clusters"] == pooled["second"]["clusters"] == {"item": 6, "rater": 5}
+
+
 def pair(unit: str, value: int, first: str, second: str, worker: str = "w", **more: Any) -> Row:
     """A choice between two captions of a.jpg."""
     return {

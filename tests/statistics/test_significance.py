@@ -50,6 +50,7 @@ def test_the_randomisation_test_is_within_its_error_of_full_enumeration(
     exact = case["exact_two_sided_p"]
     assert result.difference == pytest.approx(case["mean_difference"])
     assert result.p == pytest.approx(exact, abs=4 * math.sqrt(exact * (1 - exact) / 100_000) + 1e-5)
+    assert result.as_extreme is not None
     assert result.p == (result.as_extreme + 1) / (result.reassignments + 1)
 
 

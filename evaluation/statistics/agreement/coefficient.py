@@ -235,8 +235,8 @@ def _clustered(
         grouped = Clusters.of_codes({name: renumbered(one) for name, one in codes.items()})
     else:
         grouped = Clusters.of(clusters, len(found.counts), found.counts)
-    both = len(grouped.codes) == 3 or RATER not in grouped.counts
-    shift = found.shift[1 if len(grouped.codes) == 3 else 0] if both else 0.0
+    by_item, by_both = found.shift
+    shift = by_both if len(grouped.codes) == 3 else 0.0 if RATER in grouped.used else by_item
     spread = grouped.spread(found.values)
     low, high = coefficient_interval(value, spread, confidence, judges=found.judges, shift=shift)
     return low, high, grouped

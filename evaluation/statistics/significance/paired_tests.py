@@ -17,8 +17,16 @@ import scipy  # its parts load when they are first used; scipy.stats alone takes
 from numpy.typing import ArrayLike
 
 from evaluation.arrays import Floats, Ints
-from evaluation.statistics.clustering import NAIVE, ClusterColumns, Clusters, columns_of, moving_together
+from evaluation.statistics.clustering import (
+    NAIVE,
+    ClusterColumns,
+    Clusters,
+    Spread,
+    columns_of,
+    moving_together,
+)
 from evaluation.statistics.inputs import (
+    ROUNDING,
     BadOption,
     BadShape,
     BadValue,
@@ -149,12 +157,15 @@ def _outcomes(values: ArrayLike, name: str) -> Floats:
 
 @dataclass(frozen=True, slots=True)
 class RandomizationResult:
-    """Fisher's randomisation test: p = (c + 1) / (n + 1), with c of n reassignments as extreme."""
+    """Fisher's randomisation test: p = (c + 1) / (n + 1), with c of n reassignments as extreme.
+
+    `as_extreme` is None with two kinds of clusters, where p is that of t, and at least 1 / (n + 1).
+    """
 
     statistic: str
     difference: float
     p: float
-    as_extreme: int
+    as_extreme: int | None
     reassignments: int
     n: int
     seed: int | None
@@ -198,15 +209,24 @@ def randomization_test(
     # With two kinds of clusters the differences are freed of what is tested, as they only serve a variance.
     other = two if len(owners) == 1 else two + difference
     draws = [_differences(one, other, name, function, reassignments, generator, owner) for owner in owners]
+    as_extreme = None
     if grouped is not None and len(draws) > 1:
-        p = grouped.spread_of([float(np.square(drawn).mean()) for drawn in draws]).p(difference, alternative)
-        p = p if difference else 1.0
-        as_extreme = round(p * (reassignments + 1)) - 1
+        spread = grouped.spread_of([float(np.square(drawn).mean()) for drawn in draws])
+        p = max(_p_of_spread(spread, difference, scale, alternative), 1 / (reassignments + 1))
     else:
         as_extreme = count_extreme(draws[0], difference, scale, alternative)
         p = (as_extreme + 1) / (reassignments + 1)
     found = RandomizationResult(name, difference, p, as_extreme, reassignments, n, reported, alternative)
     return found if grouped is None else replace(found, clusters=grouped.counts, note=grouped.note)
+
+
+def _p_of_spread(spread: Spread, difference: float, scale: float, alternative: str) -> float:
+    if abs(difference) <= ROUNDING * scale:
+        return 1.0
+    if spread.variance > 0:
+        return spread.p(difference, alternative)
+    # The scores differ by the same on every row.
+    return 1.0 if alternative == ("less" if difference > 0 else "greater") else 0.0
 
 
 def _differences(
