@@ -145,7 +145,7 @@ def test_more_rows_than_a_page_holds_stay_as_they_are() -> None:
         (QUESTIONS | {"quiz-questions-3-answer": "yes"}, "quiz-questions", "Row 1, Answer: found 'yes'"),
         (QUESTIONS | {"quiz-questions-3-answer": ""}, "quiz-questions", "Row 1: nothing under “Answer”"),
         ({"rules-0-rule": "too-fast", "rules-0-settings": "10"}, "rules", "expected a name, = and a value"),
-        (SPANISH, "translations", "translations.es.questions has 1 entries; expected 0"),
+        (SPANISH, "translations", "translations.es.examples has 2 entries; expected 0"),
         (
             SPANISH | {"translations-1-language": "es", "translations-1-name": "Perros"},
             "translations",
