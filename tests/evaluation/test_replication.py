@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from django.core.management import CommandError, call_command
 
+from evaluation.metrics.meteor.tables import DATA as METEOR_DATA
 from evaluation.replication.crowd import rehearse
 from evaluation.replication.packs import Pack, pack_named, shipped_packs
 from evaluation.replication.running import Replication, run_pack
@@ -283,6 +284,19 @@ def test_a_shipped_pack_runs_on_a_small_stand_in(name: str, fifty: Path, tmp_pat
     assert len(computed) >= len(verdicts) / 2
     assert all(one["low"] <= one["ours"] <= one["high"] for one in computed)
     assert list(output.glob("figures/*.svg"))
+
+
+@pytest.mark.parametrize("name", ["v15-accuracy", "v15-systems", "v15-appendix", "graded-sets"])
+def test_without_its_tables_meteor_alone_is_missing(
+    name: str, fifty: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(METEOR_DATA, "none")
+    verdicts = run(name, fifty).verdicts
+    missing = {one.number.id: one.why for one in verdicts if one.ours.value is None}
+    meteor = {one.number.id for one in verdicts if "meteor" in one.number.id.split("/")}
+    assert meteor <= missing.keys()
+    assert all("tables are not installed" in missing[name] for name in meteor)
+    assert len(missing) < len(verdicts)
 
 
 def test_people_and_metrics_are_measured_on_the_same_halves(fifty: Path) -> None:

@@ -3,7 +3,7 @@
 import numpy as np
 
 from evaluation.arrays import Floats, Ints, ratio
-from evaluation.metrics import MissingTables
+from evaluation.leave_one_out.operations import computable
 from evaluation.replication.fifty import ABSTRACT, PASCAL, TOKENIZER, Fifty, read_fifty
 from evaluation.replication.running import Run
 from evaluation.report.content import Column, Dots, Estimate, Level, Panel, Plot, Table
@@ -161,7 +161,7 @@ def _halves(run: Run, data: Fifty) -> None:
     """Predict the winner by one half of the references from the other half, by people and by metrics alike."""
     rng = np.random.default_rng(run.seed)
     references = data.votes.shape[1]
-    metrics = list(ON_HALVES)
+    metrics = computable(ON_HALVES)
     right: dict[str, list[Floats]] = {}
     signatures: dict[str, str] = {}
     for split in range(SPLITS):
@@ -170,11 +170,7 @@ def _halves(run: Run, data: Fifty) -> None:
         truth, shown = (np.sort(half) for half in np.split(order, 2))
         wanted = _majority(data.votes[:, truth])
         named = {"people": _majority(data.votes[:, shown])}
-        try:
-            scores, signatures = data.scores(metrics, places=shown.tolist())
-        except MissingTables:
-            metrics.remove("meteor")
-            scores, signatures = data.scores(metrics, places=shown.tolist())
+        scores, signatures = data.scores(metrics, places=shown.tolist())
         named |= {metric: metric_winners(both[:, 0], both[:, 1]) for metric, both in scores.items()}
         for name, winners in named.items():
             right.setdefault(name, []).append(np.where(wanted == 0, np.nan, winners == wanted))
