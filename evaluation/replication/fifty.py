@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from evaluation.arrays import Flags, Floats, Ints
+from evaluation.replication.verdicts import in_words
 from evaluation.report.content import Estimate, estimate_of
 from evaluation.results.meta_evaluation import PairTexts, score_pairs
 from evaluation.results.readings import accuracy_over_all
@@ -137,5 +138,4 @@ def scores_by_references(
 
 def in_per_cent(found: Estimate) -> str:
     """Return a share as ``91.6 % (89.7 to 93.2)``."""
-    value, low, high = (100 * (one or 0.0) for one in (found.value, found.low, found.high))
-    return f"{value:.1f} % ({low:.1f} to {high:.1f})"
+    return in_words(found, 1, scale=100, unit=" %")

@@ -1,6 +1,7 @@
 """`replicate`: packs run from files to a report with a verdict for every published number."""
 
 import json
+import math
 import re
 from io import StringIO
 from pathlib import Path
@@ -12,9 +13,11 @@ from django.core.management import CommandError, call_command
 
 from evaluation.metrics.meteor.tables import DATA as METEOR_DATA
 from evaluation.replication.crowd import rehearse
+from evaluation.replication.fifty import in_per_cent
 from evaluation.replication.packs import Pack, pack_named, shipped_packs
 from evaluation.replication.running import Replication, run_pack
 from evaluation.replication.verdicts import UNEXPLAINED
+from evaluation.report.content import Estimate
 
 DOCS = Path(__file__).resolve().parents[2] / "docs" / "replication.md"
 WORDS = [
@@ -185,6 +188,19 @@ def test_an_unknown_pack_and_a_folder_of_other_files_are_refused(tmp_path: Path)
         replicate("v16", output=tmp_path / "out")
     with pytest.raises(CommandError, match="needs a pack and --output"):
         replicate("v15-accuracy")
+
+
+@pytest.mark.parametrize(
+    ("found", "words"),
+    [
+        (Estimate(0.9159, 0.8971, 0.932), "91.6 % (89.7 to 93.2)"),
+        (Estimate(0.9159, math.nan, math.nan), "91.6 %"),
+        (Estimate(0.0, None, None), "0.0 %"),
+        (Estimate(None), "–"),
+    ],
+)
+def test_an_interval_without_ends_is_left_out_of_a_sentence(found: Estimate, words: str) -> None:
+    assert in_per_cent(found) == words
 
 
 def test_the_rehearsal_crowd_judges_by_its_own_accuracy() -> None:

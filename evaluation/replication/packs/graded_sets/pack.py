@@ -13,6 +13,7 @@ from evaluation.errors import ReplicationError
 from evaluation.leave_one_out.operations import computable
 from evaluation.provenance import plain
 from evaluation.replication.running import Run
+from evaluation.replication.verdicts import in_words
 from evaluation.report.content import Column, Dots, Estimate, Panel, Plot, Table
 from evaluation.results.meta_evaluation import CaptionTexts, score_captions
 from evaluation.statistics.correlation import correlation
@@ -127,7 +128,7 @@ def _with_own(own: Graded, metric: str, seed: int) -> str:
     documents = [caption.references for caption in own.captions]
     scores = score_captions(own.captions, documents, metrics=[metric], tokenizer="ptb").scores[metric].images
     found = _clustered(scores[own.of], own, [caption.key for caption in own.captions], RHO, seed)
-    return f"{found.value:.2f} ({found.low:.2f} to {found.high:.2f})"
+    return in_words(found, 2)
 
 
 def _correlate(run: Run, name: str, graded: Graded, coefficient: str, own: Graded | None = None) -> None:
