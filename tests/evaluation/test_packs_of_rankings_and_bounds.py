@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from evaluation.errors import EvaluationError
 from evaluation.replication.packs import pack_named
 from evaluation.replication.running import Replication, run_pack
 
@@ -150,6 +151,12 @@ def test_wg15_runs_on_boxes_by_path_and_on_rehearsed_ones(tmp_path: Path) -> Non
     assert by_id["bigram/3/precision"] == 1
     assert by_id["bigram/3/recall"] == pytest.approx(sum(2 / size for size in sizes) / 7)
     assert found.simulated
+    bare = {"image": "bare.jpg", "split": "test", "width": 90, "height": 60, "boxes": [], "descriptions": []}
+    write_lines(tmp_path / "imageclef-2015" / "boxes.jsonl", [*rows, bare])
+    assert kinds(ran("wg15", tmp_path))["size/3/f1"] != "not reproducible"
+    write_lines(tmp_path / "imageclef-2015" / "boxes.jsonl", rows[1:])
+    with pytest.raises(EvaluationError, match=r"no described images whose split is train"):
+        ran("wg15", tmp_path)
 
 
 def test_mc12_meets_the_scorer_and_reads_keywords_by_path(tmp_path: Path) -> None:
