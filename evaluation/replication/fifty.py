@@ -9,13 +9,15 @@ from pathlib import Path
 import numpy as np
 
 from evaluation.arrays import Flags, Floats, Ints
+from evaluation.provenance import plain
 from evaluation.replication.verdicts import in_words
 from evaluation.report.content import Estimate, estimate_of
 from evaluation.results.meta_evaluation import PairTexts, score_pairs
 from evaluation.results.readings import accuracy_over_all
 from evaluation.statistics.aggregation import pair_winners
-from evaluation.statistics.clustering import ITEM
+from evaluation.statistics.clustering import ITEM, share_of_rows
 from evaluation.statistics.meta import random_subsets
+from evaluation.statistics.resampling import CONFIDENCE
 from judgments.importers.fifty import TRIPLET_REFERENCES, FiftyDataset, FiftyPairwise, FiftyTriplets
 from judgments.importers.records import ReferenceRow
 
@@ -109,6 +111,18 @@ def accuracy_of_all(data: Fifty, scores: Floats) -> dict[str, Estimate]:
     """Return the accuracy of (P, 2) scores over all pairs by kind and as "all"; a drawn pair is right by half."""
     found = accuracy_over_all(scores, data.winners, data.kinds, data.clusters)
     return {kind: estimate_of(one) for kind, one in found.items()}
+
+
+def share_by_image(
+    outcomes: Floats | Flags, data: Fifty, keep: Flags, weights: Floats | None = None
+) -> Estimate:
+    """Return the mean, weighted or not, of (P,) outcomes of the pairs to `keep`, with an interval by image."""
+    if not keep.any():
+        return Estimate(None)
+    values = outcomes.astype(np.float64)
+    found = share_of_rows(values, data.clusters, CONFIDENCE, keep=keep, weights=weights)
+    value = float(np.average(values[keep], weights=None if weights is None else weights[keep]))
+    return Estimate(value, plain(found.low), plain(found.high), int(keep.sum()))
 
 
 def scores_by_references(
