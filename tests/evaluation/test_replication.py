@@ -3,6 +3,7 @@
 import json
 import math
 import re
+from dataclasses import replace
 from io import StringIO
 from pathlib import Path
 from typing import Any
@@ -13,11 +14,12 @@ from django.core.management import CommandError, call_command
 
 from evaluation.metrics.meteor.tables import DATA as METEOR_DATA
 from evaluation.replication.crowd import rehearse
-from evaluation.replication.fifty import in_per_cent
+from evaluation.replication.fifty import ABSTRACT, PASCAL, in_per_cent, read_fifty, share_by_image
 from evaluation.replication.packs import Pack, pack_named, shipped_packs
 from evaluation.replication.running import Replication, run_pack
 from evaluation.replication.verdicts import UNEXPLAINED
 from evaluation.report.content import Estimate
+from evaluation.statistics.meta import halves_of_votes
 
 DOCS = Path(__file__).resolve().parents[2] / "docs" / "replication.md"
 WORDS = [
@@ -326,6 +328,22 @@ def test_people_and_metrics_are_measured_on_the_same_halves(fifty: Path) -> None
     }
     assert len(set(counted.values())) == 1
     assert {"people", "cider"} <= counted.keys()
+    votes = read_fifty(ABSTRACT, fifty / ABSTRACT).votes
+    exact = halves_of_votes((votes == 1).sum(axis=1), (votes == 2).sum(axis=1), np.zeros(len(votes)))
+    people = next(row[-1] for row in table.rows if row[0] == "people")
+    assert isinstance(people, Estimate)
+    assert people.value == pytest.approx(exact.agree.sum() / exact.decided.sum())
+
+
+def test_the_interval_of_a_share_is_by_image(fifty: Path) -> None:
+    """Pairs of an image that agree tell no more than one of them."""
+    data = read_fifty(PASCAL, fifty / PASCAL)
+    twice = replace(data, pairs=data.pairs * 2)
+    right = np.arange(len(data.pairs)) % 2 == 0
+    once = share_by_image(right, data, np.ones(len(data.pairs), dtype=np.bool_))
+    again = share_by_image(np.tile(right, 2), twice, np.ones(len(twice.pairs), dtype=np.bool_))
+    assert (again.value, again.low, again.high) == pytest.approx((once.value, once.low, once.high))
+    assert share_by_image(right, data, np.zeros(len(data.pairs), dtype=np.bool_)) == Estimate(None)
 
 
 def test_optional_data_that_are_absent_are_named_and_the_rest_is_computed(
