@@ -182,6 +182,13 @@ def _parts(dataset: Dataset, caption: int, seed: int) -> list[Part]:
                     f"Image {item.name!r} of dataset {dataset.name!r} has {len(captions.get(item.pk, ()))} "
                     f"captions, expected caption number {caption}."
                 )
+            # The run names the images and captions of the test split alone.
+            if name == "test" and any(c.isspace() for c in item.name + captions[item.pk][caption][0]):
+                raise EvaluationError(
+                    f"Image {item.name!r} of dataset {dataset.name!r}, or its caption "
+                    f"{captions[item.pk][caption][0]!r}, has a blank in its name, which a TREC run cannot hold; "
+                    "rename it and import the dataset again."
+                )
         words = words_of([text for item in own for _, text in captions[item.pk]])
         counts = np.cumsum([len(captions[item.pk]) for item in own])[:-1].tolist()
         documents: list[Document] = [

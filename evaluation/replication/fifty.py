@@ -9,12 +9,15 @@ from pathlib import Path
 import numpy as np
 
 from evaluation.arrays import Flags, Floats, Ints
+from evaluation.provenance import plain
+from evaluation.replication.verdicts import in_words
 from evaluation.report.content import Estimate, estimate_of
 from evaluation.results.meta_evaluation import PairTexts, score_pairs
 from evaluation.results.readings import accuracy_over_all
 from evaluation.statistics.aggregation import pair_winners
-from evaluation.statistics.clustering import ITEM
+from evaluation.statistics.clustering import ITEM, share_of_rows
 from evaluation.statistics.meta import random_subsets
+from evaluation.statistics.resampling import CONFIDENCE
 from judgments.importers.fifty import TRIPLET_REFERENCES, FiftyDataset, FiftyPairwise, FiftyTriplets
 from judgments.importers.records import ReferenceRow
 
@@ -110,6 +113,18 @@ def accuracy_of_all(data: Fifty, scores: Floats) -> dict[str, Estimate]:
     return {kind: estimate_of(one) for kind, one in found.items()}
 
 
+def share_by_image(
+    outcomes: Floats | Flags, data: Fifty, keep: Flags, weights: Floats | None = None
+) -> Estimate:
+    """Return the mean, weighted or not, of (P,) outcomes of the pairs to `keep`, with an interval by image."""
+    if not keep.any():
+        return Estimate(None)
+    values = outcomes.astype(np.float64)
+    found = share_of_rows(values, data.clusters, CONFIDENCE, keep=keep, weights=weights)
+    value = float(np.average(values[keep], weights=None if weights is None else weights[keep]))
+    return Estimate(value, plain(found.low), plain(found.high), int(keep.sum()))
+
+
 def scores_by_references(
     data: Fifty,
     metrics: Sequence[str],
@@ -137,5 +152,4 @@ def scores_by_references(
 
 def in_per_cent(found: Estimate) -> str:
     """Return a share as ``91.6 % (89.7 to 93.2)``."""
-    value, low, high = (100 * (one or 0.0) for one in (found.value, found.low, found.high))
-    return f"{value:.1f} % ({low:.1f} to {high:.1f})"
+    return in_words(found, 1, scale=100, unit=" %")

@@ -117,6 +117,18 @@ def verdict_rows(verdicts: Sequence[Verdict]) -> list[tuple[str, ...]]:
     ]
 
 
+def in_words(ours: Estimate, digits: int, *, scale: float = 1, unit: str = "") -> str:
+    """Return an estimate for a sentence, ``0.55 (0.54 to 0.58)``; without an interval its value alone."""
+    value, low, high = (
+        None if (one := plain(part)) is None else f"{scale * one:.{digits}f}"
+        for part in (ours.value, ours.low, ours.high)
+    )
+    if value is None:
+        return DASH
+    ends = "" if low is None or high is None else f" ({low} to {high})"
+    return f"{value}{unit}{ends}"
+
+
 def _sentence(text: str) -> str:
     return f"{text[:1].upper()}{text[1:]}".removesuffix(".")
 

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from evaluation.errors import EvaluationError
 from evaluation.replication.packs import pack_named
 from evaluation.replication.running import Replication, run_pack
 
@@ -97,7 +98,7 @@ def test_wg16_holds_captions_against_each_other(tmp_path: Path) -> None:
     rows = [
         {"image": f"{n}.jpg", "caption": text}
         for n, scene in enumerate(SCENES[8:12])
-        for text in captions(scene, 3)
+        for text in captions(scene, 2 if n else 3)
     ]
     write_lines(tmp_path / "vlt2k" / "captions.jsonl", rows)
     (tmp_path / "brown").mkdir()
@@ -108,6 +109,11 @@ def test_wg16_holds_captions_against_each_other(tmp_path: Path) -> None:
     found = ran("wg16", tmp_path)
     assert kinds(found)["imageclef-2015/cider/upper"] == "not reproducible"
     assert kinds(found)["vlt2k/rouge-1/other-dataset"] != "not reproducible"
+    by_id = {verdict.number.id: verdict.ours for verdict in found.verdicts}
+    assert by_id["abstract-50s/rouge-1/upper"].low is not None
+    # Images have 3 and 2 captions: an interval over images is none of the mean over captions.
+    assert by_id["vlt2k/rouge-1/other-image"].value is not None
+    assert by_id["vlt2k/rouge-1/other-image"].low is None
     bounds = next(
         table for section in found.sections for table in section.tables if table.name == "wg16-bounds-vlt2k"
     )
@@ -145,6 +151,12 @@ def test_wg15_runs_on_boxes_by_path_and_on_rehearsed_ones(tmp_path: Path) -> Non
     assert by_id["bigram/3/precision"] == 1
     assert by_id["bigram/3/recall"] == pytest.approx(sum(2 / size for size in sizes) / 7)
     assert found.simulated
+    bare = {"image": "bare.jpg", "split": "test", "width": 90, "height": 60, "boxes": [], "descriptions": []}
+    write_lines(tmp_path / "imageclef-2015" / "boxes.jsonl", [*rows, bare])
+    assert kinds(ran("wg15", tmp_path))["size/3/f1"] != "not reproducible"
+    write_lines(tmp_path / "imageclef-2015" / "boxes.jsonl", rows[1:])
+    with pytest.raises(EvaluationError, match=r"no described images whose split is train"):
+        ran("wg15", tmp_path)
 
 
 def test_mc12_meets_the_scorer_and_reads_keywords_by_path(tmp_path: Path) -> None:

@@ -26,7 +26,7 @@ from evaluation.ranking_systems.texts import (
     idf_overlaps,
     words_of,
 )
-from judgments.models import Output
+from judgments.models import Item, Output
 
 LARGE, SMALL = (
     ["small", "child", "red", "hair", "play", "large", "brown", "dog"],
@@ -276,3 +276,6 @@ def test_a_run_of_the_systems_is_imported(tmp_path: Path, capsys: pytest.Capture
     ):
         with pytest.raises(CommandError, match=words):
             call_command("rank_captions", "squares", task="search", output=run, **wrong)
+    Item.objects.filter(name="test-red-0.png").update(name="my red.png")
+    with pytest.raises(CommandError, match=r"'my red\.png' .* has a blank in its name"):
+        call_command("rank_captions", "squares", task="search", output=run)

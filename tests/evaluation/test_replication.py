@@ -1,7 +1,9 @@
 """`replicate`: packs run from files to a report with a verdict for every published number."""
 
 import json
+import math
 import re
+from dataclasses import replace
 from io import StringIO
 from pathlib import Path
 from typing import Any
@@ -10,10 +12,14 @@ import numpy as np
 import pytest
 from django.core.management import CommandError, call_command
 
+from evaluation.metrics.meteor.tables import DATA as METEOR_DATA
 from evaluation.replication.crowd import rehearse
+from evaluation.replication.fifty import ABSTRACT, PASCAL, in_per_cent, read_fifty, share_by_image
 from evaluation.replication.packs import Pack, pack_named, shipped_packs
 from evaluation.replication.running import Replication, run_pack
 from evaluation.replication.verdicts import UNEXPLAINED
+from evaluation.report.content import Estimate
+from evaluation.statistics.meta import halves_of_votes
 
 DOCS = Path(__file__).resolve().parents[2] / "docs" / "replication.md"
 WORDS = [
@@ -186,6 +192,19 @@ def test_an_unknown_pack_and_a_folder_of_other_files_are_refused(tmp_path: Path)
         replicate("v15-accuracy")
 
 
+@pytest.mark.parametrize(
+    ("found", "words"),
+    [
+        (Estimate(0.9159, 0.8971, 0.932), "91.6 % (89.7 to 93.2)"),
+        (Estimate(0.9159, math.nan, math.nan), "91.6 %"),
+        (Estimate(0.0, None, None), "0.0 %"),
+        (Estimate(None), "–"),
+    ],
+)
+def test_an_interval_without_ends_is_left_out_of_a_sentence(found: Estimate, words: str) -> None:
+    assert in_per_cent(found) == words
+
+
 def test_the_rehearsal_crowd_judges_by_its_own_accuracy() -> None:
     truth = np.repeat([1, 2, 3, 4], 500)
     found = rehearse(truth, [1, 2, 3, 4], 3)
@@ -285,6 +304,19 @@ def test_a_shipped_pack_runs_on_a_small_stand_in(name: str, fifty: Path, tmp_pat
     assert list(output.glob("figures/*.svg"))
 
 
+@pytest.mark.parametrize("name", ["v15-accuracy", "v15-systems", "v15-appendix", "graded-sets"])
+def test_without_its_tables_meteor_alone_is_missing(
+    name: str, fifty: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(METEOR_DATA, "none")
+    verdicts = run(name, fifty).verdicts
+    missing = {one.number.id: one.why for one in verdicts if one.ours.value is None}
+    meteor = {one.number.id for one in verdicts if "meteor" in one.number.id.split("/")}
+    assert meteor <= missing.keys()
+    assert all("tables are not installed" in missing[name] for name in meteor)
+    assert len(missing) < len(verdicts)
+
+
 def test_people_and_metrics_are_measured_on_the_same_halves(fifty: Path) -> None:
     """A pair that is drawn in every half counts for nobody, and no metric knows more than the votes."""
     found = run("v15-systems", fifty)
@@ -296,6 +328,22 @@ def test_people_and_metrics_are_measured_on_the_same_halves(fifty: Path) -> None
     }
     assert len(set(counted.values())) == 1
     assert {"people", "cider"} <= counted.keys()
+    votes = read_fifty(ABSTRACT, fifty / ABSTRACT).votes
+    exact = halves_of_votes((votes == 1).sum(axis=1), (votes == 2).sum(axis=1), np.zeros(len(votes)))
+    people = next(row[-1] for row in table.rows if row[0] == "people")
+    assert isinstance(people, Estimate)
+    assert people.value == pytest.approx(exact.agree.sum() / exact.decided.sum())
+
+
+def test_the_interval_of_a_share_is_by_image(fifty: Path) -> None:
+    """Pairs of an image that agree tell no more than one of them."""
+    data = read_fifty(PASCAL, fifty / PASCAL)
+    twice = replace(data, pairs=data.pairs * 2)
+    right = np.arange(len(data.pairs)) % 2 == 0
+    once = share_by_image(right, data, np.ones(len(data.pairs), dtype=np.bool_))
+    again = share_by_image(np.tile(right, 2), twice, np.ones(len(twice.pairs), dtype=np.bool_))
+    assert (again.value, again.low, again.high) == pytest.approx((once.value, once.low, once.high))
+    assert share_by_image(right, data, np.zeros(len(data.pairs), dtype=np.bool_)) == Estimate(None)
 
 
 def test_optional_data_that_are_absent_are_named_and_the_rest_is_computed(

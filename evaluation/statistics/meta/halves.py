@@ -22,6 +22,8 @@ from scipy.special import gammaln
 from evaluation.arrays import Floats, Ints
 from evaluation.statistics.inputs import BadValue, finite_vector, refuse_values, same_length
 
+MOST_VOTES = 2_000  # of a pair
+
 
 @dataclass(frozen=True, slots=True)
 class Halves:
@@ -60,14 +62,11 @@ def halves_of_votes(won: ArrayLike, lost: ArrayLike, tied: ArrayLike) -> Halves:
             values, (values < 0) | (values != np.floor(values)), name, "a whole number from zero on"
         )
     counts = np.stack(columns, axis=1).astype(np.int64)
-    if counts.size and int(counts.sum(axis=1).max()) > MOST:
-        raise BadValue(f"a pair has {int(counts.sum(axis=1).max()):,} votes, expected {MOST:,} at most")
+    if counts.size and int(counts.sum(axis=1).max()) > MOST_VOTES:
+        raise BadValue(f"a pair has {int(counts.sum(axis=1).max()):,} votes, expected {MOST_VOTES:,} at most")
     patterns, pattern = np.unique(counts, axis=0, return_inverse=True)
     chances = np.array([_chances(*row) for row in patterns.tolist()]).reshape(-1, 3)
     return Halves(*chances[pattern.ravel()].T)
-
-
-MOST = 2_000
 
 
 def _chances(won: int, lost: int, tied: int) -> tuple[float, float, float]:

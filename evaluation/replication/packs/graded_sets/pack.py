@@ -10,9 +10,10 @@ import numpy as np
 
 from evaluation.arrays import Floats, Ints
 from evaluation.errors import ReplicationError
-from evaluation.metrics import MissingTables
+from evaluation.leave_one_out.operations import computable
 from evaluation.provenance import plain
 from evaluation.replication.running import Run
+from evaluation.replication.verdicts import in_words
 from evaluation.report.content import Column, Dots, Estimate, Panel, Plot, Table
 from evaluation.results.meta_evaluation import CaptionTexts, score_captions
 from evaluation.statistics.correlation import correlation
@@ -127,17 +128,14 @@ def _with_own(own: Graded, metric: str, seed: int) -> str:
     documents = [caption.references for caption in own.captions]
     scores = score_captions(own.captions, documents, metrics=[metric], tokenizer="ptb").scores[metric].images
     found = _clustered(scores[own.of], own, [caption.key for caption in own.captions], RHO, seed)
-    return f"{found.value:.2f} ({found.low:.2f} to {found.high:.2f})"
+    return in_words(found, 2)
 
 
 def _correlate(run: Run, name: str, graded: Graded, coefficient: str, own: Graded | None = None) -> None:
     documents = [caption.references for caption in graded.captions]  # one for each row
-    metrics = list(METRICS)
-    try:
-        scored = score_captions(graded.captions, documents, metrics=metrics, tokenizer="ptb")
-    except MissingTables:
-        metrics.remove("meteor")
-        scored = score_captions(graded.captions, documents, metrics=metrics, tokenizer="ptb")
+    metrics = computable(METRICS)
+    scored = score_captions(graded.captions, documents, metrics=metrics, tokenizer="ptb")
+    if "meteor" not in metrics:
         for number in run.pack.numbers:
             if name in number.id.split("/") and number.id.endswith("/meteor"):
                 run.missing(number.id, NO_TABLES)

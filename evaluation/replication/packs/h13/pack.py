@@ -12,13 +12,14 @@ from annotation.rehearsal.people import Crowd
 from evaluation.arrays import Flags, Floats, Ints
 from evaluation.metrics import bleu_pre_matrix, score
 from evaluation.metrics.text.words import STEM_FIRST, STOP_FIRST, TOKENIZERS, changed, encode
+from evaluation.provenance import plain
 from evaluation.ranking_systems.systems import ranked
 from evaluation.ranking_systems.texts import BagOfWords, Document, Trigrams, idf_of, words_of
 from evaluation.replication.crowd import rehearse
 from evaluation.replication.flickr8k import POOL, Flickr8k, Pairs, read_flickr8k
 from evaluation.replication.running import Run
 from evaluation.report.content import Cell, Column, Estimate, Heat, HeatPanel, Plot, Table
-from evaluation.statistics.agreement import alpha_interval, krippendorff_alpha
+from evaluation.statistics.agreement import alpha_of_judgments, krippendorff_alpha
 from evaluation.statistics.agreement.thresholds import (
     GRADE_THRESHOLDS,
     KappaGrid,
@@ -26,6 +27,7 @@ from evaluation.statistics.agreement.thresholds import (
     kappa_grid,
     threshold_kappa,
 )
+from evaluation.statistics.clustering import ITEM, share_of_rows
 from evaluation.statistics.ranking import (
     JudgedRankings,
     judge_rankings,
@@ -34,6 +36,7 @@ from evaluation.statistics.ranking import (
     recall_at_k,
     success_at_k,
 )
+from evaluation.statistics.resampling import CONFIDENCE
 from evaluation.statistics.significance import (
     bootstrap_interval,
     mcnemar_test,
@@ -78,7 +81,10 @@ def analyse(run: Run) -> None:
 def _experts(run: Run, experts: Pairs) -> None:
     grades = np.array(experts.answers, dtype=np.float64).T
     own = experts.image == experts.caption
-    found = alpha_interval(grades, "interval", seed=run.seed)
+    people, pairs = np.indices(grades.shape).reshape(2, -1)
+    found = alpha_of_judgments(
+        pairs, people, grades.ravel(), "interval", clusters={ITEM: experts.image[pairs]}
+    )
     twice = krippendorff_alpha(np.hstack([grades, grades[:, own]]), "interval")
     run.number(
         "alpha",
@@ -134,8 +140,7 @@ def _kappas(run: Run, data: Flickr8k) -> None:
                 experts.means,
                 best.first_at_least,
                 best.second_at_least,
-                resamples=1000,
-                seed=run.seed,
+                clusters={ITEM: experts.image},
             )
             kappa = Estimate(found.kappa.value, found.kappa.low, found.kappa.high)
             run.number(f"kappa/{key}/{what}", kappa)
@@ -222,7 +227,9 @@ def _filter(run: Run, data: Flickr8k) -> None:
         for per_cent in (25, 26):
             dropped = ~((100 * hits >= per_cent * totals) & (totals > 0))
             share = _over_images(dropped, run.seed)
-            lost = [_share(dropped[at][experts.means >= grade - 1e-9]) for grade in (GOOD, FINE)]
+            lost = [
+                _share(dropped[at], experts.means >= grade - 1e-9, experts.image) for grade in (GOOD, FINE)
+            ]
             rows.append((order, per_cent / 100, share, *lost))
             if order == STEM_FIRST:
                 why = _filter_why(data) if per_cent == 25 else ""
@@ -237,8 +244,8 @@ def _filter(run: Run, data: Flickr8k) -> None:
                 )
                 run.number("judged/unlikely", Estimate(float(unlikely.sum())), why=more)
                 run.number("judged/likely", Estimate(float((~unlikely).sum())), why=more)
-                run.number("unlikely/all-no", _share(all_no[unlikely]), why=more)
-                run.number("unlikely/most-no", _share((crowd.means < 0.5)[unlikely]), why=more)
+                run.number("unlikely/all-no", _share(all_no, unlikely, crowd.image), why=more)
+                run.number("unlikely/most-no", _share(crowd.means < 0.5, unlikely, crowd.image), why=more)
         if order == STEM_FIRST:
             words = _over_images(hits > 0, run.seed)
             raw = _over_images(_bleu_matrix(data) > 0, run.seed).value or 0.0
@@ -258,10 +265,10 @@ def _filter(run: Run, data: Flickr8k) -> None:
         "the lemmas "
         "of the paper are not released",
     )
-    plain = _bleu_matrix(data)
-    for name, kept in (("330", plain >= 0.33), ("333", plain > 1 / 3 + 1e-9)):
+    bleu = _bleu_matrix(data)
+    for name, kept in (("330", bleu >= 0.33), ("333", bleu > 1 / 3 + 1e-9)):
         run.number(f"bleu/{name}/pairs", _over_images(~kept, run.seed))
-        run.number(f"bleu/{name}/lost", _share(~kept[at][experts.means >= GOOD - 1e-9]))
+        run.number(f"bleu/{name}/lost", _share(~kept[at], experts.means >= GOOD - 1e-9, experts.image))
     run.section(
         "filter",
         "The filter by Bleu-pre (4.3.2)",
@@ -319,7 +326,7 @@ def _crowd(run: Run, data: Flickr8k, shares: Floats) -> None:
     grid = kappa_grid(unseen_no, experts.means, (1 / 3, RELEVANT, 1.0), GRADES, resamples=1, seed=run.seed)
     rows: list[tuple[Cell, ...]] = []
     for grade in reversed(GRADES):
-        one = threshold_kappa(unseen_no, experts.means, RELEVANT, grade, seed=run.seed)
+        one = threshold_kappa(unseen_no, experts.means, RELEVANT, grade, clusters={ITEM: experts.image})
         figures = [
             Estimate(part.value, part.low, part.high)
             for part in (one.kappa, one.precision, one.recall, one.f1)
@@ -333,7 +340,9 @@ def _crowd(run: Run, data: Flickr8k, shares: Floats) -> None:
     known = np.where(own, 1.0, seen)
     judged = ~np.isnan(known)
     for name, grade in (("4", GRADES[6]), ("3.66", GRADES[5])):
-        recall = threshold_kappa(known[judged], experts.means[judged], RELEVANT, grade, seed=run.seed).recall
+        recall = threshold_kappa(
+            known[judged], experts.means[judged], RELEVANT, grade, clusters={ITEM: experts.image[judged]}
+        ).recall
         run.number(f"crowd/recall-{name}", Estimate(recall.value, recall.low, recall.high))
     run.section(
         "crowd",
@@ -558,12 +567,12 @@ def _first_captions(run: Run, data: Flickr8k, first: dict[str, Ints], best: str)
     )
 
 
-def _share(flags: Flags) -> Estimate:
-    if not flags.size:
+def _share(flags: Flags, keep: Flags, images: Ints) -> Estimate:
+    """Return the share of flags among the (P,) pairs to `keep`, with an interval by image."""
+    if not keep.any():
         return Estimate(None)
-    value = float(flags.mean())
-    low, high = wilson_interval(int(flags.sum()), flags.size)
-    return Estimate(value, low, high, flags.size)
+    found = share_of_rows(flags.astype(np.float64), {ITEM: images}, CONFIDENCE, keep=keep)
+    return Estimate(float(flags[keep].mean()), plain(found.low), plain(found.high), int(keep.sum()))
 
 
 def _over_images(flags: Flags, seed: int) -> Estimate:

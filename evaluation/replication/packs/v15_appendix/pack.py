@@ -1,12 +1,11 @@
 """V15 App. I, II, IV and VIII: the better candidate, rankings of an image's references, and versions of metrics."""
 
-from collections import Counter
 from itertools import pairwise
 
 import numpy as np
 
 from evaluation.arrays import Floats, Ints
-from evaluation.metrics import MissingTables
+from evaluation.leave_one_out.operations import computable
 from evaluation.provenance import plain
 from evaluation.replication.fifty import (
     ABSTRACT,
@@ -17,12 +16,14 @@ from evaluation.replication.fifty import (
     in_per_cent,
     read_fifty,
     scores_by_references,
+    share_by_image,
 )
 from evaluation.replication.running import Run
 from evaluation.report.content import Cell, Column, Curve, CurvePanel, Curves, Estimate, Plot, Table
 from evaluation.results.meta_evaluation import pair_kinds, score_texts
+from evaluation.statistics.clustering import ITEM
 from evaluation.statistics.correlation import spearman
-from evaluation.statistics.meta import accuracy_by_references, metric_winners, wilson_interval
+from evaluation.statistics.meta import accuracy_by_references, metric_winners
 from evaluation.statistics.significance import bootstrap_interval, mcnemar_test
 
 BLEU_1, BLEU_4, MEAN_LENGTH = "bleu-1|stem:porter", "bleu-4|stem:porter", "bleu-4|stem:porter|length:mean"
@@ -76,10 +77,10 @@ def _pairwise(run: Run, data: Fifty) -> None:
     metrics = [*AT_FIVE.values(), MEAN_LENGTH, "cider"]
     tables = scores_by_references(data, metrics, [FIVE], draws=DRAWS, seed=run.seed)
     names = dict(AT_FIVE)
-    try:
+    if "meteor" in computable(["meteor"]):
         tables |= scores_by_references(data, ["meteor"], [FIVE], draws=METEOR_DRAWS, seed=run.seed)
         names["meteor"] = "meteor"
-    except MissingTables:
+    else:
         run.missing("appendix-1/meteor/5", NO_TABLES)
     kinds = [*pair_kinds(data.kinds), "all"]
     rows: list[tuple[Cell, ...]] = []
@@ -129,19 +130,16 @@ def _parting(run: Run, data: Fifty) -> None:
     """App. I and III: where what people like and what is like people part."""
     known = (data.winners != 0) & (data.better != 0)
     apart = known & (data.winners != data.better)
+    more = _words_more_in_liked(data)
     rows = []
     for kind in [*pair_kinds(data.kinds), "all"]:
         here = known & (data.of_kind(kind) if kind != "all" else True)
-        same, n = int((here & ~apart).sum()), int(here.sum())
-        longer, parted = _longer_liked(data, np.flatnonzero(here & apart))
         rows.append(
             (
                 kind,
-                Estimate(same / n, *wilson_interval(same, n), n),
+                share_by_image(~apart, data, here),
                 int((here & apart).sum()),
-                Estimate(longer / parted, *wilson_interval(longer, parted), parted)
-                if parted
-                else Estimate(None),
+                share_by_image(more > 0, data, here & apart & (more != 0)),
             )
         )
     columns = (
@@ -179,16 +177,17 @@ def _parting(run: Run, data: Fifty) -> None:
     )
 
 
-def _longer_liked(data: Fifty, places: Ints) -> tuple[int, int]:
-    """Return in how many of the pairs the liked candidate has more words, and how many differ in words."""
-    counts = Counter(
-        np.sign(
-            len(_candidate(data, place, int(data.better[place])).split())
-            - len(_candidate(data, place, int(data.winners[place])).split())
-        )
-        for place in places.tolist()
+def _words_more_in_liked(data: Fifty) -> Ints:
+    """Return (P,) how many words more the liked candidate has than the human-like one."""
+    return np.array(
+        [
+            len(_candidate(data, place, better).split()) - len(_candidate(data, place, winner).split())
+            for place, (better, winner) in enumerate(
+                zip(data.better.tolist(), data.winners.tolist(), strict=True)
+            )
+        ],
+        dtype=np.int64,
     )
-    return counts[1], counts[1] + counts[-1]
 
 
 def _candidate(data: Fifty, place: int, winner: int) -> str:
@@ -293,6 +292,7 @@ def _versions(run: Run, name: str, data: Fifty) -> None:
         metric: (metric_winners(first[0], second[0]) == data.winners)[data.winners != 0]
         for metric, (first, second) in ((metric, by_size[metric][SIZES[-1]]) for metric in metrics)
     }
+    images = [image for image, winner in zip(data.images, data.winners, strict=True) if winner]
     rows: list[tuple[Cell, ...]] = []
     full: dict[str, Estimate] = {}
     for versions in VERSIONS.values():
@@ -302,7 +302,9 @@ def _versions(run: Run, name: str, data: Fifty) -> None:
                 Estimate(float(value), float(low), float(high), curve.n)
                 for value, low, high in zip(curve.value, curve.low, curve.high, strict=True)
             ]
-            p = mcnemar_test(right[metric], right["cider"]).exact_p if metric != "cider" else None
+            p = None
+            if metric != "cider":
+                p = mcnemar_test(right[metric], right["cider"], clusters={ITEM: images}).best_p
             rows.append((label, *own, p))
             full[label] = own[-1]
     columns = (
@@ -310,7 +312,7 @@ def _versions(run: Run, name: str, data: Fifty) -> None:
         Column("p against CIDEr", "p"),
     )  # fmt: skip
     title = f"Versions of metrics on {SETS[name]}: accuracy on the decided pairs [95 % interval]"
-    note = "p: McNemar's exact test at 48 references."
+    note = "p: McNemar's test at 48 references, by image."
     table = Table(f"versions-{name}", title, columns, tuple(rows), note)
     sentence = (
         f"At 48 references CIDEr is right on {in_per_cent(full['CIDEr'])}, without IDF on "

@@ -3,14 +3,14 @@
 import numpy as np
 
 from evaluation.arrays import Floats, Ints, ratio
-from evaluation.metrics import MissingTables
-from evaluation.replication.fifty import ABSTRACT, PASCAL, TOKENIZER, Fifty, read_fifty
+from evaluation.leave_one_out.operations import computable
+from evaluation.replication.fifty import ABSTRACT, PASCAL, TOKENIZER, Fifty, read_fifty, share_by_image
 from evaluation.replication.running import Run
 from evaluation.report.content import Column, Dots, Estimate, Level, Panel, Plot, Table
 from evaluation.results.meta_evaluation import pair_kinds, score_texts
 from evaluation.statistics.aggregation import TournamentResult, tournament
 from evaluation.statistics.correlation import pearson
-from evaluation.statistics.meta import metric_winners, wilson_interval
+from evaluation.statistics.meta import halves_of_votes, metric_winners
 from evaluation.statistics.resampling import CONFIDENCE, percentile_interval
 
 # The authors number their systems; §6 and Figure 10 tell which is which.
@@ -161,7 +161,7 @@ def _halves(run: Run, data: Fifty) -> None:
     """Predict the winner by one half of the references from the other half, by people and by metrics alike."""
     rng = np.random.default_rng(run.seed)
     references = data.votes.shape[1]
-    metrics = list(ON_HALVES)
+    metrics = computable(ON_HALVES)
     right: dict[str, list[Floats]] = {}
     signatures: dict[str, str] = {}
     for split in range(SPLITS):
@@ -169,22 +169,23 @@ def _halves(run: Run, data: Fifty) -> None:
         order = rng.permutation(references)
         truth, shown = (np.sort(half) for half in np.split(order, 2))
         wanted = _majority(data.votes[:, truth])
-        named = {"people": _majority(data.votes[:, shown])}
-        try:
-            scores, signatures = data.scores(metrics, places=shown.tolist())
-        except MissingTables:
-            metrics.remove("meteor")
-            scores, signatures = data.scores(metrics, places=shown.tolist())
-        named |= {metric: metric_winners(both[:, 0], both[:, 1]) for metric, both in scores.items()}
-        for name, winners in named.items():
+        scores, signatures = data.scores(metrics, places=shown.tolist())
+        for name, both in scores.items():
+            winners = metric_winners(both[:, 0], both[:, 1])
             right.setdefault(name, []).append(np.where(wanted == 0, np.nan, winners == wanted))
     for metric, words in signatures.items():
         run.signed(f"halves, {metric}", words)
     of_kind = {kind: data.of_kind(kind) for kind in pair_kinds(data.kinds)}
     of_kind["all"] = np.ones(len(data.pairs), dtype=np.bool_)
+    halves = halves_of_votes(*((data.votes == side).sum(axis=1) for side in (1, 2, 0)))
+    reached = {"people": (ratio(halves.agree, halves.decided), halves.decided)}
+    reached |= {name: _over_splits(np.array(rows)) for name, rows in right.items()}
     cells = {
-        name: {kind: _mean(np.array(rows)[:, here]) for kind, here in of_kind.items()}
-        for name, rows in right.items()
+        name: {
+            kind: share_by_image(shares, data, here & (weights > 0), weights)
+            for kind, here in of_kind.items()
+        }
+        for name, (shares, weights) in reached.items()
     }
     for name in ("people", "cider"):
         run.number(f"section-7.4/{ABSTRACT}/{name}", cells[name]["all"])
@@ -192,8 +193,9 @@ def _halves(run: Run, data: Fifty) -> None:
     order_of_names = sorted(cells, key=lambda name: -(cells[name]["all"].value or 0.0))
     title = "Accuracy in predicting the winner by 24 references from the 24 others [95 % interval]"
     note = (
-        f"Mean over {SPLITS} random halves, the same for all. A pair whose winner people leave open by one half is "
-        "left out; where they are tied by the other half, or a metric is, the prediction is wrong."
+        f"People over all halves, in closed form; metrics over {SPLITS} random ones, the same for each. A pair whose "
+        "winner people leave open by one half is left out; where they are tied by the other half, or a metric is, the "
+        "prediction is wrong. Intervals are by image."
     )
     columns = (Column("who predicts"), *(Column(f"{kind}, %", "share") for kind in of_kind))
     table = Table(
@@ -205,7 +207,7 @@ def _halves(run: Run, data: Fifty) -> None:
             Panel(kind, tuple(cells[name][kind] for name in order_of_names), (Level("chance", 0.5),))
             for kind in of_kind
         ),
-        axis="accuracy, %, with 95 % interval",
+        axis="accuracy, %, with 95 % interval by image",
         shows="share",
         accent=("people",),
     )
@@ -223,8 +225,9 @@ def _majority(votes: Ints) -> Ints:
     return (first > second) + 2 * (second > first).astype(np.int64)
 
 
-def _mean(right: Floats) -> Estimate:
-    """Return the mean over (S, P) splits and pairs; nan where a half names no winner."""
-    share = float(np.nanmean(right, axis=1).mean())
-    pairs = round(float((~np.isnan(right)).sum(axis=1).mean()))
-    return Estimate(share, *wilson_interval(share * pairs, pairs), pairs)
+def _over_splits(right: Floats) -> tuple[Floats, Floats]:
+    """Return (P,) means of (S, P) splits and their numbers; nan where a half names no winner is left out."""
+    known = ~np.isnan(right)
+    return ratio(np.where(known, right, 0.0).sum(axis=0), known.sum(axis=0)), known.sum(axis=0).astype(
+        np.float64
+    )

@@ -175,7 +175,7 @@ def _read(file: Path) -> tuple[Images, Images]:
             part.boxes.append(
                 np.array(
                     [[float(box[side]) for side in ("x", "y", "width", "height")] for box in row["boxes"]]
-                )
+                ).reshape(-1, 4)
             )
             part.sizes.append((float(row["width"]), float(row["height"])))
             part.descriptions.append([[int(box) for box in boxes] for boxes in row["descriptions"]])
@@ -185,6 +185,11 @@ def _read(file: Path) -> tuple[Images, Images]:
                 "label, x, y, "
                 "width and height, and descriptions as lists of box numbers."
             ) from None
+    for split, part in parts.items():
+        if not any(own for own in part.descriptions):
+            raise EvaluationError(
+                f"{file} has no described images whose split is {split}, expected some of train and some of test."
+            )
     return parts["train"], parts["test"]
 
 

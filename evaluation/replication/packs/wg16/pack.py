@@ -156,8 +156,10 @@ def _numbers_by_path(run: Run, name: str, bounds: Bounds) -> None:
 
 
 def _estimate(bound: Bound) -> Estimate:
-    # As many captions of every image are left out, so that the means over captions and over images are the same.
-    return Estimate(bound.micro, bound.low, bound.high, bound.n)
+    # The interval is that of the mean over images, which is the mean over captions only where every image has equally
+    # many that are left out.
+    same = math.isclose(bound.micro, bound.macro, rel_tol=1e-9)
+    return Estimate(bound.micro, bound.low if same else None, bound.high if same else None, bound.n)
 
 
 def _rouge_options(captions: Sequence[Sequence[str]], seed: int) -> list[tuple[str, float, float]]:
