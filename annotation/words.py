@@ -8,6 +8,8 @@ from django.utils.formats import number_format
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
+from common.amounts import thousands
+
 
 def spell_duration(seconds: float) -> str:
     minutes = round(seconds / 60)
@@ -18,7 +20,7 @@ def spell_duration(seconds: float) -> str:
 
 def spell_seconds(seconds: float) -> str:
     if seconds >= 2 * 3600:
-        return f"{seconds / 3600:,.1f} h".replace(".0 h", " h")
+        return f"{thousands(round(seconds / 3600, 1))} h".replace(".0 h", " h")
     return f"{seconds / 60:.0f} min" if seconds >= 2 * 60 else f"{seconds:.0f} s"
 
 

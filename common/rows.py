@@ -84,6 +84,8 @@ def insert_columns(model: type[models.Model], columns: Mapping[str, Iterable[Any
     """Insert rows that are given as columns of equal length: the fields' names and their values."""
     write, values = _writer(model, list(columns), ()), [iter(column) for column in columns.values()]
     while any(batch := [list(islice(column, ROWS_AT_ONCE)) for column in values]):
+        if len(set(map(len, batch))) > 1:
+            raise ValueError(f"columns of {model.__name__} have different lengths")
         write(batch)
 
 
@@ -195,7 +197,8 @@ def large_cache() -> Iterator[None]:
     try:
         yield
     finally:
-        database.execute(f"PRAGMA cache_size = {usual}")
+        if connection.connection is database:  # an error may have closed it
+            database.execute(f"PRAGMA cache_size = {usual}")
 
 
 @contextmanager
@@ -215,7 +218,8 @@ def trusted_keys() -> Iterator[None]:
     try:
         yield
     finally:
-        database.execute(f"PRAGMA foreign_keys = {usual}")
+        if connection.connection is database:  # an error may have closed it
+            database.execute(f"PRAGMA foreign_keys = {usual}")
 
 
 @contextmanager
@@ -280,7 +284,7 @@ def _preparation(field: Any) -> Callable[[Any], Any]:
         return _as_it_is
     if isinstance(target, models.JSONField):
         return _to_json((target.encoder or json.JSONEncoder)().encode)
-    if isinstance(target, models.UUIDField):  # of an import, a few thousand values repeat
+    if isinstance(target, models.UUIDField) and not field.primary_key:  # of an import, a few thousand repeat
         return lru_cache(READ_AT_ONCE)(lambda value: field.get_db_prep_save(value, connection))
     return lambda value: field.get_db_prep_save(value, connection)
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from django.apps import AppConfig, apps
+from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy
 
 if TYPE_CHECKING:
@@ -47,7 +48,10 @@ def _translate_names() -> None:
     for holder, name, text in declared_names():
         setattr(holder, name, gettext_lazy(text))
     for field in fields_with_choices():
-        field.choices = [(value, gettext_lazy(str(label))) for value, label in field.flatchoices]
+        field.choices = [  # a lazy label may have a context
+            (value, label if isinstance(label, Promise) else gettext_lazy(str(label)))
+            for value, label in field.flatchoices
+        ]
 
 
 def declared_names() -> Iterator[tuple[Any, str, str]]:

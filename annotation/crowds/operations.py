@@ -25,7 +25,8 @@ from annotation.crowds.sync import SYNC, ask_to_sync, sync_crowd
 from annotation.models import CrowdCall, CrowdSession, Worker
 from annotation.money.confirming import confirmable
 from annotation.work.joining import worker_of
-from common.errors import WrongState
+from common.amounts import thousands
+from common.errors import WrongState, counted
 from common.parameters import KeysField, Parameters, Reason
 from judgments.access.roles import Right
 from judgments.design.requirements import LONGEST_QUALIFICATION
@@ -77,12 +78,19 @@ def close(*, study: Study, by: User | None) -> Outcome:
 def sync(*, study: Study, by: User | None, thorough: bool = False) -> Outcome:
     """Carries out what was asked of the crowd, takes over what was handed in there, and finds what does not fit."""
     synced = sync_crowd(study=study, thorough=thorough)
+    odd = len(synced.discrepancies)
     words = (
-        f"Compared with the crowd: {synced.hits} HITs there, {len(synced.discrepancies)} things do not fit."
+        f"Compared with the crowd: {counted(synced.hits, 'HIT')} there, "
+        f"{counted(odd, 'thing')} {'does' if odd == 1 else 'do'} not fit."
     )
     note_event(study=study, what="sync-crowd", words=words, by=by)
-    said = _("Compared with the crowd: %(hits)s HITs there, %(n)s things do not fit.")
-    return Outcome(said % {"hits": synced.hits, "n": len(synced.discrepancies)}, synced)
+    there = ngettext("one HIT", "%(n)s HITs", synced.hits) % {"n": thousands(synced.hits)}
+    said = ngettext(
+        "Compared with the crowd: %(there)s there, one thing does not fit.",
+        "Compared with the crowd: %(there)s there, %(n)s things do not fit.",
+        odd,
+    )
+    return Outcome(said % {"there": there, "n": thousands(odd)}, synced)
 
 
 MOST_IDS = 1_000  # some seconds, in which nobody else writes to SQLite

@@ -117,7 +117,8 @@ class ReplayRequest(Parameters):
 def replay(*, study: Study, by: User | None, rules: Collection[str] = ()) -> Outcome:
     """Run the rules over each page as it was submitted. Nothing is stored and nobody is stopped."""
     replays = rule_services.replay_rules(study=study, rules=rule_services.rules_to_replay(study, list(rules)))
-    return Outcome(_("%(replays)s rules were replayed.") % {"replays": len(replays)}, replays)
+    words = ngettext("One rule was replayed.", "%(replays)s rules were replayed.", len(replays))
+    return Outcome(words % {"replays": len(replays)}, replays)
 
 
 class WhyRequest(Reason):

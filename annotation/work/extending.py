@@ -48,7 +48,7 @@ def pause_study(*, study: Study, why: str, by: User | None = None) -> None:
     if study.paused_at is not None:
         return
     reason = reason_of(why)
-    _require_pausable(study, "only an open study can be paused")
+    _require_pausable(study, _("only an open study can be paused"))
     study.paused_at = timezone.now()
     study.save(update_fields=["paused_at"])
     asked = ask_to_expire(study=study, by=by, for_a_while=True, why=reason)
@@ -66,7 +66,7 @@ def resume_study(*, study: Study, why: str, by: User | None = None) -> None:
     If slots given back meanwhile cost more than the budget has, the study stays paused.
     """
     _lock_study(study)
-    _require_pausable(study, "only an open study can be resumed")
+    _require_pausable(study, _("only an open study can be resumed"))
     since = study.paused_at
     if since is None:
         return
@@ -94,7 +94,7 @@ def _require_pausable(study: Study, otherwise: str) -> None:
     if study.state != Study.State.OPEN:
         raise WrongState(
             _("Nothing was changed: study %(slug)r is %(state)s; %(otherwise)s.")
-            % {"slug": study.slug, "state": study.state, "otherwise": otherwise}
+            % {"slug": study.slug, "state": _(study.state), "otherwise": otherwise}
         )
 
 
@@ -311,5 +311,5 @@ def _require_open(study: Study) -> None:
     if study.state != Study.State.OPEN:
         raise WrongState(
             _("Nothing was changed: study %(slug)r is %(state)s; open it first, so that the work is offered.")
-            % {"slug": study.slug, "state": study.state}
+            % {"slug": study.slug, "state": _(study.state)}
         )

@@ -90,13 +90,22 @@ def extend(
     if minutes:
         count = extend_leases(study=study, minutes=minutes, why=why, by=by)
         return Outcome(
-            _("%(count)s leases are %(minutes)s minutes longer.")
+            ngettext(
+                "One lease is %(minutes)s minutes longer.",
+                "%(count)s leases are %(minutes)s minutes longer.",
+                count,
+            )
             % {"count": thousands(count), "minutes": minutes}
         )
     if hours:
         offer_longer(study=study, hours=hours, why=why, by=by)
         return Outcome(
-            _("The crowd is asked to offer the work for %(hours)s hours from now.") % {"hours": hours}
+            ngettext(
+                "The crowd is asked to offer the work for one hour from now.",
+                "The crowd is asked to offer the work for %(hours)s hours from now.",
+                hours,
+            )
+            % {"hours": hours}
         )
     count = extend_study(study=study, workers=workers, hits=hits, why=why, by=by)
     people = ngettext("one more worker", "%(n)s more workers", workers) % {"n": workers}
@@ -125,7 +134,8 @@ def expire(
     """End leases, or close open slots. Saved answers are kept."""
     if hits is not None:
         slots = expire_slots(study=study, hits=hits, why=why, by=by)
-        return Outcome(_("%(slots)s open slots are closed.") % {"slots": thousands(slots)})
+        words = ngettext("One open slot is closed.", "%(slots)s open slots are closed.", slots)
+        return Outcome(words % {"slots": thousands(slots)})
     count = expire_assignments(study=study, assignments=assignments, why=why, by=by)
     words = ngettext("One HIT is free for others.", "%(n)s HITs are free for others.", count)
     return Outcome(words % {"n": thousands(count)})

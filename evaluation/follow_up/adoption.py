@@ -62,7 +62,7 @@ def adopt_captions(*, study: Study, system: str = "", by: User | None = None) ->
                 "Nothing was adopted: study %(slug)r is %(state)s; close it first, so that no "
                 "caption comes later."
             )
-            % {"slug": study.slug, "state": locked.state}
+            % {"slug": study.slug, "state": _(locked.state)}
         )
     written = list(written_captions(locked, take_snapshot(locked)))
     if not written:

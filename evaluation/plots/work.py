@@ -55,10 +55,10 @@ def progress_figure(progress: Mapping[str, Any]) -> str:
         axes.axhline(wanted, **LEVEL, linestyle=DASH)
         words = _("wanted: %(n)s") % {"n": thousands(wanted)}
         axes.text(0.0, wanted, words, transform=axes.get_yaxis_transform(), **SOFT, va="bottom")
-    write_beside(axes, f"{counts[-1]:,}", (times[-1], counts[-1]), (8, 0), color=ACCENT, va="center")
+    write_beside(axes, thousands(counts[-1]), (times[-1], counts[-1]), (8, 0), color=ACCENT, va="center")
     _name_times(axes, times[0], span)
     axes.yaxis.set_major_locator(MaxNLocator(4, integer=True))
-    axes.yaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
+    axes.yaxis.set_major_formatter(lambda value, _: thousands(round(value)))
     axes.set_ylabel(_("judgments"), **SOFT)
     figure.subplots_adjust(left=0.12, right=0.985, bottom=0.23, top=0.9)
     return to_svg(
@@ -95,7 +95,8 @@ def progress_sentence(progress: Mapping[str, Any]) -> str:
             "pages": thousands(progress["hits"]),
         }
     if not wanted:
-        return _("%(n)s judgments were imported.") % {"n": thousands(done)}
+        words = ngettext("One judgment was imported.", "%(n)s judgments were imported.", done)
+        return words % {"n": thousands(done)}
     return _(
         "%(n)s of %(wanted)s judgments are in (%(share)s %%); %(done)s of %(pages)s pages of work are complete."
     ) % {

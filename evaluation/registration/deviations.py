@@ -98,17 +98,27 @@ def _of_votes(study: Study) -> list[Deviation]:
         found.append(
             Deviation(
                 "extended",
-                _("%(n)s HITs went to up to %(most)s people instead of %(wanted)s.")
+                ngettext(
+                    "One HIT went to %(most)s people instead of %(wanted)s.",
+                    "%(n)s HITs went to up to %(most)s people instead of %(wanted)s.",
+                    extended,
+                )
                 % {"n": thousands(extended), "most": most, "wanted": wanted},
             )
         )
     if study.state == Study.State.CLOSED:
         short = study.hits.filter(open_slots__gt=0)  # slots saved by a decided outcome are not open
         if count := short.count():
-            words = _("%(n)s HITs have fewer than %(wanted)s finished assignments.")
+            words = ngettext(
+                "One HIT has fewer than %(wanted)s finished assignments.",
+                "%(n)s HITs have fewer than %(wanted)s finished assignments.",
+                count,
+            )
             found.append(Deviation("short", words % {"n": thousands(count), "wanted": wanted}))
     if withdrawn := Unit.objects.filter(study=study, withdrawn=True).count():
-        words = _("%(n)s control items were taken out.") % {"n": thousands(withdrawn)}
+        words = ngettext(
+            "One control item was taken out.", "%(n)s control items were taken out.", withdrawn
+        ) % {"n": thousands(withdrawn)}
         found.append(Deviation("struck", words))
     return found
 

@@ -362,7 +362,7 @@ def question_rows(figures: Mapping[str, Any]) -> list[dict[str, Any]]:
 def _answers_in_words(one: Mapping[str, Any]) -> list[str]:
     if "votes" in one:
         votes = list(one["votes"].items())
-        said = [f"{value}: {count:,}" for value, count in votes[:VALUES_SHOWN]]
+        said = [f"{value}: {thousands(count)}" for value, count in votes[:VALUES_SHOWN]]
         left = one["different"] - len(said)
         said += [_("%(n)s more") % {"n": thousands(left)}] if left > 0 else []
         return said or ([_("none was ticked")] if one["answered"] else [])

@@ -350,6 +350,13 @@ class JudgmentsForm(UploadForm):
         return {"study": self.cleaned_data["study"], "protocol": self.cleaned_data["protocol"]}
 
 
+def _take_as_said(understood: Understood, format: str) -> None:
+    """Let the upload be the only file or the folder in the format that was chosen, if one was."""
+    if format:
+        part = Part(format=format, encoding=understood.encoding or "utf-8")
+        understood.parts, understood.problems, understood.lacking = [part], [], 0
+
+
 @admin.register(Dataset)
 class DatasetAdmin(QuorumAdmin):
     list_display = (
@@ -441,13 +448,15 @@ class DatasetAdmin(QuorumAdmin):
             form.add_error("files", str(error))
             return self._upload_page(request, form, gettext("Upload your data"), lead="")
         understood.name = _free_name(understood.name)
-        if given["format"]:  # as said: the only file, or the folder
-            part = Part(format=given["format"], encoding=given["encoding"] or "utf-8")
-            understood.parts, understood.problems, understood.lacking = [part], [], 0
+        _take_as_said(understood, given["format"])
         for earlier in request.session.get(SHELF, {}):
             uploads.discard(earlier)
         request.session[SHELF] = {
-            upload: {"understood": asdict(understood), "pictures_at": given["pictures_at"]}
+            upload: {
+                "understood": asdict(understood),
+                "pictures_at": given["pictures_at"],
+                "format": given["format"],
+            }
         }
         return self._understood_page(request, UnderstoodForm(understood=understood), upload)
 
@@ -465,6 +474,9 @@ class DatasetAdmin(QuorumAdmin):
         if not form.is_valid():
             return self._understood_page(request, form, upload)
         given = form.cleaned_data
+        if given["encoding"] != understood.encoding:  # nobody has seen the rows in it yet
+            messages.info(request, gettext("Not imported yet: these are the rows in the encoding you chose."))
+            return self._look_again(request, upload, kept)
         with_pictures = understood.pictures and not given.get("without_pictures")
         args = {
             "upload": upload,
@@ -482,17 +494,28 @@ class DatasetAdmin(QuorumAdmin):
         """Read the upload in the encoding that was chosen on the page of what was understood."""
         encoding = request.POST.get("encoding", "")
         before = kept["understood"]
-        with uploads.looked_into(upload) as (root, pictures):
-            understood = understand(
-                root,
-                pictures,
-                uploaded=before["uploaded"],
-                encoding=encoding if encoding in ENCODINGS else "",
-            )
+        try:
+            with uploads.looked_into(upload) as (root, pictures):
+                understood = understand(
+                    root,
+                    pictures,
+                    uploaded=before["uploaded"],
+                    encoding=encoding if encoding in ENCODINGS else "",
+                )
+        except QuorumError as error:
+            messages.error(request, str(error))
+            return redirect("admin:judgments_dataset_add")
+        _take_as_said(understood, kept.get("format", ""))
         understood.name = request.POST.get("name") or before["name"]
         request.session[SHELF] = {upload: kept | {"understood": asdict(understood)}}
         form = UnderstoodForm(understood=understood)
         form.initial["attribution"] = request.POST.get("attribution", "")
+        if len(understood.parts) == len(before["parts"]):
+            form.initial |= {
+                name: value
+                for name, value in request.POST.items()
+                if name.startswith(("role-", "system-")) and name in form.fields
+            }
         return self._understood_page(request, form, upload)
 
     def _understood_page(self, request: HttpRequest, form: UnderstoodForm, upload: str) -> HttpResponse:

@@ -230,6 +230,8 @@ class _Tally:
         self.captions += 1
         if len(self.rows) < SHOWN:
             self.rows.append((image, caption[:300]))
+        elif not caption.isascii() and self.rows[-1][1].isascii():  # shows whether the encoding is right
+            self.rows[-1] = (image, caption[:300])
 
     def part(self, **given: Any) -> Part:
         return Part(images=len(self.images), captions=self.captions, rows=tuple(self.rows), **given)

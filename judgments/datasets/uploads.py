@@ -139,8 +139,14 @@ def opened(upload: str) -> Iterator[Files]:
 
 @contextmanager
 def looked_into(upload: str) -> Iterator[tuple[Path, list[str]]]:
-    """Open the upload's files without its pictures, for a with block: the folder, and the names of the pictures."""
+    """Open the upload's files without its pictures, for a with block: the folder, and the names of the pictures.
+
+    Raises:
+        UploadRefused: the upload is gone, or an archive is unusable.
+    """
     folder = _folder(upload)
+    if not folder.is_dir():
+        raise UploadRefused(gettext("The uploaded files are gone; please upload them again."))
     with tempfile.TemporaryDirectory(dir=folder, prefix="looked-") as scratch:
         root, pictures = Path(scratch), []
         for file in sorted((folder / "files").iterdir()):

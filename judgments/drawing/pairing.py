@@ -16,6 +16,7 @@ from itertools import combinations
 import numpy as np
 from django.utils.translation import gettext, ngettext
 
+from common.amounts import thousands
 from common.errors import DesignError
 from judgments.design.tables import PAIR_KINDS
 from judgments.drawing.material import Image, Material, Pair, Text, content_key, rng_for, shuffled
@@ -249,7 +250,7 @@ class _Draw:
                 "least": least,
                 "name": self.material.name,
                 "fitting": fitting,
-                "lost": f"{lost:,}",
+                "lost": thousands(lost),
                 "listed": listed,
             },
             field="sampling.references",

@@ -97,7 +97,7 @@ class HITTemplateForm(forms.Form):
                     "The inputs have %(what)s MB; expected at most %(what2)s (the command "
                     "import_template takes more)."
                 )
-                % {"what": f"{file.size / 2**20:,.0f}", "what2": MOST_INPUTS // 2**20}
+                % {"what": thousands(round(file.size / 2**20)), "what2": MOST_INPUTS // 2**20}
             )
         return file
 

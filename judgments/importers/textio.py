@@ -174,11 +174,12 @@ def likely_encoding(path: Path) -> str:
         return "utf-8" if marked == "utf-8-sig" else marked
     if unmarked := _unmarked_utf16(head[:256]):
         return unmarked
-    try:
-        codecs.getincrementaldecoder("utf-8")().decode(head)
-    except UnicodeDecodeError:
-        return "windows-1252"
-    return "utf-8"
+    # One stray byte in UTF-8 does not make all of it Windows-1252: the import names its line.
+    decoder = codecs.getincrementaldecoder("utf-8")("surrogateescape")
+    text = decoder.decode(head, final=len(head) < LOOKED_AT)
+    wrong = len(re.findall("[\udc80-\udcff]", text))
+    right = len(re.findall("[^\x00-\x7f]", text)) - wrong
+    return "windows-1252" if wrong > right else "utf-8"
 
 
 def read_head(path: Path, size: int, *, encoding: str | None = None) -> str:

@@ -14,7 +14,7 @@ import numpy.typing as npt
 from django.db import transaction
 from django.db.models import F
 from django.utils import timezone
-from django.utils.translation import gettext
+from django.utils.translation import gettext, ngettext
 
 from common.amounts import thousands
 from common.errors import DesignError, WrongState
@@ -343,8 +343,9 @@ def _check_sources(design: StudyDesign, material: Material, batch: Batch, quiz: 
     shown = {unit.image for hit in batch.hits for unit in hit.units} | {group.image for group in quiz}
     lacking = [image.name for image in material.images if image.name in shown and not image.text.strip()]
     if lacking:
-        more = {"n": thousands(len(lacking) - 1)}
-        others = gettext(" (nor have %(n)s others)") % more if len(lacking) > 1 else ""
+        left = len(lacking) - 1
+        more = ngettext(" (nor has one other)", " (nor have %(n)s others)", left) % {"n": thousands(left)}
+        others = more if left else ""
         raise DesignError(
             gettext(
                 "source.show is true, but item %(lacking)r of dataset %(name)r has no "

@@ -70,7 +70,7 @@ def hours(value: float) -> str:
         return gettext("about %(n)s min") % {"n": f"{minutes:.0f}"}
     whole, rest = divmod(round(minutes / 5) * 5, 60)
     if whole >= 20 or not rest:
-        return gettext("about %(n)s h") % {"n": f"{value:,.0f}"}
+        return gettext("about %(n)s h") % {"n": amounts.thousands(round(value))}
     return gettext("about %(hours)s h %(minutes)s min") % {"hours": whole, "minutes": rest}
 
 

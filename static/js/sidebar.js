@@ -4,8 +4,10 @@ document.addEventListener("DOMContentLoaded", () => {
   // Unfold writes a chosen file's name into the first text field of the page: this keeps it from listening.
   for (const input of document.querySelectorAll("input[type=file]")) input.hasChangeListener = true;
   // Boxes that scroll are all named "scrollable content"; the option is read when a box is made, which may be over.
+  const say = document.querySelector("[data-say-table]")?.dataset ?? {};
   for (const box of document.querySelectorAll("[data-simplebar]")) {
-    const name = box.closest("main") ? "Table" : box.id === "nav-sidebar-apps" ? "Menu" : "List";
+    const name = box.closest("main") ? say.sayTable : box.id === "nav-sidebar-apps" ? say.sayMenu : say.sayList;
+    if (!name) continue;
     box.dataset.simplebarAriaLabel = name;
     box.querySelector(".simplebar-content-wrapper")?.setAttribute("aria-label", name);
   }

@@ -13,6 +13,7 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 from django.urls import reverse
 
+from judgments.datasets import uploads
 from judgments.jobs import run_job
 from judgments.models import Dataset, Job, Output, Study
 from tests.annotation.casting import picture_bytes
@@ -160,6 +161,49 @@ class TestUploading:
         self.confirm(designer, again)
         assert run_job(Job.objects.get().pk)
         assert Dataset.objects.get(name="mine").captions.filter(text="Łódź").exists()
+
+    def test_one_stray_byte_leaves_a_file_utf_8_and_is_named_with_its_line(self, designer: Client) -> None:
+        text = "image,caption\na.jpg,Un café.\nb.jpg,Une forêt.\nc.jpg,X\n".encode().replace(b"X", b"\xe9")
+        page = words(self.look(designer, upload("captions.csv", text)))
+        assert "line 4" in page
+        assert "cafÃ©" not in page
+
+    def test_the_rows_shown_hold_a_letter_that_tells_the_encoding(self, designer: Client) -> None:
+        text = CSV + "b.jpg,A cat on a roof .\nb.jpg,A café .\n"
+        assert "A café ." in words(self.look(designer, upload("captions.csv", text)))
+
+    def test_an_encoding_chosen_at_the_import_is_shown_before_anything_is_stored(
+        self, designer: Client
+    ) -> None:
+        page = self.look(designer, upload("c.csv", "image,caption\na.jpg,Łódź\n".encode("cp1250")))
+        again = self.confirm(designer, page, encoding="windows-1250", name="mine")
+        assert "Łódź" in words(again)
+        assert "Not imported yet" in words(again)
+        assert not Job.objects.exists()
+        self.confirm(designer, again)
+        assert Job.objects.get().args["parts"][0]["encoding"] == "windows-1250"
+
+    def test_looking_again_keeps_what_was_chosen(self, designer: Client) -> None:
+        page = self.look(designer, upload("c.csv", CSV))
+        chosen = {"role-0": "system", "system-0": "parrot"}
+        again = self.confirm(designer, page, _again="1", encoding="utf-8", **chosen)
+        assert {name: again.context["form"][name].value() for name in chosen} == chosen
+        add = reverse("admin:judgments_dataset_add")
+        page = designer.post(add, {"files": [upload("c.csv", CSV)], "format": "jsonl"})
+        again = self.confirm(designer, page, _again="1", encoding="utf-8")
+        assert [part.format for part in again.context["understood"].parts] == ["jsonl"]
+
+    def test_looking_again_at_files_that_were_discarded_asks_for_them(self, designer: Client) -> None:
+        page = self.look(designer, upload("c.csv", CSV))
+        uploads.discard(page.context["upload"])
+        answer = self.confirm(designer, page, _again="1")
+        assert answer.headers["Location"] == reverse("admin:judgments_dataset_add")
+        assert "please upload them again" in words(designer.get(answer.headers["Location"]))
+
+    def test_enter_in_a_field_means_import(self, designer: Client) -> None:
+        shown = self.look(designer, upload("c.csv", CSV)).content.decode()
+        form = shown[shown.index("q-understood") :]
+        assert form.index(">Import<") < form.index('name="_again"')
 
     def test_captions_of_a_system_alone_bring_their_images(self, designer: Client) -> None:
         page = self.look(designer, upload("parrot.csv", CSV.replace("a.jpg,A brown dog .\n", "")))

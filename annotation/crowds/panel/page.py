@@ -18,7 +18,7 @@ from django.shortcuts import redirect
 from django.template.response import TemplateResponse
 from django.utils import translation
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_noop
+from django.utils.translation import gettext_noop, ngettext
 
 from annotation.crowds.arrivals import forget_raw_ids
 from annotation.crowds.delivery import carry_out_calls
@@ -279,7 +279,12 @@ def _signed_links(request: HttpRequest, study: Study) -> HttpResponse:
 @confirmable("pay-pages")
 def _pay_for_pages(*, study: Study, by: User | None, why: str) -> Outcome:
     count = pay_pages(study=study, why=why, by=by)
-    return Outcome(_("%(count)s bonuses are booked; the next bonus list has them.") % {"count": count})
+    words = ngettext(
+        "One bonus is booked; the next bonus list has it.",
+        "%(count)s bonuses are booked; the next bonus list has them.",
+        count,
+    )
+    return Outcome(words % {"count": count})
 
 
 def _pay_pages(request: HttpRequest, study: Study) -> HttpResponse:
@@ -296,7 +301,8 @@ def _forget(request: HttpRequest, study: Study) -> HttpResponse:
             _("Nothing was deleted: type %(slug)s to say that you mean it.") % {"slug": study.slug}
         )
     gone = forget_raw_ids(study=study, by=signed_in(request))
-    messages.success(request, _("%(gone)s raw ids are deleted.") % {"gone": gone})
+    words = ngettext("One raw id is deleted.", "%(gone)s raw ids are deleted.", gone)
+    messages.success(request, words % {"gone": gone})
     return redirect(page_address(study, "panel"))
 
 

@@ -316,18 +316,18 @@ def _raw_ids(study: Study) -> dict[int, str]:
 
 def _only_there(there: Submission, *, another: bool, known_id: bool) -> Compared:
     if known_id:
-        reason = "This submission came here with another person's id."
+        reason = _("This submission came here with another person's id.")
     elif another:
-        reason = "The person came here, but not with this submission."
+        reason = _("The person came here, but not with this submission.")
     else:
-        reason = "Nobody came here with this id."
+        reason = _("Nobody came here with this id.")
     odd = known_id or there.status in (Status.SUBMITTED, Status.APPROVED)
     return Compared(there, None, there.worker, "only-there", reason, odd=odd)
 
 
 def _only_here(here: CrowdSession, raw: str) -> Compared:
     done = here.status in (Status.SUBMITTED, Status.APPROVED)
-    reason = f"The list does not have it; here it is {here.get_status_display()}."
+    reason = _("The list does not have it; here it is %(status)s.") % {"status": here.get_status_display()}
     return Compared(None, here, raw, "only-here", reason, odd=done)
 
 
@@ -337,7 +337,7 @@ def _both(
     if here.booked == CrowdSession.Booked.SPENT:
         return _paid_here(there)
     if there.status == "":
-        words = f"The panel says {there.said!r}, which is not understood here."
+        words = _("The panel says %(said)r, which is not understood here.") % {"said": there.said}
         return Verdict("wait", words, odd=True)
     if here.status in (Status.SUBMITTED, Status.REJECTED):
         return _finished_here(there, here, code=code, against=against)
@@ -365,7 +365,7 @@ def _finished_here(there: Submission, here: CrowdSession, *, code: str, against:
     if there.status == Status.RETURNED:
         return Verdict("no", _("Finished here, but given back there."), books=Status.RETURNED, odd=True)
     if against:
-        return Verdict("no", "Look at the work first: " + " ".join(against))
+        return Verdict("no", _("Look at the work first: %(reasons)s") % {"reasons": " ".join(against)})
     if there.status == Status.WORKING:
         return Verdict(
             "wait", _("Finished here; there it is under way: the person has not gone back yet."), odd=True
@@ -556,8 +556,9 @@ def bonus_list(*, study: Study, number: int = 0, by: User | None = None) -> tupl
     )
     wanted = list(calls.filter(answer__list=number) if number else calls.filter(answer__list__isnull=True))
     if not wanted:
-        what = f"there is no list {number}" if number else f"no bonus is left that is in none of {last} lists"
-        raise WrongState(_("Nothing was listed: %(what)s.") % {"what": what})
+        if number:
+            raise WrongState(_("Nothing was listed: there is no list %(number)s.") % {"number": number})
+        raise WrongState(_("Nothing was listed: no bonus is left that is in no list."))
     lines = _bonus_lines(study, wanted)
     if not number:
         number = last + 1

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from django.db.models import Count, Q
-from django.utils.translation import gettext, gettext_noop
+from django.utils.translation import gettext, gettext_noop, ngettext
 
 from common.amounts import thousands
 from common.errors import DesignError
@@ -249,7 +249,11 @@ class _Cut:
         if KINDS[design.protocol].least_options <= most < design.sampling.options:
             self.values["sampling"]["options"] = most
             self.said.append(
-                gettext("%(most)s captions are shown together: the systems gave no more for an image.")
+                ngettext(
+                    "One caption is shown: the systems gave no more for an image.",
+                    "%(most)s captions are shown together: the systems gave no more for an image.",
+                    most,
+                )
                 % {"most": most}
             )
 

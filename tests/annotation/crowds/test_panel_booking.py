@@ -164,7 +164,7 @@ def test_each_bonus_is_in_one_list_which_can_be_had_again() -> None:
     carry_out_calls(study=study)
     first = bonus_list(study=study)
     assert first == (1, [(ADA["SESSION_ID"], "1.20")])
-    with pytest.raises(WrongState, match="no bonus is left that is in none of 1 lists"):
+    with pytest.raises(WrongState, match="no bonus is left that is in no list"):
         bonus_list(study=study)
     pay_bonus(session=two, cents=5, why="Well done.")
     carry_out_calls(study=study)
