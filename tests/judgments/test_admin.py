@@ -93,7 +93,9 @@ class TestDesigning:
         study = Study.objects.get()
         assert design_of(study).crowd.reward_cents == 150
         shown = designer.get(page(study, "change")).content.decode()
-        assert re.search(r'name="crowd-reward_cents" value="1.50"[^>]*> <span data-currency>EUR</span>', shown)
+        assert re.search(
+            r'name="crowd-reward_cents" value="1.50"[^>]*> <span data-currency>EUR</span>', shown
+        )
         assert "in cents" not in shown
         Study.objects.update(state="generated")
         assert "Pay for a page of work 1.50 EUR" in words(designer.get(page(study, "change")))

@@ -22,7 +22,10 @@ def test_a_study_is_published_worked_through_and_paid(turk: MTurkEmulator) -> No
     study = make_turk_study()
     hits = HIT.objects.filter(study=study).count()
     said = open_study(study=study)
-    assert said == "Participants find it at https://workersandbox.mturk.com, the sandbox; no money is paid there."
+    assert (
+        said
+        == "Participants find it at https://workersandbox.mturk.com, the sandbox; no money is paid there."
+    )
     assert study.place == "mturk-sandbox"
     there = turk.dump()["hits"]
     assert len(there) == len(up(study)) == hits
