@@ -511,10 +511,13 @@ class DatasetAdmin(QuorumAdmin):
         form = UnderstoodForm(understood=understood)
         form.initial["attribution"] = request.POST.get("attribution", "")
         if len(understood.parts) == len(before["parts"]):
-            form.initial |= {
-                name: value
-                for name, value in request.POST.items()
-                if name.startswith(("role-", "system-")) and name in form.fields
+            form.initial = {
+                **form.initial,
+                **{
+                    name: value
+                    for name, value in request.POST.items()
+                    if name.startswith(("role-", "system-")) and name in form.fields
+                },
             }
         return self._understood_page(request, form, upload)
 
