@@ -123,6 +123,7 @@ def test_answers_without_variation_have_no_influences() -> None:
 
 def test_what_shows_no_variance_has_no_p_and_no_ends() -> None:
     assert math.isnan(Spread(0.0, 5.0).p(1.0))
+    assert Spread(1.0, 5.0).p(1.0, "greater") == pytest.approx(Spread(1.0, 5.0).p(1.0) / 2)
     assert np.isnan(share_interval(0.5, Spread(math.nan, math.nan), 3, 0.95)).all()
     with pytest.raises(BadOption, match="clusters has 3 columns, expected one or two"):
         Clusters.of({"item": [1], "rater": [1], "day": [1]}, 1)
@@ -175,6 +176,10 @@ def test_correlations_are_compared_by_item_and_by_system() -> None:
     )  # fmt: skip
     assert both.difference > 0
     assert both.p < 0.1
+    by_item = paired_correlation_test(
+        close, far, people, items, systems, grouping="none", reassignments=300, clusters={"item": items}
+    )
+    assert by_item.p < 0.05
     with pytest.raises(BadValue, match="clusters cannot change sides"):
         paired_correlation_test(
             close, far, people, items, systems, grouping="none", clusters={"item": items % 3}
