@@ -20,6 +20,11 @@ from numpy.typing import ArrayLike, NDArray
 
 from benchmarks.measuring import Job, main
 from evaluation.statistics.agreement import (
+    Alpha,
+    FleissKappa,
+    Gwet,
+    Percent,
+    agreement,
     agreement_by_pair,
     agreement_by_unit,
     alpha_interval,
@@ -29,6 +34,7 @@ from evaluation.statistics.agreement import (
     krippendorff_alpha,
     ratings_of_judgments,
 )
+from evaluation.statistics.clustering import Clusters
 
 SIZES = (10_000, 100_000, 1_000_000)
 RATERS = 5
@@ -37,6 +43,8 @@ RESAMPLES = 1000
 SEED = 20
 
 Table = NDArray[np.float64]
+Column = NDArray[np.int64]
+Clustered = tuple[tuple[Column, Column, Column], dict[str, Column]]
 
 
 def table(units: int) -> Table:
@@ -71,6 +79,16 @@ def words(count: int) -> tuple[list[str], list[str]]:
     names = np.array(["none", "bird", "horse", "person", "bicycle"])
     first, second = pairs(count)
     return names[first - 1].tolist(), names[second - 1].tolist()
+
+
+def clustered(judgments: int) -> Clustered:
+    """Draw units judged three times by 300 workers with 1 or 2, and the columns of clusters: 15 units an image."""
+    generator = np.random.default_rng(SEED)
+    units, own = judgments // 3, np.arange(judgments) // 3
+    worker = (generator.integers(0, 300, units + 1)[own] + 100 * (np.arange(judgments) % 3)) % 300
+    truth = generator.integers(1, 3, units + 1)[own]
+    answers = np.where(generator.random(judgments) < 0.75, truth, 3 - truth)
+    return (own, worker, answers), {"item": own // 15, "rater": worker}
 
 
 def rows(judgments: int) -> tuple[list[str], list[str], NDArray[np.int64]]:
@@ -128,6 +146,19 @@ def peer_kappa(weights: str | None) -> Callable[[tuple[Any, Any]], ArrayLike]:
     return call
 
 
+def clustered_alpha(given: Clustered) -> ArrayLike:
+    columns, by = given
+    found = alpha_of_judgments(*columns, clusters=by)
+    return [found.value, found.low, found.high]
+
+
+def clustered_coefficients(given: Clustered) -> ArrayLike:
+    columns, by = given
+    ratings, made = ratings_of_judgments(*columns), Clusters.of(by, len(columns[0]))
+    wanted = (Alpha(), Percent(), FleissKappa(), Gwet())
+    return [agreement(ratings, coefficient, clusters=made).low for coefficient in wanted]
+
+
 def alpha_of_rows(given: tuple[list[str], list[str], NDArray[np.int64]]) -> ArrayLike:
     return alpha_of_judgments(*given, "ordinal", resamples=RESAMPLES).value
 
@@ -162,6 +193,8 @@ JOBS = (
     Job("raters-drawn", SIZES, table, functools.partial(interval, over="raters"), unit=UNIT),
     Job("sliders-interval", SIZES[:2], sliders, functools.partial(interval, level="interval"), unit=UNIT),
     Job("alpha-of-names", SIZES, rows, alpha_of_rows),
+    Job("alpha-by-item-and-rater", SIZES, clustered, clustered_alpha, warm_up=3000),
+    Job("four-by-item-and-rater", SIZES, clustered, clustered_coefficients, warm_up=3000),
     Job("kappa", SIZES, pairs, kappa(None), peer_kappa(None), *SKLEARN),
     Job("kappa-quadratic", SIZES, pairs, kappa("quadratic"), peer_kappa("quadratic"), *SKLEARN),
     Job("kappa-words", SIZES, words, kappa(None), peer_kappa(None), *SKLEARN),

@@ -21,7 +21,11 @@ import numpy as np
 from scipy.special import ndtri
 
 from evaluation.arrays import Floats, Ints
-from evaluation.statistics.aggregation import bradley_terry_of_comparisons, tournament
+from evaluation.statistics.aggregation import (
+    best_worst_scores,
+    bradley_terry_of_comparisons,
+    tournament,
+)
 from evaluation.statistics.agreement import (
     Alpha,
     CohenKappa,
@@ -33,6 +37,7 @@ from evaluation.statistics.agreement import (
 )
 from evaluation.statistics.clustering import NAIVE, share_of_rows
 from evaluation.statistics.correlation import correlation
+from evaluation.statistics.meta import grouped_correlation, pairwise_accuracy
 from evaluation.statistics.significance import mcnemar_test, randomization_test, wilson_interval
 
 SEED = 17
@@ -198,6 +203,66 @@ def fraction_interval(data: Any, clustered: bool) -> Interval:
     return float(found.low[-1]), float(found.high[-1])
 
 
+def within_items(data: Any, clustered: bool) -> Interval:
+    rows, metric, people = data
+    found = grouped_correlation(
+        metric,
+        people,
+        rows[0],
+        rows[1],
+        "kendall-tau-b",
+        clusters=columns(*rows) if clustered else NAIVE,
+        resamples=RESAMPLES,
+    )
+    return found.low, found.high
+
+
+def within_value(data: Any) -> float:
+    rows, metric, people = data
+    return grouped_correlation(metric, people, rows[0], rows[1], "kendall-tau-b", resamples=0).value
+
+
+def ordered(design: Design, generator: np.random.Generator) -> tuple[Any, ...]:
+    """Draw systems' outputs for texts, several texts an item, which differ in how well a metric orders them."""
+    item, _ = design.rows(generator)
+    text = np.repeat(np.arange(len(item)), SYSTEMS)
+    hard = generator.normal(0, design.item, design.items)[item][text]
+    people = generator.normal(0, 1, len(text))
+    return item[text], text, people + np.exp(hard) * generator.normal(0, 1, len(text)), people
+
+
+def ordered_interval(data: Any, clustered: bool) -> Interval:
+    item, text, metric, people = data
+    by: Clustered = {"item": item} if clustered else NAIVE
+    found = pairwise_accuracy(metric, people, text, clusters=by, resamples=RESAMPLES)
+    return found.low, found.high
+
+
+def ordered_value(data: Any) -> float:
+    return pairwise_accuracy(data[2], data[3], data[1], resamples=0).value
+
+
+def extremes(design: Design, generator: np.random.Generator) -> tuple[Any, ...]:
+    """Draw the best and the worst of the systems, which images and raters like in their own way."""
+    rows = design.rows(generator)
+    liked = generator.normal(0, design.item, (design.items, SYSTEMS))[rows[0]]
+    liked += generator.normal(0, design.rater, (design.raters, SYSTEMS))[rows[1]] + 0.4 * np.arange(SYSTEMS)
+    liked += generator.gumbel(size=liked.shape)
+    return rows, liked.argmax(axis=1).tolist(), liked.argmin(axis=1).tolist()
+
+
+def extremes_interval(data: Any, clustered: bool) -> Interval:
+    rows, best, worst = data
+    by = columns(*rows) if clustered else {"answer": np.arange(len(best))}
+    found = best_worst_scores([range(SYSTEMS)] * len(best), best, worst, clusters=by)
+    return float(found.low[-1]), float(found.high[-1])
+
+
+def extremes_value(data: Any) -> float:
+    last = SYSTEMS - 1
+    return float(np.mean(np.equal(data[1], last))) - float(np.mean(np.equal(data[2], last)))
+
+
 def outcomes(design: Design, generator: np.random.Generator) -> tuple[Any, ...]:
     """Draw two metrics' hits against each rater's answer: equally often right, but not on the same items."""
     rows = design.rows(generator)
@@ -287,6 +352,9 @@ FIGURES: dict[str, Coverage | Size] = {
     "tournament": Coverage(
         games, fraction_interval, lambda data: float(tournament(*data[1:], resamples=0).fraction[-1])
     ),
+    "within items, tau-b": Coverage(scores, within_items, within_value),
+    "pairwise accuracy, by image": Coverage(ordered, ordered_interval, ordered_value),
+    "best-worst": Coverage(extremes, extremes_interval, extremes_value),
     "McNemar, size": Size(outcomes, mcnemar_p),
     "randomisation of means, size": Size(differences, randomization_p("mean")),
     "randomisation of medians, size": Size(differences, randomization_p("median")),

@@ -186,19 +186,8 @@ def large_cache() -> Iterator[None]:
 
     With its usual 2 MB it writes pages of indexes to the disk and reads them again thousands of times.
     """
-    if connection.vendor != "sqlite":
+    with _with_pragma("cache_size", -CACHE_KIB):
         yield
-        return
-    connection.ensure_connection()
-    # Not a cursor of Django, which refuses after an error in a transaction.
-    database: Any = connection.connection
-    (usual,) = database.execute("PRAGMA cache_size").fetchone()
-    database.execute(f"PRAGMA cache_size = -{CACHE_KIB}")
-    try:
-        yield
-    finally:
-        if connection.connection is database:  # an error may have closed it
-            database.execute(f"PRAGMA cache_size = {usual}")
 
 
 @contextmanager
@@ -208,18 +197,26 @@ def trusted_keys() -> Iterator[None]:
     Only for a transaction that reads or writes all that its new rows name, and deletes nothing. In a transaction that
     began before, the keys are checked.
     """
+    with _with_pragma("foreign_keys", 0):
+        yield
+
+
+@contextmanager
+def _with_pragma(name: str, value: int) -> Iterator[None]:
+    """Set a setting of SQLite for a while; another database has none."""
     if connection.vendor != "sqlite":
         yield
         return
     connection.ensure_connection()
+    # Not a cursor of Django, which refuses after an error in a transaction.
     database: Any = connection.connection
-    (usual,) = database.execute("PRAGMA foreign_keys").fetchone()
-    database.execute("PRAGMA foreign_keys = OFF")
+    (usual,) = database.execute(f"PRAGMA {name}").fetchone()
+    database.execute(f"PRAGMA {name} = {value}")
     try:
         yield
     finally:
         if connection.connection is database:  # an error may have closed it
-            database.execute(f"PRAGMA foreign_keys = {usual}")
+            database.execute(f"PRAGMA {name} = {usual}")
 
 
 @contextmanager

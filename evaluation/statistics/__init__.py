@@ -3,10 +3,12 @@
 | package | question |
 |---|---|
 | `agreement` | Do judges agree? Alpha, kappa, AC1, percent; by unit, by pair of raters, at thresholds |
-| `aggregation` | What is their joint answer? Votes, means, Dawid-Skene, Bradley-Terry, tournament, Borda |
+| `aggregation` | What is their joint answer? Votes, means, models of workers, Bradley-Terry, tournament, Borda |
+| `disagreement` | How do they differ? Soft labels, entropy, what predicts them, groups of raters |
 | `meta` | Does a metric agree with people? Accuracy, grouped correlation, tie calibration, clusters |
 | `correlation` | Do two columns rise together? Pearson, Spearman, Kendall |
 | `ranking` | Are the right things ranked first? R@k, S@k, median rank, R-precision |
+| `judges` | May a model replace a person? What would people say where it answered alone? |
 | `significance` | Could a difference be chance? McNemar, randomisation, bootstrap, Williams, Holm |
 
 `power` and `people` simulate how many judgments a study needs. `catalogue.call_of` turns a result's signature

@@ -6,6 +6,8 @@ from evaluation.statistics import (
     agreement,
     components,
     correlation,
+    disagreement,
+    judges,
     meta,
     ranking,
     significance,
@@ -14,7 +16,17 @@ from evaluation.statistics.results import VERSION, statistic_of
 
 STATISTICS = {
     function: statistic
-    for module in (agreement, aggregation, components, correlation, meta, ranking, significance)
+    for module in (
+        agreement,
+        aggregation,
+        components,
+        correlation,
+        disagreement,
+        judges,
+        meta,
+        ranking,
+        significance,
+    )
     for function in vars(module).values()
     if (statistic := statistic_of(function)) is not None
 }

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -22,7 +22,7 @@ from scipy.sparse import csr_array
 from scipy.special import stdtr, stdtrit
 
 from evaluation.arrays import Flags, Floats, Ints
-from evaluation.statistics.inputs import BadOption, BadShape, BadValue, encode
+from evaluation.statistics.inputs import BadOption, BadShape, BadValue, encode, same_length
 
 NAIVE = "naive"
 ITEM, RATER = "item", "rater"
@@ -73,10 +73,12 @@ NO_SPREAD = Spread(math.nan, math.nan)
 class Clusters:
     """(N,) rows by item, by rater, or by both.
 
-    used: the names with clusters enough. codes: (N,) of each of them; with two names, then those of the cells. sizes:
-    (G,) rows of each cluster. reason: why there are no intervals. note: what the intervals leave out.
+    columns: (N,) codes by name. used: the names with clusters enough. codes: (N,) of each of them; with two names, then
+    those of the cells. sizes: (G,) rows of each cluster. reason: why there are no intervals. note: what the intervals
+    leave out.
     """
 
+    columns: Mapping[str, Ints]
     counts: Mapping[str, int]
     used: tuple[str, ...]
     codes: tuple[Ints, ...]
@@ -84,6 +86,7 @@ class Clusters:
     expected: Floats
     reason: str
     note: str
+    latest: dict[bytes, Clusters] = field(default_factory=dict, compare=False, repr=False)  # see `kept`
 
     @classmethod
     def of(cls, columns: Mapping[str, Iterable[Any]], rows: int, keep: Flags | None = None) -> Clusters:
@@ -95,10 +98,21 @@ class Clusters:
             _, codes = encode(values, f"clusters[{name!r}]")
             if len(codes) != rows:
                 raise BadShape(f"clusters[{name!r}] has {len(codes)} entries, expected {rows}, one a row")
-            if keep is not None:
-                codes = renumbered(codes[keep])
-            found[name] = codes
+            found[name] = codes if keep is None else renumbered(codes[keep])
         return cls.of_codes(found)
+
+    def kept(self, rows: Flags) -> Clusters:
+        """Return the clusters of some of the (N,) rows. They are made once while the same rows are asked for."""
+        same_length(rows=rows, **self.columns)
+        if rows.all():
+            return self
+        key = np.packbits(rows).tobytes()
+        found = self.latest.get(key)  # once: another thread may ask for other rows meanwhile
+        if found is None:
+            found = self.of_codes({name: renumbered(codes[rows]) for name, codes in self.columns.items()})
+            self.latest.clear()
+            self.latest[key] = found
+        return found
 
     @classmethod
     def of_codes(cls, found: Mapping[str, Ints]) -> Clusters:
@@ -122,7 +136,7 @@ class Clusters:
             coarser = [place for place, one in enumerate(codes) if int(one.max()) + 1 == number]
             codes = (codes[1 - coarser[0]],) if coarser else (*codes, cells)
         sizes = tuple(np.bincount(one).astype(np.float64) for one in codes)
-        return cls(counts, tuple(used), codes, sizes, _expected(codes, sizes), reason, note)
+        return cls(found, counts, tuple(used), codes, sizes, _expected(codes, sizes), reason, note)
 
     def alone(self, rows: int) -> bool:
         """Return whether no two of the rows share a cluster."""
@@ -168,7 +182,8 @@ class Clusters:
         return np.array([np.square(size).sum() for size in self.sizes])
 
     def _freedom(self, parts: Floats) -> float:
-        effective = np.array([np.square(size).sum() ** 2 / (size**4).sum() for size in self.sizes])
+        squares = [np.square(size) for size in self.sizes]
+        effective = np.array([one.sum() ** 2 / np.square(one).sum() for one in squares])
         below = np.square(parts) / np.maximum(effective - 1, 1)
         return float(parts.sum() ** 2 / below.sum()) if below.sum() > 0 else math.inf
 
@@ -238,24 +253,26 @@ def share_of_rows(
     return ClusteredInterval(low, high, clusters)
 
 
+def spread_of_mean(values: Floats, columns: Mapping[str, Iterable[Any]]) -> tuple[Spread, Clusters]:
+    """Return the spread of the mean of (N,) values of any range, one or more, for an interval by t."""
+    clusters = Clusters.of(columns, len(values))
+    return clusters.spread((values - values.mean()) / len(values)), clusters
+
+
 def _expected(codes: tuple[Ints, ...], sizes: tuple[Floats, ...]) -> Floats:
     """Return the expected sums of squares of clusters p under variance 1 of clusters q, of centred influences.
 
     With n_pq rows in common: sum_pq (n_pq - n_p n_q / N)^2.
     """
-    kinds, rows = len(codes), float(len(codes[0])) if codes else 0.0
-    found = np.empty((kinds, kinds))
-    owners = [np.empty(0, np.int64)] * kinds
-    if kinds > 1:  # a cell lies in one cluster of each kind
-        for place, one in enumerate(codes):
-            owners[place] = np.empty(len(sizes[-1]), dtype=np.int64)
-            owners[place][codes[-1]] = one
-    for p in range(kinds):
-        for q in range(kinds):
-            shared = sizes[p] if p == q else sizes[-1]
-            both = sizes[p] ** 2 if p == q else sizes[p][owners[p]] * sizes[q][owners[q]]
-            squares = float((sizes[p] ** 2).sum() * (sizes[q] ** 2).sum())
-            found[p, q] = float((shared**2 - 2 * shared * both / rows).sum()) + squares / rows**2
+    if not codes:
+        return np.empty((0, 0))
+    # n_pq is the rows of a cell where p and q differ; a row of clusters of n_p and n_q rows adds n_p n_q to their sum.
+    rows = len(codes[0])
+    own = [size[one] for one, size in zip(codes, sizes, strict=True)]
+    pairs = np.array([[one @ other for other in own] for one in own])
+    squares = np.array([np.square(size).sum() for size in sizes])
+    shared = np.where(np.eye(len(codes), dtype=np.bool_), squares, squares[-1])
+    found: Floats = shared - 2 * pairs / rows + np.outer(squares, squares) / rows**2
     return found
 
 
@@ -266,10 +283,18 @@ def _without_negative(matrix: Floats) -> Floats:
 
 def renumbered(codes: Ints) -> Ints:
     """Return codes from 0 on without gaps."""
-    highest = int(codes.max(initial=0))
-    if highest < 4 * len(codes):  # counted, not sorted
+    highest, bits = int(codes.max(initial=0)), len(codes).bit_length()
+    if highest < len(codes):  # counted, not sorted
         return np.asarray(np.cumsum(np.bincount(codes) > 0) - 1, dtype=np.int64)[codes]
-    return np.unique(codes, return_inverse=True)[1].astype(np.int64, copy=False)
+    if highest.bit_length() + bits > 63:
+        return np.unique(codes, return_inverse=True)[1].astype(np.int64, copy=False)
+    # Numbers sort five times as fast as their places: each takes its place along, in its lowest bits.
+    both = np.sort(codes << bits | np.arange(len(codes)))
+    places = both & ((1 << bits) - 1)
+    both >>= bits
+    found = np.zeros(len(codes), dtype=np.int64)
+    found[places[1:]] = np.cumsum(both[1:] != both[:-1])
+    return found
 
 
 def share_interval(share: float, spread: Spread, cells: float, confidence: float) -> tuple[float, float]:

@@ -20,11 +20,18 @@ GAMES = (list("abcabc"), list("bcacab"), WINNERS)
 LISTS = ([["a", "b"], ["b", "c"]], [{"b"}, {"a", "c"}])
 CHOICES = (["abc"] * 3 + ["bcd"] * 3, list("aabcbb"), list("cbcddc"))
 
+MARKED = (UNITS, WORKERS, [9] * 6, [[(0, 3)], [(1, 4)], [], [(2, 4)], [(5, 8)], [(5, 8)]])
 JUDGMENTS, REPEATED, BOTH = (UNITS, WORKERS, VALUES), (TABLE,), (ONE, TWO)
 OUTPUTS, METRICS, BY_ITEM = (*BOTH, ITEMS, SYSTEMS), (*BOTH, PEOPLE, ITEMS, SYSTEMS), (ONE, PEOPLE, ITEMS)
 
 # A signature, and the data of the call.
 CALLS: dict[str, tuple[Any, ...]] = {
+    "preference-strengths|model:cumulative|confidence:0.9|max_iterations:100|tolerance:1e-06|v:1.0": (
+        *GAMES[:2],
+        [1, -1, 1, -1, 0, 1],
+    ),
+    "rank-bands|confidence:0.9|draws:100|seed:3|v:1.0": ([1.0, 0.0], [[1.0, 0.0], [0.0, 1.0]]),
+    "soft-accuracy-of-comparisons|reassignments:100|seed:3|v:1.0": (*GAMES[:2], ONE, TWO),
     "variance-components|v:1.0": (
         [float(n % 7 + n // 5) for n in range(30)],
         [n // 5 for n in range(30)],
@@ -37,6 +44,25 @@ CALLS: dict[str, tuple[Any, ...]] = {
     "krippendorff-alpha|input:table|level:interval|confidence:0.95|resamples:50|seed:0|over:both|v:1.0": REPEATED,
     "krippendorff-alpha|input:rows|level:ordinal|confidence:0.9|resamples:2000|seed:3|over:units|v:1.0": JUDGMENTS,
     "krippendorff-alpha|input:parts|level:ordinal|confidence:0.95|resamples:60|seed:0|v:1.0": PARTS,
+    "accuracy-difference|confidence:0.9|v:1.0": (
+        list(zip(ONE, TWO, strict=True)),
+        list(zip(TWO, ONE, strict=True)),
+        WINNERS,
+    ),
+    "correlation-difference|coefficient:spearman|confidence:0.95|v:1.0": (ONE, TWO, PEOPLE),
+    "soft-pairwise-accuracy|missing:leave-out|reassignments:40|seed:3|v:1.0": ([ONE, TWO], [TWO, PEOPLE]),
+    "alternative-annotator|input:answers|scoring:rmse|epsilon:0.1|level:0.05|least_units:2|few:t|v:1.0": (
+        *JUDGMENTS,
+        [1, 1, 2, 2, 1, 1],
+    ),
+    "alternative-annotator|input:scores|epsilon:0.2|level:0.05|least_units:2|few:wilcoxon|v:1.0": (
+        UNITS,
+        WORKERS,
+        [1.0, 0.5, 1, 1, 0, 0],
+        [1, 1, 0.5, 1, 0, 1],
+    ),
+    "prediction-powered-mean|power:null|confidence:0.9|v:1.0": ([*ONE, *[np.nan] * 6], [*ONE, *TWO]),
+    "prediction-powered-savings|sizes:[6]|draws:3|confidence:0.9|seed:2|v:1.0": ([*ONE, *TWO], [*TWO, *ONE]),
     "best-worst-scores|v:1.0": CHOICES,
     "bootstrap|statistic:median|method:bca|confidence:0.95|resamples:50|seed:3|v:1.0": (ONE,),
     "borda|input:lists|v:1.0": (["abc", "cab"],),
@@ -46,6 +72,17 @@ CALLS: dict[str, tuple[Any, ...]] = {
     "clusters|input:p-values|correction:none|level:0.001|v:1.0": ([2, 1], [[1, 0.01], [0.01, 1]]),
     "correlation|coefficient:kendall-tau-c|missing:refuse|confidence:0.95|resamples:50|seed:9|v:1.0": BOTH,
     "dawid-skene|labels:[1,2]|model:one-coin|smoothing:0.5|max_iterations:2000|tolerance:1e-10|v:1.0": JUDGMENTS,
+    "glad|labels:null|restarts:2|seed:3|max_iterations:5000|tolerance:1e-05|v:1.0": JUDGMENTS,
+    "item-response|prior:weak|max_iterations:5000|tolerance:1e-05|v:1.0": (
+        UNITS,
+        WORKERS,
+        [0, 1, 1, 1, 0, 1],
+    ),
+    "known-groups|permutations:20|seed:1|v:1.0": (UNITS, WORKERS, VALUES, ["x", "y"] * 3),
+    "mace|labels:[1,2]|training:em|restarts:2|seed:3|max_iterations:5000|tolerance:1e-05|v:1.0": JUDGMENTS,
+    "rater-groups|labels:null|bootstraps:3|restarts:1|seed:0|max_iterations:500|tolerance:0.001|v:1.0": JUDGMENTS,
+    "soft-label-divergence|v:1.0": ([[0.5, 0.5]], [[0.25, 0.75]]),
+    "soft-labels|labels:[1,2]|correction:miller-madow|v:1.0": (UNITS, VALUES),
     "fleiss-kappa|confidence:0.95|resamples:100|seed:0|v:1.0": ([[2, 1], [0, 3], [3, 0]],),
     "grouped-correlation|coefficient:pearson|grouping:system-level|missing:refuse"
     "|confidence:0.95|resamples:50|seed:0|v:1.0": OUTPUTS,
@@ -76,6 +113,8 @@ CALLS: dict[str, tuple[Any, ...]] = {
     "recall-at|k:5|unjudged:leave-out|v:1.0": LISTS,
     "relevance-vote|at_least_share:[1,2]|v:1.0": (UNITS, [1, 0] * 3),
     "best-worst-split-half|splits:10|seed:7|v:1.0": ("ttuuvv", *CHOICES),
+    "span-alpha-u|confidence:0.95|resamples:50|seed:2|v:1.0": MARKED,
+    "span-f1|confidence:0.9|resamples:50|seed:0|v:1.0": MARKED,
     "standardised-mean|v:1.0": JUDGMENTS,
     "success-at|k:1|unjudged:count|v:1.0": LISTS,
     "clusters|input:scores|correction:holm|level:0.1|missing:refuse|reassignments:100|seed:0|v:1.0": (

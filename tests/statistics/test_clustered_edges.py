@@ -121,6 +121,14 @@ def test_answers_without_variation_have_no_influences() -> None:
     assert CohenKappa().influences(([1, 1], [1, 1])) is None
 
 
+def test_units_that_nobody_judged_change_no_interval() -> None:
+    table = np.random.default_rng(6).integers(1, 4, (6, 12)).astype(float)
+    gaps = np.insert(table, [0, 5, 12], math.nan, axis=1)
+    for coefficient in (Alpha("nominal"), Alpha("ordinal"), Gwet(), Percent()):
+        whole, other = (agreement(one, coefficient, clusters="both") for one in (table, gaps))
+        assert (other.low, other.high) == pytest.approx((whole.low, whole.high), rel=1e-12)
+
+
 def test_what_shows_no_variance_has_no_p_and_no_ends() -> None:
     assert math.isnan(Spread(0.0, 5.0).p(1.0))
     assert Spread(1.0, 5.0).p(1.0, "greater") == pytest.approx(Spread(1.0, 5.0).p(1.0) / 2)

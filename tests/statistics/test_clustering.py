@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
+from scipy.stats import t as student
 
 from evaluation.statistics.aggregation import bradley_terry_of_comparisons, tournament
 from evaluation.statistics.agreement import (
@@ -18,7 +20,7 @@ from evaluation.statistics.agreement import (
     ratings_of_judgments,
     threshold_kappa,
 )
-from evaluation.statistics.clustering import Clusters, share_of_rows
+from evaluation.statistics.clustering import Clusters, renumbered, share_of_rows, spread_of_mean
 from evaluation.statistics.components import variance_components
 from evaluation.statistics.correlation import correlation
 from evaluation.statistics.correlation.coefficients import COEFFICIENTS, Patterns, correlation_influences
@@ -221,6 +223,63 @@ def test_raters_too_few_to_cluster_by_leave_alphas_interval_by_item() -> None:
     ratings = ratings_of_judgments(item, rater, value > 0)
     both, of_items = (agreement(ratings, Alpha("nominal"), clusters=by) for by in ("both", "item"))
     assert (both.low, both.high) == (of_items.low, of_items.high)
+
+
+def test_clusters_made_once_serve_several_coefficients_and_parts_of_the_rows() -> None:
+    item, rater, value = crossed()
+    by = {"item": item // 3, "rater": rater}
+    once = np.arange(len(item)) % 7 == 0  # many units are judged once, and count for Gwet alone
+    ratings = ratings_of_judgments(item[once], rater[once], np.clip(np.round(value[once]), -2, 2))
+    made = Clusters.of(by, len(item)).kept(once)
+    own = {name: codes[once] for name, codes in by.items()}
+    for coefficient in (Alpha("ordinal"), Gwet(), Percent()):
+        assert agreement(ratings, coefficient, clusters=made) == agreement(ratings, coefficient, clusters=own)
+    with pytest.raises(BadShape, match="item has 300 entries and rows 3, expected equally many"):
+        Clusters.of(by, len(item)).kept(once[:3])
+
+
+def test_the_interval_of_a_mean_of_any_range_moves_and_grows_with_its_values() -> None:
+    values = np.array([0.2, 0.9, 1.4, 2.0, 3.5, 1.1])
+    spread, clusters = spread_of_mean(values, {"item": range(6)})
+    # Of rows that each are a cluster, the interval by Student's t.
+    assert spread.variance == pytest.approx(values.var(ddof=1) / 6)
+    low, high = student.interval(0.95, 5, loc=0, scale=np.sqrt(spread.variance))
+    assert [-spread.half(0.95), spread.half(0.95)] == pytest.approx([low, high])
+    moved, _ = spread_of_mean(10 * values + 5, {"item": range(6)})
+    assert moved.half(0.95) == pytest.approx(10 * spread.half(0.95))
+    assert not clusters.reason
+    few, clusters = spread_of_mean(values[:2], {"item": range(2)})
+    assert np.isnan(few.half(0.95))
+    assert clusters.reason
+
+
+class EmptiedMeanwhile(dict[bytes, Clusters]):
+    """What another thread empties after every look into it."""
+
+    def __contains__(self, key: object) -> bool:
+        return self.get(key) is not None
+
+    def get(self, key: Any, default: Any = None) -> Any:
+        found = super().get(key, default)
+        self.clear()
+        return found
+
+
+def test_clusters_made_once_may_be_forgotten_by_another_thread_at_any_time() -> None:
+    item, rater, _ = crossed()
+    made = replace(Clusters.of({"item": item, "rater": rater}, len(item)), latest=EmptiedMeanwhile())
+    rows = np.arange(len(item)) < 100
+    first = made.kept(rows)
+    assert made.kept(rows) is first
+    assert made.kept(rows).counts == first.counts
+
+
+@pytest.mark.parametrize(
+    "high", [4, 10**12, 2**62]
+)  # counted, sorted with their places, or sorted by their places
+def test_codes_are_numbered_without_gaps(high: int) -> None:
+    assert renumbered(np.array([high, 0, 2, high, 0])).tolist() == [2, 0, 1, 2, 0]
+    assert renumbered(np.array([high])).tolist() == [0]
 
 
 def test_wrong_clusters_are_named() -> None:

@@ -14,6 +14,7 @@ from evaluation.statistics.aggregation.stopping import (
     expected_votes,
     leads_enough,
     majority_range,
+    plurality_range,
     relevance_range,
     simulate_stopping,
 )
@@ -43,6 +44,13 @@ def test_the_range_of_a_majority_is_what_its_futures_span(first: int, second: in
     signs = {0: 1, 1: -1, None: 0}
     possible = {signs[one] for one in futures([first, second], remaining)}
     assert majority_range(first, second, remaining) == (min(possible), max(possible))
+
+
+@given(few, few, few, st.integers(0, 4))
+def test_an_answer_that_is_no_side_can_win_too(first: int, second: int, other: int, remaining: int) -> None:
+    signs = {0: 1, 1: -1, 2: 0, None: 0}
+    possible = {signs[one] for one in futures([first, second, other], remaining)}
+    assert plurality_range(first, second, other, remaining) == (min(possible), max(possible))
 
 
 @given(few, few, st.integers(0, 5))

@@ -14,6 +14,8 @@ from evaluation.statistics.aggregation.bradley_terry import (
     wins_table,
 )
 from evaluation.statistics.aggregation.dawid_skene import DawidSkeneResult, dawid_skene
+from evaluation.statistics.aggregation.glad import GladResult, glad
+from evaluation.statistics.aggregation.mace import MaceResult, mace
 from evaluation.statistics.aggregation.means import (
     GRADE_THRESHOLDS,
     MeanResult,
@@ -21,9 +23,17 @@ from evaluation.statistics.aggregation.means import (
     cumulative_shares,
     mean_grade,
     standardised_mean,
+    unit_medians,
     weighted_mean,
 )
 from evaluation.statistics.aggregation.rankings import BordaResult, TournamentResult, borda_count, tournament
+from evaluation.statistics.aggregation.response import ResponseResult, item_response
+from evaluation.statistics.aggregation.strengths import (
+    RankBands,
+    StrengthResult,
+    preference_strengths,
+    rank_bands,
+)
 from evaluation.statistics.aggregation.voting import (
     MajorityResult,
     PairResult,
@@ -42,12 +52,17 @@ __all__ = [
     "BordaResult",
     "BradleyTerryResult",
     "DawidSkeneResult",
+    "GladResult",
+    "MaceResult",
     "MajorityResult",
     "MeanResult",
     "PairResult",
+    "RankBands",
     "RelevanceResult",
+    "ResponseResult",
     "SplitHalfResult",
     "StandardisedResult",
+    "StrengthResult",
     "TournamentResult",
     "accuracy_weights",
     "best_worst_scores",
@@ -56,15 +71,21 @@ __all__ = [
     "bradley_terry_of_comparisons",
     "cumulative_shares",
     "dawid_skene",
+    "glad",
     "implied_comparisons",
     "is_relevant",
+    "item_response",
+    "mace",
     "majority_vote",
     "mean_grade",
     "pair_winners",
+    "preference_strengths",
+    "rank_bands",
     "relevance_vote",
     "split_half_reliability",
     "standardised_mean",
     "tournament",
+    "unit_medians",
     "weighted_mean",
     "weighted_vote",
     "wins_table",

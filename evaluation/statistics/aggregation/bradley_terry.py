@@ -506,7 +506,7 @@ def _fitted(
     if len(items) < 2:
         reason = NO_GAMES
     elif count > 1:
-        reason = UNBOUNDED.format(count, _group_names(groups, items))
+        reason = UNBOUNDED.format(count, group_names(groups, items))
     elif settings.order_effect and order_is_strength(tables):
         reason = CONFOUNDED
     elif has_no_maximum(tables, ties, settings.order_effect):
@@ -533,7 +533,7 @@ def _fitted(
     )
 
 
-def _group_names(groups: Ints, items: NDArray[Any]) -> str:
+def group_names(groups: Ints, items: NDArray[Any]) -> str:
     """Return the members of the groups: "a, b; c; and 3 more"."""
     names = items.tolist()
     members: dict[int, list[str]] = {}

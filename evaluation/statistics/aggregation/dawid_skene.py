@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evaluation.arrays import Floats, Ints, ratio
+from evaluation.statistics.aggregation.latent import note_of, values_of, winners
 from evaluation.statistics.inputs import (
     BadOption,
     check_cells,
@@ -28,9 +29,6 @@ from evaluation.statistics.results import signed
 
 MODELS = ("full", "one-coin")
 
-ONE_EACH = "no unit has two judgments, so nothing tells a worker's errors from the truth"
-ONE_WORKER = "there is one worker, so nothing tells their errors from the truth"
-
 # The logarithm of an impossible event is finite, far below any that changes a posterior.
 _FLOOR = 1e-300
 # Plain steps of the equations before any leap.
@@ -43,8 +41,6 @@ _ROUNDING = 8 * float(np.finfo(np.float64).eps)
 _FLAT = 1e-12
 # A rate of shrinking is steady if one minus the rate changes by at most this part in a step.
 _STEADY = 0.1
-# Labels whose probabilities differ by less are equally likely.
-_ALIKE = 1e-9
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,8 +75,7 @@ class DawidSkeneResult:
 
     def values(self) -> list[Any]:
         """Return the most likely label of each unit; None for a tie."""
-        labels = self.labels.tolist()
-        return [labels[place] if place >= 0 else None for place in self.winner.tolist()]
+        return values_of(self.labels, self.winner)
 
 
 @signed("dawid-skene")
@@ -162,15 +157,13 @@ def dawid_skene(
         resting = _at_rest(changes, tolerance)
         converged = change <= _ROUNDING or (resting and _is_steady(changes))
     shares, errors = path[-1].prior, path[-1].errors
-    best = posterior.max(axis=1, keepdims=True)
-    alike = (posterior >= best - _ALIKE).sum(axis=1) > 1
     confusion = errors.transpose(0, 2, 1)
     return DawidSkeneResult(
         units=unit_names,
         workers=worker_names,
         labels=scale,
         posterior=posterior,
-        winner=np.where(alike, -1, posterior.argmax(axis=1)),
+        winner=winners(posterior),
         prior=shares,
         confusion=confusion,
         log_likelihood=log_likelihood,
@@ -182,7 +175,7 @@ def dawid_skene(
         accuracy=np.diagonal(confusion, axis1=1, axis2=2) @ shares,
         judgments=np.bincount(worker_codes, minlength=len(worker_names)),
         change=change,
-        note=_note(len(worker_names), int(np.diff(starts).max())),
+        note=note_of(len(worker_names), int(np.diff(starts).max())),
     )
 
 
@@ -246,12 +239,6 @@ def _is_steady(changes: list[float]) -> bool:
         return False
     first, second, third = changes
     return third / second - second / first <= _STEADY * (1 - third / second)
-
-
-def _note(workers: int, most: int) -> str:
-    if workers == 1:
-        return ONE_WORKER
-    return ONE_EACH if most == 1 else ""
 
 
 def _from_zero(value: float, name: str) -> None:

@@ -144,6 +144,17 @@ def _mean(units: Iterable[Any], values: Iterable[Any], weights: Floats | None) -
     )
 
 
+def unit_medians(units: Iterable[Any], values: Iterable[Any]) -> tuple[NDArray[Any], Floats]:
+    """Return (U,) units and the median of the judgments of each."""
+    names, codes = encode(units, "units")
+    grades = finite_column(values, "values")
+    same_length(units=codes, values=grades)
+    ordered = grades[np.lexsort((grades, codes))]
+    n = np.bincount(codes, minlength=len(names))
+    starts = np.cumsum(n) - n
+    return names, (ordered[starts + (n - 1) // 2] + ordered[starts + n // 2]) / 2
+
+
 def cumulative_shares(means: ArrayLike, thresholds: Sequence[float] = GRADE_THRESHOLDS) -> Floats:
     """Return (T,) share of units whose mean grade reaches each threshold (H13 Table 1)."""
     grades, cuts = finite_vector(means, "means"), one_per_row(thresholds, "thresholds")

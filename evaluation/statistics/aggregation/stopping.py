@@ -29,6 +29,16 @@ def majority_range(first: int, second: int, remaining: int) -> Range:
     return _sign(lead - remaining), _sign(lead + remaining)
 
 
+def plurality_range(first: int, second: int, other: int, remaining: int) -> Range:
+    """Return the range of the answer with most votes; `other` are those of the most frequent answer that is no side."""
+    low, high = -1, 1
+    if second + remaining <= max(first, other):  # the second cannot win any more
+        low = 1 if first > max(second, other) + remaining else 0
+    if first + remaining <= max(second, other):
+        high = -1 if second > max(first, other) + remaining else 0
+    return low, high
+
+
 def relevance_range(yes: int, no: int, remaining: int) -> Range:
     """Return the range of H13's rule: relevant (1) from two yes of three on, else -1."""
     part, whole = RELEVANT

@@ -5,7 +5,7 @@
 
 `agreement(data, coefficient, over=...)` returns any coefficient with its interval: `Alpha`, `AlphaOfParts`
 (Krippendorff), `CohenKappa`, `FleissKappa`, `Gwet`, `Percent`. Each also has a function for its value alone
-(`krippendorff_alpha`) and one for a signed result (`alpha_interval`).
+(`krippendorff_alpha`) and one for a signed result (`alpha_interval`). `span_alpha` and `span_f1` are of marked spans.
 """
 
 from evaluation.statistics.agreement.alpha import (
@@ -41,6 +41,7 @@ from evaluation.statistics.agreement.kappa import (
     kappa_interval,
 )
 from evaluation.statistics.agreement.ratings import Ratings, ratings_of_judgments
+from evaluation.statistics.agreement.spans import SpanAgreement, span_alpha, span_f1
 from evaluation.statistics.agreement.thresholds import (
     KappaGrid,
     ThresholdAgreement,
@@ -70,6 +71,7 @@ __all__ = [
     "Percent",
     "RaterCoefficient",
     "Ratings",
+    "SpanAgreement",
     "ThresholdAgreement",
     "UnitAgreement",
     "agreement",
@@ -90,5 +92,7 @@ __all__ = [
     "percent_agreement",
     "percent_interval",
     "ratings_of_judgments",
+    "span_alpha",
+    "span_f1",
     "threshold_kappa",
 ]

@@ -159,13 +159,13 @@ def agreement(
     confidence: float = CONFIDENCE,
     resamples: int = RESAMPLES,
     seed: Seed = 0,
-    clusters: ClusterColumns = NAIVE,
+    clusters: ClusterColumns | Clusters = NAIVE,
 ) -> AgreementResult:
     """Return a coefficient with its interval.
 
     `clusters` other than "naive" gives an interval for other items ("item"), other raters ("rater") or both ("both",
-    or columns of your own, one entry a judgment: {"item": images, "rater": workers}); nothing is resampled.
-    Otherwise `over` is one of OVER, and the others stay as they are.
+    or columns of your own, one entry a judgment: {"item": images, "rater": workers}; or `Clusters` of them, made once
+    for several coefficients); nothing is resampled. Otherwise `over` is one of OVER, and the others stay as they are.
     """
     check_confidence(confidence)
     one_of(over, OVER, "over")
@@ -224,7 +224,7 @@ def agreement(
 
 
 def _clustered(
-    value: float, found: Influences, clusters: ClusterColumns, confidence: float
+    value: float, found: Influences, clusters: ClusterColumns | Clusters, confidence: float
 ) -> tuple[float, float, Clusters]:
     if isinstance(clusters, str):
         own = {ITEM: found.items, RATER: found.raters}
@@ -233,6 +233,8 @@ def _clustered(
         if not codes:
             raise BadOption(f"clusters is {clusters!r}, expected columns: the data have no such clusters")
         grouped = Clusters.of_codes({name: renumbered(one) for name, one in codes.items()})
+    elif isinstance(clusters, Clusters):
+        grouped = clusters.kept(found.counts)
     else:
         grouped = Clusters.of(clusters, len(found.counts), found.counts)
     by_item, by_both = found.shift

@@ -30,21 +30,15 @@ class Influences:
     shift: tuple[float, float] = (0.0, 0.0)
 
 
-def in_order(codes: Ints) -> Ints:
-    """Return the rows by ascending code; few codes are sorted by their digits, in a fraction of the time."""
-    few = codes.astype(np.uint16) if codes.max(initial=0) < 1 << 16 else codes
-    return np.argsort(few, kind="stable").astype(np.int64, copy=False)
-
-
 @dataclass(frozen=True, slots=True)
 class Compared:
-    """(N,) judgments of units judged twice or more, unit by unit.
+    """The judgments of units judged twice or more.
 
-    order: their rows among all. unit, rater, code: (N,). apart: (N,) summed distances from the unit's others. sizes,
-    disagreement: (U,) judgments of a unit, and its summed distances over ordered pairs.
+    counts: (M,) which of all judgments these are. unit, rater, code: (N,). apart: (N,) summed distances from the unit's
+    others. sizes, disagreement: (U,) judgments of a unit, and its summed distances over ordered pairs.
     """
 
-    order: Ints
+    counts: Flags
     unit: Ints
     rater: Ints
     code: Ints
@@ -54,28 +48,26 @@ class Compared:
 
     @classmethod
     def of(cls, ratings: Ratings, kind: int, positions: Floats) -> Compared:
-        from evaluation.statistics.agreement.kernels import judgment_distances
-
         several = np.bincount(ratings.unit, minlength=len(ratings.units)) >= 2
-        order = in_order(ratings.unit)
-        order = order[several[ratings.unit[order]]]
-        place = np.cumsum(several) - 1
-        unit, code = place[ratings.unit[order]], ratings.code[order]
-        sizes = np.bincount(unit, minlength=int(several.sum()))
-        apart = np.empty(len(code))
-        judgment_distances(starts_of(sizes), code, kind, positions, apart)
-        disagreement = np.bincount(unit, weights=apart, minlength=len(sizes)).astype(np.float64)
-        return cls(order, unit, ratings.rater[order], code, apart, sizes.astype(np.float64), disagreement)
+        counts = several[ratings.unit]
+        found = ratings if several.all() else ratings.kept(counts)
+        apart = distances_within(found.unit, found.code, kind, positions)
+        sizes = np.bincount(found.unit).astype(np.float64)
+        disagreement = np.bincount(found.unit, weights=apart).astype(np.float64)
+        return cls(counts, found.unit, found.rater, found.code, apart, sizes, disagreement)
 
-    def influences(self, values: Floats, rows: int, shift: tuple[float, float] = (0.0, 0.0)) -> Influences:
-        counts = np.zeros(rows, dtype=np.bool_)
-        counts[self.order] = True
-        back = np.empty(rows, dtype=np.int64)
-        back[self.order] = np.arange(len(self.order))
-        back = back[counts]
-        return Influences(
-            values[back], counts, self.unit[back], self.rater[back], float(self.sizes.mean()), shift
-        )
+    def influences(self, values: Floats, shift: tuple[float, float] = (0.0, 0.0)) -> Influences:
+        values -= values.mean()
+        return Influences(values, self.counts, self.unit, self.rater, float(self.sizes.mean()), shift)
+
+
+def distances_within(groups: Ints, codes: Ints, kind: int, positions: Floats) -> Floats:
+    """Return (N,) each judgment's summed distance from the others of its group."""
+    from evaluation.statistics.agreement.kernels import group_rows, judgment_distances
+
+    starts, apart = starts_of(np.bincount(groups)), np.empty(len(codes))
+    judgment_distances(starts, group_rows(groups, starts), codes, kind, positions, apart)
+    return apart
 
 
 def alpha_influences(ratings: Ratings, level: str) -> Influences | None:
@@ -87,9 +79,8 @@ def alpha_influences(ratings: Ratings, level: str) -> Influences | None:
     from evaluation.statistics.agreement import kernels
 
     kind = {"nominal": kernels.DIFFERENT, "ratio": kernels.RATIO}.get(level, kernels.SQUARED)
-    several = np.bincount(ratings.unit, minlength=len(ratings.units)) >= 2
     values = len(ratings.labels)
-    totals = np.bincount(ratings.code[several[ratings.unit]], minlength=values).astype(np.float64)
+    totals = np.bincount(ratings.code[ratings.answered(2)], minlength=values).astype(np.float64)
     positions = np.cumsum(totals) - totals / 2 if level == "ordinal" else positions_at(level, ratings.labels)
     if np.count_nonzero(totals) < 2:
         return None
@@ -101,16 +92,17 @@ def alpha_influences(ratings: Ratings, level: str) -> Influences | None:
     expected = float(totals @ from_all)
     if not expected > 0:
         return None
-    of_observed = (2 * found.apart - (found.disagreement / found.sizes)[found.unit]) / less[found.unit]
+    rows = 2 * found.apart
+    rows -= (found.disagreement / found.sizes)[found.unit]
+    rows /= less[found.unit]
     of_expected = 2 * from_all
     if level == "ordinal":
-        of_observed += _of_ranks(_observed_slopes(found, positions))[found.code]
+        rows += _of_ranks(_observed_slopes(found, positions))[found.code]
         mean = float(totals @ positions) / n
         of_expected += _of_ranks(4 * n * totals * (positions - mean))
-    rows = (-observed - (n - 1) * of_observed) / expected
-    rows += (n - 1) * observed / expected**2 * of_expected[found.code]
-    shift = _shift(found, kind, positions, expected, observed)
-    return found.influences(rows - rows.mean(), len(ratings.unit), shift)
+    rows *= (1 - n) / expected
+    rows += ((n - 1) * observed / expected**2 * of_expected - observed / expected)[found.code]
+    return found.influences(rows, _shift(found, kind, positions, expected, observed))
 
 
 def _observed_slopes(found: Compared, positions: Floats) -> Floats:
@@ -135,13 +127,9 @@ def _shift(
     E counts pairs of one unit and of one rater, which agree more often than strangers: few units and raters make
     alpha too low.
     """
-    from evaluation.statistics.agreement.kernels import judgment_distances
-
     n = float(len(found.code))
-    order = in_order(found.rater)
     by_rater = np.bincount(found.rater)
-    own = np.empty(len(order))
-    judgment_distances(starts_of(by_rater), found.code[order], kind, positions, own)
+    own = distances_within(found.rater, found.code, kind, positions)
     value = 1 - (n - 1) * observed / expected
     between = expected - float(found.disagreement.sum())
     pairs = n**2 - float((found.sizes**2).sum())
@@ -165,7 +153,7 @@ def percent_influences(ratings: Ratings, kind: int, positions: Floats, longest: 
     each = len(share) * found.sizes
     of_unit = (share - share.mean()) / each
     within = found.disagreement / (found.sizes * pairs)
-    rows = of_unit[found.unit] - 2 / longest / len(share) * (
-        found.apart / pairs[found.unit] - within[found.unit]
-    )
-    return found.influences(rows - rows.mean(), len(ratings.unit))
+    rows = found.apart / pairs[found.unit]
+    rows *= -2 / longest / len(share)
+    rows += (of_unit + 2 / longest / len(share) * within)[found.unit]
+    return found.influences(rows)

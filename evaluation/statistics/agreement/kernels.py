@@ -163,17 +163,30 @@ def unit_disagreement(
 
 
 @compiled
-def judgment_distances(starts: Ints, codes: Ints, kind: int, positions: Floats, apart: Floats) -> None:
+def group_rows(groups: Ints, starts: Ints) -> Ints:
+    """Return (N,) rows, group by group: those of group g, ascending, from starts[g] (G + 1,) on."""
+    free = starts.copy()
+    rows = np.empty(len(groups), dtype=np.int64)
+    for row in range(len(groups)):
+        rows[free[groups[row]]] = row
+        free[groups[row]] += 1
+    return rows
+
+
+@compiled
+def judgment_distances(
+    starts: Ints, rows: Ints, codes: Ints, kind: int, positions: Floats, apart: Floats
+) -> None:
     """Fill apart (N,) with each judgment's summed distance from the others of its group.
 
-    Groups are adjacent: starts (G + 1,) into codes (N,), with positions (V,).
+    starts (G + 1,) and rows (N,) as in `group_rows`; codes: (N,) into positions (V,).
     """
     counted = np.zeros(len(positions))
     sums = np.empty(len(positions))
     found = np.empty(len(positions), dtype=np.int64)
     for group in range(len(starts) - 1):
         kinds = 0
-        for row in range(starts[group], starts[group + 1]):
+        for row in rows[starts[group] : starts[group + 1]]:
             code = codes[row]
             if counted[code] == 0:
                 found[kinds] = code
@@ -198,7 +211,7 @@ def judgment_distances(starts: Ints, codes: Ints, kind: int, positions: Floats, 
                 for other in range(kinds):
                     apart_by = distance(kind, positions[code], positions[found[other]])
                     sums[code] += counted[found[other]] * apart_by
-        for row in range(starts[group], starts[group + 1]):
+        for row in rows[starts[group] : starts[group + 1]]:
             apart[row] = sums[codes[row]]
         for one in range(kinds):
             counted[found[one]] = 0.0

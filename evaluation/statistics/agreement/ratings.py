@@ -43,12 +43,19 @@ class Ratings:
     rater: Ints
     code: Ints
 
+    def answered(self, times: int) -> Flags:
+        """Return (N,) bool: the judgments of units with at least so many."""
+        return np.asarray((np.bincount(self.unit) >= times)[self.unit])
+
+    def kept(self, rows: Flags) -> Ratings:
+        """Return some of the judgments, with their units and raters, and all labels."""
+        units, unit = encode(self.unit[rows], "units")
+        raters, rater = encode(self.rater[rows], "raters")
+        return Ratings(self.units[units], self.raters[raters], self.labels, unit, rater, self.code[rows])
+
     def judged_at_least(self, times: int) -> Ratings:
         """Return the units with at least so many judgments, and their raters."""
-        kept = np.bincount(self.unit, minlength=len(self.units))[self.unit] >= times
-        units, unit = np.unique(self.unit[kept], return_inverse=True)
-        raters, rater = np.unique(self.rater[kept], return_inverse=True)
-        return Ratings(self.units[units], self.raters[raters], self.labels, unit, rater, self.code[kept])
+        return self.kept(self.answered(times))
 
     def by_unit(self) -> tuple[Ints, Ints, Ints]:
         """Return starts (U + 1,), raters (N,), codes (N,) of the judgments, unit by unit."""

@@ -16,10 +16,18 @@ import scipy  # its parts load when they are first used
 from numpy.typing import ArrayLike, NDArray
 
 from evaluation.arrays import Flags, Floats, Ints, ratio, starts_of
-from evaluation.statistics.clustering import NAIVE, ClusterColumns, columns_of, moving_together
+from evaluation.statistics.clustering import (
+    NAIVE,
+    ClusterColumns,
+    Clusters,
+    coefficient_interval,
+    columns_of,
+    moving_together,
+)
 from evaluation.statistics.correlation.coefficients import (
     COEFFICIENTS,
     Patterns,
+    correlation_influences,
     group_coefficients,
     group_levels,
     kendall_groups,
@@ -30,6 +38,7 @@ from evaluation.statistics.correlation.coefficients import (
 from evaluation.statistics.correlation.vectors import paired_observations
 from evaluation.statistics.inputs import (
     ROUNDING,
+    BadOption,
     BadShape,
     encode,
     one_of,
@@ -86,6 +95,8 @@ class GroupedCorrelationResult:
     undefined_resamples: int
     seed: int | None
     reason: str
+    clusters: Mapping[str, int] = field(default_factory=dict)
+    note: str = ""
     signature: str = ""
 
 
@@ -113,16 +124,24 @@ def grouped_correlation(
     confidence: float = CONFIDENCE,
     resamples: int = RESAMPLES,
     seed: Seed = 0,
+    clusters: ClusterColumns = NAIVE,
 ) -> GroupedCorrelationResult:
     """Return one of COEFFICIENTS between two (N,) scores of systems' outputs for items.
 
     `grouping`: "none" correlates all rows, "item" the systems of each item, "system" the items of each
     system, "system-level" the systems' means. The interval resamples items (a cluster bootstrap), or systems
-    for "system".
+    for "system". With `clusters`, columns of one entry a row such as {"item": images, "rater": workers}, it is of them
+    by the influence of each row, and nothing is resampled; not at the system level, where ranks of a few systems move
+    in steps.
     """
+    columns = columns_of(clusters)
     one_of(coefficient, COEFFICIENTS, "coefficient")
     one_of(grouping, GROUPINGS, "grouping")
     check_confidence(confidence)
+    if columns and grouping == "system-level":
+        raise BadOption(
+            "clusters has columns at the system level, expected 'naive': whole items are resampled there"
+        )
     generator, reported = generator_of(seed)
     x, y, table = long_table(first, second, items, systems, missing)
     names, statistic, values = _arranged(x, y, table, coefficient, grouping)
@@ -131,8 +150,16 @@ def grouped_correlation(
     over = "systems" if grouping == "system" else "items"
     units = len(table.system_names if over == "systems" else table.item_names)
     low = high = math.nan
-    undefined = 0
-    if resamples and defined.any():
+    undefined, reason, note = 0, "" if defined.any() else NO_GROUP, ""
+    counts: Mapping[str, int] = {}
+    if columns and defined.any():
+        given = paired_observations(first, second, missing)[2]
+        grouped = Clusters.of(columns, len(given), given)
+        codes = {"item": table.items, "system": table.systems}.get(grouping, np.zeros(len(x), np.int64))
+        spread = grouped.spread(_influences(x, y, codes, coefficient, values))
+        low, high = coefficient_interval(value, spread, confidence)
+        counts, reason, note, resamples = grouped.counts, grouped.reason, grouped.note, 0
+    elif resamples and defined.any():
         low, high, undefined = resampled_interval(
             statistic,
             np.ones(units, dtype=np.int64),
@@ -160,8 +187,27 @@ def grouped_correlation(
         resamples=resamples,
         undefined_resamples=undefined,
         seed=reported,
-        reason="" if defined.any() else NO_GROUP,
+        reason=reason,
+        clusters=counts,
+        note=note,
     )
+
+
+def _influences(x: Floats, y: Floats, codes: Ints, coefficient: str, values: Floats) -> Floats:
+    """Return (N,) how much each row moves the mean of the (G,) groups' values, of which undefined ones are left out.
+
+    A row moves the value of its group, and the rows of a group together move the mean by what their value lies from it.
+    """
+    defined = ~np.isnan(values)
+    mean, count = float(values[defined].mean()), int(defined.sum())
+    found = np.zeros(len(x))
+    order = np.argsort(codes, kind="stable")
+    bounds = starts_of(np.bincount(codes))
+    for group in np.flatnonzero(defined).tolist():
+        rows = order[bounds[group] : bounds[group + 1]]
+        within = correlation_influences(x[rows], y[rows], coefficient, float(values[group]))
+        found[rows] = (within + (values[group] - mean) / len(rows)) / count
+    return found
 
 
 def long_table(

@@ -56,6 +56,7 @@ CONSTANT = "{} has the same value throughout"
 _ROUNDING = 1e-9
 FEWER_THAN_FOUR = "there are fewer than four observations"
 CONSTANT_SCORES = "{} scores have the same value throughout"
+ALIKE = "both metrics order the observations alike, so that their difference does not vary"
 SAME = "one metric is the other on another scale, so that nothing tells them apart"
 
 
@@ -154,6 +155,84 @@ def _spread(x: Floats, y: Floats, coefficient: str, value: float, clusters: Clus
         return clusters.spread(correlation_influences(x, y, coefficient, value))
     without = (pearson_without(x, y, codes) for codes in clusters.codes)
     return clusters.spread_of([float(np.nansum(np.square(value - others))) for others in without])
+
+
+@dataclass(frozen=True, slots=True)
+class CorrelationDifference:
+    """Two metrics' coefficients with people, and their difference with its interval and two-sided p of t."""
+
+    coefficient: str
+    first: float
+    second: float
+    difference: float
+    low: float
+    high: float
+    p: float
+    n: int
+    confidence: float
+    reason: str
+    clusters: Mapping[str, int] = field(default_factory=dict)
+    note: str = ""
+    signature: str = ""
+
+
+@signed("correlation-difference")
+def correlation_difference(
+    first: ArrayLike,
+    second: ArrayLike,
+    people: ArrayLike,
+    coefficient: str = "kendall-tau-b",
+    *,
+    confidence: float = CONFIDENCE,
+    clusters: ClusterColumns = NAIVE,
+) -> CorrelationDifference:
+    """Return by how much (N,) scores of a first metric correlate better with people's (N,) than those of a second.
+
+    The variance is that of the difference of what each observation adds to both coefficients, so that it counts that
+    the metrics are correlated. `clusters` are columns of one entry an observation: {"item": images}.
+    """
+    columns = columns_of(clusters)
+    one_of(coefficient, COEFFICIENTS, "coefficient")
+    check_confidence(confidence)
+    one, two = score_vector(first, "first"), score_vector(second, "second")
+    human = score_vector(people, "people")
+    n = same_length(first=one, second=two, people=human)
+    reasons = (_undefined(one, human), _undefined(two, human))
+    reason = reasons[0] or reasons[1].replace("first", "second metric's")
+    values = [
+        math.nan if why else float(group_coefficients(scores, human, np.array([0, n]), coefficient)[0])
+        for scores, why in zip((one, two), reasons, strict=True)
+    ]
+    difference, p, low, high = values[0] - values[1], math.nan, math.nan, math.nan
+    counts: Mapping[str, int] = {}
+    note = ""
+    if not reason:
+        grouped = Clusters.of(columns or {"observation": range(n)}, n)
+        influences = [
+            correlation_influences(scores, human, coefficient, value)
+            for scores, value in zip((one, two), values, strict=True)
+        ]
+        spread = grouped.spread(influences[0] - influences[1])
+        reason, note, counts = grouped.reason, grouped.note, grouped.counts if columns else {}
+        half = spread.half(confidence)
+        low, high = difference - half, difference + half
+        p = spread.p(difference)
+        if not reason and not spread.variance > 0:
+            reason = ALIKE
+    return CorrelationDifference(
+        coefficient=coefficient,
+        first=values[0],
+        second=values[1],
+        difference=difference,
+        low=low,
+        high=high,
+        p=p,
+        n=n,
+        confidence=float(confidence),
+        reason=reason,
+        clusters=counts,
+        note=note,
+    )
 
 
 def pearson(first: ArrayLike, second: ArrayLike) -> float:

@@ -6,16 +6,26 @@ from evaluation.statistics.correlation.grouped import (
     grouped_correlation,
     paired_correlation_test,
 )
+from evaluation.statistics.correlation.vectors import CorrelationDifference, correlation_difference
 from evaluation.statistics.meta.accuracy import (
+    AccuracyDifference,
     AccuracyResult,
     ReferenceCurve,
     accuracy_by_references,
+    accuracy_difference,
     kinds_of,
     metric_winners,
     pair_accuracy,
+    pair_credits,
     random_subsets,
 )
 from evaluation.statistics.meta.halves import Halves, halves_of_votes
+from evaluation.statistics.meta.soft_accuracy import (
+    SoftAccuracyResult,
+    SoftComparisonsResult,
+    soft_accuracy_of_comparisons,
+    soft_pairwise_accuracy,
+)
 from evaluation.statistics.meta.tie_calibration import PairwiseAccuracyResult, pairwise_accuracy
 from evaluation.statistics.significance.intervals import wilson_interval
 from evaluation.statistics.significance.paired_tests import (
@@ -25,23 +35,32 @@ from evaluation.statistics.significance.paired_tests import (
 )
 
 __all__ = [
+    "AccuracyDifference",
     "AccuracyResult",
     "ClusterResult",
+    "CorrelationDifference",
     "GroupedCorrelationResult",
     "Halves",
     "PairedCorrelationResult",
     "PairwiseAccuracyResult",
     "ReferenceCurve",
+    "SoftAccuracyResult",
+    "SoftComparisonsResult",
     "accuracy_by_references",
+    "accuracy_difference",
     "clusters_of_p_values",
+    "correlation_difference",
     "grouped_correlation",
     "halves_of_votes",
     "kinds_of",
     "metric_winners",
     "pair_accuracy",
+    "pair_credits",
     "paired_correlation_test",
     "pairwise_accuracy",
     "random_subsets",
+    "soft_accuracy_of_comparisons",
+    "soft_pairwise_accuracy",
     "system_clusters",
     "wilson_interval",
 ]

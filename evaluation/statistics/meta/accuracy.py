@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from evaluation.arrays import Flags, Floats, Ints
-from evaluation.statistics.clustering import NAIVE, ClusterColumns, columns_of, share_of_rows
+from evaluation.statistics.clustering import NAIVE, ClusterColumns, Clusters, columns_of, share_of_rows
 from evaluation.statistics.inputs import (
     BadOption,
     BadShape,
@@ -19,6 +19,7 @@ from evaluation.statistics.inputs import (
     encode,
     finite_vector,
     floats_of,
+    one_of,
     one_per_row,
     positive,
     refuse_values,
@@ -28,11 +29,15 @@ from evaluation.statistics.inputs import (
 from evaluation.statistics.resampling import CONFIDENCE, Seed, check_confidence, generator_of
 from evaluation.statistics.results import signed
 from evaluation.statistics.significance.intervals import wilson_interval
+from evaluation.statistics.significance.paired_tests import mcnemar_test
 
 # Two scores of one candidate pair that differ by less than this part of their size differ by rounding.
 TIE_TOLERANCE = 1e-12
 
 NO_PAIRS = "no pair has a consensus"
+
+METRIC_TIES = ("wrong", "half", "left-out")
+UNDECIDED = ("left-out", "half")
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +101,99 @@ def pair_accuracy(
         )
         for kind, here in kinds_of(kinds, len(named)).items()
     }
+
+
+def pair_credits(
+    named: Ints, winners: Ints | Floats, *, metric_ties: str = "wrong", undecided: str = "left-out"
+) -> tuple[Floats, Flags]:
+    """Return (P,) credits of a metric from 0 to 1, and which pairs count.
+
+    `named` are its `metric_winners`, `winners` people's: 1, 2, or 0 for none. A metric's tie is "wrong" (V15), "half"
+    right, or "left-out"; a pair that people left "undecided" is "left-out", or "half" right whatever the metric says.
+    """
+    one_of(metric_ties, METRIC_TIES, "metric_ties")
+    one_of(undecided, UNDECIDED, "undecided")
+    decided = np.asarray(winners) != 0
+    credit = np.where(decided, named == winners, 0.5)
+    counts = decided if undecided == "left-out" else np.ones(len(named), dtype=np.bool_)
+    if metric_ties == "half":
+        credit = np.where(named == 0, 0.5, credit)
+    elif metric_ties == "left-out":
+        counts = counts & (named != 0)
+    return credit.astype(np.float64), counts
+
+
+@dataclass(frozen=True, slots=True)
+class AccuracyDifference:
+    """Two metrics' accuracies on the decided pairs of one kind, and their difference with its interval of t."""
+
+    kind: str
+    first: float
+    second: float
+    difference: float
+    low: float
+    high: float
+    p: float
+    n: int
+    confidence: float
+    reason: str
+    clusters: Mapping[str, int] = field(default_factory=dict)
+    note: str = ""
+    signature: str = ""
+
+
+@signed("accuracy-difference", data=("kinds",))
+def accuracy_difference(
+    first: ArrayLike,
+    second: ArrayLike,
+    winners: ArrayLike,
+    kinds: Iterable[Any] | None = None,
+    *,
+    confidence: float = CONFIDENCE,
+    clusters: ClusterColumns = NAIVE,
+) -> dict[str, AccuracyDifference]:
+    """Return by how much a first metric is more accurate than a second, by (P,) pair kind and over all as "all".
+
+    `first`, `second` are the (P, 2) scores that each gives to both candidates. p is McNemar's, by `clusters` (columns,
+    one entry a pair: {"item": images}), or exact.
+    """
+    check_confidence(confidence)
+    columns = {name: list(values) for name, values in columns_of(clusters).items()}
+    consensus = consensus_winners(winners)
+    right = []
+    for name, scores in (("first", first), ("second", second)):
+        table = floats_of(scores, name)
+        if table.shape != (len(consensus), 2):
+            raise BadShape(f"{name} has shape {table.shape}, expected both scores of {len(consensus)} pairs")
+        right.append((metric_winners(table[:, 0], table[:, 1]) == consensus).astype(np.float64))
+    return {
+        kind: _difference(kind, right[0], right[1], here & (consensus != 0), columns, confidence)
+        for kind, here in kinds_of(kinds, len(consensus)).items()
+    }
+
+
+def _difference(
+    kind: str, one: Floats, two: Floats, here: Flags, columns: Mapping[str, list[Any]], confidence: float
+) -> AccuracyDifference:
+    n = int(here.sum())
+    first, second = (float(right[here].mean()) if n else math.nan for right in (one, two))
+    low = high = p = math.nan
+    reason, note = NO_PAIRS, ""
+    counts: Mapping[str, int] = {}
+    if n:
+        own: dict[str, Iterable[Any]] = {
+            name: [value for value, kept in zip(values, here, strict=True) if kept]
+            for name, values in columns.items()
+        }
+        grouped = Clusters.of(own or {"pair": range(n)}, n)
+        reason, note, counts = grouped.reason, grouped.note, grouped.counts if own else {}
+        spread = grouped.spread(((one - two)[here] - (first - second)) / n)
+        half = spread.half(confidence)
+        low, high = first - second - half, first - second + half
+        p = mcnemar_test(one[here], two[here], clusters=own or NAIVE).best_p
+    return AccuracyDifference(
+        kind, first, second, first - second, low, high, p, n, float(confidence), reason, counts, note
+    )
 
 
 def consensus_winners(winners: ArrayLike) -> Floats:

@@ -7,17 +7,18 @@ Calibration*. Choose epsilon on one set of items and use it on another (`epsilon
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from evaluation.arrays import Floats, Ints, ratio, starts_of
+from evaluation.arrays import Flags, Floats, Ints, ratio, starts_of
+from evaluation.statistics.clustering import NAIVE, ClusterColumns, columns_of, share_of_rows
 from evaluation.statistics.correlation.coefficients import group_levels, owners
 from evaluation.statistics.correlation.vectors import paired_observations
-from evaluation.statistics.inputs import ROUNDING, BadOption, encode, is_real, positive, same_length
+from evaluation.statistics.inputs import ROUNDING, BadOption, BadValue, encode, is_real, positive, same_length
 from evaluation.statistics.resampling import (
     CONFIDENCE,
     RESAMPLES,
@@ -63,6 +64,8 @@ class PairwiseAccuracyResult:
     resamples: int
     seed: int | None
     reason: str
+    clusters: Mapping[str, int] = field(default_factory=dict)
+    note: str = ""
     signature: str = ""
 
 
@@ -78,13 +81,16 @@ def pairwise_accuracy(
     resamples: int = RESAMPLES,
     max_pairs: int = _PAIRS,
     seed: Seed = 0,
+    clusters: ClusterColumns = NAIVE,
 ) -> PairwiseAccuracyResult:
     """Return acc_eq = (C + T_both) / (C + D + T_metric + T_people + T_both) of (N,) scores of a metric and of people.
 
     Pairs are formed within `groups` (N,), such as items, to compare systems on each. `epsilon` is the largest gap
     of a tie, or "calibrate": the smallest one of highest accuracy among the gaps of all pairs, or of `max_pairs`
-    random ones.
+    random ones. The interval resamples groups; with `clusters`, (N,) columns that are equal within a group such as
+    {"item": documents}, it is of them, and nothing is resampled.
     """
+    columns = columns_of(clusters)
     check_confidence(confidence)
     positive(max_pairs, "max_pairs")
     calibrate = isinstance(epsilon, str) and epsilon == CALIBRATE
@@ -97,7 +103,8 @@ def pairwise_accuracy(
         codes = encode(groups, "groups")[1]
         same_length(scores=given_scores, groups=codes)
     # Only groups that have an observation left are numbered.
-    codes = np.unique(codes[given], return_inverse=True)[1].astype(np.int64, copy=False)
+    _, firsts, codes = np.unique(codes[given], return_index=True, return_inverse=True)
+    codes = codes.astype(np.int64, copy=False)
     data = _Groups(given_scores[given], given_people[given], codes)
     searched = 0
     tie = 0.0 if calibrate else float(epsilon)
@@ -108,7 +115,16 @@ def pairwise_accuracy(
     paired = data.pairs > 0
     accuracies = right[paired] / data.pairs[paired]
     low = high = math.nan
-    if len(accuracies) > 1 and resamples:
+    counted: Mapping[str, int] = {}
+    reason, note = ("" if len(accuracies) else NO_PAIR), ""
+    if columns and len(accuracies):
+        own = {
+            name: _of_groups(values, name, given, codes, firsts)[paired] for name, values in columns.items()
+        }
+        found = share_of_rows(accuracies, own, confidence)
+        low, high, resamples = found.low, found.high, 0
+        counted, reason, note = found.clusters.counts, found.clusters.reason, found.clusters.note
+    elif len(accuracies) > 1 and resamples:
         low, high, _ = resampled_interval(
             lambda weights: np.asarray(weights @ accuracies / len(accuracies), dtype=np.float64),
             np.ones(len(accuracies), dtype=np.int64),
@@ -137,8 +153,21 @@ def pairwise_accuracy(
         confidence=float(confidence),
         resamples=resamples,
         seed=reported,
-        reason="" if len(accuracies) else NO_PAIR,
+        reason=reason,
+        clusters=counted,
+        note=note,
     )
+
+
+def _of_groups(values: Iterable[Any], name: str, given: Flags, codes: Ints, firsts: Ints) -> Ints:
+    """Return the (G,) cluster of each group. Raises BadValue for a group in two."""
+    column = f"clusters[{name!r}]"
+    _, clusters = encode(values, column)
+    same_length(scores=given, **{column: clusters})
+    clusters = clusters[given]
+    if (clusters != clusters[firsts][codes]).any():
+        raise BadValue(f"{column} differs within a group, expected one {name} for each of groups")
+    return clusters[firsts]
 
 
 class _Groups:

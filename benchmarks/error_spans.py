@@ -1,0 +1,123 @@
+"""WMT23's English-German errors and scores, computed from the data of Kocmi et al. 2024 (docs/spans.md).
+
+    python -m benchmarks.error_spans FOLDER
+
+FOLDER is a copy of github.com/wmt-conference/ErrorSpanAnnotation.
+"""
+
+import csv
+import json
+import os
+import sys
+from collections import defaultdict
+from pathlib import Path
+from typing import Any
+
+from scipy.stats import kendalltau
+
+from evaluation.statistics.agreement import span_alpha, span_f1
+
+os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
+CAMPAIGNS = ("240315rc5ESA.scores.csv", "240520rc6ESA.scores.csv")
+
+
+def lines(path: Path) -> list[list[str]]:
+    with path.open(encoding="utf-8") as file:
+        return [line.rstrip("\n").split("\t") for line in file]
+
+
+def scores(path: Path) -> dict[str, list[float | None]]:
+    """Return system -> score of each segment, None where nobody judged it."""
+    found: defaultdict[str, list[float | None]] = defaultdict(list)
+    for system, value in lines(path):
+        found[system].append(None if value == "None" else float(value))
+    return found
+
+
+def means(found: dict[str, list[float | None]]) -> dict[str, float]:
+    known = {system: [one for one in own if one is not None] for system, own in found.items()}
+    return {system: sum(own) / len(own) for system, own in known.items() if own}
+
+
+def compare_mqm(human: Path) -> dict[str, float]:
+    """Score the ratings of MQM, and count what differs from the scores in the files."""
+    from judgments.kinds.spans.answers import MQM
+
+    ours: defaultdict[str, list[float | None]] = defaultdict(list)
+    for system, told in lines(human / "en-de.mqm.merged.seg.rating"):
+        ours[system].append(None if told == "None" else MQM.score(json.loads(told)["errors"]))
+    theirs = scores(human / "en-de.mqm.seg.score")
+    pairs = [
+        (one, other)
+        for name in theirs
+        for one, other in zip(ours[name], theirs[name], strict=True)
+        if other is not None
+    ]
+    same = sum(one is not None and abs(one - other) < 1e-9 for one, other in pairs)
+    print(f"MQM: {same:,} of {len(pairs):,} segments have the score of en-de.mqm.seg.score")
+    whole = {system: float(value) for system, value in lines(human / "en-de.mqm.sys.score")}
+    found = means({name: ours[name] for name in theirs})
+    equal = sum(abs(found[name] - whole[name]) < 1e-9 for name in whole)
+    print(f"MQM: {equal} of {len(whole)} systems have the score of en-de.mqm.sys.score")
+    return found
+
+
+def compare_esa(campaign: Path, mqm: dict[str, float]) -> None:
+    for name in ("ESA-1", "ESA2"):
+        found = means(scores(campaign / f"en-de.{name}.seg.score"))
+        tau = kendalltau([found[system] for system in mqm], [mqm[system] for system in mqm]).statistic
+        ranking = ", ".join(
+            f"{system} {found[system]:.2f}" for system in sorted(found, key=lambda one: -found[one])
+        )
+        print(f"{name}: tau-b with MQM {tau:.3f}; {ranking}")
+
+
+def agree(campaign: Path) -> None:
+    """Print how far the two campaigns, of two judges for each text, mark the same."""
+    batches = json.loads((campaign / "data" / "batches_wmt23_en-de_esa.json").read_text(encoding="utf-8"))
+    texts = {
+        (str(one["itemID"]), one["documentID"]): one["targetText"]
+        for batch in batches
+        for one in batch["items"]
+    }
+    marked: list[dict[tuple[str, str], list[tuple[int, int, str]]]] = []
+    for name in CAMPAIGNS:
+        own: dict[tuple[str, str], list[tuple[int, int, str]]] = {}
+        with (campaign / name).open(encoding="utf-8", newline="") as file:
+            for row in csv.reader(file):
+                item, bad, document, spans = row[2], row[3], row[7], json.loads(row[9])
+                if bad == "TGT" and "tutorial" not in document and "#duplicate" not in document:
+                    # the last character of a span is within it, and what is missing has no place
+                    own[item, document] = [
+                        (one["start_i"], one["end_i"] + 1, one["severity"])
+                        for one in spans
+                        if one["start_i"] != "missing"
+                    ]
+        marked.append(own)
+    both = sorted(marked[0].keys() & marked[1].keys() & texts.keys())
+    rows = [(key, number, own[key]) for key in both for number, own in enumerate(marked)]
+    columns: dict[str, Any] = {
+        "texts": [" ".join(key) for key, _, _ in rows],
+        "raters": [number for _, number, _ in rows],
+        "lengths": [len(texts[key]) for key, _, _ in rows],
+        "spans": [[(start, min(end, len(texts[key]))) for start, end, _ in own] for key, _, own in rows],
+        "items": [key[1].split("#")[0] for key, _, _ in rows],
+    }
+    labels = [[severity for *_, severity in own] for _, _, own in rows]
+    for statistic in (span_f1, span_alpha):
+        for words, of in (("", None), (", by severity", labels)):
+            found = statistic(**columns, labels=of)
+            print(
+                f"{statistic.__name__}{words}: {found.value:.3f} [{found.low:.3f}, {found.high:.3f}], "
+                f"{found.texts:,} texts, {found.items} documents"
+            )
+
+
+def main(folder: Path) -> None:
+    campaign = folder / "data" / "campaign-ruction-rc5"
+    compare_esa(campaign, compare_mqm(folder / "data" / "mt-metrics-eval-v2" / "wmt23" / "human-scores"))
+    agree(campaign)
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))

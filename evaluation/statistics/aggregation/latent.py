@@ -1,0 +1,171 @@
+"""What models of workers with unknown true labels share: their columns, their posterior, and the way to an optimum."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import minimize
+from scipy.special import logsumexp
+
+from evaluation.arrays import Floats, Ints
+from evaluation.statistics.inputs import (
+    BadOption,
+    check_cells,
+    encode,
+    encode_on_scale,
+    is_real,
+    same_length,
+)
+
+ONE_EACH = "no unit has two judgments, so nothing tells a worker's errors from the truth"
+ONE_WORKER = "there is one worker, so nothing tells their errors from the truth"
+
+# Labels whose probabilities differ by less are equally likely.
+_ALIKE = 1e-9
+# Two optima whose heights differ by less than this part are one.
+_SAME_HEIGHT = 1e-6
+# Corrections that L-BFGS keeps; more than its usual ten shorten long valleys.
+_CORRECTIONS = 30
+
+
+@dataclass(frozen=True, slots=True)
+class Answers:
+    """Encoded judgments: names of units, workers and labels, and (N,) codes of each."""
+
+    units: NDArray[Any]
+    workers: NDArray[Any]
+    labels: NDArray[Any]
+    unit: Ints
+    worker: Ints
+    value: Ints
+
+    @classmethod
+    def of(
+        cls,
+        units: Iterable[Any],
+        workers: Iterable[Any],
+        values: Iterable[Any],
+        labels: Sequence[Any] | None,
+    ) -> Answers:
+        """Encode three (N,) columns. Raise BadOption without judgments or with a single label."""
+        unit_names, unit = encode(units, "units")
+        worker_names, worker = encode(workers, "workers")
+        scale, value = encode_on_scale(values, labels)
+        same_length(units=unit, workers=worker, values=value)
+        if not len(unit):
+            raise BadOption("there are no judgments, expected one or more")
+        if len(scale) < 2:
+            raise BadOption("there is one label, expected two or more (labels names the scale)")
+        for names, what in ((unit_names, "units"), (worker_names, "workers")):
+            check_cells(len(names), what, len(scale), len(names) * len(scale))
+        return cls(unit_names, worker_names, scale, unit, worker, value)
+
+    @property
+    def shape(self) -> tuple[int, int, int]:
+        """Return the numbers of units, workers and labels."""
+        return len(self.units), len(self.workers), len(self.labels)
+
+    @property
+    def note(self) -> str:
+        return note_of(len(self.workers), int(np.bincount(self.unit).max()))
+
+    def by_worker(self, weights: Floats) -> Floats:
+        """Return (W, L) sums of (N,) weights by worker and given label."""
+        _, workers, width = self.shape
+        cells = np.bincount(self.worker * width + self.value, weights=weights, minlength=workers * width)
+        return np.asarray(cells, dtype=np.float64).reshape(workers, width)
+
+    def posterior(self, evidence: Floats) -> tuple[Floats, Floats]:
+        """Return (U, L) probabilities of true labels, equally likely before, and the (U,) logarithms of their sums.
+
+        `evidence`: (N,) logarithm of how much likelier the answer is if it is the true label than if it is not.
+        """
+        units, _, width = self.shape
+        cells = np.bincount(self.unit * width + self.value, weights=evidence, minlength=units * width)
+        joint = cells.reshape(units, width)
+        total = logsumexp(joint, axis=1)
+        return np.exp(joint - total[:, np.newaxis]), total
+
+
+def note_of(workers: int, most: int) -> str:
+    """Return a warning if `workers` with `most` judgments of a unit cannot tell errors from truth."""
+    if workers == 1:
+        return ONE_WORKER
+    return ONE_EACH if most == 1 else ""
+
+
+def winners(posterior: Floats) -> Ints:
+    """Return (U,) positions of the likeliest labels, -1 for equally likely ones."""
+    best = posterior.max(axis=1, keepdims=True)
+    alike = (posterior >= best - _ALIKE).sum(axis=1) > 1
+    return np.where(alike, -1, posterior.argmax(axis=1))
+
+
+def values_of(labels: NDArray[Any], winner: Ints) -> list[Any]:
+    """Return the likeliest labels; None for a tie."""
+    names = labels.tolist()
+    return [names[place] if place >= 0 else None for place in winner.tolist()]
+
+
+@dataclass(frozen=True, slots=True)
+class Optimum:
+    """The highest of the optima that were found.
+
+    gradient: largest partial derivative there. reached: starts that ended as high.
+    """
+
+    point: Floats
+    height: float
+    gradient: float
+    iterations: int
+    converged: bool
+    reached: int
+
+
+def climb(
+    objective: Callable[[Floats], tuple[float, Floats]],
+    starts: Iterable[Floats],
+    *,
+    max_iterations: int,
+    tolerance: float,
+) -> Optimum:
+    """Maximise a smooth function by L-BFGS from each start; of equal heights the first counts.
+
+    `objective` returns the height and its gradient, both (P,). It converged if no partial derivative exceeds
+    `tolerance`.
+    """
+
+    def downhill(point: Any) -> tuple[float, Floats]:
+        height, gradient = objective(point)
+        return -height, -gradient
+
+    options: Any = {
+        "maxiter": max_iterations,
+        "maxfun": 10 * max_iterations,
+        "maxcor": _CORRECTIONS,
+        "ftol": 0.0,
+        "gtol": tolerance / 10,
+    }
+    ends = [minimize(downhill, start, jac=True, method="L-BFGS-B", options=options) for start in starts]
+    best = min(ends, key=lambda end: float(end.fun))
+    near = _SAME_HEIGHT * max(1.0, abs(best.fun))
+    first = next(end for end in ends if end.fun <= best.fun + near * 1e-3)
+    gradient = float(np.abs(first.jac).max())
+    return Optimum(
+        point=first.x,
+        height=-float(first.fun),
+        gradient=gradient,
+        iterations=int(first.nit),
+        converged=gradient <= tolerance,
+        reached=sum(bool(end.fun <= best.fun + near) for end in ends),
+    )
+
+
+def above_zero(value: float, name: str) -> float:
+    if isinstance(value, bool) or not is_real(value) or not 0 < value < np.inf:
+        raise BadOption(f"{name} is {value!r}, expected a number above zero")
+    return float(value)

@@ -1,0 +1,222 @@
+"""MACE: who knows, who guesses, and what is true.
+
+Hovy, Berg-Kirkpatrick, Vaswani, Hovy 2013, *Learning Whom to Trust with MACE*, NAACL-HLT, 1120-1130. A worker knows
+the true label with probability theta, and otherwise draws one from habits xi of their own. All true labels are
+equally likely. Section 3 trains by expectation maximisation with smoothed counts, or by variational Bayes with
+Beta(0.5, 0.5) on theta and Dirichlet(10) on xi. Both objectives are climbed here by their gradients, whose zeros are
+the fixed points of those steps.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import digamma, entr, expit, gammaln, log_expit, log_softmax, polygamma, softmax
+
+from evaluation.arrays import Floats, Ints
+from evaluation.statistics.aggregation.latent import Answers, above_zero, climb, values_of, winners
+from evaluation.statistics.inputs import one_of, positive
+from evaluation.statistics.results import signed
+
+TRAININGS = ("variational", "em")
+
+# Of the published program: the parameters of Beta and Dirichlet, and what EM adds to each count, over the labels.
+KNOWING, GUESSING = 0.5, 10.0
+SMOOTHING = 0.01
+# Standard deviation of the logits of a random start.
+_SCATTER = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class MaceResult:
+    """The fitted model.
+
+    posterior: (U, L). winner: (U,) position in `labels`, -1 for a tie. entropy: (U,) of the posterior, in nats.
+    competence: (W,) probability of knowing; its posterior mean where training is variational. guesses: (W, L)
+    probability of each label when guessing. height: the objective, and `gradient` its largest partial derivative.
+    reached: starts that ended as high. judgments: (W,).
+    """
+
+    units: NDArray[Any]
+    workers: NDArray[Any]
+    labels: NDArray[Any]
+    posterior: Floats
+    winner: Ints
+    entropy: Floats
+    competence: Floats
+    guesses: Floats
+    height: float
+    gradient: float
+    iterations: int
+    converged: bool
+    reached: int
+    training: str
+    judgments: Ints
+    note: str
+    signature: str = ""
+
+    def values(self) -> list[Any]:
+        """Return the most likely label of each unit; None for a tie."""
+        return values_of(self.labels, self.winner)
+
+
+@signed("mace")
+def mace(
+    units: Iterable[Any],
+    workers: Iterable[Any],
+    values: Iterable[Any],
+    *,
+    labels: Sequence[Any] | None = None,
+    training: str = "variational",
+    restarts: int = 10,
+    seed: int = 0,
+    max_iterations: int = 5000,
+    tolerance: float = 1e-5,
+) -> MaceResult:
+    """Fit the model to three (N,) columns; a repeated judgment counts twice.
+
+    The first of `restarts` starts is near the votes, the others are drawn; the highest end counts.
+    """
+    one_of(training, TRAININGS, "training")
+    positive(restarts, "restarts")
+    positive(max_iterations, "max_iterations")
+    above_zero(tolerance, "tolerance")
+    answers = Answers.of(units, workers, values, labels)
+    objective = _Variational(answers) if training == "variational" else _Smoothed(answers)
+    _, crowd, width = answers.shape
+    generator = np.random.default_rng(seed)
+    drawn = (generator.normal(0.0, _SCATTER, crowd * (width + 1)) for _ in range(restarts - 1))
+    found = climb(
+        objective.height,
+        [objective.start(logits) for logits in (np.zeros(crowd * (width + 1)), *drawn)],
+        max_iterations=max_iterations,
+        tolerance=tolerance,
+    )
+    posterior, _, _, _ = _expect(answers, *objective.weights(found.point))
+    competence, guesses = objective.means(found.point)
+    return MaceResult(
+        units=answers.units,
+        workers=answers.workers,
+        labels=answers.labels,
+        posterior=posterior,
+        winner=winners(posterior),
+        entropy=entr(posterior).sum(axis=1),
+        competence=competence,
+        guesses=guesses,
+        height=found.height,
+        gradient=found.gradient,
+        iterations=found.iterations,
+        converged=found.converged,
+        reached=found.reached,
+        training=training,
+        judgments=np.bincount(answers.worker, minlength=crowd),
+        note=answers.note,
+    )
+
+
+def _expect(answers: Answers, knows: Floats, guesses: Floats) -> tuple[Floats, float, Floats, Floats]:
+    """Do the E step with (W,) log-weights of knowing and (W, L) of guessing a label.
+
+    Return the posterior, the log-likelihood, and the expected numbers (W,) of known and (W, L) of guessed answers.
+    """
+    units, workers, width = answers.shape
+    by_answer = answers.worker, answers.value
+    lead = (knows[:, np.newaxis] - guesses)[by_answer]
+    posterior, total = answers.posterior(-log_expit(-lead))
+    known = posterior[answers.unit, answers.value] * expit(lead)
+    height = float(total.sum() + guesses[by_answer].sum() - units * np.log(width))
+    knew = np.asarray(np.bincount(answers.worker, weights=known, minlength=workers), dtype=np.float64)
+    return posterior, height, knew, answers.by_worker(1.0 - known)
+
+
+class _Smoothed:
+    """EM's objective: the log-likelihood and the smoothing; by logits of theta, and unnormalised logarithms of xi."""
+
+    def __init__(self, answers: Answers) -> None:
+        self.answers = answers
+        _, self.workers, self.width = answers.shape
+        self.added = SMOOTHING / self.width
+
+    def start(self, logits: Floats) -> Floats:
+        return logits
+
+    def _split(self, point: Floats) -> tuple[Floats, Floats]:
+        return point[: self.workers], point[self.workers :].reshape(self.workers, self.width)
+
+    def weights(self, point: Floats) -> tuple[Floats, Floats]:
+        theta, xi = self._split(point)
+        return log_expit(theta), log_expit(-theta)[:, np.newaxis] + log_softmax(xi, axis=1)
+
+    def means(self, point: Floats) -> tuple[Floats, Floats]:
+        theta, xi = self._split(point)
+        return expit(theta), softmax(xi, axis=1)
+
+    def height(self, point: Floats) -> tuple[float, Floats]:
+        theta, xi = self._split(point)
+        logs = log_softmax(xi, axis=1)
+        _, height, knew, guessed = _expect(self.answers, *self.weights(point))
+        height += self.added * float(log_expit(theta).sum() + log_expit(-theta).sum() + logs.sum())
+        knew, guessed_all = knew + self.added, guessed.sum(axis=1) + self.added
+        guessed = guessed + self.added
+        of_theta = knew - (knew + guessed_all) * expit(theta)
+        of_xi = guessed - guessed.sum(axis=1, keepdims=True) * np.exp(logs)
+        return height, np.concatenate([of_theta, of_xi.ravel()])
+
+
+class _Variational:
+    """The lower bound of the evidence, by the logarithms of the parameters of Beta (W, 2) and Dirichlet (W, L)."""
+
+    def __init__(self, answers: Answers) -> None:
+        self.answers = answers
+        _, self.workers, self.width = answers.shape
+        self.judged = np.bincount(answers.worker, minlength=self.workers)[:, np.newaxis]
+
+    def start(self, logits: Floats) -> Floats:
+        share = expit(logits[: self.workers])[:, np.newaxis]
+        habit = softmax(logits[self.workers :].reshape(self.workers, self.width), axis=1)
+        beta = KNOWING + self.judged * np.hstack([share, 1 - share])
+        dirichlet = GUESSING + self.judged * (1 - share) * habit
+        return np.log(np.concatenate([beta.ravel(), dirichlet.ravel()]))
+
+    def _split(self, point: Floats) -> tuple[Floats, Floats]:
+        both = np.exp(point)
+        cut = 2 * self.workers
+        return both[:cut].reshape(-1, 2), both[cut:].reshape(self.workers, self.width)
+
+    def weights(self, point: Floats) -> tuple[Floats, Floats]:
+        beta, dirichlet = (_mean_logs(one) for one in self._split(point))
+        return beta[:, 0], beta[:, 1:] + dirichlet
+
+    def means(self, point: Floats) -> tuple[Floats, Floats]:
+        beta, dirichlet = self._split(point)
+        return beta[:, 0] / beta.sum(axis=1), dirichlet / dirichlet.sum(axis=1, keepdims=True)
+
+    def height(self, point: Floats) -> tuple[float, Floats]:
+        beta, dirichlet = self._split(point)
+        _, height, knew, guessed = _expect(self.answers, *self.weights(point))
+        counts = np.stack([knew, guessed.sum(axis=1)], axis=1)
+        parts = []
+        for own, prior, count in ((beta, KNOWING, counts), (dirichlet, GUESSING, guessed)):
+            height -= _divergence(own, prior)
+            miss = prior + count - own
+            fisher = polygamma(1, own) * miss
+            fisher -= polygamma(1, own.sum(axis=1, keepdims=True)) * miss.sum(axis=1, keepdims=True)
+            parts.append((own * fisher).ravel())
+        return height, np.concatenate(parts)
+
+
+def _mean_logs(dirichlet: Floats) -> Floats:
+    """Return the expected logarithms of (W, K) probabilities by the parameters of their Dirichlets."""
+    return digamma(dirichlet) - digamma(dirichlet.sum(axis=1, keepdims=True))
+
+
+def _divergence(own: Floats, prior: float) -> float:
+    """Return the sum of the Kullback-Leibler divergences of (W, K) Dirichlets from a symmetric one."""
+    width = own.shape[1]
+    constants = gammaln(own.sum(axis=1)) - gammaln(own).sum(axis=1)
+    constants -= gammaln(prior * width) - width * gammaln(prior)
+    return float(constants.sum() + ((own - prior) * _mean_logs(own)).sum())

@@ -1,0 +1,584 @@
+"""Strengths of items from comparisons with ties, strength, covariates and weights: ordinal Bradley-Terry models.
+
+A preference is a whole number: above zero for the first item, below for the second, 0 for no difference; 2 is much
+better, 1 slightly. With d = theta_i - theta_j + x'beta there are two models of its chances (Agresti 1992, *Analysis of
+Ordinal Paired Comparison Data*), symmetric in first and second:
+
+adjacent: P(c) is proportional to exp(c d / 2 + a_|c|). With -1, 0, 1 it is Davidson's (1970), nu = exp(a_0).
+cumulative: P(preference <= c) = F(t_c - d) with the logistic F. With -1, 0, 1 it is Rao and Kupper's (1967), theta
+there being exp(t).
+
+Covariates control for style, such as the difference in length (Chatbot Arena, 2024). Weights undo adaptive drawing: the
+inverse chance with which a pair was drawn (Chiang et al. 2024, *Chatbot Arena*, section 5).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.sparse import csr_array
+from scipy.special import expit, logit, ndtri, stdtrit
+
+from evaluation.arrays import Floats, Ints
+from evaluation.statistics.aggregation.bradley_terry import (
+    NO_GAMES,
+    UNBOUNDED,
+    Tables,
+    group_names,
+    groups_of,
+)
+from evaluation.statistics.clustering import NAIVE, ClusterColumns, Clusters, columns_of
+from evaluation.statistics.inputs import (
+    BadShape,
+    BadValue,
+    encode_both,
+    finite_vector,
+    floats_of,
+    is_real,
+    one_of,
+    positive,
+    same_length,
+)
+from evaluation.statistics.resampling import CONFIDENCE, Seed, check_confidence, generator_of
+from evaluation.statistics.results import signed
+
+MODELS = ("adjacent", "cumulative")
+MOST_LEVELS = 10
+NO_SIDE = "no comparison has a winner"
+CONFOUNDED = "a covariate cannot be told from the items' strengths or from another covariate"
+RISING = (
+    "no finite strengths fit best: the answers rule out some outcome, and the likelihood rises for ever as the "
+    "parameters grow"
+)
+# A variance above is that of a parameter that grows for ever, until the chances are 0 and 1 but for rounding.
+_VAGUEST = 1e8
+_FARTHEST = 4.0
+_ROUNDING = 1e-12
+_SINGULAR = 1e-10
+_TINIEST = 1e-300
+
+
+@dataclass(frozen=True, slots=True)
+class StrengthResult:
+    """Strengths of K items on the scale of d, nan where `reason` says why.
+
+    log_strength: (K,) with mean 0; standard_error, low, high, covariance (K, K) are on that scale. order: (K,)
+    positions from strongest to weakest. levels: (C,) preferences that were seen, and their opposites. cuts: a_|c| of
+    the levels from 0 on, or the thresholds t above zero; reference: the level whose a is 0. coefficients (P,) of the
+    covariates, with coefficient_low and coefficient_high. information: (K, K) about d in one more comparison.
+    """
+
+    items: NDArray[Any]
+    log_strength: Floats
+    standard_error: Floats
+    low: Floats
+    high: Floats
+    covariance: Floats
+    freedom: Floats
+    order: Ints
+    model: str
+    levels: Ints
+    cuts: Floats
+    coefficients: Floats
+    coefficient_low: Floats
+    coefficient_high: Floats
+    information: Floats
+    comparisons: int
+    log_likelihood: float
+    confidence: float
+    iterations: int
+    converged: bool
+    reason: str
+    note: str
+    clusters: Mapping[str, int] = field(default_factory=dict)
+    signature: str = ""
+
+    def chances(self, first: int, second: int) -> Floats:
+        """Return (C,) chances of the levels for two positions in `items`, with covariates of zero."""
+        difference = np.array([self.log_strength[first] - self.log_strength[second]])
+        return _Model(self.model, self.levels).chances(difference, self.cuts)[0]
+
+    def gains(self) -> Floats:
+        """Return (K, K) by how much one more comparison of two items lowers the log of the strengths' joint variance.
+
+        log(1 + I v), with the information I about the difference and its variance v: the D-optimal next pair is the
+        largest one (Fedorov 1972).
+        """
+        variance = np.diag(self.covariance)
+        of_pairs = variance[:, np.newaxis] + variance[np.newaxis, :] - 2 * self.covariance
+        return np.log1p(self.information * np.maximum(of_pairs, 0.0))
+
+
+@dataclass(frozen=True, slots=True)
+class _Model:
+    """The chances of levels, and their slopes, for (R,) differences and (M,) free cuts."""
+
+    name: str
+    levels: Ints
+
+    @property
+    def magnitudes(self) -> Ints:
+        return self.levels[self.levels >= 0]
+
+    @property
+    def has_ties(self) -> bool:
+        return bool(self.levels[len(self.levels) // 2] == 0)
+
+    @property
+    def free(self) -> list[int]:
+        """Return the places among the magnitudes of those with a free a: all but the lowest above zero."""
+        reference = 1 if self.has_ties else 0
+        return [place for place in range(len(self.magnitudes)) if place != reference]
+
+    def start(self, counts: Floats) -> Floats:
+        """Return cuts that fit (C,) counts of the levels if all items are equal."""
+        folded = (counts + counts[::-1])[self.levels >= 0]
+        if self.has_ties:
+            folded[0] /= 2
+        if self.name == "adjacent":
+            both = folded * np.where(self.magnitudes == 0, 2, 1)
+            reference = both[1 if self.has_ties else 0]
+            return np.log(both[self.free] / reference)
+        share = np.cumsum(folded)[:-1] / folded.sum()
+        return logit((1 + share) / 2)
+
+    def chances(self, difference: Floats, cuts: Floats) -> Floats:
+        """Return (R, C)."""
+        if self.name == "adjacent":
+            weight = difference[:, np.newaxis] * self.levels / 2 + self._offsets(cuts)
+            weight = np.exp(weight - weight.max(axis=1, keepdims=True))
+            return weight / weight.sum(axis=1, keepdims=True)
+        bounds = self._bounds(cuts) - difference[:, np.newaxis]
+        lower, upper = bounds[:, :-1], bounds[:, 1:]
+        # Of two numbers near 1 the difference would be lost: take them from the other end.
+        turned = lower + np.where(np.isinf(upper), 0.0, upper) > 0
+        below = expit(upper) - expit(lower)
+        above = expit(-lower) - expit(-upper)
+        # Cuts that are out of order have no chances, so that a step to them is halved.
+        return np.maximum(np.where(turned, above, below), _TINIEST)
+
+    def slopes(self, difference: Floats, cuts: Floats, chances: Floats) -> Floats:
+        """Return (R, C, 1 + M) derivatives of the levels' log-chances by the difference and the cuts."""
+        rows, count = chances.shape
+        found = np.zeros((rows, count, 1 + len(cuts)))
+        if self.name == "adjacent":
+            features = np.zeros((count, 1 + len(cuts)))
+            features[:, 0] = self.levels / 2
+            for place, free in enumerate(self.free, start=1):
+                features[:, place] = np.abs(self.levels) == self.magnitudes[free]
+            found += features
+            found -= (chances @ features)[:, np.newaxis, :]
+            return found
+        under, pull = self._under(difference, cuts), self._pull(len(cuts))
+        density = under * (1 - under)
+        found += density[:, 1:, np.newaxis] * pull[1:] - density[:, :-1, np.newaxis] * pull[:-1]
+        found /= chances[:, :, np.newaxis]
+        found[:, :, 0] = under[:, 1:] + under[:, :-1] - 1  # the same, without a quotient of small numbers
+        return found
+
+    def information(
+        self, difference: Floats, cuts: Floats, chances: Floats, slopes: Floats, counts: Floats
+    ) -> Floats:
+        """Return (R, 1 + M, 1 + M) less the second derivatives of the log-likelihood of (R, C) counts."""
+        if self.name == "adjacent":
+            weights = counts.sum(axis=1)[:, np.newaxis] * chances
+            return np.einsum("rc,rcm,rcn->rmn", weights, slopes, slopes, optimize=True)
+        under, pull = self._under(difference, cuts), self._pull(len(cuts))
+        bend = under * (1 - under) * (1 - 2 * under)
+        per_chance = np.pad(counts / chances, ((0, 0), (1, 1)))
+        bend *= per_chance[:, :-1] - per_chance[:, 1:]
+        squares = pull[:, :, np.newaxis] * pull[:, np.newaxis, :]
+        outer = np.einsum("rc,rcm,rcn->rmn", counts, slopes, slopes, optimize=True)
+        return outer - np.einsum("rb,bmn->rmn", bend, squares)
+
+    def _under(self, difference: Floats, cuts: Floats) -> Floats:
+        return expit(self._bounds(cuts) - difference[:, np.newaxis])
+
+    def _pull(self, cuts: int) -> Floats:
+        """Return (B, 1 + M) derivatives of the bounds less the difference, by the difference and the cuts."""
+        bounds = len(self.levels) + 1
+        found = np.zeros((bounds, 1 + cuts))
+        found[1:-1, 0] = -1
+        for place in range(cuts):
+            found[bounds - 1 - cuts + place, 1 + place] = 1
+            found[cuts - place, 1 + place] = -1
+        return found
+
+    def _offsets(self, cuts: Floats) -> Floats:
+        by_magnitude = np.zeros(len(self.magnitudes))
+        by_magnitude[self.free] = cuts
+        return by_magnitude[np.searchsorted(self.magnitudes, np.abs(self.levels))]
+
+    def _bounds(self, cuts: Floats) -> Floats:
+        middle = [] if self.has_ties else [0.0]
+        return np.r_[-np.inf, -cuts[::-1], middle, cuts, np.inf]
+
+
+@signed("preference-strengths", data=("covariates", "weights"))
+def preference_strengths(
+    first: Iterable[Any],
+    second: Iterable[Any],
+    preferences: ArrayLike,
+    *,
+    model: str = "adjacent",
+    covariates: ArrayLike | None = None,
+    weights: ArrayLike | None = None,
+    confidence: float = CONFIDENCE,
+    max_iterations: int = 200,
+    tolerance: float = 1e-7,
+    clusters: ClusterColumns = NAIVE,
+) -> StrengthResult:
+    """Fit strengths to (N,) first and second items and preferences by maximum likelihood (Newton).
+
+    `covariates`: (N, P) of the first less the second; a column of ones is the advantage of being first. `weights`:
+    (N,) above zero. `clusters` are as in `bradley_terry_of_comparisons`; with them or with weights, intervals are the
+    sandwich's. Raises BadValue, BadShape, BadOption.
+    """
+    check_confidence(confidence)
+    positive(max_iterations, "max_iterations")
+    one_of(model, MODELS, "model")
+    if not (is_real(tolerance) and tolerance >= 0):
+        raise BadValue(f"tolerance is {tolerance!r}, expected a number from zero on")
+    rows = _Rows.of(first, second, preferences, covariates, weights)
+    columns = columns_of(clusters)
+    own = Clusters.of(columns, len(rows.first)) if columns else None
+    reason = rows.why_not()
+    fit = None if reason else _fit(rows, model, max_iterations, tolerance)
+    if fit is not None and fit.reason:
+        reason = fit.reason
+    result = _result(rows, fit if not reason else None, model, confidence, own, weights is not None)
+    if own is None:
+        return replace(result, reason=reason)
+    return replace(result, reason=reason or own.reason, note=own.note, clusters=own.counts)
+
+
+@dataclass(frozen=True, slots=True)
+class _Rows:
+    """N comparisons; `level` is the place of each preference in `levels`."""
+
+    items: NDArray[Any]
+    first: Ints
+    second: Ints
+    levels: Ints
+    level: Ints
+    covariates: Floats
+    weights: Floats
+
+    @classmethod
+    def of(
+        cls,
+        first: Iterable[Any],
+        second: Iterable[Any],
+        preferences: ArrayLike,
+        covariates: ArrayLike | None,
+        weights: ArrayLike | None,
+    ) -> _Rows:
+        items, one, two = encode_both(first, second, "first", "second")
+        given = finite_vector(preferences, "preferences")
+        same_length(first=one, preferences=given)
+        if (one == two).any():
+            row = int(np.flatnonzero(one == two)[0])
+            raise BadValue(f"row {row} sets {items.tolist()[one[row]]!r} against itself, expected two items")
+        whole = given.astype(np.int64)
+        if (whole != given).any() or (np.abs(whole) > MOST_LEVELS).any():
+            row = int(np.flatnonzero((whole != given) | (np.abs(given) > MOST_LEVELS))[0])
+            raise BadValue(f"preferences[{row}] is {given[row]:g}, expected a whole number, -2 to 2")
+        if len(np.unique(np.abs(whole[whole != 0]))) == 1:
+            whole = np.sign(whole)  # one strength for all is no strength, and keeps the scale of log-odds
+        seen = np.unique(np.abs(whole))
+        levels = np.unique(np.r_[-seen, seen])
+        table = np.zeros((len(one), 0))
+        if covariates is not None:
+            table = floats_of(covariates, "covariates", "something that is no number, expected numbers")
+            table = table[:, np.newaxis] if table.ndim == 1 else table
+            if table.ndim != 2 or len(table) != len(one):
+                raise BadShape(f"covariates is of shape {table.shape}, expected a row for each comparison")
+            if not np.isfinite(table).all():
+                raise BadValue("covariates holds a number that is not finite")
+        weight = np.ones(len(one))
+        if weights is not None:
+            weight = finite_vector(weights, "weights")
+            same_length(first=one, weights=weight)
+            if (weight <= 0).any():
+                raise BadValue("weights holds a number that is not above zero")
+        return cls(items, one, two, levels, np.searchsorted(levels, whole), table, weight)
+
+    def why_not(self) -> str:
+        """Return why no finite strengths fit best, as far as the wins show it."""
+        count = len(self.items)
+        if count < 2:
+            return NO_GAMES
+        if not self.levels.any():
+            return NO_SIDE
+        table = np.zeros((3, count, count))
+        np.add.at(table, (np.sign(self.levels[self.level]), self.first, self.second), 1.0)
+        parts, groups = groups_of(Tables(table[1], table[-1], table[0]))
+        return UNBOUNDED.format(parts, group_names(groups, self.items)) if parts > 1 else ""
+
+    def patterns(self) -> tuple[csr_array, Floats]:
+        """Return the design (R, K + P) of distinct rows, and their (R, C) weights by level."""
+        count, width = len(self.items), self.covariates.shape[1]
+        if width:
+            first, second, covariates = self.first, self.second, self.covariates
+            pattern = np.arange(len(first))
+        else:
+            pairs, pattern = np.unique(self.first * count + self.second, return_inverse=True)
+            first, second, covariates = pairs // count, pairs % count, np.zeros((len(pairs), 0))
+        rows = np.arange(len(first))
+        data = np.concatenate([np.ones(len(first)), -np.ones(len(first)), covariates.ravel()])
+        row = np.concatenate([rows, rows, np.repeat(rows, width)])
+        column = np.concatenate([first, second, np.tile(count + np.arange(width), len(first))])
+        design = csr_array((data, (row, column)), shape=(len(first), count + width))
+        cells = pattern * len(self.levels) + self.level
+        weights = np.bincount(cells, weights=self.weights, minlength=len(first) * len(self.levels))
+        return design, weights.reshape(len(first), -1).astype(np.float64, copy=False)
+
+
+@dataclass(frozen=True, slots=True)
+class _Fit:
+    linear: Floats
+    cuts: Floats
+    inverse: Floats
+    log_likelihood: float
+    iterations: int
+    converged: bool
+    reason: str = ""
+
+
+def _fit(rows: _Rows, name: str, max_iterations: int, tolerance: float) -> _Fit:
+    model = _Model(name, rows.levels)
+    design, counts = rows.patterns()
+    items = len(rows.items)
+    cuts = model.start(counts.sum(axis=0))
+    linear = np.zeros(design.shape[1])
+    chances = model.chances(design @ linear, cuts)
+    value = float((counts * np.log(chances)).sum())
+    converged, iterations = False, 0
+    slope, information = _derivatives(model, design, counts, linear, cuts, chances)
+    if not _tells_apart(information, items):
+        return _Fit(linear, cuts, information, value, 0, False, CONFOUNDED)
+    while not converged and iterations < max_iterations:
+        iterations += 1
+        step = np.linalg.solve(_held(information, items), slope)
+        size = min(1.0, _FARTHEST / max(float(np.abs(step).max()), _ROUNDING))
+        while True:
+            moved, moved_cuts = linear + size * step[: len(linear)], cuts + size * step[len(linear) :]
+            tried = model.chances(design @ moved, moved_cuts)
+            reached = float((counts * np.log(tried)).sum())
+            if reached >= value - _ROUNDING * abs(value) or size < _ROUNDING:
+                break
+            size /= 2
+        moved[:items] -= moved[:items].mean()
+        # The root of slope times step is at least any parameter's step in units of its standard error.
+        away = math.sqrt(max(float(slope @ step), 0.0))
+        converged = bool(min(float(np.abs(step).max()), away) <= tolerance)
+        linear, cuts, chances, value = moved, moved_cuts, tried, reached
+        slope, information = _derivatives(model, design, counts, linear, cuts, chances)
+    inverse: Floats = np.linalg.inv(_held(information, items)).astype(np.float64, copy=False)
+    if not np.diag(inverse).max() < _VAGUEST:
+        return _Fit(linear, cuts, information, value, iterations, False, RISING)
+    # The constant that held the strengths in place is no part of it.
+    inverse[:items, :items] -= 1 / (_held_by(information, items) * items**2)
+    return _Fit(linear, cuts, inverse, value, iterations, converged)
+
+
+def _derivatives(
+    model: _Model,
+    design: csr_array,
+    counts: Floats,
+    linear: Floats,
+    cuts: Floats,
+    chances: Floats,
+) -> tuple[Floats, Floats]:
+    """Return the slope and the observed information of the linear parameters, then of the cuts."""
+    slopes = model.slopes(design @ linear, cuts, chances)
+    by_row = np.einsum("rc,rcm->rm", counts, slopes)
+    inner = model.information(design @ linear, cuts, chances, slopes, counts)
+    of_linear, width = len(linear), len(linear) + len(cuts)
+    slope = np.r_[design.T @ by_row[:, 0], by_row[:, 1:].sum(axis=0)]
+    information = np.empty((width, width))
+    information[:of_linear, :of_linear] = (design.T @ design.multiply(inner[:, :1, 0])).toarray()
+    information[:of_linear, of_linear:] = design.T @ inner[:, 0, 1:]
+    information[of_linear:, :of_linear] = information[:of_linear, of_linear:].T
+    information[of_linear:, of_linear:] = inner[:, 1:, 1:].sum(axis=0)
+    return slope, information
+
+
+def _held_by(information: Floats, items: int) -> float:
+    return float(information[:items, :items].max()) / items
+
+
+def _held(information: Floats, items: int) -> Floats:
+    """Fix the free direction: a constant added to all strengths."""
+    held = information.copy()
+    held[:items, :items] += _held_by(information, items)
+    return held
+
+
+def _tells_apart(information: Floats, items: int) -> bool:
+    held = _held(information, items)
+    scale = np.sqrt(np.diag(held))
+    if not (scale > 0).all():
+        return False
+    return bool(np.linalg.eigvalsh(held / scale / scale[:, np.newaxis])[0] > _SINGULAR)
+
+
+def _result(
+    rows: _Rows, fit: _Fit | None, name: str, confidence: float, clusters: Clusters | None, weighted: bool
+) -> StrengthResult:
+    items, width = len(rows.items), rows.covariates.shape[1]
+    model = _Model(name, rows.levels)
+    empty = np.full(items, math.nan)
+    if fit is None:
+        none = np.full(width, math.nan)
+        square = np.full((items, items), math.nan)
+        return StrengthResult(
+            rows.items, empty, empty, empty, empty, square, empty, np.empty(0, dtype=np.int64), name, rows.levels,
+            np.empty(0), none, none, none, square, len(rows.first), math.nan, float(confidence), 0, False, "", "",
+        )  # fmt: skip
+    covariance, freedom = fit.inverse, np.full(len(fit.inverse), math.inf)
+    if clusters is not None or weighted:
+        scores = _scores(rows, model, fit)
+        if clusters is not None:
+            covariance, freedom = clusters.covariance(scores, fit.inverse)
+        else:
+            influence = np.asarray(scores @ fit.inverse)
+            covariance = influence.T @ influence
+    theta = fit.linear[:items]
+    error = np.sqrt(np.maximum(np.diag(covariance), 0.0))
+    half = error * [quantile_of(confidence, df) for df in freedom]
+    beta, of_beta = fit.linear[items:], half[items : items + width]
+    difference = theta[:, np.newaxis] - theta
+    chances = model.chances(difference.ravel(), fit.cuts)
+    slopes = model.slopes(difference.ravel(), fit.cuts, chances)[:, :, 0]
+    return StrengthResult(
+        items=rows.items,
+        log_strength=theta,
+        standard_error=error[:items],
+        low=theta - half[:items],
+        high=theta + half[:items],
+        covariance=covariance[:items, :items],
+        freedom=freedom[:items],
+        order=np.argsort(-theta, kind="stable"),
+        model=name,
+        levels=rows.levels,
+        cuts=fit.cuts,
+        coefficients=beta,
+        coefficient_low=beta - of_beta,
+        coefficient_high=beta + of_beta,
+        information=(chances * slopes**2).sum(axis=1).reshape(items, items),
+        comparisons=len(rows.first),
+        log_likelihood=fit.log_likelihood,
+        confidence=float(confidence),
+        iterations=fit.iterations,
+        converged=fit.converged,
+        reason="",
+        note="",
+    )
+
+
+def _scores(rows: _Rows, model: _Model, fit: _Fit) -> csr_array:
+    """Return (N, K + P + M) slopes of each comparison's log-likelihood."""
+    items, n, width = len(rows.items), len(rows.first), rows.covariates.shape[1]
+    difference = fit.linear[rows.first] - fit.linear[rows.second] + rows.covariates @ fit.linear[items:]
+    chances = model.chances(difference, fit.cuts)
+    own = model.slopes(difference, fit.cuts, chances)[np.arange(n), rows.level] * rows.weights[:, np.newaxis]
+    dense = np.concatenate([own[:, :1] * rows.covariates, own[:, 1:]], axis=1)
+    row = np.arange(n)
+    places = np.tile(items + np.arange(width + len(fit.cuts)), n)
+    return csr_array(
+        (
+            np.concatenate([own[:, 0], -own[:, 0], dense.ravel()]),
+            (
+                np.concatenate([row, row, np.repeat(row, dense.shape[1])]),
+                np.concatenate([rows.first, rows.second, places]),
+            ),
+        ),
+        shape=(n, items + width + len(fit.cuts)),
+    )
+
+
+def quantile_of(confidence: float, df: float) -> float:
+    """Return t's quantile of a two-sided interval, or the normal one's without degrees of freedom."""
+    return float(stdtrit(df, 0.5 + confidence / 2) if df < math.inf else ndtri(0.5 + confidence / 2))
+
+
+@dataclass(frozen=True, slots=True)
+class RankBands:
+    """(K,) best and worst ranks, which hold all true ranks together with the given confidence.
+
+    critical: the largest of all pairs' |t| is below it with that chance.
+    """
+
+    best: Ints
+    worst: Ints
+    critical: float
+    confidence: float
+    draws: int
+    seed: int | None
+    reason: str
+    signature: str = ""
+
+
+@signed("rank-bands", data=("freedom",))
+def rank_bands(
+    strengths: ArrayLike,
+    covariance: ArrayLike,
+    *,
+    freedom: Sequence[float] | None = None,
+    confidence: float = CONFIDENCE,
+    draws: int = 10_000,
+    seed: Seed = 0,
+) -> RankBands:
+    """Return ranks that (K,) strengths with (K, K) covariance can have (Mogstad et al. 2024, *Inference for Ranks*).
+
+    An item is below those that beat it clearly: by more than the critical value of all differences at once, drawn
+    from the multivariate t of the least `freedom`.
+    """
+    check_confidence(confidence)
+    positive(draws, "draws")
+    generator, reported = generator_of(seed)
+    theta = floats_of(strengths, "strengths", "something that is no number")
+    table = floats_of(covariance, "covariance", "something that is no number")
+    if table.shape != (len(theta), len(theta)):
+        raise BadShape(f"covariance is of shape {table.shape}, expected {len(theta)} rows and columns")
+    items = len(theta)
+    if items < 2 or not (np.isfinite(theta).all() and np.isfinite(table).all()):
+        nothing = np.zeros(items, dtype=np.int64)
+        return RankBands(
+            nothing,
+            nothing,
+            math.nan,
+            float(confidence),
+            draws,
+            reported,
+            "there are no strengths with intervals",
+        )
+    first, second = np.triu_indices(items, 1)
+    spread = np.sqrt(np.maximum(table[first, first] + table[second, second] - 2 * table[first, second], 0.0))
+    values, vectors = np.linalg.eigh(table)
+    root = vectors * np.sqrt(np.maximum(values, 0.0))
+    known = spread > 0
+    least = math.inf if freedom is None else min(freedom)
+    largest = np.empty(draws)
+    at_once = max(1, 2_000_000 // max(1, len(first)))
+    for start in range(0, draws, at_once):
+        size = min(at_once, draws - start)
+        normal = generator.standard_normal((size, items)) @ root.T
+        if least < math.inf:
+            normal /= np.sqrt(generator.chisquare(least, size) / least)[:, np.newaxis]
+        apart = np.abs(normal[:, first] - normal[:, second])[:, known] / spread[known]
+        largest[start : start + size] = apart.max(axis=1, initial=0.0)
+    critical = float(np.quantile(largest, confidence))
+    difference = theta[first] - theta[second]
+    clear = np.abs(difference) > critical * spread
+    above = np.bincount(second[clear & (difference > 0)], minlength=items)
+    above += np.bincount(first[clear & (difference < 0)], minlength=items)
+    below = np.bincount(first[clear & (difference > 0)], minlength=items)
+    below += np.bincount(second[clear & (difference < 0)], minlength=items)
+    return RankBands(1 + above, items - below, critical, float(confidence), draws, reported, "")

@@ -1,0 +1,335 @@
+"""How far raters mark the same spans of texts.
+
+Offsets count characters (Unicode code points) from 0; a span is [start, end). Spans of one rater that overlap are one
+span. With labels (severities, categories) the spans of each label are compared by themselves, and their sums pooled.
+
+alpha-U is Krippendorff's for unitizing (1995, "On the Reliability of Unitizing Continuous Data", Sociological
+Methodology 25, equations 4 to 8; 2004, "Measuring the Reliability of Qualitative Text Analysis Data"). A span differs
+from one that it meets by the squares of the distances between their starts and between their ends, and from a gap
+around it by the square of its length. His is of one text. Over several, what is observed is summed over the texts, each
+rater weighing alike, and what is expected is of all spans thrown at all texts; with one text that is his.
+
+The F1 of two raters is 2 |A and B| / (|A| + |B|) over characters, with the sums taken over all pairs of raters of all
+texts, so that texts without any span do not count.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from evaluation.arrays import Floats, Ints
+from evaluation.statistics.inputs import BadShape, BadValue, encode, positive
+from evaluation.statistics.resampling import (
+    CONFIDENCE,
+    Seed,
+    check_confidence,
+    generator_of,
+    percentile_interval,
+)
+from evaluation.statistics.results import signed
+
+NOBODY = "no text was read by two raters, so nobody can be held against anybody"
+NOTHING = "nobody marked a span in the texts that two raters read"
+ONE_ITEM = "all judgments are of one item, so there is no interval"
+EVERYTHING = "every place that a span could have is expected to agree"
+
+Spans = Sequence[tuple[int, int]]
+
+
+@dataclass(frozen=True, slots=True)
+class SpanAgreement:
+    """The agreement of J judgments, with an interval from resampled items.
+
+    Attributes:
+        texts, raters, judgments: those of texts that two raters or more read; others are left out.
+        spans: in these judgments, after overlapping ones are joined.
+        undefined_resamples: resamples without any span, which the interval leaves out.
+    """
+
+    value: float
+    low: float
+    high: float
+    texts: int
+    items: int
+    raters: int
+    judgments: int
+    spans: int
+    confidence: float
+    resamples: int
+    seed: int | None
+    undefined_resamples: int
+    reason: str
+    signature: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class _Marks:
+    """J judgments of T texts in I items, and the spans of each label.
+
+    Attributes:
+        text, rater: (J,) codes.
+        length: (J,) characters of the text.
+        item: (T,) item of each text.
+        labels: for each label, (S,) judgment, start and end, by judgment and start.
+    """
+
+    text: Ints
+    rater: Ints
+    length: Ints
+    item: Ints
+    labels: tuple[tuple[Ints, Ints, Ints], ...]
+
+    @property
+    def readers(self) -> Ints:
+        """Return (T,) how many read each text."""
+        return np.bincount(self.text, minlength=len(self.item)).astype(np.int64)
+
+
+@signed("span-alpha-u", data=("labels", "items"))
+def span_alpha(
+    texts: Iterable[Any],
+    raters: Iterable[Any],
+    lengths: Sequence[int],
+    spans: Sequence[Spans],
+    *,
+    labels: Sequence[Sequence[Any]] | None = None,
+    items: Iterable[Any] | None = None,
+    confidence: float = CONFIDENCE,
+    resamples: int = 1000,
+    seed: Seed = 0,
+) -> SpanAgreement:
+    """Return Krippendorff's alpha-U of J judgments, and its bootstrap interval over items.
+
+    Args:
+        texts: (J,) what was read.
+        raters: (J,) by whom.
+        lengths: (J,) characters of the text.
+        spans: (J,) lists of (start, end).
+        labels: (J,) lists of one label a span; without them all spans are alike.
+        items: (J,) what is resampled together, such as documents; by default each text.
+    """
+    marks = _read(texts, raters, lengths, spans, labels, items)
+    others = marks.readers - 1
+    parts = [_part_of_alpha(marks, others, *of_label) for of_label in marks.labels]
+    positions = np.bincount(marks.text, weights=marks.length, minlength=len(marks.item))
+
+    def value(weights: Floats) -> float:
+        whole = float(weights @ positions)
+        seen = sum(float(weights @ part.observed) for part in parts) / whole
+        expected = sum(part.expected(weights, whole) for part in parts)
+        return 1 - seen / expected if expected > 0 else math.nan
+
+    return _result(marks, value, confidence=confidence, resamples=resamples, seed=seed)
+
+
+@signed("span-f1", data=("labels", "items"))
+def span_f1(
+    texts: Iterable[Any],
+    raters: Iterable[Any],
+    lengths: Sequence[int],
+    spans: Sequence[Spans],
+    *,
+    labels: Sequence[Sequence[Any]] | None = None,
+    items: Iterable[Any] | None = None,
+    confidence: float = CONFIDENCE,
+    resamples: int = 1000,
+    seed: Seed = 0,
+) -> SpanAgreement:
+    """Return the F1 of characters over all pairs of raters of a text; arguments as of `span_alpha`."""
+    marks = _read(texts, raters, lengths, spans, labels, items)
+    others = marks.readers - 1
+    shared, marked = np.zeros(len(marks.item)), np.zeros(len(marks.item))
+    for judgment, start, end in marks.labels:
+        text = marks.text[judgment]
+        one, other = _meetings(marks, judgment, start, end)
+        both = np.minimum(end[one], end[other]) - np.maximum(start[one], start[other])
+        np.add.at(shared, text[one], both)  # each two raters come twice, once from each side
+        np.add.at(marked, text, (end - start) * others[text])
+
+    def value(weights: Floats) -> float:
+        whole = float(weights @ marked)
+        return float(weights @ shared) / whole if whole else math.nan
+
+    return _result(marks, value, confidence=confidence, resamples=resamples, seed=seed)
+
+
+@dataclass(frozen=True, slots=True)
+class _PartOfAlpha:
+    """One label's part in alpha-U.
+
+    Attributes:
+        observed: (T,) sum of squared differences between any two raters, each rater weighing alike.
+        text, size: (S,) of spans.
+        gap_text, gap: (G,) of gaps, the longest first.
+        room: (S,) gaps at least as long as the span.
+    """
+
+    observed: Floats
+    text: Ints
+    size: Floats
+    gap_text: Ints
+    gap: Floats
+    room: Ints
+
+    def expected(self, weights: Floats, positions: float) -> float:
+        """Return what is expected where (T,) texts occur so many times, with so many positions in all."""
+        weight, around = weights[self.text], weights[self.gap_text]
+        size = self.size
+        gaps = np.concatenate([[0.0], np.cumsum(around)])[self.room]
+        places = np.concatenate([[0.0], np.cumsum(around * (self.gap + 1))])[self.room]
+        with_spans = (weight.sum() - 1) / 3 * (weight @ (2 * size**3 - 3 * size**2 + size))
+        with_gaps = weight @ (size**2 * (places - gaps * size))
+        pairs = positions * (positions - 1) - weight @ (size * (size - 1))
+        return float(2 * (with_spans + with_gaps) / pairs) if weight.any() else 0.0
+
+
+def _part_of_alpha(marks: _Marks, others: Ints, judgment: Ints, start: Ints, end: Ints) -> _PartOfAlpha:
+    text, size = marks.text[judgment], (end - start).astype(np.float64)
+    one, other = _meetings(marks, judgment, start, end)
+    observed = np.zeros(len(marks.item))
+    np.add.at(observed, text[one], (start[one] - start[other]) ** 2 + (end[one] - end[other]) ** 2)
+    met = np.unique(np.stack([one, judgment[other]]), axis=1)[0]
+    alone = others[text] - np.bincount(met, minlength=len(size))  # raters in a gap of whom the span lies
+    np.add.at(observed, text, 2 * size**2 * alone)  # seen from either side, as meetings are
+    observed /= others
+    gap_text, gap = _gaps(marks, judgment, start, end)
+    order = np.argsort(-gap, kind="stable")
+    room = np.searchsorted(-gap[order], -size, side="right")
+    return _PartOfAlpha(observed, text, size, gap_text[order], gap[order].astype(np.float64), room)
+
+
+def _meetings(marks: _Marks, judgment: Ints, start: Ints, end: Ints) -> tuple[Ints, Ints]:
+    """Return the spans of two raters that share a character, as places in (S,), once from each side."""
+    text = marks.text[judgment]
+    order = np.argsort(text, kind="stable")
+    first = np.searchsorted(text[order], text, side="left")
+    number = np.searchsorted(text[order], text, side="right") - first
+    one = np.repeat(np.arange(len(text)), number)
+    within = np.arange(len(one)) - np.repeat(np.cumsum(number) - number, number)
+    other = order[np.repeat(first, number) + within]
+    met = (judgment[one] != judgment[other]) & (start[one] < end[other]) & (start[other] < end[one])
+    return one[met], other[met]
+
+
+def _gaps(marks: _Marks, judgment: Ints, start: Ints, end: Ints) -> tuple[Ints, Ints]:
+    """Return the text and the length of what lies before, between and after the spans of each judgment."""
+    owner = np.concatenate([judgment, np.arange(len(marks.text))])
+    from_ = np.concatenate([start, marks.length])
+    to = np.concatenate([end, marks.length])
+    order = np.lexsort((from_, owner))
+    owner, from_, to = owner[order], from_[order], to[order]
+    before = np.concatenate([[0], to[:-1]])
+    before[np.concatenate([[True], owner[1:] != owner[:-1]])] = 0
+    length = from_ - before
+    return marks.text[owner][length > 0], length[length > 0]
+
+
+def _result(
+    marks: _Marks,
+    value: Callable[[Floats], float],
+    *,
+    confidence: float,
+    resamples: int,
+    seed: Seed,
+) -> SpanAgreement:
+    check_confidence(confidence)
+    positive(resamples, "resamples")
+    generator, known = generator_of(seed)
+    size, spans = len(marks.item), sum(len(start) for _, start, _ in marks.labels)
+    items = int(marks.item.max(initial=-1)) + 1
+    found, low, high, undefined = math.nan, math.nan, math.nan, 0
+    reason = NOBODY if not size else "" if spans else NOTHING
+    if not reason:
+        found = value(np.ones(size))
+        reason = EVERYTHING if math.isnan(found) else ONE_ITEM if items == 1 else ""
+    if not reason:
+        drawn = generator.integers(items, size=(resamples, items))
+        draws = [value(np.bincount(one, minlength=items)[marks.item].astype(np.float64)) for one in drawn]
+        low, high, undefined = percentile_interval(np.array(draws), confidence)
+    return SpanAgreement(
+        value=found,
+        low=low,
+        high=high,
+        texts=size,
+        items=items,
+        raters=len(np.unique(marks.rater)),
+        judgments=len(marks.text),
+        spans=spans,
+        confidence=confidence,
+        resamples=resamples,
+        seed=known,
+        undefined_resamples=undefined,
+        reason=reason,
+    )
+
+
+def _read(
+    texts: Iterable[Any],
+    raters: Iterable[Any],
+    lengths: Sequence[int],
+    spans: Sequence[Spans],
+    labels: Sequence[Sequence[Any]] | None,
+    items: Iterable[Any] | None,
+) -> _Marks:
+    """Check the columns, and keep the judgments of texts that two raters read."""
+    _, text = encode(texts, "texts")
+    _, rater = encode(raters, "raters")
+    item = text if items is None else encode(items, "items")[1]
+    length = np.array(lengths, dtype=np.int64)
+    columns: dict[str, Sequence[Any] | Ints] = {
+        "raters": rater,
+        "lengths": length,
+        "spans": spans,
+        "items": item,
+    }
+    if labels is not None:
+        columns["labels"] = labels
+    for name, column in columns.items():
+        if len(column) != len(text):
+            raise BadShape(f"{name} has {len(column)} entries, expected {len(text)}, one a judgment")
+    for name, column in (("lengths", length), ("items", item)):
+        first = np.unique(text, return_index=True)[1]
+        if len(text) and (column[first][text] != column).any():
+            raise BadValue(f"{name} differs between judgments of one text, expected one a text")
+    if len(np.unique(np.stack([text, rater]), axis=1)[0]) != len(text):
+        raise BadValue("a rater has two judgments of one text, expected one")
+    kept = np.flatnonzero(np.bincount(text)[text] > 1) if len(text) else text
+    by_label: dict[Any, list[tuple[int, int, int]]] = {}
+    for number, place in enumerate(kept.tolist()):
+        own = [None] * len(spans[place]) if labels is None else labels[place]
+        if len(own) != len(spans[place]):
+            raise BadShape(
+                f"labels of judgment {place} are {len(own)}, expected {len(spans[place])}, one a span"
+            )
+        for name in dict.fromkeys(own):
+            named = [span for span, label in zip(spans[place], own, strict=True) if label == name]
+            joined = joined_spans(named, int(length[place]))
+            by_label.setdefault(name, []).extend((number, *span) for span in joined)
+    found = [np.array(rows, dtype=np.int64).T for rows in by_label.values()]
+    known, own_text = np.unique(text[kept], return_inverse=True)
+    first = np.unique(text, return_index=True)[1]
+    return _Marks(
+        text=own_text.astype(np.int64),
+        rater=rater[kept],
+        length=length[kept],
+        item=np.unique(item[first][known], return_inverse=True)[1].astype(np.int64),
+        labels=tuple((judgment, start, end) for judgment, start, end in found),
+    )
+
+
+def joined_spans(spans: Iterable[tuple[int, int]], length: int) -> list[tuple[int, int]]:
+    """Return the spans in order, with those that overlap as one; spans that only touch stay two."""
+    found: list[tuple[int, int]] = []
+    for start, end in sorted(spans):
+        if not 0 <= start < end <= length:
+            raise BadValue(f"the span {start} to {end} is none of a text of {length} characters")
+        if found and start < found[-1][1]:
+            found[-1] = found[-1][0], max(end, found[-1][1])
+        else:
+            found.append((start, end))
+    return found

@@ -1,0 +1,29 @@
+"""Disagreement as data: soft labels, what predicts them, and groups of raters who differ."""
+
+from evaluation.statistics.disagreement.groups import (
+    KnownGroupsResult,
+    RaterGroupsResult,
+    known_groups,
+    rater_groups,
+)
+from evaluation.statistics.disagreement.soft_labels import (
+    DivergenceResult,
+    SoftLabels,
+    divergence,
+    judge_probabilities,
+    metric_probabilities,
+    soft_labels,
+)
+
+__all__ = [
+    "DivergenceResult",
+    "KnownGroupsResult",
+    "RaterGroupsResult",
+    "SoftLabels",
+    "divergence",
+    "judge_probabilities",
+    "known_groups",
+    "metric_probabilities",
+    "rater_groups",
+    "soft_labels",
+]

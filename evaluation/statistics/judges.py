@@ -1,0 +1,564 @@
+"""May a judge, such as a language model, stand in for people, and what would people say where only it answered?
+
+The alternative annotator test: Calderon, Reichart and Dror 2025, "The Alternative Annotator Test for LLM-as-a-Judge",
+ACL 2025. Prediction-powered inference: Angelopoulos, Bates, Fannjiang, Jordan and Zrnic 2023, Science 382; its power
+tuning: Angelopoulos, Duchi and Zrnic 2023, "PPI++: Efficient Prediction-Powered Inference".
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import scipy  # its parts load when they are first used; scipy.stats alone takes half a second
+from numpy.typing import ArrayLike
+from scipy.special import stdtrit
+
+from evaluation.arrays import Flags, Floats, Ints
+from evaluation.statistics.clustering import (
+    ITEM,
+    NAIVE,
+    ClusterColumns,
+    Clusters,
+    columns_of,
+    renumbered,
+    share_interval,
+)
+from evaluation.statistics.inputs import (
+    BadOption,
+    BadShape,
+    BadValue,
+    DuplicateJudgment,
+    encode,
+    encode_both,
+    finite_vector,
+    first_repeated,
+    float_vector,
+    one_of,
+    positive,
+    refuse_values,
+    same_length,
+)
+from evaluation.statistics.resampling import CONFIDENCE, Seed, check_confidence, generator_of
+from evaluation.statistics.results import signed
+from evaluation.statistics.significance.paired_tests import LEVEL, adjusted_p_values
+
+ACCURACY, RMSE = "accuracy", "rmse"
+SCORINGS = (ACCURACY, RMSE)
+LEAVE_OUT, T_TEST, WILCOXON = "leave-out", "t", "wilcoxon"
+FEW = (LEAVE_OUT, T_TEST, WILCOXON)
+
+# The paper's advice (section 3): 0.2 beside experts, 0.15 beside skilled people, 0.1 beside a crowd.
+EPSILON = 0.2
+# With fewer units, the mean of a person's comparisons is not near to normal.
+FEWEST_UNITS = 30
+PASSES = 0.5
+SHORTEST_CURVE = 5
+DENSE_CELLS = 20_000_000  # units times labels that are counted in one array
+
+NOBODY = "no person judged {least} or more of the units that the judge and somebody else judged"
+TOO_FEW_CLUSTERS = "no person's units lie in enough clusters to be tested"
+NO_LABELS = "people judged {n} of the units, expected two or more"
+NO_OTHERS = "people judged every unit, so nothing is left that the judge alone answered"
+SAME_ANSWER = "people said the same of every unit, so their spread is unknown"
+
+
+@dataclass(frozen=True, slots=True)
+class AlternativeAnnotatorResult:
+    """The alternative annotator test: whether the judge may replace a person of this group.
+
+    Attributes:
+        raters: the R people who were tested, ascending; `left_out` had too few units.
+        units: (R,) how many units each was compared on.
+        judge_advantage: (R,) share of them where the judge is as near to the others as the person, or nearer (rho f).
+        rater_advantage: (R,) the same of the person (rho h).
+        p: (R,) one-sided, of rho_h - rho_f >= epsilon; `adjusted_p` by Benjamini and Yekutieli.
+        won: (R,) bool, `adjusted_p` is at most `level`.
+        winning_rate: share of the people with a p whom the judge won against (omega); it passes from 0.5.
+        advantage: mean of `judge_advantage` (rho), with an interval over units, or over `clusters`.
+        all_units: with answers of the judge and of two people or more.
+    """
+
+    raters: tuple[Any, ...]
+    units: Ints
+    judge_advantage: Floats
+    rater_advantage: Floats
+    p: Floats
+    adjusted_p: Floats
+    won: Flags
+    left_out: int
+    winning_rate: float
+    advantage: float
+    low: float
+    high: float
+    all_units: int
+    epsilon: float
+    level: float
+    reason: str
+    clusters: Mapping[str, int] = field(default_factory=dict)
+    signature: str = ""
+
+    @property
+    def passed(self) -> bool:
+        """Whether the judge won against half of the people or more."""
+        return bool(self.winning_rate >= PASSES)
+
+
+@signed("alternative-annotator", input="answers")
+def alternative_annotator_test(
+    units: Iterable[Any],
+    raters: Iterable[Any],
+    answers: Iterable[Any],
+    judge: Iterable[Any],
+    *,
+    scoring: str = ACCURACY,
+    epsilon: float = EPSILON,
+    level: float = LEVEL,
+    least_units: int = FEWEST_UNITS,
+    few: str = LEAVE_OUT,
+    clusters: ClusterColumns = NAIVE,
+) -> AlternativeAnnotatorResult:
+    """Compare the judge with each person by how near both are to the others, from (N,) answers of people.
+
+    Args:
+        judge: (N,) the judge's answer to the unit of each row.
+        scoring: "accuracy" (mean agreement with the others, any values) or "rmse" (root mean squared distance from
+            them, numbers).
+        epsilon: what the judge may be worse by, since it costs less.
+        least_units: a person with fewer is treated as `few` says: left out, as the authors' program does, tested by t
+            all the same, or by Wilcoxon's signed ranks, as the paper advises (docs/judges.md: that test errs often).
+        clusters: (N,) columns of what units share, {"item": images}; by default each unit is its own.
+    """
+    one_of(scoring, SCORINGS, "scoring")
+    _, unit = encode(units, "units")
+    names, rater = encode(raters, "raters")
+    same_length(units=unit, raters=rater)
+    if (twice := first_repeated(unit, rater)) is not None:
+        raise DuplicateJudgment(f"rater {names[twice[1]]!r} judged a unit twice, expected once")
+    if scoring == ACCURACY:
+        labels, own, other = encode_both(answers, judge, "answers", "judge")
+        same_length(units=unit, answers=own)
+        person_score, judge_score = _agreements(unit, own, other, len(labels))
+    else:
+        values, predictions = (
+            finite_vector(np.asarray(answers), "answers"),
+            finite_vector(np.asarray(judge), "judge"),
+        )
+        same_length(units=unit, answers=values, judge=predictions)
+        person_score, judge_score = _nearness(unit, values, predictions)
+    return alternative_annotator_test_of_scores(
+        unit,
+        names[rater],
+        person_score,
+        judge_score,
+        epsilon=epsilon,
+        level=level,
+        least_units=least_units,
+        few=few,
+        clusters=clusters,
+    )
+
+
+@signed("alternative-annotator", input="scores")
+def alternative_annotator_test_of_scores(
+    units: Iterable[Any],
+    raters: Iterable[Any],
+    person_scores: ArrayLike,
+    judge_scores: ArrayLike,
+    *,
+    epsilon: float = EPSILON,
+    level: float = LEVEL,
+    least_units: int = FEWEST_UNITS,
+    few: str = LEAVE_OUT,
+    clusters: ClusterColumns = NAIVE,
+) -> AlternativeAnnotatorResult:
+    """Do the test on (N,) scores of how near a person, and the judge, is to the others who judged the unit.
+
+    A score can be any similarity, such as that of texts; the higher the nearer. Rows with nan, which nobody else
+    judged, are left out.
+    """
+    one_of(few, FEW, "few")
+    if not 0 <= epsilon < 1:
+        raise BadOption(f"epsilon is {epsilon!r}, expected 0 or more and less than 1")
+    if not 0 < level < 1:
+        raise BadOption(f"level is {level!r}, expected a number between 0 and 1")
+    _, unit = encode(units, "units")
+    names, rater = encode(raters, "raters")
+    person, judge = float_vector(person_scores, "person_scores"), float_vector(judge_scores, "judge_scores")
+    same_length(units=unit, raters=rater, person_scores=person, judge_scores=judge)
+    # With less than two units nothing varies, whatever is asked for.
+    least = max(positive(least_units, "least_units"), 2) if few == LEAVE_OUT else 2
+    columns = dict(columns_of(clusters)) or {ITEM: unit}
+    if len(columns) != 1:
+        raise BadOption(f"clusters has {len(columns)} columns, expected one: what units share")
+    ((name, given),) = columns.items()
+    _, cluster = encode(given, f"clusters[{name!r}]")
+    if len(cluster) != len(unit):
+        raise BadShape(f"clusters[{name!r}] has {len(cluster)} entries, expected {len(unit)}, one a row")
+    usable = ~np.isnan(person) & ~np.isnan(judge)
+    counts = np.bincount(rater[usable], minlength=len(names))
+    tested = np.flatnonzero(counts >= least)
+    keep = usable & np.isin(rater, tested)
+    unit, rater, cluster = unit[keep], renumbered(rater[keep]), cluster[keep]
+    judge_wins = (judge >= person)[keep].astype(np.float64)
+    person_wins = (person >= judge)[keep].astype(np.float64)
+    n = counts[tested]
+    by_judge = np.bincount(rater, weights=judge_wins) / np.maximum(n, 1)
+    by_person = np.bincount(rater, weights=person_wins) / np.maximum(n, 1)
+    differences = person_wins - judge_wins
+    order = np.lexsort((cluster, rater))
+    starts = np.cumsum(n) - n
+    changes = (np.diff(cluster[order], prepend=-1) != 0) | (np.diff(rater[order], prepend=-1) != 0)
+    number = np.cumsum(changes) - 1  # of a person's cluster
+    p = np.empty(len(tested))
+    for place, (start, size) in enumerate(zip(starts.tolist(), n.tolist(), strict=True)):
+        rows = order[start : start + size]
+        if few == WILCOXON and size < least_units:
+            p[place] = _signed_ranks(differences[rows] - epsilon)
+        else:
+            own = number[start : start + size] - number[start]
+            p[place] = _one_sided(differences[rows], own, name, epsilon)
+    adjusted = adjusted_p_values(p, "benjamini-yekutieli").values
+    advantage = float(by_judge.mean()) if len(tested) else math.nan
+    low = high = math.nan
+    counted: Mapping[str, int] = {}
+    if len(tested):
+        shared = Clusters.of_codes({name: renumbered(cluster)})
+        influences = (judge_wins - by_judge[rater]) / (n[rater] * len(tested))
+        low, high = share_interval(advantage, shared.spread(influences), shared.counts[name], CONFIDENCE)
+        counted = shared.counts
+    won = adjusted <= level
+    has_p = ~np.isnan(p)
+    reason = "" if has_p.any() else TOO_FEW_CLUSTERS if len(tested) else NOBODY.format(least=least)
+    return AlternativeAnnotatorResult(
+        raters=tuple(names[tested].tolist()),
+        units=n,
+        judge_advantage=by_judge,
+        rater_advantage=by_person,
+        p=p,
+        adjusted_p=adjusted,
+        won=won,
+        left_out=int((counts > 0).sum() - len(tested)),
+        winning_rate=float(won[has_p].mean()) if has_p.any() else math.nan,
+        advantage=advantage,
+        low=low,
+        high=high,
+        all_units=int((np.bincount(unit) > 0).sum()),
+        epsilon=float(epsilon),
+        level=float(level),
+        reason=reason,
+        clusters=counted,
+    )
+
+
+def _agreements(unit: Ints, own: Ints, judge: Ints, labels: int) -> tuple[Floats, Floats]:
+    """Return (N,) shares of a unit's other answers that equal the row's own, and the judge's; nan without others."""
+    others = np.bincount(unit)[unit] - 1.0
+    others[others == 0] = np.nan
+    mine, wanted = unit * labels + own, unit * labels + judge
+    if len(others) * labels <= DENSE_CELLS:
+        counts = np.bincount(mine, minlength=int(wanted.max(initial=-1)) + 1)
+        return (counts[mine] - 1) / others, (counts[wanted] - (own == judge)) / others
+    cells, counts = np.unique(mine, return_counts=True)
+    at = np.minimum(np.searchsorted(cells, wanted), len(cells) - 1)
+    same_as_judge = np.where(cells[at] == wanted, counts[at], 0) - (own == judge)
+    return (counts[np.searchsorted(cells, mine)] - 1) / others, same_as_judge / others
+
+
+def _nearness(unit: Ints, own: Floats, judge: Floats) -> tuple[Floats, Floats]:
+    """Return (N,) negative mean squared distances from a unit's other answers; nan without others.
+
+    The root would not change which of the two is nearer.
+    """
+    count = np.bincount(unit)[unit]
+    total = np.bincount(unit, weights=own)[unit]
+    squares = np.bincount(unit, weights=own * own)[unit]
+    others = np.where(count > 1, count - 1.0, np.nan)
+    person = squares - 2 * own * total + count * own * own
+    beside = squares - 2 * judge * total + count * judge * judge - (judge - own) ** 2
+    # Sums of decimals that should be equal differ in their last digits.
+    size = squares + count * np.maximum(own * own, judge * judge)
+    beside = np.where(np.abs(beside - person) <= 1e-12 * size, person, beside)
+    return -person / others, -beside / others
+
+
+def _signed_ranks(values: Floats) -> float:
+    """Return the p of (n,) values that lie around zero or above it."""
+    if not values.any():
+        return 1.0
+    return float(scipy.stats.wilcoxon(values, alternative="less", method="approx").pvalue)
+
+
+def _one_sided(values: Floats, cluster: Ints, name: str, epsilon: float) -> float:
+    """Return the p of (n,) differences whose mean is epsilon or more in truth."""
+    mean = float(values.mean())
+    if np.all(values == values[0]):
+        return 0.0 if mean < epsilon else 1.0
+    shared = Clusters.of_codes({name: cluster})
+    if shared.reason:
+        return math.nan
+    return shared.spread((values - mean) / len(values)).p(mean - epsilon, "less")
+
+
+@dataclass(frozen=True, slots=True)
+class PredictionPoweredResult:
+    """What people would say on the mean, from their answers to some units and a judge's answers to all.
+
+    Attributes:
+        value, low, high: the prediction-powered estimate.
+        people, people_low, people_high: the mean of people's answers alone.
+        judge: the mean of the judge's answers, which is biased as the judge is.
+        power: lambda, how far the judge is relied on: 0 not at all, 1 as in the paper of 2023.
+        labelled, unlabelled: units with people's answers, and with the judge's alone.
+        effective: how many units people would have had to judge for an interval as narrow, without the judge.
+    """
+
+    value: float
+    low: float
+    high: float
+    people: float
+    people_low: float
+    people_high: float
+    judge: float
+    power: float
+    labelled: int
+    unlabelled: int
+    effective: float
+    confidence: float
+    reason: str
+    clusters: Mapping[str, int] = field(default_factory=dict)
+    signature: str = ""
+
+    @property
+    def saved(self) -> float:
+        """Return how many units people need not have judged."""
+        return self.effective - self.labelled
+
+
+@signed("prediction-powered-mean")
+def prediction_powered_mean(
+    people: ArrayLike,
+    judge: ArrayLike,
+    *,
+    power: float | None = None,
+    confidence: float = CONFIDENCE,
+    clusters: ClusterColumns = NAIVE,
+) -> PredictionPoweredResult:
+    """Return the mean of people's answers to (U,) units, nan where people said nothing.
+
+    The units that people judged must be a random sample. The estimate is the mean of the judge where it is alone,
+    times lambda, and of people less lambda times the judge where both answered. Its variance is that of the two
+    parts (and what they share, where clusters lie in both), with t of their degrees of freedom.
+
+    Args:
+        power: lambda; by default the one that makes the variance least (PPI++), between 0 and 1.
+        clusters: (U,) columns of what units share, {"item": images}.
+    """
+    check_confidence(confidence)
+    label, prediction = float_vector(people, "people"), finite_vector(judge, "judge")
+    same_length(people=label, judge=prediction)
+    refuse_values(label, np.isinf(label), "people", "a finite number, or nan")
+    if power is not None and not (math.isfinite(power) and 0 <= power <= 1):
+        raise BadOption(f"power is {power!r}, expected a number from 0 to 1, or None")
+    codes = _codes(clusters, len(label))
+    given = np.flatnonzero(~np.isnan(label))
+    alone = np.flatnonzero(np.isnan(label))
+    n = len(given)
+    mean_of_judge = float(prediction.mean()) if len(prediction) else math.nan
+    mean = float(label[given].mean()) if n else math.nan
+    reason = NO_LABELS.format(n=n) if n < 2 else SAME_ANSWER if np.ptp(label[given]) == 0 else ""
+    parts = None if reason else _Parts.of(label[given], prediction, given, alone, codes)
+    if parts is not None and parts.reason:
+        reason = parts.reason
+    undefined = (math.nan, math.nan)
+    if parts is None or reason:
+        ends = own_ends = undefined
+        chosen, value, effective = math.nan, math.nan, math.nan
+    else:
+        chosen = (parts.best() if power is None else float(power)) if len(alone) else 0.0
+        value = mean + chosen * parts.shift
+        variance, df = parts.variance(chosen)
+        own_variance, own_df = parts.variance(0.0)
+        ends = _around(value, variance, df, confidence)
+        own_ends = _around(mean, own_variance, own_df, confidence)
+        effective = n * own_variance / variance if variance > 0 else math.nan
+        reason = "" if len(alone) else NO_OTHERS
+    return PredictionPoweredResult(
+        value=value,
+        low=ends[0],
+        high=ends[1],
+        people=mean,
+        people_low=own_ends[0],
+        people_high=own_ends[1],
+        judge=mean_of_judge,
+        power=chosen,
+        labelled=n,
+        unlabelled=len(alone),
+        effective=effective,
+        confidence=confidence,
+        reason=reason,
+        clusters={} if parts is None else parts.counts,
+    )
+
+
+def _codes(clusters: ClusterColumns, rows: int) -> tuple[str, Ints]:
+    columns = columns_of(clusters)
+    if not columns:
+        return ITEM, np.arange(rows)
+    if len(columns) != 1:
+        raise BadOption(f"clusters has {len(columns)} columns, expected one: what units share")
+    ((name, given),) = columns.items()
+    _, codes = encode(given, f"clusters[{name!r}]")
+    if len(codes) != rows:
+        raise BadShape(f"clusters[{name!r}] has {len(codes)} entries, expected {rows}, one a unit")
+    return name, codes
+
+
+def _around(value: float, variance: float, df: float, confidence: float) -> tuple[float, float]:
+    half = float(stdtrit(min(df, 1e9), 0.5 + confidence / 2)) * math.sqrt(variance)
+    return value - half, value + half
+
+
+@dataclass(frozen=True, slots=True)
+class _Parts:
+    """The influences of labelled units (people, judge) and of the others (judge), and what each part's rows share.
+
+    shift: the mean of the judge where it is alone less that beside people. overlap: the sums of the labelled
+    influences, of people and of the judge, times those of the others, over clusters in both.
+    """
+
+    labels: Floats
+    beside: Floats
+    alone: Floats
+    shift: float
+    of_labelled: Clusters
+    of_alone: Clusters | None
+    overlap: tuple[float, float]
+    counts: Mapping[str, int]
+    reason: str
+
+    @classmethod
+    def of(
+        cls, label: Floats, prediction: Floats, given: Ints, alone: Ints, codes: tuple[str, Ints]
+    ) -> _Parts:
+        name, cluster = codes
+        of_labelled = Clusters.of_codes({name: renumbered(cluster[given])})
+        labels = (label - label.mean()) / len(label)
+        beside = (prediction[given] - prediction[given].mean()) / len(given)
+        counts, reason = dict(of_labelled.counts), of_labelled.reason
+        if not len(alone):
+            nothing: Floats = np.empty(0)
+            return cls(labels, beside, nothing, 0.0, of_labelled, None, (0.0, 0.0), counts, reason)
+        of_alone = Clusters.of_codes({name: renumbered(cluster[alone])})
+        rest = (prediction[alone] - prediction[alone].mean()) / len(alone)
+        size = int(cluster.max()) + 1
+        sums = np.bincount(cluster[alone], weights=rest, minlength=size)
+        overlap = [
+            float(np.bincount(cluster[given], weights=own, minlength=size) @ sums) for own in (labels, beside)
+        ]
+        shift = float(prediction[alone].mean() - prediction[given].mean())
+        counts = {name: len(np.unique(cluster))}
+        return cls(
+            labels, beside, rest, shift, of_labelled, of_alone, (overlap[0], overlap[1]), counts,
+            reason or of_alone.reason,
+        )  # fmt: skip
+
+    def variance(self, power: float) -> tuple[float, float]:
+        """Return the variance of the estimate, and its degrees of freedom."""
+        spread = self.of_labelled.spread(self.labels - power * self.beside)
+        if self.of_alone is None or power == 0:
+            return spread.variance, spread.df
+        other = self.of_alone.spread(power * self.alone)
+        apart = spread.variance + other.variance
+        shared = 2 * power * (self.overlap[0] - power * self.overlap[1])
+        below = spread.variance**2 / spread.df + other.variance**2 / other.df
+        return max(apart + shared, 0.0), apart**2 / below if below > 0 else math.inf
+
+    def best(self) -> float:
+        """Return the power of the least variance, which is a parabola in it."""
+        at_none, at_half, at_one = (self.variance(power)[0] for power in (0.0, 0.5, 1.0))
+        curve = 2 * (at_none - 2 * at_half + at_one)
+        slope = 4 * at_half - 3 * at_none - at_one
+        return min(max(-slope / (2 * curve), 0.0), 1.0) if curve > 0 else 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class SavingsCurve:
+    """What prediction-powered intervals would be worth if people had judged fewer units.
+
+    Attributes:
+        sizes: (S,) units that people judge.
+        coverage, people_coverage: (S,) share of draws whose interval holds the mean of all units.
+        width, people_width: (S,) mean width of the interval, with the judge and of people alone.
+        effective: (S,) units that people alone would have had to judge for that width, by the mean variances.
+    """
+
+    sizes: tuple[int, ...]
+    coverage: Floats
+    people_coverage: Floats
+    width: Floats
+    people_width: Floats
+    effective: Floats
+    draws: int
+    seed: int | None
+    signature: str = ""
+
+
+@signed("prediction-powered-savings")
+def savings_curve(
+    people: ArrayLike,
+    judge: ArrayLike,
+    *,
+    sizes: Sequence[int] = (50,),
+    draws: int = 200,
+    confidence: float = CONFIDENCE,
+    seed: Seed = 0,
+) -> SavingsCurve:
+    """Draw studies of (U,) units that people and the judge both answered, with people at some of the units alone.
+
+    The units stand for the population: each study draws as many as there are with replacement, and people judge the
+    first of them. Intervals take units as independent.
+    """
+    label, prediction = finite_vector(people, "people"), finite_vector(judge, "judge")
+    count = same_length(people=label, judge=prediction)
+    positive(draws, "draws")
+    wanted = tuple(sizes)
+    for size in wanted:
+        if not SHORTEST_CURVE <= size <= count - SHORTEST_CURVE:
+            raise BadValue(
+                f"sizes holds {size}, expected {SHORTEST_CURVE} to {count - SHORTEST_CURVE} of {count} units"
+            )
+    generator, kept = generator_of(seed)
+    truth = label.mean()
+    found = np.full((len(wanted), draws, 5), np.nan)
+    for place, size in enumerate(wanted):
+        for draw in range(draws):
+            rows = generator.integers(count, size=count)
+            known = label[rows].copy()
+            known[size:] = np.nan
+            one = prediction_powered_mean(known, prediction[rows], confidence=confidence)
+            if one.reason:
+                continue
+            found[place, draw] = (
+                one.low <= truth <= one.high,
+                one.people_low <= truth <= one.people_high,
+                one.high - one.low,
+                one.people_high - one.people_low,
+                one.effective,
+            )
+    undrawn = np.isnan(found[:, :, 0]).all(axis=1)
+    means = np.full((len(wanted), 5), np.nan)
+    means[~undrawn] = np.nanmean(found[~undrawn], axis=1)
+    return SavingsCurve(
+        sizes=wanted,
+        coverage=means[:, 0],
+        people_coverage=means[:, 1],
+        width=means[:, 2],
+        people_width=means[:, 3],
+        effective=means[:, 4],
+        draws=draws,
+        seed=kept,
+    )
