@@ -16,7 +16,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from itertools import combinations
 from pathlib import Path
 from typing import Any
@@ -38,7 +38,7 @@ from evaluation.metrics.leave_one_out import (
     score_held_out,
 )
 from evaluation.statistics.correlation import kendall_tau_b
-from evaluation.statistics.significance import bootstrap_interval
+from evaluation.statistics.summaries import ScoreSummary, deviation_of, summary_of_scores
 from judgments.kinds.base import or_none
 
 WORDS = 10
@@ -48,23 +48,13 @@ _TAG = re.compile(r"/[^/\s]+(?=\s|$)")
 
 
 @dataclass(frozen=True, slots=True)
-class Bound:
+class Bound(ScoreSummary):
     """Scores of n captions of some images.
 
-    micro: mean over captions; macro: mean over images of the mean over their captions, with `low` and `high` over
-    images. deviation, median, least, most: over captions. The `image_` figures are those of the images' means, and
-    `within` is the mean over images of the standard deviation over their captions, `within_deviation` its own.
-    Deviations are divided by n - 1, and nan for fewer than two.
+    The `image_` figures are those of the images' means, and `within` is the mean over images of the standard
+    deviation over their captions, `within_deviation` its own.
     """
 
-    micro: float
-    macro: float
-    low: float
-    high: float
-    deviation: float
-    median: float
-    least: float
-    most: float
     image_deviation: float
     image_median: float
     image_least: float
@@ -268,35 +258,23 @@ def _means(values: Floats, held: HeldOut) -> Floats:
 
 def _bound(scores: Floats, held: HeldOut, seed: int) -> Bound:
     means, counts = _means(scores, held), held.counts
-    interval = bootstrap_interval(means, resamples=RESAMPLES, seed=seed)
     squares = np.bincount(held.image_of, weights=(scores - means[held.image_of]) ** 2)
     several = counts > 1
     within = np.sqrt(squares[several] / (counts[several] - 1))
     return Bound(
-        micro=float(scores.mean()),
-        macro=float(means.mean()),
-        low=interval.low,
-        high=interval.high,
-        deviation=_deviation(scores),
-        median=float(np.median(scores)),
-        least=float(scores.min()),
-        most=float(scores.max()),
-        image_deviation=_deviation(means),
+        **asdict(summary_of_scores(scores, means, resamples=RESAMPLES, seed=seed)),
+        image_deviation=deviation_of(means),
         image_median=float(np.median(means)),
         image_least=float(means.min()),
         image_most=float(means.max()),
         within=float(within.mean()) if within.size else math.nan,
-        within_deviation=_deviation(within),
+        within_deviation=deviation_of(within),
         n=scores.size,
     )
 
 
-def _deviation(values: Floats) -> float:
-    return float(values.std(ddof=1)) if values.size > 1 else math.nan
-
-
 def _plain(bound: Bound) -> dict[str, Any]:
-    return {name: or_none(getattr(bound, name)) for name in Bound.__slots__}
+    return {name: or_none(value) for name, value in asdict(bound).items()}
 
 
 def _matrix(taus: Floats) -> list[list[float | None]]:

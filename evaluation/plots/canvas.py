@@ -14,6 +14,7 @@ from io import StringIO
 from typing import Any, Literal
 
 import matplotlib as mpl
+from django.utils.translation import gettext as _
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.figure import Figure
@@ -142,7 +143,7 @@ def draw_coefficients(dots: Sequence[Dot], words: str, *, height: float, left: f
     axes.set_xlim(min(-0.03, *(dot.low or 0.0 for dot in dots)) - 0.02, 1.02)
     axes.set_xticks([0, 0.25, 0.5, 0.75, 1.0], ["0", ".25", ".50", ".75", "1"])
     draw_dots(axes, dots)
-    draw_level(axes, 0.0, "chance")
+    draw_level(axes, 0.0, _("chance"))
     axes.set_xlabel(words, **SOFT)
     figure.subplots_adjust(left=left, right=0.985, bottom=0.5 / height, top=1 - 0.35 / height)
     return figure, axes

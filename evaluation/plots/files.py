@@ -17,7 +17,8 @@ from evaluation.plots.canvas import COLUMN, INK, SIMULATED, SOFT_OPACITY, WIDTH,
 from evaluation.plots.curves import curves_figure
 from evaluation.plots.dots import dots_figure
 from evaluation.plots.heat import heat_figure, is_narrow
-from evaluation.report.content import Curves, Dots, Heat, Plot
+from evaluation.plots.specifications import specifications_figure
+from evaluation.report.content import Curves, Dots, Heat, Plot, Specifications
 
 logging.getLogger("fontTools").setLevel(logging.WARNING)  # it tells each step of cutting a font
 
@@ -34,6 +35,8 @@ def drawn(plot: Plot, *, stamp: str) -> Canvas:
             figure = curves_figure(drawing, foot)
         case Heat() as drawing:
             figure = heat_figure(drawing, foot)
+        case Specifications() as drawing:
+            figure = specifications_figure(drawing, foot)
     height = figure.get_size_inches()[1]
     for place, line in enumerate(lines):
         figure.text(  # the gid is for page_svg

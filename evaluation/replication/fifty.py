@@ -125,7 +125,7 @@ def share_by_image(
     return Estimate(value, plain(found.low), plain(found.high), int(keep.sum()))
 
 
-def scores_by_references(
+def scores_by_shared_subsets(
     data: Fifty,
     metrics: Sequence[str],
     sizes: Sequence[int],

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 DASH = "–"
@@ -159,11 +159,33 @@ class Heat:
 
 
 @dataclass(frozen=True, slots=True)
+class Specifications:
+    """A specification curve: S estimates in order, above a matrix of the options that each takes.
+
+    Attributes:
+        holds: (S,) whether the claim holds.
+        reported: the place of the specification that the report has; None if it is not drawn.
+        choices: label and options of each choice.
+        taken: (S, C) positions of the options.
+        level: the value from which the claim holds.
+    """
+
+    estimates: tuple[Estimate, ...]
+    holds: tuple[bool, ...]
+    reported: int | None
+    choices: tuple[tuple[str, tuple[str, ...]], ...]
+    taken: tuple[tuple[int, ...], ...]
+    level: Level
+    axis: str
+    shows: str = "coefficient"
+
+
+@dataclass(frozen=True, slots=True)
 class Plot:
     name: str
     title: str
     sentence: str
-    drawing: Dots | Curves | Heat
+    drawing: Dots | Curves | Heat | Specifications
     data: Table
 
     def as_json(self) -> dict[str, Any]:
@@ -212,6 +234,7 @@ class Report:
         methods: paragraphs for a paper.
         citations: distinct keys of ``references.bib``.
         settings, signatures: by analysis.
+        multiverse: all specifications, where they were asked for; a file of its own.
     """
 
     study: str
@@ -228,6 +251,10 @@ class Report:
     settings: Mapping[str, Any] = field(default_factory=dict)
     signatures: Mapping[str, str] = field(default_factory=dict)
     versions: Mapping[str, str] = field(default_factory=dict)
+    multiverse: Mapping[str, Any] | None = None
+
+    def as_json(self) -> dict[str, Any]:
+        return {one.name: getattr(self, one.name) for one in fields(self) if one.name != "multiverse"}
 
     @property
     def plots(self) -> list[Plot]:

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evaluation.errors import EvaluationError
+from evaluation.imported_scores.storing import imported_hashes
 from evaluation.judgment_sets import loaders
 from evaluation.judgment_sets.records import Floats, JudgmentTable
 from evaluation.models import Analysis, MetricScore
@@ -200,9 +201,10 @@ def _texts(study: Study, consensus: StudyConsensus) -> Texts:
 
 
 def _stored(study: Study, what: str, data_hash: str) -> list[Analysis]:
-    """Return this version's analyses of these judgments, newest first."""
+    """Return this version's analyses of these judgments, newest first, without naive ones."""
     found = Analysis.objects.newest_first(study, what).filter(data_hash=data_hash)
-    return list(found.filter(signature__endswith=f"|v:{quorum_version()}"))
+    found = found.filter(signature__endswith=f"|v:{quorum_version()}")
+    return [one for one in found if "clusters" not in one.settings]
 
 
 def _aggregation(study: Study, consensus: StudyConsensus) -> AnalysisResult:
@@ -219,6 +221,8 @@ def _evaluation(study: Study, consensus: StudyConsensus, metrics: Sequence[str],
     stored = _stored(study, Analysis.What.META_EVALUATION, consensus.data_hash)
     for one in stored:
         asked = not metrics or list(metrics) == one.settings["metrics"]
+        # Imported scores may have been replaced since.
+        asked &= one.settings.get("imported", "") == imported_hashes(study.dataset, one.settings["metrics"])
         if asked and (not tokenizer or tokenizer == one.settings["tok"]):
             scores, pks = _stored_scores(one)
             if set(scores) == set(one.result["metrics"]):

@@ -25,6 +25,7 @@ from evaluation.report.content import (
     Plot,
     Report,
     Section,
+    Specifications,
     Table,
     coefficient,
     p_in_text,
@@ -133,7 +134,13 @@ def table(
     )
 
 
-def plot(sentence: str, drawing: Dots | Curves | Heat, data: Table, name: str = "", title: str = "") -> Plot:
+def plot(
+    sentence: str,
+    drawing: Dots | Curves | Heat | Specifications,
+    data: Table,
+    name: str = "",
+    title: str = "",
+) -> Plot:
     return Plot(name or data.name, title or data.title, sentence, drawing, data)
 
 

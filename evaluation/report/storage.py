@@ -23,6 +23,13 @@ from evaluation.errors import ExportError
 from evaluation.export.parts import EPOCH
 from evaluation.judgment_sets.signature import signature_of_study
 from evaluation.models import Analysis
+from evaluation.multiverse.curve import (
+    compute_multiverse,
+    multiverse_signature,
+    store_multiverse,
+    stored_multiverse,
+)
+from evaluation.multiverse.section import multiverse_section
 from evaluation.provenance import as_json, signature, versions
 from evaluation.registration.deviations import registered
 from evaluation.report.content import Report, Section
@@ -41,12 +48,21 @@ def build_report(
     *,
     metrics: Sequence[str] = (),
     tokenizer: str = "",
+    multiverse: bool = False,
     progress: Progress = no_progress,
 ) -> Report:
-    """Return the report of a study, by default with the metrics of the newest evaluation; store nothing."""
+    """Return the report of a study, by default with the metrics of the newest evaluation; store nothing.
+
+    With ``multiverse`` the analyses are done again under all other defensible choices, unless that is stored.
+    """
     inputs = load_inputs(study, metrics=metrics, tokenizer=tokenizer, progress=progress)
+    held = None
+    if multiverse:
+        held = multiverse_of(study, inputs, lambda share, words: progress(0.3 + 0.2 * share, words))
     progress(0.5, "figures and tables")
     sections = sections_of(inputs, progress)
+    if held is not None:
+        sections.append(multiverse_section(held))
     if (plan := registered(study)) is not None:
         sections.append(plan.section(inputs))
     progress(0.8, "writing")
@@ -55,10 +71,22 @@ def build_report(
     if evaluation is not None:
         settings["meta-evaluation"] = dict(evaluation.settings)
         signatures |= {"meta-evaluation": evaluation.signature, **evaluation.result["signatures"]}
+    if held is not None:
+        signatures["multiverse"] = multiverse_signature(study, held)
     return assemble(
         study, inputs, sections, title=study.name, signature=str(signature_of_study(study)), settings=settings,
-        signatures=signatures,
+        signatures=signatures, multiverse=held,
     )  # fmt: skip
+
+
+def multiverse_of(study: Study, inputs: ReportInputs, progress: Progress = no_progress) -> dict[str, Any]:
+    """Return the stored multiverse of these judgments and metrics, or compute it."""
+    of: dict[str, Any] = {
+        "metrics": inputs.metrics,
+        "tokenizer": inputs.tokenizer,
+        "data_hash": inputs.consensus.data_hash,
+    }
+    return stored_multiverse(study, **of) or compute_multiverse(study, **of, progress=progress)
 
 
 def assemble(
@@ -70,6 +98,7 @@ def assemble(
     signature: str,
     settings: Mapping[str, Any],
     signatures: Mapping[str, str],
+    multiverse: Mapping[str, Any] | None = None,
 ) -> Report:
     paragraphs, cited = methods(inputs, study, sections)
     return Report(
@@ -87,6 +116,7 @@ def assemble(
         settings=settings,
         signatures=signatures,
         versions=versions(),
+        multiverse=multiverse,
     )
 
 
@@ -117,6 +147,8 @@ def files_of(report: Report, progress: Progress = no_progress) -> Iterator[tuple
         yield f"methods.{form}", render_methods(report, form).encode()
     yield "references.bib", bibtex(report.citations).encode()
     yield "report.json", _json(as_json(report))
+    if report.multiverse is not None:
+        yield "multiverse.json", _json(report.multiverse)
 
 
 def manifest_of(report: Report, sums: dict[str, tuple[int, str]]) -> bytes:
@@ -180,9 +212,11 @@ def _json(value: object) -> bytes:
     return (json.dumps(value, ensure_ascii=False, indent=1, allow_nan=False) + "\n").encode()
 
 
-def report_for_download(*, study: Study, job_id: int, progress: Progress = no_progress) -> tuple[Report, str]:
+def report_for_download(
+    *, study: Study, job_id: int, multiverse: bool = False, progress: Progress = no_progress
+) -> tuple[Report, str]:
     """Build the report and write its archive; return both the report and the archive's name."""
-    report = build_report(study, progress=progress)
+    report = build_report(study, multiverse=multiverse, progress=progress)
     folder = Path(settings.EXPORT_ROOT)
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / f"{study.slug}-report-{job_id}.zip"
@@ -194,7 +228,9 @@ def report_for_download(*, study: Study, job_id: int, progress: Progress = no_pr
 
 @transaction.atomic
 def store_report(*, study: Study, report: Report, file: str) -> Analysis:
-    """Store the numbers, replacing an earlier report of the same judgments."""
+    """Store the numbers, replacing an earlier report of the same judgments, and the multiverse."""
+    if report.multiverse is not None:
+        store_multiverse(study, report.multiverse, judgments=report.signature)
     return Analysis.objects.replace(
         study=study,
         what=Analysis.What.REPORT,

@@ -75,7 +75,8 @@ def test_the_numbers_and_every_file_of_a_report_are_fetched_with_a_token(
     draft = StudyOf(study.dataset, "graded", name="Draft").study
     Study.objects.filter(pk=draft.pk).update(state=Study.State.DRAFT)
     asked = [
-        program.post(f"/api/studies/{one.slug}/report/", headers=headers) for one in (draft, study, study)
+        program.post(f"/api/studies/{one.slug}/report/", content_type="application/json", headers=headers)
+        for one in (draft, study, study)
     ]
     assert [answer.status_code for answer in asked] == [409, 202, 409]  # no draft, and no second at once
     run_report_job()

@@ -34,12 +34,14 @@ class Command(OperationCommand):
         parser.add_argument("--tokenizer", default="", metavar="NAME", help="how texts are cut into words")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        study, _ = self.asked(options)
+        study, values = self.asked(options)
         folder = options["output"]
         check_folder(folder)
         metrics = [name.strip() for name in options["metrics"].split(",") if name.strip()]
         with progress_bar() as progress:
-            report = build_report(study, metrics=metrics, tokenizer=options["tokenizer"], progress=progress)
+            report = build_report(
+                study, metrics=metrics, tokenizer=options["tokenizer"], **values, progress=progress
+            )
             write_report(report, folder, progress=progress)
         for section in report.sections:
             for sentence in (section.empty, *section.sentences[:1]):

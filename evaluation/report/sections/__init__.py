@@ -6,6 +6,7 @@ from evaluation.report.content import Section
 from evaluation.report.loading import ReportInputs
 from evaluation.report.sections import captions, pairs, people, systems
 from evaluation.report.sections.between_metrics import between_metrics
+from evaluation.report.sections.readings import readings
 from judgments.studies.generation import Progress, no_progress
 
 
@@ -30,6 +31,7 @@ def _against_people(inputs: ReportInputs, progress: Progress) -> list[Section]:
     else:
         sections = [captions.metrics(inputs, one_judge), captions.thresholds(inputs)]
         sections += [systems.grades(inputs), systems.rankings(inputs)]
+    sections.append(readings(inputs))
     progress(0.75, "metrics against each other")
     sections.append(between_metrics(inputs, one_judge))
     return [section for section in sections if section is not None]

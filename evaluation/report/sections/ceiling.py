@@ -40,7 +40,7 @@ def halves_of_votes(unit: Ints, value: Floats, units: Sequence[UnitRow], *, seed
         return {}
     unit, value = unit[keep], value[keep]
     names, rows = np.unique(unit, return_inverse=True)
-    vote = np.where(value == 1, 1.0, -1.0)
+    vote = (value == 1) * 1.0 - (value == 2)
     pairs, pair_of_unit = np.unique([pair_of[one] for one in names.tolist()], return_inverse=True)
     several = bool((np.bincount(pair_of_unit) > 1).any())
     if several:  # a unit is won or lost as a whole; tied ones decide nothing

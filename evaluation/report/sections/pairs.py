@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from evaluation.imported_scores.storing import is_imported
 from evaluation.judgment_sets.records import Flags
 from evaluation.provenance import as_json, plain
 from evaluation.report.content import (
@@ -241,7 +242,14 @@ def references(inputs: ReportInputs, people: Ceilings) -> Section | None:
     most = min(len(pair.references) for pair in pairs)
     if most < FEWEST_REFERENCES:
         return None
-    accuracy = {name: one["accuracy"] for name, one in inputs.evaluation.result["metrics"].items()}
+    signatures = inputs.evaluation.result["signatures"]
+    accuracy = {
+        name: one["accuracy"]
+        for name, one in inputs.evaluation.result["metrics"].items()
+        if not is_imported(signatures[name])  # computed elsewhere, with all references
+    }
+    if not accuracy:
+        return None
     kinds = _kinds(accuracy)
     names = _best_first(accuracy, kinds[-1])[:MOST_CURVES]
     candidates = [pair.first for pair in pairs] + [pair.second for pair in pairs]

@@ -12,7 +12,7 @@ from evaluation.replication.fifty import (
     accuracy_of_all,
     in_per_cent,
     read_fifty,
-    scores_by_references,
+    scores_by_shared_subsets,
 )
 from evaluation.replication.running import Run
 from evaluation.report.content import (
@@ -65,10 +65,12 @@ def analyse(run: Run) -> None:
         for metric, words in signatures.items():
             run.signed(f"{SETS[name]}: {metric}", words)
         run.progress(0.5 * place + 0.1, f"subsets of references of {SETS[name]}")
-        by_size = scores_by_references(data, list(DRAWN.values()), SIZES, draws=DRAWS, seed=run.seed)
+        by_size = scores_by_shared_subsets(data, list(DRAWN.values()), SIZES, draws=DRAWS, seed=run.seed)
         if "meteor" in computable(["meteor"]):
             run.progress(0.5 * place + 0.3, f"METEOR on {SETS[name]}")
-            by_size |= scores_by_references(data, ["meteor"], METEOR_SIZES, draws=METEOR_DRAWS, seed=run.seed)
+            by_size |= scores_by_shared_subsets(
+                data, ["meteor"], METEOR_SIZES, draws=METEOR_DRAWS, seed=run.seed
+            )
             first, second = by_size["meteor"][48]
             found["meteor"] = np.stack([first[0], second[0]], axis=1)
             sizes["meteor"] = METEOR_SIZES
@@ -146,9 +148,9 @@ def _section_7_2(
     run.number(f"section-7.2/{name}/cider/48", every)
     if name != PASCAL:
         return
-    at_blanks = scores_by_references(data, ["bleu-1"], [5], draws=DRAWS, seed=run.seed, tokenizer="space")[
-        "bleu-1"
-    ]
+    at_blanks = scores_by_shared_subsets(
+        data, ["bleu-1"], [5], draws=DRAWS, seed=run.seed, tokenizer="space"
+    )["bleu-1"]
     other = accuracy_by_references(at_blanks, data.winners, data.kinds, clusters=data.clusters)["all"]
     reason = (
         "with captions cut at blanks alone, capitals and punctuation as they are (bleu-1, tokenizer space), it is "

@@ -15,7 +15,7 @@ from evaluation.replication.fifty import (
     accuracy_of_all,
     in_per_cent,
     read_fifty,
-    scores_by_references,
+    scores_by_shared_subsets,
     share_by_image,
 )
 from evaluation.replication.running import Run
@@ -75,10 +75,10 @@ def analyse(run: Run) -> None:
 def _pairwise(run: Run, data: Fifty) -> None:
     """App. I: metrics with five references against the better candidate; CIDEr with 48 against the consensus."""
     metrics = [*AT_FIVE.values(), MEAN_LENGTH, "cider"]
-    tables = scores_by_references(data, metrics, [FIVE], draws=DRAWS, seed=run.seed)
+    tables = scores_by_shared_subsets(data, metrics, [FIVE], draws=DRAWS, seed=run.seed)
     names = dict(AT_FIVE)
     if "meteor" in computable(["meteor"]):
-        tables |= scores_by_references(data, ["meteor"], [FIVE], draws=METEOR_DRAWS, seed=run.seed)
+        tables |= scores_by_shared_subsets(data, ["meteor"], [FIVE], draws=METEOR_DRAWS, seed=run.seed)
         names["meteor"] = "meteor"
     else:
         run.missing("appendix-1/meteor/5", NO_TABLES)
@@ -99,7 +99,7 @@ def _pairwise(run: Run, data: Fifty) -> None:
         BLEU_4: f"with the mean length of the references ({MEAN_LENGTH}) it is {in_per_cent(cells[MEAN_LENGTH])}"
     }
     if "meteor" in names:
-        at_blanks = scores_by_references(
+        at_blanks = scores_by_shared_subsets(
             data, [PLAIN_METEOR], [FIVE], draws=METEOR_DRAWS, seed=run.seed, tokenizer="space"
         )
         found = accuracy_by_references(at_blanks[PLAIN_METEOR], data.better, clusters=data.clusters)["all"]
@@ -271,7 +271,7 @@ def _example(data: Fifty, image: str, scores: dict[str, list[Floats]]) -> Table:
 def _versions(run: Run, name: str, data: Fifty) -> None:
     """App. VIII, figures 11 and 12."""
     metrics = [metric for versions in VERSIONS.values() for metric in versions.values()]
-    by_size = scores_by_references(data, metrics, SIZES, draws=VERSION_DRAWS, seed=run.seed)
+    by_size = scores_by_shared_subsets(data, metrics, SIZES, draws=VERSION_DRAWS, seed=run.seed)
     curves = {
         metric: accuracy_by_references(by_size[metric], data.winners, data.kinds, clusters=data.clusters)[
             "all"

@@ -1,0 +1,54 @@
+"""The page of a dataset's bounds: it starts the job, shows its figures, and keeps others out."""
+
+from __future__ import annotations
+
+import pytest
+from django.contrib.auth.models import User
+from django.test import Client
+from django.urls import reverse
+
+from judgments.jobs import run_job
+from judgments.models import Dataset, Job
+from tests.evaluation.reporting import IMAGES, words
+from tests.evaluation.studies import make_dataset
+
+pytestmark = pytest.mark.django_db
+
+
+def test_bounds_of_a_dataset_are_computed_and_shown_on_a_page(designer: Client) -> None:
+    dataset, other = (
+        make_dataset("pets", IMAGES),
+        make_dataset("toys", {"t.jpg": ["A red ball .", "A ball ."]}),
+    )
+    page = reverse("admin:judgments_dataset_bounds", args=[dataset.pk])
+    assert page in designer.get(reverse("admin:judgments_dataset_change", args=[dataset.pk])).content.decode()
+    assert "Nothing was computed" in words(designer.get(page))
+    asked = {"metrics": "bleu-1, rouge-l", "tokenizer": "space", "others": other.name, "captions": ""}
+    assert designer.post(page, asked).status_code == 302
+    again = designer.post(page, asked)
+    assert again.status_code == 400
+    assert "under way already" in words(again)
+    job = Job.objects.get(kind="leave_one_out")
+    assert job.args == {
+        "dataset": "pets",
+        "metrics": ["bleu-1", "rouge-l"],
+        "tokenizer": "space",
+        "others": ["toys"],
+    }
+    assert run_job(job.pk)
+    job.refresh_from_db()
+    assert job.result is not None
+    shown = words(designer.get(page))
+    assert "6 captions of 2 images" in shown
+    assert "another dataset’s caption" in shown
+    assert f"{job.result['metrics']['rouge-l']['upper']['macro']:.2f}".lstrip("0") in shown
+    wrong = designer.post(page, {"metrics": "bleu-9"})
+    assert wrong.status_code == 400
+    assert "bleu-9" in words(wrong)
+    assert Job.objects.filter(kind="leave_one_out").count() == 1
+
+    Dataset.objects.filter(pk=dataset.pk).update(sharing="members")
+    stranger = Client()
+    stranger.force_login(User.objects.create_user("stranger", is_staff=True))
+    assert stranger.get(page).status_code in (403, 404)
+    assert Client().get(page).status_code == 302
