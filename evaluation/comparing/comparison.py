@@ -251,7 +251,7 @@ def _consensus(matched: Matched, drawing: _Drawing) -> dict[str, Any]:
     both = sorted(first.keys() & second.keys())
     answers = [first[unit] for unit in both], [second[unit] for unit in both]
     labels: list[Any] = (
-        list(kinds[0].values) if kinds[0] is not None else sorted({*answers[0], *answers[1]}, key=str)
+        list(kinds[0].outcomes) if kinds[0] is not None else sorted({*answers[0], *answers[1]}, key=str)
     )
     images = images_of_units(matched.first, matched.second)[both]
     found = kappa_interval(*answers, labels=labels or None, **drawing.options(item=images))

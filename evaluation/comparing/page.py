@@ -15,6 +15,7 @@ from unfold.widgets import UnfoldAdminSelectWidget
 from evaluation.comparing.comparison import MISSING, compared_in_words
 from evaluation.comparing.studies import cached_comparison, comparable_studies
 from evaluation.errors import EvaluationError
+from evaluation.results.consensus import SIDES_IN_WORDS
 from judgments.kinds import KINDS
 from judgments.models import Study
 from judgments.studies.study_page import Context, Group, StudyPage, add_page, page_address
@@ -124,7 +125,7 @@ def _confusion(study: Study, consensus: dict[str, Any]) -> list[tuple[str, list[
 def _in_words(study: Study) -> dict[float, str]:
     kind = KINDS[study.protocol]
     if kind.two_sided:
-        return {1: _("first"), 2: _("second")}
+        return {float(side): str(words) for side, words in SIDES_IN_WORDS.items()}
     return {float(choice.value): choice.words for choice in kind.choices}
 
 

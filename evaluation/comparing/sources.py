@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from evaluation.errors import EvaluationError
 from evaluation.judgment_sets.records import Flags, Floats, Ints
+from evaluation.results.consensus import first_chosen
 from evaluation.statistics.aggregation import majority_vote, mean_grade
 from judgments.kinds import Kind
 
@@ -118,7 +119,7 @@ class Source:
         """Return (U,) scores; nan without judgments."""
         found = np.full(len(self.units), np.nan)
         if len(self.unit):
-            value = (self.value == 1).astype(np.float64) if self.two_sided else self.value
+            value = first_chosen(self.value.astype(np.float64)) if self.two_sided else self.value
             means = mean_grade(self.unit, value)
             found[means.units] = means.mean
         return found
@@ -160,7 +161,7 @@ class Matched:
         if first is None or second is None:
             return first is second
         same_level = first.aggregation.level == second.aggregation.level
-        return same_level and first.values == second.values
+        return same_level and first.outcomes == second.outcomes
 
 
 def match_sources(first: Source, second: Source) -> Matched:

@@ -75,16 +75,17 @@ def winners_so_far(
         pair: (U,) code of each unit's pair from 0.
         decided: unit code -> adjudicated winner, applied at the end only.
     """
-    balance = np.zeros(votes.units)
+    counts = np.zeros((votes.units, 4), dtype=np.int64)  # of the four sides (preferences.py)
     done, looks = 0, checkpoints(len(votes))
     for upto in looks:
-        sign = np.where(votes.value[done:upto] == 1, 1.0, -1.0)
-        balance += np.bincount(votes.unit[done:upto], weights=sign, minlength=votes.units)
+        sides = votes.value[done:upto].astype(np.int64)
+        counts += np.bincount(votes.unit[done:upto] * 4 + sides, minlength=4 * votes.units).reshape(-1, 4)
         done = upto
-        outcome = np.sign(balance)
+        first, second, other = counts[:, 1], counts[:, 2], np.maximum(counts[:, 0], counts[:, 3])
+        outcome = 1.0 * (first > np.maximum(second, other)) - 1.0 * (second > np.maximum(first, other))
         if upto == looks[-1]:
             for unit, winner in (decided or {}).items():
-                outcome[unit] = 1.0 if winner == 1 else -1.0
+                outcome[unit] = {1: 1.0, 2: -1.0}.get(winner, 0.0)
         lead = np.bincount(pair, weights=outcome, minlength=pairs)
         yield upto, np.where(lead > 0, 1, np.where(lead < 0, 2, 0))
 

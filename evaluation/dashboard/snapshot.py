@@ -28,6 +28,7 @@ from evaluation.dashboard.replay import (
     winners_so_far,
 )
 from evaluation.errors import EvaluationError
+from evaluation.imported_scores.storing import imported_scores
 from evaluation.judgment_sets import loaders
 from evaluation.judgment_sets.records import Flags, JudgmentTable, Units
 from evaluation.judgment_sets.signature import signature_of_study
@@ -83,7 +84,8 @@ def _asked(study: Study) -> list[Any]:
 
 def _of_pairs(study: Study, metrics: list[str], tokenizer: str) -> dict[str, Any]:
     pairs, documents, _ = texts_of_pairs(study, loaders.load_references(study))
-    _, scores = score_pairs(pairs, documents, metrics=metrics, tokenizer=tokenizer)
+    imported = imported_scores(study.dataset, metrics)
+    _, scores = score_pairs(pairs, documents, metrics=metrics, tokenizer=tokenizer, imported=imported)
     return {
         "of": [pair.pk for pair in pairs],
         "images": [pair.image for pair in pairs],
@@ -94,11 +96,18 @@ def _of_pairs(study: Study, metrics: list[str], tokenizer: str) -> dict[str, Any
 
 def _of_captions(study: Study, metrics: list[str], tokenizer: str) -> dict[str, Any]:
     references = loaders.load_references(study)
-    said = [
-        CaptionConsensus(pk, item, key, text, 0.0) for pk, item, key, text in loaders.caption_units(study)
-    ]
+    imported = imported_scores(study.dataset, metrics)
+    rows = loaders.caption_units(study)
+    have = imported.have([(item, text) for _unit, item, _key, text in rows])
+    said = [CaptionConsensus(*row, 0.0) for row, scored in zip(rows, have.tolist(), strict=True) if scored]
     captions, _ = caption_texts(study, said, references)
-    scored = score_captions(captions, references.documents(), metrics=metrics, tokenizer=tokenizer)
+    scored = score_captions(
+        captions,
+        references.documents(),
+        metrics=metrics,
+        tokenizer=tokenizer,
+        imported=imported,
+    )
     return {
         "of": [one.unit for one in captions],
         "images": [one.item for one in captions],

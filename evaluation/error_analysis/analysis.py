@@ -17,6 +17,7 @@ from scipy.special import betainc
 from annotation.models import Judgment
 from common.errors import NotThere
 from evaluation.errors import as_sentence
+from evaluation.imported_scores.storing import is_imported
 from evaluation.judgment_sets import loaders
 from evaluation.judgment_sets.records import Floats, Ints
 from evaluation.models import Analysis, Consensus, MetricScore
@@ -385,6 +386,9 @@ def explain_metric(
             _("Metric %(metric)r was not computed for study %(slug)r.")
             % {"metric": metric, "slug": study.slug}
         )
+    if is_imported(signature):
+        words = _("Metric %(metric)s was computed elsewhere; only its scores are known.") % {"metric": metric}
+        return MetricExplanation(metric, signature, (), words)
     try:
         call = call_of(signature)
         if call.metric not in EXPLAINED:

@@ -28,6 +28,7 @@ from evaluation.error_analysis.analysis import (
 from evaluation.follow_up.operations import next_batch
 from evaluation.models import Analysis
 from evaluation.report.content import coefficient
+from evaluation.results.consensus import SIDES_IN_WORDS
 from judgments.admin.base import picture_address
 from judgments.admin.operations import add_operation
 from judgments.kinds import KINDS
@@ -187,17 +188,17 @@ def show_inspection(request: HttpRequest, study: Study, context: Context) -> Htt
 
 
 def _vote_rows(study: Study, inspection: Inspection) -> list[dict[str, Any]]:
-    labels = {choice.value: choice.words for choice in kind_of(study).choices}
-    two_sided = KINDS[study.protocol].two_sided
+    kind = kind_of(study)
+    labels, two_sided = {choice.value: choice.words for choice in kind.choices}, kind.two_sided
 
     def word(value: float | None) -> str:
         if value is None:
             return "–"
-        return (
-            _("caption %(number)s") % {"number": f"{value:.0f}"}
-            if two_sided
-            else labels.get(int(value), f"{value:g}")
-        )
+        if two_sided and kind.outcome_of(int(value)) in (1, 2):
+            return _("caption %(number)s") % {"number": f"{kind.outcome_of(int(value))}"}
+        if two_sided:
+            return str(SIDES_IN_WORDS[kind.outcome_of(int(value))])
+        return labels.get(int(value), f"{value:g}")
 
     return [
         {

@@ -10,6 +10,7 @@ from evaluation.metrics.errors import (
     InvalidInput,
     MetricsError,
     MissingTables,
+    PackageFailed,
     UnknownName,
 )
 from evaluation.metrics.h13 import bleu_pre_matrix, bleu_pre_pairs
@@ -24,6 +25,7 @@ __all__ = [
     "MetricScore",
     "MetricsError",
     "MissingTables",
+    "PackageFailed",
     "Scores",
     "UnknownName",
     "bleu_pre_matrix",

@@ -26,5 +26,9 @@ class MissingTables(MetricsError):
     """METEOR's tables are needed and not there; the message says how to get them, and what goes without."""
 
 
+class PackageFailed(MetricsError):
+    """A package's metric that cannot be loaded or computed; the message names the package and why."""
+
+
 class InvalidFile(MetricsError):
     """A file that `score` cannot read."""

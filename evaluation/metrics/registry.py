@@ -1,14 +1,17 @@
 """The metrics as data: descriptions, options, functions that compute and explain them.
 
-To add a metric, write its function in its own module and declare it in `METRICS`. Each metric explains itself from
-what its kernels compute: sums by their parts (CIDEr, ROUGE-n, the Bleu-pre filter), BLEU by an equal share for each
-order, ROUGE-L by the words of the longest common subsequence, METEOR by its stages.
+To add a metric, write its function in its own module and declare it in `METRICS`; a package adds one by an entry
+point of the group `quorum.metrics` that is a `Metric`, such as `text_metric` makes (docs/metrics.md).
+
+Each metric explains itself from what its kernels compute: sums by their parts (CIDEr, ROUGE-n, the Bleu-pre filter),
+BLEU by an equal share for each order, ROUGE-L by the words of the longest common subsequence, METEOR by its stages.
 """
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from itertools import chain
+from importlib.metadata import EntryPoint, entry_points
+from itertools import chain, pairwise
 from numbers import Integral, Real
 from typing import Any
 
@@ -17,11 +20,18 @@ import numpy as np
 from evaluation.arrays import Floats, Ints, starts_of
 from evaluation.metrics import bleu, cider, h13, meteor, rouge
 from evaluation.metrics.comparison import Comparison, NumberedTexts, View, check_lists, check_texts
-from evaluation.metrics.errors import InvalidInput, UnknownName
+from evaluation.metrics.errors import InvalidInput, MetricsError, PackageFailed, UnknownName
 from evaluation.metrics.explanation import Case, Explanation
 from evaluation.metrics.text.words import tokenizer_named
 
 VERSION = "1.0"
+
+GROUP = "quorum.metrics"  # of entry points
+# What the code of a package may raise.
+FAILURES = (
+    *(ArithmeticError, AssertionError, AttributeError, ImportError, LookupError, NameError, OSError),
+    *(RuntimeError, SyntaxError, TypeError, ValueError),
+)
 
 STEMMERS = ("porter", "porter-1980", "none")
 
@@ -79,6 +89,7 @@ class Metric:
         shown: fixed signature fields; `computed` names those that only the computation knows.
         uses_documents: scores depend on the document corpus; `weighs_by_documents`: by document frequencies.
         check: raises MissingTables before anything is computed.
+        cuts_words: whether Quorum's tokenizer cuts the texts, which is then in the signature.
     """
 
     name: str
@@ -94,6 +105,7 @@ class Metric:
     uses_documents: bool = False
     weighs_by_documents: bool = False
     check: Callable[[Settings], None] = lambda settings: None
+    cuts_words: bool = True
 
     def settings(self, given: Mapping[str, object]) -> dict[str, OptionValue]:
         return {
@@ -341,12 +353,87 @@ METRICS = {
 }
 
 
+TextScores = Callable[[Sequence[str], Sequence[Sequence[str]], Settings], Sequence[float] | Floats]
+
+
+def text_metric(
+    name: str, what: str, function: TextScores, *, options: Mapping[str, Option] | None = None
+) -> Metric:
+    """Return the declaration of a metric that a function of texts computes; its corpus figure is the mean.
+
+    The function gets n candidates, n lists of references and the options' values, and returns n scores, higher for
+    better.
+    """
+
+    def compute(comparison: Comparison, view: View, settings: Settings) -> ComputedScores:
+        n, bounds = comparison.size, comparison.group_starts.tolist()
+        groups = [comparison.texts[start:end] for start, end in pairwise(bounds)]
+        try:
+            found = function(
+                comparison.texts[:n], [groups[group] for group in comparison.group_of.tolist()], settings
+            )
+            scores = np.array(found, dtype=np.float64)
+        except MetricsError:
+            raise
+        except FAILURES as error:
+            raise PackageFailed(
+                f"metric {name!r} cannot be computed: {type(error).__name__}: {error}"
+            ) from error
+        if scores.shape != (n,) or not np.isfinite(scores).all():
+            raise PackageFailed(f"metric {name!r} gives no finite number for each of {n} candidates")
+        return _mean(scores)
+
+    return Metric(name, what, compute, options=dict(options or {}), cuts_words=False)
+
+
+def package_metrics() -> dict[str, EntryPoint]:
+    """Return the metrics of installed packages by name, without loading them; built-in names are Quorum's."""
+    found: dict[str, EntryPoint] = {}
+    for point in sorted(entry_points(group=GROUP), key=_package_of):
+        package, other = _package_of(point), found.get(point.name, point)
+        if package != _package_of(other):
+            raise PackageFailed(
+                f"packages {_package_of(other)} and {package} both have a metric {point.name!r}, expected one of the "
+                "two to be installed"
+            )
+        if point.name not in METRICS:
+            found[point.name] = point
+    return found
+
+
+def package_names() -> list[str]:
+    """Return the names of ``package_metrics``; none where two packages share one, as whoever uses one is told."""
+    try:
+        return list(package_metrics())
+    except PackageFailed:
+        return []
+
+
+def _package_of(point: EntryPoint) -> str:
+    """Return name and version of the package, as they stand in signatures."""
+    return "" if point.dist is None else f"{point.dist.name}-{point.dist.version}"
+
+
 def metric_named(text: str) -> Metric:
-    """Return the metric of a name, after which options may stand."""
+    """Return the metric of a name, after which options may stand. Raise UnknownName or PackageFailed."""
     name = text.partition("|")[0]
-    if name not in METRICS:
-        raise UnknownName("metric", name, METRICS)
-    return METRICS[name]
+    if name in METRICS:
+        return METRICS[name]
+    packages = package_metrics()
+    if name not in packages:
+        raise UnknownName("metric", name, [*METRICS, *packages])
+    point = packages[name]
+    try:
+        metric = point.load()
+    except FAILURES as error:
+        raise PackageFailed(
+            f"metric {name!r} of package {_package_of(point)} cannot be loaded: {type(error).__name__}: {error}"
+        ) from error
+    if not isinstance(metric, Metric) or metric.name != name:
+        raise PackageFailed(
+            f"the entry point {name!r} of package {_package_of(point)} is {point.value}, expected a Metric of that name"
+        )
+    return replace(metric, shown={**metric.shown, "package": _package_of(point)})
 
 
 EXPLAINED = tuple(name for name, metric in METRICS.items() if metric.explain is not None)

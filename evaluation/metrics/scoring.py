@@ -174,11 +174,10 @@ def _signature(
 ) -> str:
     counts = comparison.reference_counts
     few, many = int(counts.min()), int(counts.max())
-    fields: dict[str, Value] = {
-        **settings,
-        "tok": tokenizer.label,
-        "refs": few if few == many else f"{few}-{many}",
-    }
+    fields: dict[str, Value] = dict(settings)
+    if metric.cuts_words:
+        fields["tok"] = tokenizer.label
+    fields["refs"] = few if few == many else f"{few}-{many}"
     if metric.uses_documents:
         fields["df"] = corpus_name
     return str(Signature(metric.name, fields, VERSION))
@@ -218,14 +217,18 @@ def call_of(signature: str) -> MetricCall:
     given = parse_version(signature, VERSION).without(*DONE_BEFORE)
     signature = str(given)
     metric = metric_named(given.name)
-    counted_on = ("tok", "refs", "df") if metric.uses_documents else ("tok", "refs")
+    counted_on = [
+        name
+        for name, stated in (("tok", metric.cuts_words), ("refs", True), ("df", metric.uses_documents))
+        if stated
+    ]
     for name in counted_on:
         if name not in given.fields:
             raise BadSignature(f"{signature!r} has no field {name!r}, expected one from {metric.name}")
     options = {name: value for name, value in given.fields.items() if name not in counted_on}
     for name in options.keys() - metric.options.keys() - set(metric.shown) - set(metric.computed):
         raise BadSignature(f"{signature!r} has a field {name!r} that {metric.name} does not know")
-    tokenizer = tokenizer_labelled(given.fields["tok"])
+    tokenizer = tokenizer_labelled(given.fields["tok"]) if metric.cuts_words else tokenizer_named("ptb")
     fixed: dict[str, Value] = dict(metric.shown)
     if metric.tokenizer:
         fixed["tok"] = tokenizer_named(metric.tokenizer).label

@@ -23,7 +23,7 @@ from evaluation.judgment_sets import loaders
 from evaluation.judgment_sets.signature import hash_of_judgments
 from evaluation.models import Analysis, Consensus, MetricScore
 from evaluation.provenance import plain, signature
-from evaluation.results.consensus import components_of, judgment_clusters
+from evaluation.results.consensus import SIDES, components_of, judgment_clusters
 from evaluation.statistics.inputs import StatisticsError
 from evaluation.statistics.meta import metric_winners
 from evaluation.statistics.people import People, PilotPeople, fit_people, without_noise
@@ -338,7 +338,7 @@ def pilot_people(study: Study) -> PilotPeople:
             _("Study %(slug)r compares no pairs; it says nothing about this design.") % {"slug": study.slug}
         )
     table = loaders.load_judgments(study)
-    counted = table.counted
+    counted = table.counted & np.isin(table.value, SIDES)  # people's accuracy is of those who chose
     _units, rows = np.unique(table.unit[counted], return_inverse=True)
     votes = np.bincount(rows)
     first = np.bincount(rows, weights=table.value[counted] == 1, minlength=votes.size)

@@ -53,6 +53,8 @@ class Command(OperationCommand):
         for table in reading_tables(result):
             rows = [[row["name"], *(_cell(cell) for cell in row["cells"])] for row in table["rows"]]
             say_table(self, table["title"], ["metric", *table["columns"]], rows)
+        if "clusters" in result:
+            self.say("Intervals and tests are naive: they take pairs, or captions, as independent.")
         self.say(result["verdict"]["all"]["sentence"])
         for name, words in result["signatures"].items():
             self.say(f"{name}: {words}")

@@ -1,0 +1,296 @@
+"""Read scores of captions, systems or pairs from JSON lines, CSV, and mt-metrics-eval's folders.
+
+A table has a column for each metric, and says by its other columns what is scored:
+
+    image, and caption, caption_id or system    a caption of an image
+    image, first, second (or their ids)         a pair: above 0 the first is better
+    system                                      a system as a whole
+
+mt-metrics-eval (github.com/google-research/mt-metrics-eval) has a file for each metric, NAME.seg.score or
+NAME.sys.score: lines of a system and its score, those of a system in the order of the images.
+"""
+
+from __future__ import annotations
+
+import re
+from array import array
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import groupby
+from pathlib import Path
+
+import numpy as np
+
+from evaluation.arrays import Floats
+from evaluation.errors import EvaluationError
+from evaluation.models import ScoreKeys
+from judgments.importers.readers import Columns, csv_rows, find_header, named_cells, read_json_lines
+from judgments.importers.records import BadValue, Record, quoted, read_name, read_number, read_text
+from judgments.importers.textio import ImportNotes, ImportProblem, read_lines
+
+Per = ScoreKeys.Per
+
+SCORE = "score"
+FORMATS = ("jsonl", "csv", "mt-metrics-eval")
+SEGMENTS, SYSTEMS = ".seg.score", ".sys.score"
+NO_SCORE = ("None", "")
+IDS = {"caption": "caption_id", "first": "first_id", "second": "second_id"}
+KEYS = ("image", "system", *IDS, *IDS.values())
+# A metric's name: it stands in signatures, and in lists with commas between.
+NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]{0,79}")
+
+
+@dataclass(frozen=True, slots=True)
+class ScoreRows:
+    """Rows of one file, and the scores of one metric or more.
+
+    Attributes:
+        keys: column -> (N,) its values; of mt-metrics-eval's segments `system` and the `segment`, from 0.
+        scores: metric -> (N,) float64, nan where the file has none.
+        lines: (N,) where each row begins; () where a row is a line.
+    """
+
+    file: Path
+    per: str
+    keys: dict[str, list[str]]
+    scores: dict[str, Floats]
+    lines: Sequence[int | None] = ()
+    segments: Sequence[int] = ()
+
+    def problem(self, row: int, column: str | None, found: str, expected: str) -> ImportProblem:
+        line = self.lines[row] if len(self.lines) else row + 1
+        if line is None:  # rows of a request, numbered from 0 as by its other messages
+            column = f"[{row}].{column}" if column else f"[{row}]"
+        return ImportProblem(self.file, line, column, found, expected)
+
+
+@dataclass(slots=True)
+class _Table:
+    """What is gathered of the records of a table."""
+
+    columns: tuple[str, ...]
+    metrics: tuple[str, ...]
+    keys: dict[str, list[str]] = field(init=False)
+    cells: array[float] = field(default_factory=lambda: array("d"))
+    lines: list[int | None] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.keys = {name: [] for name in self.columns}
+
+
+def format_of(path: Path) -> str:
+    """Return the format that a path's name says, csv where it says none."""
+    names = [suffix.lower() for suffix in path.suffixes]
+    if path.is_dir() or path.name.endswith((SEGMENTS, SYSTEMS)):
+        return "mt-metrics-eval"
+    return "jsonl" if {".jsonl", ".ndjson", ".json"} & set(names) else "csv"
+
+
+def read_scores(path: Path, metrics: Sequence[str], *, format: str = "") -> list[ScoreRows]:
+    """Return the scores of the metrics; of mt-metrics-eval all, where none is named.
+
+    Raises:
+        ImportProblem: the file cannot be read. EvaluationError: a name or a format is none.
+    """
+    check_names(metrics)
+    format = format or format_of(path)
+    if format not in FORMATS:
+        raise EvaluationError(
+            f"There is no format {format!r} of scores; expected one of {', '.join(FORMATS)}."
+        )
+    if format == "mt-metrics-eval":
+        return list(_of_mt_metrics_eval(path, metrics))
+    if not metrics:
+        raise EvaluationError(f"{path} needs the name of its metric; expected --metric NAME.")
+    records = (
+        _csv_records(path, metrics)
+        if format == "csv"
+        else read_json_lines(path, Columns((), loose=True), ImportNotes())
+    )
+    return [rows_of(records, path, metrics)]
+
+
+def _csv_records(path: Path, metrics: Sequence[str]) -> Iterator[Record]:
+    known = {*KEYS, SCORE, *metrics}
+    lines = read_lines(path, newline="")
+    number, text = next(lines, (1, ""))
+    header = find_header(
+        path,
+        number,
+        text,
+        wanted=f"a header with what is scored and {' and '.join(metrics) if len(metrics) > 1 else SCORE}",
+        score=lambda names: len(known.intersection(names)),
+    )
+    for line, cells in csv_rows(path, lines, header):
+        yield Record(path, line, named_cells(path, line, header.names, cells, header.separator), textual=True)
+
+
+def check_names(metrics: Iterable[str]) -> None:
+    for name in metrics:
+        if not NAME.fullmatch(name):
+            raise EvaluationError(
+                f"{quoted(name)} is no name of a metric; expected up to 80 letters, digits and the marks . _ + -."
+            )
+
+
+def rows_of(records: Iterable[Record], path: Path, metrics: Sequence[str]) -> ScoreRows:
+    """Return the scores of the records of a table; all of them have the columns of the first."""
+    table: _Table | None = None
+    places: list[str] = []
+    for record in records:
+        if table is None:
+            per, columns = _columns(record)
+            places = _metric_columns(record, metrics)
+            table = _Table(columns, tuple(metrics))
+        for name in table.columns:
+            limit = read_name if name in ("image", "system", *IDS.values()) else read_text
+            table.keys[name].append(record.read(name, limit))
+        table.lines.append(record.line)
+        table.cells.extend(_scores(record, places))
+    if table is None:
+        raise ImportProblem(path, None, None, "no rows", "a score in each")
+    scores = np.frombuffer(table.cells, dtype=np.float64).reshape(-1, len(metrics))
+    rows = ScoreRows(
+        path,
+        per,
+        table.keys,
+        {name: np.ascontiguousarray(scores[:, place]) for place, name in enumerate(metrics)},
+        table.lines,
+    )
+    infinite = np.argwhere(np.isinf(scores))
+    if len(infinite):
+        row, place = infinite[0].tolist()
+        raise rows.problem(row, places[place], "an infinite number", "a number")
+    return rows
+
+
+def _columns(record: Record) -> tuple[str, tuple[str, ...]]:
+    """Return what is scored, and the columns that say which."""
+    given = {name for name in KEYS if record.get(name) is not None}
+    sides = {name: next((one for one in (key, name) if one in given), None) for name, key in IDS.items()}
+    if sides["first"] and sides["second"] and "image" in given:
+        return Per.PAIRS, ("image", sides["first"], sides["second"])
+    if "image" in given and (sides["caption"] or "system" in given):
+        named = ("system",) if "system" in given else ()
+        return Per.CAPTIONS, ("image", *((sides["caption"],) if sides["caption"] else ()), *named)
+    if "system" in given and not given & {"image", *IDS, *IDS.values()}:
+        return Per.SYSTEMS, ("system",)
+    raise record.problem(
+        None,
+        f"the columns {', '.join(sorted(given)) or quoted('')}",
+        "image with caption, caption_id or system; image with first and second; or system alone",
+    )
+
+
+def _metric_columns(record: Record, metrics: Sequence[str]) -> list[str]:
+    if len(metrics) == 1 and metrics[0] not in record.values:
+        if SCORE not in record.values:
+            raise record.problem(None, f"no column {SCORE!r}", f"it, or {metrics[0]!r}, in every row")
+        return [SCORE]
+    for metric in metrics:
+        if metric not in record.values:
+            raise record.problem(None, f"no column {metric!r}", "one for each metric")
+    return list(metrics)
+
+
+def _scores(record: Record, columns: Sequence[str]) -> list[float]:
+    try:
+        cells = [record.values[name] for name in columns]
+        if record.textual or not {type(cell) for cell in cells} - {int, float}:
+            numbers = list(map(float, cells))
+            if all(number == number for number in numbers):
+                return numbers
+    except (ValueError, TypeError, KeyError, OverflowError):
+        pass
+    return [_score(record, name) for name in columns]
+
+
+def _score(record: Record, column: str) -> float:
+    if record.get(column) is None:
+        return np.nan
+    number = record.read(column, lambda value: read_number(value, record.textual, "a score, or nothing"))
+    try:
+        return float(number)
+    except OverflowError:
+        raise record.problem(column, "a number of more than 300 digits", "a score, or nothing") from None
+
+
+def _of_mt_metrics_eval(path: Path, metrics: Sequence[str]) -> Iterator[ScoreRows]:
+    """Yield the files of the same keys together."""
+    files = sorted(path.iterdir()) if path.is_dir() else [path]
+    named = [(_metric_of(file), file) for file in files if file.name.endswith((SEGMENTS, SYSTEMS))]
+    if not path.is_dir() and len(metrics) == 1:
+        named = [(metrics[0], path)]
+    for name in metrics:
+        if name not in [metric for metric, _ in named]:
+            raise EvaluationError(f"{path} has no {name}{SEGMENTS} or {name}{SYSTEMS}; expected one of them.")
+    if not named:
+        raise EvaluationError(f"{path} has no file *{SEGMENTS} or *{SYSTEMS}; expected one for each metric.")
+    check_names(metric for metric, _ in named)
+    read = ((metric, file, *_read(file)) for metric, file in named if not metrics or metric in metrics)
+    for (_, systems), group in groupby(read, key=lambda one: (one[1].name.endswith(SEGMENTS), one[2])):
+        own = list(group)
+        file = own[0][1]
+        scores = {metric: values for metric, _, _, values in own}
+        if file.name.endswith(SYSTEMS):
+            yield ScoreRows(file, Per.SYSTEMS, {"system": systems}, scores)
+        else:
+            yield ScoreRows(file, Per.CAPTIONS, {"system": systems}, scores, segments=_segments(systems))
+
+
+def _metric_of(file: Path) -> str:
+    return file.name.removesuffix(SEGMENTS).removesuffix(SYSTEMS)
+
+
+def _segments(systems: Sequence[str]) -> list[int]:
+    """Return the number of each line among those of its system."""
+    seen: dict[str, int] = {}
+    found = []
+    for system in systems:
+        number = seen.get(system, 0)
+        seen[system] = number + 1
+        found.append(number)
+    return found
+
+
+def _read(file: Path) -> tuple[list[str], Floats]:
+    """Return the systems and the scores of the lines of a file: by Arrow what it reads as ``_read_by_line`` would."""
+    import pyarrow as pa  # lazily: web processes start without it
+    from pyarrow import csv
+
+    try:
+        table = csv.read_csv(
+            file,
+            csv.ReadOptions(column_names=["system", "score"]),
+            csv.ParseOptions(delimiter="\t", quote_char=False, ignore_empty_lines=False),
+            csv.ConvertOptions(
+                column_types={"system": pa.string(), "score": pa.float64()}, null_values=[NO_SCORE[0]]
+            ),
+        )
+        systems = table["system"].combine_chunks().dictionary_encode()
+        names = systems.dictionary.to_pylist()
+        fit = all(read_name(name, "the name of a system") == name for name in names)
+    except (pa.ArrowInvalid, OSError, BadValue):
+        return _read_by_line(file)
+    scores: Floats = table["score"].to_numpy()
+    if not fit or table["score"].null_count != np.count_nonzero(~np.isfinite(scores)):
+        return _read_by_line(file)
+    return [names[code] for code in systems.indices.to_numpy().tolist()], scores
+
+
+def _read_by_line(file: Path) -> tuple[list[str], Floats]:
+    systems, scores = [], []
+    for number, line in read_lines(file):
+        system, tab, value = line.rstrip("\r\n").partition("\t")
+        if not tab:
+            raise ImportProblem(file, number, None, quoted(line.strip()), "a system, a tab, and its score")
+        try:
+            systems.append(read_name(system, "the name of a system"))
+            scores.append(
+                np.nan if value.strip() in NO_SCORE else float(read_number(value, True, "a score, or None"))
+            )
+        except BadValue as unfit:
+            raise ImportProblem(file, number, None, unfit.found, unfit.expected) from None
+    if not systems:
+        raise ImportProblem(file, None, None, "no lines", "a system and its score in each")
+    return systems, np.array(scores, dtype=np.float64)

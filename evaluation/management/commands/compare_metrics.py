@@ -1,0 +1,102 @@
+"""``manage.py compare_metrics``: by how much one metric agrees with people better than another."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser
+from pathlib import Path
+from typing import Any
+
+from django.core.management.base import CommandError
+
+from common.commands import QuorumCommand, progress_bar
+from common.files import check_place, write_json
+from evaluation.imported_scores.comparing import compare_metrics, compare_with_scores, comparison_in_words
+from evaluation.management.words import coefficient, percent, say_table
+from evaluation.report.content import p_in_text
+from evaluation.results.meta_evaluation import DEFAULT_TOKENIZER
+from judgments.studies.studies import find_dataset, find_study
+
+MEASURES = {"kendall_tau_b": "Kendall's tau-b", "spearman": "Spearman's rho", "accuracy": "accuracy"}
+
+
+class Command(QuorumCommand):
+    help = (
+        "Compare two metrics, computed or imported, by the consensus of a study, or two imported ones by people's "
+        "scores that were imported too: difference with its interval, tests, and agreement over systems "
+        "(docs/imported-scores.md#two-metrics-compared)."
+    )
+    example = "manage.py compare_metrics comet cider-d --study photos-grades --output difference.json"
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("first")
+        parser.add_argument("second")
+        parser.add_argument("--study", help="whose consensus is the standard")
+        parser.add_argument("--dataset", help="with --people: the dataset of the scores")
+        parser.add_argument("--people", help="name under which people's scores were imported")
+        parser.add_argument("--tokenizer", default=DEFAULT_TOKENIZER)
+        parser.add_argument("--output", type=Path, help="write all figures there as JSON")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        if bool(options["study"]) == bool(options["dataset"] and options["people"]):
+            raise CommandError("Expected --study, or --dataset with --people.")
+        if options["output"]:
+            check_place(options["output"])
+        two = {"first": options["first"], "second": options["second"]}
+        with progress_bar() as progress:
+            if options["study"]:
+                study = find_study(options["study"])
+                result = compare_metrics(
+                    study=study, tokenizer=options["tokenizer"], progress=progress, **two
+                )
+            else:
+                dataset = find_dataset(options["dataset"])
+                result = compare_with_scores(dataset=dataset, people=options["people"], **two)
+        if options["output"]:
+            write_json(options["output"], result)
+        self._summary(result)
+
+    def _summary(self, result: dict[str, Any]) -> None:
+        first, second = result["metrics"]
+        shown = percent if result["what"] == "pairs" else coefficient
+        rows = [
+            [
+                row.get("kind") or MEASURES[row["measure"]],
+                *(shown(row[name]) for name in ("first", "second", "difference")),
+                "–" if row["low"] is None else f"{shown(row['low'])} to {shown(row['high'])}",
+                "–" if row["p"] is None else p_in_text(row["p"]),
+                "–" if row.get("permutation_p") is None else p_in_text(row["permutation_p"]),
+                f"{row['n']:,}",
+            ]
+            for row in result["rows"]
+        ]
+        if rows:
+            columns = ["", first, second, "difference", "95 % interval", "test", "permutation", "n"]
+            say_table(self, "Agreement with people", columns, rows)
+        if result.get("systems"):
+            self._systems(result)
+        self.say(comparison_in_words(result))
+        for name, words in result["signatures"].items():
+            self.say(f"{name}: {words}")
+        for note in result.get("notes", ()):
+            self.say(f"Note: {note}")
+
+    def _systems(self, result: dict[str, Any]) -> None:
+        found = result["systems"]
+        rows = []
+        for place, (name, own) in enumerate(zip(result["metrics"], found["own"], strict=True)):
+            soft = own["soft_pairwise_accuracy"]
+            row = [
+                name,
+                *(_digits(value) for value in (soft["value"], soft["pairwise"], own["pearson"]["value"])),
+            ]
+            if "calibrated" in found:
+                row.append(_digits(found["calibrated"][place]["value"]))
+            rows.append(row)
+        columns = ["", "soft pairwise", "pairwise", "Pearson"]
+        columns += ["tie-calibrated, by image"] if "calibrated" in found else []
+        say_table(self, f"Over {found['number']} systems", columns, rows)
+        self.say()
+
+
+def _digits(value: float | None) -> str:
+    return "–" if value is None else f"{value:.4f}"

@@ -1,0 +1,462 @@
+"""Scores of metrics that were computed elsewhere: imported, and beside the built-in metrics wherever those stand."""
+
+from __future__ import annotations
+
+import csv
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from django.contrib.auth.models import Permission, User
+from django.core.files.uploadedfile import SimpleUploadedFile
+from django.core.management import CommandError, call_command
+from django.test import Client
+
+from common.errors import DataConflict, QuorumError
+from evaluation.dashboard.snapshot import candidate_scores
+from evaluation.errors import EvaluationError
+from evaluation.imported_scores.comparing import compare_metrics, compare_with_scores
+from evaluation.imported_scores.reading import read_scores
+from evaluation.imported_scores.storing import import_scores
+from evaluation.models import ImportedMetric, MetricScore, ScoreKeys
+from evaluation.multiverse.curve import compute_multiverse, tokenizers
+from evaluation.releases.verification import verify_bundle
+from evaluation.results.aggregation import aggregate_study
+from evaluation.results.meta_evaluation import evaluate_study
+from evaluation.results.operations import metric_names
+from evaluation.signatures import parse
+from judgments.importers.textio import ImportProblem
+from judgments.jobs import run_job
+from judgments.models import Dataset, Item, Output, System
+from tests.evaluation.reporting import contents, lines
+from tests.evaluation.studies import StudyOf, candidate, make_dataset
+from tests.metrics.test_packages import MODULE, POINTS, install
+
+pytestmark = pytest.mark.django_db
+
+IMAGES = {f"{letter}.jpg": [f"a brown dog {letter} runs", f"the dog {letter} plays"] for letter in "abcdefgh"}
+
+
+def pairs_study(name: str = "toy") -> StudyOf:
+    """Eight pairs; people prefer the first of each."""
+    study = StudyOf(make_dataset(name, IMAGES), "pairwise")
+    pairs = [study.pair(image, image, f"good {image}", f"poor {image}") for image in IMAGES]
+    hit = study.hit("h1", [study.unit(pair.key, pair=pair) for pair in pairs], required=1)
+    study.answer(hit, "alma", [1] * len(pairs))
+    return study
+
+
+def write(path: Path, rows: list[dict[str, Any]]) -> Path:
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return path
+
+
+def caption_rows(good: float, poor: float) -> list[dict[str, Any]]:
+    return [
+        {"image": image, "caption": f"{word} {image}", "score": value}
+        for image in IMAGES
+        for word, value in (("good", good), ("poor", poor))
+    ]
+
+
+def brought(dataset: Dataset, path: Path, name: str, **options: Any) -> Any:
+    return import_scores(dataset=dataset, files=read_scores(path, [name]), **options)
+
+
+def test_an_imported_metric_stands_beside_the_built_in_ones(tmp_path: Path) -> None:
+    study = pairs_study()
+    brought(study.dataset, write(tmp_path / "comet.jsonl", caption_rows(0.9, 0.1)), "comet")
+    found = evaluate_study(study=study.study, metrics=["bleu-1", "comet"])
+    assert list(found["metrics"]) == ["bleu-1", "comet"]
+    assert found["metrics"]["comet"]["accuracy"]["all"]["value"] == 1
+    assert found["verdict"]["all"]["leaders"][0] == "comet"
+    stored = MetricScore.objects.filter(metric="comet").values_list("first", "second")
+    assert set(stored) == {(0.9, 0.1)}
+    signature = parse(found["signatures"]["comet"])
+    metric = ImportedMetric.objects.get()
+    assert signature.fields == {
+        "imported": "captions",
+        "better": "higher",
+        "scores": metric.sha256[:12],
+        "file": "comet.jsonl",
+    }
+    assert f"imported:comet-{metric.sha256[:12]}" in study.study.analyses.get().signature
+
+
+def test_the_signature_of_many_metrics_is_stored_whole(tmp_path: Path) -> None:
+    study = pairs_study()
+    names = [f"a-metric-with-a-long-name-in-a-row-of-many-{number}" for number in range(12)]
+    rows = [row | dict.fromkeys(names, row["score"]) for row in caption_rows(0.9, 0.1)]
+    import_scores(dataset=study.dataset, files=read_scores(write(tmp_path / "many.jsonl", rows), names))
+    evaluate_study(study=study.study, metrics=names)
+    analysis = study.study.analyses.get()
+    analysis.full_clean()
+    assert len(analysis.signature) > 500
+    assert study.study.events.get(what="evaluated").details["signature"] == analysis.signature
+
+
+def test_where_lower_is_better_scores_are_turned_once(tmp_path: Path) -> None:
+    study = pairs_study()
+    brought(study.dataset, write(tmp_path / "ter.jsonl", caption_rows(2, 7)), "ter", better="lower")
+    found = evaluate_study(study=study.study, metrics=["ter"])
+    assert found["metrics"]["ter"]["accuracy"]["all"]["value"] == 1
+    assert set(MetricScore.objects.values_list("first", "second")) == {(-2, -7)}
+    assert parse(found["signatures"]["ter"]).fields["better"] == "lower"
+
+
+def test_preferences_of_pairs_count_in_either_order(tmp_path: Path) -> None:
+    study = pairs_study()
+    rows = [
+        {"image": image, "first": f"good {image}", "second": f"poor {image}", "score": 3} for image in IMAGES
+    ]
+    rows[0] = {"image": "a.jpg", "first": "poor a.jpg", "second": "good a.jpg", "score": -3}
+    brought(study.dataset, write(tmp_path / "judge.jsonl", rows), "judge")
+    found = evaluate_study(study=study.study, metrics=["judge"])
+    assert found["metrics"]["judge"]["accuracy"]["all"]["value"] == 1
+    assert set(MetricScore.objects.values_list("first", "second")) == {(1.5, -1.5)}
+
+
+def test_preferences_in_both_orders_count_by_their_mean(tmp_path: Path) -> None:
+    """A judge that is asked both ways round, and prefers what stands first."""
+    study = pairs_study()
+    rows = [
+        {"image": image, "first": f"{one} {image}", "second": f"{two} {image}", "score": score}
+        for image in IMAGES
+        for one, two, score in (("good", "poor", 3), ("poor", "good", 1))
+    ]
+    brought(study.dataset, write(tmp_path / "judge.jsonl", rows), "judge")
+    evaluate_study(study=study.study, metrics=["judge"])
+    assert set(MetricScore.objects.values_list("first", "second")) == {(0.5, -0.5)}
+
+
+def graded_study() -> tuple[StudyOf, dict[str, float]]:
+    """Captions of four systems on eight images; people's grade rises with the system and the image."""
+    study = StudyOf(make_dataset("graded", IMAGES), "graded")
+    people: dict[str, float] = {}
+    units, answers = [], []
+    for number in range(4):
+        system = System.objects.create(dataset=study.dataset, name=f"s{number}")
+        for place, image in enumerate(IMAGES):
+            text = f"dog {number} at {image}"
+            item = Item.objects.get(dataset=study.dataset, name=image)
+            Output.objects.create(system=system, item=item, caption=candidate(study.dataset, text))
+            units.append(study.unit(f"{number}-{image}", image, first=text))
+            answers.append(min(4, 1 + number + (place % 3 == 0)))
+            people[text] = answers[-1]
+    study.answer(study.hit("h1", units, required=1), "alma", answers)
+    return study, people
+
+
+def test_two_metrics_are_compared_by_captions_and_over_systems(tmp_path: Path) -> None:
+    study, people = graded_study()
+    noise = np.random.default_rng(1).normal(size=(2, len(people)))
+    for name, spread, draws in (("good", 0.3, noise[0]), ("poor", 3, noise[1])):
+        rows = [
+            {"image": text.split()[-1], "caption": text, "score": value + spread * draw}
+            for (text, value), draw in zip(people.items(), draws, strict=True)
+        ]
+        brought(study.dataset, write(tmp_path / f"{name}.jsonl", rows), name)
+    found = compare_metrics(study=study.study, first="good", second="poor")
+    tau = found["rows"][0]
+    assert tau["first"] > tau["second"]
+    assert tau["difference"] == pytest.approx(tau["first"] - tau["second"])
+    assert 0 < tau["low"] < tau["difference"] < tau["high"]
+    assert max(tau["p"], tau["permutation_p"]) < 0.05
+    assert found["systems"]["number"] == 4
+    soft = [own["soft_pairwise_accuracy"] for own in found["systems"]["own"]]
+    assert soft[0]["value"] > soft[1]["value"]
+    assert (soft[0]["pairwise"], soft[0]["n"]) == (1, 8)
+    # Beside a metric of systems alone only the figures over systems are left.
+    rows = [{"system": f"s{number}", "score": -number} for number in range(4)]
+    brought(study.dataset, write(tmp_path / "whole.jsonl", rows), "whole", better="lower")
+    whole = compare_metrics(study=study.study, first="whole", second="good")
+    assert whole["rows"] == []
+    assert whole["systems"]["own"][0]["pearson"]["value"] == pytest.approx(1, abs=0.05)
+    assert whole["systems"]["own"][0]["soft_pairwise_accuracy"]["value"] is None
+    assert "whole: has scores of systems alone" in whole["notes"][0]
+    with pytest.raises(
+        EvaluationError, match="'whole' has scores of systems, and this study judges captions"
+    ):
+        evaluate_study(study=study.study, metrics=["whole"])
+
+    # Scores of systems beside those of captions change nothing.
+    brought(study.dataset, write(tmp_path / "good.jsonl", rows), "good")
+    assert compare_metrics(study=study.study, first="good", second="poor") == found
+
+
+def test_scores_of_the_judged_captions_alone_suffice_on_every_page(tmp_path: Path) -> None:
+    study, people = graded_study()
+    study.unit("nobody", "a.jpg", first="a caption that nobody judged")
+    study.unit("spare", "b.jpg", first="another caption that nobody judged")
+    for name, power in (("good", 1), ("poor", 0)):
+        rows = [
+            {"image": text.split()[-1], "caption": text, "score": value**power + len(text) % 2 + place % 3}
+            for place, (text, value) in enumerate(people.items())
+        ]
+        brought(study.dataset, write(tmp_path / f"{name}.jsonl", rows), name)
+    evaluated = evaluate_study(study=study.study, metrics=["good", "poor"])["metrics"]
+    taus = [one["kendall_tau_b"]["value"] for one in evaluated.values()]
+    found = compute_multiverse(study.study, metrics=["good", "poor"], tokenizer="ptb", data_hash="0" * 64)
+    assert found["conclusions"][0]["value"][0] == pytest.approx(taus[0] - taus[1])
+    choices = {one["name"] for one in found["universes"]["metrics"]["choices"]}
+    assert choices.isdisjoint({"references", "tokenizer"})  # nothing is computed from words
+    scores = candidate_scores(study.study)
+    assert (scores["reason"], len(scores["of"])) == ("", len(people))
+
+
+def test_results_are_older_than_scores_that_replace_theirs(tmp_path: Path, client: Client) -> None:
+    study = pairs_study()
+    client.force_login(User.objects.create_superuser("root", password="a long phrase of words"))
+
+    def old() -> bool:
+        page = client.get(f"/admin/judgments/study/{study.study.pk}/results/")
+        assert page.context_data is not None
+        return bool(page.context_data["evaluation_old"])
+
+    for scores, replaces in (((1, 0), False), ((1, 2), True)):
+        path = write(tmp_path / "comet.jsonl", caption_rows(*scores))
+        brought(study.dataset, path, "comet", replace=replaces)
+        assert not replaces or old()
+        aggregate_study(study=study.study)
+        evaluate_study(study=study.study, metrics=["comet"])
+        assert not old()
+
+
+def test_a_package_s_metric_keeps_its_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    study, other = pairs_study(), pairs_study("other")
+    path = write(tmp_path / "trigrams.jsonl", caption_rows(1, 0))
+    brought(other.dataset, path, "trigrams")  # before the package was there
+    (tmp_path / "trigram_metric.py").write_text(MODULE)
+    install(tmp_path, "quorum-trigrams", "0.2", POINTS)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.delitem(sys.modules, "trigram_metric", raising=False)
+    with pytest.raises(DataConflict, match="'trigrams' is a built-in metric or a package's"):
+        brought(study.dataset, path, "trigrams")
+    found = evaluate_study(study=study.study, metrics=["trigrams"])
+    assert "package:quorum-trigrams-0.2" in found["signatures"]["trigrams"]
+    assert tokenizers(["trigrams", "bleu-1"], "ptb") != tokenizers(["trigrams"], "ptb") == ("ptb",)
+    assert "trigrams" in dict(metric_names(study.study))
+    # Of two packages with one name a form offers neither, and the built-in metrics as ever.
+    install(tmp_path, "quorum-grams", "1.0", "[quorum.metrics]\ntrigrams = trigram_metric:metric\n")
+    offered = dict(metric_names(study.study))
+    assert "trigrams" not in offered
+    assert "bleu-1" in offered
+
+
+def test_bad_rows_are_refused_in_a_sentence_and_nothing_is_kept(tmp_path: Path) -> None:
+    study = pairs_study()
+    System.objects.create(dataset=study.dataset, name="s1")
+    good = {"image": "a.jpg", "caption": "good a.jpg", "score": 1}
+    cases: list[tuple[list[dict[str, Any]], str]] = [
+        (
+            [good, good | {"image": "z.jpg"}],
+            r'line 2, image: found "z.jpg", expected an image of dataset \'toy\'\.',
+        ),
+        ([good | {"caption": "other"}], r'line 1, caption: found "other", expected a caption of dataset'),
+        ([good, good], r"line 2: found what an earlier row scores, expected one score of each\."),
+        ([good | {"score": "high"}], r'line 1, score: found "high", expected a score, or nothing'),
+        (
+            [good | {"score": 10**400}],
+            r"line 1, score: found a number of more than 300 digits, expected a score",
+        ),
+        ([good | {"score": True}], r"line 1, score: found true, expected a score"),
+        ([{"image": "a.jpg", "score": 1}], r"line 1: found the columns image, expected image with caption"),
+        ([{"caption": "x", "image": "a.jpg"}], r"line 1: found no column 'score', expected it, or 'comet'"),
+        ([{"system": "s9", "score": 1}], r'line 1, system: found "s9", expected a system of dataset'),
+        (
+            [{"image": "a.jpg", "system": "s1", "score": 1}],
+            r'found system "s1" on image "a.jpg", expected a system that',
+        ),
+        (
+            [{"image": "a.jpg", "first": "no", "second": "poor a.jpg", "score": 1}],
+            r'first: found "no", expected a',
+        ),
+        (
+            [{"image": "a.jpg", "first": "good a.jpg", "second": "no", "score": 1}],
+            r'second: found "no", expected',
+        ),
+        (
+            [{"image": "q", "first": "good a.jpg", "second": "poor a.jpg", "score": 1}],
+            r'image: found "q", expected',
+        ),
+        ([good | {"score": None}], r"Metric 'comet' has no score in comet\.jsonl"),
+        ([], r"found no rows, expected a score in each"),
+    ]
+    for rows, words in cases:
+        with pytest.raises(QuorumError, match=words):
+            brought(study.dataset, write(tmp_path / "comet.jsonl", rows), "comet")
+    path = write(tmp_path / "comet.jsonl", caption_rows(1, 0))
+    for name, error, words in (
+        ("CIDEr", DataConflict, "'CIDEr' is a built-in metric or"),
+        ("a|b", EvaluationError, r'"a\|b" is no name of a metric'),
+    ):
+        with pytest.raises(error, match=words):
+            brought(study.dataset, path, name)
+    csv_path = tmp_path / "scores.csv"
+    csv_path.write_text("image;caption;comet\na.jpg;good a.jpg;inf\n")
+    with pytest.raises(ImportProblem, match="line 2, comet: found an infinite number, expected a number"):
+        brought(study.dataset, csv_path, "comet")
+    assert not ImportedMetric.objects.exists()
+    assert not ScoreKeys.objects.exists()
+    # A row about nothing that the dataset has is left out where that is asked for.
+    rows = [*caption_rows(1, 0), {"image": "z.jpg", "caption": "good a.jpg", "score": 1}]
+    done = brought(study.dataset, write(path, rows), "comet", unknown="leave-out")
+    assert (done.left_out, done.metrics[0].known) == (1, 16)
+    assert "left out: 1." in done.words()
+
+
+def test_the_same_scores_change_nothing_and_others_must_be_asked_for(tmp_path: Path) -> None:
+    study = pairs_study()
+    path = write(tmp_path / "comet.jsonl", caption_rows(1, 0))
+    first = brought(study.dataset, path, "comet").metrics[0]
+    assert brought(study.dataset, path, "comet").same == ("comet",)
+    # Neither the order of rows nor another format changes the hash.
+    with (tmp_path / "comet.csv").open("w", newline="") as file:
+        writer = csv.DictWriter(file, ["image", "caption", "score"])
+        writer.writeheader()
+        writer.writerows(reversed(caption_rows(1, 0)))
+    assert brought(study.dataset, tmp_path / "comet.csv", "comet").same == ("comet",)
+    evaluate_study(study=study.study, metrics=["comet"])
+    write(path, caption_rows(1, 2))
+    with pytest.raises(DataConflict, match="has other scores of 'comet' already"):
+        brought(study.dataset, path, "comet")
+    second = brought(study.dataset, path, "comet", replace=True).metrics[0]
+    assert second.sha256 != first.sha256
+    assert ImportedMetric.objects.get() == second
+    again = evaluate_study(study=study.study, metrics=["comet"])
+    assert again["metrics"]["comet"]["accuracy"]["all"]["value"] == 0
+    assert study.study.analyses.count() == 2
+    # Of one caption without a score nothing is said.
+    write(path, caption_rows(1, 2)[1:])
+    brought(study.dataset, path, "comet", replace=True)
+    with pytest.raises(EvaluationError, match=r'has no score of 1 of 16; the first is "good a.jpg" of image'):
+        evaluate_study(study=study.study, metrics=["comet"])
+    other = StudyOf(make_dataset("other", IMAGES), "pairwise")
+    with pytest.raises(EvaluationError, match="'comet' has no scores for dataset 'other'"):
+        compare_metrics(study=other.study, first="comet", second="bleu-1")
+
+
+def test_mt_metrics_eval_s_files_are_read_and_compared_with_people_s_scores(tmp_path: Path) -> None:
+    study, people = graded_study()
+    by_system = {
+        f"s{number}": [people[f"dog {number} at {image}"] for image in IMAGES] for number in range(4)
+    }
+    folder = tmp_path / "metric-scores"
+    folder.mkdir()
+
+    def scores_of(change: float) -> str:
+        return "".join(
+            f"{system}\t{value + change * ((place * 7 + number * 3) % 5)}\n"
+            for number, (system, values) in enumerate((by_system | {"refA": [9] * 8}).items())
+            for place, value in enumerate(values)
+        )
+
+    (folder / "near.seg.score").write_text(scores_of(0.1))
+    (folder / "far.seg.score").write_text(scores_of(3))
+    (folder / "far.sys.score").write_text("s0\t1.5\ns1\tNone\nrefA\t9\n")
+    (folder / "notes.txt").write_text("not a score\n")
+    with pytest.raises(
+        ImportProblem, match=r'far\.seg\.score, line 33, system: found "refA", expected a system of'
+    ):
+        import_scores(dataset=study.dataset, files=read_scores(folder, []))
+    done = import_scores(dataset=study.dataset, files=read_scores(folder, []), unknown="leave-out")
+    assert [(one.name, one.per, one.known) for one in done.metrics] == [
+        ("far", "captions", 32),
+        ("far", "systems", 1),
+        ("near", "captions", 32),
+    ]
+    human = tmp_path / "en-de.mqm.seg.score"
+    human.write_text(scores_of(0).replace("s0\t2\n", "s0\tNone\n", 1))
+    import_scores(dataset=study.dataset, files=read_scores(human, ["mqm"]), unknown="leave-out")
+    found = compare_with_scores(dataset=study.dataset, first="near", second="far", people="mqm")
+    assert (found["n"], found["systems"]["number"]) == (31, 4)
+    near, far = found["systems"]["calibrated"]
+    assert near["value"] == 1 > far["value"]
+    assert found["rows"][0]["difference"] > 0
+    with pytest.raises(EvaluationError, match="has no scores of 'blue' by caption"):
+        compare_with_scores(dataset=study.dataset, first="near", second="blue", people="mqm")
+    short = tmp_path / "short.seg.score"
+    short.write_text("s0\t1\ns0\t2\n")
+    with pytest.raises(EvaluationError, match="has 2 lines for a system, and dataset 'graded' 8 images"):
+        import_scores(dataset=study.dataset, files=read_scores(short, []))
+    short.write_text("s0 1\n")
+    with pytest.raises(ImportProblem, match=r'line 1: found "s0 1", expected a system, a tab, and its score'):
+        read_scores(short, [])
+    short.write_text("s0\thigh\n")
+    with pytest.raises(ImportProblem, match='line 1: found "high", expected a score, or None'):
+        read_scores(short, [])
+
+
+def test_a_release_has_the_scores_and_holds(tmp_path: Path) -> None:
+    study = pairs_study()
+    brought(study.dataset, write(tmp_path / "ter.jsonl", caption_rows(2, 7)), "ter", better="lower")
+    aggregate_study(study=study.study)
+    evaluate_study(study=study.study, metrics=["bleu-1", "ter"])
+    bundle = tmp_path / "toy.zip"
+    call_command("release", study.study.slug, licence="CC-BY-4.0", output=bundle)
+    scores = [row for row in lines(contents(bundle)["scores.jsonl"]) if row["metric"] == "ter"]
+    assert {(row["first"], row["second"]) for row in scores} == {(-2, -7)}
+    assert verify_bundle(bundle).differences == ()
+
+
+def test_commands_calls_and_the_page_import_and_compare(
+    tmp_path: Path, client: Client, capsys: pytest.CaptureFixture[str]
+) -> None:
+    study = pairs_study()
+    path = write(tmp_path / "comet.jsonl", caption_rows(1, 0))
+    call_command("import_scores", path, dataset="toy", metric="comet")
+    call_command(
+        "compare_metrics", "comet", "bleu-1", study=study.study.slug, output=tmp_path / "difference.json"
+    )
+    said = capsys.readouterr().out
+    assert "comet: 16 scores of captions (higher is better)." in said
+    assert json.loads((tmp_path / "difference.json").read_text())["rows"][0]["first"] == 1
+    with pytest.raises(CommandError, match="Expected --study, or --dataset with --people"):
+        call_command("compare_metrics", "comet", "bleu-1")
+
+    root = User.objects.create_superuser("root", password="a long phrase of words")
+    client.force_login(root)
+    address = "/api/datasets/toy/scores/"
+    rows = caption_rows(0.2, 0.9)
+    sent = {"metric": ["clip"], "rows": rows, "better": "lower"}
+    answer = client.post(address, sent, content_type="application/json")
+    assert answer.status_code == 201, answer.content
+    assert [(one["name"], one["better"], one["known"]) for one in answer.json()] == [
+        ("clip", "lower", 16),
+        ("comet", "higher", 16),
+    ]
+    refused = client.post(
+        address, sent | {"rows": [rows[0] | {"image": "z"}]}, content_type="application/json"
+    )
+    assert refused.status_code == 400
+    assert 'rows, [0].image: found "z", expected an image' in refused.json()["detail"]
+    stranger = User.objects.create_user("stranger", is_staff=True)
+    stranger.user_permissions.set(Permission.objects.filter(codename__startswith="view_"))
+    client.force_login(stranger)
+    assert client.post(address, sent, content_type="application/json").status_code == 409
+
+    client.force_login(root)
+    page = f"/admin/judgments/study/{study.study.pk}/metrics/"
+    upload = SimpleUploadedFile("judge.csv", b"image,caption,score\na.jpg,good a.jpg,5\n")
+    step = f"/admin/judgments/study/{study.study.pk}/do/"
+    posted = {"page": "metrics", "metric": "judge", "better": "higher", "file": upload}
+    assert (
+        "judge: 1 scores of captions"
+        in client.post(f"{step}import-scores/", posted, follow=True).content.decode()
+    )
+    upload = SimpleUploadedFile("judge.csv", b"image,caption,score\nz.jpg,good a.jpg,5\n")
+    shown = client.post(f"{step}import-scores/", posted | {"file": upload}, follow=True).content.decode()
+    assert "judge.csv, line 2, image: found &quot;z.jpg&quot;, expected an image" in shown
+    job = client.post(
+        f"/api/studies/{study.study.slug}/compare-metrics/",
+        {"first": "comet", "second": "clip"},
+        content_type="application/json",
+    )
+    assert job.status_code == 202
+    run_job(job.json()["id"])
+    shown = client.get(page).content.decode()
+    assert "comet and clip cannot be told apart" in shown
+    assert "clip, imported" in shown
