@@ -1,0 +1,145 @@
+"""A client of an OpenAI-compatible endpoint: one call of POST /chat/completions, once."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from http import HTTPStatus
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Self
+from urllib.parse import urlsplit
+
+from django.conf import settings
+
+from evaluation.errors import EvaluationError
+from evaluation.judges.prompts import Question
+
+if TYPE_CHECKING:
+    import httpx
+
+SECONDS = 60.0  # for a whole call
+LARGEST_REPLY = 1_000_000  # bytes
+LONGEST_DETAIL = 300
+_OWN_HOSTS = ("localhost", "127.0.0.1", "::1")
+_LATER = (HTTPStatus.REQUEST_TIMEOUT, HTTPStatus.CONFLICT, HTTPStatus.TOO_EARLY, HTTPStatus.TOO_MANY_REQUESTS)
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    text: str
+    model: str
+    tokens_in: int
+    tokens_out: int
+
+
+def is_own_host() -> bool:
+    """Return whether the installation itself is the endpoint, so that no call costs anything."""
+    return urlsplit(settings.JUDGE_API_URL).hostname in _OWN_HOSTS
+
+
+class AskLater(Exception):
+    """The endpoint is busy or broken. `served` says whether it may have answered, and so charge for it."""
+
+    def __init__(self, message: str, *, served: bool, after: float = 0.0) -> None:
+        super().__init__(message)
+        self.served, self.after = served, after
+
+
+class Endpoint:
+    """Where a model is asked. The key stays in this object and its headers."""
+
+    def __init__(self, *, url: str = "", key: str | None = None, seconds: float = SECONDS) -> None:
+        url, self._key = url or settings.JUDGE_API_URL, settings.JUDGE_API_KEY if key is None else key
+        parts = urlsplit(url)
+        if not parts.hostname:
+            raise EvaluationError(
+                "No model can be asked: the setting JUDGE_API_URL is empty, expected an address such as "
+                "https://api.example.org/v1."
+            )
+        if parts.scheme != "https" and parts.hostname not in _OWN_HOSTS:
+            raise EvaluationError(
+                f"JUDGE_API_URL names {parts.scheme}://{parts.hostname}; expected an https address, since the key is "
+                "sent with every call."
+            )
+        self.host = parts.netloc.rpartition("@")[2]
+        self._seconds = seconds
+        import httpx  # 8 MiB, which web servers do without
+
+        self._http = httpx.Client(
+            base_url=url.rstrip("/") + "/",
+            headers={"Authorization": f"Bearer {self._key}"} if self._key else {},
+            timeout=httpx.Timeout(seconds, connect=min(10.0, seconds)),
+            trust_env=parts.hostname not in _OWN_HOSTS,
+            auth=lambda request: request,  # else a .netrc of the environment could replace the key
+        )
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._http.close()
+
+    def ask(self, question: Question, *, options: Mapping[str, Any], once: str) -> Reply:
+        """Ask once. `once` names the call, for endpoints that do a call of one name only once.
+
+        Raises:
+            AskLater: try again, after so many seconds.
+            EvaluationError: the endpoint refuses, and would again.
+        """
+        import httpx
+
+        body = {**options, "messages": list(question.messages)}
+        ends = time.monotonic() + self._seconds
+        try:
+            with self._http.stream(
+                "POST", "chat/completions", json=body, headers={"Idempotency-Key": once}
+            ) as response:
+                written = bytearray()
+                for part in response.iter_bytes():
+                    written += part
+                    if len(written) > LARGEST_REPLY or time.monotonic() > ends:
+                        raise AskLater("its reply does not end", served=True)
+        except (httpx.ConnectError, httpx.ConnectTimeout) as error:
+            raise AskLater(f"it cannot be reached ({type(error).__name__})", served=False) from None
+        except httpx.HTTPError as error:
+            raise AskLater(f"the call broke off ({type(error).__name__})", served=True) from None
+        status = response.status_code
+        if status in _LATER or status >= HTTPStatus.INTERNAL_SERVER_ERROR:
+            # A gateway says these where the model behind it may have answered, and charges.
+            served = status == HTTPStatus.REQUEST_TIMEOUT or (
+                status >= HTTPStatus.INTERNAL_SERVER_ERROR and status != HTTPStatus.SERVICE_UNAVAILABLE
+            )
+            raise AskLater(f"it answers {status}", served=served, after=_seconds_of(response.headers))
+        if status != HTTPStatus.OK:
+            detail = _clean(bytes(written).decode(errors="replace"))
+            if self._key:
+                detail = detail.replace(self._key, "***")
+            raise EvaluationError(f"{self.host} refuses to answer ({status}): {detail[:LONGEST_DETAIL]}")
+        return _read(bytes(written))
+
+
+def _seconds_of(headers: httpx.Headers) -> float:
+    text = headers.get("Retry-After", "")
+    return float(text) if text.isascii() and text.isdigit() else 0.0
+
+
+def _read(body: bytes) -> Reply:
+    try:
+        found = json.loads(body)
+        text = found["choices"][0]["message"]["content"]
+        usage = found.get("usage") or {}
+        counts = [usage.get("prompt_tokens", -1), usage.get("completion_tokens", -1)]
+        if not all(type(count) is int for count in counts):
+            raise TypeError
+    except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
+        raise AskLater("its reply is no chat completion", served=True) from None
+    return Reply(_clean(str(text or "")), _clean(str(found.get("model") or ""))[:200], counts[0], counts[1])
+
+
+def _clean(text: str) -> str:
+    """Return the text without what a database cannot store: NUL and halves of characters."""
+    return text.replace("\0", "").encode(errors="replace").decode()

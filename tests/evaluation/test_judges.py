@@ -1,0 +1,477 @@
+"""Judges that are no people: imported, asked at an endpoint with faults, and never part of what people say."""
+
+from __future__ import annotations
+
+import json
+import logging
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from django.contrib.auth.models import User
+from django.core.management import call_command
+from django.db import connection
+from django.test import Client
+from django.utils import timezone
+from pytest_django import Settings
+
+from annotation.rehearsal.people import Crowd
+from annotation.rehearsal.rehearsal import rehearse
+from common.errors import DataConflict
+from evaluation.errors import EvaluationError
+from evaluation.judges import asking
+from evaluation.judges.asking import ask_judge
+from evaluation.judges.endpoint import AskLater, Endpoint, Reply
+from evaluation.judges.findings import compare_judges, sizes_of_curve
+from evaluation.judges.importing import import_judge
+from evaluation.judges.models import Judge, JudgeAnswer
+from evaluation.judges.operations import ask_judge as ask_operation
+from evaluation.judges.page import can_have_judges
+from evaluation.judges.prompts import Question, instructions_of, read_reply
+from evaluation.models import Consensus
+from evaluation.results.aggregation import compute_aggregation, store_aggregation
+from judgments.models import Study, Unit
+from judgments.studies.studies import design_of, kind_of
+from tests.fakes.chat import HANG_UP, KEY, NO_CHOICES, NO_JSON, FakeChat, fake_chat
+from tests.studies import make_dataset, make_study
+
+pytestmark = pytest.mark.django_db
+
+FREE: dict[str, Any] = {"budget": Decimal(0), "price_in": Decimal(0), "price_out": Decimal(0)}
+PRICED: dict[str, Any] = {"price_in": Decimal(1), "price_out": Decimal(2)}
+
+
+def longer(body: dict[str, Any]) -> str:
+    """A model that prefers the longer text, and the first one where both are as long; else a middling answer."""
+    system, user = (message["content"] for message in body["messages"])
+    text = user if isinstance(user, str) else user[0]["text"]
+    lines = dict(line.split(": ", 1) for line in text.splitlines())
+    if "B" in lines:
+        return "C" if len(lines["C"]) > len(lines["B"]) else "B"
+    return "1" if "0 (" in system else "3" if "whole number" not in system else "70"
+
+
+@pytest.fixture
+def chat(settings: Settings) -> Iterator[FakeChat]:
+    with fake_chat(longer) as running:
+        settings.JUDGE_API_URL, settings.JUDGE_API_KEY = running.url, KEY
+        settings.JUDGE_BACKOFF_SECONDS = 0
+        yield running
+
+
+def answers_in(study: Study, values: Any, *, order: str = "") -> str:
+    units = Unit.objects.filter(study=study, control=False).order_by("position")
+    rows = [
+        f"{key},{value},{order}"
+        for key, value in zip(units.values_list("key", flat=True), values, strict=False)
+    ]
+    return "\n".join(["unit,value,order", *rows])
+
+
+@pytest.mark.parametrize("protocol", ["triplet", "pairwise", "graded", "relevance", "slider"])
+def test_a_model_is_asked_about_every_unit_in_both_orders_once(protocol: str, chat: FakeChat) -> None:
+    study = make_study(protocol)
+    units = Unit.objects.filter(study=study, control=False)
+    asked = ask_judge(study=study, name="m", model="small", **FREE)
+    orders = 2 if kind_of(study).two_sided else 1
+    assert (asked.answered, asked.failed, asked.left, asked.why) == (units.count() * orders, 0, 0, "")
+    assert len(chat.served) == len(set(chat.names)) == asked.answered
+    assert {body["model"] for body in chat.calls} == {"small"}
+    judge = Judge.objects.get()
+    assert judge.prompt == instructions_of(kind_of(study), design_of(study))
+    assert judge.options["temperature"] == 0
+    for row in judge.answers.select_related("unit__first", "unit__second"):
+        assert row.answered_by == "small-2026-01"
+        if orders == 2:
+            assert row.unit.first is not None
+            assert row.unit.second is not None
+            lengths = len(row.unit.first.text), len(row.unit.second.text)
+            first = lengths[0] > lengths[1] or (lengths[0] == lengths[1] and not row.swapped)
+            assert row.value == (1 if first else 2)
+        else:
+            assert row.value == {"graded": 3, "relevance": 1, "slider": 70}[protocol]
+    if protocol != "triplet":  # the picture is shown
+        assert chat.calls[0]["messages"][1]["content"][1]["image_url"]["url"].startswith(
+            "https://pictures.example/"
+        )
+
+    again = ask_judge(study=study, name="m", model="small", **FREE)
+    assert (again.answered, len(chat.calls)) == (asked.answered, asked.answered)
+    earlier = JudgeAnswer.objects.filter(judge__study=study, request="x", state="answered").order_by("pk")
+    assert "answers_by_request" in earlier.explain()  # asked for each unit, so never by reading all answers
+    copied = ask_judge(study=study, name="n", model="small", **FREE)  # the same request: the reply is kept
+    assert (copied.answered, len(chat.calls)) == (asked.answered, asked.answered)
+    assert JudgeAnswer.objects.filter(judge=copied.judge, cached=True).count() == asked.answered
+
+
+def test_faults_are_tried_again_and_no_answer_is_stored_twice(chat: FakeChat, caplog: Any) -> None:
+    study = make_study("pairwise")
+    caplog.set_level(logging.DEBUG)
+    chat.faults = [
+        429,
+        500,
+        None,
+        HANG_UP,
+        NO_JSON,
+        503,
+        None,
+        NO_CHOICES,
+        {"says": "B, I think"},
+        {"says": ""},
+    ]
+    asked = ask_judge(study=study, name="m", model="small", budget=Decimal(1), **PRICED)
+    count = Unit.objects.filter(study=study, control=False).count() * 2
+    assert (asked.answered, asked.left, asked.why) == (count, 0, "")
+    assert JudgeAnswer.objects.filter(judge=asked.judge).count() == count
+    # answered and unreadable calls cost 40 + 2 * 2; of three that broke off nobody knows, and they count in full
+    readable = len(chat.served) - 3
+    assert asked.judge.spent > readable * 44
+    assert asked.judge.spent == sum(JudgeAnswer.objects.values_list("cost", flat=True))
+    assert asked.judge.reserved == 0
+    with connection.cursor() as cursor:
+        for table in ("evaluation_judge", "evaluation_judgeanswer", "judgments_studyevent"):
+            cursor.execute(f"SELECT * FROM {table}")  # noqa: S608
+            assert KEY not in str(cursor.fetchall())
+    assert KEY not in caplog.text
+
+
+def test_calls_that_come_too_early_together_are_one_pause(chat: FakeChat) -> None:
+    study = make_study("graded")
+    chat.faults = [503] * asking.AT_ONCE * (asking.MOST_WAITS - 1)
+    asked = ask_judge(study=study, name="m", model="small", **FREE)
+    assert (asked.left, asked.why) == (0, "")
+
+
+@pytest.mark.parametrize(
+    ("status", "served"), [(408, True), (429, False), (500, True), (502, True), (503, False), (504, True)]
+)
+def test_what_a_gateway_may_have_charged_counts(status: int, served: bool, chat: FakeChat) -> None:
+    chat.faults = [status]
+    with Endpoint() as opened, pytest.raises(AskLater) as caught:
+        opened.ask(Question((), 0), options={"model": "small"}, once="1")
+    assert caught.value.served is served
+
+
+def test_replies_that_no_database_stores_are_cleaned(chat: FakeChat) -> None:
+    chat.faults = [{"says": "B\0 \ud800"}, {"sends": b"[" * 200_000}]
+    with Endpoint() as opened:
+        found = opened.ask(Question((), 0), options={"model": "small\0"}, once="1")
+        assert (found.text, found.model) == ("B ?", "small-2026-01")
+        with pytest.raises(AskLater, match="its reply is no chat completion"):
+            opened.ask(Question((), 0), options={"model": "small"}, once="2")
+
+
+def test_an_answer_that_is_none_is_never_guessed(chat: FakeChat) -> None:
+    study = make_study("graded")
+    (first, *others) = Unit.objects.filter(study=study, control=False).order_by("position")
+    assert first.first is not None
+    text = first.first.text
+    chat.answers = lambda body: "3" if text in body["messages"][1]["content"][0]["text"] else "4 or 3"
+    asked = ask_judge(study=study, name="m", model="small", **FREE)
+    assert (asked.answered, asked.failed) == (1, len(others))
+    assert len(chat.calls) == 1 + len(others) * asking.MOST_TRIES
+    assert set(JudgeAnswer.objects.values_list("reply", "value")) == {("3", 3), ("4 or 3", None)}
+    assert "without a usable one" in asked.words()
+
+
+def test_a_model_whose_replies_are_never_readable_is_soon_left_alone(chat: FakeChat) -> None:
+    chat.answers = lambda body: "Let me think"
+    asked = ask_judge(study=make_study("graded"), name="m", model="small", **FREE)
+    assert asked.why.startswith(
+        "None of the replies to 12 questions could be read, the last of which is 'Let me think'; expected"
+    )
+    assert len(chat.calls) == 12
+    assert asked.left > 0
+
+
+@pytest.mark.parametrize(
+    ("protocol", "reply", "swapped", "value"),
+    [
+        ("triplet", " b. ", False, 1),
+        ("triplet", "B", True, 2),
+        ("triplet", "C", True, 1),
+        ("triplet", "1", False, None),
+        ("relevance", "0", False, 0),
+        ("relevance", "yes", False, None),
+        ("slider", "100", False, 100),
+        ("slider", "101", False, None),
+        ("slider", "-1", False, None),
+    ],
+)
+def test_replies_are_read_strictly(protocol: str, reply: str, swapped: bool, value: int | None) -> None:
+    assert read_reply(kind_of(make_study(protocol, opened=False)), reply, swapped=swapped) == value
+
+
+def test_the_budget_is_never_exceeded(chat: FakeChat) -> None:
+    study = make_study("triplet")
+    budgets = [Decimal("0.0008"), Decimal("0.001")]
+    for budget in budgets:
+        asked = ask_judge(study=study, name="m", model="small", budget=budget, **PRICED)
+        assert asked.why == "The budget does not cover another call."
+        assert 0 < asked.judge.spent <= int(budget * 1_000_000)
+        assert asked.judge.spent == 44 * len(chat.served)
+    with pytest.raises(EvaluationError, match=r"has spent .* already; expected a budget of as much or more"):
+        ask_judge(study=study, name="m", model="small", budget=Decimal(0), **PRICED)
+    chat.tokens_in = 1_000_000
+    asked = ask_judge(study=study, name="m", model="small", budget=Decimal(1), **PRICED)
+    assert "charged more than a call can cost" in asked.why
+    assert asked.left > 0
+
+
+def test_a_run_that_was_killed_is_continued_and_its_open_calls_are_paid_once_more(chat: FakeChat) -> None:
+    study = make_study("triplet")
+
+    class Killed(BaseException):
+        pass
+
+    class Deadly(Endpoint):
+        def ask(self, question: Question, *, options: Mapping[str, Any], once: str) -> Reply:
+            raise Killed
+
+    def dies(share: float, words: str) -> None:
+        raise Killed
+
+    with pytest.raises(Killed):  # as at a worker's restart: nothing is claimed yet
+        ask_judge(study=study, name="m", model="small", budget=Decimal(1), progress=dies, **PRICED)
+    assert set(JudgeAnswer.objects.values_list("state", flat=True)) == {"waiting"}
+    with pytest.raises(Killed):  # between the rows that announce calls and those of the replies
+        ask_judge(study=study, name="m", model="small", budget=Decimal(1), endpoint=Deadly(), **PRICED)
+    judge = Judge.objects.get()
+    assert (judge.spent, judge.answers.filter(state="asked").count()) == (0, asking.AT_ONCE)
+    open_money = judge.reserved
+
+    early = ask_judge(study=study, name="m", model="small", budget=Decimal(1), **PRICED)
+    assert early.why.startswith("4 calls of another run may be under way")
+    JudgeAnswer.objects.filter(state="asked").update(asked_at=timezone.now() - 2 * asking.STALE)
+    late = ask_judge(study=study, name="m", model="small", budget=Decimal(1), **PRICED)
+    count = Unit.objects.filter(study=study, control=False).count() * 2
+    assert (late.answered, late.left, late.why) == (count, 0, "")
+    assert late.judge.spent == open_money + 44 * count
+    assert late.judge.reserved == 0
+    assert Counter(JudgeAnswer.objects.values_list("state", flat=True)) == {"answered": count}
+
+
+def test_an_endpoint_that_refuses_stops_the_run_without_telling_the_key(
+    chat: FakeChat, settings: Settings
+) -> None:
+    study = make_study("pairwise")
+    settings.JUDGE_API_KEY = "sk-wrong"
+    asked = ask_judge(study=study, name="m", model="small", **FREE)
+    assert "refuses to answer (401)" in asked.why
+    assert "sk-wrong" not in asked.why
+    settings.JUDGE_API_KEY = "sk-wrong" * 50  # longer than what is quoted
+    assert "sk-wrong" not in ask_judge(study=study, name="m", model="small", **FREE).why
+    settings.JUDGE_API_KEY = KEY
+    chat.faults = [503] * 50
+    asked = ask_judge(study=study, name="m", model="small", **FREE)
+    assert "does not answer: it answers 503" in asked.why
+    with pytest.raises(DataConflict, match="was asked otherwise"):
+        ask_judge(study=study, name="m", model="large", **FREE)
+    with pytest.raises(DataConflict, match="was asked otherwise"):
+        ask_judge(study=study, name="m", model="small", own_systems=["system-0"], **FREE)
+    settings.JUDGE_API_URL = ""
+    with pytest.raises(EvaluationError, match="JUDGE_API_URL is empty"):
+        ask_judge(study=study, name="m", model="small", **FREE)
+    settings.JUDGE_API_URL = "http://example.org/v1"
+    with pytest.raises(EvaluationError, match="expected an https address"):
+        ask_judge(study=study, name="m", model="small", **FREE)
+
+
+@pytest.mark.parametrize("given", [{"budget": 0}, {"budget": 1, "price_in": 1}])
+def test_without_a_command_nothing_is_asked_at_anothers_endpoint_without_a_limit(
+    given: dict[str, int], settings: Settings
+) -> None:
+    study = make_study("graded")
+    values = {name: Decimal(value) for name, value in given.items()}
+    assert ask_operation.prepare is not None
+    settings.JUDGE_API_URL = "https://api.example.org/v1"
+    with pytest.raises(EvaluationError, match="expected a budget and both prices above 0"):
+        ask_operation.prepare(study=study, name="m", model="small", **values)
+    settings.JUDGE_API_URL = "http://localhost:8080/v1"
+    assert ask_operation.prepare(study=study, name="m", model="small", **values)["name"] == "m"
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("", "The first line names no column 'unit'"),
+        ("unit,value\n", "hold no row"),
+        ("unit,value\nnone,1\n", "Line 2 names unit 'none', which is no judged unit"),
+        ("unit,value\n{unit},3\n", "Line 2 has value '3'; expected 1 or 2"),
+        ("unit,value,order\n{unit},1,left\n", "Line 2 has order 'left'; expected first-left or second-left"),
+        ("unit,value\n{unit},1\n{unit},2\n", "Line 3 answers unit"),
+        (
+            "unit,value,rater\n{unit},1," + "x" * 81,
+            "Line 2 names a rater with 81 characters, expected 80 at most",
+        ),
+        ('{{"unit": 1\n', "Line 1 is no JSON object"),
+        ("unit,value\n{unit},1\n" + "x" * 140_000, "Line 3 is no CSV: field larger than field limit"),
+    ],
+)
+def test_a_wrong_file_is_refused_whole(text: str, sentence: str) -> None:
+    study = make_study("pairwise")
+    unit = Unit.objects.filter(study=study, control=False).first()
+    assert unit is not None
+    with pytest.raises(EvaluationError, match=sentence):
+        import_judge(study=study, name="m", answers=text.format(unit=unit.key))
+    assert not Judge.objects.exists()
+    with pytest.raises(
+        EvaluationError, match="own_systems names 'x'; expected systems of this study: system-0"
+    ):
+        import_judge(study=study, name="m", answers=f"unit,value\n{unit.key},1", own_systems=["x"])
+
+
+@pytest.mark.parametrize("more", ["no_difference", "neither", "strength", "confidence"])
+def test_pairs_with_more_answers_than_two_have_no_judges(more: str) -> None:
+    study = make_study("pairwise", answers={more: True}, controls={"per_hit": 0})
+    assert not can_have_judges(study)
+    for asked in (
+        lambda: import_judge(study=study, name="m", answers=answers_in(study, [1])),
+        lambda: compare_judges(study=study),
+        lambda: ask_judge(study=study, name="m", model="small", **FREE),
+    ):
+        with pytest.raises(EvaluationError, match="Judges answer pairs by one side or the other"):
+            asked()
+
+
+def test_the_same_file_again_is_the_same_judge_or_refused() -> None:
+    study = make_study("pairwise")
+    values: dict[str, Any] = {"study": study, "name": "m", "answers": answers_in(study, [1, 2])}
+    assert import_judge(**values).created
+    assert not import_judge(**values).created
+    changes: list[dict[str, Any]] = [{"source": "crowd"}, {"model": "small"}, {"own_systems": ["system-0"]}]
+    for change in changes:
+        with pytest.raises(DataConflict, match="a judge 'm' of another source, model or family"):
+            import_judge(**values, **change)
+    with pytest.raises(DataConflict, match="a judge 'm' with other answers"):
+        import_judge(**values | {"answers": answers_in(study, [2, 2])})
+
+
+def test_people_never_hear_of_judges(tmp_path: Path, settings: Settings) -> None:
+    """Nothing that people's judgments go into changes by a byte when judges answer, or where they are compared."""
+    settings.EXPORT_ROOT = settings.RELEASE_ROOT = tmp_path / "var"
+    study = make_study("pairwise", judgments_per_unit=3)
+    rehearse(study=study, crowd=Crowd(spammers=0.2))
+
+    def everything(folder: Path) -> dict[str, Any]:
+        folder.mkdir()
+        store_aggregation(compute_aggregation(study=study))
+        found: dict[str, Any] = {}
+        formats = ("jsonl", "csv", "reliability", "mturk")
+        commands = ["aggregate {} --output {}", "evaluate {} --metrics bleu-4 --output {}"]
+        commands += [f"export_judgments {{}} --format {name} --output {{}}" for name in formats]
+        for number, command in enumerate(commands):
+            place = folder / str(number)
+            call_command(*command.format(study.slug, place).split())
+            found[command] = _bytes(place)
+        found["consensus"] = list(
+            Consensus.objects.order_by("unit__key").values("unit__key", "value", "votes", "n")
+        )
+        found["tables"] = _counts()
+        return found
+
+    before = everything(tmp_path / "before")
+    rng = np.random.default_rng(0)
+    count = Unit.objects.filter(study=study, control=False).count()
+    import_judge(study=study, name="m", answers=answers_in(study, rng.integers(1, 3, count)))
+    crowd = answers_in(study, rng.integers(1, 3, count)).replace("unit,value,order", "unit,value,rater")
+    import_judge(study=study, name="c", answers=crowd, source="crowd")
+    call_command("compare_judges", study.slug)
+    assert everything(tmp_path / "after") == before
+
+
+def _bytes(place: Path) -> bytes:
+    text = place.read_bytes() if place.exists() else b"".join(
+        one.read_bytes() for one in sorted(place.parent.glob(f"{place.name}*"))
+    )  # fmt: skip
+    return b"\n".join(line for line in text.splitlines() if b"_at" not in line and b"seconds" not in line)
+
+
+def _counts() -> dict[str, int]:
+    """Return how many rows of people's work, money and quality there are."""
+    tables = [name for name in connection.introspection.table_names() if name.startswith("annotation_")]
+    with connection.cursor() as cursor:
+        found = {}
+        for table in tables:
+            cursor.execute(f"SELECT count(*) FROM {table}")  # noqa: S608
+            found[table] = cursor.fetchone()[0]
+        return found
+
+
+def test_a_comparison_finds_what_was_put_in(tmp_path: Path) -> None:
+    """A judge that chooses its own family, but for a quarter of the items, of which it takes the text shown first."""
+    make_dataset(images=60)
+    study = make_study(
+        "pairwise", judgments_per_unit=3, sampling={"pairs": {"MM": 30}}, controls={"per_hit": 0}
+    )
+    rehearse(
+        study=study,
+        crowd=Crowd(spammers=0.0, workers=4),
+    )
+    store_aggregation(compute_aggregation(study=study))
+    units = list(Unit.objects.filter(study=study, control=False).select_related("pair").order_by("position"))
+    rows = ["unit,value,order"]
+    for number, unit in enumerate(units):
+        assert unit.pair is not None
+        own = 1 if unit.pair.first_system and unit.pair.first_system.name == "system-0" else 2
+        value = own
+        for order, shown_first in (("first-left", 1), ("second-left", 2)):
+            rows.append(f"{unit.key},{shown_first if number % 4 == 0 else value},{order}")
+    import_judge(study=study, name="m", answers="\n".join(rows), own_systems=["system-0"])
+    call_command("compare_judges", study.slug, "--epsilon", "0.1", "--output", str(tmp_path / "judges.json"))
+    found = json.loads((tmp_path / "judges.json").read_text())
+    (judge,) = found["judges"]
+    assert judge["units"] == len(units)
+    assert judge["side"]["consistent"]["value"] == pytest.approx(1 - len(units[::4]) / len(units))
+    assert judge["side"]["first_shown"]["value"] == pytest.approx(0.5 + len(units[::4]) / len(units) / 2)
+    assert judge["own"]["low"] > 0
+    assert judge["length"]["n"] == 0  # all texts are equally long
+    assert 0.3 < judge["agreement"]["value"] < 1
+    assert {one["of"] for one in judge["estimates"]} >= {"system-0", "system-1"}
+    assert judge["estimates"][0]["reason"].startswith("people judged every unit")
+    assert all(0.8 < one["coverage"] <= 1 for one in judge["savings"])
+    assert found["people"]["agreement"]["n"] > 0
+
+    client = Client()
+    client.force_login(User.objects.create_superuser("lead"))
+    page = client.get(f"/admin/judgments/study/{study.pk}/judges/").content.decode()
+    assert "Not tested: no person judged 30 or more" in page
+    assert "chooses the text that is shown first" in page
+    assert "If people had judged fewer" in page
+    assert re.search(r"The figures below were computed \d+ \w+ \d{4} \d\d:\d\d\.", page)
+    stored = client.get(f"/api/studies/{study.slug}/judges/").json()
+    assert stored["result"]["judges"] == found["judges"]
+    assert client.get(f"/api/judges/?study={study.slug}").json()["results"][0]["own_systems"] == ["system-0"]
+    rows = client.get(f"/api/judge-answers/?study={study.slug}").json()["results"]
+    assert {row["judge"] for row in rows} == {"m"}
+
+
+def test_smaller_studies_are_drawn_from_every_number_of_items_that_suffices() -> None:
+    assert [n for n in range(100) if not sizes_of_curve(n)] == list(range(10))
+    assert sizes_of_curve(103) == [10, 26, 52]
+
+
+def test_grades_are_compared_by_distance_and_length() -> None:
+    make_dataset(images=40)
+    study = make_study("graded", judgments_per_unit=3, controls={"per_hit": 0})
+    rehearse(study=study, crowd=Crowd())
+    units = list(Unit.objects.filter(study=study, control=False).order_by("position"))
+    import_judge(
+        study=study, name="high", answers=answers_in(study, [4] * len(units)), own_systems=["system-0"]
+    )
+    (judge,) = compare_judges(study=study).result["judges"]
+    assert judge["agreement"] is judge["side"] is None
+    assert judge["difference"]["low"] > 0
+    assert judge["own"]["low"] < 0.5
+    (everything, *_) = judge["estimates"]
+    assert everything["of"] == ""
+    assert everything["judge"] == 4
+    with pytest.raises(EvaluationError, match="This study has no judge yet"):
+        compare_judges(study=make_study("slider", name="Another"))
+    with pytest.raises(EvaluationError, match="those of kind 'caption' are not"):
+        import_judge(study=make_study("caption", name="Written", controls={}), name="m", answers="")
