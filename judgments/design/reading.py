@@ -16,7 +16,7 @@ from common.errors import DesignError
 from judgments.design.presets import PRESETS, Preset
 from judgments.design.requirements import REQUIREMENT_PRESETS
 from judgments.design.study_design import StudyDesign
-from judgments.design.tables import CROSSED, SHORTEST_CODE, Access
+from judgments.design.tables import CROSSED, SHORTEST_CODE, Access, PairAnswers
 from judgments.design.translations import contradictions_of_translations
 from judgments.kinds import KINDS
 
@@ -54,6 +54,10 @@ def contradictions_of(design: StudyDesign) -> Iterator[str]:
     if design.source.show and kind.no_source:
         yield gettext("source.show is true, but %(no_source)s; expected false") % {
             "no_source": kind.no_source
+        }
+    if design.answers != PairAnswers() and not kind.compares_pairs:
+        yield gettext("answers is for pairs, and %(name)s compares none; expected no such table") % {
+            "name": kind.name
         }
     if design.labels and len(design.labels) != len(kind.labelled):
         wanted = f"one for each of {', '.join(map(str, kind.labelled))}" if kind.labelled else "none"

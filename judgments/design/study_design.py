@@ -21,9 +21,11 @@ from judgments.design.tables import (
     Filter,
     Keywords,
     Language,
+    PairAnswers,
     RuleSetting,
     Sampling,
     Source,
+    Spans,
     Stopping,
     Template,
     Texts,
@@ -118,6 +120,7 @@ class StudyDesign(Part):
         description="Shown with the instructions.",
     )
     source: Source = Source()
+    answers: PairAnswers = PairAnswers()
     sampling: Sampling = Sampling()
     controls: Controls = Controls()
     filter: Filter = Filter()
@@ -131,6 +134,7 @@ class StudyDesign(Part):
     )
     stopping: Stopping = Stopping()
     keywords: Keywords = Keywords()
+    spans: Spans = Spans()
     template: Template = Template()
     crowd: Crowd = Crowd()
     panel: Panel = Panel()
@@ -165,8 +169,10 @@ class StudyDesign(Part):
 
     @model_serializer(mode="wrap")
     def _without_what_is_not_there(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        """Leave out a missing plan, since TOML has no null, and translations where there are none."""
+        """Leave out a missing plan, since TOML has no null, translations where there are none, and usual answers."""
         values: dict[str, Any] = handler(self)
+        if self.answers == PairAnswers():
+            values.pop("answers", None)
         for key in ("registration", "translations"):
             if key in values and not values[key]:
                 del values[key]

@@ -97,6 +97,23 @@ class Sampling(Part):
     )
 
 
+class PairAnswers(Part):
+    """What a person can say of two candidates besides which one is better."""
+
+    no_difference: bool = Field(
+        False, title="“No difference” is an answer", description="Whoever sees none need not guess."
+    )
+    neither: bool = Field(
+        False, title="“Neither of the two” is an answer", description="For candidates that are both bad."
+    )
+    strength: bool = Field(
+        False, title="Ask how much better", description="Slightly or by far, in place of a plain choice."
+    )
+    confidence: bool = Field(
+        False, title="Ask how sure people are", description="A second row: a guess, fairly sure, certain."
+    )
+
+
 class KnownItem(Part):
     """An item whose right answer the designer knows. Texts are captions as shown; an image is named as in the
     dataset. Which of the keys mean something depends on the protocol."""
@@ -298,6 +315,46 @@ class Keywords(Part):
         json_schema_extra={"rows": 6},
     )
     longest: Annotated[int, Field(ge=2, le=7)] = Field(7, title="Words in a phrase at most")
+
+
+class Spans(Part):
+    """What is marked in a text whose errors are looked for (docs/spans.md)."""
+
+    severities: Listed[Literal["minor", "major", "critical"]] = Field(
+        ("minor", "major"),
+        min_length=1,
+        title="Severities",
+        json_schema_extra={"words": {"minor": "Minor", "major": "Major", "critical": "Critical"}},
+    )
+    categories: Literal["none", "mqm", "own"] = Field(
+        "none",
+        title="Categories of errors",
+        json_schema_extra={
+            "words": {
+                "none": "None: an error has a severity alone (ESA)",
+                "mqm": "Those of MQM, with their weights",
+                "own": "Those listed below",
+            }
+        },
+    )
+    own: Listed[Annotated[str, Field(min_length=1, max_length=80)]] = Field(
+        (), max_length=60, title="Own categories", description="One a line.", json_schema_extra={"rows": 4}
+    )
+    score: bool = Field(
+        True,
+        title="Ask for a score",
+        description="From 0 to 100, after the errors. Without it, the weights of the errors are the score.",
+    )
+    missing: bool = Field(True, title="What is missing can be marked")
+    reference: bool = Field(
+        False, title="Show a reference", description="The first one of the item, beside what is judged."
+    )
+    documents: bool = Field(
+        False,
+        title="Whole documents",
+        description="The items of a document (column “document”) in their order, by one participant. The number of "
+        "images drawn is then that of documents, and a longer document fills a page of work by itself.",
+    )
 
 
 class Template(Part):

@@ -1,18 +1,36 @@
-"""What triplet and pairwise share: two candidates, a forced choice, the majority."""
+"""What triplet and pairwise share: two candidates, a choice, the majority.
+
+The choice is forced, as in the papers, unless the design has more answers (``answers``): no difference, neither, how
+much better, how sure. The numbers that stand for them are those of evaluation.statistics.aggregation.preferences.
+"""
 
 from __future__ import annotations
 
 import math
-import operator
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from copy import copy
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
+from django.utils.translation import gettext, gettext_noop
+from django.utils.translation import gettext_lazy as _
 
 from evaluation.statistics.aggregation import majority_vote
-from evaluation.statistics.aggregation.stopping import majority_range
+from evaluation.statistics.aggregation.preferences import (
+    CONFIDENCES,
+    FIRST,
+    MUCH,
+    NEITHER,
+    NO_DIFFERENCE,
+    SECOND,
+    SURE,
+    sides_of,
+)
+from evaluation.statistics.aggregation.stopping import majority_range, plurality_range
 from judgments.drawing.controls import (
     DEGRADED,
     KNOWN_GOOD,
@@ -45,8 +63,10 @@ from judgments.kinds.base import (
     ChoiceKind,
     ChoiceRehearsal,
     ConsensusColumns,
+    Kind,
     Sides,
     Units,
+    with_wording,
 )
 
 if TYPE_CHECKING:
@@ -58,7 +78,17 @@ NOTES = {
     "pairs_short_of_references": "Pairs passed over, as they have fewer references than asked for: {}.",
     "hits_with_an_image_twice": "HITs that ask about an image more than once, as too few other images are left: {}.",
 }
-FIRST, SECOND = 1, 2
+# The answers of a design besides the two sides, in the order of its keys.
+MORE = ("no_difference", "neither", "strength", "confidence")
+NO_DIFFERENCE_CHOICE = Choice(NO_DIFFERENCE, gettext_noop("No difference"), "0")
+NEITHER_CHOICE = Choice(NEITHER, gettext_noop("Neither of the two"), "5")
+SLIGHTLY, BY_FAR = gettext_noop("%(letter)s, slightly"), gettext_noop("%(letter)s, by far")
+HOW_SURE = (
+    Choice(100, gettext_noop("A guess"), "7"),
+    Choice(200, gettext_noop("Fairly sure"), "8"),
+    Choice(300, gettext_noop("Certain"), "9"),
+)
+TIES = 0.4  # nu of Davidson's model, by which simulated people see no difference
 
 
 class TwoSides(Sides):
@@ -71,35 +101,49 @@ class TwoSides(Sides):
         return not side
 
     def canonical(self, given: int, *, side: Any) -> int:
-        return FIRST + SECOND - given if side else given
+        """Exchange first and second; the strength and what is on no side stay."""
+        answered = given % MUCH
+        return given + FIRST + SECOND - 2 * answered if side and answered in (FIRST, SECOND) else given
 
     def seen(self, given: int, *, side: Any) -> int:
         return self.canonical(given, side=side)
 
 
 class Majority(Aggregation):
-    """The majority with explicit ties (V15 §3)."""
+    """The majority of sides with explicit ties (V15 §3), whatever the strength.
+
+    The value of a unit of which most say "no difference" is 0, and 3 where most say "neither": no tie of votes, but it
+    decides nothing either.
+    """
 
     rule = "majority"
     tie_rule = "set-aside"
     settles = True
 
+    def __init__(self, labels: Sequence[int] = (FIRST, SECOND)) -> None:
+        self._labels = labels
+
     def consensus(self, units: Units, values: Answers) -> ConsensusColumns:
-        votes = majority_vote(units, values, labels=(FIRST, SECOND))
+        votes = majority_vote(units, sides_of(values), labels=self._labels)
+        value = np.array([*self._labels, np.nan])[votes.winner]
         return ConsensusColumns(
             unit=votes.units,
             n=votes.n,
-            value=np.where(votes.winner >= 0, votes.winner + FIRST, np.nan),
+            value=value,
             share=votes.share,
             margin=votes.margin,
             tie=votes.tie,
             votes=votes.counts,
-            answers=("1", "2"),
+            answers=tuple(map(str, self._labels)),
             whole=True,
         )
 
     def outcome_range(self, values: Sequence[int], remaining: int) -> tuple[int, int]:
-        return majority_range(values.count(FIRST), values.count(SECOND), remaining)
+        counts = Counter(value % MUCH for value in values)
+        if len(self._labels) == 2:
+            return majority_range(counts[FIRST], counts[SECOND], remaining)
+        others = max(counts[label] for label in self._labels if label not in (FIRST, SECOND))
+        return plurality_range(counts[FIRST], counts[SECOND], others, remaining)
 
 
 def leaning(qualities: Sequence[float]) -> list[float]:
@@ -108,17 +152,43 @@ def leaning(qualities: Sequence[float]) -> list[float]:
     return [first, 1 - first]
 
 
+def is_same_side(given: Any, expected: Any) -> bool:
+    """Compare the sides of two answers; what an imported item expects may be no number."""
+    return isinstance(expected, int) and isinstance(given, int) and given % MUCH == expected % MUCH
+
+
+@dataclass(frozen=True, slots=True)
+class PairLeaning:
+    """Chances of a design's answers (Davidson's model; strength follows the difference)."""
+
+    values: Sequence[int]
+
+    def __call__(self, qualities: Sequence[float]) -> list[float]:
+        difference = qualities[0] - qualities[1]
+        weights = [self._weight(value % SURE, difference) for value in self.values]
+        return [weight / sum(weights) for weight in weights]
+
+    @staticmethod
+    def _weight(answer: int, difference: float) -> float:
+        if answer in (NO_DIFFERENCE, NEITHER):
+            return TIES if answer == NO_DIFFERENCE else TIES / 4
+        sign = 1 if answer % MUCH == FIRST else -1
+        return math.exp(sign * difference * (1 if answer >= MUCH else 0.5))
+
+
 class PairKind(ChoiceKind):
     """Choose between two candidates; ``value`` 1 is the first and 2 the second."""
 
-    values = (FIRST, SECOND)
+    values: tuple[int, ...] = (FIRST, SECOND)
     two_sided = True
     compares_pairs = True
-    choices = (Choice(FIRST, "B", "1"), Choice(SECOND, "C", "2"))
+    choices: tuple[Choice, ...] = (Choice(FIRST, "B", "1"), Choice(SECOND, "C", "2"))
     sides = TwoSides()
     aggregation = Majority()
-    rehearsal = ChoiceRehearsal((FIRST, SECOND), leaning, operator.eq)
+    rehearsal = ChoiceRehearsal((FIRST, SECOND), leaning, is_same_side)
+    asks = tuple(f"answers.{name}" for name in MORE)
     control_references: ClassVar[int] = 1
+    more: tuple[str, ...] = ()
 
     @abstractmethod
     def units_of(self, pair: Pair, seed: int, texts: dict[str, Text]) -> list[UnitSpec]:
@@ -128,9 +198,115 @@ class PairKind(ChoiceKind):
         """Return sentence A of a control item, for kinds that show one."""
         return None
 
+    def worded(self, design: StudyDesign) -> PairKind:
+        found = with_wording(self, design.judged, design.labels)
+        assert isinstance(found, PairKind)
+        return found
+
+    def of(self, design: StudyDesign) -> Kind:
+        return self.worded(design).with_setting(self.setting(design))
+
+    def setting(self, design: StudyDesign) -> str:
+        return ",".join(name for name in MORE if getattr(design.answers, name))
+
+    def setting_of(self, answers: Sequence[float]) -> str:
+        sides, answers = sides_of(answers).tolist(), list(answers)
+        needed = (
+            NO_DIFFERENCE in sides,
+            NEITHER in sides,
+            any(answer % SURE >= MUCH for answer in answers),
+            any(answer >= SURE for answer in answers),
+        )
+        return ",".join(name for name, is_needed in zip(MORE, needed, strict=True) if is_needed)
+
+    def with_setting(self, setting: str) -> Kind:
+        if not setting:
+            return self
+        own = copy(self)
+        own.more = tuple(setting.split(","))
+        own.choices = tuple(self._choices(own.more))
+        own.confidences = HOW_SURE if "confidence" in own.more else ()
+        sure = CONFIDENCES if own.confidences else (0,)
+        own.values = tuple(SURE * level + choice.value for choice in own.choices for level in sure)
+        own.aggregation = Majority(own.outcomes)
+        own.rehearsal = ChoiceRehearsal(own.values, PairLeaning(own.values), is_same_side)
+        keys = tuple(choice.key for choice in own.choices)
+        letters = () if "strength" in own.more else tuple(choice.letter for choice in self.choices)
+        of_confidence = ((tuple(choice.key for choice in own.confidences), _("how sure you are")),)
+        own.page = replace(
+            self.page, keys=(((*keys, *letters), _("answer")), *(of_confidence if own.confidences else ()))
+        )
+        return own
+
+    def _choices(self, more: Sequence[str]) -> list[Choice]:
+        """Return the choices in the order of the scale: the first candidate's, those of no side, the second's."""
+        first, second = self.choices
+        between = [
+            choice
+            for name, choice in (("no_difference", NO_DIFFERENCE_CHOICE), ("neither", NEITHER_CHOICE))
+            if name in more
+        ]
+        if "strength" not in more:
+            return [first, *between, second]
+        return [
+            Choice(MUCH + FIRST, BY_FAR, "1", first.letter),
+            Choice(FIRST, SLIGHTLY, "2", first.letter),
+            *between,
+            Choice(SECOND, SLIGHTLY, "3", second.letter),
+            Choice(MUCH + SECOND, BY_FAR, "4", second.letter),
+        ]
+
+    @property
+    def outcomes(self) -> tuple[int, ...]:
+        return tuple(sorted({choice.value % MUCH for choice in self.choices}, key=(1, 2, 0, 3).index))
+
+    @property
+    def sides_apart(self) -> bool:
+        """Whether the texts themselves are the two choices; a row below them holds the others."""
+        return "strength" not in self.more
+
+    @property
+    def between(self) -> list[Choice]:
+        return [choice for choice in self.choices if choice.value in (NO_DIFFERENCE, NEITHER)]
+
+    @property
+    def ends(self) -> tuple[Choice, Choice]:
+        return self.choices[0], self.choices[-1]
+
+    def read_form(self, form: Mapping[str, Any], position: int, unit: Any) -> Any:
+        """Read ``u<position>``, and how sure the worker is from ``v<position>`` where that is asked.
+
+        An answer without it is kept for the worker, and ``checked`` refuses it.
+        """
+        answer = super().read_form(form, position, unit)
+        if not self.confidences or answer is None:
+            return answer
+        sure = next((one.value for one in self.confidences if form.get(f"v{position}") == str(one.value)), 0)
+        return answer + sure if isinstance(answer, int) else answer
+
+    def in_words(self, given: Any) -> str:
+        if not isinstance(given, int) or given < SURE:
+            return super().in_words(given)
+        sure = next(one.words for one in HOW_SURE if one.value == given // SURE * SURE)
+        return gettext("%(answer)s (%(confidence)s)") % {
+            "answer": super().in_words(given % SURE),
+            "confidence": sure,
+        }
+
+    def is_right(self, given: Any, expected: Any) -> bool:
+        """Compare sides: strength and confidence are opinions, but no difference is an answer of its own."""
+        return is_same_side(given, expected)
+
+    def outcome_of(self, given: int) -> int:
+        return given % MUCH
+
+    def again(self, given: int) -> int:
+        """Expect the same side of a repeated unit, however strongly."""
+        return self.outcome_of(given)
+
     @property
     def expectations(self) -> tuple[Any, ...]:
-        return self.values
+        return self.outcomes
 
     def batch(self, design: StudyDesign, material: Material) -> Batch:
         division = divided(design, material)
@@ -213,10 +389,14 @@ class PairKind(ChoiceKind):
             raise known_problem(item, "needs two different texts, first and second")
         if self.control_references > 1 and item.reference is None:
             raise known_problem(item, "needs sentence A under reference")
-        if item.expected not in self.values:
-            raise known_problem(item, f"expects {item.expected!r}; 1 is first and 2 is second")
+        if item.expected not in self.outcomes:
+            words = {FIRST: "first", SECOND: "second", NO_DIFFERENCE: "no difference", NEITHER: "neither"}
+            listed = " and ".join(f"{one} is {words[one]}" for one in self.outcomes)
+            raise known_problem(item, f"expects {item.expected!r}; {listed}")
         expected = int(rng.integers(1, 3))
         first, second = (item.first, item.second) if expected == item.expected else (item.second, item.first)
+        if item.expected in (NO_DIFFERENCE, NEITHER):
+            expected = int(item.expected)
         reference = item.reference if self.control_references > 1 else None
         return self._control(seed, place, item.image, (reference, first, second), expected, KNOWN_GOOD)
 

@@ -12,7 +12,7 @@ from django.utils.translation import gettext
 
 from judgments.design.wordings import CAPTION, WORDINGS
 from judgments.drawing.material import Pair, Text, UnitSpec, content_key
-from judgments.kinds.base import Choice, Kind, Page
+from judgments.kinds.base import Choice, Page
 from judgments.kinds.pairs import PairKind
 
 if TYPE_CHECKING:
@@ -36,12 +36,15 @@ class Pairwise(PairKind):
     wordings = WORDINGS[name]
     wording = wordings[CAPTION]
     title = wording.title
-    choices = (Choice(1, wording.choices[0], "1", "A"), Choice(2, wording.choices[1], "2", "B"))
+    choices: tuple[Choice, ...] = (
+        Choice(1, wording.choices[0], "1", "A"),
+        Choice(2, wording.choices[1], "2", "B"),
+    )
     defaults = {"question": wording.question, "seconds_per_unit": 8.0}
     page = Page("annotation/kinds/pairwise.html", letters=("A", "B"))
 
-    def of(self, design: StudyDesign) -> Kind:
-        own = super().of(design)
+    def worded(self, design: StudyDesign) -> PairKind:
+        own = super().worded(design)
         if not any(map(SPEAKS_OF_C.search, _texts_of(design))):
             return own
         own = copy(own)

@@ -1,0 +1,71 @@
+"""``manage.py strengths``: the systems of a study by people's choices."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser
+from pathlib import Path
+from typing import Any
+
+from django.core.management.base import CommandError
+from rest_framework import serializers
+
+from common.commands import QuorumCommand
+from common.files import check_place, write_json
+from common.parameters import sentence_of
+from evaluation.management.words import say_table
+from evaluation.strengths.computing import StrengthsRequest, strengths_of
+from judgments.management.base import add_parameters, as_text
+from judgments.studies.studies import find_study
+
+
+class Command(QuorumCommand):
+    help = (
+        "Rank the systems of a triplet or pairwise study by people's choices: Bradley-Terry strengths with ties and "
+        "strength of preference, intervals by image and person, rank bands, and the pairs of which one more judgment "
+        "says most (docs/ties.md)."
+    )
+    example = "manage.py strengths arena --control length --output strengths.json"
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("study")
+        add_parameters(parser, StrengthsRequest())
+        parser.add_argument("--output", type=Path, help="write all figures there as JSON")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        study = find_study(options["study"])
+        try:
+            values = StrengthsRequest.read(as_text(StrengthsRequest(), options))
+        except serializers.ValidationError as error:
+            raise CommandError(sentence_of(error.detail)) from error
+        if options["output"]:
+            check_place(options["output"])
+        found = strengths_of(study, **values)
+        if options["output"]:
+            write_json(options["output"], found)
+        rows = [
+            [
+                one["system"],
+                _number(one["strength"]),
+                f"{_number(one['low'])} to {_number(one['high'])}",
+                f"{one['best_rank'] or '–'} to {one['worst_rank'] or '–'}",
+            ]
+            for one in found["systems"]
+        ]
+        title = f"Log-strengths from {found['comparisons']:,} comparisons, {100 * found['ties']:.0f} % without a side"
+        say_table(self, title, ["system", "strength", "95 %", "ranks"], rows)
+        if found["length"]:
+            self.say(
+                f"A standard deviation in length adds {_number(found['length']['value'])} to the log-odds."
+            )
+        for one in found["next"]:
+            self.say(
+                f"One more judgment says most of {one['first']} and {one['second']} ({one['gain']:.2g} nats)."
+            )
+        for words in (found["reason"], found["note"]):
+            if words:
+                self.say(f"Note: {words}")
+        self.say(found["signature"])
+
+
+def _number(value: float | None) -> str:
+    return "–" if value is None else f"{value:+.2f}"

@@ -1,0 +1,169 @@
+"""Rank the systems of a study by people's choices: one model for the page, the command and the HTTP call."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from django.core.cache import cache
+from django.db.models import Max
+from django.utils.translation import gettext
+from rest_framework import serializers
+
+from annotation.models import Judgment
+from common.parameters import Parameters
+from evaluation.arrays import Floats, places_in
+from evaluation.errors import EvaluationError
+from evaluation.judgment_sets import loaders
+from evaluation.judgment_sets.records import NO_PAIR
+from evaluation.provenance import as_json, plain
+from evaluation.results.consensus import judgment_clusters
+from evaluation.statistics.aggregation import StrengthResult, preference_strengths, rank_bands
+from evaluation.statistics.aggregation.preferences import preferences_of
+from evaluation.statistics.aggregation.strengths import MODELS
+from evaluation.statistics.clustering import NAIVE
+from judgments.kinds import KINDS
+from judgments.kinds.spans.answers import words_of
+from judgments.models import CandidatePair, Study
+
+LENGTH = "length"
+NEXT_SHOWN = 3
+KEPT_SECONDS = 3600
+NOT_PAIRS = "Study {slug!r} compares no pairs, so that no system won against another."
+
+
+class StrengthsRequest(Parameters):
+    """How systems are ranked (docs/ties.md)."""
+
+    model = serializers.ChoiceField(
+        MODELS,
+        required=False,
+        initial=MODELS[0],
+        label="Model",
+        help_text="adjacent (with ties, Davidson's) or cumulative (with ties, Rao and Kupper's); default: adjacent.",
+    )
+    control = serializers.ChoiceField(
+        ["none", LENGTH],
+        required=False,
+        initial="none",
+        label="Control for",
+        help_text="length: strengths of texts of equal length; default: none.",
+    )
+
+
+def strengths_of(study: Study, *, model: str = MODELS[0], control: str = "none") -> dict[str, Any]:
+    """Return strengths, rank bands and the next comparisons of the study's systems, as JSON.
+
+    Every judgment that counts of a pair of two systems is a comparison; "neither" counts as no difference. Intervals
+    are clustered by image and, where people are known, by person.
+
+    Raises:
+        EvaluationError: the study compares no pairs, or none of two systems.
+    """
+    if not KINDS[study.protocol].compares_pairs:
+        raise EvaluationError(NOT_PAIRS.format(slug=study.slug))
+    table, units = loaders.load_judgments(study), loaders.unit_rows(study)
+    names = ("pk", "first_system__name", "second_system__name", "first__text", "second__text")
+    pairs = list(CandidatePair.objects.filter(study=study).order_by("pk").values_list(*names))
+    pks, first, second, *texts = zip(*pairs, strict=True) if pairs else ((),) * 5
+    firsts = np.array([name or "people" for name in first], dtype=object)
+    seconds = np.array([name or "people" for name in second], dtype=object)
+    counted = np.flatnonzero(table.counted)
+    pair = units.pair[places_in(units.pk, table.unit[counted])]
+    kept = pair != NO_PAIR
+    place = places_in(np.array(pks, dtype=np.int64), pair[kept])
+    rows = counted[kept]
+    different = firsts[place] != seconds[place]
+    rows, place = rows[different], place[different]
+    if not len(rows):
+        raise EvaluationError(
+            gettext("Study %(slug)r has no judgment that counts of a pair of two different systems.")
+            % {"slug": study.slug}
+        )
+    anonymous = any(worker.anonymous for worker in loaders.worker_rows(study))
+    clusters = judgment_clusters(
+        units, loaders.images_of(study, units), table.unit[rows], table.worker[rows], anonymous=anonymous
+    )
+    covariates = None
+    if control == LENGTH:
+        covariates = _length_difference(*texts)[place]
+    preferences = np.nan_to_num(preferences_of(table.said[rows]), nan=0.0)
+    found = preference_strengths(
+        firsts[place].tolist(),
+        seconds[place].tolist(),
+        preferences,
+        model=model,
+        covariates=covariates,
+        clusters=clusters or NAIVE,
+    )
+    return _as_result(found, preferences, control)
+
+
+def _length_difference(first: tuple[str, ...], second: tuple[str, ...]) -> Floats:
+    """Return (P,) difference in words over their sum, in standard deviations (Chatbot Arena, 2024)."""
+    one, two = (
+        np.array([len(words_of(text)) for text in texts], dtype=np.float64) for texts in (first, second)
+    )
+    share = (one - two) / np.maximum(one + two, 1.0)
+    spread = share.std()
+    return share / spread if spread > 0 else share
+
+
+def _as_result(found: StrengthResult, preferences: Floats, control: str) -> dict[str, Any]:
+    bands = rank_bands(found.log_strength, found.covariance, freedom=found.freedom.tolist())
+    names = [str(name) for name in found.items.tolist()]
+    systems = [
+        {
+            "system": names[at],
+            "strength": plain(found.log_strength[at]),
+            "low": plain(found.low[at]),
+            "high": plain(found.high[at]),
+            "best_rank": int(bands.best[at]) or None,
+            "worst_rank": int(bands.worst[at]) or None,
+        }
+        for at in (found.order.tolist() or range(len(names)))
+    ]
+    coefficient = None
+    if control == LENGTH and not found.reason:
+        coefficient = {
+            "value": plain(found.coefficients[0]),
+            "low": plain(found.coefficient_low[0]),
+            "high": plain(found.coefficient_high[0]),
+        }
+    return {
+        "systems": systems,
+        "next": [] if found.reason else _next(found, names),
+        "length": coefficient,
+        "ties": float((preferences == 0).mean()),
+        "levels": found.levels.tolist(),
+        "cuts": [plain(cut) for cut in found.cuts.tolist()],
+        "control": control,
+        "clusters": dict(found.clusters),
+        **as_json(
+            found, "model", "comparisons", "log_likelihood", "converged", "reason", "note", "signature"
+        ),
+        "ranks": bands.signature,
+    }
+
+
+def _next(found: StrengthResult, names: list[str]) -> list[dict[str, Any]]:
+    """Return the pairs of systems of which one more judgment says most, with the gain in nats."""
+    gains = np.triu(found.gains(), 1)
+    best = np.argsort(-gains, axis=None, kind="stable")[:NEXT_SHOWN]
+    return [
+        {"first": names[at // len(names)], "second": names[at % len(names)], "gain": plain(gains.flat[at])}
+        for at in best.tolist()
+        if gains.flat[at] > 0
+    ]
+
+
+def kept_strengths(study: Study, **asked: Any) -> dict[str, Any]:
+    """Return ``strengths_of``, computed once for the same judgments and events of the study."""
+    newest = Judgment.objects.filter(assignment__study=study).aggregate(last=Max("pk"))["last"]
+    event = study.events.aggregate(last=Max("pk"))["last"]
+    key = f"strengths-{study.pk}-{newest}-{event}-{'-'.join(map(str, asked.values()))}"
+    found: dict[str, Any] | None = cache.get(key)
+    if found is None:
+        found = strengths_of(study, **asked)
+        cache.set(key, found, KEPT_SECONDS)
+    return found

@@ -1,0 +1,212 @@
+"""No difference, neither, strength and confidence: from the design over the page to consensus and agreement."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from typing import Any
+
+import numpy as np
+import pytest
+
+from annotation.importing.judgments import import_judgments
+from annotation.models import Assignment, Judgment
+from annotation.rehearsal.people import Crowd
+from annotation.rehearsal.rehearsal import rehearse
+from common.errors import DesignError
+from evaluation.errors import EvaluationError
+from evaluation.judgment_sets.files import read_source
+from evaluation.judgment_sets.loaders import load_judgments
+from evaluation.judgment_sets.signature import signature_of_study
+from evaluation.results.aggregation import compute_aggregation
+from evaluation.results.meta_evaluation import evaluate_study
+from evaluation.strengths.computing import strengths_of
+from judgments.design.reading import make_design
+from judgments.importers.textio import ImportProblem
+from judgments.kinds import KINDS
+from judgments.models import CandidatePair, Study
+from judgments.studies.studies import design_of, kind_of
+from tests.annotation.casting import joined
+from tests.annotation.posting import positions_on, submit, work_of
+from tests.studies import make_dataset, make_study
+
+pytestmark = pytest.mark.django_db
+
+ALL = {"no_difference": True, "neither": True, "strength": True, "confidence": True}
+SCALE = ["A, by far", "A, slightly", "No difference", "Neither of the two", "B, slightly", "B, by far"]
+
+
+def kind_with(protocol: str = "pairwise", **answers: bool) -> Any:
+    design = make_design({"name": "x", "dataset": "x", "protocol": protocol, "answers": answers})
+    return KINDS[protocol].of(design)
+
+
+def test_a_design_without_more_answers_is_as_in_the_papers() -> None:
+    design = make_design({"name": "x", "dataset": "x", "protocol": "triplet"})
+    assert "answers" not in design.model_dump()
+    assert (KINDS["triplet"].of(design).values, KINDS["triplet"].setting(design)) == ((1, 2), "")
+    with pytest.raises(DesignError, match="answers is for pairs, and graded compares none"):
+        make_design({"name": "x", "dataset": "x", "protocol": "graded", "answers": {"strength": True}})
+
+
+def test_each_answer_has_a_word_a_key_and_a_number() -> None:
+    ties = kind_with("triplet", no_difference=True)
+    assert [(one.value, one.words, one.key) for one in ties.choices] == [
+        (1, "Sentence B", "1"),
+        (0, "No difference", "0"),
+        (2, "Sentence C", "2"),
+    ]
+    every = kind_with("pairwise", **ALL)
+    assert [one.words for one in every.choices] == SCALE
+    assert len({one.key for one in (*every.choices, *every.confidences)}) == 9
+    assert every.checked(312, unit=None, design=None) == 312
+    assert every.in_words(311) == "A, by far (Certain)"
+    assert every.sides.canonical(311, side=True) == 312 == every.sides.seen(311, side=True)
+    assert every.sides.canonical(200, side=True) == 200
+    with pytest.raises(ValueError, match="expected"):
+        every.checked(12, unit=None, design=None)  # how sure was not said
+    with pytest.raises(ValueError, match="expected 0 or 1 or 2"):
+        ties.checked(3, unit=None, design=None)
+
+
+def test_controls_compare_sides_and_no_difference_is_an_answer_of_its_own() -> None:
+    kind = kind_with("pairwise", **ALL)
+    assert kind.is_right(311, 1)
+    assert not kind.is_right(300, 1)
+    assert kind.is_right(100, 0)
+    assert kind.again(212) == 2
+    assert kind.guessed_right == pytest.approx(1 / 3)
+
+
+def test_votes_for_no_difference_are_no_tie_of_votes() -> None:
+    kind = kind_with(no_difference=True, neither=True)
+    found = kind.aggregation.consensus([1, 1, 1, 2, 2, 2, 3, 3], [0, 0, 1, 1, 0, 2, 3, 3])
+    assert [(found[unit].value, found[unit].tie) for unit in (1, 2, 3)] == [
+        (0, False),
+        (None, True),
+        (3, False),
+    ]
+    assert found[1].votes == {"1": 1, "2": 0, "0": 2, "3": 0}
+
+
+@pytest.mark.parametrize(
+    ("values", "remaining", "expected"),
+    [
+        ([], 3, (-1, 1)),
+        ([1, 1], 1, (1, 1)),
+        ([0, 0], 1, (0, 0)),
+        ([1, 0], 1, (0, 1)),
+        ([11, 2, 0], 0, (0, 0)),
+        ([2, 12, 0], 1, (-1, 0)),
+    ],
+)
+def test_early_stopping_knows_what_more_votes_can_change(
+    values: list[int], remaining: int, expected: tuple[int, int]
+) -> None:
+    kind = kind_with(no_difference=True, strength=True)
+    assert kind.aggregation.outcome_range(values, remaining) == expected
+    # by trying all that may follow
+    outcomes = set()
+    for first in range(remaining + 1):
+        for second in range(remaining + 1 - first):
+            rest = [1] * first + [2] * second
+            for cast in {len(rest), remaining}:
+                votes = Counter(value % 10 for value in [*values, *rest, *[0] * (cast - len(rest))])
+                top = [side for side in (0, 1, 2) if votes[side] == max(votes.values(), default=0)]
+                outcomes.add({1: 1, 2: -1}.get(top[0], 0) if len(top) == 1 else 0)
+    assert (min(outcomes), max(outcomes)) == expected
+
+
+def test_a_whole_study_with_every_answer() -> None:
+    study = make_study(answers=ALL, protocol="pairwise", units_per_hit=7)
+    ada = joined(study)
+    html, assignment = work_of(study, ada)
+    first, *others = positions_on(html)
+    assert "How sure are you?" in html
+    assert 'name="u1" value="11" data-key="1"' in html
+    fields = {f"u{place}": "12" for place in others} | {f"v{place}": "300" for place in others}
+    half = submit(study, ada, assignment, fields | {f"u{first}": "0"})
+    kept = half.content.decode()
+    assert "This one has no answer yet." in kept
+    assert f'name="u{first}" value="0" data-key="0" checked' in kept  # how sure is still to be said
+    whole = fields | {f"u{first}": "0", f"v{first}": "100"}
+    assert submit(study, ada, assignment, whole).status_code == 303
+    given = dict(Judgment.objects.filter(assignment=assignment).values_list("unit_id", "value"))
+    assert set(given.values()) == {100, 311, 312}
+    Assignment.objects.all().delete()
+
+    study = make_study(answers=ALL, protocol="pairwise", units_per_hit=7, name="Rehearsed")
+    rehearse(study=study, crowd=Crowd(workers=8, spammers=0.0, seed=4))
+    table = load_judgments(study)
+    assert set(np.unique(table.value)) <= {0, 1, 2, 3}
+    assert np.array_equal(table.said % 10, table.value)
+    assert (table.said >= 100).all()
+    assert str(signature_of_study(study)) == str(signature_of_study(study, table=table))
+    found = compute_aggregation(study=study)
+    agreement = found.result["agreement"]
+    assert agreement["alpha"]["level"] == "nominal"
+    assert agreement["ordinal"]["level"] == "ordinal"
+    assert agreement["ordinal"]["judgments"] <= agreement["alpha"]["judgments"]
+    assert "answers:" in found.judgments
+    assert kind_of(study).outcomes == (1, 2, 0, 3)
+
+
+def test_systems_are_ranked_and_metrics_held_against_ties() -> None:
+    sizes: dict[str, Any] = {"sampling": {"pairs": {"MM": 6}}, "units_per_hit": 4, "judgments_per_unit": 8}
+    study = make_study("pairwise", answers={"no_difference": True}, **sizes)
+    rehearse(study=study, crowd=Crowd(workers=9, spammers=0.0, seed=1))
+    found = strengths_of(study)
+    assert {one["system"] for one in found["systems"]} == {"system-0", "system-1"}
+    assert sum(one["strength"] for one in found["systems"]) == pytest.approx(0)
+    table = load_judgments(study)
+    first_of = dict(CandidatePair.objects.filter(study=study).values_list("pk", "first_system__name"))
+    units = dict(study.units.filter(control=False).values_list("pk", "pair"))
+    wins: Counter[str] = Counter()
+    for unit, side in zip(
+        table.unit[table.counted].tolist(), table.value[table.counted].tolist(), strict=True
+    ):
+        name = first_of[units[unit]]
+        wins["tie" if side == 0 else name if side == 1 else "other"] += 1
+    first = next(iter(first_of.values()))
+    assert found["comparisons"] == sum(wins.values())
+    assert found["ties"] == pytest.approx(wins["tie"] / sum(wins.values()))
+    if len(set(first_of.values())) == 1:
+        # of two systems the log-odds of a win are the difference of their strengths
+        strength = {one["system"]: one["strength"] for one in found["systems"]}
+        assert 2 * strength[first] == pytest.approx(np.log(wins[first] / wins["other"]), abs=1e-6)
+    assert strengths_of(study, model="cumulative", control="length")["model"] == "cumulative"
+    with pytest.raises(EvaluationError, match="compares no pairs"):
+        strengths_of(make_study("graded"))
+
+    readings = evaluate_study(study=study, metrics=["bleu-1"], ties=True)["readings"]["ties"]["bleu-1"]
+    assert readings["calibrated"]["value"] >= readings["plain"]["value"]
+    assert readings["plain"]["n"] == 6
+    assert 0 <= readings["soft"]["value"] <= 1
+    assert readings["soft"]["pairs"] == 1
+
+
+def test_a_file_of_judgments_brings_its_ties_along(tmp_path: Any) -> None:
+    make_dataset()
+    path = tmp_path / "votes.jsonl"
+    row = {"protocol": "pairwise", "image": "000.jpg", "first_text": "A dog .", "second_text": "A cat ."}
+    row["answers"] = "no_difference,neither,strength"
+    votes = [("u1", "ada", 1), ("u1", "bob", 0), ("u1", "cy", 0), ("u2", "ada", 12), ("u2", "bob", 3)]
+    path.write_text(
+        "".join(
+            f"{json.dumps(row | dict(zip(('unit', 'worker', 'value'), vote, strict=True)))}\n"
+            for vote in votes
+        )
+    )
+    import_judgments(format="jsonl", path=path, dataset="animals", study="brought")
+    study = Study.objects.get(slug="brought")
+    assert design_of(study).answers.model_dump() == {
+        "no_difference": True, "neither": True, "strength": True, "confidence": False,
+    }  # fmt: skip
+    found = compute_aggregation(study=study).consensus.of_unit
+    assert [(one.value, one.tie) for _, one in sorted(found.items())] == [(0, False), (None, True)]
+    source = read_source(path)
+    assert source.value.tolist() == [1, 0, 0, 2, 3]
+    path.write_text(json.dumps(row | {"unit": "u", "worker": "w", "value": 7}))
+    with pytest.raises(ImportProblem, match="value: found 7, expected an answer to a pair"):
+        import_judgments(format="jsonl", path=path, dataset="animals", study="wrong")
+    assert not Study.objects.filter(slug="wrong").exists()
