@@ -28,6 +28,8 @@ NAMES = (
     "our-best-worst",
     "our-slider",
     "direct-assessment-translation",
+    "kocmi-2024-esa",
+    "freitag-2021-mqm",
     "our-summaries",
 )
 

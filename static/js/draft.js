@@ -110,8 +110,10 @@ function start(form) {
     }
     const group = step.querySelector("[data-group]");
     if (!group) {
-      const chosen = step.querySelector("input[type=radio]:checked");
-      if (chosen) note(positionOf(chosen), { value: Number(chosen.value) });
+      // the numbers of an answer's parts, such as a choice and how sure one is, are added
+      const chosen = [...step.querySelectorAll("input[type=radio]:checked")];
+      const value = chosen.reduce((sum, one) => sum + Number(one.value), 0);
+      if (chosen.length && chosen.length === (step.querySelectorAll("[data-part]").length || 1)) note(positionOf(chosen[0]), { value });
       return;
     }
     const boxes = [...group.querySelectorAll("input:not([data-none])")];
@@ -135,7 +137,11 @@ function start(form) {
       if (draft === undefined) step.dataset.answered = "yes";
     } else {
       const inputs = form.elements[`u${position}`];
-      if (inputs instanceof RadioNodeList) inputs.value = String(answer.value);
+      const second = form.elements[`v${position}`];
+      if (second) {
+        inputs.value = String(answer.value % 100);
+        second.value = String(answer.value - (answer.value % 100));
+      } else if (inputs instanceof RadioNodeList) inputs.value = String(answer.value);
       else inputs.checked = answer.value === 1;
       const none = step.querySelector("[data-none]");
       if (none) none.checked = placesOf(step).every((place) => known.get(place)?.value === 0);

@@ -20,9 +20,12 @@ function remember(name, wanted) {
   try { localStorage.setItem(name, wanted ? "yes" : "no"); } catch { /* storage is switched off: it lasts for the page */ }
 }
 
-// a kind with controls of its own says on the step whether it is answered; elsewhere a checked box or button does
+// a kind with controls of its own says on the step whether it is answered; elsewhere a checked box or button does, in
+// each part of an answer that has parts
 function answered(step) {
-  return "answered" in step.dataset ? step.dataset.answered === "yes" : Boolean(step.querySelector("input:checked"));
+  if ("answered" in step.dataset) return step.dataset.answered === "yes";
+  const parts = step.querySelectorAll("[data-part]");
+  return (parts.length ? [...parts] : [step]).every((part) => part.querySelector("input:checked"));
 }
 
 // in small letters; on a keyboard without Latin letters, or with signs where others have digits, what is printed there
@@ -231,7 +234,8 @@ function open(form) {
     const label = pointed;
     pointed = null;
     if (label?.contains(event.target) && goesOn()) {
-      setTimeout(() => forward({ submitting: false }));  // the change is told after the click
+      // the change is told after the click
+      setTimeout(() => { if (answered(steps[here])) forward({ submitting: false }); });
     }
   }, listening);
   form.addEventListener("submit", (event) => {
@@ -287,7 +291,7 @@ function open(form) {
     if (!input) { acts[key](); return; }
     input.focus({ preventScroll: true });
     input.click();
-    if (input.type === "radio" && goesOn()) forward({ submitting: false });
+    if (input.type === "radio" && goesOn() && answered(steps[here])) forward({ submitting: false });
   }
 
   const wanted = steps.findIndex((step) => `#${step.id}` === location.hash);

@@ -60,6 +60,11 @@ make_study(
     judgments_per_unit=100,
 )
 make_study(
+    make_texts("sentences", text="Der Rat will die Brücke reparieren lassen."), "spans", slug="spans",
+    judged="translation", source={"show": True, "language": "de"}, judgments_per_unit=100, units_per_hit=3,
+    controls={"per_hit": 0},
+)
+make_study(
     make_texts("segments", text=ARABIC, pictures=True), "graded", slug="segments", judged="translation",
     source={"show": True, "language": "ar"}, judgments_per_unit=100,
 )

@@ -8,7 +8,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from tests.browser.axe import LOOKS, SERIOUS, problems
-from tests.browser.researching import RUNS_OVER
+from tests.browser.researching import RUNS_OVER, sign_in
 from tests.installations import Installation, Installations
 
 CAST = """
@@ -66,21 +66,13 @@ assert [run_job(pk) for pk in Job.objects.filter(kind="figures", state="queued")
 """
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def office(installations: Installations) -> Iterator[tuple[Installation, str]]:
     """An installation with a study that people work in, and the address of its board."""
     with installations.fresh("sqlite") as installation:
         pk = installation.python(CAST).split()[-1]
         installation.start_server()
         yield installation, f"{installation.url}/admin/judgments/study/{pk}/board/"
-
-
-def sign_in(page: Page, office: Installation) -> None:
-    page.goto(f"{office.url}/admin/")
-    page.get_by_label("Username").fill("designer")
-    page.get_by_label("Password").fill("a-long-phrase-1")
-    page.get_by_role("button", name="Log in").click()
-    page.get_by_role("heading", name="Your studies", exact=True).first.wait_for()
 
 
 def test_a_judgment_from_another_browser_shows_up_without_a_reload(

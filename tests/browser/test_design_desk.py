@@ -11,6 +11,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from tests.browser.axe import SERIOUS, problems
+from tests.browser.researching import sign_in
 from tests.browser.working import NewPage
 from tests.installations import Installation, Installations
 
@@ -40,15 +41,6 @@ def begin(page: Page, office: Installation, *, preset: str = "vedantam-2015-trip
     page.goto(f"{office.url}/admin/judgments/study/add/")
     page.locator(f'a[href*="preset={preset}&"]').click()
     expect(page.get_by_role("heading", name="Preview")).to_be_visible()
-
-
-def sign_in(page: Page, office: Installation) -> None:
-    """By the admin's own form."""
-    page.goto(f"{office.url}/admin/")
-    page.get_by_label("Username").fill("designer")
-    page.get_by_label("Password").fill("a-long-phrase-1")
-    page.get_by_role("button", name="Log in").click()
-    expect(page.get_by_role("link", name="New study")).to_be_visible()
 
 
 def small(page: Page) -> None:

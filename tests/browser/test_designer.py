@@ -8,6 +8,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from tests.browser.axe import problems, problems_in_both_looks
+from tests.browser.researching import sign_in
 from tests.browser.working import NewPage
 from tests.installations import Installation, Installations
 
@@ -30,18 +31,11 @@ def office(installations: Installations) -> Iterator[Installation]:
         yield installation
 
 
-def sign_in(page: Page, office: Installation) -> None:
-    """By the admin's own form."""
-    page.goto(f"{office.url}/admin/")
-    page.get_by_label("Username").fill("designer")
-    page.get_by_label("Password").fill("a-long-phrase-1")
-    page.get_by_role("button", name="Log in").click()
-
-
 def test_a_designer_creates_previews_generates_and_opens_a_study(
     page: Page, new_page: NewPage, office: Installation
 ) -> None:
     sign_in(page, office)
+    page.goto(f"{office.url}/admin/")
     page.get_by_role("link", name="New study").click()
     page.get_by_role("link", name="Triplets: which sentence is more similar to A?").click()
 
@@ -182,6 +176,7 @@ OF_A_STUDY = (
 
 def test_axe_finds_nothing_on_the_first_page_and_those_of_a_study(page: Page, office: Installation) -> None:
     sign_in(page, office)
+    page.goto(f"{office.url}/admin/")
     page.get_by_role("button", name="Tables").press("Enter")
     expect(page.locator("#nav-sidebar-apps").get_by_role("link", name="Judgments")).to_be_visible()
     expect(page.get_by_role("button", name="Tables")).to_have_attribute("aria-expanded", "true")
@@ -203,4 +198,4 @@ def test_axe_finds_nothing_on_the_designers_pages_and_lists_at_200_percent_and_o
         for width, height in SMALL:
             page.set_viewport_size({"width": width, "height": height})
             assert page.evaluate("document.documentElement.scrollWidth") <= width, path
-            assert problems(page) == [], path
+        assert problems(page) == [], path

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
-from tests.browser.axe import problems
-from tests.browser.working import LOOKS, PHONE, NewPage, answers, count_of, here, join, submitted
+from tests.browser.axe import problems_in_both_looks
+from tests.browser.working import PHONE, NewPage, answers, count_of, here, join, submitted
 from tests.installations import Installation
 
 # in both captions of tests/annotation/scenes.py: word 1 for the dog, word 5 for the barn
@@ -128,19 +126,16 @@ def test_links_are_made_with_a_field_for_each_word_where_scripts_are_switched_of
     assert answers(site, person) == [EXPECTED] * 2
 
 
-@LOOKS
 def test_the_page_of_links_fits_its_screen_and_a_screen_reader(
-    new_page: NewPage, site: Installation, look: dict[str, Any], person: str
+    page: Page, site: Installation, person: str
 ) -> None:
-    page = new_page(**look)
     join(page, site, "grounding", person)
     expect(page.get_by_role("button", name="Next")).to_be_in_viewport(ratio=1)
     before = word(page, 1).bounding_box()
     word(page, 1).click()
     box(page, "2 dog").click()
     assert word(page, 1).bounding_box() == before  # nothing moves when an answer is given
-    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
-    assert problems(page) == []
+    assert problems_in_both_looks(page) == []
     targets = here(page).locator("button:visible, label.option:visible, [role=option]:visible")
     sizes = [size for one in targets.all() if (size := one.bounding_box())]
     assert [one for one in sizes if min(one["width"], one["height"]) < 44] == []

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from playwright.sync_api import Page, expect
 
 from judgments.drawing.phrases import phrase, vocabulary
-from tests.browser.axe import problems
-from tests.browser.working import LOOKS, NewPage, answers, count_of, here, join, submitted
+from tests.browser.axe import problems_in_both_looks
+from tests.browser.working import NewPage, answers, count_of, here, join, submitted
 from tests.installations import Installation
 
 NASTY = [
@@ -120,18 +118,15 @@ def test_keywords_are_typed_and_ticked_with_scripts_switched_off(
     assert answers(site, person) == [["dog", "oak", "red barn"], []]
 
 
-@LOOKS
 def test_the_page_of_keywords_fits_its_screen_and_a_screen_reader(
-    new_page: NewPage, site: Installation, look: dict[str, Any], person: str
+    page: Page, site: Installation, person: str
 ) -> None:
-    page = new_page(**look)
     join(page, site, "keywords", person)
     expect(page.get_by_role("button", name="Next")).to_be_in_viewport(ratio=1)
     here(page).locator(".word", has_text="dog").first.click()
     here(page).get_by_label("farm show").check()
     here(page).get_by_role("combobox").fill("o")
-    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
-    assert problems(page) == []
+    assert problems_in_both_looks(page) == []
     targets = here(page).locator(
         "button:visible, label.option:visible, input[type=text]:visible, .offers li:visible"
     )

@@ -6,7 +6,6 @@ import re
 from typing import Any
 from urllib.parse import parse_qsl, urlencode
 
-import pytest
 from playwright.sync_api import Page, Route, expect
 
 from annotation.crowds.base import HandedIn
@@ -110,10 +109,10 @@ def test_half_of_the_assignments_see_the_mirror_and_their_answers_mean_the_same_
 def test_over_many_assignments_both_layouts_come_about_equally_often(page: Page) -> None:
     turk = Turk(page, "triplet", units=1)
     shown = []
-    for number in range(30):
+    for number in range(16):
         turk.open(f"3{number:029d}")
         shown.append(page.locator('[name="layout"]').input_value())
-    assert 10 <= shown.count("1") <= 20
+    assert 4 <= shown.count("1") <= 12
     assert set(shown) == {"0", "1"}
 
 
@@ -127,9 +126,9 @@ def test_a_preview_shows_the_first_and_takes_nothing(page: Page) -> None:
     expect(page.get_by_text("Accept the HIT to answer.")).to_be_visible()
 
 
-@pytest.mark.parametrize(
-    "host",
-    [
+def test_answers_are_sent_nowhere_else(page: Page) -> None:
+    turk = Turk(page, "triplet", units=1)
+    for host in (
         "https://evil.example/",
         "https://www.mturk.com.evil.example",
         "https://www.mturk.com@evil.example/",
@@ -137,13 +136,11 @@ def test_a_preview_shows_the_first_and_takes_nothing(page: Page) -> None:
         "//www.mturk.com",
         "javascript:alert(1)",
         "",
-    ],
-)
-def test_answers_are_sent_nowhere_else(page: Page, host: str) -> None:
-    turk = Turk(page, "triplet", units=1).open(DRAWN, host)
-    expect(page.get_by_text("sends nothing anywhere")).to_be_visible()
-    expect(page.get_by_role("button", name="Submit")).to_have_count(0)
-    assert page.locator("form[action]").count() == 0
+    ):
+        turk.open(DRAWN, host)
+        expect(page.get_by_text("sends nothing anywhere")).to_be_visible()
+        expect(page.get_by_role("button", name="Submit")).to_have_count(0)
+        assert page.locator("form[action]").count() == 0, host
     assert (turk.posted, turk.elsewhere) == ([], [])
 
 

@@ -34,9 +34,10 @@ SHIFTS = """() => new Promise((told) => {
     ],
 )
 def test_a_page_opened_cold_is_light_and_asks_nobody_else(
-    page: Page, site: Installation, study: str, person: str
+    new_page: NewPage, site: Installation, study: str, person: str
 ) -> None:
-    cold, urls, size = open_cold(page, site, study, person)
+    cold = new_page(fresh=True)
+    urls, size = open_cold(cold, site, study, person)
     # where a page of work has two units, the next one is fetched as soon as this one stands
     own = [url for url in urls if "/pictures/" not in url and not url.endswith("/ahead/")]
     assert len(own) <= 6, own
@@ -46,11 +47,13 @@ def test_a_page_opened_cold_is_light_and_asks_nobody_else(
         ".reduce((sum, one) => sum + one.encodedBodySize + 300, 0)"
     )
     assert size - pictures <= 60_000, size
-    cold.context.close()
 
 
-def test_no_request_lies_between_two_units(page: Page, site: Installation, person: str) -> None:
-    cold, _, _ = open_cold(page, site, "consent", person)
+def test_a_whole_page_costs_saves_one_look_ahead_and_one_submission(
+    new_page: NewPage, site: Installation, person: str
+) -> None:
+    cold = new_page(fresh=True)
+    open_cold(cold, site, "consent", person)
     cold.keyboard.press("1")
     expect(cold.locator("[data-state]")).to_have_text("Saved")
 
@@ -60,26 +63,19 @@ def test_no_request_lies_between_two_units(page: Page, site: Installation, perso
         expect(cold.locator("[data-count]")).to_have_text("2 of 20")
 
     asked = [url for url in fetched(cold, go_on)[0] if not url.endswith("/save/")]
-    assert asked == []
-    cold.context.close()
-
-
-def test_a_whole_page_costs_saves_one_look_ahead_and_one_submission(
-    page: Page, site: Installation, person: str
-) -> None:
-    cold, _, _ = open_cold(page, site, "consent", person)
+    assert asked == []  # between two units
 
     def finish() -> None:
-        for _ in range(20):
-            cold.keyboard.press("1")
-        cold.wait_for_load_state("networkidle")
+        with cold.expect_response("**/ahead/") as ahead:
+            for _ in range(19):
+                cold.keyboard.press("1")
+        ahead.value.finished()
         cold.keyboard.press("Enter")
         expect(cold.get_by_text("Your page of work is submitted.")).to_be_visible()
 
     kinds = [urlsplit(url).path.rstrip("/").rsplit("/", 1)[1] for url in fetched(cold, finish)[0]]
     assert sorted(kind for kind in kinds if kind != "save") == ["ahead", "submit"]
     assert kinds.count("save") <= 2
-    cold.context.close()
 
 
 @pytest.mark.parametrize(
@@ -95,7 +91,7 @@ def test_a_whole_page_costs_saves_one_look_ahead_and_one_submission(
 def test_nothing_moves_when_pictures_come_and_answers_are_given(
     new_page: NewPage, site: Installation, protocol: str, size: tuple[int, int], person: str
 ) -> None:
-    page = new_page(viewport={"width": size[0], "height": size[1]})
+    page = new_page(fresh=True, viewport={"width": size[0], "height": size[1]})
     join(page, site, protocol, person)
     page.wait_for_load_state("networkidle")
     assert page.evaluate(SHIFTS) == pytest.approx(0, abs=0.001)

@@ -47,7 +47,8 @@ def test_a_warning_five_minutes_before_the_end_offers_more_time(
     assert rows(site, person)[0]["extended"] == 1
 
 
-def test_the_warning_comes_while_the_page_is_open(page: Page, site: Installation, person: str) -> None:
+def test_the_warning_comes_while_the_page_is_open(new_page: NewPage, site: Installation, person: str) -> None:
+    page = new_page(fresh=True)  # as its clock stays in it
     page.clock.install()
     join(page, site, "triplet", person)
     page.clock.run_for(54 * 60_000)
@@ -120,8 +121,9 @@ def test_somebody_else_s_page_is_not_taken_up_again(page: Page, site: Installati
 
 
 def test_time_counts_while_the_person_is_there_and_by_the_clock_always(
-    page: Page, site: Installation, person: str
+    new_page: NewPage, site: Installation, person: str
 ) -> None:
+    page = new_page(fresh=True)
     page.clock.install()
     join(page, site, "triplet", person)
     page.mouse.move(300, 300)

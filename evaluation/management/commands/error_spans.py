@@ -1,0 +1,59 @@
+"""``manage.py error_spans``: scores of systems by the errors that people mark in their texts."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser
+from pathlib import Path
+from typing import Any
+
+from common.commands import QuorumCommand
+from common.files import check_place, write_json
+from evaluation.error_spans.scores import compare_systems, segments_of, system_scores
+from evaluation.errors import EvaluationError
+from evaluation.management.words import say_table
+from evaluation.provenance import as_json
+from judgments.studies.studies import find_study
+
+
+class Command(QuorumCommand):
+    help = (
+        "Print the score of each system of a study of marked errors, as WMT computes it: mean score, MQM's weights, "
+        "z-scores, with intervals over documents; and two systems compared (docs/spans.md)."
+    )
+    example = "manage.py error_spans esa --compare nearest random --output scores.json"
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("study")
+        parser.add_argument("--compare", nargs=2, metavar="SYSTEM", help="the first less the second")
+        parser.add_argument("--output", type=Path, help="write all figures there as JSON")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        study = find_study(options["study"])
+        if options["output"]:
+            check_place(options["output"])
+        segments = segments_of(study)
+        scores = system_scores(segments)
+        if not scores:
+            raise EvaluationError(f"No text of a system has an answer that counts in study {study.slug!r}.")
+        pair = compare_systems(segments, *options["compare"]) if options["compare"] else None
+        if options["output"]:
+            told = {
+                "systems": [as_json(one) for one in scores],
+                "comparison": as_json(pair) if pair else None,
+            }
+            write_json(options["output"], told)
+        rows = [
+            [one.system, *map(_shown, (one.score, one.low, one.high, one.mqm, one.z)), f"{one.segments:,}"]
+            for one in scores
+        ]
+        say_table(self, "Scores of systems", ["system", "score", "low", "high", "mqm", "z", "segments"], rows)
+        if pair is not None:
+            self.say(
+                f"\n{pair.first} less {pair.second}: {_shown(pair.difference)} "
+                f"[{_shown(pair.low)}, {_shown(pair.high)}], p = {_shown(pair.p, 4)}, over {pair.segments:,} segments"
+                + (f" ({pair.reason})" if pair.reason else "")
+            )
+
+
+def _shown(value: float | None, digits: int = 2) -> str:
+    return "–" if value is None else f"{value:.{digits}f}"

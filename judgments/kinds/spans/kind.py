@@ -1,0 +1,574 @@
+"""Spans: mark the errors of a text, then give it a score from 0 to 100 (ESA), or let their weights score it (MQM)."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from math import ceil
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from django.utils.translation import gettext, pgettext
+from django.utils.translation import gettext_lazy as _
+
+from common.errors import DesignError
+from judgments.design.wordings import CAPTION, WORDINGS
+from judgments.drawing.caption_pairs import draw_captions
+from judgments.drawing.controls import DEGRADED, REFERENCE, REPEATED, Known, Makers, control_dealer, divided
+from judgments.drawing.material import (
+    LARGEST_PAGE,
+    Batch,
+    Group,
+    HITSpec,
+    Image,
+    Material,
+    Text,
+    UnitSpec,
+    candidate_key,
+    content_key,
+    content_keys,
+    draw_images,
+    rng_for,
+    shuffled,
+)
+from judgments.drawing.packing import make_hits, pack_runs
+from judgments.kinds.base import (
+    CaptionScore,
+    Comparison,
+    Consensus,
+    IncludedJudgment,
+    KindResults,
+    OpenAggregation,
+    OpenKind,
+    Page,
+    Rehearsal,
+    Results,
+)
+from judgments.kinds.spans.answers import (
+    CATEGORY,
+    END,
+    MQM,
+    SEVERITIES,
+    SEVERITY,
+    START,
+    Options,
+    f1,
+    in_order,
+    joined_words,
+    placed,
+    together,
+    value_of,
+    words_of,
+)
+
+if TYPE_CHECKING:
+    from judgments.design.study_design import StudyDesign
+
+SAME = 15  # points by which two scores of one text may differ, as on a slider
+ALIKE = 0.5  # F1 from which two answers without scores mark the same
+NEAR = 10  # points within which a rehearsal's score is found
+DAMAGED = 0.25  # share of a text's words that a control item replaces
+LEAST_DAMAGED, LEAST_WORDS = 2, 4
+MISSED, MOVED, INVENTED = 0.15, 0.2, 0.1  # how often a careful simulated worker errs about a span
+SEVERITY_KEYS = dict(zip(SEVERITIES, "mjk", strict=True))
+SEVERITY_WORDS = {"minor": _("Minor"), "major": _("Major"), "critical": _("Critical")}
+
+
+class MajorityOfCharacters(OpenAggregation):
+    """The mean score, and what most people mark; agreement is of the scores (`Results` has that of the spans)."""
+
+    rule = "majority-of-characters"
+    tie_rule = "unmarked"
+    level = "interval"
+
+    def together(self, answers: list[dict[str, Any]]) -> Consensus:
+        return together(answers)
+
+    def codes(self, unit: Any, given: Any) -> dict[str, float]:
+        return {"": value_of(given)}
+
+
+class SpanResults(Results):
+    def figures(self, judged: Sequence[IncludedJudgment], *, seed: int) -> KindResults:
+        # Imported lazily: the statistics' machine code would cost every web process memory.
+        from judgments.kinds.spans.figures import figures_of
+
+        return figures_of(judged, seed=seed)
+
+    def caption_scores(self, judged: Sequence[IncludedJudgment]) -> list[CaptionScore]:
+        """Return each text's mean score on its image, or item."""
+        scores: defaultdict[tuple[int, str, str], list[float]] = defaultdict(list)
+        for one in judged:
+            scores[one.unit.item_id, one.unit.first.key, one.unit.first.text].append(value_of(one.given))
+        return [CaptionScore(*of, score=float(np.mean(given))) for of, given in scores.items()]
+
+
+class SpanRehearsal(Rehearsal):
+    def __init__(self, options: Options) -> None:
+        self.options = options
+
+    def draw_truth(self, unit: Any, qualities: Sequence[float], rng: np.random.Generator) -> dict[str, Any]:
+        """Draw more errors and a lower score for worse texts."""
+        text, quality = unit.first.text, qualities[0]
+        spans = [self._span(text, rng) for _ in range(int(rng.poisson(0.6 * (4.2 - quality))))]
+        score = 25 * quality - 8 * len(spans) + float(rng.normal(0, 5))
+        return self._answer([span for span in spans if span], score)
+
+    def draw_answer(
+        self, unit: Any, truth: Any, *, right: bool | None, rng: np.random.Generator
+    ) -> dict[str, Any]:
+        """Miss, move or invent spans and give a near score; or a far one, or anything."""
+        text = unit.first.text
+        anything = [span for span in (self._span(text, rng) for _ in range(int(rng.integers(0, 4)))) if span]
+        if right is None:
+            return self._answer(anything, float(rng.integers(0, 101)))
+        if "within" in truth:
+            start, end = truth["within"]
+            beside = [one for one in anything if one[END] <= start or one[START] >= end]
+            there = [{**self._marks(rng), START: start, END: end}] if right else []
+            return self._answer([*beside, *there], 30.0 if right else 90.0)
+        spans = [self._read(text, span, rng) for span in truth["spans"] if rng.random() >= MISSED]
+        if rng.random() < INVENTED and anything:
+            spans.append(anything[0])
+        score = truth.get("score", 0) + float(rng.normal(0, 4))
+        if right:
+            return self._answer(spans, score)
+        far = float(rng.integers(SAME + 1, 41))
+        aside = [one for one in anything if not f1([one], truth["spans"])]
+        return self._answer(aside, score - far if score > far else score + far)
+
+    def recovers(self, found: Consensus, truth: Any) -> bool:
+        if found.value is None:
+            return False
+        if self.options.score:
+            return abs(found.value - truth["score"]) <= NEAR
+        return f1(found.answer["spans"], truth["spans"]) >= ALIKE
+
+    def _answer(self, spans: Sequence[Mapping[str, Any]], score: float) -> dict[str, Any]:
+        given = {"score": min(100, max(0, round(score)))} if self.options.score else {}
+        return {"spans": in_order(spans), **given}
+
+    def _span(self, text: str, rng: np.random.Generator) -> dict[str, Any]:
+        """Draw a span of one to three words; {} if there is no word."""
+        words = words_of(text)
+        if not words:
+            return {}
+        first = int(rng.integers(len(words)))
+        last = min(first + int(rng.integers(3)), len(words) - 1)
+        return {START: words[first][0], END: words[last][1], **self._marks(rng)}
+
+    def _marks(self, rng: np.random.Generator) -> dict[str, str]:
+        options = self.options
+        marks = {SEVERITY: options.severities[int(rng.integers(len(options.severities)))]}
+        if options.categories:
+            marks[CATEGORY] = options.categories[int(rng.integers(len(options.categories)))][0]
+        return marks
+
+    def _read(self, text: str, span: Mapping[str, Any], rng: np.random.Generator) -> dict[str, Any]:
+        """Return a true span, with one more or one fewer word at its end at times."""
+        ends = [end for _, end in words_of(text) if span[START] is not None and end > span[START]]
+        if not ends or rng.random() >= MOVED:
+            return dict(span)
+        return {**span, END: ends[min(int(rng.integers(len(ends))), 2)]}
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """The texts of one document by one system, in order; systems that gave the same share it."""
+
+    document: str
+    column: int
+    segments: tuple[tuple[Image, Text], ...]
+
+
+class Spans(OpenKind):
+    """One text of a system; ``content`` holds its place in a document, if whole documents are judged."""
+
+    name = "spans"
+    wordings = WORDINGS[name]
+    wording = wordings[CAPTION]
+    title = wording.title
+    labelled = (0, 100)
+    defaults = {"question": wording.question, "units_per_hit": 10, "seconds_per_unit": 45.0}
+    page = Page(
+        "annotation/kinds/spans.html",
+        script="js/kinds/spans.js",
+        keys=(
+            (("←", "→"), _("choose a word")),
+            ((_("Shift ←"), _("Shift →")), _("choose more words, or fewer")),
+            (("M", "J", "K"), _("mark as a minor, major or critical error")),
+            (("X",), _("mark that something is missing")),
+            ((_("Delete"),), _("take the chosen mark away")),
+            (("0", "…", "9"), _("0, 10, 20 … 90")),
+        ),
+        self_contained=False,
+    )
+    aggregation = MajorityOfCharacters()
+    results = SpanResults()
+    comparison = Comparison(per_image=True)
+    own_formats = ("spans",)
+    asks = (
+        *("spans.severities", "spans.categories", "spans.own", "spans.score"),
+        *("spans.missing", "spans.reference", "spans.documents"),
+    )
+
+    def __init__(self, options: Options | None = None) -> None:
+        self.options = options or Options()
+        self.rehearsal = SpanRehearsal(self.options)
+
+    @property
+    def judges_one_caption(self) -> bool:
+        return True
+
+    def setting(self, design: StudyDesign) -> str:
+        asked = design.spans
+        categories = {"none": {}, "mqm": MQM.labels, "own": {name: name for name in asked.own}}
+        return Options(
+            severities=tuple(one for one in SEVERITIES if one in asked.severities),
+            categories=tuple(categories[asked.categories].items()),
+            score=asked.score,
+            missing=asked.missing,
+        ).as_text()
+
+    def with_setting(self, setting: str) -> Spans:
+        return Spans(Options.of_text(setting))
+
+    @property
+    def scale(self) -> Any:
+        """The question of the slider."""
+        judged = next(judged for judged, one in self.wordings.items() if one.title == self.title)
+        scale = WORDINGS["slider"][judged]
+        return gettext(scale.question)
+
+    def contradictions(self, design: StudyDesign) -> Iterator[str]:
+        asked, source = design.spans, design.sampling.pairs_from
+        if asked.categories == "own" and not asked.own:
+            yield pgettext(
+                "staff",
+                "spans.own is empty; expected the names of your categories, as spans.categories is 'own'",
+            )
+        if len(set(asked.own)) < len(asked.own):
+            yield pgettext("staff", "spans.own has a name twice; expected each once")
+        if not asked.documents:
+            return
+        if source != "outputs":
+            yield pgettext(
+                "staff",
+                "spans.documents is true, so that a document is one system's; "
+                "expected sampling.pairs_from = 'outputs', not %(source)r",
+            ) % {"source": source}
+        if design.filter.bleu_pre or design.sampling.only:
+            yield pgettext(
+                "staff",
+                "spans.documents is true, and filter.bleu_pre or sampling.only would leave out parts of documents",
+            )
+        if design.controls.per_hit and REPEATED in design.controls.kinds:
+            yield pgettext(
+                "staff",
+                "controls.kinds names 'repeated', which would repeat whole documents (spans.documents); "
+                "expected 'reference' or 'degraded'",
+            )
+
+    def batch(self, design: StudyDesign, material: Material) -> Batch:
+        if design.spans.documents:
+            return self._batch_of_documents(design, material)
+        draw = draw_captions(design, material, partial(self._keys, design))
+        groups = [
+            Group(one.image.name, (self._unit(design, one.image, text, audited=audited),))
+            for one in draw.images
+            for text, audited in one.judged(
+                rng_for(design.seed, f"captions {one.image.name}"),
+                rng_for(design.seed, f"audited {one.image.name}"),
+            )
+        ]
+        hits = self.hits(design, groups, control_images=draw.division.controls)
+        return Batch(hits=hits, notes=draw.notes)
+
+    def _batch_of_documents(self, design: StudyDesign, material: Material) -> Batch:
+        division = divided(design, material)
+        runs = _runs(division.judged)
+        names = list(dict.fromkeys(run.document for run in runs))
+        if not runs:
+            raise DesignError(
+                pgettext(
+                    "staff",
+                    "spans.documents is true, but no item of split %(split)r of dataset %(name)r names its document "
+                    "and has a text of a system; expected a column document (docs/spans.md).",
+                )
+                % {"split": design.sampling.split, "name": material.name},
+                field="spans.documents",
+            )
+        images = [Image(name, "", ()) for name in names]
+        drawn = {
+            image.name
+            for image in draw_images(images, design.sampling.images, rng_for(design.seed, "images"))
+        }
+        kept = [run for run in runs if run.document in drawn]
+        groups = [Group(run.document, self._units_of(design, run)) for run in kept]
+        hits = self.hits(design, groups, control_images=division.controls)
+        said = [
+            f"Documents: {len(drawn):,}, judged as {len(kept):,} texts of systems, each by one person in its order."
+        ]
+        sizes = [len(hit.units) for hit in hits]
+        largest, minutes = max(sizes), design.crowd.lease_minutes
+        if largest * design.seconds_per_unit > minutes * 60:
+            raise DesignError(
+                pgettext(
+                    "staff",
+                    "The largest page has %(n)d texts, as documents stay whole, which at seconds_per_unit = "
+                    "%(seconds)g take longer than crowd.lease_minutes = %(minutes)d; expected at least "
+                    "%(least)d minutes.",
+                )
+                % {
+                    "n": largest,
+                    "seconds": design.seconds_per_unit,
+                    "minutes": minutes,
+                    "least": ceil(largest * design.seconds_per_unit / 60),
+                },
+                field="crowd.lease_minutes",
+            )
+        if longer := sum(size > design.units_per_hit for size in sizes):
+            said.append(
+                f"Pages longer than units_per_hit: {longer:,}, of up to {largest:,} texts; pay and lease_minutes are "
+                "per page."
+            )
+        return Batch(hits=hits, notes={"sentences": said, LARGEST_PAGE: largest})
+
+    def _units_of(self, design: StudyDesign, run: Run) -> tuple[UnitSpec, ...]:
+        before, units = "", []
+        for part, (image, text) in enumerate(run.segments, start=1):
+            document = {
+                "name": f"{run.document}#{run.column}",
+                "part": part,
+                "of": len(run.segments),
+                "before": before,
+            }
+            units.append(self._unit(design, image, text, content={"document": document}))
+            before = text.text
+        return tuple(units)
+
+    def _keys(self, design: StudyDesign, image: Image, texts: Sequence[Text]) -> list[str]:
+        return content_keys("unit", self.name, design.seed, image.name, last=[text.key for text in texts])
+
+    def _unit(
+        self,
+        design: StudyDesign,
+        image: Image,
+        text: Text,
+        *,
+        audited: bool = False,
+        content: Mapping[str, Any] | None = None,
+    ) -> UnitSpec:
+        (key,) = self._keys(design, image, [text])
+        if content:
+            key = content_key(key, content["document"]["name"])
+        shown: dict[str, Any] = {"content": content} if content else {}
+        if design.spans.reference:
+            if not image.references:
+                raise DesignError(
+                    pgettext(
+                        "staff",
+                        "spans.reference is true, but item %(name)r has no reference; expected false.",
+                    )
+                    % {"name": image.name},
+                    field="spans.reference",
+                )
+            shown["reference"] = image.references[0]
+        return UnitSpec(key=key, image=image.name, first=text, audited=audited, **shown)
+
+    def hits(
+        self,
+        design: StudyDesign,
+        groups: Sequence[Group],
+        *,
+        control_images: Sequence[Image] = (),
+        known: Sequence[Known] = (),
+    ) -> tuple[HITSpec, ...]:
+        """Pack whole documents where they are judged as such."""
+        if not design.spans.documents:
+            return super().hits(design, groups, control_images=control_images, known=known)
+        deal = control_dealer(
+            design,
+            control_images,
+            makers=self.control_items(design),
+            known=known,
+            shows_picture=False,
+        )
+        size = design.units_per_hit - design.controls.per_hit
+        pages = pack_runs(groups, size=size, rng=rng_for(design.seed, "packing"))
+        places = rng_for(design.seed, "control places")
+        return tuple(make_hits(pages, seed=design.seed, protocol=self.name, controls=deal, rng=places))
+
+    def passage(self, unit: Any) -> str:
+        document = {} if unit.control else unit.content.get("document", {})
+        return str(document.get("name", ""))
+
+    def control_items(self, design: StudyDesign) -> Makers:
+        return Makers(
+            reference=partial(self._reference_control, design),
+            degraded=partial(self._degraded_control, design),
+            least_references=0,
+            quiz_usable=lambda image: any(len(words_of(text.text)) >= LEAST_WORDS for text in _texts(image)),
+        )
+
+    def _reference_control(
+        self, design: StudyDesign, place: str, image: Image, images: Sequence[Image], rng: np.random.Generator
+    ) -> Group:
+        """Return a person's text, or without one a system's, with words of another item, which must be marked."""
+        group = self._damaged(design, place, image, images, rng, image.references or _texts(image), REFERENCE)
+        if group is None:
+            raise DesignError(
+                pgettext(
+                    "staff",
+                    "item %(name)r has no text of %(least)d words or more that others' words could stand in for, so "
+                    "that it gives no check question; set controls.per_hit and quiz.items to 0.",
+                )
+                % {"name": image.name, "least": LEAST_WORDS},
+                field="controls.split",
+            )
+        return group
+
+    def _degraded_control(
+        self, design: StudyDesign, place: str, image: Image, images: Sequence[Image], rng: np.random.Generator
+    ) -> Group | None:
+        texts = [text for _, text in image.outputs] or list(image.references)
+        return self._damaged(design, place, image, images, rng, texts, DEGRADED)
+
+    def _damaged(
+        self,
+        design: StudyDesign,
+        place: str,
+        image: Image,
+        images: Sequence[Image],
+        rng: np.random.Generator,
+        texts: Sequence[Text],
+        control_kind: str,
+    ) -> Group | None:
+        """Replace a run of words by one of another item's text; they must be marked (Kocmi et al. 2024, section 3)."""
+        donors = [text.text for other in images if other.name != image.name for text in _texts(other)]
+        for own in shuffled(texts, rng):
+            words = words_of(own.text)
+            count = max(LEAST_DAMAGED, round(DAMAGED * len(words)))
+            if len(words) < LEAST_WORDS:
+                continue
+            first = int(rng.integers(len(words) - count + 1))
+            start, end = words[first][0], words[first + count - 1][1]
+            for donor in shuffled(donors, rng):
+                taken = words_of(donor)
+                if len(taken) < count:
+                    continue
+                at = int(rng.integers(len(taken) - count + 1))
+                strange = donor[taken[at][0] : taken[at + count - 1][1]]
+                if strange in own.text:
+                    continue
+                damaged = own.text[:start] + strange + own.text[end:]
+                expected = {"within": [start, start + len(strange)]}
+                shown: dict[str, Any] = {"first": Text(candidate_key(damaged), damaged)}
+                if design.spans.reference and image.references:
+                    shown["reference"] = image.references[0]
+                parts = (shown["first"].key,)
+                unit = self.control_unit(design.seed, place, image, parts, expected, control_kind, **shown)
+                return Group(image.name, (unit,))
+        return None
+
+    def again(self, given: Any) -> dict[str, Any]:
+        return {"again": given}
+
+    def is_right(self, given: Any, expected: Any) -> bool:
+        """Look for a span over the damage, or for nearly the first answer to a repeated text."""
+        if "within" in expected:
+            start, end = expected["within"]
+            return any(span[START] < end and start < span[END] for span in placed(given["spans"]))
+        first = expected["again"]
+        if "score" in given and "score" in first:
+            return bool(abs(given["score"] - first["score"]) <= SAME)
+        return f1(given["spans"], first["spans"]) >= ALIKE
+
+    def shown(self, unit: Any, *, side: Any, picture_url: str) -> dict[str, Any]:
+        text, options = unit.first.text, self.options
+        document = {} if unit.control else unit.content.get("document", {})
+        return {
+            "image": {"url": picture_url, "alt": gettext("The image to be judged")},
+            "caption": {"text": text},
+            "words": [[start, end] for start, end in words_of(text)],
+            "severities": list(options.severities),
+            "categories": [{"name": name, "label": gettext(label)} for name, label in options.categories],
+            "missing": options.missing,
+            "scored": options.score,
+            **({"reference": {"text": unit.reference.text}} if unit.reference else {}),
+            **({"document": {key: document[key] for key in ("part", "of", "before")}} if document else {}),
+        }
+
+    def checked(self, given: Any, *, unit: Any, design: StudyDesign) -> dict[str, Any]:
+        options = Options.of_text(self.setting(design))
+        return options.checked(given, length=len(unit.first.text))
+
+    def read_form(self, form: Mapping[str, Any], position: int, unit: Any) -> dict[str, Any] | None:
+        """Read ``u<position>`` (the score), ``u<position>-w<word>`` (its severity), ``-k<word>`` (its category),
+        ``-m`` and ``-mk`` (of what is missing), and ``-none`` (no error).
+        """
+        name, text = f"u{position}", unit.first.text
+        marks: dict[int, tuple[str, ...]] = {}
+        asks_kind = any(key.startswith((f"{name}-k", f"{name}-mk")) for key in form)
+        keys = (SEVERITY, CATEGORY) if asks_kind else (SEVERITY,)
+        for word in range(len(words_of(text))):
+            if severity := form.get(f"{name}-w{word}"):
+                marks[word] = (severity, form.get(f"{name}-k{word}", "")) if asks_kind else (severity,)
+        spans = joined_words(text, marks, keys)
+        if severity := form.get(f"{name}-m"):
+            category = {CATEGORY: form.get(f"{name}-mk", "")} if asks_kind else {}
+            spans.append({START: None, END: None, SEVERITY: severity, **category})
+        score = str(form.get(name) or "")
+        if not spans and not score and f"{name}-none" not in form:
+            return None
+        short = score.isascii() and score.isdigit() and len(score) < 10
+        return {"spans": spans, **({"score": int(score) if short else score} if score else {})}
+
+    def in_words(self, given: Any) -> str:
+        said = [
+            f"{span[START]}–{span[END]} {span[SEVERITY]}"
+            if span[START] is not None
+            else f"… {span[SEVERITY]}"
+            for span in given["spans"]
+        ]
+        return ", ".join([*said, *([f"{given['score']:g}"] if "score" in given else [])]) or "–"
+
+    def said_together(self, answer: Any, *, unit: Any) -> list[str]:
+        text = unit.first.text
+        said = []
+        for span in answer["spans"]:
+            what = (
+                f"“{text[span[START] : span[END]]}”"
+                if span[START] is not None
+                else gettext("something missing")
+            )
+            category = f", {span[CATEGORY]}" if span.get(CATEGORY) else ""
+            said.append(f"{what} ({span[SEVERITY]}{category})")
+        return said
+
+
+def _texts(image: Image) -> list[Text]:
+    return [*image.references, *(text for _, text in image.outputs)]
+
+
+def _runs(images: Sequence[Image]) -> list[Run]:
+    """Return the runs of the images that name a document, in import order; equal runs of systems are one."""
+    documents: dict[str, list[Image]] = {}
+    for image in images:
+        if (name := dict(image.fields).get("document", "").strip()) and image.outputs:
+            documents.setdefault(name, []).append(image)
+    runs: list[Run] = []
+    for name, segments in documents.items():
+        best: dict[str, dict[str, Text]] = {}  # of several texts of a system, the one that it ranks first
+        for image in segments:
+            for system, text in image.outputs:
+                best.setdefault(system, {}).setdefault(image.name, text)
+        columns: dict[tuple[str, ...], Run] = {}
+        for given in best.values():
+            parts = tuple((image, given[image.name]) for image in segments if image.name in given)
+            marks = tuple(f"{image.name} {text.key}" for image, text in parts)
+            columns.setdefault(marks, Run(name, len(columns) + 1, parts))
+        runs += columns.values()
+    return runs

@@ -1,0 +1,95 @@
+"""Errors marked in a text in a real browser: by mouse, by keys, by finger, and without scripts."""
+
+from __future__ import annotations
+
+from playwright.sync_api import Page, expect
+
+from tests.browser.axe import problems
+from tests.browser.working import PHONE, NewPage, answers, here, join, submitted
+from tests.installations import Installation
+
+
+def test_errors_are_marked_by_mouse_keys_finger_and_in_a_plain_form(
+    page: Page, new_page: NewPage, site: Installation, person: str
+) -> None:
+    join(page, site, "spans", person)
+    text = here(page).locator("[data-text]")
+    words = text.locator("[data-word]")
+    whole = text.inner_text()
+    first, second = words.nth(0).inner_text(), words.nth(1).inner_text()
+    # by mouse: drag over two words, then a button; nothing is answered before the slider is touched
+    start, end = words.nth(0).bounding_box(), words.nth(1).bounding_box()
+    assert start is not None
+    assert end is not None
+    page.mouse.move(start["x"] + 1, start["y"] + start["height"] / 2)
+    page.mouse.down()
+    page.mouse.move(end["x"] + end["width"] - 1, end["y"] + end["height"] / 2, steps=5)
+    page.mouse.up()
+    expect(here(page).get_by_role("status")).to_contain_text(f"“{first} {second}” is chosen.")
+    here(page).get_by_role("button", name="Major").click()
+    expect(here(page).get_by_role("status")).to_have_text(f"“{first} {second}”: Major")
+    page.keyboard.press("Enter")
+    expect(
+        page.get_by_text("Move the slider, or type a number from 0 to 100, to go on.").first
+    ).to_be_visible()
+    # by keys: the third and the fourth word, a mark that is taken away, something missing, 70
+    text.focus()
+    for key in (
+        "Home",
+        "ArrowRight",
+        "ArrowRight",
+        "Shift+ArrowRight",
+        "m",
+        "ArrowRight",
+        "j",
+        "Delete",
+        "x",
+        "7",
+    ):
+        page.keyboard.press(key)
+    assert not problems(page)
+    # what is marked outlives a report, which posts the page
+    marks = here(page).locator("[data-chosen] li")
+    expect(marks).to_have_count(3)
+    page.get_by_role("button", name="Report a problem").click()
+    page.get_by_label("Something else").check()
+    page.get_by_role("button", name="Send the report").click()
+    expect(marks).to_have_count(3)
+    page.evaluate("localStorage.clear()")
+    page.goto(page.url.partition("#")[0])
+    expect(page.locator("#u1 [data-chosen] li")).to_have_count(3)
+    expect(page.locator("#u1 [data-number]")).to_have_value("70")
+    # by finger on a phone: from word to word, then the button
+    phone = new_page(storage_state=page.context.storage_state(), **PHONE)
+    phone.goto(page.url)
+    expect(here(phone).locator("[data-text]")).to_be_visible()
+    tapped = here(phone).locator("[data-word]")
+    tapped.nth(1).tap()
+    tapped.nth(3).tap()
+    here(phone).get_by_role("button", name="Minor").tap()
+    here(phone).locator("[data-number]").fill("55")
+    width = phone.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
+    assert width == 0
+    phone.locator("[data-next]:visible, [data-submit]:visible").first.tap()
+    expect(phone.locator("[data-state]")).to_have_text("Saved")
+    # without scripts: the last text as a form
+    plain = new_page(storage_state=page.context.storage_state(), java_script_enabled=False)
+    plain.goto(page.url)
+    plain.locator("#u3 select").nth(0).select_option("minor")
+    plain.locator("#u3 [data-number]").fill("90")
+    plain.get_by_role("button", name="Submit").last.click()
+    submitted(plain)
+    by_mouse, by_finger, in_a_form = answers(site, person)
+    at = [len(" ".join(whole.split()[:count])) for count in range(5)]
+    assert by_mouse == {
+        "spans": [
+            {"start": 0, "end": at[2], "severity": "major"},
+            {"start": at[2] + 1, "end": at[4], "severity": "minor"},
+            {"start": None, "end": None, "severity": "minor"},
+        ],
+        "score": 70,
+    }
+    assert len(by_finger["spans"]) == 1
+    assert by_finger["score"] == 55
+    assert in_a_form["spans"][0]["start"] == 0
+    assert in_a_form["score"] == 90

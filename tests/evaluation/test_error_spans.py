@@ -1,0 +1,228 @@
+"""Marked errors by system: WMT's scores by hand, the page, the call, the command, and files that come back."""
+
+from __future__ import annotations
+
+import json
+import zipfile
+from io import StringIO
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.core.management import CommandError, call_command
+from django.test import Client
+
+from annotation.work.effort import effort_in_words
+from evaluation.error_spans.scores import SEGMENTS, compare_systems, segments_of, system_scores
+from evaluation.errors import EvaluationError
+from evaluation.export.exporting import export_judgments
+from evaluation.results.aggregation import aggregate_study, compute_aggregation
+from judgments.cached_figures import recompute_figures, store_figures
+from judgments.design.reading import make_design
+from judgments.models import Caption, Item, Output, Study, System
+from judgments.studies.generation import generate_hits
+from judgments.studies.studies import create_study
+from tests.evaluation.reporting import words
+from tests.evaluation.studies import StudyOf, candidate, make_dataset
+from tests.judgments.desk import page
+
+pytestmark = pytest.mark.django_db
+ITEMS = [f"s{number}" for number in range(6)]
+MINOR = {"start": 0, "end": 3, "severity": "minor"}
+MAJOR = {"start": 4, "end": 9, "severity": "major"}
+LACKING = {"start": None, "end": None, "severity": "minor"}
+
+
+def marked(*spans: dict[str, Any], score: int) -> dict[str, Any]:
+    return {"spans": list(spans), "score": score}
+
+
+@pytest.fixture
+def study() -> StudyOf:
+    """Two systems on six items; alma and bela judge both texts of each. The better one has 80 and 90, 10 less later."""
+    made = StudyOf(
+        make_dataset("news", {name: [f"a person's {name}"] for name in ITEMS}, split="test"),
+        "spans",
+        judged="translation",
+        language="de",
+        source={"show": True, "language": "en"},
+    )
+    Item.objects.filter(dataset=made.dataset).update(text="A source\ntext.", fields=[["document", "news 1"]])
+    for name in ("good", "worse"):
+        system = System.objects.create(dataset=made.dataset, name=name)
+        for item in Item.objects.filter(dataset=made.dataset):
+            text = candidate(made.dataset, f"The words  of {name} for {item.name}")
+            Output.objects.create(system=system, item=item, caption=text)
+    units = {
+        (name, item): made.unit(f"{name}-{item}", item, first=f"The words  of {name} for {item}")
+        for name in ("good", "worse")
+        for item in ITEMS
+    }
+    hit = made.hit("h1", list(units.values()))
+    for shift, worker in ((0, "alma"), (10, "bela")):
+        good = [
+            marked(*([MINOR] if worker == "alma" else [LACKING]), score=80 + shift - at) for at in range(6)
+        ]
+        worse = [marked(MINOR, MAJOR, score=40 + shift + at) for at in range(6)]
+        made.answer(hit, worker, good + worse)
+    return made
+
+
+def test_scores_are_means_over_segments_as_wmt_has_them(study: StudyOf) -> None:
+    segments = segments_of(study.study)
+    good, worse = system_scores(segments)
+    assert (good.system, good.score, worse.score) == ("good", 82.5, 47.5)
+    assert (good.mqm, worse.mqm) == (-1, -6)
+    assert (good.segments, good.judgments) == (6, 12)
+    assert good.errors == {"minor": 1}
+    assert worse.errors == {"minor": 1, "major": 1}
+    assert good.z is not None
+    assert worse.z == pytest.approx(-good.z)
+    assert good.low is not None
+    assert good.high is not None
+    # six segments with 85 - at: t interval with five degrees of freedom
+    assert (good.low + good.high) / 2 == pytest.approx(82.5)
+    assert good.high - 82.5 == pytest.approx(2.5706 * (3.5 / 6) ** 0.5, abs=0.01)
+    pair = compare_systems(segments, "good", "worse")
+    assert (pair.difference, pair.better, pair.worse, pair.segments) == (35, 6, 0, 6)
+    assert pair.p is not None
+    assert pair.p < 0.001
+    assert {len(own) for own in segments.values()} == {6}
+    with pytest.raises(
+        EvaluationError, match="System 'best' has no judged text in the study; there are good, worse"
+    ):
+        compare_systems(segments, "good", "best")
+
+
+def test_page_call_and_command_say_the_same(study: StudyOf, designer: Client) -> None:
+    empty = words(designer.get(page(study.study, "errors")))
+    assert "Press “Compute now”" in empty
+    aggregate_study(study=study.study)
+    response = designer.get(page(study.study, "errors"), {"first": "worse", "second": "good"})
+    shown = words(response)
+    assert "good 82.50" in shown
+    assert "worse less good: -35.00 over 6 segments; better on 0, worse on 6." in shown
+    html = response.content.decode()
+    assert '<mark class="e-minor" title="Minor">The</mark>' in html
+    assert '<mark class="e-major" title="Major">words</mark>' in html
+    assert "F1 over characters" in shown
+    told = designer.get("/api/studies/news-spans/error-spans/?first=good&second=worse").json()
+    assert [row["score"] for row in told["systems"]] == [82.5, 47.5]
+    assert told["comparison"]["difference"] == 35
+    wrong = designer.get("/api/studies/news-spans/error-spans/?first=good&second=best")
+    assert (wrong.status_code, "'best' has no judged text" in wrong.content.decode()) == (400, True)
+    said = StringIO()
+    call_command("error_spans", "news-spans", compare=["good", "worse"], stdout=said)
+    assert "good less worse: 35.00" in said.getvalue()
+    other = StudyOf(study.dataset, "graded")
+    assert designer.get(page(other.study, "errors")).status_code == 404
+    with pytest.raises(CommandError, match="errors are marked in studies of spans alone"):
+        call_command("error_spans", other.study.slug, stdout=said)
+    with pytest.raises(CommandError, match="No text of a system has an answer"):
+        call_command("error_spans", StudyOf(study.dataset, "spans", slug="none").study.slug, stdout=said)
+
+
+def test_a_system_without_judgments_left_stays_on_a_page_that_is_kept(
+    study: StudyOf, designer: Client
+) -> None:
+    aggregate_study(study=study.study)
+    store_figures(recompute_figures(study.study, [SEGMENTS.name]))
+    Output.objects.filter(system__name="worse").delete()
+    response = designer.get(page(study.study, "errors"))
+    assert "good less worse: 35.00 over 6 segments" in words(response)
+
+
+def test_aggregation_has_agreement_on_spans(study: StudyOf) -> None:
+    result = compute_aggregation(study=study.study).as_json()
+    found = result["figures"]["spans"]
+    # both mark the same in the worse texts; in the others one marks three characters, and one what is missing
+    assert found["f1"]["value"] == pytest.approx(2 * 8 / (8 + 8 + 3))
+    assert (found["judgments"], found["spans"], found["missing"], found["without"]) == (24, 36, 6, 0)
+    assert found["alpha_u"]["value"] < 1
+    assert found["f1"]["signature"].startswith("span-f1|")
+    unit = next(row for row in result["units"] if row["unit"] == "worse-s0")
+    assert (unit["value"], unit["mqm"]) == (45, -6)
+    assert unit["answer"] == {"spans": [MINOR, MAJOR], "score": 45}
+
+
+def test_mt_metrics_eval_gets_scores_sources_documents_and_ratings(study: StudyOf, tmp_path: Path) -> None:
+    export_judgments(study=study.study, format="mtme", output=tmp_path / "out.zip")
+    with zipfile.ZipFile(tmp_path / "out.zip") as archive:
+        archive.extractall(tmp_path / "read")
+    folder = tmp_path / "read" / "news-spans"
+    assert (folder / "sources" / "en-de.txt").read_text().splitlines() == ["A source text."] * 6
+    assert (folder / "documents" / "en-de.docs").read_text().splitlines() == ["test\tnews_1"] * 6
+    scores = (folder / "human-scores" / "en-de.spans.sys.score").read_text().splitlines()
+    assert scores == ["good\t82.5", "worse\t47.5"]
+    ratings = (folder / "human-scores" / "en-de.spans.rater1.seg.rating").read_text().splitlines()
+    assert len(ratings) == 12
+    system, told = ratings[6].split("\t")
+    assert system == "worse"
+    assert json.loads(told)["errors"][1] == {
+        "start": 4, "end": 9, "category": "", "severity": "major", "score": 5.0, "is_source_error": False,
+    }  # fmt: skip
+    second = (folder / "human-scores" / "en-de.spans.rater2.seg.rating").read_text().splitlines()
+    assert json.loads(second[0].split("\t")[1])["errors"][0]["start"] is None
+    outputs = (folder / "system-outputs" / "en-de" / "good.txt").read_text().splitlines()
+    assert outputs[0] == "The words of good for s0"  # blanks are single ones, and offsets those of this line
+
+
+@pytest.mark.parametrize("form", ["jsonl", "csv"])
+def test_exported_judgments_come_back(study: StudyOf, tmp_path: Path, form: str) -> None:
+    path = tmp_path / f"out.{form}"
+    export_judgments(study=study.study, format=form, output=path)
+    call_command(
+        "import_judgments",
+        form,
+        str(path),
+        dataset="news",
+        study="again",
+        protocol="spans",
+        stdout=StringIO(),
+    )
+    again = Study.objects.get(slug="again")
+    assert [(one.system, one.score, one.mqm) for one in system_scores(segments_of(again))] == [
+        ("good", 82.5, -1),
+        ("worse", 47.5, -6),
+    ]
+
+
+def test_a_text_a_line_says_what_most_people_mark(study: StudyOf, tmp_path: Path) -> None:
+    export_judgments(study=study.study, format="spans", output=tmp_path / "out.jsonl")
+    rows = [json.loads(line) for line in (tmp_path / "out.jsonl").read_text().splitlines()]
+    assert [span["text"] for span in rows[6]["spans"]] == ["The", "words"]
+    assert (rows[0]["score"], rows[0]["spans"]) == (85, [])
+
+
+def test_documents_of_a_file_stay_whole(tmp_path: Path) -> None:
+    lines = [
+        {"image": f"d{d}-{s}", "caption": f"a person's text {d} {s}", "text": "source", "document": f"d{d}"}
+        for d in range(3)
+        for s in range(3 if d == 2 else 2)
+    ]
+    (tmp_path / "data.jsonl").write_text("".join(f"{json.dumps(line)}\n" for line in lines))
+    (tmp_path / "system.jsonl").write_text(
+        "".join(f"{json.dumps({'image': line['image'], 'caption': 'what it wrote'})}\n" for line in lines)
+    )
+    call_command("import_dataset", "jsonl", str(tmp_path / "data.jsonl"), name="docs", stdout=StringIO())
+    call_command(
+        "import_candidates",
+        "jsonl",
+        str(tmp_path / "system.jsonl"),
+        dataset="docs",
+        system="one",
+        stdout=StringIO(),
+    )
+    plan = make_design(
+        {"name": "ESA", "dataset": "docs", "preset": "kocmi-2024-esa", "spans": {"documents": True},
+         "controls": {"per_hit": 0}, "units_per_hit": 2}
+    )  # fmt: skip
+    made = create_study(design=plan)
+    generate_hits(study=made)
+    assert made.hits.count() == 3
+    for hit in made.hits.all():
+        units = [place.unit for place in hit.places.order_by("position").select_related("unit__item")]
+        assert [unit.item.name[-1] for unit in units] == ["0", "1", "2"][: len(units)]
+        assert [unit.content["document"]["part"] for unit in units] == [1, 2, 3][: len(units)]
+    assert effort_in_words(made)["size"] == "3 questions"  # the largest page, whichever is the first
+    assert Caption.objects.filter(dataset__name="docs", role="candidate").count() == 1

@@ -1,0 +1,354 @@
+"""Marked spans: what an answer may be, consensus, MQM's weights, check questions, documents, and a simulated crowd."""
+
+from __future__ import annotations
+
+import json
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+from django.template.loader import render_to_string
+
+from common.errors import DesignError
+from judgments.design.reading import make_design
+from judgments.design.study_design import StudyDesign
+from judgments.drawing.material import Image, Material, Text, UnitSpec
+from judgments.kinds import KINDS
+from judgments.kinds.spans.answers import MQM, f1, words_of
+from judgments.kinds.spans.kind import Spans
+from tests.judgments.material import units_of
+
+TEXT = "Der Hund 🐕 beißt den Mann."
+MINOR = {"start": 4, "end": 8, "severity": "minor"}
+MAJOR: dict[str, Any] = {"start": 11, "end": 16, "severity": "major"}
+LACKING = {"start": None, "end": None, "severity": "major"}
+
+
+def design(**values: Any) -> StudyDesign:
+    return make_design(
+        {"name": "ESA", "dataset": "news", "protocol": "spans", "judged": "translation"} | values
+    )
+
+
+def of(**asked: Any) -> Spans:
+    kind = KINDS["spans"].of(design(spans=asked))
+    assert isinstance(kind, Spans)
+    return kind
+
+
+def unit(text: str = TEXT, **values: Any) -> UnitSpec:
+    return UnitSpec(key="u", image="1", first=Text("c", text), **values)
+
+
+def check(given: Any, **asked: Any) -> Any:
+    return KINDS["spans"].checked(given, unit=unit(), design=design(spans=asked))
+
+
+def test_an_answer_is_spans_in_code_points_and_a_score() -> None:
+    assert TEXT[8 + 1 : 10] == "🐕"
+    assert TEXT[MAJOR["start"] : MAJOR["end"]] == "beißt"
+    given = {"spans": [LACKING, MAJOR, MINOR, MINOR], "score": 60}
+    assert check(given) == {"spans": [MINOR, MAJOR, LACKING], "score": 60}
+    assert check({"spans": [], "score": 100}) == {"spans": [], "score": 100}
+    assert check({"spans": [MINOR]}, score=False) == {"spans": [MINOR]}
+    typed = {**MINOR, "category": "fluency/grammar"}
+    assert check({"spans": [typed], "score": 0}, categories="mqm")["spans"] == [typed]
+    own = {**MINOR, "category": "tone"}
+    assert check({"spans": [own], "score": 0}, categories="own", own=["tone"])["spans"] == [own]
+
+
+@pytest.mark.parametrize(
+    ("given", "asked", "said"),
+    [
+        ([], {}, 'expected {"spans": [...], "score": 0 to 100}'),
+        ({"spans": [], "score": 1, "more": 1}, {}, "expected {"),
+        ({"spans": [], "score": 50}, {"score": False}, 'expected {"spans": [...]}'),
+        ({"spans": []}, {}, "score is missing; expected a whole number from 0 to 100"),
+        ({"spans": [], "score": True}, {}, "expected a whole number from 0 to 100"),
+        ({"spans": [], "score": 101}, {}, "expected a whole number from 0 to 100"),
+        ({"spans": [{**MINOR, "end": 28}], "score": 1}, {}, "from 4 to 28 is none; expected 0 to 26"),
+        ({"spans": [{**MINOR, "start": 8}], "score": 1}, {}, "from 8 to 8 is none"),
+        ({"spans": [{**MINOR, "start": None}], "score": 1}, {}, "from None to 8 is none"),
+        ({"spans": [LACKING], "score": 1}, {"missing": False}, "from None to None is none"),
+        ({"spans": [{**MINOR, "severity": "critical"}], "score": 1}, {}, "critical; expected minor, major"),
+        ({"spans": [MINOR], "score": 1}, {"categories": "mqm"}, "expected category, end, severity, start"),
+        (
+            {"spans": [{**MINOR, "category": "x"}], "score": 1},
+            {"categories": "mqm"},
+            "category of a span is x",
+        ),
+        ({"spans": ["a"], "score": 1}, {}, "a span has other keys"),
+        ({"spans": [MINOR] * 201, "score": 1}, {}, "at most 200 spans"),
+    ],
+)
+def test_what_is_no_answer_is_refused_in_a_sentence(given: Any, asked: dict[str, Any], said: str) -> None:
+    with pytest.raises(ValueError) as caught:
+        check(given, **asked)
+    assert said in str(caught.value)
+
+
+def test_a_plain_form_marks_words_and_neighbours_become_one_span() -> None:
+    kind, text = KINDS["spans"], "a bb cc dd"
+    form = {"u3": "70", "u3-w0": "", "u3-w1": "minor", "u3-w2": "minor", "u3-w3": "major", "u3-m": "minor"}
+    assert kind.read_form(form, 3, unit(text)) == {
+        "spans": [
+            {"start": 2, "end": 7, "severity": "minor"},
+            {"start": 8, "end": 10, "severity": "major"},
+            {"start": None, "end": None, "severity": "minor"},
+        ],
+        "score": 70,
+    }
+    assert kind.read_form({"u3": "", "u3-w1": ""}, 3, unit(text)) is None
+    assert kind.read_form({"u3-none": "1"}, 3, unit(text)) == {"spans": []}
+    assert kind.read_form({"u3": "much"}, 3, unit(text)) == {"spans": [], "score": "much"}
+    typed = kind.read_form(
+        {"u3-w0": "minor", "u3-k0": "other", "u3-m": "major", "u3-mk": "other"}, 3, unit(text)
+    )
+    assert [span["category"] for span in typed["spans"]] == ["other", "other"]
+
+
+def test_a_form_without_scripts_stays_light_and_the_largest_page_is_taken(settings: Any) -> None:
+    kind, words = of(categories="mqm"), 120
+    one = unit(text_of("w", words))
+    shown = {**kind.shown(one, side=None, picture_url=""), "image": {"url": ""}, "question": "?"}
+    given = {"start": 0, "end": 2, "severity": "major", "category": "other"}
+    row = SimpleNamespace(position=1, shown=shown, unfinished=None, value={"spans": [given], "score": 7})
+    html = render_to_string(
+        "annotation/kinds/spans.html", {"step": SimpleNamespace(first=row), "kind": kind, "design": design()}
+    )
+    assert html.count("accuracy/omission") == 2  # as a choice for every word, and for scripts
+    assert html.count('value="other"') == 2  # as a choice, and of the first word
+    assert len(html) < 700 * words
+    assert 200 * html.count('name="u1') < settings.DATA_UPLOAD_MAX_NUMBER_FIELDS
+
+
+def test_words_of_scripts_without_blanks_are_their_letters() -> None:
+    assert [TEXT[start:end] for start, end in words_of(TEXT)] == [
+        "Der",
+        "Hund",
+        "🐕",
+        "beißt",
+        "den",
+        "Mann.",
+    ]
+    assert words_of("我们 go") == [(0, 1), (1, 2), (3, 5)]
+
+
+def test_weights_are_those_of_mqm() -> None:
+    def weight(severity: str, category: str = "") -> float:
+        return MQM.weight({"severity": severity, **({"category": category} if category else {})})
+
+    assert [weight(one) for one in ("minor", "major", "critical")] == [1, 5, 25]
+    assert (weight("minor", "fluency/punctuation"), weight("major", "fluency/punctuation")) == (0.1, 5)
+    assert (weight("major", "non-translation!"), weight("minor", "source issue")) == (25, 0)
+    assert MQM.score([MINOR, MAJOR]) == -6
+    assert MQM.score([]) == 0
+
+
+def test_the_consensus_is_the_mean_score_and_what_most_people_mark() -> None:
+    answers = [
+        {"spans": [{"start": 0, "end": 6, "severity": "minor"}], "score": 80},
+        {"spans": [{"start": 3, "end": 8, "severity": "major"}, LACKING], "score": 60},
+        {"spans": [{"start": 4, "end": 6, "severity": "major"}, LACKING], "score": 40},
+    ]
+    found = KINDS["spans"].aggregation.consensus([7] * 3, answers)[7]
+    assert (found.n, found.value, found.tie) == (3, 60, False)
+    # characters 3, 4 and 5 are marked by two or three; of 3 the two severities are as frequent, so the lesser counts
+    assert found.answer == {
+        "spans": [
+            {"start": 3, "end": 4, "severity": "minor"},
+            {"start": 4, "end": 6, "severity": "major"},
+            LACKING,
+        ],
+        "score": 60,
+    }
+    assert found.votes == {"major": 4, "minor": 1}
+    without = KINDS["spans"].aggregation.consensus([7, 7], [{"spans": [MINOR]}, {"spans": [MAJOR]}])[7]
+    assert (without.value, without.answer) == (-3, {"spans": []})
+    typed = {**MINOR, "category": "other"}
+    assert KINDS["spans"].aggregation.consensus([7], [{"spans": [typed]}])[7].answer == {"spans": [typed]}
+
+
+def text_of(name: str, words: int = 8) -> str:
+    return " ".join(f"{name}{number}" for number in range(words))
+
+
+def material(*, documents: int = 3, segments: int = 4, systems: int = 2, references: bool = True) -> Material:
+    images = []
+    for split in ("test", "dev"):
+        for document in range(documents):
+            for segment in range(segments):
+                name = f"{split}-{document}-{segment}"
+                given = [
+                    (
+                        f"system-{number}",
+                        Text(f"{name}/{number}", text_of(f"s{number}d{document}p{segment}w")),
+                    )
+                    for number in range(systems)
+                ]
+                own = (Text(f"{name}#0", text_of(f"{split}r{document}p{segment}w")),) if references else ()
+                images.append(
+                    Image(name, split, own, tuple(given), fields=(("document", f"{split}-{document}"),))
+                )
+    return Material(name="news", images=tuple(images))
+
+
+def test_each_text_of_a_system_is_a_unit() -> None:
+    batch = KINDS["spans"].batch(design(), material())
+    assert len(units_of(batch)) == 24
+    shown = of(reference=True, categories="mqm").shown(
+        KINDS["spans"].batch(design(spans={"reference": True}), material()).hits[0].units[0],
+        side=None,
+        picture_url="",
+    )
+    assert shown["reference"]["text"].startswith("testr")
+    assert {"name": "accuracy/omission", "label": "Omission"} in shown["categories"]
+    assert "expected" not in json.dumps(shown)
+    with pytest.raises(DesignError, match="has no reference; expected false"):
+        KINDS["spans"].batch(design(spans={"reference": True}), material(references=False))
+
+
+def test_documents_stay_whole_in_their_order_and_no_page_has_one_twice() -> None:
+    asked = design(spans={"documents": True}, units_per_hit=10, controls={"per_hit": 1})
+    batch = KINDS["spans"].batch(asked, material())
+    pages = [[unit for unit in hit.units if not unit.control] for hit in batch.hits]
+    assert sorted(map(len, pages)) == [8, 8, 8]  # two of six runs of four, where ten have room
+    assert all(sum(unit.control for unit in hit.units) == 1 for hit in batch.hits)
+    for page in pages:
+        runs = [page[:4], page[4:]]
+        assert len({run[0].image for run in runs}) == 2
+        for run in runs:
+            assert [unit.content["document"]["part"] for unit in run] == [1, 2, 3, 4]
+            assert len({KINDS["spans"].passage(unit) for unit in run}) == 1
+            assert [unit.image[-1] for unit in run] == list("0123")
+            texts = [unit.first.text for unit in run if unit.first]
+            assert [unit.content["document"]["before"] for unit in run] == ["", *texts[:3]]
+    drawn = KINDS["spans"].batch(design(spans={"documents": True}, sampling={"images": 1}), material())
+    assert len({unit.image.rpartition("-")[0] for unit in units_of(drawn)}) == 1
+    assert drawn.notes["sentences"][0].startswith("Documents: 1, judged as 2 texts")
+    long = KINDS["spans"].batch(design(spans={"documents": True}, units_per_hit=3), material())
+    assert {len(hit.units) for hit in long.hits} == {4}
+    said = long.notes["sentences"][1]
+    assert said.startswith("Pages longer than units_per_hit: 6, of up to 4 texts; pay and lease_minutes")
+    asked = design(
+        spans={"documents": True}, seconds_per_unit=40, crowd={"lease_minutes": 2}, units_per_hit=3
+    )
+    with pytest.raises(
+        DesignError, match=r"4 texts.* = 40 take longer than crowd.* = 2; expected at least 3"
+    ):
+        KINDS["spans"].batch(asked, material())
+
+
+def test_systems_that_gave_the_same_document_are_judged_once() -> None:
+    images = [
+        Image(f"{n}", "test", (), tuple((name, Text(f"c{n}", text_of(f"p{n}"))) for name in ("a", "b")),
+              fields=(("document", "d"),))
+        for n in range(3)
+    ]  # fmt: skip
+    batch = KINDS["spans"].batch(design(spans={"documents": True}), Material("news", tuple(images)))
+    assert len(units_of(batch)) == 3
+
+
+def test_no_page_has_a_document_of_two_systems_that_begin_at_other_parts() -> None:
+    given = {"a-1": ("north",), "a-2": ("north", "south")}
+    images = [
+        Image(name, "test", (), tuple((system, Text(f"{name}/{system}", text_of(system))) for system in systems),
+              fields=(("document", "a"),))
+        for name, systems in given.items()
+    ]  # fmt: skip
+    batch = KINDS["spans"].batch(design(spans={"documents": True}), Material("news", tuple(images)))
+    assert sorted(len(hit.units) for hit in batch.hits) == [1, 2]
+
+
+@pytest.mark.parametrize(
+    ("values", "said"),
+    [
+        ({"spans": {"categories": "own"}}, "spans.own is empty"),
+        ({"spans": {"own": ["a", "a"]}}, "spans.own has a name twice"),
+        ({"spans": {"documents": True}, "sampling": {"pairs_from": "references"}}, "pairs_from = 'outputs'"),
+        ({"spans": {"documents": True}, "filter": {"bleu_pre": 0.5}}, "would leave out parts of documents"),
+        (
+            {"spans": {"documents": True}, "controls": {"per_hit": 1, "kinds": ["repeated"]}},
+            "repeat whole doc",
+        ),
+        ({"spans": {"severities": ["grave"]}}, "spans.severities"),
+    ],
+)
+def test_contradictions_are_said_with_their_key(values: dict[str, Any], said: str) -> None:
+    with pytest.raises(DesignError, match=said):
+        design(**values)
+
+
+def test_documents_that_nobody_names_are_no_material() -> None:
+    nameless = Material("news", tuple(Image(f"{n}", "test", (), (("a", Text("c", "x")),)) for n in range(3)))
+    with pytest.raises(DesignError, match="names its document"):
+        KINDS["spans"].batch(design(spans={"documents": True}), nameless)
+
+
+@pytest.mark.parametrize("control", ["reference", "degraded", "repeated"])
+def test_a_check_question_is_damage_that_must_be_marked_or_an_item_again(control: str) -> None:
+    asked = design(controls={"per_hit": 1, "kinds": [control]})
+    kind = KINDS["spans"]
+    controls = [one for one in units_of(kind.batch(asked, material())) if one.control]
+    assert controls
+    for one in controls:
+        assert one.control_kind == control
+        assert one.first is not None
+        if control == "repeated":
+            first = {"spans": [MINOR], "score": 50}
+            assert kind.is_right({"spans": [], "score": 65}, kind.again(first))
+            assert not kind.is_right({"spans": [], "score": 66}, kind.again(first))
+            assert kind.is_right({"spans": [MINOR]}, kind.again({"spans": [MINOR]}))
+            assert not kind.is_right({"spans": [MAJOR]}, kind.again({"spans": [MINOR]}))
+            continue
+        start, end = one.expected["within"]
+        words = one.first.text.split()
+        strange = {word.rpartition("w")[0] for word in one.first.text[start:end].split()}
+        own = {word.rpartition("w")[0] for word in words} - strange
+        assert (len(strange), len(own)) == (1, 1)  # two of eight words are of another item
+        assert (len(one.first.text[start:end].split()), len(words)) == (2, 8)
+        touched = {"start": end - 1, "end": end, "severity": "minor"}
+        assert kind.is_right({"spans": [touched], "score": 90}, one.expected)
+        beside = (
+            {"start": 0, "end": start, "severity": "minor"}
+            if start
+            else {**touched, "start": end, "end": end + 1}
+        )
+        assert not kind.is_right({"spans": [beside], "score": 0}, one.expected)
+    short = Material("news", tuple(Image(f"{n}", "", (Text(f"{n}", "too short"),)) for n in range(30)))
+    if control == "reference":
+        with pytest.raises(DesignError, match="gives no check question"):
+            kind.batch(design(sampling={"pairs_from": "references"}, controls={"per_hit": 1}), short)
+
+
+@pytest.mark.parametrize("asked", [{}, {"score": False, "categories": "mqm"}])
+@pytest.mark.parametrize("expected", [None, {"within": [4, 16]}])
+def test_a_simulated_crowd_gives_what_the_page_would_take(asked: dict[str, Any], expected: Any) -> None:
+    rng, kind, plan = np.random.default_rng(5), of(**asked), design(spans=asked)
+    one = unit(control=expected is not None, expected=expected)
+    assert kind.rehearsal is not None
+    truth = expected or kind.rehearsal.draw_truth(one, [2.0], rng)
+    answers: dict[Any, list[Any]] = {True: [], False: [], None: []}
+    for right, given in answers.items():
+        for _ in range(40):
+            answer = kind.rehearsal.draw_answer(one, truth, right=right, rng=rng)
+            assert kind.checked(answer, unit=one, design=plan) == answer
+            if expected and right is not None:
+                assert kind.is_right(answer, expected) is right
+            given.append(answer)
+    if not expected:
+        found = kind.aggregation.consensus([1] * 40, answers[True])[1]
+        assert kind.rehearsal.recovers(found, truth)
+    assert not kind.rehearsal.draw_truth(unit(""), [1.0], rng)["spans"]
+
+
+def test_what_people_say_together_is_quoted() -> None:
+    answer = {"spans": [MINOR, {**LACKING, "category": "accuracy/omission"}], "score": 71.5}
+    assert KINDS["spans"].said_together(answer, unit=unit()) == [
+        "“Hund” (minor)",
+        "something missing (major, accuracy/omission)",
+    ]
+    assert KINDS["spans"].in_words(answer) == "4–8 minor, … major, 71.5"
+    assert KINDS["spans"].in_words({"spans": []}) == "–"
+    assert f1([MINOR], [MINOR]) == f1([], [LACKING]) == 1
