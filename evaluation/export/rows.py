@@ -20,6 +20,7 @@ from evaluation.judgment_sets.records import JudgmentTally
 from judgments.importers.records import JUDGMENT_COLUMNS
 from judgments.kinds import KINDS
 from judgments.models import Study
+from judgments.studies.studies import design_of
 
 WORK_AT_ONCE = 4_096  # an assignment's rows are close together
 UNITS_AT_ONCE = 500  # units per query, where rows of some units are requested
@@ -41,11 +42,22 @@ STORED = (
     "wall_seconds", "comment",
 )  # fmt: skip
 OPEN_COLUMNS = ("answer", "content")  # only where answers are open
+ASKED = "answers"  # only where two candidates can be answered otherwise than by one of them
 
 
 def columns_of(study: Study) -> tuple[str, ...]:
-    is_open = KINDS[study.protocol].is_open
-    return tuple(name for name in JUDGMENT_COLUMNS if name not in OPEN_COLUMNS or is_open)
+    left_out = _left_out(study)
+    return tuple(name for name in JUDGMENT_COLUMNS if name not in left_out)
+
+
+def _asked(study: Study) -> str:
+    kind = KINDS[study.protocol]
+    return kind.setting(design_of(study)) if kind.two_sided else ""
+
+
+def _left_out(study: Study) -> tuple[str, ...]:
+    open_columns = () if KINDS[study.protocol].is_open else OPEN_COLUMNS
+    return open_columns if _asked(study) else (*open_columns, ASKED)
 
 
 @lru_cache(WORK_AT_ONCE)
@@ -90,7 +102,7 @@ class JudgmentRows:
     def _rows(self, units: Sequence[int] | None, credits: Mapping[int, Any]) -> Iterator[dict[str, Any]]:
         study, counts, kind, moment = self.study, self.counts, KINDS[self.study.protocol], self.moment
         imported = study.source == Study.Source.IMPORTED
-        left_out = OPEN_COLUMNS if not kind.is_open else ()
+        left_out, asked = _left_out(study), _asked(study)
         replaces = self._replaced(units)
         work = lru_cache(WORK_AT_ONCE)(self._work)
         numbers, replaced = _revision_numbers(replaces), set(replaces.values())
@@ -155,6 +167,7 @@ class JudgmentRows:
                 "invalidated": invalidated,
                 "content": content or None,
                 "systems": credits.get(unit_id),
+                ASKED: asked,
             }
             for name in left_out:
                 del row[name]

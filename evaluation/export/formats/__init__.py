@@ -9,7 +9,7 @@ from functools import partial
 
 from evaluation.errors import ExportError
 from evaluation.export.encoding import Encoding
-from evaluation.export.formats import consensus, demographics
+from evaluation.export.formats import consensus, demographics, soft_labels
 from evaluation.export.formats import judgments as tables
 from evaluation.export.formats import mturk as results
 from evaluation.export.formats.reliability import Reliability
@@ -73,8 +73,12 @@ def _closed(study: Study) -> str:
 
 
 def _of_systems(study: Study) -> str:
-    if not KINDS[study.protocol].values:
-        return "it holds answers from a fixed scale on systems' captions (relevance, graded, slider, triplet, pairwise)"
+    kind = KINDS[study.protocol]
+    if not kind.values and not kind.judges_one_caption:
+        return (
+            "it holds answers from a fixed scale on systems' captions (relevance, graded, slider, triplet, pairwise), "
+            "or marked errors (spans)"
+        )
     if not System.objects.of_study(study).captioners().exists():
         return f"it holds judgments of systems, and dataset {study.dataset.name!r} has none"
     return ""
@@ -88,6 +92,7 @@ JSONL, CSV, TEXT = "application/jsonl", "text/csv; charset=utf-8", "text/plain; 
 PARQUET, ZIP = "application/vnd.apache.parquet", "application/zip"
 _KEYWORDS = partial(_own, "keywords", "it holds keywords")
 _GROUNDING = partial(_own, "grounding", "it holds links from words to boxes")
+_SPANS = partial(_own, "spans", "it holds marked errors")
 _FORMATS = (
     Format("jsonl", "jsonl", JSONL, "every judgment, one JSON object a line", _any, tables.JsonLines),
     Format("csv", "csv", CSV, "every judgment, for spreadsheet programs", _any, tables.CsvLines),
@@ -109,6 +114,11 @@ _FORMATS = (
         "workers x units, as agreement is computed from", _closed, Reliability,
     ),
     Format(
+        "soft-labels", "soft-labels.jsonl", JSONL,
+        "people's answers to each unit as a distribution, with its entropy",
+        soft_labels.why_not, soft_labels.SoftLabelLines,
+    ),
+    Format(
         "mturk", "mturk.csv", CSV,
         "every assignment, in the columns of Mechanical Turk's result files", results.why_not, results.Results,
     ),
@@ -125,6 +135,10 @@ _FORMATS = (
     Format(
         "grounding", "grounding.jsonl", JSONL,
         "links of words to boxes by majority, a description a line", _GROUNDING, consensus.GroundingLines,
+    ),
+    Format(
+        "spans", "spans.jsonl", JSONL,
+        "what most people mark, and the mean score, a text a line", _SPANS, consensus.SpanLines,
     ),
 )  # fmt: skip
 FORMATS = {one.name: one for one in _FORMATS}

@@ -202,6 +202,26 @@ class GroundingLines(GoldLines):
         }
 
 
+class SpanLines(GoldLines):
+    lines = "texts"
+
+    def row(self, unit: Unit, found: Consensus) -> dict[str, Any]:
+        caption = unit.first
+        assert caption is not None  # every unit of its kind has one
+        return {
+            "image": unit.item.name,
+            "unit": unit.key,
+            "caption_id": caption.key,
+            "caption": caption.text,
+            "workers": found.n,
+            "score": found.value,
+            "spans": [
+                {**span, "text": caption.text[span["start"] : span["end"]] if span["end"] else ""}
+                for span in found.answer["spans"]
+            ],
+        }
+
+
 def _all_decided(study: Study) -> Iterator[tuple[Unit, Consensus]]:
     for some in batched(loaders.counted_answers(study, take_snapshot(study)), UNITS_AT_ONCE):
         yield from _decided(study, some)

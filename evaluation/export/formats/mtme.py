@@ -21,20 +21,24 @@ from django.db.models import F, QuerySet
 from annotation.snapshots import Snapshot
 from common.downloads import batched
 from common.files import HashedFile
+from evaluation.error_spans.scores import marks_errors
 from evaluation.errors import ExportError
 from evaluation.export.encoding import Encoding, Stage, Work
 from evaluation.export.parts import EPOCH
+from evaluation.judgment_sets import loaders
 from evaluation.judgment_sets.records import Floats, Ints
 from evaluation.metrics import score
 from evaluation.results.meta_evaluation import DEFAULT_METRICS
+from evaluation.statistics.aggregation.preferences import FIRST, MUCH, SECOND
 from judgments.kinds import KINDS
+from judgments.kinds.spans.answers import MQM
 from judgments.models import CandidatePair, Caption, Item, Output, Study, System, Unit
 from judgments.studies.studies import design_of
 
 ROWS_AT_ONCE = 2_000
 CELLS, SCORES = "cells", "scores"  # file suffixes of the two stages' parts
 NO_TEXT = "[No translation supplied]"  # the reader's word for a missing text
-FIRST, SECOND = 1, 2
+SOURCE_ERROR = "source issue"
 
 
 @dataclass(slots=True)
@@ -107,13 +111,18 @@ class Mtme(Encoding):
     def _write_cells(self, work: Work, file: HashedFile) -> None:
         if self._begun is None:
             self._begun = _board(work.study, work.prepared["systems"])
-        decisions = work.moment.decisions
-        count = _cells_of_pairs if KINDS[work.study.protocol].compares_pairs else _cells_of_captions
+        decisions, kind = work.moment.decisions, KINDS[work.study.protocol]
+        count = _cells_of_pairs if kind.compares_pairs else _cells_of_captions
         for _, found in work.answers():
             answers = {
                 unit: [decisions[unit]] * len(given) if unit in decisions else given
                 for unit, given in found.items()
             }
+            if kind.is_open:  # an answer's number is what its agreement is measured on
+                answers = {
+                    unit: [kind.aggregation.codes(None, one)[""] for one in given]
+                    for unit, given in answers.items()
+                }
             cells, left_out = count(self._begun, answers)
             file.write(np.array(cells, dtype=np.float64).tobytes())
             work.counts["left_out"] += left_out
@@ -144,13 +153,15 @@ class Mtme(Encoding):
         board, references = self._read(work)
         study, place = work.study, work.folder / "folder"
         shutil.rmtree(place, ignore_errors=True)  # of a join that was stopped
-        languages = f"img-{design_of(study).language.replace('-', '_') or 'en'}"
+        design = design_of(study)
+        of = design.source.language.replace("-", "_") if design.source.show else ""
+        languages = f"{of or 'img'}-{design.language.replace('-', '_') or 'en'}"
         folder = place / study.slug
         outputs, metrics = folder / "system-outputs" / languages, folder / "metric-scores" / languages
         for path in (outputs, metrics, *(folder / name for name in ("documents", "human-scores", "sources"))):
             path.mkdir(parents=True)
         most = references.write(folder / "references", languages)
-        _write_images(study, board, folder, languages)
+        _write_images(study, board, folder, languages, sources=design.source.show)
         taken = {f"ref{number}" for number in range(1, most + 1)}
         names = _names(System.objects.filter(pk__in=board.systems).values_list("pk", "name"), taken)
         _write_outputs(board, names, outputs)
@@ -158,6 +169,8 @@ class Mtme(Encoding):
         people = ((names[pk], means[row]) for pk, row in board.systems.items())
         stem = folder / "human-scores" / f"{languages}.{study.protocol}"
         _write_score_files(stem, ((name, scores, _mean(scores)) for name, scores in people))
+        if marks_errors(study):
+            _write_ratings(stem, board, names, work)
         for metric in DEFAULT_METRICS:
             found = (
                 (names[one["system"]], np.array(one["images"][metric]), one["corpus"][metric])
@@ -223,7 +236,7 @@ def _take_from_pairs(study: Study, board: JudgedSystems) -> None:
 Cells = tuple[list[tuple[float, ...]], int]
 
 
-def _cells_of_captions(board: JudgedSystems, answers: Mapping[int, Sequence[int]]) -> Cells:
+def _cells_of_captions(board: JudgedSystems, answers: Mapping[int, Sequence[float]]) -> Cells:
     cells: list[tuple[float, ...]] = []
     left_out = 0
     for pk, item, caption in Unit.objects.filter(pk__in=answers).values_list("pk", "item", "first"):
@@ -234,8 +247,8 @@ def _cells_of_captions(board: JudgedSystems, answers: Mapping[int, Sequence[int]
     return cells, left_out
 
 
-def _cells_of_pairs(board: JudgedSystems, answers: Mapping[int, Sequence[int]]) -> Cells:
-    """Compute each caption's share of votes won."""
+def _cells_of_pairs(board: JudgedSystems, answers: Mapping[int, Sequence[float]]) -> Cells:
+    """Compute each caption's share of votes won; an answer on no side is half a vote for each."""
     cells: list[tuple[float, ...]] = []
     left_out = 0
     units = Unit.objects.filter(pk__in=answers).values_list(
@@ -248,7 +261,10 @@ def _cells_of_pairs(board: JudgedSystems, answers: Mapping[int, Sequence[int]]) 
             if row is None or board.caption[row, segment] != caption:
                 left_out += len(given)
             else:
-                cells.append((row, segment, sum(one == own for one in given), len(given)))
+                won = sum(
+                    1.0 if one % MUCH == own else 0.5 * (one % MUCH not in (FIRST, SECOND)) for one in given
+                )
+                cells.append((row, segment, won, len(given)))
     return cells, left_out
 
 
@@ -277,17 +293,66 @@ def _names(rows: Iterable[tuple[int, str]], taken: Iterable[str] = ()) -> dict[i
     return found
 
 
-def _write_images(study: Study, board: JudgedSystems, folder: Path, languages: str) -> None:
-    """Write one image per line; each is a document, its split the domain."""
-    rows = judged_items(study).values_list("pk", "name", "split").iterator(ROWS_AT_ONCE)
+def _write_images(study: Study, board: JudgedSystems, folder: Path, languages: str, *, sources: bool) -> None:
+    """Write one image per line, or its source text; each is a document if it names none, its split the domain."""
+    rows = judged_items(study).values_list("pk", "name", "split", "text", "fields").iterator(ROWS_AT_ONCE)
     found = [row for row in rows if row[0] in board.segments]
-    names = _names((pk, name) for pk, name, _ in found)
+    names = _names((pk, name) for pk, name, *_ in found)
     with ExitStack() as stack:
-        sources = stack.enter_context(_text(folder / "sources" / f"{languages}.txt"))
+        texts = stack.enter_context(_text(folder / "sources" / f"{languages}.txt"))
         documents = stack.enter_context(_text(folder / "documents" / f"{languages}.docs"))
-        for pk, name, split in found:
-            sources.write(f"{_line(name)}\n")
-            documents.write(f"{'_'.join(split.split()) or 'all'}\t{names[pk]}\n")
+        for pk, name, split, text, fields in found:
+            document = "_".join(dict(fields).get("document", "").split()) or names[pk]
+            texts.write(f"{_line(text if sources else name)}\n")
+            documents.write(f"{'_'.join(split.split()) or 'all'}\t{document}\n")
+
+
+def _write_ratings(stem: Path, board: JudgedSystems, names: Mapping[int, str], work: Work) -> None:
+    """Write ``STEM.rater1.seg.rating`` and so on: system, tab, the errors of a segment's first judge, second, ...
+
+    mt-metrics-eval has the lines of texts between blanks, as are ours here, so that offsets are of those. What is
+    missing has no place: its start and end are null.
+    """
+    given = dict(loaders.counted_answers(work.study, work.moment))
+    cells: dict[tuple[int, int], list[Any]] = {}
+    units = Unit.objects.filter(pk__in=given).order_by("position", "pk")
+    for pk, item, caption, text in units.values_list("pk", "item", "first", "first__text").iterator(
+        ROWS_AT_ONCE
+    ):
+        segment = board.segments.get(item)
+        if segment is None:
+            continue
+        rated = [_errors(text, answer["spans"]) for answer in given[pk]]
+        for system in np.flatnonzero(board.caption[:, segment] == caption).tolist():
+            cells.setdefault((system, segment), []).extend(rated)
+    for rater in range(max(map(len, cells.values()), default=0)):
+        with _text(stem.with_name(f"{stem.name}.rater{rater + 1}.seg.rating")) as file:
+            for pk, system in board.systems.items():
+                for segment in range(len(board.segments)):
+                    own = cells.get((system, segment), [])
+                    told = (
+                        json.dumps({"errors": own[rater]}, ensure_ascii=False) if rater < len(own) else "None"
+                    )
+                    file.write(f"{names[pk]}\t{told}\n")
+
+
+def _errors(text: str, spans: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Return the errors with offsets in the text as ``_line`` writes it, where blanks are single ones."""
+
+    def place(at: int | None) -> int | None:
+        return None if at is None else len(_line(f"{text[:at]}|")) - 1
+
+    return [
+        {
+            "start": place(span["start"]),
+            "end": place(span["end"]),
+            "category": span.get("category", ""),
+            "severity": span["severity"],
+            "score": MQM.weight(span),
+            "is_source_error": span.get("category") == SOURCE_ERROR,
+        }
+        for span in spans
+    ]
 
 
 @dataclass(slots=True)

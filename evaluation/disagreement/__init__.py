@@ -1,0 +1,10 @@
+"""Disagreement as data: soft labels, what predicts them, groups of raters, and models of workers."""
+
+from django.utils.translation import gettext_noop
+
+# Models of workers that `aggregate` fits beside Dawid and Skene's, and their names on pages.
+WORKER_MODELS = {
+    "mace": gettext_noop("MACE: who knows and who guesses"),
+    "glad": gettext_noop("GLAD: ability of people and difficulty of items"),
+    "response": gettext_noop("Two-parameter response model"),
+}

@@ -1,0 +1,259 @@
+"""Disagreement as data: the command, the page, the call, the export, and models of workers beside the consensus."""
+
+import json
+from io import StringIO
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from django.contrib.auth.models import User
+from django.core.management import CommandError, call_command
+from django.test import Client
+
+from annotation.crowds.arrivals import forget_raw_ids
+from annotation.models import Demographics, Worker
+from evaluation.disagreement.analysis import compute_disagreement, disagreement_in_words
+from evaluation.errors import EvaluationError
+from evaluation.export.exporting import export_judgments
+from evaluation.results.aggregation import aggregate_study
+from evaluation.results.meta_evaluation import evaluate_study
+from judgments.cached_figures import recompute_figures, store_figures
+from judgments.jobs import run_job
+from judgments.models import CachedFigures, Job, Study, StudyRole
+from tests.evaluation.reporting import words
+from tests.evaluation.studies import StudyOf, make_dataset
+from tests.judgments.desk import page
+
+pytestmark = pytest.mark.django_db
+UNITS = 30
+
+
+@pytest.fixture(scope="module")
+def study(module_db: None) -> Study:
+    """Ten people on 30 captions; three of them say yes to most, and the captions of every third image are a coin."""
+    images = {f"{place}.jpg": ["a dog runs on the grass", "a brown dog on a field"] for place in range(10)}
+    made = StudyOf(make_dataset("dogs", images), "relevance", slug="dogs", controls={"per_hit": 0})
+    texts = ("a dog on the grass", "a cat on a sofa", "a brown animal")
+    units = [
+        made.unit(f"dogs-{image}-{number}", image, first=f"{text} {image[0]}")
+        for image in images
+        for number, text in enumerate(texts)
+    ]
+    hit = made.hit("h1", units, required=10)
+    generator = np.random.default_rng(5)
+    truth = np.array([1, 0, 1] * 10)
+    for person in range(10):
+        right = generator.random(UNITS) < np.where(np.arange(UNITS) % 3 == 2, 0.6, 0.95)
+        said = np.where(right, truth, 1 - truth)
+        if person < 3:
+            said = np.where(generator.random(UNITS) < 0.9, 1, said)
+        made.answer(hit, f"judge-{person}", said.tolist())
+    for worker in made.study.assignments.values_list("worker", flat=True):
+        Worker.objects.filter(pk=worker).update(country="DE" if worker % 2 else "FR")
+    return made.study
+
+
+def test_models_of_workers_are_fitted_where_they_are_asked_for(
+    study: Study, designer: Client, tmp_path: Path
+) -> None:
+    place, printed = tmp_path / "consensus.json", StringIO()
+    call_command("aggregate", "dogs", method="mace,glad response", output=place, stdout=printed)
+    models = json.loads(place.read_text())["models"]
+    assert "mace differs from the consensus on" in printed.getvalue()
+    assert len(models["mace"]["units"]) == len(models["response"]["units"]) == UNITS
+    competence = {row["worker"]: row["competence"] for row in models["mace"]["workers"]}
+    assert max(competence[f"judge-{person}"] for person in range(3)) < 0.5
+    assert min(competence[f"judge-{person}"] for person in range(3, 10)) > 0.5
+    assert {"ability", "accuracy", "judgments"} < set(models["glad"]["workers"][0])
+    assert all(model["converged"] and model["signature"] for model in models.values())
+    shown = words(designer.get(page(study, "results")))
+    assert "Competence (MACE)" in shown
+    assert "judge-3" in shown
+    with pytest.raises(CommandError, match="method"):
+        call_command("aggregate", "dogs", method="gibbs", stdout=StringIO())
+    # The page asks for a job with the same models.
+    sent = designer.post(
+        f"/admin/judgments/study/{study.pk}/do/models/", {"page": "results", "method": ["glad"]}
+    )
+    assert sent.status_code == 302
+    assert Job.objects.get(kind="aggregate").args["method"] == ["glad"]
+
+
+def test_what_predicts_people_is_ordered_and_no_better_than_their_own_entropy(
+    study: Study, tmp_path: Path
+) -> None:
+    evaluate_study(study=study, metrics=["bleu-1", "rouge-l"])
+    place, printed = tmp_path / "found.json", StringIO()
+    call_command("soft_labels", "dogs", bootstraps=19, output=place, stdout=printed)
+    found = json.loads(place.read_text())
+    assert (found["units"], found["judgments"]) == (UNITS, 300)
+    costs = [row["cross_entropy"]["value"] for row in found["predictors"]]
+    assert costs == sorted(costs)
+    assert {row["name"] for row in found["predictors"]} == {
+        "equally likely",
+        "same for all",
+        "bleu-1",
+        "rouge-l",
+    }
+    assert found["predictors"][0]["what"] == "metric"
+    for row in found["predictors"]:
+        for mean in (row["cross_entropy"], row["jensen_shannon"]):
+            assert mean["high"] - mean["value"] == pytest.approx(mean["value"] - mean["low"])
+    assert found["entropy"]["uncorrected"] < found["entropy"]["floor"] < costs[0]
+    assert found["in_words"] in printed.getvalue()
+    groups = found["groups"]
+    assert groups["p"] == 0.05
+    assert [row["worker"] for row in groups["members"] if row["group"] == 2] == [
+        f"judge-{n}" for n in range(3)
+    ]
+    assert {row["by"] for row in found["known"]} == {"country"}
+    assert len(found["judges"]) == 10
+    with pytest.raises(CommandError, match="--bootstraps is -1, expected"):
+        call_command("soft_labels", "dogs", bootstraps=-1, stdout=StringIO())
+
+
+def test_the_page_and_the_call_wait_for_a_job_and_show_the_same(study: Study, designer: Client) -> None:
+    address = f"/api/studies/{study.slug}/soft-labels/"
+    assert "compute them first" in words(designer.get(page(study, "soft-labels")))
+    assert designer.get(address).status_code == 400
+    aggregate_study(study=study)
+    asked = designer.get(address)
+    assert (asked.status_code, asked["Retry-After"]) == (202, "5")
+    run_job(Job.objects.get(kind="figures").pk)
+    found = designer.get(address).json()
+    shown = words(designer.get(page(study, "soft-labels")))
+    assert found["in_words"] in shown
+    assert "Raters are of two kinds" in shown
+    assert "judge-0, judge-1, judge-2" in shown
+
+
+def test_what_the_crowd_says_of_people_is_for_designers_and_is_forgotten(
+    study: Study, designer: Client
+) -> None:
+    for place, worker in enumerate(Worker.objects.filter(name__startswith="judge-").order_by("pk")):
+        answers = {"country": "Here" if place < 5 else "There"}
+        Demographics.objects.create(study=study, worker=worker, answers=answers)
+    aggregate_study(study=study)
+    under_way = recompute_figures(study, ["disagreement"])
+    store_figures(under_way)
+    person, viewer = User.objects.create_user("vera", is_staff=True), Client()
+    StudyRole.objects.create(study=study, user=person, role="viewer")
+    viewer.force_login(person)
+    address = f"/api/studies/{study.slug}/soft-labels/"
+    for client, seen in ((designer, {"country", "crowd: country"}), (viewer, {"country"})):
+        assert {row["by"] for row in client.get(address).json()["known"]} == seen
+        shown = words(client.get(page(study, "soft-labels")))
+        assert "Raters are of two kinds" in shown
+        assert ("Crowd: country" in shown, "There" in shown) == (len(seen) > 1, len(seen) > 1)
+    forget_raw_ids(study=study)
+    assert not CachedFigures.objects.filter(study=study, name="disagreement").exists()
+    store_figures(under_way)  # by a job that began before
+    assert designer.get(address).status_code == 202
+
+
+def test_only_a_metric_of_all_items_is_said_to_come_closer_to_the_floor() -> None:
+    def row(name: str, above: float, n: int, what: str = "metric") -> dict[str, Any]:
+        return {"name": name, "what": what, "above_floor": above, "n": n}
+
+    always = row("same for all", 0.4, 30, "baseline")
+    found = {
+        "entropy": {"floor": 0.5, "most": 0.69},
+        "predictors": [row("few", 0.0, 5), row("all", 0.3, 30), always],
+    }
+    assert "The best metric, all, takes 25 %" in disagreement_in_words(found)
+    below = found | {"predictors": [row("all", -0.1, 30), always]}
+    assert "takes 100 %" in disagreement_in_words(below)
+    assert "metric" not in disagreement_in_words(found | {"predictors": [row("few", 0.0, 5), always]})
+
+
+def test_soft_labels_are_exported_a_unit_a_line(study: Study, tmp_path: Path) -> None:
+    place = tmp_path / "soft.jsonl"
+    export_judgments(study=study, format="soft-labels", output=place)
+    rows = [json.loads(line) for line in place.read_text().splitlines()]
+    assert len(rows) == UNITS
+    for row in rows:
+        assert row["n"] == sum(row["votes"].values()) == 10
+        assert sum(row["distribution"].values()) == pytest.approx(1)
+        assert row["distribution"]["1"] == row["votes"]["1"] / 10
+        assert row["entropy"] <= row["entropy_corrected"]
+    assert rows[0]["first"]
+    assert rows[0]["second"] is None
+
+
+def test_totals_without_persons_have_soft_labels_and_no_groups(module_db: None) -> None:
+    made = StudyOf(make_dataset("totals", {"a.jpg": ["a dog"]}), "relevance", slug="totals", imported=True)
+    hit = made.hit("h1", [made.unit("u1", "a.jpg", first="a dog")])
+    for person, answer in enumerate((1, 1, 0)):
+        made.answer(hit, f"anon-{person}", [answer], anonymous=True)
+    found = compute_disagreement(study=made.study)
+    assert found["entropy"]["floor"] > 0
+    assert "groups" not in found
+    assert found["per_worker"]["reason"]
+
+
+def test_few_raters_are_not_split(module_db: None) -> None:
+    made = StudyOf(
+        make_dataset("few", {"a.jpg": ["a dog"]}), "relevance", slug="few", controls={"per_hit": 0}
+    )
+    hit = made.hit("h1", [made.unit("u1", "a.jpg", first="a dog")])
+    for person in range(3):
+        made.answer(hit, f"few-{person}", [1])
+    found = compute_disagreement(study=made.study)
+    assert found["groups"] == {"reason": "there are 3 raters, expected 10 or more"}
+    assert [row["name"] for row in found["predictors"]] == ["equally likely"]
+    fitted = aggregate_study(study=made.study)
+    assert "models" not in fitted
+
+
+def test_raters_without_a_unit_in_common_are_not_split(module_db: None) -> None:
+    images = {f"{place}.jpg": ["a dog"] for place in range(10)}
+    made = StudyOf(make_dataset("alone", images), "relevance", slug="alone", controls={"per_hit": 0})
+    for person, image in enumerate(images):
+        hit = made.hit(f"h{person}", [made.unit(f"alone-{person}", image, first=f"a dog {person}")])
+        made.answer(hit, f"alone-{person}", [person % 2])
+        Worker.objects.filter(name=f"alone-{person}").update(country="DE" if person % 2 else "FR")
+    found = compute_disagreement(study=made.study)
+    assert found["groups"] == {"reason": "no unit has two judgments"}
+    assert [row["reason"] for row in found["known"]] == [
+        "no two raters of different groups have a unit in common"
+    ]
+
+
+def test_pairs_with_no_difference_and_neither_have_a_label_for_each(
+    module_db: None, designer: Client, tmp_path: Path
+) -> None:
+    images = {f"{place}.jpg": ["a dog runs on the grass"] for place in range(8)}
+    made = StudyOf(
+        make_dataset("ties", images), "pairwise", slug="ties", controls={"per_hit": 0},
+        answers={"no_difference": True, "neither": True, "strength": True, "confidence": True},
+    )  # fmt: skip
+    units = []
+    for place, image in enumerate(images):
+        pair = made.pair(f"p{place}", image, f"a dog runs {place}", f"a cat {place}")
+        units.append(made.unit(f"ties-{place}", pair=pair))
+    hit = made.hit("h1", units, required=10)
+    answers = [101, 201, 311, 100, 203, 302, 112, 300]
+    for person in range(10):
+        made.answer(hit, f"ties-{person}", answers[person % 8 :] + answers[: person % 8])
+    aggregate_study(study=made.study)
+    evaluate_study(study=made.study, metrics=["bleu-1"])
+    store_figures(recompute_figures(made.study, ["disagreement"]))
+    found = designer.get("/api/studies/ties/soft-labels/").json()
+    assert found["labels"] == [1, 2, 0, 3]
+    assert {row["name"] for row in found["predictors"]} == {"equally likely", "same for all", "bleu-1"}
+    shown = designer.get(page(made.study, "soft-labels"))
+    assert shown.context["labels"] == ["first", "second", "no difference", "neither"]
+    assert shown.context["tables"]
+    export_judgments(study=made.study, format="soft-labels", output=tmp_path / "soft.jsonl")
+    row = json.loads((tmp_path / "soft.jsonl").read_text().splitlines()[0])
+    assert list(row["votes"]) == ["1", "2", "0", "3"]
+    assert sum(row["votes"].values()) == row["n"] == 10
+
+
+def test_open_answers_have_no_soft_labels(module_db: None) -> None:
+    made = StudyOf(
+        make_dataset("open", {"a.jpg": ["a dog"]}), "caption", slug="written", controls={"per_hit": 0}
+    )
+    with pytest.raises(EvaluationError, match="has no soft labels; expected answers of at most 10 values"):
+        compute_disagreement(study=made.study)
