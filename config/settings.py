@@ -121,6 +121,11 @@ CROWD_BACKOFF_SECONDS = env.float("CROWD_BACKOFF_SECONDS", default=0.5)
 CROWD_GRACE_SECONDS = env.int("CROWD_GRACE_SECONDS", default=3600)
 CROWD_SYNC_SECONDS = env.int("CROWD_SYNC_SECONDS", default=300)  # interval of syncs of open studies
 
+# Judges that are models (docs/judges.md): an OpenAI-compatible endpoint, such as https://api.example.org/v1
+JUDGE_API_URL = env.str("JUDGE_API_URL", default="")
+JUDGE_API_KEY = env.str("JUDGE_API_KEY", default="")
+JUDGE_BACKOFF_SECONDS = env.float("JUDGE_BACKOFF_SECONDS", default=0.5)
+
 # Webhooks (docs/webhooks.md)
 WEBHOOK_SECONDS = env.int("WEBHOOK_SECONDS", default=5)  # interval of sending
 WEBHOOK_LOG_DAYS = env.int("WEBHOOK_LOG_DAYS", default=30)
@@ -288,7 +293,8 @@ WHITENOISE_USE_FINDERS = DEBUG
 FILE_UPLOAD_PERMISSIONS = 0o600
 FILE_UPLOAD_DIRECTORY_PERMISSIONS = 0o700
 DATA_UPLOAD_MAX_NUMBER_FILES = 1_000  # a folder of pictures, chosen file by file; more come in a zip
-DATA_UPLOAD_MAX_NUMBER_FIELDS = 5_000  # a relevance HIT posts sixty answers with times
+# without scripts, 200 texts of 120 words post a severity and a category of each word
+DATA_UPLOAD_MAX_NUMBER_FIELDS = 50_000
 
 # The HTTP interface
 REST_FRAMEWORK = {
@@ -322,6 +328,7 @@ SPECTACULAR_SETTINGS = {
         "ConsensusSource": "evaluation.models.Consensus.Source",
         "DatasetRoleName": "judgments.models.DatasetRole.Role",
         "JobState": "judgments.models.Job.State",
+        "JudgeSource": "evaluation.judges.models.Judge.Source",
         "StudyRoleName": "judgments.models.StudyRole.Role",
         "StudyState": "judgments.models.Study.State",
         "ProblemKind": "annotation.models.ProblemReport.What",

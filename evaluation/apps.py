@@ -13,12 +13,15 @@ class EvaluationConfig(AppConfig):
         from annotation.signals import ids_forgotten
         from judgments.jobs import register, repeat
 
-        ids_forgotten.connect(_remove_personal_files)
+        ids_forgotten.connect(_remove_personal_data)
         repeat("evaluation.export.exporting.remove_stopped", every=lambda: 3600)
         kinds = {
-            "reports": ("aggregate", "evaluate", "board", "leave_one_out", "plan_power", "report"),
+            "reports": (
+                *("aggregate", "evaluate", "board", "compare_metrics", "compare_judges", "leave_one_out"),
+                *("plan_power", "report"),
+            ),
             "exports": ("export", "release", "verify_release", "compare_releases"),
-            "studies": ("rehearse",),
+            "studies": ("rehearse", "ask_judge"),
             "submissions": ("score_submission", "rank_submissions"),
         }
         for scope, named in kinds.items():
@@ -26,7 +29,9 @@ class EvaluationConfig(AppConfig):
                 register(kind, f"evaluation.handlers.{kind}", scope=scope)
 
 
-def _remove_personal_files(**about: Any) -> None:
+def _remove_personal_data(**about: Any) -> None:
+    from evaluation.disagreement.analysis import remove_personal_figures
     from evaluation.export.exporting import remove_personal_files
 
     remove_personal_files(**about)
+    remove_personal_figures(**about)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import asdict
+from decimal import Decimal
 from typing import Any
 
 from annotation.rehearsal.people import Crowd
@@ -13,6 +14,10 @@ from evaluation.challenges.leaderboards import compute_standing, store_standing
 from evaluation.challenges.scoring import score_stored, store_scores
 from evaluation.dashboard.snapshot import compute_snapshot, store_snapshot
 from evaluation.export.exporting import export_for_download
+from evaluation.imported_scores.comparing import compare_metrics as compared_metrics
+from evaluation.judges.asking import ask_judge as ask_model
+from evaluation.judges.findings import compare_judges as judges_beside_people
+from evaluation.judges.findings import store_comparison
 from evaluation.judgment_sets.blocks import extend_blocks
 from evaluation.leave_one_out.operations import leave_one_out as compute_bounds
 from evaluation.planning.planning import compute_plan, estimate_from_pilot, read_assumptions, store_plan
@@ -23,6 +28,7 @@ from evaluation.releases.storage import Terms, find_release, place_for_release, 
 from evaluation.releases.verification import verify_bundle
 from evaluation.report.storage import report_for_download, store_report
 from evaluation.results.aggregation import compute_aggregation, store_aggregation
+from evaluation.results.consensus import CLUSTERED
 from evaluation.results.meta_evaluation import (
     DEFAULT_METRICS,
     DEFAULT_TOKENIZER,
@@ -38,10 +44,10 @@ from judgments.studies.studies import design_of, find_dataset, find_study
 MOST_FLIPPED = 100
 
 
-def aggregate(run: Run, *, study: str) -> None:
+def aggregate(run: Run, *, study: str, **how: Any) -> None:
     found = find_study(study)
     extend_blocks(found)
-    aggregation = compute_aggregation(study=found, progress=run.progress)
+    aggregation = compute_aggregation(study=found, **how, progress=run.progress)
     with run.commit() as result:
         result |= {"analysis": store_aggregation(aggregation).pk, **aggregation.result["counts"]}
 
@@ -52,17 +58,46 @@ def evaluate(
     study: str,
     metrics: Sequence[str] = DEFAULT_METRICS,
     tokenizer: str = DEFAULT_TOKENIZER,
+    clusters: str = CLUSTERED[0],
     **readings: Any,
 ) -> None:
     evaluation = compute_evaluation(
         study=find_study(study),
         metrics=metrics,
         tokenizer=tokenizer,
+        clusters=clusters,
         readings=Readings(**readings),
         progress=run.progress,
     )
     with run.commit() as result:
         result |= {"analysis": store_evaluation(evaluation).pk, **evaluation.result["counts"]}
+
+
+def compare_metrics(run: Run, *, study: str, first: str, second: str, tokenizer: str) -> dict[str, Any]:
+    return compared_metrics(
+        study=find_study(study), first=first, second=second, tokenizer=tokenizer, progress=run.progress
+    )
+
+
+def ask_judge(
+    run: Run, *, study: str, budget: str, price_in: str = "0", price_out: str = "0", **values: Any
+) -> dict[str, Any]:
+    """Ask a model. A run that is killed continues where it was."""
+    asked = ask_model(
+        study=find_study(study),
+        progress=run.progress,
+        budget=Decimal(budget),
+        price_in=Decimal(price_in),
+        price_out=Decimal(price_out),
+        **values,
+    )
+    return {"answered": asked.answered, "failed": asked.failed, "left": asked.left, "why": asked.why}
+
+
+def compare_judges(run: Run, *, study: str, **values: Any) -> None:
+    found = judges_beside_people(study=find_study(study), progress=run.progress, **values)
+    with run.commit() as result:
+        result |= {"analysis": store_comparison(found).pk, "judges": len(found.result["judges"])}
 
 
 def export(run: Run, *, study: str, format: str, task: str = "annotation") -> dict[str, Any]:
@@ -135,9 +170,11 @@ def board(run: Run, *, study: str) -> None:
         _delete_earlier(run, kind="board", args__study=study)
 
 
-def report(run: Run, *, study: str) -> None:
+def report(run: Run, *, study: str, multiverse: bool = False) -> None:
     found = find_study(study)
-    made, file = report_for_download(study=found, job_id=run.job_id, progress=run.progress)
+    made, file = report_for_download(
+        study=found, job_id=run.job_id, multiverse=multiverse, progress=run.progress
+    )
     with run.commit() as result:
         result |= {"analysis": store_report(study=found, report=made, file=file).pk, "file": file}
 

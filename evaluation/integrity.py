@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from string import Formatter
@@ -36,7 +37,7 @@ from evaluation.models import Analysis
 from judgments.drawing.stopping import stops_early
 from judgments.kinds import KINDS
 from judgments.models import HIT, CandidatePair, Caption, HITUnit, Item, PublishedPair, Study, Unit
-from judgments.studies.studies import design_of
+from judgments.studies.studies import design_of, kind_of
 
 ROWS_AT_ONCE = 2_000
 DESIGNED = Study.Source.DESIGNED
@@ -253,7 +254,7 @@ def adjudications_are_of_judged_units() -> Sentences:
     decided = Adjudication.objects.filter(state=Adjudication.State.DECIDED)
     for slug, protocol, pk, value in decided.values_list("study__slug", "study__protocol", "pk", "value"):
         kind = KINDS.get(protocol)
-        if kind is not None and value not in kind.values:
+        if kind is not None and value not in ((0, 1, 2, 3) if kind.two_sided else kind.values):
             yield f"Study {slug}: adjudication {pk} decides {value}, which its kind does not know."
 
 
@@ -450,6 +451,8 @@ def values_are_allowed() -> Sentences:
         if kind is None:
             yield f"Study {study.slug}: protocol {study.protocol!r} is not known to this version."
             continue
+        with suppress(ValidationError):  # a design that cannot be read is named elsewhere
+            kind = kind_of(study)
         own = Judgment.objects.filter(assignment__study=study)
         if kind.is_open:
             wrong = own.filter(Q(answer=None) | Q(answer__isnull=True) | Q(value__isnull=False))

@@ -12,8 +12,9 @@ from django.utils.translation import gettext_lazy
 
 from common.rows import AppendOnlyRow
 from evaluation.challenges.models import Challenge, ChallengeEvent, Standing, Submission, SubmissionContent
+from evaluation.judges.models import Judge, JudgeAnswer
 from judgments.design.plans import Plan
-from judgments.models import CandidatePair, Study, Unit
+from judgments.models import CandidatePair, Dataset, Study, Unit
 
 __all__ = [
     "Analysis",
@@ -21,13 +22,19 @@ __all__ = [
     "Challenge",
     "ChallengeEvent",
     "Consensus",
+    "ImportedMetric",
+    "Judge",
+    "JudgeAnswer",
     "MetricScore",
     "Registration",
     "Release",
+    "ScoreKeys",
     "Standing",
     "Submission",
     "SubmissionContent",
 ]
+
+LONGEST_METRIC = 80  # characters of a metric's name with its options
 
 
 class Consensus(models.Model):
@@ -97,11 +104,13 @@ class Analysis(models.Model):
         PLAN = "plan", gettext_lazy("how many pairs and votes a difference takes")
         REPORT = "report", gettext_lazy("report")
         REHEARSAL = "rehearsal", gettext_lazy("what a rehearsal shows")
+        JUDGES = "judges", gettext_lazy("judges beside people")
+        MULTIVERSE = "multiverse", gettext_lazy("conclusions under other choices")
 
     study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="analyses")
     what = models.CharField(max_length=20, choices=What)
     settings = models.JSONField(default=dict)
-    signature = models.CharField(max_length=500, blank=True)
+    signature = models.TextField(blank=True)  # names every metric, and the hash of each imported one
     judgments = models.CharField(
         max_length=500, blank=True, help_text="The judgment signature of what it was computed from."
     )
@@ -125,7 +134,7 @@ class MetricScore(models.Model):
     of_study = ("analysis__study",)
 
     analysis = models.ForeignKey(Analysis, on_delete=models.CASCADE, related_name="scores")
-    metric = models.CharField(max_length=30)
+    metric = models.CharField(max_length=LONGEST_METRIC)
     pair = models.ForeignKey(CandidatePair, on_delete=models.CASCADE, related_name="+", null=True, blank=True)
     unit = models.ForeignKey(Unit, on_delete=models.CASCADE, related_name="+", null=True, blank=True)
     first = models.FloatField(help_text="Score of the pair's first candidate, or of the unit's caption.")
@@ -136,6 +145,66 @@ class MetricScore(models.Model):
 
     def __str__(self) -> str:
         return f"{self.metric}: {self.first}"
+
+
+class ScoreKeys(models.Model):
+    """What was scored, in Arrow columns: captions, systems or pairs, for all metrics that were imported together."""
+
+    class Per(models.TextChoices):
+        CAPTIONS = "captions", gettext_lazy("captions")
+        SYSTEMS = "systems", gettext_lazy("systems")
+        PAIRS = "pairs", gettext_lazy("pairs")
+
+    dataset = models.ForeignKey(Dataset, on_delete=models.CASCADE, related_name="score_keys")
+    per = models.CharField(max_length=8, choices=Per)
+    rows = models.PositiveIntegerField()
+    columns = models.BinaryField()
+    sha256 = models.CharField(max_length=64, help_text="Of the names of what was scored, in order.")
+
+    class Meta:
+        ordering = ["id"]
+        verbose_name_plural = "score keys"
+        constraints = [
+            models.UniqueConstraint(fields=["dataset", "per", "sha256"], name="score_keys_once_per_dataset")
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.rows} {self.get_per_display()} of {self.dataset}"
+
+
+class ImportedMetric(models.Model):
+    """Scores of a metric that was computed elsewhere, as imported."""
+
+    class Better(models.TextChoices):
+        HIGHER = "higher", gettext_lazy("higher")
+        LOWER = "lower", gettext_lazy("lower")
+
+    dataset = models.ForeignKey(Dataset, on_delete=models.CASCADE, related_name="imported_metrics")
+    name = models.CharField(max_length=LONGEST_METRIC)
+    better = models.CharField(max_length=6, choices=Better, default=Better.HIGHER)
+    keys = models.ForeignKey(ScoreKeys, on_delete=models.CASCADE, related_name="metrics")
+    per = models.CharField(max_length=8, choices=ScoreKeys.Per, help_text="As that of its keys.")
+    scores = models.BinaryField(help_text="A float64, little-endian, for each key; nan where there is none.")
+    known = models.PositiveIntegerField(help_text="How many keys have a score.")
+    source = models.CharField(max_length=200, help_text="The name of the file.")
+    sha256 = models.CharField(max_length=64, help_text="Of that of the keys and the scores.")
+    imported_at = models.DateTimeField(default=timezone.now)
+    imported_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.SET_NULL, related_name="+", null=True, blank=True,
+        help_text="Empty where a command did it.",
+    )  # fmt: skip
+
+    class Meta:
+        ordering = ["dataset_id", "name", "per"]
+        constraints = [
+            models.UniqueConstraint(
+                fields=["dataset", "name", "per"], name="imported_metric_once_per_dataset"
+            ),
+            models.CheckConstraint(condition=Q(better__in=["higher", "lower"]), name="better_is_a_known_one"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.name} of {self.dataset}"
 
 
 class Registration(AppendOnlyRow):

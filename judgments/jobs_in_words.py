@@ -21,9 +21,12 @@ WORDS = {
     "evaluate": "Metrics against the consensus",
     "export": "Export",
     "plan_power": "Plan of pairs and votes",
+    "ask_judge": "Asking a model",
+    "compare_judges": "Judges beside people",
     "board": "Figures of the dashboard",
     "figures": "Figures of a study's pages",
     "verify_release": "Check of a release",
+    "compare_metrics": "Comparison of two metrics",
     "compare_releases": "Comparison of releases",
 }
 LABELS = {

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from django.contrib.auth.models import User
-from django.utils.translation import gettext
+from django.utils.translation import gettext, ngettext
 from rest_framework import serializers
 
 from common.amounts import thousands
@@ -33,16 +33,21 @@ def _can_be_drawn(study: Study) -> None:
 def generate(*, study: Study, by: User | None, progress: Progress) -> Outcome:
     """Draws units, controls and HITs in the background; follow the job."""
     batch = generate_hits(study=study, progress=progress)
+    hits, units, controls = len(batch.hits), batch.unit_count, batch.control_count
     return Outcome(
-        gettext("Study %(slug)s: %(n)s HITs, %(unit_count)s units, %(control_count)s control items.")
+        gettext("Study %(slug)s: %(hits)s, %(units)s, %(controls)s.")
         % {
             "slug": study.slug,
-            "n": thousands(len(batch.hits)),
-            "unit_count": thousands(batch.unit_count),
-            "control_count": thousands(batch.control_count),
+            "hits": _number(ngettext("%(n)s HIT", "%(n)s HITs", hits), hits),
+            "units": _number(ngettext("%(n)s unit", "%(n)s units", units), units),
+            "controls": _number(ngettext("%(n)s control item", "%(n)s control items", controls), controls),
         },
         batch,
     )
+
+
+def _number(words: str, n: int) -> str:
+    return words % {"n": thousands(n)}
 
 
 class DuplicateRequest(Parameters):

@@ -197,20 +197,33 @@ class StudyHandle:
 
         ``missing`` says what becomes of units that only the other has: "leave-out", or "no", a no of this study.
         """
+        asked = {"with": other, "missing": missing}
+        return self._counted("comparison", f"The comparison with {other!r}", seconds, asked)
+
+    def soft_labels(self, *, seconds: float = 600.0) -> dict[str, Any]:
+        """Return how far people disagree, what predicts their answers, and groups of raters (docs/disagreement.md)."""
+        return self._counted("soft-labels", "Disagreement", seconds, {})
+
+    def _counted(self, name: str, what: str, seconds: float, asked: dict[str, Any]) -> dict[str, Any]:
+        """Return what a job may have to count first."""
         until = time.monotonic() + seconds
         while True:
-            asked = {"with": other, "missing": missing}
-            response = self.quorum.ask("GET", f"studies/{self.slug}/comparison/", params=asked)
+            response = self.quorum.ask("GET", f"studies/{self.slug}/{name}/", params=asked)
             if response.status_code != ACCEPTED:
                 found: dict[str, Any] = response.json()
                 return found
             if time.monotonic() >= until:
-                raise Problem(0, f"The comparison with {other!r} was not counted within {seconds:g} seconds.")
+                raise Problem(0, f"{what} was not counted within {seconds:g} seconds.")
             self.quorum.sleep(float(response.headers.get("Retry-After", 5)))
 
     def board(self) -> dict[str, Any]:
         """Return the dashboard: current counters, and the last ``snapshot`` or None."""
         return self.quorum.get(f"studies/{self.slug}/board/")
+
+    def strengths(self, *, model: str = "adjacent", control: str = "none") -> dict[str, Any]:
+        """Return the systems by people's choices; ``systems`` is a frame with intervals and rank bands."""
+        found = self.quorum.get(f"studies/{self.slug}/strengths/", model=model, control=control)
+        return found | {"systems": pd.DataFrame(found["systems"])}
 
     def disagreements(self, metric: str | None = None, *, kind: str = "") -> pd.DataFrame:
         """Return pairs, or captions, on which a metric and people disagree, the clearest first.

@@ -107,6 +107,7 @@ def _data() -> Iterator[tuple[str, str]]:
     from judgments.design.wordings import WORDINGS
     from judgments.kinds import KINDS
     from judgments.kinds.caption_rules import RULES
+    from judgments.kinds.spans.answers import MQM
 
     for kind in KINDS.values():
         path = f"judgments/kinds/{type(kind).__module__.rpartition('.')[2]}.py"
@@ -126,6 +127,7 @@ def _data() -> Iterator[tuple[str, str]]:
             )
             yield from (("judgments/design/wordings.toml", str(text)) for text in texts if text)
     yield from (("judgments/kinds/caption_rules.toml", str(rule.says)) for rule in RULES)
+    yield from (("judgments/kinds/spans/mqm.toml", label) for label in MQM.labels.values())
     for name, preset in PRESETS.items():
         yield from _of_design(f"judgments/design/study_presets/{name}.toml", preset.values)
     for question in QUIZ_PRESETS["hodosh-2013-english"].questions:

@@ -14,11 +14,12 @@ from django.db import transaction
 from django.test import Client
 from fontTools.subset import Options as FontOptions  # type: ignore[import-untyped]
 from hypothesis import HealthCheck, settings
-from playwright.sync_api import Browser, ConsoleMessage, Page, expect, sync_playwright
+from playwright.sync_api import Browser, Page, expect, sync_playwright
 from pytest_django import DjangoDbBlocker
 
 from evaluation.metrics.meteor import Tables, find_tables
 from tests import services
+from tests.browsing import WIDE, Tab, Tabs
 from tests.installations import Installation, Installations
 
 # No test depends on how busy the machine is: neither may Hypothesis, nor what is awaited on a page.
@@ -215,25 +216,24 @@ def browser() -> Iterator[Browser]:
         chromium.close()
 
 
+@pytest.fixture(scope="session")
+def tabs(browser: Browser) -> Tabs:
+    """The pages that tests take turns in."""
+    return Tabs(browser)
+
+
 @pytest.fixture
-def new_page(browser: Browser) -> Iterator[Callable[..., Page]]:
+def new_page(tabs: Tabs) -> Iterator[Callable[..., Page]]:
     """`new_page(color_scheme="dark")`: a page in a browser without cookies. The test fails when a script or the content
-    policy complains."""
-    complaints: list[str] = []
+    policy complains. With `fresh=True` nobody used the browser before, and nobody will."""
+    taken: list[Tab] = []
 
-    def heard(message: ConsoleMessage) -> None:
-        if "Content Security Policy" in message.text:
-            complaints.append(message.text)
+    def new(*, fresh: bool = False, **look: Any) -> Page:
+        taken.append(tabs.take(WIDE | look, fresh=fresh))
+        return taken[-1].page
 
-    def new(**look: Any) -> Page:
-        fields = {"viewport": {"width": 1280, "height": 900}, "locale": "en-GB"} | look
-        opened = stack.enter_context(browser.new_context(**fields)).new_page()
-        opened.on("pageerror", lambda error: complaints.append(str(error)))
-        opened.on("console", heard)
-        return opened
-
-    with ExitStack() as stack:
-        yield new
+    yield new
+    complaints = [complaint for tab in taken for complaint in tabs.give_back(tab)]
     assert complaints == []
 
 

@@ -243,9 +243,10 @@ def test_mechanical_turk_has_one_door() -> None:
     assert {entry.importer for entry in found} <= {"annotation.crowds.mturk.client"}
 
 
-def test_prolific_has_one_door() -> None:
+def test_prolific_and_language_models_have_one_door_each() -> None:
     found = [entry for entry in imports() if inside(entry.imported, "httpx")]
-    assert {entry.importer for entry in found} == {"annotation.crowds.prolific.client"}
+    doors = {"annotation.crowds.prolific.client", "evaluation.judges.endpoint"}
+    assert {entry.importer for entry in found} == doors
 
 
 def test_only_settings_read_the_environment() -> None:
@@ -279,7 +280,7 @@ def _asks_for_a_protocol(node: ast.Compare) -> bool:
     """`x.protocol == "triplet"`, `kind.name in ("graded", ...)` and the like."""
     protocols = {
         "triplet", "pairwise", "relevance", "graded", "caption", "keywords", "grounding", "best-worst", "slider",
-        "template",
+        "template", "spans",
     }  # fmt: skip
     asked = ast.unparse(node.left)
     if not re.search(r"(^|\.)(protocol|kind|kind\.name)$", asked):

@@ -173,7 +173,7 @@ def test_lists_of_the_admin_were_searched_and_filtered(looks: dict[str, Look]) -
 
 
 # not of one caption of one image, or not of judgments
-OTHERS = ("keywords", "grounding", "captions", "demographics")
+OTHERS = ("keywords", "grounding", "spans", "captions", "demographics")
 
 
 @pytest.mark.parametrize("form", [one for one in FORMATS if one not in OTHERS])

@@ -52,6 +52,7 @@ class JudgmentWriter:
         self.slots: defaultdict[str, int] = defaultdict(int)
         self.places: dict[tuple[str, str], None] = {}
         self.pair_references: defaultdict[str, list[str]] = defaultdict(list)
+        self.said: set[int] = set()
         self.published = {
             pair.key: pair for pair in PublishedPair.objects.filter(dataset=dataset).select_related()
         }
@@ -141,7 +142,10 @@ class JudgmentWriter:
     def _given(self, row: JudgmentRow) -> tuple[int | None, Any]:
         if self.kind.is_open:
             return None, self._canonical(row, row.answer)
-        return (None if row.value is None else int(row.value)), row.answer
+        if row.value is None:
+            return None, row.answer
+        self.said.add(int(row.value))
+        return int(row.value), row.answer
 
     def _canonical(self, row: JudgmentRow, answer: object) -> Any:
         try:
@@ -152,6 +156,7 @@ class JudgmentWriter:
     def finish(self) -> None:
         """Store what is known only at the end: the slots of HITs and the references of pairs."""
         self.systems.finish()
+        self._keep_answers_that_were_asked_for()
         of_size: defaultdict[int, list[int]] = defaultdict(list)
         for key, hit in self.hits.items():
             of_size[self.slots[key]].append(hit)
@@ -164,6 +169,18 @@ class JudgmentWriter:
             pair.references = list(dict.fromkeys(self.pair_references[pair.key]))
             pairs.append(pair)
         CandidatePair.objects.bulk_update(pairs, ["references"], batch_size=500)
+
+    def _keep_answers_that_were_asked_for(self) -> None:
+        """Let the design have the answers that the file has, such as "no difference"."""
+        try:
+            setting = self.kind.setting_of(sorted(self.said))
+        except ValueError as error:
+            raise DataConflict(
+                f"Nothing was imported: of the file's values, in ascending order, {error}."
+            ) from None
+        if setting:
+            design = self.study.design | {"answers": dict.fromkeys(setting.split(","), True)}
+            Study.objects.filter(pk=self.study.pk).update(design=design)
 
     def _numbered_places(self) -> Iterator[tuple[int, int, int]]:
         places: defaultdict[str, int] = defaultdict(int)

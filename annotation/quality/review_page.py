@@ -39,7 +39,7 @@ from judgments.admin.base import signed_in
 from judgments.admin.operations import add_operation
 from judgments.kinds import KINDS, Kind
 from judgments.models import Study
-from judgments.studies.studies import design_of
+from judgments.studies.studies import design_of, kind_of
 from judgments.studies.study_page import Context, Group, StudyPage, add_page
 
 SHOWN = 100  # answers in a picture
@@ -65,7 +65,7 @@ class Dot:
 
 def latest_answers(study: Study, workers: Collection[int]) -> dict[int, list[Dot]]:
     """Return each worker's latest answers, oldest first, in one query."""
-    kind = KINDS[study.protocol]
+    kind = kind_of(study)
     place = Window(RowNumber(), partition_by=[F("assignment__worker_id")], order_by=F("pk").desc())
     rows = (
         Judgment.objects.filter(
@@ -85,9 +85,10 @@ def latest_answers(study: Study, workers: Collection[int]) -> dict[int, list[Dot
 
 
 def _level(kind: Kind, seen: Any) -> float:
+    if kind.two_sided:  # the order of the scale is that of its values
+        return 1 - kind.values.index(seen) / (len(kind.values) - 1)
     low, high = min(kind.values), max(kind.values)
-    height = (seen - low) / (high - low) if high > low else 0.5
-    return 1 - height if kind.two_sided else height
+    return (seen - low) / (high - low) if high > low else 0.5
 
 
 def usual_seconds(study: Study) -> float | None:
@@ -285,7 +286,7 @@ def decide(request: HttpRequest, pk: int) -> HttpResponse:
 
 
 def _take(request: HttpRequest, adjudication: Adjudication) -> HttpResponse:
-    kind, places = KINDS[adjudication.study.protocol], [services.place_of(adjudication)]
+    kind, places = kind_of(adjudication.study), [services.place_of(adjudication)]
     if not can_be_stored(dict(request.POST.lists())):
         raise AnswerProblem(_("Nothing was saved: a text holds signs that cannot be stored."))
     given = answers_of_form(request.POST, places, kind=kind, final=True, saved={})

@@ -38,7 +38,7 @@ from common.errors import DesignError, WrongState
 from judgments.kinds import KINDS, Kind
 from judgments.models import Study, Unit
 from judgments.studies.log import note_event
-from judgments.studies.studies import design_of
+from judgments.studies.studies import design_of, kind_of
 
 ROWS_AT_ONCE = 2_000
 FINISHED = ["submitted", "approved", "rejected"]
@@ -59,8 +59,8 @@ RECOMMENDED: tuple[tuple[str, str, dict[str, Any]], ...] = (
 
 
 def answers_of(study: Study) -> Answers:
-    kind = KINDS[study.protocol]
-    return Answers.of(kind.values, level=kind.aggregation.level, sided=kind.two_sided)
+    kind = kind_of(study)
+    return Answers.of(kind.outcomes, level=kind.aggregation.level, sided=kind.two_sided)
 
 
 def judged(study: Study) -> QuerySet[Judgment]:
@@ -80,8 +80,9 @@ class _Reader:
         if value is None:
             pasted = float(bool(row[5].get("pasted")))
         else:
+            value = self.kind.outcome_of(value)
             seen = self.kind.sides.seen(value, side=presented == Judgment.Presented.SECOND_LEFT)
-            left = float(seen == 1) if presented else NAN
+            left = float(seen == 1) if presented and seen in (1, 2) else NAN
         return OwnJudgment(
             self.numbers.setdefault(assignment, len(self.numbers)),
             unit,
@@ -122,7 +123,10 @@ def history_of(study: Study, worker: int, *, total: int, pages: int, others: boo
         theirs = current.filter(unit__in=[one.unit for one in given]).exclude(assignment__worker=worker)
         for unit, value, seconds in theirs.values_list("unit_id", "value", "seconds"):
             said[unit].append(
-                OthersJudgment(NAN if value is None else value, NAN if seconds is None else seconds)
+                OthersJudgment(
+                    NAN if value is None else reader.kind.outcome_of(value),
+                    NAN if seconds is None else seconds,
+                )
             )
     return make_history(given, said, answers=answers_of(study), total=total, fresh=fresh)
 

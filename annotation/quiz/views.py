@@ -120,7 +120,7 @@ def _answers(request: HttpRequest, paper: Paper, step: list[int]) -> list[dict[s
         text = request.POST.get(f"u{step[0]}", "")
         is_number = text.isascii() and text.isdigit() and len(text) < 3
         return [{"position": step[0], "value": int(text)}] if is_number else []
-    kind = KINDS[paper.design.protocol]
+    kind = KINDS[paper.design.protocol].of(paper.design)
     places = [paper.places[position] for position in step]
     if undecided(request.POST, places, kind):
         return []

@@ -17,6 +17,7 @@ from django.utils.translation import get_language, get_language_bidi, gettext
 
 from annotation.work import presentation
 from common.markup import render_inline
+from evaluation.statistics.aggregation.preferences import SURE
 from judgments.design.study_design import StudyDesign
 from judgments.drawing.phrases import phrase
 from judgments.hit_templates.answers import checked_answer, first_answer
@@ -24,6 +25,8 @@ from judgments.hit_templates.filling import fill_page, filled_questions
 from judgments.hit_templates.reading import read_template
 from judgments.kinds.caption_rules import ENGLISH, first_part, rules_for
 from judgments.kinds.keywords import MISSING, PHRASE
+from judgments.kinds.spans.answers import placed
+from judgments.kinds.spans.kind import SEVERITY_KEYS, SEVERITY_WORDS
 from judgments.studies.studies import design_of
 
 register = template.Library()
@@ -42,8 +45,45 @@ def percent(share: float) -> str:
 
 
 @register.filter
+def answer_part(value: int | None) -> int | None:
+    """Return an answer to a pair without how sure the person is."""
+    return None if value is None else value % SURE
+
+
+@register.filter
+def confidence_part(value: int | None) -> int | None:
+    return None if value is None else value - value % SURE
+
+
+@register.filter
 def box_of(answer: Sequence[Mapping[str, Any]] | None, word: int) -> str:
     return next((str(link["box"]) for link in answer or () if link["word"] == word), "")
+
+
+@register.simple_tag
+def span_word(severity: str) -> str:
+    return str(SEVERITY_WORDS[severity])
+
+
+@register.simple_tag
+def span_key(severity: str) -> str:
+    return SEVERITY_KEYS[severity].upper()
+
+
+@register.simple_tag
+def span_words(shown: Mapping[str, Any], held: Mapping[str, Any] | None) -> list[dict[str, Any]]:
+    """Return the words of a form without scripts, each with the mark that begins in it or covers it."""
+    text, spans = shown["caption"]["text"], placed(held["spans"]) if held else []
+    found = []
+    for index, (start, end) in enumerate(shown["words"]):
+        own = next((span for span in spans if span["start"] < end and start < span["end"]), {})
+        found.append({**own, "index": index, "text": text[start:end]})
+    return found
+
+
+@register.simple_tag
+def span_missing(held: Mapping[str, Any] | None) -> Mapping[str, Any]:
+    return next((span for span in held["spans"] if span["start"] is None), {}) if held else {}
 
 
 @register.filter

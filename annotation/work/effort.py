@@ -12,6 +12,7 @@ from django.utils.translation import ngettext
 from annotation.words import spell_duration, spell_pay
 from judgments.design.study_design import StudyDesign
 from judgments.drawing.controls import REPEATED
+from judgments.drawing.material import LARGEST_PAGE
 from judgments.kinds import KINDS
 from judgments.models import HITUnit, Study
 from judgments.studies.studies import design_of
@@ -29,18 +30,23 @@ def efforts_of(studies: Iterable[Study]) -> dict[int, Effort]:
     """Return the effort for a page of work by the study's row id.
 
     The first HIT that was drawn says it, since a small dataset fills no HIT of the design's size. The last HIT may
-    be shorter. Where none is drawn, the design says it.
+    be shorter. Where documents stay whole, pages differ, and the largest says it. Where none is drawn, the design does.
     """
     found = list(studies)
     drawn = defaultdict(list)
     rows = HITUnit.objects.filter(hit__study__in=found, hit__position=0, unit__withdrawn=False)
     for study, item, control in rows.values_list("hit__study", "unit__item", "unit__control_kind"):
         drawn[study].append((item, control == REPEATED))
-    return {study.pk: _effort(design_of(study), drawn[study.pk]) for study in found}
+    return {
+        study.pk: _effort(design_of(study), drawn[study.pk], study.notes.get(LARGEST_PAGE, 0))
+        for study in found
+    }
 
 
-def _effort(design: StudyDesign, units: list[tuple[int, bool]]) -> Effort:
+def _effort(design: StudyDesign, units: list[tuple[int, bool]], largest: int) -> Effort:
     grouped = KINDS[design.protocol].grouped
+    if largest:
+        return Effort(largest, largest * design.seconds_per_unit)
     if units:
         steps = len(set(units)) if grouped else len(units)
         return Effort(steps, len(units) * design.seconds_per_unit)

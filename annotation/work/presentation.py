@@ -76,13 +76,17 @@ def draw_layout(
 ) -> Layout:
     """Draw the order and the sides of ``hit`` for ``worker``.
 
-    Seed, HIT and the worker's name fix the draw, so that a reclaimed HIT looks the same. A unit and its repetition
+    Seed, HIT and the worker's name fix the draw, so that a reclaimed HIT looks the same. The units of a passage
+    (``Kind.passage``) stay in the HIT's order. A unit and its repetition
     are kept apart; a repetition for which that is impossible is left out. So are withdrawn units, unless
     ``with_withdrawn`` is set, to read a page as it was published.
     """
     kind = KINDS[design.protocol]
     rng = rng_for(design.seed, f"order {hit.key} {worker.name}")
-    drawn = [shuffled(group, rng) for group in shuffled(_groups(kind, units), rng)]
+    drawn = [
+        group if kind.passage(units[group[0]]) else shuffled(group, rng)
+        for group in shuffled(_groups(kind, units), rng)
+    ]
     unseen = {
         index
         for index, unit in enumerate(units)
@@ -101,7 +105,7 @@ def draw_layout(
 def _groups(kind: Kind, units: Sequence[Unit]) -> list[list[int]]:
     groups: dict[Any, list[int]] = {}
     for index, unit in enumerate(units):
-        mark = (unit.item_id, unit.control_kind == REPEATED) if kind.grouped else index
+        mark = (unit.item_id, unit.control_kind == REPEATED) if kind.grouped else kind.passage(unit) or index
         groups.setdefault(mark, []).append(index)
     return list(groups.values())
 

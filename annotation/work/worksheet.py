@@ -36,7 +36,7 @@ def checked_answers(
     Args:
         answers: ``[{"position", "value" or "answer", "seconds"?, "wall_seconds"?, "comment"?, "signals"?}]``.
     """
-    kind = KINDS[design.protocol]
+    kind = KINDS[design.protocol].of(design)
     key = answer_key(kind)
     if not isinstance(answers, Sequence) or isinstance(answers, str):
         raise AnswerProblem(
@@ -82,10 +82,10 @@ def without_unfinished(
 ) -> tuple[list[Mapping[str, Any]], dict[int, Any]]:
     """Split a plain form's answers into valid ones and, by position, invalid ones.
 
-    Without scripts, a refusal comes only after the form is sent, so invalid text must not be lost.
+    Without scripts, a refusal comes only after the form is sent, so invalid text and half an answer must not be lost.
     """
-    kind = KINDS[design.protocol]
-    if not kind.is_open:
+    kind = KINDS[design.protocol].of(design)
+    if not (kind.is_open or kind.confidences):
         return list(answers), {}
     units = {place.position: place.unit for place in places}
     fine: list[Mapping[str, Any]] = []

@@ -21,10 +21,16 @@ from config.api.schema import DocsView, SchemaView
 from evaluation.challenges import api as challenges_api
 from evaluation.comparing import api as comparing_api
 from evaluation.dashboard import api as dashboard_api
+from evaluation.disagreement import api as disagreement_api
 from evaluation.error_analysis import api as error_analysis_api
+from evaluation.error_spans import api as error_spans_api
 from evaluation.export import api as export_api
 from evaluation.follow_up import api as follow_up_api
 from evaluation.follow_up.operations import next_batch, reopen
+from evaluation.imported_scores.api import DatasetScoresView
+from evaluation.imported_scores.operations import compare as compare_metrics
+from evaluation.judges import api as judges_api
+from evaluation.judges.operations import ask_judge, compare_judges, import_judge
 from evaluation.leave_one_out.api import DatasetBoundsView
 from evaluation.planning import api as planning_api
 from evaluation.planning.operations import use_plan
@@ -34,6 +40,7 @@ from evaluation.report import api as report_api
 from evaluation.report.operations import make_report
 from evaluation.results import api as results_api
 from evaluation.results.operations import aggregate, evaluate
+from evaluation.strengths import api as strengths_api
 from judgments.access import api as access_api
 from judgments.api import resources as judgments
 from judgments.api.operations import operation_path
@@ -55,6 +62,8 @@ router.register("assignments", annotation.AssignmentResource, "assignments")
 router.register("judgments", annotation.JudgmentResource, "judgments")
 router.register("workers", annotation.WorkerResource, "workers")
 router.register("consensus", results_api.ConsensusResource, "consensus")
+router.register("judges", judges_api.JudgeResource, "judges")
+router.register("judge-answers", judges_api.JudgeAnswerResource, "judge-answers")
 router.register("reports", report_api.ReportResource, "reports")
 router.register("exports", export_api.ExportResource, "exports")
 router.register("registrations", registration_api.RegistrationResource, "registrations")
@@ -116,11 +125,16 @@ urlpatterns = [
             reopen,
             aggregate,
             evaluate,
+            compare_metrics,
             make_report,
             use_plan,
+            import_judge,
+            ask_judge,
+            compare_judges,
         )
     ),
     path("datasets/<str:name>/bounds/", DatasetBoundsView.as_view(), name="dataset-bounds"),
+    path("datasets/<str:name>/scores/", DatasetScoresView.as_view(), name="dataset-scores"),
     path("studies/<str:slug>/design/", design_api.DesignView.as_view(), name="design"),
     path("studies/<str:slug>/numbers/", design_api.PlanView.as_view(), name="numbers"),
     path("studies/<str:slug>/checklist/", ChecklistView.as_view(), name="checklist"),
@@ -137,7 +151,9 @@ urlpatterns = [
     money_path(money.was_done, preview="What saying so would book", of="Of a call that is parked."),
     money_path(money.was_not_done, preview="What asking again costs", of="Of a call that is parked."),
     path("studies/<str:slug>/agreement/", results_api.AgreementView.as_view(), name="agreement"),
+    path("studies/<str:slug>/judges/", judges_api.JudgesView.as_view(), name="study-judges"),
     path("studies/<str:slug>/comparison/", comparing_api.ComparisonView.as_view(), name="comparison"),
+    path("studies/<str:slug>/soft-labels/", disagreement_api.SoftLabelsView.as_view(), name="soft-labels"),
     path("studies/<str:slug>/evaluation/", results_api.EvaluationView.as_view(), name="evaluation"),
     operation_path(quality.set_rule, quality_api.RuleView, "rules/<str:rule>"),
     path("studies/<str:slug>/replay/", quality_api.ReplayView.as_view(), name="replay"),
@@ -147,6 +163,7 @@ urlpatterns = [
         quality_api.ControlItemResource.as_view({"get": "list"}),
         name="control-items",
     ),
+    path("studies/<str:slug>/strengths/", strengths_api.StrengthsView.as_view(), name="strengths"),
     path("studies/<str:slug>/board/", dashboard_api.BoardView.as_view(), name="board"),
     path(
         "studies/<str:slug>/disagreements/",
@@ -156,6 +173,7 @@ urlpatterns = [
     path(
         "studies/<str:slug>/disagreements/<str:key>/", error_analysis_api.CloserView.as_view(), name="closer"
     ),
+    path("studies/<str:slug>/error-spans/", error_spans_api.ErrorSpansView.as_view(), name="error-spans"),
     operation_path(next_batch, follow_up_api.NextBatchView),
     path(
         "studies/<str:slug>/known-items/",

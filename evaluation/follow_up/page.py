@@ -24,6 +24,7 @@ from annotation.quality.reviews import adjudicators, can_be_adjudicated
 from evaluation.follow_up.operations import TakeRequest
 from evaluation.follow_up.units import MARGIN, candidate_of, settled_units, take_known_items
 from evaluation.models import Consensus
+from evaluation.results.consensus import SIDES_IN_WORDS
 from judgments.admin.base import BoundedPaginator
 from judgments.admin.operations import add_operation, posted
 from judgments.models import Study, Unit
@@ -152,7 +153,7 @@ def _label(one: Adjudication) -> str:
         return "–"
     kind = kind_of(one.study)
     if kind.two_sided:
-        return f"{one.value} ({_('first') if one.value == 1 else _('second')})"
+        return f"{one.value} ({SIDES_IN_WORDS[one.value]})"
     labels = {choice.value: choice.words for choice in kind.choices}
     return f"{one.value} ({labels[one.value].lower()})" if one.value in labels else str(one.value)
 

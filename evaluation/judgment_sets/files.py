@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from array import array
 from collections.abc import Callable, Collection, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from pathlib import Path
@@ -18,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evaluation.comparing.sources import DEFAULT_LEVEL, Captions, Content, Source
+from evaluation.statistics.aggregation.preferences import MUCH
 from judgments.importers import JUDGMENT_FORMATS, TABLE_FORMATS, open_judgments
 from judgments.importers.judgment_tables import ANONYMOUS
 from judgments.importers.readers import Columns, read_csv, read_json_lines
@@ -47,6 +49,7 @@ class FileJudgments:
     controls: int
     unanswered: int
     contents: list[Content] = field(default_factory=list)
+    says_answers: bool = False
 
     @property
     def anonymous(self) -> bool:
@@ -91,6 +94,7 @@ def read_judgment_table(
     textual = False
     unused = controls = unanswered = rows = 0
     shows: list[Content] = []
+    says_answers = False
     for record in _records(path, encoding):
         rows += 1
         if progress is not None and rows % _STEP == 0:
@@ -111,6 +115,7 @@ def read_judgment_table(
             raise record.problem("protocol", quoted(named), f"{protocol!r} as before, one protocol a file")
         protocol = protocol or named
         textual = textual or isinstance(value, str)
+        says_answers = says_answers or record.get("answers") is not None
         if contents and unit not in unit_index:
             shows.append(_content(record))
         units.append(unit_index.setdefault(unit, len(unit_index)))
@@ -119,10 +124,12 @@ def read_judgment_table(
         values.append(value)
     if not rows:
         raise ImportProblem(path, None, None, "no judgments", "one record or more")
+    column = np.array(values, dtype=object if textual else np.float64)
+    # The column ``answers`` says that numbers hold strength and confidence beside a side (preferences.py).
     table = FileJudgments(
         units=np.array(units, dtype=np.int64),
         workers=np.array(workers, dtype=np.int64),
-        values=np.array(values, dtype=object if textual else np.float64),
+        values=column % MUCH if says_answers and not textual else column,
         unit_names=list(unit_index),
         worker_names=list(worker_index),
         protocol=protocol,
@@ -130,6 +137,7 @@ def read_judgment_table(
         controls=controls,
         unanswered=unanswered,
         contents=shows,
+        says_answers=says_answers,
     )
     _refuse_duplicates(path, table, np.array(lines, dtype=np.int64))
     return table
@@ -189,6 +197,9 @@ def _source_of_table(
         raise ImportProblem(path, None, "protocol", quoted(table.protocol), f"{protocol!r}, as was asked for")
     kind = KINDS.get(protocol or table.protocol or "")
     if kind is not None and not kind.is_open:
+        if table.says_answers and kind.two_sided:
+            with suppress(ValueError, TypeError):  # _check_values says which value, and what was expected
+                kind = kind.with_setting(kind.setting_of(list(dict.fromkeys(table.values.tolist()))))
         _check_values(path, table, kind)
     left_out = {
         "not used": table.unused,

@@ -43,6 +43,7 @@ from evaluation.judgment_sets.records import (
 )
 from evaluation.models import Analysis, Consensus, MetricScore
 from evaluation.provenance import DataHash
+from evaluation.statistics.aggregation.preferences import FIRST, MUCH, SECOND
 from evaluation.statistics.inputs import encode
 from judgments.drawing.controls import REPEATED
 from judgments.drawing.stopping import stops_early
@@ -69,9 +70,15 @@ def control_records_of(study: Study, *, moment: Snapshot | None = None) -> dict[
     return _records(study, control_tallies(study) if moment is None else tallies_at(study, moment))
 
 
-def _records(study: Study, tallies: list[ControlTally]) -> dict[int, ControlRecord]:
-    imported = study.source == Study.Source.IMPORTED
-    threshold = 0.0 if imported else design_of(study).controls.threshold
+def control_threshold(study: Study) -> float:
+    """Return the share of control items that a worker must have right; 0 for imports."""
+    return 0.0 if study.source == Study.Source.IMPORTED else design_of(study).controls.threshold
+
+
+def _records(
+    study: Study, tallies: list[ControlTally], threshold: float | None = None
+) -> dict[int, ControlRecord]:
+    threshold = control_threshold(study) if threshold is None else threshold
     return tallied_records(tallies, threshold=threshold, is_right=KINDS[study.protocol].is_right)
 
 
@@ -149,12 +156,14 @@ def load_judgments(
     *,
     newest: int | None = None,
     units: StudyUnits | None = None,
+    threshold: float | None = None,
 ) -> JudgmentTable:
     """Load all judgments of ``study``.
 
     Args:
         newest: last row id to include.
         units: those of ``study_units``, if they are there.
+        threshold: of the control rule; by default the study's own.
     """
     import pyarrow as pa
 
@@ -182,11 +191,11 @@ def load_judgments(
     del rows, order, sorting
     pa.default_memory_pool().release_unused()
     if (flags >= OPEN).any():
-        records = control_records_of(study)
+        records = _records(study, control_tallies(study), threshold)
     else:
         on_controls = np.flatnonzero(units.control[place] & ~units.withdrawn[place])
         tallies = _tallied(study, unit[on_controls], worker[on_controls], value[on_controls])
-        records = _records(study, tallies)
+        records = _records(study, tallies, threshold)
     out = np.array([one for one, record in records.items() if not record.used], dtype=np.int64)
     used = (flags // SET_ASIDE % 2 == 0) & ~units.withdrawn[place] & ~np.isin(worker, out)
     used &= ~np.isin(pk, _of_unnamed_work(study))
@@ -195,16 +204,18 @@ def load_judgments(
         answers = _open_answers(study, newest)
         answer = tuple(answers.get(one) for one in pk.tolist())
     side = flags % SET_ASIDE
+    of_unit = value % MUCH if KINDS[study.protocol].two_sided else value
     return JudgmentTable(
         pk=pk,
         unit=unit,
         worker=worker,
-        value=value,
+        value=of_unit,
+        said=value,
         answer=answer,
         control=units.control[place],
         used=used,
-        left=(side > 0) & (value == side),
-        sided=side > 0,
+        left=(side > 0) & (of_unit == side),
+        sided=(side > 0) & ((of_unit == FIRST) | (of_unit == SECOND)),
         seconds=seconds,
         records=records,
         data_hash=_hashed(

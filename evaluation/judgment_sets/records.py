@@ -15,6 +15,7 @@ import numpy as np
 from evaluation.arrays import Flags, Floats, Ints
 from evaluation.provenance import DataHash, hash_with
 from evaluation.signatures import Signature, Value
+from evaluation.statistics.aggregation.preferences import FIRST, MUCH, SECOND
 from judgments.kinds import Kind
 
 if TYPE_CHECKING:
@@ -35,7 +36,8 @@ class JudgmentTable:
     Attributes:
         pk: (N,) int64, ascending row ids, in arrival order.
         unit, worker: (N,) int64 row ids.
-        value: (N,) float64 in the unit's order; nan for open answers.
+        value: (N,) float64 in the unit's order; nan for open answers; of two candidates the side alone.
+        said: (N,) float64, the same with strength and confidence (preferences.py).
         answer: N open answers in the unit's order, None for values; () if all are values.
         control: (N,) bool, on control items.
         used: (N,) bool, excluded neither by an import nor by the control rule.
@@ -49,6 +51,7 @@ class JudgmentTable:
     unit: Ints
     worker: Ints
     value: Floats
+    said: Floats
     answer: tuple[Any, ...]
     control: Flags
     used: Flags
@@ -69,7 +72,7 @@ class JudgmentTable:
     def given(self, keep: Flags) -> list[Any]:
         """Return the answers of the rows ``keep``: whole numbers, or open ones."""
         return [
-            self.answer[row] if np.isnan(self.value[row]) else int(self.value[row])
+            self.answer[row] if np.isnan(self.said[row]) else int(self.said[row])
             for row in np.flatnonzero(keep).tolist()
         ]
 
@@ -210,7 +213,7 @@ class JudgmentTally:
             self._unit = unit
         self._votes += 1
         self.counted += 1
-        if presented:
+        if presented and answer % MUCH in (FIRST, SECOND):
             self.sided += 1
             self.first_left += presented == FIRST_LEFT
 

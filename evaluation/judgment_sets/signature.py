@@ -156,6 +156,8 @@ def control_rule(study: Study) -> Value:
 def circumstances(study: Study, *, moment: Snapshot | None = None) -> dict[str, Value]:
     """Return uncommon signature fields, now or at ``moment``."""
     found: dict[str, Value] = {}
+    if answers := KINDS[study.protocol].setting(design_of(study)) if KINDS[study.protocol].two_sided else "":
+        found["answers"] = answers
     if stops_early(study):
         found["stopping"] = stopping_in_words(design_of(study))
     if moment is None:

@@ -16,12 +16,15 @@ from judgments.design.reading import stored_design
 from judgments.models import Study, StudyEvent, Unit
 from judgments.studies.studies import design_of
 
-# Routine log entries; exclusions and withdrawn controls are found from their rows.
+# Routine log entries, and those that change neither questions nor answers (webhooks, confirmed spending, rehearsals on
+# copies); exclusions and withdrawn controls are found from their rows.
 AS_PLANNED = (
     "registered", "created", "generated", "planned", "opened", "publish", "invited", "closed", "computed", "evaluated",
     "reported", "exported", "released", "looked", "role-given", "role-taken", "approve", "bonus", "bonus-list",
     "partial-pay", "top-up", "written-to", "call-retried", "reconciled", "batch-imported", "forget-ids", "excluded",
-    "struck", "generate", "duplicated", "save-preset", "sync-crowd",
+    "struck", "generate", "duplicated", "save-preset", "sync-crowd", "demographics", "rehearsed", "rehearsal-done",
+    "rehearsal-deleted", "spending-asked", "spending-confirmed", "spending-refused", "webhook-added", "webhook-gone",
+    "webhook-removed", "webhook-rotated", "webhook-switched",
 )  # fmt: skip
 
 

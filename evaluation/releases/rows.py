@@ -25,6 +25,7 @@ from evaluation.judgment_sets.records import (
     judgment_signature,
 )
 from evaluation.results.rankings import ANNOTATION
+from evaluation.statistics.aggregation.preferences import FIRST, SECOND
 from judgments.drawing.controls import REPEATED
 from judgments.kinds import KINDS, IncludedJudgment, Kind
 
@@ -177,6 +178,7 @@ class ReleasedRows:
     _columns: tuple[array[int], array[int]] = field(default_factory=lambda: (array("q"), array("q")))
     _flags: array[int] = field(default_factory=lambda: array("b"))
     _values: array[float] = field(default_factory=lambda: array("d"))
+    _said: array[float] = field(default_factory=lambda: array("d"))
     _seconds: array[float] = field(default_factory=lambda: array("d"))
     _answers: list[Any] = field(default_factory=list)
     _tally: JudgmentTally = field(default_factory=JudgmentTally)
@@ -217,14 +219,17 @@ class ReleasedRows:
         if kind.is_open:
             given = kind.exchange.imported(given, content=unit["content"] or {})
         self._answers.append(given if kind.is_open else None)
-        on_left = given == (1 if presented == FIRST_LEFT else 2)
+        outcome = kind.outcome_of(given)
+        on_left = outcome == (1 if presented == FIRST_LEFT else 2)
+        sided = bool(presented) and outcome in (FIRST, SECOND)
         person = self._people.setdefault(name, len(self._people))
         if row["simulated"]:
             self._simulated.add(name)
         for column, cell in zip(self._columns, (place, person), strict=True):
             column.append(cell)
-        self._flags.append(USED * used | LEFT * (bool(presented) and on_left) | SIDED * bool(presented))
-        self._values.append(np.nan if kind.is_open else float(given))
+        self._flags.append(USED * used | LEFT * (bool(presented) and on_left) | SIDED * sided)
+        self._values.append(np.nan if kind.is_open else float(outcome))
+        self._said.append(np.nan if kind.is_open else float(given))
         self._seconds.append(np.nan if row["seconds"] is None else float(row["seconds"]))
         work = self.work.setdefault(
             row["assignment"], _Work(person, _between(row["accepted_at"], row["submitted_at"]))
@@ -242,6 +247,7 @@ class ReleasedRows:
             unit=unit,
             worker=worker,
             value=np.array(self._values, dtype=np.float64),
+            said=np.array(self._said, dtype=np.float64),
             answer=tuple(self._answers),
             control=control[unit] if len(unit) else np.zeros(0, dtype=bool),
             used=(flags & USED) > 0,

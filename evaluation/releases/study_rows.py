@@ -103,6 +103,7 @@ def _judgment(
     if not texts:
         row |= dict.fromkeys(TEXTS)
     row.pop("content", None)  # units.jsonl has it
+    row.pop("answers", None)  # the settings of the bundle have them
     row.pop("systems", None)  # pairs.jsonl and proposals.jsonl have them
     return row
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence, Set
+from collections.abc import Collection, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from functools import lru_cache
 from operator import attrgetter
@@ -15,12 +15,14 @@ from django.db import transaction
 from common.downloads import batched
 from common.rows import insert_rows, large_cache, plain_rows
 from evaluation.arrays import places_in
+from evaluation.disagreement.models import worker_model
 from evaluation.judgment_sets import loaders
 from evaluation.judgment_sets.records import JudgmentTable, PairRow, UnitRow, Units, hash_with_winners
 from evaluation.judgment_sets.signature import signature_of_study
 from evaluation.models import Analysis, Consensus
 from evaluation.provenance import as_json, hash_with, signature
 from evaluation.results.consensus import (
+    CLUSTERED,
     EMPTY_CONSENSUS,
     OUTCOME,
     RESAMPLES,
@@ -40,6 +42,7 @@ from evaluation.results.consensus import (
 from evaluation.results.filter_audit import audit_filter
 from evaluation.results.rankings import JudgedTexts, judged_systems, newest_output, proposals_of, rankings_of
 from evaluation.results.unused import unused_answers
+from evaluation.statistics.clustering import NAIVE
 from judgments.drawing.stopping import stopping_in_words, stops_early
 from judgments.kinds import KINDS, Kind, KindResults
 from judgments.models import Study
@@ -53,7 +56,13 @@ CONSENSUS_FIELDS = (
 ADJUDICATED, JUDGMENTS = Consensus.Source.ADJUDICATED.value, Consensus.Source.JUDGMENTS.value
 JSON_FIELDS = ("answer", "votes")
 ROWS_AT_ONCE = 5_000
-IF_ANY = ("figures", "systems", "rankings", "filter_audit")  # parts of the file that few studies have
+IF_ANY = (
+    "figures",
+    "systems",
+    "rankings",
+    "filter_audit",
+    "clusters",
+)  # parts of the file that few studies have
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +72,7 @@ class Aggregation:
     Attributes:
         contents: unit row id -> content shown by an open kind.
         model: Dawid and Skene's model with every unit; empty if answers are no categories.
+        others: name -> another model that was asked for, with every unit.
         result: the stored part, without the consensus. ``outputs`` is the row id of the last system output
             behind it; None if it rests on pairs.
     """
@@ -72,6 +82,7 @@ class Aggregation:
     contents: Mapping[int, Mapping[str, Any]]
     figures: KindResults
     model: dict[str, Any]
+    others: Mapping[str, dict[str, Any]]
     audited: Set[int]
     result: dict[str, Any]
     settings: dict[str, Any]
@@ -94,9 +105,10 @@ class Aggregation:
             "workers": result["workers"],
             **{name: result[name] for name in IF_ANY if result.get(name)},
             "signature": self.judgments,
+            **({"dawid_skene": _model_json(self.model, with_units)} if self.model else {}),
             **(
-                {"dawid_skene": as_json(self.model if with_units else stored_part(self.model))}
-                if self.model
+                {"models": {name: _model_json(one, with_units) for name, one in self.others.items()}}
+                if self.others
                 else {}
             ),
         }
@@ -124,6 +136,10 @@ class Aggregation:
         if unit.pk in self.audited:
             row |= {"audited": True, "weight": self.result["filter_audit"]["weight"]}
         return row
+
+
+def _model_json(model: Mapping[str, Any], with_units: bool) -> Any:
+    return as_json(model if with_units else stored_part(model))
 
 
 def _pair_dict(pair: PairRow, found: PairConsensus) -> dict[str, Any]:
@@ -177,7 +193,17 @@ def _systems_of(
     return system_tallies(pairs, loaders.systems_of_pairs(study)), {}
 
 
-def compute_aggregation(*, study: Study, progress: Progress = no_progress) -> Aggregation:
+def compute_aggregation(
+    *,
+    study: Study,
+    method: Collection[str] = (),
+    clusters: str = CLUSTERED[0],
+    progress: Progress = no_progress,
+) -> Aggregation:
+    """Compute consensus, agreement and workers, with naive intervals of agreement if ``clusters`` is "naive".
+
+    ``method`` names other models of workers (``WORKER_MODELS``).
+    """
     kind, design = kind_of(study), design_of(study)
     progress(0.05, "reading judgments")
     units = loaders.study_units(study)
@@ -196,7 +222,7 @@ def compute_aggregation(*, study: Study, progress: Progress = no_progress) -> Ag
         judged,
         seed=design.seed,
         full_depth=loaders.full_depth_units(study),
-        images=loaders.images_of(study, consensus.units),
+        images=None if clusters == NAIVE else loaders.images_of(study, consensus.units),
     )
     model = model_answers(
         kind,
@@ -207,6 +233,19 @@ def compute_aggregation(*, study: Study, progress: Progress = no_progress) -> Ag
         consensus.decisions,
         reason=agreement["per_worker"]["reason"],
     )
+    others = {}
+    for name in method:
+        progress(0.55, f"fitting {name}")
+        others[name] = worker_model(
+            name,
+            kind,
+            table,
+            consensus.units,
+            workers,
+            consensus.of_unit,
+            consensus.decisions,
+            reason=agreement["per_worker"]["reason"],
+        )
     audit, audited = _audit_of(study, consensus)
     figures = kind.results.figures(judged, seed=design.seed) if judged and kind.results else KindResults()
     systems, rankings = _systems_of(study, kind, consensus, figures, audit)
@@ -217,6 +256,7 @@ def compute_aggregation(*, study: Study, progress: Progress = no_progress) -> Ag
         "alpha": kind.aggregation.level,
         "resamples": RESAMPLES,
         "seed": design.seed,
+        **({"clusters": NAIVE} if clusters == NAIVE else {}),
         **({"stopping": stopping_in_words(design)} if stops_early(study) else {}),
     }
     times = loaders.work_times(study, loaders.without_times(table, workers))
@@ -226,6 +266,7 @@ def compute_aggregation(*, study: Study, progress: Progress = no_progress) -> Ag
         contents={one.unit.pk: one.unit.content for one in judged},
         figures=figures,
         model=model,
+        others=others,
         audited=audited,
         result={
             "agreement": agreement,
@@ -236,7 +277,9 @@ def compute_aggregation(*, study: Study, progress: Progress = no_progress) -> Ag
             "rankings": rankings,
             "outputs": newest_output(study) if kind.judges_one_caption else None,
             "figures": dict(figures.study),
+            **({"clusters": NAIVE} if clusters == NAIVE else {}),
             **({"dawid_skene": stored_part(model)} if model else {}),
+            **({"models": {name: stored_part(one) for name, one in others.items()}} if others else {}),
             **({"filter_audit": audit} if audit else {}),
         },
         settings=settings,
@@ -370,12 +413,18 @@ def _pair_rows(study: Study, found: StudyConsensus) -> Iterator[tuple[list[int],
         yield [pair.pk for pair in pairs], rows
 
 
-def aggregated(*, study: Study, progress: Progress = no_progress) -> Aggregation:
+def aggregated(
+    *,
+    study: Study,
+    method: Collection[str] = (),
+    clusters: str = CLUSTERED[0],
+    progress: Progress = no_progress,
+) -> Aggregation:
     """Compute and store consensus, agreement and workers (docs/evaluation.md)."""
     from evaluation.judgment_sets.blocks import extend_blocks
 
     extend_blocks(study)
-    aggregation = compute_aggregation(study=study, progress=progress)
+    aggregation = compute_aggregation(study=study, method=method, clusters=clusters, progress=progress)
     progress(0.7, "storing the consensus")
     store_aggregation(aggregation)
     progress(1.0, "done")

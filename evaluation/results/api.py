@@ -75,7 +75,7 @@ class ConsensusResource(Resource):
     )
 
 
-class _LastAnalysisView(APIView):
+class LastAnalysisView(APIView):
     scope: ClassVar[str] = "reports"
     what: ClassVar[Analysis.What]
 
@@ -88,7 +88,7 @@ class _LastAnalysisView(APIView):
         return Response({name: getattr(found, name) for name in names})
 
 
-def _describes_last(name: str, summary: str) -> Any:
+def describes_last(name: str, summary: str) -> Any:
     responses = {
         (200, "application/json"): OpenApiTypes.OBJECT,
         404: OpenApiResponse(description="Not computed yet."),
@@ -96,23 +96,23 @@ def _describes_last(name: str, summary: str) -> Any:
     return extend_schema(responses=responses, operation_id=name, summary=summary)
 
 
-class AgreementView(_LastAnalysisView):
+class AgreementView(LastAnalysisView):
     """GET /api/studies/{slug}/agreement/"""
 
     what = Analysis.What.AGGREGATION
 
-    @_describes_last("studies_agreement", "The last agreement and workers' quality")
+    @describes_last("studies_agreement", "The last agreement and workers' quality")
     def get(self, request: Request, slug: str) -> Response:
         """As the last ``aggregate`` stored it, with its settings and the hash of the judgments it came from."""
         return self.last(request, slug)
 
 
-class EvaluationView(_LastAnalysisView):
+class EvaluationView(LastAnalysisView):
     """GET /api/studies/{slug}/evaluation/"""
 
     what = Analysis.What.META_EVALUATION
 
-    @_describes_last("studies_evaluation", "The last metrics against people")
+    @describes_last("studies_evaluation", "The last metrics against people")
     def get(self, request: Request, slug: str) -> Response:
         """As the last ``evaluate`` stored it."""
         return self.last(request, slug)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 import numpy as np
@@ -15,9 +15,8 @@ from evaluation.statistics.agreement import (
     Percent,
     Ratings,
     agreement,
-    ratings_of_judgments,
 )
-from evaluation.statistics.clustering import NAIVE, ClusterColumns
+from evaluation.statistics.clustering import NAIVE, ClusterColumns, Clusters
 
 COEFFICIENTS = ("percent", "fleiss", "gwet")
 # Above this many values exact agreement is not expected: only alpha is meaningful.
@@ -28,25 +27,21 @@ UNEQUAL = "units have different numbers of judgments, expected equally many (alp
 
 
 def agreement_coefficients(
-    units: Iterable[Any],
-    raters: Iterable[Any],
-    values: Iterable[Any],
+    ratings: Ratings,
     level: str,
     *,
     names: Collection[str] = COEFFICIENTS,
     categories: Sequence[Any] = (),
     resamples: int,
     seed: int,
-    clusters: ClusterColumns = NAIVE,
+    clusters: ClusterColumns | Clusters = NAIVE,
 ) -> dict[str, dict[str, Any]]:
     """Return name -> coefficient with its interval.
 
     Args:
-        units, raters, values: (N,) columns.
         clusters: as in ``agreement``.
         categories: the whole scale; default: the values that occur.
     """
-    ratings = ratings_of_judgments(units, raters, values)
     scale = list(categories) or None
     found: dict[str, dict[str, Any]] = {}
     for name in COEFFICIENTS:
@@ -62,7 +57,9 @@ def agreement_coefficients(
     return found
 
 
-def _fleiss(ratings: Ratings, resamples: int, seed: int, clusters: ClusterColumns) -> dict[str, Any]:
+def _fleiss(
+    ratings: Ratings, resamples: int, seed: int, clusters: ClusterColumns | Clusters
+) -> dict[str, Any]:
     """Compute Fleiss' kappa over the units with two or more judgments, equally many each."""
     sizes = np.bincount(ratings.unit, minlength=len(ratings.units))
     several = sizes >= 2

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 
 from evaluation.arrays import Flags, Floats, Ints, places_in
 from evaluation.judgment_sets.records import (
@@ -24,8 +26,16 @@ from evaluation.judgment_sets.records import (
 from evaluation.provenance import as_json, plain
 from evaluation.results.coefficients import MOST_VALUES, agreement_coefficients
 from evaluation.statistics.aggregation import dawid_skene, pair_winners
-from evaluation.statistics.agreement import AgreementResult, alpha_of_judgments, alpha_of_parts
-from evaluation.statistics.clustering import ITEM, NAIVE, RATER, share_of_rows
+from evaluation.statistics.aggregation.preferences import preferences_of
+from evaluation.statistics.agreement import (
+    AgreementResult,
+    Alpha,
+    agreement,
+    alpha_of_judgments,
+    alpha_of_parts,
+    ratings_of_judgments,
+)
+from evaluation.statistics.clustering import ITEM, NAIVE, RATER, Clusters, share_of_rows
 from evaluation.statistics.components import variance_components
 from evaluation.statistics.inputs import encode
 from evaluation.statistics.meta import wilson_interval
@@ -40,13 +50,23 @@ if TYPE_CHECKING:
 
 RESAMPLES = 1000
 OUTCOME = ("n", "value", "share", "margin", "tie")  # of a unit's consensus, as files have them
+SIDES = (1, 2)
+SIDES_IN_WORDS = {
+    1: gettext_lazy("first"),
+    2: gettext_lazy("second"),
+    0: gettext_lazy("no difference"),
+    3: gettext_lazy("neither"),
+}
 SYSTEM_COUNTS = ("pairs", "wins", "losses", "ties")
+# How intervals and tests take rows, the default first.
+CLUSTERED = ("item-and-rater", NAIVE)
 EMPTY_CONSENSUS = Consensus(n=0, value=None, share=None, margin=None, tie=False, votes={})
 FULL_DEPTH = "Judgments stop where an outcome is settled; agreement is of the units drawn to get all of them."
 ANONYMOUS = "The judges are anonymous places in published totals, not persons; nothing can be said about each of them."
 NOTHING_JUDGED = "Nobody has judged anything that counts yet."
 SMOOTHING = 1.0  # a prior against perfect scores of workers with few judgments
 DIFFERING_KEPT = 50
+SMOOTHED_DAWID_SKENE = partial(dawid_skene, smoothing=SMOOTHING)
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,12 +182,15 @@ def with_decisions(
 
 
 def pair_consensus(
-    units: Sequence[UnitRow], pairs: Sequence[PairRow], found: Mapping[int, Consensus]
+    units: Sequence[UnitRow],
+    pairs: Sequence[PairRow],
+    found: Mapping[int, Consensus],
+    triplet_ties: str = "set-aside",
 ) -> dict[int, PairConsensus]:
     """Return pair row id -> winner: the candidate that wins most of the pair's triplets (V15 §3).
 
-    A tied triplet decides nothing; equal wins are a tie. A pair without judged units has its published
-    winner, or none.
+    A tied triplet decides nothing, unless ``triplet_ties`` is "count" (``pair_winners``); equal wins are a tie. A
+    pair without judged units has its published winner, or none.
     """
     units = Units.of(units)
     values, judged = values_at(found, units.pk)
@@ -175,7 +198,8 @@ def pair_consensus(
     winners: dict[int, PairConsensus] = {}
     if judged.any():
         outcomes = np.nan_to_num(values[judged]).astype(np.int64)
-        result = pair_winners(units.pair[judged], outcomes, triplet_ties="set-aside")
+        outcomes[~np.isin(outcomes, SIDES)] = 0
+        result = pair_winners(units.pair[judged], outcomes, triplet_ties=triplet_ties)
         rows = zip(
             result.pairs.tolist(), result.winner.tolist(), result.wins.tolist(), result.losses.tolist(),
             result.ties.tolist(), strict=True,
@@ -202,7 +226,8 @@ def measure_agreement(
 ) -> dict[str, Any]:
     """Compute agreement of included judgments, with intervals by image and by worker.
 
-    Keys: ``alpha`` at the kind's level; ``ordinal`` for interval levels; ``coefficients`` on short scales;
+    Keys: ``alpha`` at the kind's level; ``ordinal`` for interval levels, and of pairs with more answers than two, from
+    the first by far to the second by far, without "neither"; ``coefficients`` on short scales;
     ``by_kind``; ``one_against_rest``; ``per_worker``: whether single workers can be assessed; ``full_depth``.
 
     Args:
@@ -214,54 +239,85 @@ def measure_agreement(
     anonymous = any(worker.anonymous for worker in workers)
     per_worker = {"available": not anonymous, "reason": ANONYMOUS if anonymous else ""}
     if kind.is_open:
-        found = _alpha_of_open(kind, judged, units, images, seed=seed, anonymous=anonymous)
-        return {"alpha": found, "per_worker": per_worker}
+        alpha_of_open = _alpha_of_open(kind, judged, units, images, seed=seed, anonymous=anonymous)
+        return {"alpha": alpha_of_open, "per_worker": per_worker}
     counted = agreement_rows(table, full_depth)
     columns = (table.unit[counted], table.worker[counted], table.value[counted])
+    ratings = ratings_of_judgments(*columns)
     clusters = judgment_clusters(units, images, *columns[:2], anonymous=anonymous)
+    grouped = Clusters.of(clusters, len(ratings.unit)) if clusters else NAIVE
 
-    def alpha(level: str, keep: Any = slice(None)) -> dict[str, Any]:
-        unit, worker, value = (column[keep] for column in columns)
-        own = {name: column[keep] for name, column in clusters.items()} or NAIVE
-        return alpha_dict(
-            alpha_of_judgments(unit, worker, value, level, resamples=RESAMPLES, seed=seed, clusters=own)
-        )
+    def alpha(level: str, keep: Flags | None = None, said: Floats | None = None) -> dict[str, Any]:
+        rows = ratings if said is None else ratings_of_judgments(*columns[:2], said)
+        rows = rows if keep is None else rows.kept(keep)
+        own = grouped if keep is None or isinstance(grouped, str) else grouped.kept(keep)
+        return alpha_dict(agreement(rows, Alpha(level), resamples=RESAMPLES, seed=seed, clusters=own))
 
-    agreement: dict[str, Any] = {"alpha": alpha(kind.aggregation.level)}
+    found: dict[str, Any] = {"alpha": alpha(kind.aggregation.level)}
     if kind.aggregation.level == "interval":
-        agreement["ordinal"] = alpha("ordinal")
-    if len(kind.values) <= MOST_VALUES:
-        agreement["coefficients"] = agreement_coefficients(
-            *columns,
+        found["ordinal"] = alpha("ordinal")
+    if kind.two_sided and len(kind.outcomes) > len(SIDES):
+        preference = preferences_of(table.said[counted])
+        compared = ~np.isnan(preference)
+        found["ordinal"] = alpha("ordinal", compared, np.where(compared, preference, 0))
+    if len(kind.outcomes) <= MOST_VALUES:
+        found["coefficients"] = agreement_coefficients(
+            ratings,
             kind.aggregation.level,
-            categories=kind.values,
+            categories=kind.outcomes,
             resamples=RESAMPLES,
             seed=seed,
-            clusters=clusters or NAIVE,
+            clusters=grouped,
         )
     kinds, names = _kinds_of(columns[0], units)
     if names:
-        agreement["by_kind"] = {
+        found["by_kind"] = {
             name: alpha(kind.aggregation.level, kinds == code) for code, name in names.items()
         }
     if kind.aggregation.level == "nominal":
-        agreement["one_against_rest"] = one_against_rest(
+        found["one_against_rest"] = one_against_rest(
             table, units, counted, images=images, anonymous=anonymous
         )
     if clusters and not anonymous:
-        agreement["components"] = components_of(kind, columns[2], clusters)
-    agreement["per_worker"] = per_worker
+        found["components"] = components_of(kind, columns[2], clusters)
+    found["per_worker"] = per_worker
     if full_depth is not None:
-        agreement["full_depth"] = {"units": len(full_depth), "reason": FULL_DEPTH}
-    return agreement
+        found["full_depth"] = {"units": len(full_depth), "reason": FULL_DEPTH}
+    return found
+
+
+def agreement_alpha(
+    kind: Kind,
+    table: JudgmentTable,
+    units: Sequence[UnitRow],
+    judged: Sequence[IncludedJudgment],
+    level: str,
+    *,
+    seed: int,
+    full_depth: Collection[int] | None,
+    images: Ints | None,
+    anonymous: bool,
+) -> dict[str, Any]:
+    """Return alpha at a level, or of open answers at their kind's.
+
+    The other arguments are as in ``measure_agreement``.
+    """
+    if kind.is_open:
+        return _alpha_of_open(kind, judged, units, images, seed=seed, anonymous=anonymous)
+    counted = agreement_rows(table, full_depth)
+    unit, worker, value = table.unit[counted], table.worker[counted], table.value[counted]
+    clusters = judgment_clusters(units, images, unit, worker, anonymous=anonymous) or NAIVE
+    return alpha_dict(
+        alpha_of_judgments(unit, worker, value, level, resamples=RESAMPLES, seed=seed, clusters=clusters)
+    )
 
 
 def components_of(kind: Kind, value: Floats, clusters: Mapping[str, Ints]) -> dict[str, Any]:
     """Return the variance of answers between images, between workers and beyond, and the errors of more of either.
 
-    Of two candidates the answer is whether the first was chosen.
+    Of two candidates the answer is whether the first was chosen; one that is on no side counts half.
     """
-    answer = (value == 1).astype(np.float64) if kind.two_sided else value
+    answer = first_chosen(value) if kind.two_sided else value
     found = variance_components(answer, clusters[ITEM], clusters[RATER])
     n = {"items": found.items, "raters": found.raters, "judgments": found.judgments}
     twice = {
@@ -275,6 +331,11 @@ def components_of(kind: Kind, value: Floats, clusters: Mapping[str, Ints]) -> di
         ),
         "twice": twice,
     }
+
+
+def first_chosen(side: Floats) -> Floats:
+    """Return (N,) 1 for the first of two candidates, 0 for the second, 0.5 for neither side."""
+    return np.where(side == 1, 1.0, np.where(side == 2, 0.0, 0.5))
 
 
 def components_sentence(found: Mapping[str, Any]) -> str:
@@ -531,15 +592,18 @@ def model_answers(
     decided: Collection[int],
     *,
     reason: str,
+    fit: Callable[..., Any] = SMOOTHED_DAWID_SKENE,
+    parameters: Sequence[str] = ("accuracy",),
 ) -> dict[str, Any]:
-    """Fit Dawid and Skene's model, to show which units depend on the rule; {} if answers are no categories.
+    """Fit a model of workers, to show which units depend on the rule; {} if answers are no categories.
 
-    Keys: ``units``: ``ModelRows``; ``workers``: accuracy;
+    Keys: ``units``: ``ModelRows``; ``workers``: the model's ``parameters``;
     ``differing``: the first of the ``differ`` units where model and consensus differ, by probability;
     ``breaks_ties``: tied units that the model decides. Adjudicated units (``decided``) are not compared.
 
     Args:
         reason: why single workers cannot be assessed, or "".
+        fit: the model, by default Dawid and Skene's.
     """
     if kind.is_open or kind.aggregation.level != "nominal":
         return {}
@@ -547,13 +611,7 @@ def model_answers(
     reason = reason or ("" if counted.any() else NOTHING_JUDGED)
     if reason:
         return {"reason": reason}
-    found = dawid_skene(
-        table.unit[counted],
-        table.worker[counted],
-        table.value[counted],
-        labels=kind.values,
-        smoothing=SMOOTHING,
-    )
+    found = fit(table.unit[counted], table.worker[counted], table.value[counted], labels=kind.outcomes)
     units = Units.of(units)
     names = {worker.pk: worker.name for worker in workers}
     keys = units.key.take(places_in(units.pk, found.units))
@@ -568,14 +626,10 @@ def model_answers(
         one = consensus[int(found.units[place])]
         differing.append(rows.at(place) | {"consensus": one.value, "votes": dict(one.votes)})
     differing.sort(key=lambda row: (-row["probability"], row["unit"]))
-    people = zip(found.workers.tolist(), found.accuracy.tolist(), found.judgments.tolist(), strict=True)
     return {
         "reason": "",
         "units": rows,
-        "workers": sorted(
-            ({"worker": names[pk], "accuracy": share, "judgments": n} for pk, share, n in people),
-            key=lambda row: row["worker"],
-        ),
+        "workers": model_workers(found, found.workers, names, (*parameters, "judgments")),
         "compared": int(compared.sum()),
         "differ": len(differs),
         "breaks_ties": int((there & np.isnan(said)).sum()),
@@ -585,6 +639,18 @@ def model_answers(
         "note": found.note,
         "signature": found.signature,
     }
+
+
+def model_workers(
+    found: Any, workers: Ints, names: Mapping[int, str], parameters: Sequence[str]
+) -> list[dict[str, Any]]:
+    """Return (W,) parameters of a model's workers as rows, by name."""
+    columns = [getattr(found, name).tolist() for name in parameters]
+    rows = (
+        {"worker": names[pk], **dict(zip(parameters, cells, strict=True))}
+        for pk, *cells in zip(workers.tolist(), *columns, strict=True)
+    )
+    return sorted(rows, key=lambda row: row["worker"])
 
 
 def stored_part(model: Mapping[str, Any]) -> dict[str, Any]:

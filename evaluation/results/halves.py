@@ -22,7 +22,8 @@ def halves_of_pairs(table: JudgmentTable, units: Sequence[UnitRow], pairs: Ints)
     """
     units = Units.of(units)
     place = places_in(units.pk, table.unit[table.counted])
-    vote = np.where(table.value[table.counted] == 1, 1, -1)[place >= 0]
+    side = table.value[table.counted]
+    vote = ((side == 1) * 1 - (side == 2))[place >= 0]
     place = place[place >= 0]
     known = units.pair != NO_PAIR
     if np.bincount(places_in(pairs, units.pair[known]) + 1, minlength=1)[1:].max(initial=0) > 1:
@@ -39,17 +40,17 @@ def on_the_same_halves(
     halves: Halves,
     scores: Mapping[str, Floats],
     kinds: Mapping[str, Any],
-    images: Sequence[Any],
+    images: Sequence[Any] | None,
 ) -> dict[str, Any]:
     """Return pair kind -> ``people``, ``ceiling``, and ``metrics`` by name; {} without a pair of two votes.
 
     Args:
         scores: metric -> (P, 2).
         kinds: pair kind -> (P,) bool.
-        images: (P,) the pairs' images.
+        images: (P,) the pairs' images; None takes pairs as independent.
     """
     known = halves.decided > 0
-    columns = {ITEM: np.array(images, dtype=object)}
+    columns = {ITEM: np.arange(len(known)) if images is None else np.array(images, dtype=object)}
     reached = {name: halves.reached(metric_winners(both[:, 0], both[:, 1])) for name, both in scores.items()}
 
     def cell(values: Floats, here: Any) -> dict[str, Any]:

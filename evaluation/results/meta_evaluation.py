@@ -11,13 +11,20 @@ from django.db import transaction
 
 from evaluation.arrays import places_in
 from evaluation.errors import EvaluationError, as_sentence
+from evaluation.imported_scores.storing import (
+    NO_SCORES,
+    ImportedScores,
+    check_imported,
+    imported_hashes,
+    imported_scores,
+)
 from evaluation.judgment_sets import loaders
 from evaluation.judgment_sets.records import Floats, Ints, JudgmentTable
 from evaluation.judgment_sets.signature import signature_of_study
 from evaluation.models import Analysis, MetricScore
 from evaluation.provenance import as_json, signature
 from evaluation.results.aggregation import StudyConsensus, consensus_of
-from evaluation.results.consensus import agreement_rows, one_against_rest
+from evaluation.results.consensus import CLUSTERED, agreement_rows, one_against_rest
 from evaluation.results.halves import halves_of_pairs, on_the_same_halves
 from evaluation.results.readings import (
     DRAWS,
@@ -27,6 +34,7 @@ from evaluation.results.readings import (
     kappa_at,
     with_single_grades,
     with_tau_c,
+    with_ties,
 )
 from evaluation.results.verdict import correlation_verdict, pair_verdicts
 from evaluation.signatures import parse
@@ -72,7 +80,7 @@ References = Sequence[str]
 
 @dataclass(frozen=True, slots=True)
 class PairTexts:
-    """A candidate pair; ``winner`` is 1, 2, or 0 for none."""
+    """A candidate pair; ``winner`` is 1, 2, or 0 for none, and ``tied`` whether people judged it and none won."""
 
     pk: int
     kind: str
@@ -81,6 +89,8 @@ class PairTexts:
     second: str
     references: References
     winner: int
+    tied: bool = False
+    systems: tuple[str, str] = ("", "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,19 +135,36 @@ def score_texts(
     *,
     metrics: Sequence[str],
     tokenizer: str,
+    given: Mapping[str, tuple[Floats, str]] | None = None,
 ) -> Scores:
     """Score ``candidates``, with document frequency over ``documents``.
+
+    ``given`` maps metrics that were computed elsewhere to their scores of the candidates and their signatures.
 
     Raises:
         EvaluationError: a metric or tokenizer is unknown or unavailable.
     """
     # Imported lazily: the metrics load a compiler that workers' pages never need.
     from evaluation.metrics import MetricsError, score
+    from evaluation.metrics.registry import VERSION
+    from evaluation.metrics.scoring import MetricScore as OneMetric
+    from evaluation.metrics.scoring import Scores
 
+    found: dict[str, OneMetric] = {
+        name: OneMetric(float(np.mean(scores)), scores.copy(), signed)
+        for name, (scores, signed) in (given or {}).items()
+    }
+    computed = [name for name in metrics if name not in found]
+    if found and not computed:
+        return Scores({name: found[name] for name in metrics}, tokenizer, VERSION)
     try:
-        return score(candidates, references, metrics, tokenizer, document_corpus=documents)
+        scored = score(candidates, references, computed, tokenizer, document_corpus=documents)
     except MetricsError as error:
         raise EvaluationError(as_sentence(error)) from None
+    if not found:
+        return scored
+    found |= scored.scores
+    return replace(scored, scores={name: found[name] for name in metrics})
 
 
 def with_references(
@@ -170,15 +197,26 @@ def pair_kinds(names: Iterable[str]) -> list[str]:
 
 
 def score_pairs(
-    pairs: Sequence[PairTexts], documents: Sequence[References], *, metrics: Sequence[str], tokenizer: str
+    pairs: Sequence[PairTexts],
+    documents: Sequence[References],
+    *,
+    metrics: Sequence[str],
+    tokenizer: str,
+    imported: ImportedScores = NO_SCORES,
 ) -> tuple[Scores, dict[str, Floats]]:
     """Score both candidates of each pair; return also metric -> (N, 2) float64."""
+    named = [(pair.image, pair.first, pair.second) for pair in pairs]
     scored = score_texts(
         [pair.first for pair in pairs] + [pair.second for pair in pairs],
         [pair.references for pair in pairs] * 2,
         documents,
         metrics=metrics,
         tokenizer=tokenizer,
+        given={
+            name: (imported.of_pairs(name, named).T.ravel(), imported.signature(name))
+            for name in metrics
+            if name in imported.names
+        },
     )
     return scored, {name: one.images.reshape(2, -1).T for name, one in scored.scores.items()}
 
@@ -189,27 +227,40 @@ def score_captions(
     *,
     metrics: Sequence[str],
     tokenizer: str,
+    imported: ImportedScores = NO_SCORES,
 ) -> Scores:
+    named = [(caption.item, caption.text) for caption in captions]
     return score_texts(
         [caption.text for caption in captions],
         [caption.references for caption in captions],
         documents,
         metrics=metrics,
         tokenizer=tokenizer,
+        given={
+            name: (imported.of_captions(name, named), imported.signature(name))
+            for name in metrics
+            if name in imported.names
+        },
     )
 
 
 def judge_pairs(
-    pairs: Sequence[PairTexts], documents: Sequence[References], *, metrics: Sequence[str], tokenizer: str
+    pairs: Sequence[PairTexts],
+    documents: Sequence[References],
+    *,
+    metrics: Sequence[str],
+    tokenizer: str,
+    imported: ImportedScores = NO_SCORES,
+    clustered: bool = True,
 ) -> MetricResults:
-    """Compute each metric's accuracy by pair kind (V15 §3), with intervals by image.
+    """Compute each metric's accuracy by pair kind (V15 §3), with intervals by image if ``clustered``.
 
     A metric's tie is wrong and an undecided pair is excluded; both are counted. Alternatives:
     ``value_ties_half``, and ``value_all_pairs``, where an undecided pair is won at random.
     """
-    scored, scores = score_pairs(pairs, documents, metrics=metrics, tokenizer=tokenizer)
+    scored, scores = score_pairs(pairs, documents, metrics=metrics, tokenizer=tokenizer, imported=imported)
     winners, kinds = [pair.winner for pair in pairs], [pair.kind for pair in pairs]
-    images = [pair.image for pair in pairs]
+    images = [pair.image for pair in pairs] if clustered else None
     return MetricResults(
         metrics={name: accuracy_of_pairs(both, winners, kinds, images) for name, both in scores.items()},
         signatures={name: result.signature for name, result in scored.scores.items()},
@@ -243,6 +294,8 @@ def judge_captions(
     cuts: Sequence[float],
     per_image: bool,
     seed: int,
+    imported: ImportedScores = NO_SCORES,
+    clustered: bool = True,
 ) -> MetricResults:
     """Correlate each metric with people over image-caption pairs, with kappa at thresholds.
 
@@ -251,8 +304,9 @@ def judge_captions(
     Args:
         cuts: thresholds of people's scores; without any there is no kappa.
         per_image: add coefficients within each image, averaged over images.
+        clustered: as in ``correlation_of_captions``.
     """
-    scored = score_captions(captions, documents, metrics=metrics, tokenizer=tokenizer)
+    scored = score_captions(captions, documents, metrics=metrics, tokenizer=tokenizer, imported=imported)
     people = np.array([caption.people for caption in captions], dtype=np.float64)
     images = [caption.item for caption in captions]
     texts = [caption.key for caption in captions]
@@ -260,13 +314,22 @@ def judge_captions(
     figures, scores = {}, {}
     for name, result in scored.scores.items():
         figures[name] = correlation_of_captions(
-            result.images, people, images, texts, cuts=cuts, per_image=per_image, seed=seed
+            result.images,
+            people,
+            images,
+            texts,
+            cuts=cuts,
+            per_image=per_image,
+            seed=seed,
+            clustered=clustered,
         )
         scores[name] = result.images[:, np.newaxis]
     return MetricResults(
         metrics=figures,
         signatures={
-            name: str(parse(result.signature).with_field("own", "dropped"))
+            name: result.signature
+            if name in imported.names
+            else str(parse(result.signature).with_field("own", "dropped"))
             for name, result in scored.scores.items()
         },
         pks=None if None in units else np.array(units, dtype=np.int64),
@@ -351,18 +414,31 @@ def read_pairs(
     metrics: Sequence[str],
     tokenizer: str,
     seed: int,
+    clustered: bool = True,
 ) -> dict[str, Any]:
     """Return the readings of pairs that were asked for, by metric."""
     winners = np.array([pair.winner for pair in pairs], dtype=np.int64)
     kinds = [pair.kind or UNKNOWN_KIND for pair in pairs] if any(pair.kind for pair in pairs) else None
-    clusters = {ITEM: [pair.image for pair in pairs]}
+    clusters: ClusterColumns = {ITEM: [pair.image for pair in pairs]} if clustered else NAIVE
     found: dict[str, Any] = {}
     if readings.all_pairs:
         found["all_pairs"] = {
             name: accuracy_over_all(both, winners, kinds, clusters) for name, both in judged.scores.items()
         }
-    if readings.references:
-        scores = scores_by_references(
+    if readings.ties:
+        judged_pairs = [place for place, pair in enumerate(pairs) if pair.winner or pair.tied]
+        found["ties"] = {
+            name: with_ties(
+                both[judged_pairs],
+                winners[judged_pairs],
+                [pairs[place].systems for place in judged_pairs],
+                [pairs[place].image for place in judged_pairs],
+                seed,
+            )
+            for name, both in judged.scores.items()
+        }
+    if readings.references and metrics:
+        scores = scores_by_own_subsets(
             pairs, documents, readings.references, metrics=metrics, tokenizer=tokenizer, seed=seed
         )
         found["references"] = {
@@ -372,7 +448,7 @@ def read_pairs(
     return found
 
 
-def scores_by_references(
+def scores_by_own_subsets(
     pairs: Sequence[PairTexts],
     documents: Sequence[References],
     sizes: Sequence[int],
@@ -383,6 +459,8 @@ def scores_by_references(
     draws: int = DRAWS,
 ) -> dict[str, dict[int, tuple[Floats, Floats]]]:
     """Return metric -> number of references -> (D, N) scores of first and second candidates.
+
+    Each pair draws subsets of its own, as pairs may have different numbers of references (decision 0012).
 
     Raises:
         EvaluationError: a pair has fewer references.
@@ -421,10 +499,11 @@ def read_captions(
     *,
     cuts: Sequence[float],
     seed: int,
+    clustered: bool = True,
 ) -> dict[str, Any]:
     """Return the readings of captions that were asked for and need no other scores, by metric."""
     people = np.array([caption.people for caption in captions], dtype=np.float64)
-    clusters = {ITEM: [caption.item for caption in captions]}
+    clusters: ClusterColumns = {ITEM: [caption.item for caption in captions]} if clustered else NAIVE
     found: dict[str, Any] = {}
     scores = {name: both[:, 0] for name, both in judged.scores.items()}
     if readings.tau_c:
@@ -438,7 +517,12 @@ def read_captions(
 
 
 def read_single_grades(
-    captions: Sequence[CaptionTexts], judged: MetricResults, table: JudgmentTable, *, seed: int
+    captions: Sequence[CaptionTexts],
+    judged: MetricResults,
+    table: JudgmentTable,
+    *,
+    seed: int,
+    clustered: bool = True,
 ) -> dict[str, Any]:
     """Correlate metrics with every used judgment of the captions, by metric.
 
@@ -456,7 +540,7 @@ def read_single_grades(
         raise EvaluationError(
             "single_grades needs judgments that are numbers; this study has none of these captions."
         )
-    images = [caption.item for caption in captions]
+    images = [caption.item for caption in captions] if clustered else None
     return {
         name: with_single_grades(scores[:, 0], table.value[rows], of[rows], images, seed)
         for name, scores in judged.scores.items()
@@ -472,6 +556,7 @@ def read_with_own(
     tokenizer: str,
     cuts: Sequence[float],
     seed: int,
+    clustered: bool = True,
 ) -> dict[str, Any]:
     """Score captions with references that are equal to them (H13 §4.1.1), by metric."""
     whole = [
@@ -479,7 +564,14 @@ def read_with_own(
         for caption in captions
     ]
     found = judge_captions(
-        whole, documents, metrics=metrics, tokenizer=tokenizer, cuts=cuts, per_image=False, seed=seed
+        whole,
+        documents,
+        metrics=metrics,
+        tokenizer=tokenizer,
+        cuts=cuts,
+        per_image=False,
+        seed=seed,
+        clustered=clustered,
     )
     return found.metrics
 
@@ -503,16 +595,19 @@ def compute_evaluation(
     metrics: Sequence[str] = DEFAULT_METRICS,
     tokenizer: str = DEFAULT_TOKENIZER,
     readings: Readings | None = None,
+    clusters: str = CLUSTERED[0],
     progress: Progress = no_progress,
 ) -> MetaEvaluation:
     """Compare metrics with the study's consensus, without storing the result.
+
+    With ``clusters`` "naive", intervals and tests take pairs, captions and judgments as independent.
 
     Raises:
         EvaluationError: an unknown metric or tokenizer, a reading of another protocol, no consensus, or no
             references.
     """
     kind, design = KINDS[study.protocol], design_of(study)
-    readings = readings or Readings()
+    readings, clustered = readings or Readings(), clusters != NAIVE
     if kind.comparison.refusal:
         raise EvaluationError(
             f"Study {study.slug!r} is not evaluated against metrics: {kind.comparison.refusal}"
@@ -523,18 +618,32 @@ def compute_evaluation(
     consensus = consensus_of(study, table)
     references = loaders.load_references(study)
     progress(0.3, "scoring captions")
+    check_imported(study.dataset, metrics)
+    imported = imported_scores(study.dataset, metrics)
+    # What is scored again with other references.
+    computed = [name for name in metrics if name not in imported.names]
     settings: dict[str, Any] = {"protocol": study.protocol, "metrics": ",".join(metrics), "tok": tokenizer}
-    result: dict[str, Any] = {}
+    if imported.names:
+        settings["imported"] = imported_hashes(study.dataset, metrics)
+    result: dict[str, Any] = {} if clustered else {"clusters": NAIVE}
     if kind.compares_pairs:
         pairs, documents, leading = pair_texts(study, consensus, references)
-        judged = judge_pairs(pairs, documents, metrics=metrics, tokenizer=tokenizer)
+        images = [pair.image for pair in pairs] if clustered else None
+        judged = judge_pairs(
+            pairs,
+            documents,
+            metrics=metrics,
+            tokenizer=tokenizer,
+            imported=imported,
+            clustered=clustered,
+        )
         settings |= {"df": f"{len(documents)}-images", "refs": f"first-{leading}" if leading else "all"}
         settings |= {"metric-ties": "wrong", "no-consensus": "left-out"}
         people = one_against_rest(
             table,
             consensus.units,
             agreement_rows(table, loaders.full_depth_units(study)),
-            images=loaders.images_of(study, consensus.units),
+            images=loaders.images_of(study, consensus.units) if clustered else None,
             anonymous=any(worker.anonymous for worker in loaders.worker_rows(study)),
         )
         result["people"] = people if people["all"]["n"] else {}
@@ -543,27 +652,28 @@ def compute_evaluation(
             halves_of_pairs(table, consensus.units, pks),
             judged.scores,
             kinds_of([pair.kind or UNKNOWN_KIND for pair in pairs], len(pairs)),
-            [pair.image for pair in pairs],
+            images,
         )
         result["verdict"] = pair_verdicts(
             judged.scores,
             np.array([pair.winner for pair in pairs], dtype=np.int64),
             [pair.kind or UNKNOWN_KIND for pair in pairs],
             {name: one["accuracy"] for name, one in judged.metrics.items()},
-            images=[pair.image for pair in pairs],
+            images=images,
         )
         result["counts"] = {"pairs": len(pairs), "no_consensus": sum(pair.winner == 0 for pair in pairs)}
         further = read_pairs(
-            readings, pairs, documents, judged, metrics=metrics, tokenizer=tokenizer, seed=design.seed
+            readings,
+            pairs,
+            documents,
+            judged,
+            metrics=computed,
+            tokenizer=tokenizer,
+            seed=design.seed,
+            clustered=clustered,
         )
     else:
-        scores = kind.results.caption_scores(loaders.judged_answers(study, table)) if kind.results else None
-        said = (
-            _of_units(study, consensus)
-            if scores is None
-            else [CaptionConsensus(None, *astuple(one)) for one in scores]
-        )
-        captions, counts = caption_texts(study, said, references)
+        captions, counts = judged_captions(study, consensus, table, references)
         documents = references.documents()
         cuts = readings.people_at_least or kind.comparison.cuts
         judged = judge_captions(
@@ -574,25 +684,30 @@ def compute_evaluation(
             cuts=kind.comparison.cuts,
             per_image=kind.comparison.per_image,
             seed=design.seed,
+            imported=imported,
+            clustered=clustered,
         )
         settings |= {"df": f"{len(documents)}-images", "own": "dropped", "seed": design.seed}
         result["counts"] = counts
         cells = {name: one["kendall_tau_b"] for name, one in judged.metrics.items()}
         result["verdict"] = {"all": correlation_verdict(cells)}
-        further = read_captions(readings, captions, judged, cuts=cuts, seed=design.seed)
+        further = read_captions(readings, captions, judged, cuts=cuts, seed=design.seed, clustered=clustered)
         if readings.single_grades:
-            further["single_grades"] = read_single_grades(captions, judged, table, seed=design.seed)
-        if readings.own_kept:
+            further["single_grades"] = read_single_grades(
+                captions, judged, table, seed=design.seed, clustered=clustered
+            )
+        if readings.own_kept and computed:
             further["own_kept"] = read_with_own(
                 captions,
                 references,
                 documents,
-                metrics=metrics,
+                metrics=computed,
                 tokenizer=tokenizer,
                 cuts=kind.comparison.cuts,
                 seed=design.seed,
+                clustered=clustered,
             )
-    settings |= readings.settings()
+    settings |= readings.settings() | ({} if clustered else {"clusters": NAIVE})
     if further:
         result["readings"] = further
     settings["split"] = "+".join(split or "all" for split in references.splits)
@@ -634,7 +749,13 @@ def pair_texts(
 ) -> tuple[list[PairTexts], list[References], int]:
     """Return ``texts_of_pairs`` with the winners of the consensus, at least one."""
     found, documents, used = texts_of_pairs(study, references)
-    pairs = [replace(pair, winner=consensus.of_pair[pair.pk].value or 0) for pair in found]
+    systems = loaders.systems_of_pairs(study)
+    of_pair = {row.pk: (consensus.of_pair[row.pk], systems[row.key]) for row in consensus.pairs}
+    pairs = [
+        replace(pair, winner=said.value or 0, tied=said.tie, systems=both)
+        for pair in found
+        for said, both in [of_pair[pair.pk]]
+    ]
     if not any(pair.winner for pair in pairs):
         raise EvaluationError(
             f"Study {study.slug!r} has no candidate pair with a consensus to hold a metric against."
@@ -663,6 +784,20 @@ def _of_units(study: Study, consensus: StudyConsensus) -> list[CaptionConsensus]
         score = (found.value if found.share is None or decided else found.share) if found and known else None
         rows.append(CaptionConsensus(pk, item, key, text, score))
     return rows
+
+
+def judged_captions(
+    study: Study, consensus: StudyConsensus, table: JudgmentTable, references: loaders.ReferenceSet
+) -> tuple[list[CaptionTexts], dict[str, int]]:
+    """Return ``caption_texts`` of what people said of the study's captions."""
+    kind = KINDS[study.protocol]
+    scores = kind.results.caption_scores(loaders.judged_answers(study, table)) if kind.results else None
+    said = (
+        _of_units(study, consensus)
+        if scores is None
+        else [CaptionConsensus(None, *astuple(one)) for one in scores]
+    )
+    return caption_texts(study, said, references)
 
 
 def caption_texts(
@@ -727,12 +862,18 @@ def evaluate_study(
     study: Study,
     metrics: Sequence[str] = DEFAULT_METRICS,
     tokenizer: str = DEFAULT_TOKENIZER,
+    clusters: str = CLUSTERED[0],
     progress: Progress = no_progress,
     **readings: Any,
 ) -> dict[str, Any]:
     """Compute and store how metrics agree with the consensus (docs/evaluation.md); ``readings`` as in Readings."""
     evaluation = compute_evaluation(
-        study=study, metrics=metrics, tokenizer=tokenizer, readings=Readings(**readings), progress=progress
+        study=study,
+        metrics=metrics,
+        tokenizer=tokenizer,
+        readings=Readings(**readings),
+        clusters=clusters,
+        progress=progress,
     )
     progress(0.85, "storing scores")
     store_evaluation(evaluation)

@@ -9,7 +9,11 @@ from django.utils.translation import gettext as _
 from rest_framework import serializers
 
 from common.parameters import KeysField, Parameters
+from evaluation.disagreement import WORKER_MODELS
 from evaluation.errors import as_sentence
+from evaluation.imported_scores.storing import check_imported
+from evaluation.models import ImportedMetric, ScoreKeys
+from evaluation.results.consensus import CLUSTERED
 from evaluation.results.meta_evaluation import DEFAULT_METRICS, DEFAULT_TOKENIZER
 from evaluation.results.readings import Readings
 from judgments.kinds import KINDS
@@ -17,33 +21,65 @@ from judgments.models import Study
 from judgments.study_operations import background_operation
 
 MOST_REFERENCES = 1000
+MOST_OFFERED = 100  # imported metrics in a form
 ROUGE_BY_RECALL = "rouge-1|measure:recall"
 
 
-@background_operation("aggregate", "Compute consensus and agreement", job="aggregate")
-def aggregate(*, study: Study) -> dict[str, Any]:
+class ClustersRequest(Parameters):
+    clusters = serializers.ChoiceField(
+        required=False,
+        choices=CLUSTERED,
+        help_text="Intervals and tests by image and by worker, or naive ones, which take rows as independent "
+        f"(default: {CLUSTERED[0]})",
+    )
+
+
+class AggregateRequest(ClustersRequest):
+    """How intervals are made, and models of workers beside the consensus (docs/disagreement.md)."""
+
+    method = KeysField(
+        required=False,
+        child=serializers.ChoiceField(choices=list(WORKER_MODELS)),
+        label="Models of workers",
+        help_text=f"Models of workers to fit beside Dawid and Skene's: {', '.join(WORKER_MODELS)}.",
+        style={"choices": lambda: [(name, _(words)) for name, words in WORKER_MODELS.items()]},
+    )
+
+
+@background_operation(
+    "aggregate", "Compute consensus and agreement", job="aggregate", parameters=AggregateRequest
+)
+def aggregate(*, study: Study, **how: Any) -> dict[str, Any]:
     """Compute consensus and agreement in the background; follow the job."""
-    return {}
+    return how
 
 
 # The names are looked up late: the metrics bring a compiler along, which pages of workers never need.
-def _metric_names() -> list[tuple[str, str]]:
-    from evaluation.metrics.errors import MissingTables
-    from evaluation.metrics.registry import METRICS
+def metric_names(study: Study) -> list[tuple[str, str]]:
+    from evaluation.metrics.errors import MetricsError
+    from evaluation.metrics.registry import METRICS, metric_named, package_names
 
     names = []
-    for name, metric in METRICS.items():
+    for name in (*METRICS, *package_names()):
         try:
+            metric = metric_named(name)
             metric.check(metric.settings({}))
-        except MissingTables:
-            continue  # a form offers what can be computed; whoever names it is told how to get its tables
+        except MetricsError:
+            continue  # a form offers what can be computed; whoever names it is told what it lacks
         names.append((name, name))
         if name == "rouge-1":
             names.append((ROUGE_BY_RECALL, _("%(name)s by recall, as V15 has it") % {"name": name}))
-    return names
+    imported = ImportedMetric.objects.filter(dataset=study.dataset).exclude(per=ScoreKeys.Per.SYSTEMS)
+    return [
+        *names,
+        *(
+            (name, _("%(name)s, imported") % {"name": name})
+            for name in imported.values_list("name", flat=True)[:MOST_OFFERED]
+        ),
+    ]
 
 
-def _tokenizer_names() -> list[tuple[str, str]]:
+def tokenizer_names(study: Study) -> list[tuple[str, str]]:
     from evaluation.metrics.text import TOKENIZERS
 
     return [(name, name) for name in TOKENIZERS]
@@ -73,7 +109,7 @@ class MetricsRequest(Parameters):
         return value
 
 
-class EvaluateRequest(MetricsRequest):
+class EvaluateRequest(MetricsRequest, ClustersRequest):
     """Which metrics, on which tokens, and what is read besides the usual figures (docs/evaluation.md)."""
 
     metrics = KeysField(
@@ -81,15 +117,23 @@ class EvaluateRequest(MetricsRequest):
         min_length=1,
         initial=list(DEFAULT_METRICS),
         help_text=f"Names of metrics (default: {', '.join(DEFAULT_METRICS)}).",
-        style={"choices": _metric_names},
+        style={"choices": metric_names},
     )
     tokenizer = serializers.CharField(
         required=False,
         initial=DEFAULT_TOKENIZER,
         label="Words are cut as in",
         help_text=f"ptb, space, h13, rouge or v15 (default: {DEFAULT_TOKENIZER}).",
-        style={"choices": _tokenizer_names, "kind": "select"},
+        style={"choices": tokenizer_names, "kind": "select"},
     )
+
+    def validate_metrics(self, value: list[str]) -> list[str]:
+        """Refuse names that are none; whether the dataset has an imported one is known with the study."""
+        imported = set(ImportedMetric.objects.filter(name__in=value).values_list("name", flat=True))
+        computed = [name for name in value if name not in imported]
+        if computed:
+            super().validate_metrics(computed)
+        return value
 
     all_pairs = serializers.BooleanField(
         required=False,
@@ -100,6 +144,12 @@ class EvaluateRequest(MetricsRequest):
         required=False,
         label="Also with fewer references",
         help_text="Pairs: also accuracy with random subsets of so many references, as in 1,5,20.",
+    )
+    ties = serializers.BooleanField(
+        required=False,
+        label="Also with ties",
+        help_text="Pairs: also accuracy where a metric's tie is right if people see no difference, with the best gap "
+        "of a tie (Deutsch et al. 2023), and soft pairwise accuracy (Thompson et al. 2024).",
     )
     tau_c = serializers.BooleanField(
         required=False, label="Also tau-c", help_text="Captions: also Kendall's tau-c with people."
@@ -134,8 +184,11 @@ def evaluate(
     study: Study,
     metrics: Collection[str] = DEFAULT_METRICS,
     tokenizer: str = DEFAULT_TOKENIZER,
+    clusters: str = CLUSTERED[0],
     **readings: Any,
 ) -> dict[str, Any]:
     """Compute metrics in the background; what cannot be computed is said in the job."""
     Readings(**readings).check(compares_pairs=KINDS[study.protocol].compares_pairs)
-    return {"metrics": list(metrics), "tokenizer": tokenizer, **readings}
+    check_imported(study.dataset, metrics)
+    by = {} if clusters == CLUSTERED[0] else {"clusters": clusters}
+    return {"metrics": list(metrics), "tokenizer": tokenizer, **by, **readings}

@@ -21,7 +21,9 @@ from annotation.snapshots import counting_is_slow
 from common.amounts import thousands
 from common.errors import WrongState
 from evaluation.dashboard.progress import study_progress
+from evaluation.disagreement import WORKER_MODELS
 from evaluation.follow_up.operations import adopt
+from evaluation.imported_scores.storing import imported_hashes
 from evaluation.models import Analysis, Consensus
 from evaluation.results.consensus import components_sentence
 from evaluation.results.filter_audit import audit_sentence
@@ -39,6 +41,7 @@ from evaluation.results.tables_page import (
     correlation_table,
     model_rows,
     model_sentence,
+    other_models,
     question_rows,
     ranking_tables,
     reading_tables,
@@ -70,6 +73,9 @@ NEWEST = 5
 UNITS_SHOWN = 8
 WAYS = {
     "closer": gettext_noop("Where metrics and people disagree"),
+    "metrics": gettext_noop("Two metrics compared, scores from elsewhere"),
+    "ranking": gettext_noop("Ranking of the systems"),
+    "soft-labels": gettext_noop("How far people disagree"),
     "disputes": gettext_noop("Disputed items"),
     "report": gettext_noop("Report: figures, tables, methods"),
 }
@@ -205,7 +211,8 @@ def _freshness(
 ) -> dict[str, bool]:
     """Return whether results are older than the data.
 
-    Judgments are only ever added, so their number and the time of the last revision suffice.
+    Judgments are only ever added, so their number and the time of the last revision suffice; imported scores can be
+    replaced, which changes their hashes.
     """
     current = aggregation is not None and aggregation.result["counts"]["judgments"] == progress["judgments"]
     if aggregation is not None and current:
@@ -218,6 +225,9 @@ def _freshness(
     same = (
         evaluation is not None and aggregation is not None and evaluation.data_hash == aggregation.data_hash
     )
+    if evaluation is not None and "imported" in evaluation.settings:
+        hashes = imported_hashes(study.dataset, evaluation.settings["metrics"])
+        same = same and evaluation.settings["imported"] == hashes
     return {
         "aggregation_old": aggregation is not None and not current,
         "evaluation_old": evaluation is not None and not (current and same),
@@ -237,6 +247,8 @@ def _agreement(aggregation: Analysis) -> dict[str, Any]:
         "model_sentence": model_sentence(model),
         "model_rows": shown,
         "model_left": max(0, model.get("differ", 0) - len(shown)),
+        "other_models": other_models(result.get("models", {})),
+        "model_choices": [(name, _(words)) for name, words in WORKER_MODELS.items()],
         "agreement": result["agreement"],
         "components_sentence": components_sentence(result["agreement"].get("components", {})),
         "counts": result["counts"],
@@ -306,4 +318,5 @@ def _add_compute(name: str, readings: tuple[str, ...], offered: Callable[[Study]
 # A form has the readings of what the study judges. "compute" is also the button on top, without a form.
 _add_compute("compute", OF_PAIRS, lambda study: study.state in (Study.State.OPEN, Study.State.CLOSED))
 _add_compute("compute-captions", OF_CAPTIONS, never)
+add_operation(aggregate, name="models", label="Fit models of workers", fields=("method",), needed=("method",))
 add_operation(adopt, label="Adopt captions", fields=(), offered=_can_be_adopted)

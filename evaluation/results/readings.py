@@ -16,9 +16,19 @@ from evaluation.arrays import Flags, Floats, Ints
 from evaluation.errors import EvaluationError
 from evaluation.provenance import as_json, plain
 from evaluation.statistics.agreement import kappa_grid
-from evaluation.statistics.clustering import ClusterColumns, columns_of, share_of_rows
+from evaluation.statistics.clustering import ITEM, ClusterColumns, columns_of, share_of_rows
 from evaluation.statistics.correlation import correlation
-from evaluation.statistics.meta import ReferenceCurve, grouped_correlation, kinds_of, metric_winners
+from evaluation.statistics.inputs import ROUNDING
+from evaluation.statistics.meta import (
+    ReferenceCurve,
+    grouped_correlation,
+    kinds_of,
+    metric_winners,
+    pair_credits,
+    pairwise_accuracy,
+    soft_accuracy_of_comparisons,
+)
+from evaluation.statistics.meta.tie_calibration import CALIBRATE
 from evaluation.statistics.resampling import CONFIDENCE
 
 DRAWS = 10  # random subsets of references of each size
@@ -26,7 +36,7 @@ SINGLE_COEFFICIENTS = {"kendall_tau_b": "kendall-tau-b", "kendall_tau_c": "kenda
 FEWEST_RESAMPLES, MOST_RESAMPLES, GRADES_DRAWN = 50, 1000, 2_000_000
 ESTIMATE = ("value", "low", "high", "n")
 OF_PAIRS, OF_CAPTIONS = (
-    ("all_pairs", "references"),
+    ("all_pairs", "references", "ties"),
     ("tau_c", "single_grades", "own_kept", "people_at_least", "metric_at_least"),
 )
 
@@ -38,6 +48,7 @@ class Readings:
     Attributes:
         all_pairs: accuracy over all pairs; a pair without a consensus is right by half.
         references: numbers of references, of which random subsets are scored against.
+        ties: accuracy where a metric's tie is right if people see no difference, and soft pairwise accuracy.
 
     Of captions:
 
@@ -50,6 +61,7 @@ class Readings:
 
     all_pairs: bool = False
     references: Sequence[int] = ()
+    ties: bool = False
     tau_c: bool = False
     single_grades: bool = False
     own_kept: bool = False
@@ -79,11 +91,9 @@ def accuracy_over_all(
     scores: Floats, winners: Ints, kinds: Sequence[str] | None, clusters: ClusterColumns
 ) -> dict[str, dict[str, Any]]:
     """Return accuracy over all pairs by kind from (N, 2) scores; a pair without a consensus is right by half."""
-    credit = np.where(winners == 0, 0.5, metric_winners(scores[:, 0], scores[:, 1]) == winners)
-    return {
-        kind: _over_all(credit, here, columns_of(clusters))
-        for kind, here in kinds_of(kinds, len(winners)).items()
-    }
+    credit, _ = pair_credits(metric_winners(scores[:, 0], scores[:, 1]), winners, undecided="half")
+    columns = columns_of(clusters) or {ITEM: range(len(winners))}
+    return {kind: _over_all(credit, here, columns) for kind, here in kinds_of(kinds, len(winners)).items()}
 
 
 def _over_all(credit: Floats, here: Flags, columns: Mapping[str, Iterable[Any]]) -> dict[str, Any]:
@@ -91,6 +101,51 @@ def _over_all(credit: Floats, here: Flags, columns: Mapping[str, Iterable[Any]])
     value = float(credit[here].mean()) if here.any() else math.nan
     ends = {"low": plain(interval.low), "high": plain(interval.high)}
     return {"value": plain(value), **ends, "n": int(here.sum()), "reason": interval.clusters.reason}
+
+
+def with_ties(
+    scores: Floats, outcomes: Ints, systems: Sequence[tuple[str, str]], images: Sequence[Any], seed: int
+) -> dict[str, Any]:
+    """Hold (N, 2) scores against (N,) outcomes 1, 2, or 0 for no difference, which is right where a metric ties.
+
+    Return accuracy with the gap of a metric's tie at zero (``plain``), and at the best one on these pairs
+    (``calibrated``, Deutsch et al. 2023), with intervals by image; and ``soft`` pairwise accuracy of pairs of systems.
+    """
+    people = np.stack([outcomes == 1, outcomes == 2], axis=1).astype(np.float64)
+    places = np.repeat(np.arange(len(outcomes)), 2)
+    found: dict[str, Any] = {}
+    for name, epsilon in (("plain", 0.0), ("calibrated", CALIBRATE)):
+        one = pairwise_accuracy(
+            scores.ravel(), people.ravel(), places, epsilon=epsilon, resamples=0, seed=seed
+        )
+        right = metric_outcomes(scores, one.epsilon) == outcomes
+        interval = share_of_rows(right.astype(np.float64), {ITEM: images}, CONFIDENCE)
+        found[name] = {
+            "value": plain(one.value),
+            "low": plain(interval.low),
+            "high": plain(interval.high),
+            "n": one.pairs,
+            **as_json(one, "epsilon", "tied_both", "tied_metric", "tied_people", "signature"),
+            "reason": one.reason or interval.clusters.reason,
+        }
+    first, second = zip(*systems, strict=True)
+    soft = soft_accuracy_of_comparisons(
+        first, second, scores[:, 0] - scores[:, 1], (outcomes == 1) - 1.0 * (outcomes == 2), seed=seed
+    )
+    found["soft"] = {
+        **as_json(soft, "value", "pairwise", "pairs", "comparisons", "reason", "signature"),
+        "low": None,
+        "high": None,
+        "n": soft.pairs,
+    }
+    return found
+
+
+def metric_outcomes(scores: Floats, epsilon: float) -> Ints:
+    """Return (N,) 1 or 2 for the better of (N, 2) scores, 0 where they differ by up to ``epsilon``."""
+    gap = scores[:, 0] - scores[:, 1]
+    slack = ROUNDING * float(np.abs(scores).max(initial=0.0))
+    return np.where(np.abs(gap) <= epsilon + slack, 0, np.where(gap > 0, 1, 2)).astype(np.int64)
 
 
 def by_references(curves: Mapping[str, ReferenceCurve]) -> dict[str, list[dict[str, Any]]]:
@@ -110,11 +165,14 @@ def with_tau_c(metric: Floats, people: Floats, clusters: ClusterColumns) -> dict
 
 
 def with_single_grades(
-    metric: Floats, grades: Floats, of: Ints, images: Sequence[Any], seed: int
+    metric: Floats, grades: Floats, of: Ints, images: Sequence[Any] | None, seed: int
 ) -> dict[str, Any]:
-    """Correlate (N,) scores with (J,) judgments of the captions ``of`` (J,); intervals resample whole images."""
+    """Correlate (N,) scores with (J,) judgments of the captions ``of`` (J,); intervals resample whole images.
+
+    Without ``images`` they resample single judgments.
+    """
     resamples = int(np.clip(GRADES_DRAWN // len(grades), FEWEST_RESAMPLES, MOST_RESAMPLES))
-    own = [images[place] for place in of.tolist()]
+    own = range(len(of)) if images is None else [images[place] for place in of.tolist()]
     return {
         key: as_json(
             grouped_correlation(

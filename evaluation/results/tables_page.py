@@ -11,8 +11,10 @@ from django.utils.translation import get_language, gettext_noop
 from django.utils.translation import gettext as _
 
 from common.amounts import thousands
+from evaluation.disagreement import WORKER_MODELS
 from evaluation.models import Consensus
 from evaluation.report.content import coefficient, percent, percent_number
+from evaluation.results.consensus import SIDES_IN_WORDS
 from evaluation.results.meta_evaluation import pair_kinds
 from evaluation.results.rankings import CUTS
 from judgments.admin.base import picture_address
@@ -28,6 +30,12 @@ VALUES_SHOWN = 6
 TEXTS_SHOWN = 3
 PIECES_SHOWN = 10
 MODEL_ROWS_SHOWN = 8
+MODEL_WORKERS_SHOWN = 50
+MODEL_COLUMNS = {
+    "mace": {"competence": gettext_noop("Competence (MACE)")},
+    "glad": {"ability": gettext_noop("Ability (GLAD)")},
+    "response": {"ability": gettext_noop("Ability (response model)")},
+}
 SYSTEM_HEADS = {
     "mean": gettext_noop("Mean"),
     "z": gettext_noop("Mean z"),
@@ -106,8 +114,39 @@ def model_sentence(model: Mapping[str, Any]) -> str:
     return f"{said} {careful}"
 
 
+def other_models(models: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
+    """Return what other models of workers say: a sentence each, and their parameters of each worker."""
+    told, columns = [], []
+    workers: dict[str, dict[int, Any]] = {}
+    for name, model in models.items():
+        if model["reason"]:
+            said = _(model["reason"])
+        elif "differ" in model:
+            said = _(
+                "Another answer than the consensus on %(differ)s of %(n)s items; %(ties)s ties decided."
+            ) % {
+                "differ": thousands(model["differ"]),
+                "n": thousands(model["compared"]),
+                "ties": thousands(model["breaks_ties"]),
+            }
+        else:
+            said = _("Fitted to %(n)s answers that are those of most others on their item, or not.") % {
+                "n": thousands(model["answers"])
+            }
+        told.append({"name": _(WORKER_MODELS[name]), "sentence": said, "note": model.get("note", "")})
+        for column, title in MODEL_COLUMNS.get(name, {}).items():
+            columns.append(_(title))
+            for row in model.get("workers", ()):
+                workers.setdefault(row["worker"], {})[len(columns) - 1] = row[column]
+    rows = [
+        {"worker": worker, "cells": [own.get(place) for place in range(len(columns))]}
+        for worker, own in sorted(workers.items())
+    ]
+    return {"told": told, "columns": columns, "rows": rows[:MODEL_WORKERS_SHOWN]}
+
+
 def model_rows(kind: Kind, model: Mapping[str, Any]) -> list[dict[str, Any]]:
-    words = {1: _("first"), 2: _("second")} if kind.two_sided else {0: _("no"), 1: _("yes")}
+    words = SIDES_IN_WORDS if kind.two_sided else {0: _("no"), 1: _("yes")}
     return [
         {
             "unit": row["unit"],
@@ -167,6 +206,16 @@ def reading_tables(result: Mapping[str, Any]) -> list[dict[str, Any]]:
         tables.append({"title": title, "columns": kinds, "rows": rows})
     coefficients: dict[str, tuple[str, Callable[[Any], dict[str, Any]]]] = {
         "tau_c": (gettext_noop("Kendall’s tau-c with people"), lambda one: {"tau-c": one}),
+        "ties": (
+            gettext_noop(
+                "With ties: a metric's tie is right where people see no difference; soft: pairs of systems"
+            ),
+            lambda one: {
+                "no gap": one["plain"],
+                "best gap": one["calibrated"],
+                "soft": one["soft"],
+            },
+        ),
         "single_grades": (
             gettext_noop("With every single judgment instead of the mean; intervals over images"),
             lambda one: {"tau-b": one["kendall_tau_b"], "tau-c": one["kendall_tau_c"]},

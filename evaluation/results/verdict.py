@@ -124,7 +124,7 @@ def pair_verdicts(
     winners: Ints,
     kinds: Sequence[str],
     accuracy: Mapping[str, Cells],
-    images: Sequence[Any],
+    images: Sequence[Any] | None,
 ) -> dict[str, Verdict]:
     """Judge metrics by pair kind, and over all as "all".
 
@@ -133,15 +133,17 @@ def pair_verdicts(
         winners: (N,) people's: 1, 2, or 0 for none.
         kinds: (N,) names.
         accuracy: metric -> pair kind -> share of right pairs.
-        images: (N,) the pairs' images.
+        images: (N,) the pairs' images; None takes pairs as independent.
     """
     right, named = right_pairs(scores, winners), np.array(kinds, dtype=np.str_)
-    image = np.array(images, dtype=object)
+    image = None if images is None else np.array(images, dtype=object)
     found = {}
     for kind in next(iter(accuracy.values()), {}):
         here = (winners > 0) & ((named == kind) if kind != "all" else True)
         cells = {name: accuracy[name][kind] for name in right}
-        found[kind] = pair_verdict({name: one[here] for name, one in right.items()}, cells, image[here])
+        found[kind] = pair_verdict(
+            {name: one[here] for name, one in right.items()}, cells, None if image is None else image[here]
+        )
     return found
 
 

@@ -28,6 +28,7 @@ from judgments.importers.records import (
     HUMAN,
     HUMAN_OTHER,
     CandidateRow,
+    DocumentRow,
     ImageRow,
     InputRow,
     PairRow,
@@ -256,6 +257,8 @@ def _item(dataset: Dataset, position: int, row: ReferenceRow | ImageRow | InputR
     item = Item(dataset=dataset, name=row.image, position=position, split=row.split or "", url=row.url or "")
     if isinstance(row, ImageRow):  # it comes before the image's captions
         item.text, item.boxes = row.text, [asdict(box) for box in row.boxes]
+        if isinstance(row, DocumentRow):
+            item.fields = [["document", row.document]]
     elif isinstance(row, InputRow):
         item.fields = [list(cell) for cell in row.fields]
     return item

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, replace
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from itertools import count
 from typing import Any, ClassVar
@@ -78,6 +79,21 @@ short_name = RegexValidator(
     r"^[-a-zA-Z0-9_]+\Z",
     gettext_lazy("Only letters from a to z, digits, hyphens and underscores can be used, such as my-photos."),
 )
+
+
+@dataclass(frozen=True, slots=True)
+class DatasetPage:
+    """A page of a dataset, which higher apps add; those who may read the dataset may see it."""
+
+    name: str
+    view: Callable[[HttpRequest, Dataset, dict[str, Any]], HttpResponse]
+
+
+PAGES: dict[str, DatasetPage] = {}
+
+
+def add_dataset_page(page: DatasetPage) -> None:
+    PAGES[page.name] = page
 
 
 class FilesInput(forms.ClearableFileInput):
@@ -414,6 +430,14 @@ class DatasetAdmin(QuorumAdmin):
                 )
                 for name, form_class in imports.items()
             ),
+            *(
+                path(
+                    f"<int:pk>/{page.name}/",
+                    self.admin_site.admin_view(partial(self.page_view, page=page)),
+                    name=f"judgments_dataset_{page.name}",
+                )
+                for page in PAGES.values()
+            ),
             *super().get_urls(),
         ]
 
@@ -591,6 +615,11 @@ class DatasetAdmin(QuorumAdmin):
 
     def _dataset(self, request: HttpRequest, pk: int | str) -> Dataset:
         return row_or_404(visible_rows(Dataset.objects.all(), request.user), pk)
+
+    def page_view(self, request: HttpRequest, pk: int, page: DatasetPage) -> HttpResponse:
+        dataset = self._dataset(request, pk)
+        context = {**self.admin_site.each_context(request), "title": dataset.name, "dataset": dataset}
+        return page.view(request, dataset, context)
 
     def do_view(self, request: HttpRequest, pk: int, name: str) -> HttpResponse:
         """Do an operation on the dataset, and return to its page."""

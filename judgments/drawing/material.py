@@ -173,6 +173,9 @@ def draw_images(
 
 
 T = TypeVar("T")
+LARGEST_PAGE = (
+    "largest_page"  # in a batch's notes: how many units its largest page has, where documents stay whole
+)
 
 
 def content_key(*parts: object) -> str:

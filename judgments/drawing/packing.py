@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from judgments.design.study_design import StudyDesign
 
 TRIES = 50  # random orders for each distance
+OPEN_PAGES = 50  # unfilled pages that are looked at for room
 
 
 def pack_groups(
@@ -50,6 +51,27 @@ def pack_groups(
     full = [page for page in pages if len(page) == per_hit]
     short = [page for page in pages if len(page) != per_hit]
     return shuffled(full, rng) + short
+
+
+def pack_runs(groups: Sequence[Group], *, size: int, rng: np.random.Generator) -> list[list[Group]]:
+    """Fill pages of up to ``size`` units with whole groups, in a random order; a longer group is a page by itself.
+
+    No page has two groups of an image.
+    """
+    pages: list[list[Group]] = []
+    open_pages: list[tuple[list[Group], set[str], int]] = []
+    for group in shuffled(groups, rng):
+        count = len(group.units)
+        for place, (page, images, left) in enumerate(open_pages):
+            if count <= left and group.image not in images:
+                page.append(group)
+                open_pages[place] = page, images | {group.image}, left - count
+                break
+        else:
+            pages.append([group])
+            open_pages.append((pages[-1], {group.image}, size - count))
+        open_pages = [one for one in open_pages if one[2] > 0][-OPEN_PAGES:]
+    return pages
 
 
 def apart(count: int, twins: Mapping[int, int], rng: np.random.Generator) -> list[int]:

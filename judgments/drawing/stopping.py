@@ -35,7 +35,8 @@ def unit_range(kind: Kind, stopping: Stopping, values: Sequence[int], remaining:
     Under the rule "margin" a large enough lead is final.
     """
     if stopping.rule == "margin":
-        first, second = ([count for _, count in Counter(values).most_common(2)] + [0, 0])[:2]
+        outcomes = Counter(map(kind.outcome_of, values))
+        first, second = ([count for _, count in outcomes.most_common(2)] + [0, 0])[:2]
         if leads_enough(first, second, minimum=stopping.minimum, margin=stopping.margin):
             return kind.aggregation.outcome_range(values, 0)
     return kind.aggregation.outcome_range(values, remaining)

@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
+from evaluation.statistics.aggregation.preferences import sides_of
 from judgments.importers.readers import Columns, RecordReader, json_cell, parse_json
 from judgments.importers.records import (
     ANNOTATION,
@@ -60,7 +61,7 @@ _VALUES = {
     "graded": Scale(1, 4),
     "slider": Scale(0, 100),
 }
-_OPEN = ("caption", "keywords", "grounding", "best-worst")
+_OPEN = ("caption", "keywords", "grounding", "best-worst", "spans")
 _TWO_SIDED = ("triplet", "pairwise")
 
 
@@ -181,6 +182,12 @@ def _answered(record: Record, protocol: str | None) -> tuple[float | None, objec
     scale = _VALUES[protocol]
     expected = f"{scale} ({protocol})"
     value = _value(record, expected)
+    if protocol in _TWO_SIDED and record.get("answers") is not None and value is not None:
+        try:
+            sides_of([value])
+        except ValueError:
+            raise record.problem("value", quoted(value), "an answer to a pair (docs/ties.md)") from None
+        return value, answer
     if value is None or not isinstance(value, int) or not scale.low <= value <= scale.high:
         raise record.problem("value", quoted(value), expected)
     return value, answer

@@ -30,6 +30,7 @@ from judgments.importers.records import (
     CandidateRow,
     CandidateSource,
     DatasetSource,
+    DocumentRow,
     ImageName,
     ImageRow,
     InputRow,
@@ -47,7 +48,7 @@ from judgments.importers.textio import ImportNotes, ImportProblem, read_lines
 
 DATASET_COLUMNS = Columns(
     ("image", "caption"),
-    ("caption_id", "split", "url", "text", "boxes", "image_width", "image_height"),
+    ("caption_id", "split", "url", "text", "boxes", "image_width", "image_height", "document"),
     instead={"caption": "text"},
 )
 PAIR_COLUMNS = Columns(("image", "caption"))
@@ -93,13 +94,14 @@ class _AboutImage:
     split: Annotated[str, PlainValidator(_split)] | None = None
     url: Address | None = None
     caption_id: Name | None = None
+    document: Name | None = None
 
 
 _ABOUT = Shape(_AboutImage, given=("boxes",))
 
 
 class TableDataset(DatasetSource):
-    """References from JSON lines or CSV with `image, caption` and optionally `caption_id, split, url`.
+    """References from JSON lines or CSV with `image, caption` and optionally `caption_id, split, url, document`.
 
     Images may have `boxes`, and a `text`, with which they need no caption. Memory holds each image's first record
     (digests of long values), its count and two 64-bit digests per caption.
@@ -128,8 +130,11 @@ class TableDataset(DatasetSource):
             image = said.image
             if image not in about:
                 about[image] = _FirstRecord.of(said)
-                if said.text or said.boxes or self._images_alone:
-                    yield ImageRow(image, said.text, said.boxes, said.split, said.url)
+                whole = (image, said.text, said.boxes, said.split, said.url)
+                if said.document:
+                    yield DocumentRow(*whole, said.document)
+                elif said.text or said.boxes or self._images_alone:
+                    yield ImageRow(*whole)
             else:
                 about[image].check(record, said)
             if self._images_alone:
@@ -156,16 +161,22 @@ class _FirstRecord:
 
     split: str | None
     url: str | None
+    document: str | None
     text: int
     boxes: int
 
     @classmethod
     def of(cls, row: _AboutImage) -> _FirstRecord:
-        return cls(row.split, row.url, hash(row.text) if row.text else 0, hash(row.boxes) if row.boxes else 0)
+        text, boxes = hash(row.text) if row.text else 0, hash(row.boxes) if row.boxes else 0
+        return cls(row.split, row.url, row.document, text, boxes)
 
     def check(self, record: Record, row: _AboutImage) -> None:
         """Refuse a later record that differs."""
-        for column, before, now in (("split", self.split, row.split), ("url", self.url, row.url)):
+        for column, before, now in (
+            ("split", self.split, row.split),
+            ("url", self.url, row.url),
+            ("document", self.document, row.document),
+        ):
             if now is not None and now != before:
                 raise record.problem(column, quoted(now), f"{quoted(before)} as before for this image")
         later = _FirstRecord.of(row)

@@ -21,6 +21,7 @@ from judgments.kinds.keywords import Keywords
 from judgments.kinds.pairwise import Pairwise
 from judgments.kinds.relevance import Relevance
 from judgments.kinds.slider import Slider
+from judgments.kinds.spans.kind import Spans
 from judgments.kinds.triplet import Triplet
 
 KINDS: dict[str, Kind] = {
@@ -33,6 +34,7 @@ KINDS: dict[str, Kind] = {
         CaptionWriting(),
         BestWorst(),
         Slider(),
+        Spans(),
         Keywords(),
         Grounding(),
         HITTemplate(),

@@ -47,7 +47,8 @@ class Choice:
 
     @property
     def words(self) -> str:
-        return gettext(self.label)
+        words = gettext(self.label)
+        return words % {"letter": self.letter} if "%(letter)s" in words else words
 
 
 @dataclass(frozen=True, slots=True)
@@ -375,8 +376,9 @@ class Kind(ABC):
 
     name: ClassVar[str]
     title: str
-    values: ClassVar[tuple[int, ...]] = ()
+    values: tuple[int, ...] = ()
     choices: tuple[Choice, ...] = ()
+    confidences: tuple[Choice, ...] = ()  # a second part of each answer
     two_sided: ClassVar[bool] = False
     grouped: ClassVar[bool] = False
     compares_pairs: ClassVar[bool] = False
@@ -404,6 +406,11 @@ class Kind(ABC):
     def is_open(self) -> bool:
         """Whether answers are JSON under ``answer`` instead of numbers under ``value``."""
         return not self.values
+
+    @property
+    def outcomes(self) -> tuple[int, ...]:
+        """What the value of a judged answer can be, without its strength or confidence."""
+        return self.values
 
     @property
     def judges_one_caption(self) -> bool:
@@ -439,6 +446,10 @@ class Kind(ABC):
 
     def with_setting(self, setting: str) -> Kind:
         return self
+
+    def setting_of(self, answers: Sequence[float]) -> str:
+        """Return the setting that these answers of a file need; ValueError: no setting allows them."""
+        return ""
 
     def contradictions(self, design: StudyDesign) -> Iterator[str]:
         """Yield how a design contradicts this kind; each clause begins with the key concerned."""
@@ -504,6 +515,10 @@ class Kind(ABC):
             **shown,
         )
 
+    def passage(self, unit: Any) -> str:
+        """Return the name of the run of units, as of a document, that are shown together in their order; "" if none."""
+        return ""
+
     @abstractmethod
     def shown(self, unit: Any, *, side: Any, picture_url: str) -> dict[str, Any]:
         """Return the unit as its worker sees it (docs/api.md), without position, protocol and question.
@@ -545,6 +560,10 @@ class Kind(ABC):
         if not self.expectations:
             return None
         return sum(self.is_right(value, self.expectations[0]) for value in self.values) / len(self.values)
+
+    def outcome_of(self, given: Any) -> Any:
+        """Return what an answer says of the unit, without its strength or confidence: one of ``outcomes``."""
+        return given
 
     def again(self, given: Any) -> Any:
         """Return the expectation for a repeated unit, given its first canonical answer."""

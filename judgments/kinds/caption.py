@@ -19,6 +19,7 @@ from django.utils.translation import gettext
 
 from common.errors import DesignError
 from evaluation.statistics.significance import bootstrap_interval
+from evaluation.statistics.summaries import ScoreSummary, summary_of_scores
 from judgments.drawing.controls import divided
 from judgments.drawing.material import Batch, Group, Material, UnitSpec, content_key, draw_images, rng_for
 from judgments.kinds.base import (
@@ -58,26 +59,10 @@ TOO_FEW = "No image has two captions, so none can be held against the others."
 
 
 @dataclass(frozen=True, slots=True)
-class UpperBound:
-    """Human performance by one metric.
-
-    Attributes:
-        micro: mean over all captions.
-        macro: mean over images of the mean over their captions; ``low`` and ``high`` are its bootstrap
-            interval over images (nan with one image).
-        deviation, median, least, most: over captions; the deviation with n - 1.
-        floor: ``macro`` for captions of other images (WG16 §5, random intra-dataset), with its interval.
-    """
+class UpperBound(ScoreSummary):
+    """Human performance by one metric; ``floor`` is ``macro`` for captions of other images (WG16 §5)."""
 
     metric: str
-    micro: float
-    macro: float
-    low: float
-    high: float
-    deviation: float
-    median: float
-    least: float
-    most: float
     floor: float
     floor_low: float
     floor_high: float
@@ -148,19 +133,11 @@ def _upper_bound(
 ) -> UpperBound:
     starts = np.concatenate(([0], np.cumsum(sizes)[:-1]))
     means = np.add.reduceat(scores, starts) / sizes
-    interval = bootstrap_interval(means, resamples=RESAMPLES, seed=seed)
     floors = np.full(1, math.nan) if wrong is None else np.add.reduceat(wrong, starts) / sizes
     floor = None if wrong is None else bootstrap_interval(floors, resamples=RESAMPLES, seed=seed)
     return UpperBound(
+        **asdict(summary_of_scores(scores, means, resamples=RESAMPLES, seed=seed)),
         metric=metric,
-        micro=float(scores.mean()),
-        macro=float(means.mean()),
-        low=interval.low,
-        high=interval.high,
-        deviation=float(scores.std(ddof=1)),
-        median=float(np.median(scores)),
-        least=float(scores.min()),
-        most=float(scores.max()),
         floor=float(floors.mean()),
         floor_low=math.nan if floor is None else floor.low,
         floor_high=math.nan if floor is None else floor.high,

@@ -90,7 +90,7 @@ class Graded(ImageCaptionKind):
     wordings = WORDINGS[name]
     wording = wordings[CAPTION]
     title = wording.title
-    values: ClassVar[tuple[int, ...]] = GRADES
+    values: tuple[int, ...] = GRADES
     labelled: ClassVar[tuple[int, ...]] = (4, 3, 2, 1)
     choices: tuple[Choice, ...] = tuple(
         Choice(grade, label, str(grade)) for grade, label in zip(labelled, wording.choices, strict=True)

@@ -209,7 +209,7 @@ class StudyAdmin(QuorumAdmin):
     def _back(self, request: HttpRequest, study: Study, at: str = "") -> HttpResponseRedirect:
         """Redirect to the page that the post came from."""
         page = PAGES.get(request.POST.get("page", ""))
-        address = page_address(study, page.name) if page and page.label else first_page(study)
+        address = page_address(study, page.name) if page and (page.label or page.group) else first_page(study)
         return HttpResponseRedirect(address + at)
 
     def context(self, request: HttpRequest, study: Study, active: str) -> Context:

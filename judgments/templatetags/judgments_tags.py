@@ -14,6 +14,8 @@ from rest_framework import serializers
 
 from common import amounts
 from judgments.jobs_in_words import work_in_words
+from judgments.kinds.spans.kind import SEVERITY_WORDS
+from judgments.models import Study
 
 register = template.Library()
 
@@ -21,6 +23,11 @@ register = template.Library()
 def _is_number(value: Any) -> bool:
     """Templates pass '' for missing values."""
     return isinstance(value, int | float) and math.isfinite(value)
+
+
+@register.simple_tag
+def severity_word(severity: str) -> str:
+    return str(SEVERITY_WORDS[severity])
 
 
 @register.filter
@@ -123,6 +130,7 @@ def step_form(
         "hidden": {name: begin[name] for name in step.form.hidden},
         "inputs": [
             _input(
+                context["study"],
                 fields[name],
                 begin | (sent or {}),
                 sent is None,
@@ -134,7 +142,12 @@ def step_form(
 
 
 def _input(
-    field: serializers.Field[Any, Any, Any, Any], begin: Mapping[str, Any], fresh: bool, *, required: bool
+    study: Study,
+    field: serializers.Field[Any, Any, Any, Any],
+    begin: Mapping[str, Any],
+    fresh: bool,
+    *,
+    required: bool,
 ) -> dict[str, Any]:
     name = str(field.style.get("name", field.field_name))
     initial = field.get_initial() if fresh else ""
@@ -145,7 +158,7 @@ def _input(
     kind = field.style.get("kind", "ticks" if declared else kind)
     if kind == "ticks" and isinstance(value, str):
         value = value.split(",")
-    choices = declared() if callable(declared) else declared or getattr(field, "choices", {}).items()
+    choices = declared(study) if callable(declared) else declared or getattr(field, "choices", {}).items()
     return {
         "field": field,
         "name": name,

@@ -70,6 +70,7 @@ def test_a_study_goes_from_a_file_to_a_table(
     assert "accuracy" in json.dumps(study.evaluate(metrics=["bleu-1"]))
     board = study.board()
     assert board["judgments"] == len(judgments)
+    assert set(study.strengths(control="length")["systems"]) >= {"system", "strength", "low", "best_rank"}
     apart = study.disagreements("bleu-1")
     assert list(apart["size"]) == sorted(apart["size"], reverse=True)
     key = units[units["pair"].notna()]["pair"].iloc[0]

@@ -11,7 +11,7 @@ from judgments.models import Item, Output, System, Unit
 from tests.evaluation.studies import StudyOf, candidate, given, make_dataset
 
 FORMS = tuple(FORMATS)
-PROTOCOLS = {"captions": "caption", "keywords": "keywords", "grounding": "grounding"}
+PROTOCOLS = {"captions": "caption", "keywords": "keywords", "grounding": "grounding", "spans": "spans"}
 UNITS_A_PART = 2
 # nine units or three people two at a time; three HITs, one at a time; the units, and then three systems, singly
 PARTS = dict.fromkeys(FORMS, 5) | {"demographics": 2, "mturk": 3, "mtme": 8}
@@ -57,6 +57,7 @@ def _unit(made: StudyOf, place: int) -> Unit:
         "keywords": {"content": {"text": "a dog by an oak at a barn", "collocations": []}},
         "grounding": {"first": "a dog under a tree", "content": {"boxes": BOXES}},
         "relevance": {"first": f"text {place}"},
+        "spans": {"first": f"text {place}"},
     }
     return made.unit(f"u{place}", list(IMAGES)[place % 3], **shown[made.study.protocol])
 
@@ -68,6 +69,8 @@ def _answer(protocol: str, place: int, number: int) -> Any:
         return sorted({WORDS[place % 3], WORDS[(place + number) % 3]})
     if protocol == "grounding":
         return [{"word": 1, "box": "b1"}, {"word": 4, "box": f"b{1 + (place + number) % 2}"}]
+    if protocol == "spans":
+        return {"spans": [{"start": 0, "end": 3 + number % 2, "severity": "minor"}], "score": 10 * place}
     return (place + number) % 2
 
 

@@ -317,7 +317,7 @@ def test_settled_units_become_known_items_of_a_draft(watched: Study, designer: d
 
 def test_a_draft_has_no_report(designer: dict[str, str]) -> None:
     draft = make_study(opened=False)
-    assert call("post", f"studies/{draft.slug}/report/", designer).status_code == 409
+    assert call("post", f"studies/{draft.slug}/report/", designer, {}).status_code == 409
     assert not Job.objects.exists()
 
 

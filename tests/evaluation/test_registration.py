@@ -12,7 +12,9 @@ from django.db.models import QuerySet
 from django.utils import timezone
 
 from annotation.models import Exclusion
+from annotation.models.webhooks import SUBMITTED
 from annotation.rehearsal.rehearsal import copy_for_rehearsal
+from annotation.webhooks.webhooks import add_webhook
 from common.errors import DesignError, WrongState
 from evaluation.models import Registration
 from evaluation.registration.deviations import deviations, outcomes
@@ -133,6 +135,7 @@ def test_deviations_are_found_and_printed(capsys: pytest.CaptureFixture[str]) ->
     assert deviations(study.study) == []
     worker = study.worker("w-1")
     Exclusion.objects.create(study=study.study, worker=worker, rule="too-fast", why="fast")
+    add_webhook(study=study.study, url="https://93.184.216.34/hook", events=[SUBMITTED])
     assert deviations(study.study) == []
     Exclusion.objects.create(study=study.study, worker=study.worker("w-2"), rule="", why="a feeling")
     aggregate_study(study=study.study)

@@ -165,7 +165,7 @@ def test_raters_of_published_totals_stay_anonymous(tmp_path):
         (
             {"protocol": "relevanse"},
             'protocol: found "relevanse", expected one of triplet, pairwise, relevance, graded, slider, '
-            "caption, keywords, grounding, best-worst.",
+            "caption, keywords, grounding, best-worst, spans.",
         ),
         (
             {"protocol": "triplet", "kind": "HH"},

@@ -201,7 +201,7 @@ def language_of(design: StudyDesign) -> str:
 
 def layouts(*, design: StudyDesign, hit: HIT, units: Sequence[Unit]) -> list[Layout]:
     """Return the layouts of a HIT's document: the drawn one, and its mirror if the kind has sides."""
-    kind = KINDS[design.protocol]
+    kind = KINDS[design.protocol].of(design)
     drawn = draw_layout(design=design, hit=hit, worker=ANYBODY, units=units, with_withdrawn=True)
     if not drawn.sides:
         return [drawn]
@@ -237,7 +237,7 @@ def answers_of_page(document: str, *, design: StudyDesign, hit: HIT, units: Sequ
 
 
 def _pictures(hit: HIT, design: StudyDesign) -> Callable[[Place], str]:
-    kind = KINDS[design.protocol]
+    kind = KINDS[design.protocol].of(design)
     needed = kind.page.shows_picture and design.about_pictures
 
     def address(place: Place) -> str:

@@ -39,16 +39,18 @@ class Command(OperationCommand):
         )
 
     def handle(self, *args: Any, **options: Any) -> None:
-        study, _ = self.asked(options)
+        study, values = self.asked(options)
         if options["output"]:
             check_place(options["output"])
         if options["from_rows"]:
             forget_blocks(study)
         with progress_bar() as progress:
-            aggregation = aggregated(study=study, progress=progress)
+            aggregation = aggregated(study=study, **values, progress=progress)
         result = aggregation.as_json(with_units=bool(options["output"]))
         if options["output"]:
             write_json(options["output"], result)
+        if "clusters" in aggregation.result:
+            self.say("Intervals of agreement are naive: they take judgments as independent.")
         simulated = " (simulated answers)" if study.simulated else ""
         counts = aggregation.result["counts"]
         self.say(f"{study.name}{simulated}")
@@ -91,6 +93,8 @@ class Command(OperationCommand):
                 f"Dawid-Skene differs from the consensus on {model['differ']:,} of {model['compared']:,} units and "
                 f"decides {model['breaks_ties']:,} ties; the consensus stays as it is."
             )
+        for name, found in result.get("models", {}).items():
+            self._other_model(name, found)
         self._upper_bounds(result.get("figures", {}).get("leave_one_out", {}))
         if result["workers"]:
             say_table(
@@ -101,6 +105,17 @@ class Command(OperationCommand):
             )
         if not agreement["per_worker"]["available"]:
             self.say(agreement["per_worker"]["reason"])
+
+    def _other_model(self, name: str, found: dict[str, Any]) -> None:
+        if found["reason"]:
+            self.say(f"{name}: {found['reason']}")
+        elif "differ" in found:
+            self.say(
+                f"{name} differs from the consensus on {found['differ']:,} of {found['compared']:,} units and decides "
+                f"{found['breaks_ties']:,} ties."
+            )
+        else:
+            self.say(f"{name} rests on {found['answers']:,} answers that are those of most others, or not.")
 
     def _systems(self, result: dict[str, Any]) -> None:
         systems = [row for row in result.get("systems", []) if "describes" in row]

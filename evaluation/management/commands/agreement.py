@@ -20,7 +20,7 @@ from evaluation.judgment_sets.files import SOURCE_FORMATS, FileJudgments, read_j
 from evaluation.management.words import coefficient, table_lines, with_interval
 from evaluation.provenance import plain
 from evaluation.results.coefficients import COEFFICIENTS, agreement_coefficients
-from evaluation.statistics.agreement import LEVELS, alpha_of_judgments
+from evaluation.statistics.agreement import LEVELS, Alpha, agreement, ratings_of_judgments
 from evaluation.statistics.clustering import NAIVE
 from evaluation.statistics.inputs import StatisticsError
 from evaluation.statistics.resampling import RESAMPLES
@@ -135,9 +135,8 @@ class Command(QuorumCommand):
             table = self._read(options["path"], level, options["encoding"])
         drawn = {"resamples": options["resamples"], "seed": options["seed"]}
         clusters = NAIVE if options["naive"] else "item" if table.anonymous else "both"
-        result = alpha_of_judgments(
-            table.units, table.workers, table.values, level, **drawn, clusters=clusters
-        )
+        ratings = ratings_of_judgments(table.units, table.workers, table.values)
+        result = agreement(ratings, Alpha(level), **drawn, clusters=clusters)
         figures: dict[str, Any] = {
             "alpha": {name: plain(getattr(result, name)) for name in ("value", "low", "high")},
             "level": level,
@@ -147,13 +146,13 @@ class Command(QuorumCommand):
         }
         if names:
             kind = KINDS.get(table.protocol or "")
+            if kind is not None and table.says_answers:
+                kind = kind.with_setting(kind.setting_of(table.values.tolist()))
             figures["coefficients"] = agreement_coefficients(
-                table.units,
-                table.workers,
-                table.values,
+                ratings,
                 level,
                 names=names,
-                categories=kind.values if kind is not None else (),
+                categories=kind.outcomes if kind is not None else (),
                 **drawn,
                 clusters=clusters,
             )

@@ -37,8 +37,8 @@ def read(protocol: str, fields: dict[str, str], **values: Any) -> Any:
     return answers_of_page(answers_document(list(fields.items())), design=design, hit=hit, units=units)
 
 
-def test_all_kinds_but_grounding_are_carried() -> None:
-    assert set(KINDS) - set(CARRIED) == {"grounding"}
+def test_all_kinds_but_grounding_and_spans_are_carried() -> None:
+    assert set(KINDS) - set(CARRIED) == {"grounding", "spans"}
     with pytest.raises(QuestionProblem, match=r'HIT hit-0007: grounding .* "external"'):
         page_of("grounding")
     mturk = {"backend": "mturk", "question": "html"}
