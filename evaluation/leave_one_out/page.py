@@ -64,12 +64,7 @@ def show_bounds(request: HttpRequest, dataset: Dataset, context: dict[str, Any])
 
 
 def _start(request: HttpRequest, dataset: Dataset, *, under_way: bool) -> None:
-    sent = request.POST.copy()
-    for name in list(sent):
-        if not any(sent.getlist(name)):
-            del sent[name]  # a field left empty
-    request.POST = sent  # type: ignore[assignment]
-    values = posted(request, LeaveOneOutRequest)
+    values = posted(request, LeaveOneOutRequest, empty=False)
     user = signed_in(request)
     for other in values.get("others", ()):
         find_dataset(other, user=user)

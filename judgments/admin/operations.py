@@ -79,11 +79,22 @@ def add_operation(
 
 
 def posted(
-    request: HttpRequest, parameters: type[Parameters] | Operation, *, needed: Collection[str] = ()
+    request: HttpRequest,
+    parameters: type[Parameters] | Operation,
+    *,
+    needed: Collection[str] = (),
+    empty: bool = True,
 ) -> dict[str, Any]:
-    """Return the checked parameters of a form; raise QuorumError if one is missing or wrong."""
+    """Return the checked parameters of a form; raise QuorumError if one is missing or wrong.
+
+    With ``empty=False``, fields that were left empty keep their defaults.
+    """
+    sent = request.POST.copy()
+    if not empty:
+        for name in [name for name in sent if not any(sent.getlist(name))]:
+            del sent[name]
     try:
-        return parameters.read(request.POST, needed=needed)
+        return parameters.read(sent, needed=needed)
     except ValidationError as error:
         raise QuorumError(sentence_of(error.detail)) from error
 

@@ -99,6 +99,7 @@ def test_what_is_found_breaks_no_rule_of_access(page: Page, office: tuple[Instal
     """Wide and light as on a phone in the dark."""
     installation, address = office
     sign_in(page, installation)
+    page.goto(address)  # a page of the site's own, since a blank one has no storage
     for width, scheme in LOOKS:
         page.set_viewport_size({"width": width, "height": 844})
         page.evaluate("scheme => localStorage.setItem('adminTheme', JSON.stringify(scheme))", scheme)

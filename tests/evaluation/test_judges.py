@@ -13,9 +13,9 @@ from typing import Any
 
 import numpy as np
 import pytest
+from django.apps import apps
 from django.contrib.auth.models import User
 from django.core.management import call_command
-from django.db import connection
 from django.test import Client
 from django.utils import timezone
 from pytest_django import Settings
@@ -35,7 +35,7 @@ from evaluation.judges.page import can_have_judges
 from evaluation.judges.prompts import Question, instructions_of, read_reply
 from evaluation.models import Consensus
 from evaluation.results.aggregation import compute_aggregation, store_aggregation
-from judgments.models import Study, Unit
+from judgments.models import Study, StudyEvent, Unit
 from judgments.studies.studies import design_of, kind_of
 from tests.fakes.chat import HANG_UP, KEY, NO_CHOICES, NO_JSON, FakeChat, fake_chat
 from tests.studies import make_dataset, make_study
@@ -133,10 +133,8 @@ def test_faults_are_tried_again_and_no_answer_is_stored_twice(chat: FakeChat, ca
     assert asked.judge.spent > readable * 44
     assert asked.judge.spent == sum(JudgeAnswer.objects.values_list("cost", flat=True))
     assert asked.judge.reserved == 0
-    with connection.cursor() as cursor:
-        for table in ("evaluation_judge", "evaluation_judgeanswer", "judgments_studyevent"):
-            cursor.execute(f"SELECT * FROM {table}")  # noqa: S608
-            assert KEY not in str(cursor.fetchall())
+    for model in (Judge, JudgeAnswer, StudyEvent):
+        assert KEY not in str(list(model.objects.values()))
     assert KEY not in caplog.text
 
 
@@ -394,13 +392,8 @@ def _bytes(place: Path) -> bytes:
 
 def _counts() -> dict[str, int]:
     """Return how many rows of people's work, money and quality there are."""
-    tables = [name for name in connection.introspection.table_names() if name.startswith("annotation_")]
-    with connection.cursor() as cursor:
-        found = {}
-        for table in tables:
-            cursor.execute(f"SELECT count(*) FROM {table}")  # noqa: S608
-            found[table] = cursor.fetchone()[0]
-        return found
+    models = apps.get_app_config("annotation").get_models()
+    return {model.__name__: model._default_manager.count() for model in models}
 
 
 def test_a_comparison_finds_what_was_put_in(tmp_path: Path) -> None:

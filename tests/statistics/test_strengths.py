@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 from scipy.optimize import minimize
@@ -182,8 +184,8 @@ def test_the_next_comparison_is_the_one_that_narrows_most() -> None:
 
 @pytest.mark.parametrize("model", MODELS)
 def test_what_has_no_finite_strengths_says_why(model: str) -> None:
-    def reason(*columns: list[object], **options: object) -> str:
-        found = preference_strengths(*columns, model=model, **options)  # type: ignore[arg-type]
+    def reason(*columns: list[Any], **options: Any) -> str:
+        found = preference_strengths(*columns, model=model, **options)
         assert np.isnan(found.log_strength).all()
         assert not found.converged
         return found.reason
@@ -235,9 +237,9 @@ def test_wrong_input_is_named() -> None:
         ({"weights": [1, 0]}, "weights holds a number that is not above zero"),
         ({"tolerance": -1}, "tolerance is -1"),
     ):
-        given = {"first": ["a", "a"], "second": ["b", "b"], "preferences": [1, -1]} | wrong
+        given: dict[str, Any] = {"first": ["a", "a"], "second": ["b", "b"], "preferences": [1, -1]} | wrong
         with pytest.raises(BadValue, match=words):
-            preference_strengths(**given)  # type: ignore[arg-type]
+            preference_strengths(**given)
     with pytest.raises(BadShape, match="a row for each comparison"):
         preference_strengths(["a"], ["b"], [1], covariates=[1, 2])
 
