@@ -72,7 +72,7 @@ set -euo pipefail
 shopt -s expand_aliases
 alias quorum=".venv/bin/python -m quorum"
 make() { grep -q "^$1:" Makefile; }
-python3() { [ "$1 $2" = "-m venv" ] || command python3 "$@"; }
+python3() { [ "${1-} ${2-}" = "-m venv" ] || command python3 "$@"; }
 """
 END_OF_BLOCK = "--- end of a block ---"
 

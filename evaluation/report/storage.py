@@ -21,6 +21,7 @@ from common.errors import NotThere
 from common.files import whole_file
 from evaluation.errors import ExportError
 from evaluation.export.parts import EPOCH
+from evaluation.judges.section import judges_section
 from evaluation.judgment_sets.signature import signature_of_study
 from evaluation.models import Analysis
 from evaluation.multiverse.curve import (
@@ -37,6 +38,7 @@ from evaluation.report.loading import ReportInputs, load_inputs
 from evaluation.report.methods import bibtex, methods
 from evaluation.report.rendering import render_methods, render_report, render_table
 from evaluation.report.sections import sections_of
+from evaluation.strengths.section import ranking_section
 from judgments.models import Study
 from judgments.studies.generation import Progress, no_progress
 
@@ -61,6 +63,7 @@ def build_report(
         held = multiverse_of(study, inputs, lambda share, words: progress(0.3 + 0.2 * share, words))
     progress(0.5, "figures and tables")
     sections = sections_of(inputs, progress)
+    sections += [one for one in (ranking_section(study), judges_section(study)) if one is not None]
     if held is not None:
         sections.append(multiverse_section(held))
     if (plan := registered(study)) is not None:

@@ -33,7 +33,9 @@ from evaluation.judges.models import Judge, JudgeAnswer
 from evaluation.judges.operations import ask_judge as ask_operation
 from evaluation.judges.page import can_have_judges
 from evaluation.judges.prompts import Question, instructions_of, read_reply
-from evaluation.models import Consensus
+from evaluation.models import Analysis, Consensus
+from evaluation.report.content import Dots, estimate_of
+from evaluation.report.storage import build_report
 from evaluation.results.aggregation import compute_aggregation, store_aggregation
 from judgments.models import Study, StudyEvent, Unit
 from judgments.studies.studies import design_of, kind_of
@@ -442,6 +444,30 @@ def test_a_comparison_finds_what_was_put_in(tmp_path: Path) -> None:
     assert client.get(f"/api/judges/?study={study.slug}").json()["results"][0]["own_systems"] == ["system-0"]
     rows = client.get(f"/api/judge-answers/?study={study.slug}").json()["results"]
     assert {row["judge"] for row in rows} == {"m"}
+    _reported(study, judge)
+
+
+def _reported(study: Study, judge: dict[str, Any]) -> None:
+    """The report has the stored figures, what people would say where a judge was alone, and says if they are old."""
+    (held,) = [one for one in build_report(study).sections if one.name == "judges"]
+    assert held.sentences == ("m: not tested, as " + judge["test"]["reason"] + ".",)
+    (figures,) = held.tables
+    values = {row[1]: row[2] for row in figures.rows if row[0] == "m"}
+    assert values["says the same in both orders"] == estimate_of(judge["side"]["consistent"])
+    assert values["favours systems of its family, more than people"] == estimate_of(judge["own"])
+    assert figures.rows[0][0] == "people among themselves"
+    analysis = Analysis.objects.get(study=study, what=Analysis.What.JUDGES)
+    analysis.result["judges"][0]["estimates"][0] |= {"unlabelled": 7}
+    Analysis.objects.filter(pk=analysis.pk).update(result=analysis.result, judgments="of yesterday")
+    (held,) = [one for one in build_report(study).sections if one.name == "judges"]
+    assert held.sentences[1] == "People have judged more since; compute the comparison anew."
+    row = held.tables[1].rows[0]
+    estimate = judge["estimates"][0]
+    assert row[:3] == ("m", estimate["of"], estimate_of(estimate))
+    assert row[5] == estimate["labelled"] + 7
+    drawing = held.plots[0].drawing
+    assert isinstance(drawing, Dots)
+    assert [panel.title for panel in drawing.panels] == ["people alone", "with m"]
 
 
 def test_smaller_studies_are_drawn_from_every_number_of_items_that_suffices() -> None:

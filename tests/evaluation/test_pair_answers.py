@@ -18,6 +18,8 @@ from evaluation.errors import EvaluationError
 from evaluation.judgment_sets.files import read_source
 from evaluation.judgment_sets.loaders import load_judgments
 from evaluation.judgment_sets.signature import signature_of_study
+from evaluation.report.content import Estimate
+from evaluation.report.storage import build_report
 from evaluation.results.aggregation import compute_aggregation
 from evaluation.results.meta_evaluation import evaluate_study
 from evaluation.strengths.computing import strengths_of
@@ -174,6 +176,17 @@ def test_systems_are_ranked_and_metrics_held_against_ties() -> None:
         # of two systems the log-odds of a win are the difference of their strengths
         strength = {one["system"]: one["strength"] for one in found["systems"]}
         assert 2 * strength[first] == pytest.approx(np.log(wins[first] / wins["other"]), abs=1e-6)
+    (ranking,) = [one for one in build_report(study).sections if one.name == "ranking"]
+    rows = {row[0]: row[1:] for row in ranking.tables[0].rows}
+    assert rows == {
+        one["system"]: (
+            Estimate(one["strength"], one["low"], one["high"]),
+            one["best_rank"],
+            one["worst_rank"],
+        )
+        for one in found["systems"]
+    }
+    assert f"{found['comparisons']} judgments" in ranking.sentences[0]
     assert strengths_of(study, model="cumulative", control="length")["model"] == "cumulative"
     with pytest.raises(EvaluationError, match="compares no pairs"):
         strengths_of(make_study("graded"))
