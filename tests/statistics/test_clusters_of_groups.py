@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from scipy.special import stdtr
 
 from evaluation.statistics.aggregation import best_worst_scores, unit_medians
-from evaluation.statistics.clustering import share_of_rows
+from evaluation.statistics.clustering import share_of_rows, spread_of_mean
 from evaluation.statistics.correlation import correlation
 from evaluation.statistics.inputs import BadOption, BadShape, BadValue
 from evaluation.statistics.meta import (
@@ -105,16 +106,20 @@ def test_best_worst_scores_have_intervals_of_their_showings() -> None:
         best_worst_scores(shown, best, worst, clusters={"rater": [1, 2]})
 
 
-def test_medians_of_sparse_ratings_say_that_their_p_is_too_small() -> None:
-    generator = np.random.default_rng(2)
-    item = np.repeat(np.arange(30), 3)
-    rater = np.concatenate([generator.permutation(10)[:3] for _ in range(30)])
-    one, two = generator.normal(size=(2, 90))
+def test_what_is_no_mean_has_no_more_degrees_of_freedom_than_clusters() -> None:
+    """A mean that comes as a function has the t of "mean", but of six raters five degrees of freedom."""
+    generator = np.random.default_rng(3)
+    rater, item = np.tile(np.arange(6), 40), np.repeat(np.arange(40), 6)
+    one, two = generator.normal(size=(2, 240)) + 0.2
+    two = two - 0.25
     by = {"item": item, "rater": rater}
-    assert "p is too small" in randomization_test(one, two, "median", reassignments=99, clusters=by).note
-    assert randomization_test(one, two, reassignments=99, clusters=by).note == ""
-    full = {"item": np.repeat(np.arange(9), 10), "rater": np.tile(np.arange(10), 9)}
-    assert randomization_test(one, two, "median", reassignments=99, clusters=full).note == ""
+    spread, _ = spread_of_mean(one - two, by)
+    t = (one - two).mean() / np.sqrt(spread.variance)
+    assert spread.df > 7
+    known = randomization_test(one, two, reassignments=9999, clusters=by)
+    assert known.p == pytest.approx(2 * stdtr(spread.df, -abs(t)), rel=0.03)
+    given = randomization_test(one, two, lambda rows: rows.mean(axis=1), reassignments=9999, clusters=by)
+    assert given.p == pytest.approx(2 * stdtr(5, -abs(t)), rel=0.03)
 
 
 def test_credits_of_a_metric_give_the_accuracies_under_each_rule() -> None:
