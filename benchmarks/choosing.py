@@ -120,7 +120,8 @@ def flickr8k(folder: Path) -> None:
             for row in csv.DictReader(file, delimiter="\t")
         }
     texts = dict(line.split("\t") for line in (folder / "Flickr8k.token.txt").read_text("utf-8").splitlines())
-    captions, rows, places = [], [], {}
+    captions, rows = [], []
+    places: dict[str, int] = {}
     for line in (folder / "ExpertAnnotations.txt").read_text("utf-8").splitlines():
         image, caption, *grades = line.split("\t")
         if (image, caption) in scores:
@@ -135,12 +136,12 @@ def flickr8k(folder: Path) -> None:
     of_rows = np.array(rows)[:, np.newaxis]
     scored = Scored(population.by_system(of_rows), of_rows, {})
     useful = report("Flickr8k", population, scored, targets_of(population, of_rows, METRICS))
-    people = np.array([one.people for one in captions])
+    experts = np.array([one.people for one in captions])
 
     def taus(places: Any, chance: Floats) -> list[float]:
         own = np.isin(population.item, places)
         return [
-            weighted_kendall(of_rows[own, 0, at], people[own], chance[population.item[own]]).value
+            weighted_kendall(of_rows[own, 0, at], experts[own], chance[population.item[own]]).value
             for at in range(len(METRICS))
         ]
 

@@ -81,8 +81,10 @@ class Population:
 
     def texts(self) -> list[list[str]]:
         found: list[list[str]] = [[] for _ in range(self.size)]
-        for place, row in zip(self.item.tolist(), self.pairs or self.captions, strict=True):
-            found[place] += [row.first, row.second] if isinstance(row, PairTexts) else [row.text]
+        for place, pair in enumerate(self.pairs):
+            found[place] = [pair.first, pair.second]
+        for place, caption in zip(self.item.tolist() if self.captions else (), self.captions, strict=True):
+            found[place].append(caption.text)
         return found
 
     def scored(self, metrics: Sequence[str], tokenizer: str, imported: ImportedScores = NO_SCORES) -> Scored:

@@ -13,7 +13,7 @@ from django.utils.translation import pgettext
 from common.amounts import thousands
 from common.errors import WrongState
 from evaluation.arrays import Floats
-from evaluation.choosing.population import Population, Scored, population_of_draft, scored_for
+from evaluation.choosing.population import Population, Scored, population_of_draft, refuse_kind, scored_for
 from evaluation.errors import EvaluationError, as_sentence
 from evaluation.results.meta_evaluation import DEFAULT_TOKENIZER
 from evaluation.statistics import choosing
@@ -54,6 +54,16 @@ def usefulness_of(method: str, population: Population, scored: Scored | None) ->
         raise EvaluationError(as_sentence(error)) from None
 
 
+def refuse_frozen(study: Study) -> None:
+    """Raise WrongState where items cannot be chosen any more."""
+    refuse_kind(study)
+    if study.state != Study.State.DRAFT:
+        raise WrongState(
+            pgettext("staff", "Study %(slug)r is %(state)s; items are chosen for a draft.")
+            % {"slug": study.slug, "state": _(study.state)}
+        )
+
+
 def compute_choice(
     *,
     study: Study,
@@ -70,11 +80,7 @@ def compute_choice(
     Raises:
         WrongState: no draft, or a kind without items to choose. EvaluationError: the budget or a metric does not fit.
     """
-    if study.state != Study.State.DRAFT:
-        raise WrongState(
-            pgettext("staff", "Study %(slug)r is %(state)s; items are chosen for a draft.")
-            % {"slug": study.slug, "state": _(study.state)}
-        )
+    refuse_frozen(study)
     progress(0.05, "drawing")
     population = population_of_draft(study)
     if budget > population.size:

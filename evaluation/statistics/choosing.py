@@ -202,7 +202,7 @@ class WeightedEstimate:
     signature: str = ""
 
 
-@signed("weighted-mean", data=("items", "population"))
+@signed("mean-of-all-items", data=("items", "population"))
 def weighted_mean(
     values: ArrayLike,
     probabilities: ArrayLike,
@@ -234,7 +234,7 @@ def weighted_mean(
     return _estimate(value, influence, weight, items, confidence)
 
 
-@signed("weighted-kendall-tau-b", data=("items",))
+@signed("kendall-tau-b-of-all-items", data=("items",))
 def weighted_kendall(
     first: ArrayLike,
     second: ArrayLike,
@@ -285,12 +285,11 @@ def _estimate(
 ) -> WeightedEstimate:
     """Return an interval from the (N,) parts of the error, with the freedom of the effective number of items."""
     check_confidence(confidence)
+    of_items = influence
     if items is not None:
         item = encode(items, "items")[1]
         same_length(values=influence, items=item)
-        of_items = np.bincount(item, weights=influence)
-    else:
-        of_items = influence
+        of_items = np.asarray(np.bincount(item, weights=influence), dtype=np.float64)
     count, effective = len(of_items), _effective(weight, items)
     reason, half = "", math.nan
     if count < FEWEST:

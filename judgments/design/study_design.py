@@ -171,7 +171,7 @@ class StudyDesign(Part):
 
     @model_serializer(mode="wrap")
     def _without_what_is_not_there(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        """Leave out a missing plan or choice, since TOML has no null, translations where there are none, and usual answers."""
+        """Leave out what is missing, since TOML has no null, and usual answers."""
         values: dict[str, Any] = handler(self)
         if self.answers == PairAnswers():
             values.pop("answers", None)

@@ -98,7 +98,7 @@ class Sampling(Part):
 
 
 class Chosen(Part):
-    """How the items of ``sampling.only`` were chosen by scores at hand, and the chance that each had (docs/choosing.md).
+    """How the items of ``sampling.only`` were chosen, and the chance that each had (docs/choosing.md).
 
     `select_items` writes it. Results are weighed back by one over the chances.
     """
