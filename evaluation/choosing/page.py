@@ -6,6 +6,7 @@ from typing import Any
 
 from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
+from django.utils.translation import gettext as _
 from django.utils.translation import gettext_noop, pgettext
 
 from evaluation.choosing.operations import (
@@ -26,7 +27,7 @@ from judgments.studies.study_page import Context, Group, StudyPage, add_page, ta
 METHODS_IN_WORDS = {
     "variance": gettext_noop("scores far apart"),
     "disagreement": gettext_noop("metrics that disagree"),
-    "information": gettext_noop("information (item response)"),
+    "information": gettext_noop("information"),
     "diversity": gettext_noop("different words"),
     EVEN: gettext_noop("an even draw"),
 }
@@ -64,7 +65,7 @@ def show_choosing(request: HttpRequest, study: Study, context: Context) -> HttpR
 
 
 def _weighed(result: dict[str, Any]) -> list[dict[str, Any]]:
-    return [row | {"what": pgettext("staff", FIGURES_IN_WORDS[row["what"]])} for row in result["rows"]]
+    return [row | {"what": _(FIGURES_IN_WORDS[row["what"]])} for row in result["rows"]]
 
 
 def savings_shown(request: HttpRequest, study: Study) -> dict[str, Any]:
@@ -100,8 +101,8 @@ def _best(result: dict[str, Any]) -> list[dict[str, Any]]:
                 found.append(
                     best
                     | {
-                        "group": pgettext("staff", GROUPS_IN_WORDS[group]),
-                        "method": pgettext("staff", METHODS_IN_WORDS[best["method"]]),
+                        "group": _(GROUPS_IN_WORDS[group]),
+                        "method": _(METHODS_IN_WORDS[best["method"]]),
                     }
                 )
     return found
@@ -121,13 +122,13 @@ def _figure(result: dict[str, Any]) -> Any:
             rows = [row for row in own if row["method"] == method]
             curves.append(
                 Curve(
-                    pgettext("staff", METHODS_IN_WORDS[method]),
+                    _(METHODS_IN_WORDS[method]),
                     tuple(float(row["budget"]) for row in rows),
                     tuple(None if row["saved"] is None else max(row["saved"], LOWEST) for row in rows),
                 )
             )
-        level = Level(pgettext("staff", METHODS_IN_WORDS[EVEN]), 0.0)
-        panels.append(CurvePanel(pgettext("staff", GROUPS_IN_WORDS[group]), tuple(curves), (level,)))
+        level = Level(_(METHODS_IN_WORDS[EVEN]), 0.0)
+        panels.append(CurvePanel(_(GROUPS_IN_WORDS[group]), tuple(curves), (level,)))
     drawing = Curves(
         tuple(panels),
         across=pgettext("staff", "Items chosen"),

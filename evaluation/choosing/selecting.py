@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from django.db import transaction
 from django.utils.translation import gettext as _
-from django.utils.translation import pgettext
+from django.utils.translation import gettext_noop, pgettext
 
 from common.amounts import thousands
 from common.errors import WrongState
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from django.contrib.auth.models import User
 
 EVEN, ALL = "even", "all"
+ITEMS_IN_WORDS = {"pairs": gettext_noop("candidate pairs"), "images": gettext_noop("images")}
 WITHOUT_SCORES = (EVEN, "diversity")  # methods that look at no metric
 # Differ in what they reward, and take seconds for thousands of captions
 USUAL_METRICS = ("bleu-4", "rouge-l", "cider-d")
@@ -49,6 +50,8 @@ def usefulness_of(method: str, population: Population, scored: Scored | None) ->
         "information": choosing.score_information,
     }
     try:
+        if method == "information" and population.pairs:
+            return choosing.comparison_information(scored.of_rows)
         return by[method](scored.table)
     except StatisticsError as error:
         raise EvaluationError(as_sentence(error)) from None
@@ -86,7 +89,11 @@ def compute_choice(
     if budget > population.size:
         raise EvaluationError(
             pgettext("staff", "budget is %(budget)s, but the design has %(n)s %(what)s; expected fewer.")
-            % {"budget": thousands(budget), "n": thousands(population.size), "what": _(population.per)}
+            % {
+                "budget": thousands(budget),
+                "n": thousands(population.size),
+                "what": _(ITEMS_IN_WORDS[population.per]),
+            }
         )
     scored = None
     if method not in WITHOUT_SCORES:
@@ -152,7 +159,7 @@ def choice_in_words(found: dict[str, Any] | None) -> str:
     return pgettext("staff", "%(budget)s of %(n)s %(what)s were chosen (%(method)s, seed %(seed)s).") % {
         "budget": thousands(chosen["budget"]),
         "n": thousands(chosen["population"]),
-        "what": _(chosen["per"]),
+        "what": _(ITEMS_IN_WORDS[chosen["per"]]),
         "method": chosen["method"],
         "seed": chosen["seed"],
     }

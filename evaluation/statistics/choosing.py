@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import stdtrit
+from scipy.special import ndtr, stdtrit
 
 from evaluation.arrays import Flags, Floats, Ints
 from evaluation.statistics.aggregation import item_response
@@ -95,6 +95,20 @@ def score_information(scores: ArrayLike) -> Floats:
     found = np.zeros(len(table))
     found[fitted.items.astype(np.int64)] = fitted.information(fitted.ability).mean(axis=1)
     return found
+
+
+def comparison_information(scores: ArrayLike) -> Floats:
+    """Return (P,) Fisher information of a choice between two candidates, from (P, 2, M) scores: p (1 - p).
+
+    So much does a vote tell about the difference of two strengths (Bradley, Terry 1952), where the first wins with
+    probability p. By a metric that errs as much as its differences vary, p is the normal distribution's share below the
+    difference over its root mean square; the mean of the metrics.
+    """
+    table = _scores(scores)
+    difference = table[:, 0] - table[:, -1]
+    size = np.sqrt(np.square(difference).mean(axis=0))
+    first = ndtr(difference / np.where(size > 0, size, 1.0))
+    return np.asarray((first * (1 - first)).mean(axis=1))
 
 
 def word_diversity(texts: Sequence[Sequence[str]]) -> Floats:

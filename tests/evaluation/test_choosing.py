@@ -60,7 +60,7 @@ def test_pairs_are_chosen_within_the_budget_and_the_design_says_how(
     study = pairs_draft()
     before = study.design
     choose(study, "--method", "variance", "--budget", "30", "--seed", "1", "--metrics", ",".join(METRICS))
-    assert "30 of 120 pairs were chosen (variance, seed 1)." in capsys.readouterr().out
+    assert "30 of 120 candidate pairs were chosen (variance, seed 1)." in capsys.readouterr().out
     chosen, only = study.design["chosen"], study.design["sampling"]["only"]
     assert (chosen["method"], chosen["per"], chosen["budget"], chosen["population"]) == (
         "variance",
@@ -161,7 +161,7 @@ def test_what_choosing_would_have_saved_is_measured_on_judged_items(
 
 def test_what_cannot_be_chosen_is_refused_in_a_sentence() -> None:
     study = pairs_draft()
-    with pytest.raises(CommandError, match="budget is 500, but the design has 120 pairs"):
+    with pytest.raises(CommandError, match="budget is 500, but the design has 120 candidate pairs"):
         choose(study, "--method", "even", "--budget", "500")
     with pytest.raises(CommandError, match="Scores is of one metric, expected two or more"):
         choose(study, "--method", "disagreement", "--budget", "5", "--metrics", "bleu-1")
@@ -179,11 +179,15 @@ def test_the_pages_and_the_calls_choose_weigh_and_measure(designer: Client) -> N
     started = designer.post(f"/api/studies/{study.slug}/select-items/", body, content_type="application/json")
     assert started.status_code == 202, started.content
     run_job(started.json()["id"])
-    assert "40 of 120 pairs were chosen (disagreement, seed 0)." in designer.get(address).content.decode()
+    assert (
+        "40 of 120 candidate pairs were chosen (disagreement, seed 0)."
+        in designer.get(address).content.decode()
+    )
     lacking = designer.post(
         f"/api/studies/{study.slug}/select-items/", {"method": "even"}, content_type="application/json"
     )
     assert (lacking.status_code, "Say how many items" in lacking.content.decode()) == (400, True)
+    study.refresh_from_db()
     judged(study)
     for name in ("weigh-back", "choice-savings"):
         started = designer.post(

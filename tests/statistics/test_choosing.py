@@ -6,10 +6,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from scipy.special import stdtrit
+from scipy.special import ndtr, stdtrit
 from scipy.stats import kendalltau
 
 from evaluation.statistics.choosing import (
+    comparison_information,
     draw_items,
     inclusion_probabilities,
     order_disagreement,
@@ -77,6 +78,13 @@ def test_information_prefers_items_on_which_better_systems_score_higher() -> Non
     noise = rng.normal(0, 1.5, (30, 9))
     found = score_information(np.concatenate([telling, noise])[:, :, np.newaxis])
     assert found[:30].mean() > 1.5 * found[30:].mean()
+
+
+def test_a_comparison_tells_most_where_both_score_alike() -> None:
+    scores = np.array([[[1.0, 5], [1, 5]], [[2, 5], [1, 5]], [[1, 5], [4, 5]]])
+    found = comparison_information(scores)
+    win = ndtr(np.array([0, 1, -3]) / np.sqrt(10 / 3))
+    assert found == pytest.approx((win * (1 - win) + 0.25) / 2)  # the second metric is the same everywhere
 
 
 def test_probabilities_add_up_to_the_budget_and_none_is_below_the_floor() -> None:
