@@ -25,11 +25,11 @@ from judgments.models import Job, Study
 from judgments.studies.study_page import Context, Group, StudyPage, add_page, take_refusal, was_opened
 
 METHODS_IN_WORDS = {
-    "variance": gettext_noop("scores far apart"),
-    "disagreement": gettext_noop("metrics that disagree"),
+    "variance": gettext_noop("variance"),
+    "disagreement": gettext_noop("disagreement"),
     "information": gettext_noop("information"),
-    "diversity": gettext_noop("different words"),
-    EVEN: gettext_noop("an even draw"),
+    "diversity": gettext_noop("diversity"),
+    EVEN: gettext_noop("even draw"),
 }
 GROUPS_IN_WORDS = {
     "accuracy": gettext_noop("Accuracy of metrics"),

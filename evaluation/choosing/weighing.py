@@ -23,6 +23,7 @@ from judgments.studies.generation import Progress, no_progress
 from judgments.studies.studies import design_of
 
 ESTIMATE = ("value", "low", "high", "n", "items", "effective", "reason")
+ACCURACY, WINS, MEAN, TAU = "accuracy", "wins", "mean", "tau-b"
 MOST_DIFFERENCES = 45  # pairs of metrics, or of systems, in a result
 
 
@@ -82,13 +83,24 @@ class Rows:
         """Return the mean of what is no nan, weighed back and plain."""
         known = ~np.isnan(values)
         chance, images, own = self.chance[known], self.images[known], values[known]
-        found = weighted_mean(own, chance, images)
-        return self._figure(what, name, kind, found, weighted_mean(own, np.ones(len(own)), images))
+        figure = self._figure(
+            what,
+            name,
+            kind,
+            weighted_mean(own, chance, images),
+            weighted_mean(own, np.ones(len(own)), images),
+        )
+        if what != MEAN:  # a share, or a difference of two
+            least = -1.0 if own.min() < 0 else 0.0
+            for one in (figure, figure["plain"]):
+                if one["low"] is not None:
+                    one |= {"low": max(one["low"], least), "high": min(one["high"], 1.0)}
+        return figure
 
     def kendall(self, name: str, metric: Floats, people: Floats) -> dict[str, Any]:
         found = weighted_kendall(metric, people, self.chance, self.images)
         plain = weighted_kendall(metric, people, np.ones(len(people)), self.images)
-        return self._figure("tau-b", name, "", found, plain)
+        return self._figure(TAU, name, "", found, plain)
 
     @staticmethod
     def _figure(
@@ -133,15 +145,15 @@ def of_pairs(
     named = [kind for kind in dict.fromkeys(kinds.tolist()) if kind]
     found = []
     for place, name in enumerate(metrics):
-        found.append(rows.mean("accuracy", name, right[:, place]))
+        found.append(rows.mean(ACCURACY, name, right[:, place]))
         for kind in named if len(named) > 1 else ():
             own = np.where(kinds == kind, right[:, place], np.nan)
             if not np.isnan(own).all():
-                found.append(rows.mean("accuracy", name, own, kind))
+                found.append(rows.mean(ACCURACY, name, own, kind))
     for one, two in list(combinations(range(len(metrics)), 2))[:MOST_DIFFERENCES]:
         words = f"{metrics[one]} − {metrics[two]}"
-        found.append(rows.mean("accuracy", words, right[:, one] - right[:, two]))
-    found += [rows.mean("wins", name, values) for name, values in sorted(won_by(population, winners).items())]
+        found.append(rows.mean(ACCURACY, words, right[:, one] - right[:, two]))
+    found += [rows.mean(WINS, name, values) for name, values in sorted(won_by(population, winners).items())]
     return found
 
 
@@ -159,11 +171,11 @@ def of_captions(
 ) -> list[dict[str, Any]]:
     people = np.array([caption.people for caption in population.captions])
     by_system = means_of(population, people)
-    found = [rows.mean("mean", name, values) for name, values in sorted(by_system.items())]
+    found = [rows.mean(MEAN, name, values) for name, values in sorted(by_system.items())]
     for one, two in list(combinations(sorted(by_system), 2))[:MOST_DIFFERENCES]:
         difference = _by_image(by_system[one], population) - _by_image(by_system[two], population)
         if not np.isnan(difference).all():
-            found.append(rows.mean("mean", f"{one} − {two}", difference))
+            found.append(rows.mean(MEAN, f"{one} − {two}", difference))
     found += [rows.kendall(name, scores[:, 0, place], people) for place, name in enumerate(metrics)]
     return found
 
