@@ -18,10 +18,10 @@ class EvaluationConfig(AppConfig):
         kinds = {
             "reports": (
                 *("aggregate", "evaluate", "board", "compare_metrics", "compare_judges", "leave_one_out"),
-                *("plan_power", "report"),
+                *("plan_power", "report", "weigh_back", "choice_savings"),
             ),
             "exports": ("export", "release", "verify_release", "compare_releases"),
-            "studies": ("rehearse", "ask_judge"),
+            "studies": ("rehearse", "ask_judge", "select_items"),
             "submissions": ("score_submission", "rank_submissions"),
         }
         for scope, named in kinds.items():

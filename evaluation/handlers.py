@@ -10,8 +10,12 @@ from typing import Any
 
 from annotation.rehearsal.people import Crowd
 from annotation.rehearsal.rehearsal import rehearse as let_crowd_answer
+from common.audit import acting_person
 from evaluation.challenges.leaderboards import compute_standing, store_standing
 from evaluation.challenges.scoring import score_stored, store_scores
+from evaluation.choosing.savings import choice_savings as savings_of_choice
+from evaluation.choosing.selecting import ALL, compute_choice, store_choice
+from evaluation.choosing.weighing import weigh_back as weighed_back
 from evaluation.dashboard.snapshot import compute_snapshot, store_snapshot
 from evaluation.export.exporting import export_for_download
 from evaluation.imported_scores.comparing import compare_metrics as compared_metrics
@@ -77,6 +81,24 @@ def compare_metrics(run: Run, *, study: str, first: str, second: str, tokenizer:
     return compared_metrics(
         study=find_study(study), first=first, second=second, tokenizer=tokenizer, progress=run.progress
     )
+
+
+def select_items(run: Run, *, study: str, method: str, **asked: Any) -> None:
+    draft = find_study(study)
+    found = None
+    if method != ALL:
+        found = compute_choice(study=draft, method=method, **asked, progress=run.progress)
+    with run.commit() as result:
+        store_choice(study=draft, found=found, by=acting_person())
+        result |= {"items": found["chosen"]["budget"], "units": len(found["only"])} if found else {}
+
+
+def weigh_back(run: Run, *, study: str, **asked: Any) -> dict[str, Any]:
+    return weighed_back(study=find_study(study), **asked, progress=run.progress)
+
+
+def choice_savings(run: Run, *, study: str, **asked: Any) -> dict[str, Any]:
+    return savings_of_choice(study=find_study(study), **asked, progress=run.progress)
 
 
 def ask_judge(

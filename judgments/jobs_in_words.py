@@ -28,6 +28,9 @@ WORDS = {
     "verify_release": "Check of a release",
     "compare_metrics": "Comparison of two metrics",
     "compare_releases": "Comparison of releases",
+    "select_items": "Choice of items",
+    "weigh_back": "Answers weighed back",
+    "choice_savings": "What choosing items saves",
 }
 LABELS = {
     "hits": "pages of work filled",

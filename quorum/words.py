@@ -22,6 +22,7 @@ SECTIONS: dict[str, dict[str, tuple[str, str]]] = {
     STUDIES: {
         "study plan": ("plan_power", "how many pairs, references and votes are needed"),
         "study new": ("create_study", "a draft from a study file"),
+        "study choose": ("select_items", "the items that tell systems apart, within a budget"),
         "study template": ("import_template", "a HIT template with its inputs"),
         "study import": ("import_judgments", "judgments collected elsewhere"),
         "study export": ("export_study", "the study file of a study"),
@@ -42,6 +43,7 @@ SECTIONS: dict[str, dict[str, tuple[str, str]]] = {
         "aggregate": ("aggregate", "consensus, agreement, workers"),
         "evaluate": ("evaluate", "which metric agrees with the consensus"),
         "strengths": ("strengths", "systems by people's choices, with ties and rank bands"),
+        "weigh": ("weigh_back", "what chosen items say of all, and what choosing saves"),
         "errors": ("error_spans", "scores of systems by marked errors"),
         "disagreement": ("soft_labels", "soft labels, what predicts them, groups of raters"),
         "metrics import": ("import_scores", "scores of metrics that were computed elsewhere"),

@@ -19,6 +19,7 @@ from annotation.work.operations import expire, extend, pause, resume
 from config.api.framework import unknown_address
 from config.api.schema import DocsView, SchemaView
 from evaluation.challenges import api as challenges_api
+from evaluation.choosing.operations import choice_savings, select_items, weigh_back
 from evaluation.comparing import api as comparing_api
 from evaluation.dashboard import api as dashboard_api
 from evaluation.disagreement import api as disagreement_api
@@ -131,6 +132,9 @@ urlpatterns = [
             import_judge,
             ask_judge,
             compare_judges,
+            select_items,
+            weigh_back,
+            choice_savings,
         )
     ),
     path("datasets/<str:name>/bounds/", DatasetBoundsView.as_view(), name="dataset-bounds"),

@@ -2,6 +2,7 @@
 
 from evaluation.admin import rows
 from evaluation.challenges import page as challenges_page
+from evaluation.choosing import page as choosing_page
 from evaluation.comparing import page as comparing_page
 from evaluation.dashboard import page as dashboard_page
 from evaluation.disagreement import page as disagreement_page
@@ -21,6 +22,7 @@ from evaluation.strengths import page as strengths_page
 
 __all__ = [
     "challenges_page",
+    "choosing_page",
     "comparing_page",
     "dashboard_page",
     "disagreement_page",

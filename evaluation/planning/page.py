@@ -19,6 +19,7 @@ from annotation.rehearsal.operations import delete, rehearse_copy
 from annotation.rehearsal.rehearsal import OF, rehearsals_of, study_rehearsed
 from common.amounts import AmountField
 from common.errors import QuorumError, WrongState
+from evaluation.choosing.page import savings_shown
 from evaluation.models import Analysis
 from evaluation.planning.operations import plan_power, use_plan
 from evaluation.planning.planning import Assumptions, assumptions_for, newest_plan, read_assumptions
@@ -198,6 +199,7 @@ def show_planning(request: HttpRequest, study: Study, context: Context) -> HttpR
         currency=context["currency"],
     )
     context |= {"form": form, "refusal": refusal, "plan": plan, "is_draft": study.state == Study.State.DRAFT}
+    context |= savings_shown(request, study)
     if plan is not None:
         context |= _shown_plan(plan.result, plan.settings)
     return TemplateResponse(request, "evaluation/study_planning.html", context)

@@ -72,6 +72,10 @@ ACCURACY = (
 COEFFICIENT = ("value", "low", "high", "n", "p", "confidence", "resamples", "seed", "reason")
 COEFFICIENTS = {"kendall_tau_b": "kendall-tau-b", "spearman": "spearman"}
 UNKNOWN_KIND = "unknown"
+ITEMS_CHOSEN = (
+    "The items were chosen by their usefulness, and these figures hold for the chosen items alone; weigh_back says "
+    "what they are for all items (docs/choosing.md)."
+)
 PAIR_KINDS = ("HC", "HI", "HM", "MM")  # V15 §4
 ROWS_AT_ONCE = 2_000
 
@@ -715,7 +719,7 @@ def compute_evaluation(
         "metrics": judged.metrics,
         "signatures": judged.signatures,
         **result,
-        "notes": list(judged.notes),
+        "notes": [*judged.notes, *([ITEMS_CHOSEN] if design_of(study).chosen else [])],
     }
     return MetaEvaluation(
         study=study,

@@ -4,6 +4,7 @@ from evaluation.signatures import BadSignature, Call, call_of_function, parse_ve
 from evaluation.statistics import (
     aggregation,
     agreement,
+    choosing,
     components,
     correlation,
     disagreement,
@@ -19,6 +20,7 @@ STATISTICS = {
     for module in (
         agreement,
         aggregation,
+        choosing,
         components,
         correlation,
         disagreement,

@@ -25,6 +25,7 @@ from evaluation.statistics.clustering import NAIVE
 from judgments.kinds import KINDS
 from judgments.kinds.spans.answers import words_of
 from judgments.models import CandidatePair, Study
+from judgments.studies.studies import design_of
 
 LENGTH = "length"
 NEXT_SHOWN = 3
@@ -63,9 +64,9 @@ def strengths_of(study: Study, *, model: str = MODELS[0], control: str = "none")
     if not KINDS[study.protocol].compares_pairs:
         raise EvaluationError(NOT_PAIRS.format(slug=study.slug))
     table, units = loaders.load_judgments(study), loaders.unit_rows(study)
-    names = ("pk", "first_system__name", "second_system__name", "first__text", "second__text")
+    names = ("pk", "first_system__name", "second_system__name", "first__text", "second__text", "key")
     pairs = list(CandidatePair.objects.filter(study=study).order_by("pk").values_list(*names))
-    pks, first, second, *texts = zip(*pairs, strict=True) if pairs else ((),) * 5
+    pks, first, second, *texts, keys = zip(*pairs, strict=True) if pairs else ((),) * 6
     firsts = np.array([name or "people" for name in first], dtype=object)
     seconds = np.array([name or "people" for name in second], dtype=object)
     counted = np.flatnonzero(table.counted)
@@ -87,6 +88,8 @@ def strengths_of(study: Study, *, model: str = MODELS[0], control: str = "none")
     covariates = None
     if control == LENGTH:
         covariates = _length_difference(*texts)[place]
+    chosen = design_of(study).chosen  # pairs that were chosen by usefulness count by one over their chance
+    weights = 1 / np.array([chosen.chances[key] for key in keys])[place] if chosen else None
     preferences = np.nan_to_num(preferences_of(table.said[rows]), nan=0.0)
     found = preference_strengths(
         firsts[place].tolist(),
@@ -94,6 +97,7 @@ def strengths_of(study: Study, *, model: str = MODELS[0], control: str = "none")
         preferences,
         model=model,
         covariates=covariates,
+        weights=weights,
         clusters=clusters or NAIVE,
     )
     return _as_result(found, preferences, control)

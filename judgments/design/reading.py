@@ -89,6 +89,12 @@ def contradictions_of(design: StudyDesign) -> Iterator[str]:
             "n": len(design.sampling.only),
             "name": kind.name,
         }
+    if design.chosen is not None and set(design.chosen.chances) != set(design.sampling.only):
+        apart = min(set(design.chosen.chances) ^ set(design.sampling.only))
+        yield gettext(
+            "chosen.chances and sampling.only name different items, such as %(apart)r; choose the items "
+            "again, or take the choice back"
+        ) % {"apart": apart}
     if kind.judges_one_caption and design.sampling.pairs_from == "list" and not design.sampling.listed:
         yield gettext(
             "sampling.listed is empty; sampling.pairs_from = 'list' needs pairs of an image and "
@@ -257,13 +263,13 @@ def _with_requirements(values: dict[str, Any]) -> dict[str, Any]:
 
 
 def _merge(below: dict[str, Any], above: dict[str, Any]) -> dict[str, Any]:
-    """Lay ``above`` over ``below``, table by table; ``sampling.pairs`` is one value, not a table."""
+    """Lay ``above`` over ``below``, table by table; ``sampling.pairs`` and ``chosen`` are one value each."""
     merged = dict(below)
     for key, value in above.items():
         under = below.get(key)
         merged[key] = (
             _merge(under, value)
-            if isinstance(under, dict) and isinstance(value, dict) and key != "pairs"
+            if isinstance(under, dict) and isinstance(value, dict) and key not in ("pairs", "chosen")
             else value
         )
     return merged

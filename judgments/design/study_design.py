@@ -15,6 +15,7 @@ from judgments.design.plans import Plan
 from judgments.design.requirements import CROWDS, Listed, Part, Quiz, Slug, Workers
 from judgments.design.tables import (
     Access,
+    Chosen,
     Controls,
     Crowd,
     Example,
@@ -144,6 +145,7 @@ class StudyDesign(Part):
         description="Participants see them in the language of their page.",
     )
     registration: Plan | None = None
+    chosen: Chosen | None = None
 
     @property
     def about_pictures(self) -> bool:
@@ -169,11 +171,11 @@ class StudyDesign(Part):
 
     @model_serializer(mode="wrap")
     def _without_what_is_not_there(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        """Leave out a missing plan, since TOML has no null, translations where there are none, and usual answers."""
+        """Leave out what is missing, since TOML has no null, and usual answers."""
         values: dict[str, Any] = handler(self)
         if self.answers == PairAnswers():
             values.pop("answers", None)
-        for key in ("registration", "translations"):
+        for key in ("registration", "chosen", "translations"):
             if key in values and not values[key]:
                 del values[key]
         return values

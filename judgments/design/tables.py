@@ -97,6 +97,30 @@ class Sampling(Part):
     )
 
 
+class Chosen(Part):
+    """How the items of ``sampling.only`` were chosen, and the chance that each had (docs/choosing.md).
+
+    `select_items` writes it. Results are weighed back by one over the chances.
+    """
+
+    method: Literal["variance", "disagreement", "information", "diversity", "even"] = Field(
+        description="What made an item useful; even: nothing did."
+    )
+    scores: dict[str, str] = Field(description="The metrics that were looked at, with their signatures.")
+    seed: Annotated[int, Field(ge=0, le=2**53)] = Field(description="Of the draw.")
+    floor: Annotated[float, Field(gt=0, le=1)] = Field(
+        description="What an item has at least of an even draw's chance."
+    )
+    per: Literal["pairs", "images"] = Field(
+        description="Whether candidate pairs were chosen, or images with all their captions."
+    )
+    budget: Annotated[int, Field(ge=1)] = Field(description="How many of them were chosen.")
+    population: Annotated[int, Field(ge=1)] = Field(description="How many there were.")
+    chances: dict[str, Annotated[float, Field(gt=0, le=1)]] = Field(
+        description="Of each id in sampling.only, that it would be chosen."
+    )
+
+
 class PairAnswers(Part):
     """What a person can say of two candidates besides which one is better."""
 

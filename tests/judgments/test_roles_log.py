@@ -128,6 +128,7 @@ def test_every_step_that_changes_something_needs_more_than_to_look() -> None:
     """What looks, or asks for a result that the log gets when it is there."""
     looks = {name for name, step in STEPS.items() if step.permission == Right.VIEW}
     assert looks == {
+        "choice-savings",
         "compare-judges",
         "compare-metrics",
         "compare-releases",
@@ -141,6 +142,7 @@ def test_every_step_that_changes_something_needs_more_than_to_look() -> None:
         "reconcile",
         "try-rule",
         "verify-release",
+        "weigh-back",
     }
 
 

@@ -30,6 +30,8 @@ CALLS: dict[str, tuple[Any, ...]] = {
         *GAMES[:2],
         [1, -1, 1, -1, 0, 1],
     ),
+    "mean-of-all-items|estimator:hajek|confidence:0.9|v:1.0": (ONE, [0.5] * 6),
+    "kendall-tau-b-of-all-items|confidence:0.9|v:1.0": (ONE, TWO, [0.5] * 6),
     "rank-bands|confidence:0.9|draws:100|seed:3|v:1.0": ([1.0, 0.0], [[1.0, 0.0], [0.0, 1.0]]),
     "soft-accuracy-of-comparisons|reassignments:100|seed:3|v:1.0": (*GAMES[:2], ONE, TWO),
     "variance-components|v:1.0": (

@@ -1,0 +1,212 @@
+"""What choosing items saves: PASCAL-50S, ABSTRACT-50S and Flickr8k drawn from again and again, and a simulation.
+
+    python -m benchmarks.choosing                          a simulation of known truth: bias and coverage
+    python -m benchmarks.choosing --pascal FOLDER          `pairs.jsonl`, `references.jsonl`: 11 votes a pair
+    python -m benchmarks.choosing --abstract FOLDER        the same files: 48 triplets a pair
+    python -m benchmarks.choosing --flickr8k FOLDER        `ExpertAnnotations.txt`, `expert_metric_scores.tsv.gz`
+
+Metrics are bleu-4, rouge-l and cider-d by the tokens of the COCO evaluation.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import gzip
+import json
+import os
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from evaluation.arrays import Floats
+from evaluation.statistics.choosing import (
+    FLOOR,
+    METHODS,
+    draw_items,
+    inclusion_probabilities,
+    weighted_kendall,
+    weighted_mean,
+)
+
+if TYPE_CHECKING:
+    from evaluation.choosing.population import Population, Scored
+    from evaluation.choosing.savings import Targets
+
+DRAWS, TAU_DRAWS = 1000, 200
+METRICS = ("bleu-4", "rouge-l", "cider-d")
+
+
+def _lines(path: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+
+
+def of_pairs(folder: Path, kind: str = "") -> Population:
+    """Read pairs with people's majority; triplets count like votes, and a drawn pair is a tie."""
+    from evaluation.choosing.population import Population
+    from evaluation.results.meta_evaluation import PairTexts
+
+    references = {row["image"]: row["references"][:48] for row in _lines(folder / "references.jsonl")}
+    places = {name: place for place, name in enumerate(references)}
+    pairs, systems = [], []
+    for row in _lines(folder / "pairs.jsonl"):
+        votes = row.get("pairwise_votes") or row["triplet_votes"]
+        ahead = votes.count(1) - votes.count(2)
+        first, second = row["first"].strip(), row["second"].strip()
+        if first == second or (kind and row["kind"] != kind):
+            continue
+        winner = 1 if ahead > 0 else 2 if ahead < 0 else 0
+        pairs.append(
+            PairTexts(
+                row["pair"], row["kind"], places[row["image"]], first, second,
+                tuple(references[row["image"]]), winner, not winner,
+            )
+        )  # fmt: skip
+        sources = (row.get("first_source", 6), row.get("second_source", 6))
+        systems.append(tuple(f"machine {one}" if one < 6 else "people" for one in sources))
+    return Population(
+        per="pairs",
+        pairs=pairs,
+        captions=(),
+        members=[str(pair.pk) for pair in pairs],
+        systems=systems,
+        documents=list(references.values()),
+    )
+
+
+def report(name: str, population: Population, scored: Scored, targets: Targets) -> dict[str, Floats]:
+    from evaluation.choosing.savings import SHARES, measured
+    from evaluation.choosing.selecting import usefulness_of
+
+    useful = {}
+    for method in METHODS:
+        began = time.perf_counter()
+        useful[method] = usefulness_of(method, population, scored)
+        print(f"{name}: {method} of {population.size:,} items in {time.perf_counter() - began:.1f} s")
+    found = measured(population, useful, targets, draws=DRAWS)
+    for group in dict.fromkeys(targets.groups):
+        print(
+            f"\n{name}, {group} ({targets.groups.count(group)} figures): error, and saved against an even draw"
+        )
+        print(f"{'method':<14}" + "".join(f"{round(100 * share):>10d} %   " for share in SHARES))
+        for method in ("even", *METHODS):
+            own = [row for row in found if (row["method"], row["group"]) == (method, group)]
+            cells = "".join(f"  {row['error']:.4f} {100 * (row['saved'] or 0):+4.0f} %" for row in own)
+            print(f"{method:<14}{cells}")
+    return useful
+
+
+def pairs(name: str, folder: Path) -> None:
+    from evaluation.choosing.savings import targets_of
+
+    for kind in ("", "MM") if name == "PASCAL-50S" else ("",):
+        population = of_pairs(folder, kind)
+        scored = population.scored(METRICS, "ptb")
+        targets = targets_of(population, scored.of_rows, METRICS)
+        report(f"{name} {kind}".strip(), population, scored, targets)
+
+
+def flickr8k(folder: Path) -> None:
+    """Images with the captions that experts graded; no caption names a system, and no reference is read."""
+    from evaluation.choosing.population import Population, Scored
+    from evaluation.choosing.savings import targets_of
+    from evaluation.results.meta_evaluation import CaptionTexts
+
+    with gzip.open(folder / "expert_metric_scores.tsv.gz", "rt", encoding="utf-8") as file:
+        scores = {
+            (row["image"], row["caption"]): [float(row[name]) for name in METRICS]
+            for row in csv.DictReader(file, delimiter="\t")
+        }
+    texts = dict(line.split("\t") for line in (folder / "Flickr8k.token.txt").read_text("utf-8").splitlines())
+    captions, rows = [], []
+    places: dict[str, int] = {}
+    for line in (folder / "ExpertAnnotations.txt").read_text("utf-8").splitlines():
+        image, caption, *grades = line.split("\t")
+        if (image, caption) in scores:
+            place = places.setdefault(image, len(places))
+            people = sum(map(int, grades)) / 3
+            captions.append(CaptionTexts(None, place, caption, texts[caption], (), people))
+            rows.append(scores[image, caption])
+    population = Population(
+        per="images", pairs=(), captions=captions, members=[one.key for one in captions],
+        systems=[()] * len(captions), documents=[],
+    )  # fmt: skip
+    of_rows = np.array(rows)[:, np.newaxis]
+    scored = Scored(population.by_system(of_rows), of_rows, {})
+    useful = report("Flickr8k", population, scored, targets_of(population, of_rows, METRICS))
+    experts = np.array([one.people for one in captions])
+
+    def taus(places: Any, chance: Floats) -> list[float]:
+        own = np.isin(population.item, places)
+        return [
+            weighted_kendall(of_rows[own, 0, at], experts[own], chance[population.item[own]]).value
+            for at in range(len(METRICS))
+        ]
+
+    whole = taus(np.arange(population.size), np.ones(population.size))
+    print("\nFlickr8k, tau-b of metrics with experts:", dict(zip(METRICS, np.round(whole, 4), strict=True)))
+    print("error of tau-b, and of its differences, by budget")
+    for method, values in {"even": np.ones(population.size), **useful}.items():
+        cells = ""
+        for share in (0.1, 0.2, 0.3):
+            budget = round(share * population.size)
+            chance = inclusion_probabilities(values, budget, floor=1.0 if method == "even" else FLOOR)
+            rng = np.random.default_rng(budget)
+            off = np.array([taus(draw_items(chance, seed=rng), chance) for _ in range(TAU_DRAWS)]) - whole
+            apart = np.stack([off[:, 0] - off[:, 1], off[:, 0] - off[:, 2], off[:, 1] - off[:, 2]])
+            cells += (
+                f"  {budget:4d}: {np.sqrt(np.square(off).mean()):.4f} {np.sqrt(np.square(apart).mean()):.4f}"
+            )
+        print(f"{method:<14}{cells}")
+
+
+def simulation(runs: int = 4000, items: int = 400, budget: int = 80) -> None:
+    """Items from a population without end; half of what people say goes with what made an item probable."""
+    print(
+        "what people say goes with usefulness by   bias (HT)   bias (Hajek)   of the most useful   coverage (Hajek)"
+    )
+    for slope in (0.0, 0.5, 1.0):
+        off: list[tuple[float, float, float, bool]] = []
+        for run in range(runs):
+            rng = np.random.default_rng([run, round(10 * slope)])
+            useful = rng.gamma(1.0, 1.0, items)
+            said = 3.0 + slope * (np.sqrt(useful) - 0.8862269254527580) + rng.normal(0, 0.6, items)
+            chance = inclusion_probabilities(useful, budget)
+            drawn = draw_items(chance, seed=rng)
+            hajek = weighted_mean(said[drawn], chance[drawn])
+            thompson = weighted_mean(
+                said[drawn], chance[drawn], estimator="horvitz-thompson", population=items
+            )
+            top = said[np.argsort(-useful)[:budget]].mean()
+            off.append((thompson.value - 3, hajek.value - 3, top - 3, hajek.low <= 3 <= hajek.high))
+        means = np.mean(off, axis=0)
+        error = np.std([one[1] for one in off]) / np.sqrt(runs)
+        print(
+            f"{slope:<40.1f}  {means[0]:+.4f}     {means[1]:+.4f} ± {1.96 * error:.4f}   {means[2]:+.4f}"
+            f"             {means[3]:.3f}"
+        )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    for name in ("pascal", "abstract", "flickr8k"):
+        parser.add_argument(f"--{name}", type=Path)
+    asked = parser.parse_args()
+    import django
+
+    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
+    django.setup()
+    if asked.pascal:
+        pairs("PASCAL-50S", asked.pascal)
+    if asked.abstract:
+        pairs("ABSTRACT-50S", asked.abstract)
+    if asked.flickr8k:
+        flickr8k(asked.flickr8k)
+    if not (asked.pascal or asked.abstract or asked.flickr8k):
+        simulation()
+
+
+if __name__ == "__main__":
+    main()

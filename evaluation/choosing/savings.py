@@ -1,0 +1,187 @@
+"""What choosing items would have saved where people judged already: drawn again and again, and weighed back."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+from django.utils.translation import pgettext
+
+from evaluation.arrays import Floats, Ints
+from evaluation.choosing.population import Population, judged_population, scored_for
+from evaluation.choosing.selecting import EVEN, USUAL_METRICS, usefulness_of
+from evaluation.choosing.weighing import means_of, metric_right, won_by
+from evaluation.errors import EvaluationError
+from evaluation.judgment_sets.signature import hash_of_judgments
+from evaluation.provenance import plain
+from evaluation.results.meta_evaluation import DEFAULT_TOKENIZER
+from evaluation.statistics.choosing import FLOOR, METHODS, draw_items, inclusion_probabilities
+from judgments.drawing.material import rng_for
+from judgments.models import Study
+from judgments.studies.generation import Progress, no_progress
+
+SHARES = (0.05, 0.1, 0.2, 0.3, 0.5)
+DRAWS = 200
+FEWEST = 20  # items, of which a twentieth is one
+
+
+@dataclass(frozen=True, slots=True)
+class Targets:
+    """(N, T) values of rows, nan where a row says nothing of a target, which is their mean; by group."""
+
+    values: Floats
+    groups: Sequence[str]
+    names: Sequence[str]
+
+    def of(self, weights: Floats) -> Floats:
+        """Return (D, T) weighted means, from (D, N) weights; nan where no row has any."""
+        known = ~np.isnan(self.values)
+        with np.errstate(invalid="ignore", divide="ignore"):
+            return np.asarray((weights @ np.where(known, self.values, 0.0)) / (weights @ known))
+
+
+def targets_of(population: Population, scores: Floats, metrics: Sequence[str]) -> Targets:
+    """Return what a study of these items says: figures of metrics and of systems."""
+    found: list[tuple[str, str, Floats]] = []
+    if population.pairs:
+        winners = np.array([pair.winner for pair in population.pairs], dtype=np.float64)
+        right = metric_right(scores, winners)
+        found += [("accuracy", name, right[:, place]) for place, name in enumerate(metrics)]
+        found += [
+            ("difference", f"{metrics[one]} − {metrics[two]}", right[:, one] - right[:, two])
+            for one, two in combinations(range(len(metrics)), 2)
+        ]
+        of_systems = won_by(population, winners)
+    else:
+        people = np.array([caption.people for caption in population.captions])
+        of_systems = means_of(population, people)
+    found += [("system", name, values) for name, values in sorted(of_systems.items())]
+    groups, names, values = zip(*found, strict=True)
+    return Targets(np.stack(values, axis=1), groups, names)
+
+
+def measured(
+    population: Population,
+    usefulness: Mapping[str, Floats],
+    targets: Targets,
+    *,
+    draws: int = DRAWS,
+    shares: Sequence[float] = SHARES,
+    floor: float = FLOOR,
+    seed: int = 0,
+    progress: Progress = no_progress,
+) -> list[dict[str, Any]]:
+    """Return for each method, group of figures and budget: the error, and what is saved against an even draw.
+
+    The error is the root mean square over draws and figures, of what all items say. `saved` is the share of an even
+    draw's items that need not be asked about for the same error, below zero where it takes more; an even draw of n of N
+    errs by S² (1 / n - 1 / N), with the S² that fits its own draws best.
+    """
+    size = population.size
+    item = population.item
+    truth = targets.of(np.ones((1, len(item))))[0]
+    budgets = sorted({max(2, round(share * size)) for share in shares})
+    groups = list(dict.fromkeys(targets.groups))
+    errors: dict[tuple[str, int], dict[str, float]] = {}
+    methods = [EVEN, *usefulness]
+    for number, method in enumerate(methods):
+        for budget in budgets:
+            useful = np.ones(size) if method == EVEN else usefulness[method]
+            chance = inclusion_probabilities(useful, budget, floor=1.0 if method == EVEN else floor)
+            estimates = targets.of(_weights(chance, item, draws, rng_for(seed, f"{method} {budget}")))
+            off = np.square(estimates - truth)
+            errors[method, budget] = {
+                group: float(np.sqrt(np.nanmean(off[:, np.array(targets.groups) == group])))
+                for group in groups
+            }
+        progress((number + 1) / len(methods), method)
+    spread = {
+        group: float(
+            np.mean([errors[EVEN, budget][group] ** 2 / (1 / budget - 1 / size) for budget in budgets])
+        )
+        for group in groups
+    }
+    return [
+        {
+            "method": method,
+            "group": group,
+            "budget": budget,
+            "error": plain(errors[method, budget][group]),
+            "even": plain(errors[EVEN, budget][group]),
+            "saved": plain(_saved(errors[method, budget][group], budget, size, spread[group])),
+        }
+        for method in methods
+        for group in groups
+        for budget in budgets
+    ]
+
+
+def _weights(chance: Floats, item: Ints, draws: int, generator: np.random.Generator) -> Floats:
+    """Return (D, N) weights of rows, 0 for those of items that were not drawn."""
+    found = np.zeros((draws, len(chance)))
+    for row in found:
+        drawn = draw_items(chance, seed=generator)
+        row[drawn] = 1 / chance[drawn]
+    return np.asarray(found[:, item])
+
+
+def _saved(error: float, budget: int, size: int, spread: float) -> float:
+    if not spread > 0:
+        return np.nan
+    return 1 - budget * (error * error / spread + 1 / size)
+
+
+def choice_savings(
+    *,
+    study: Study,
+    metrics: Sequence[str] = USUAL_METRICS,
+    tokenizer: str = DEFAULT_TOKENIZER,
+    draws: int = DRAWS,
+    seed: int = 0,
+    progress: Progress = no_progress,
+) -> dict[str, Any]:
+    """Measure what choosing would have saved in a study that was judged. Raise EvaluationError."""
+    progress(0.05, "reading judgments")
+    population = judged_population(study)
+    if population.size < FEWEST:
+        raise EvaluationError(
+            pgettext(
+                "staff", "Study %(slug)r has %(n)s decided items, expected %(fewest)s or more to draw from."
+            )
+            % {"slug": study.slug, "n": population.size, "fewest": FEWEST}
+        )
+    progress(0.2, "scoring captions")
+    scored = scored_for(study, population, metrics, tokenizer)
+    usefulness = {
+        method: usefulness_of(method, population, scored)
+        for method in METHODS
+        if method != "disagreement" or len(metrics) > 1
+    }
+    targets = targets_of(population, scored.of_rows, metrics)
+    rows = measured(
+        population,
+        usefulness,
+        targets,
+        draws=draws,
+        seed=seed,
+        progress=lambda share, words: progress(0.4 + 0.6 * share, words),
+    )
+    return {
+        "study": study.slug,
+        "per": population.per,
+        "items": population.size,
+        "rows_judged": len(population.members),
+        "metrics": list(metrics),
+        "signatures": dict(scored.signatures),
+        "figures": [
+            {"group": group, "name": name} for group, name in zip(targets.groups, targets.names, strict=True)
+        ],
+        "draws": draws,
+        "seed": seed,
+        "floor": FLOOR,
+        "data_hash": hash_of_judgments(study),
+        "rows": rows,
+    }

@@ -1,0 +1,165 @@
+"""Choose a draft's items by scores at hand, and write into its design which, and how probable each was."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from django.db import transaction
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_noop, pgettext
+
+from common.amounts import thousands
+from common.errors import WrongState
+from evaluation.arrays import Floats
+from evaluation.choosing.population import Population, Scored, population_of_draft, refuse_kind, scored_for
+from evaluation.errors import EvaluationError, as_sentence
+from evaluation.results.meta_evaluation import DEFAULT_TOKENIZER
+from evaluation.statistics import choosing
+from evaluation.statistics.choosing import FLOOR, draw_items, inclusion_probabilities
+from evaluation.statistics.inputs import StatisticsError
+from judgments.design.reading import make_design
+from judgments.drawing.material import rng_for
+from judgments.models import Study
+from judgments.studies.generation import Progress, no_progress
+from judgments.studies.log import note_event
+from judgments.studies.studies import change_design
+
+if TYPE_CHECKING:
+    from django.contrib.auth.models import User
+
+EVEN, ALL = "even", "all"
+ITEMS_IN_WORDS = {"pairs": gettext_noop("candidate pairs"), "images": gettext_noop("images")}
+WITHOUT_SCORES = (EVEN, "diversity")  # methods that look at no metric
+# Differ in what they reward, and take seconds for thousands of captions
+USUAL_METRICS = ("bleu-4", "rouge-l", "cider-d")
+MOST = 100_000  # ids in a design
+
+
+def usefulness_of(method: str, population: Population, scored: Scored | None) -> Floats:
+    """Return (I,) how useful the items are by a method. Raise EvaluationError."""
+    if method == EVEN:
+        return np.ones(population.size)
+    if method == "diversity":
+        return choosing.word_diversity(population.texts())
+    assert scored is not None
+    by = {
+        "variance": choosing.score_variance,
+        "disagreement": choosing.order_disagreement,
+        "information": choosing.score_information,
+    }
+    try:
+        if method == "information" and population.pairs:
+            return choosing.comparison_information(scored.of_rows)
+        return by[method](scored.table)
+    except StatisticsError as error:
+        raise EvaluationError(as_sentence(error)) from None
+
+
+def refuse_frozen(study: Study) -> None:
+    """Raise WrongState where items cannot be chosen any more."""
+    refuse_kind(study)
+    if study.state != Study.State.DRAFT:
+        raise WrongState(
+            pgettext("staff", "Study %(slug)r is %(state)s; items are chosen for a draft.")
+            % {"slug": study.slug, "state": _(study.state)}
+        )
+
+
+def compute_choice(
+    *,
+    study: Study,
+    method: str,
+    budget: int,
+    metrics: Sequence[str] = USUAL_METRICS,
+    tokenizer: str = DEFAULT_TOKENIZER,
+    floor: float | None = None,
+    seed: int = 0,
+    progress: Progress = no_progress,
+) -> dict[str, Any]:
+    """Return ``chosen`` and the ids of ``sampling.only`` for a draft's design; nothing is stored.
+
+    Raises:
+        WrongState: no draft, or a kind without items to choose. EvaluationError: the budget or a metric does not fit.
+    """
+    refuse_frozen(study)
+    progress(0.05, "drawing")
+    population = population_of_draft(study)
+    if budget > population.size:
+        raise EvaluationError(
+            pgettext("staff", "budget is %(budget)s, but the design has %(n)s %(what)s; expected fewer.")
+            % {
+                "budget": thousands(budget),
+                "n": thousands(population.size),
+                "what": _(ITEMS_IN_WORDS[population.per]),
+            }
+        )
+    scored = None
+    if method not in WITHOUT_SCORES:
+        progress(0.2, "scoring captions")
+        scored = scored_for(study, population, metrics, tokenizer)
+    progress(0.7, "choosing")
+    floor = 1.0 if method == EVEN else FLOOR if floor is None else floor
+    try:
+        chance = inclusion_probabilities(usefulness_of(method, population, scored), budget, floor=floor)
+    except StatisticsError as error:
+        raise EvaluationError(as_sentence(error)) from None
+    places = set(draw_items(chance, seed=rng_for(seed, "chosen items")).tolist())
+    chances = {
+        key: float(chance[place])
+        for key, place in zip(population.members, population.item.tolist(), strict=True)
+        if place in places
+    }
+    if len(chances) > MOST:
+        raise EvaluationError(
+            pgettext("staff", "%(n)s units would be chosen, expected %(most)s at most in a design.")
+            % {"n": thousands(len(chances)), "most": thousands(MOST)}
+        )
+    chosen = {
+        "method": method,
+        "scores": dict(scored.signatures) if scored else {},
+        "seed": seed,
+        "floor": floor,
+        "per": population.per,
+        "budget": budget,
+        "population": population.size,
+        "chances": chances,
+    }
+    return {"chosen": chosen, "only": sorted(chances)}
+
+
+@transaction.atomic
+def store_choice(*, study: Study, found: dict[str, Any] | None, by: User | None = None) -> Study:
+    """Write a choice into a draft's design; None takes it back, so that all items are judged."""
+    values = study.design | {
+        "sampling": study.design["sampling"] | {"only": found["only"] if found else []},
+    }
+    values.pop("chosen", None)
+    if found:
+        values["chosen"] = found["chosen"]
+    elif study.design.get("chosen") is None:
+        return study
+    changed = change_design(study=study, design=make_design(values))
+    words = "All items are judged again."
+    if found:
+        own = found["chosen"]
+        words = (
+            f"{own['budget']:,} of {own['population']:,} {own['per']} were chosen by {own['method']}, seed "
+            f"{own['seed']}."
+        )
+    note_event(study=changed, what="items-chosen", words=words, by=by)
+    return changed
+
+
+def choice_in_words(found: dict[str, Any] | None) -> str:
+    if not found:
+        return _("All items are judged again; the choice was taken back.")
+    chosen = found["chosen"]
+    return pgettext("staff", "%(budget)s of %(n)s %(what)s were chosen (%(method)s, seed %(seed)s).") % {
+        "budget": thousands(chosen["budget"]),
+        "n": thousands(chosen["population"]),
+        "what": _(ITEMS_IN_WORDS[chosen["per"]]),
+        "method": chosen["method"],
+        "seed": chosen["seed"],
+    }

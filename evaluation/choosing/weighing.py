@@ -1,0 +1,193 @@
+"""Weigh what people said of chosen items back to all items, by one over the chance that each had."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+from django.utils.translation import pgettext
+
+from common.errors import WrongState
+from evaluation.arrays import Floats
+from evaluation.choosing.population import PEOPLE, Population, judged_population, scored_for
+from evaluation.choosing.selecting import USUAL_METRICS
+from evaluation.provenance import as_json
+from evaluation.results.meta_evaluation import DEFAULT_TOKENIZER
+from evaluation.statistics.choosing import WeightedEstimate, weighted_kendall, weighted_mean
+from evaluation.statistics.meta import metric_winners
+from judgments.models import Study
+from judgments.studies.generation import Progress, no_progress
+from judgments.studies.studies import design_of
+
+ESTIMATE = ("value", "low", "high", "n", "items", "effective", "reason")
+ACCURACY, WINS, MEAN, TAU = "accuracy", "wins", "mean", "tau-b"
+MOST_DIFFERENCES = 45  # pairs of metrics, or of systems, in a result
+
+
+def chances_of(study: Study) -> Mapping[str, float]:
+    """Return pair or unit key -> chance of being chosen; empty where all items are judged."""
+    chosen = design_of(study).chosen
+    return chosen.chances if chosen else {}
+
+
+def weigh_back(
+    *,
+    study: Study,
+    metrics: Sequence[str] = USUAL_METRICS,
+    tokenizer: str = DEFAULT_TOKENIZER,
+    progress: Progress = no_progress,
+) -> dict[str, Any]:
+    """Estimate what the study would say of all items, beside what the chosen ones say without weights.
+
+    Of pairs: each metric's accuracy by kind, differences of metrics, how often each system wins. Of captions: each
+    system's mean, differences of systems, and Kendall's tau-b of each metric with people.
+
+    Raises:
+        WrongState: no items were chosen. EvaluationError: nothing is decided, or a metric lacks scores.
+    """
+    chosen = design_of(study).chosen
+    if chosen is None:
+        raise WrongState(
+            pgettext("staff", "Study %(slug)r judges all its items; there is nothing to weigh back.")
+            % {"slug": study.slug}
+        )
+    progress(0.1, "reading judgments")
+    population = judged_population(study)
+    progress(0.3, "scoring captions")
+    scored = scored_for(study, population, metrics, tokenizer)
+    chance = np.array([chosen.chances[key] for key in population.members])
+    images = np.array(population.images)
+    progress(0.7, "weighing")
+    rows = Rows(chance, images)
+    figures = (of_pairs if population.pairs else of_captions)(population, scored.of_rows, metrics, rows)
+    return {
+        "choice": chosen.model_dump(mode="json", exclude={"chances"}),
+        "judged": len(set(population.item.tolist())),
+        "metrics": list(metrics),
+        "tokenizer": tokenizer,
+        "signatures": dict(scored.signatures),
+        "rows": figures,
+    }
+
+
+class Rows:
+    """(N,) chances and images, and figures of some of the rows."""
+
+    def __init__(self, chance: Floats, images: Any) -> None:
+        self.chance, self.images = chance, images
+
+    def mean(self, what: str, name: str, values: Floats, kind: str = "") -> dict[str, Any]:
+        """Return the mean of what is no nan, weighed back and plain."""
+        known = ~np.isnan(values)
+        chance, images, own = self.chance[known], self.images[known], values[known]
+        figure = self._figure(
+            what,
+            name,
+            kind,
+            weighted_mean(own, chance, images),
+            weighted_mean(own, np.ones(len(own)), images),
+        )
+        if what != MEAN:  # a share, or a difference of two
+            least = -1.0 if own.min() < 0 else 0.0
+            for one in (figure, figure["plain"]):
+                if one["low"] is not None:
+                    one |= {"low": max(one["low"], least), "high": min(one["high"], 1.0)}
+        return figure
+
+    def kendall(self, name: str, metric: Floats, people: Floats) -> dict[str, Any]:
+        found = weighted_kendall(metric, people, self.chance, self.images)
+        plain = weighted_kendall(metric, people, np.ones(len(people)), self.images)
+        return self._figure(TAU, name, "", found, plain)
+
+    @staticmethod
+    def _figure(
+        what: str, name: str, kind: str, found: WeightedEstimate, plain: WeightedEstimate
+    ) -> dict[str, Any]:
+        return {
+            "what": what,
+            "name": name,
+            "kind": kind,
+            **as_json(found, *ESTIMATE),
+            "plain": as_json(plain, "value", "low", "high"),
+        }
+
+
+def metric_right(scores: Floats, winners: Floats) -> Floats:
+    """Return (P, M) whether metrics name people's winner, from (P, 2, M) scores; nan where people decided nothing."""
+    said = np.stack(
+        [metric_winners(scores[:, 0, at], scores[:, 1, at]) for at in range(scores.shape[2])], axis=1
+    )
+    return np.where(winners[:, np.newaxis] > 0, said == winners[:, np.newaxis], np.nan)
+
+
+def won_by(population: Population, winners: Floats) -> dict[str, Floats]:
+    """Return system -> (P,) whether it won each of its pairs with another system; a tie is half a win."""
+    found: dict[str, Floats] = {}
+    tied = np.array([pair.tied for pair in population.pairs])
+    for row, (first, second) in enumerate(population.systems):
+        if first == second or not (winners[row] or tied[row]):
+            continue
+        for side, name in ((1, first), (2, second)):
+            own = found.setdefault(name, np.full(len(winners), np.nan))
+            own[row] = float(winners[row] == side) if winners[row] else 0.5
+    return found
+
+
+def of_pairs(
+    population: Population, scores: Floats, metrics: Sequence[str], rows: Rows
+) -> list[dict[str, Any]]:
+    winners = np.array([pair.winner for pair in population.pairs], dtype=np.float64)
+    right = metric_right(scores, winners)
+    kinds = np.array([pair.kind for pair in population.pairs])
+    named = [kind for kind in dict.fromkeys(kinds.tolist()) if kind]
+    found = []
+    for place, name in enumerate(metrics):
+        found.append(rows.mean(ACCURACY, name, right[:, place]))
+        for kind in named if len(named) > 1 else ():
+            own = np.where(kinds == kind, right[:, place], np.nan)
+            if not np.isnan(own).all():
+                found.append(rows.mean(ACCURACY, name, own, kind))
+    for one, two in list(combinations(range(len(metrics)), 2))[:MOST_DIFFERENCES]:
+        words = f"{metrics[one]} − {metrics[two]}"
+        found.append(rows.mean(ACCURACY, words, right[:, one] - right[:, two]))
+    found += [rows.mean(WINS, name, values) for name, values in sorted(won_by(population, winners).items())]
+    return found
+
+
+def means_of(population: Population, people: Floats) -> dict[str, Floats]:
+    """Return system -> (N,) what people said of its captions, nan of others'."""
+    found: dict[str, Floats] = {}
+    for row, names in enumerate(population.systems):
+        for name in names or (PEOPLE,):
+            found.setdefault(name, np.full(len(people), np.nan))[row] = people[row]
+    return found
+
+
+def of_captions(
+    population: Population, scores: Floats, metrics: Sequence[str], rows: Rows
+) -> list[dict[str, Any]]:
+    people = np.array([caption.people for caption in population.captions])
+    by_system = means_of(population, people)
+    found = [rows.mean(MEAN, name, values) for name, values in sorted(by_system.items())]
+    for one, two in list(combinations(sorted(by_system), 2))[:MOST_DIFFERENCES]:
+        difference = _by_image(by_system[one], population) - _by_image(by_system[two], population)
+        if not np.isnan(difference).all():
+            found.append(rows.mean(MEAN, f"{one} − {two}", difference))
+    found += [rows.kendall(name, scores[:, 0, place], people) for place, name in enumerate(metrics)]
+    return found
+
+
+def _by_image(values: Floats, population: Population) -> Floats:
+    """Return (N,) the mean of a system's values of an image in the image's first row, nan elsewhere."""
+    known = ~np.isnan(values)
+    item = population.item
+    sums = np.bincount(item[known], weights=values[known], minlength=population.size)
+    counts = np.bincount(item[known], minlength=population.size)
+    _, first = np.unique(item, return_index=True)
+    found = np.full(len(values), math.nan)
+    with np.errstate(invalid="ignore"):
+        found[first] = sums / counts
+    return found

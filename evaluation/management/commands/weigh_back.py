@@ -1,0 +1,90 @@
+"""``manage.py weigh_back``: what chosen items say of all items, or what choosing would have saved."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser
+from pathlib import Path
+from typing import Any
+
+from django.core.management.base import CommandError
+
+from common.commands import progress_bar
+from common.files import check_place, write_json
+from evaluation.choosing import operations
+from evaluation.choosing.savings import choice_savings
+from evaluation.choosing.weighing import weigh_back
+from evaluation.management.words import say_table
+from judgments.management.base import OperationCommand
+
+
+class Command(OperationCommand):
+    operation = operations.choice_savings
+    help = (
+        "Estimate what the study would say of all its items, from those that select_items chose: accuracies of "
+        "metrics, wins or means of systems, correlations, each with the plain figure of the chosen items beside it. "
+        "With --savings, of a study that judged many items: what choosing would have saved (docs/choosing.md)."
+    )
+    example = "manage.py weigh_back pascal --savings --metrics bleu-4,rouge-l,cider-d --output savings.json"
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        super().add_arguments(parser)
+        parser.add_argument("--savings", action="store_true", help="measure what choosing would have saved")
+        parser.add_argument("--output", type=Path, help="write all figures there as JSON")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        study, values = self.asked(options)
+        if not options["savings"] and (options["draws"] or options["seed"]):
+            raise CommandError(
+                "--draws and --seed are for --savings alone; a study's own draw is in its design."
+            )
+        if options["output"]:
+            check_place(options["output"])
+        of_draws = {name: values.pop(name) for name in ("draws", "seed") if name in values}
+        with progress_bar() as progress:
+            if options["savings"]:
+                found = choice_savings(study=study, **values, **of_draws, progress=progress)
+            else:
+                found = weigh_back(study=study, **values, progress=progress)
+        if options["output"]:
+            write_json(options["output"], found)
+        (self._savings if options["savings"] else self._weighed)(found)
+
+    def _weighed(self, found: dict[str, Any]) -> None:
+        choice = found["choice"]
+        rows = [
+            [
+                row["what"],
+                f"{row['name']} {row['kind']}".strip(),
+                _figure(row),
+                _number(row["plain"]["value"]),
+            ]
+            for row in found["rows"]
+        ]
+        title = f"{choice['budget']:,} of {choice['population']:,} {choice['per']} by {choice['method']}, weighed back"
+        say_table(self, title, ["figure", "of", "all items [95 %]", "chosen alone"], rows)
+
+    def _savings(self, found: dict[str, Any]) -> None:
+        for group in dict.fromkeys(row["group"] for row in found["rows"]):
+            own = [row for row in found["rows"] if row["group"] == group]
+            budgets = sorted({row["budget"] for row in own})
+            rows = []
+            for method in dict.fromkeys(row["method"] for row in own):
+                cells = {row["budget"]: row for row in own if row["method"] == method}
+                rows.append([method, *(_saving(cells[budget]) for budget in budgets)])
+            title = (
+                f"{group}: error of {found['items']:,} {found['per']} drawn, and saved against an even draw"
+            )
+            say_table(self, title, ["method", *map(str, budgets)], rows)
+
+
+def _number(value: float | None) -> str:
+    return "–" if value is None else f"{value:.3f}"
+
+
+def _figure(row: dict[str, Any]) -> str:
+    return f"{_number(row['value'])} [{_number(row['low'])}, {_number(row['high'])}]"
+
+
+def _saving(row: dict[str, Any]) -> str:
+    saved = "" if row["saved"] is None or row["method"] == "even" else f" {100 * row['saved']:+.0f} %"
+    return f"{row['error']:.4f}{saved}"

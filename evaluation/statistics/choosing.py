@@ -1,0 +1,317 @@
+"""Choose the items that tell systems apart, by scores at hand, and weigh what people said back to all items.
+
+What makes an item useful: how far a metric's scores of its captions lie apart, how often metrics order them
+differently, how much it tells about systems under item response theory, or how different the captions' words are
+(Zouhar, Cui, Sachan 2025, *How to Select Datapoints for Efficient Human Evaluation of NLG Models?*, TACL 13,
+1789-1811). They take the most useful ones, and what people say of these holds for these alone. Here usefulness decides
+how probable an item is, as in surveys, so that weights of one over the probability lead back to all items (Horvitz,
+Thompson 1952, JASA 47, 663-685).
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.special import ndtr, stdtrit
+
+from evaluation.arrays import Flags, Floats, Ints
+from evaluation.statistics.aggregation import item_response
+from evaluation.statistics.clustering import FEWEST, ITEM, TOO_FEW
+from evaluation.statistics.inputs import (
+    BadOption,
+    BadShape,
+    BadValue,
+    encode,
+    finite_vector,
+    floats_of,
+    is_real,
+    one_of,
+    positive,
+    refuse_values,
+    same_length,
+)
+from evaluation.statistics.resampling import CONFIDENCE, Seed, check_confidence, generator_of
+from evaluation.statistics.results import signed
+
+METHODS = ("variance", "disagreement", "information", "diversity")
+# An item that seems useless is still this probable, in parts of what an even draw would give it: no weight of an item
+# is more than four times that of an even draw, however wrong the scores are (Hesterberg 1995, Technometrics 37).
+FLOOR = 0.25
+ESTIMATORS = ("hajek", "horvitz-thompson")
+_WHOLE = 1e-6  # probabilities may miss a whole number of items by so much
+_PAIRS_AT_ONCE = 4_000_000
+
+
+def score_variance(scores: ArrayLike) -> Floats:
+    """Return (I,) how far the captions of items lie apart, from (I, S, M) scores of S systems by M metrics.
+
+    The variance of an item's captions over that of all captions, the mean of the metrics; nan is no caption.
+    """
+    table = _scores(scores)
+    spread = np.nanvar(table, axis=(0, 1))
+    known = ~np.isnan(table)
+    count = np.maximum(known.sum(axis=1), 1)
+    filled = np.where(known, table, 0.0)
+    centred = np.where(known, table - (filled.sum(axis=1) / count)[:, np.newaxis], 0.0)
+    own = np.square(centred).sum(axis=1) / count
+    return np.asarray((own[:, spread > 0] / spread[spread > 0]).sum(axis=1) / table.shape[2])
+
+
+def order_disagreement(scores: ArrayLike) -> Floats:
+    """Return (I,) how often two metrics order two captions of an item differently, from (I, S, M) scores.
+
+    A metric's tie counts half against another metric's order.
+    """
+    table = _scores(scores)
+    if table.shape[2] < 2:
+        raise BadOption("scores is of one metric, expected two or more, since they are to disagree")
+    found = np.zeros(len(table))
+    metrics = list(combinations(range(table.shape[2]), 2))
+    for place, item in enumerate(table):
+        own = item[~np.isnan(item).any(axis=1)]
+        one, two = np.triu_indices(len(own), 1)
+        if len(one):
+            order = np.sign(own[one] - own[two])
+            found[place] = np.mean([np.abs(order[:, a] - order[:, b]).mean() / 2 for a, b in metrics])
+    return found
+
+
+def score_information(scores: ArrayLike) -> Floats:
+    """Return (I,) Fisher information of items about the systems, from (I, S, M) scores, by the two-parameter model.
+
+    A system by a metric is a person, who is right on an item where the score is above the metric's median.
+    """
+    table = _scores(scores)
+    item, system, metric = np.nonzero(~np.isnan(table))
+    right = (table > np.nanmedian(table, axis=(0, 1)))[item, system, metric]
+    fitted = item_response(item, system * table.shape[2] + metric, right.astype(np.float64))
+    found = np.zeros(len(table))
+    found[fitted.items.astype(np.int64)] = fitted.information(fitted.ability).mean(axis=1)
+    return found
+
+
+def comparison_information(scores: ArrayLike) -> Floats:
+    """Return (P,) Fisher information of a choice between two candidates, from (P, 2, M) scores: p (1 - p).
+
+    So much does a vote tell about the difference of two strengths (Bradley, Terry 1952), where the first wins with
+    probability p. By a metric that errs as much as its differences vary, p is the normal distribution's share below the
+    difference over its root mean square; the mean of the metrics.
+    """
+    table = _scores(scores)
+    difference = table[:, 0] - table[:, -1]
+    size = np.sqrt(np.square(difference).mean(axis=0))
+    first = ndtr(difference / np.where(size > 0, size, 1.0))
+    return np.asarray((first * (1 - first)).mean(axis=1))
+
+
+def word_diversity(texts: Sequence[Sequence[str]]) -> Floats:
+    """Return (I,) how different the captions of items are: 1 less the mean F1 of the words of two of them.
+
+    Words are what blanks part. Two captions without a word are alike; an item of one caption has no diversity.
+    """
+    found = np.zeros(len(texts))
+    for place, own in enumerate(texts):
+        bags = [Counter(text.split()) for text in own]
+        same = [_overlap(one, two) for one, two in combinations(bags, 2)]
+        if same:
+            found[place] = 1 - math.fsum(same) / len(same)
+    return found
+
+
+def _overlap(one: Counter[str], two: Counter[str]) -> float:
+    if not one or not two:
+        return 1.0
+    return 2 * (one & two).total() / (one.total() + two.total())
+
+
+def _scores(given: ArrayLike) -> Floats:
+    table = floats_of(given, "scores")
+    if table.ndim != 3 or not table.size:
+        raise BadShape(f"scores has the shape {table.shape}, expected items x systems x metrics")
+    if np.isinf(table).any():
+        raise BadValue("scores holds an infinite number")
+    empty = np.isnan(table).all(axis=(0, 1))
+    if empty.any():
+        raise BadValue(f"scores has none of metric {int(empty.argmax())}")
+    return table
+
+
+def inclusion_probabilities(usefulness: ArrayLike, budget: int, *, floor: float = FLOOR) -> Floats:
+    """Return (I,) probabilities that add up to `budget`: a `floor` for all, the rest by the root of (I,) usefulness.
+
+    Usefulness is in squares of what people say, and the error of a sum is least where probabilities go with its root
+    (Neyman 1934). An item that would come to more than 1 is certain. `floor` 1 is an even draw.
+    """
+    useful = finite_vector(usefulness, "usefulness")
+    refuse_values(useful, useful < 0, "usefulness", "a number from zero on")
+    positive(budget, "budget")
+    if budget > len(useful):
+        raise BadOption(f"budget is {budget:,}, but there are {len(useful):,} items")
+    if not (is_real(floor) and 0 < floor <= 1):
+        raise BadOption(f"floor is {floor!r}, expected a number above 0, up to 1")
+    size = np.sqrt(useful)
+    if not size.any():
+        size = np.ones(len(useful))
+    share = floor + (1 - floor) * size / size.mean()
+    certain: Flags = np.zeros(len(useful), dtype=np.bool_)
+    while True:
+        left = budget - int(certain.sum())
+        found = np.where(certain, 1.0, share * left / max(share[~certain].sum(), 1e-300))
+        over = (found >= 1) & ~certain
+        if not over.any():
+            return found
+        certain |= over
+
+
+def draw_items(probabilities: ArrayLike, *, seed: Seed) -> Ints:
+    """Draw as many items as the (I,) probabilities add up to, each with its own; return their positions.
+
+    Systematic sampling in random order (Goodman, Kish 1950, JASA 45, 350-372): the probabilities are exact, and the
+    number of items is fixed.
+    """
+    chance = _probabilities(probabilities)
+    generator, _ = generator_of(seed)
+    order = generator.permutation(len(chance))
+    ends = np.cumsum(chance[order])
+    whole = np.rint(ends[-1])
+    if abs(ends[-1] - whole) > _WHOLE:
+        raise BadValue(f"probabilities add up to {ends[-1]:g}, expected a whole number of items")
+    ends *= whole / ends[-1]
+    ends[-1] = whole
+    steps = np.ceil(ends - generator.random())
+    return np.sort(order[np.diff(steps, prepend=0.0) > 0])
+
+
+def _probabilities(given: ArrayLike) -> Floats:
+    chance = finite_vector(given, "probabilities")
+    refuse_values(chance, (chance <= 0) | (chance > 1), "probabilities", "a number above 0, up to 1")
+    if not len(chance):
+        raise BadOption("there are no items, expected one or more")
+    return chance
+
+
+@dataclass(frozen=True, slots=True)
+class WeightedEstimate:
+    """A figure of all items, from those that were chosen.
+
+    low, high: nan where `reason` says why. n: the values. items: what they belong to. effective: the number of items
+    drawn evenly that their weights are worth (Kish 1965).
+    """
+
+    value: float
+    low: float
+    high: float
+    n: int
+    items: int
+    effective: float
+    confidence: float
+    reason: str
+    signature: str = ""
+
+
+@signed("mean-of-all-items", data=("items", "population"))
+def weighted_mean(
+    values: ArrayLike,
+    probabilities: ArrayLike,
+    items: Iterable[Any] | None = None,
+    *,
+    estimator: str = "hajek",
+    population: int | None = None,
+    confidence: float = CONFIDENCE,
+) -> WeightedEstimate:
+    """Estimate the mean over all items from (N,) values of the chosen ones and their (N,) probabilities.
+
+    "hajek" divides by the sum of the weights (Hajek 1971), "horvitz-thompson" by `population`, the number of values
+    that all items have: unbiased to the last digit, and wider. Values of one of (N,) `items`, such as an image, count
+    together. Intervals are those of items of this kind, of which all items are a sample themselves, as Quorum's others.
+    """
+    given, chance = finite_vector(values, "values"), _probabilities(probabilities)
+    same_length(values=given, probabilities=chance)
+    one_of(estimator, ESTIMATORS, "estimator")
+    weight = 1 / chance
+    if estimator == "hajek":
+        value = float(weight @ given / weight.sum())
+        influence = weight * (given - value) / weight.sum()
+    elif population is None:
+        raise BadOption("population is None, expected how many values all items have")
+    else:
+        positive(population, "population")
+        value = float(weight @ given / population)
+        influence = weight * given / population
+    return _estimate(value, influence, weight, items, confidence)
+
+
+@signed("kendall-tau-b-of-all-items", data=("items",))
+def weighted_kendall(
+    first: ArrayLike,
+    second: ArrayLike,
+    probabilities: ArrayLike,
+    items: Iterable[Any] | None = None,
+    *,
+    confidence: float = CONFIDENCE,
+) -> WeightedEstimate:
+    """Estimate Kendall's tau-b of two (N,) columns over all items; two captions weigh as much as both together."""
+    one, two = finite_vector(first, "first"), finite_vector(second, "second")
+    chance = _probabilities(probabilities)
+    same_length(first=one, second=two, probabilities=chance)
+    weight = 1 / chance
+    sums = np.zeros(
+        (3, len(one))
+    )  # of each value with all others: same order, apart in first, apart in second
+    rows = max(1, _PAIRS_AT_ONCE // len(one))
+    for start in range(0, len(one), rows):
+        part = slice(start, start + rows)
+        order = [np.sign(column[part, np.newaxis] - column) for column in (one, two)]
+        sums[0, part] = (order[0] * order[1]) @ weight
+        sums[1, part], sums[2, part] = np.abs(order[0]) @ weight, np.abs(order[1]) @ weight
+    same, apart, apart_too = sums @ weight
+    if not apart * apart_too > 0:
+        reason = "one of the two is the same everywhere, so that nothing is ordered"
+        number = len(encode(items)[0]) if items is not None else len(one)
+        return WeightedEstimate(
+            *(math.nan,) * 3,
+            len(one),
+            number,
+            _effective(weight, items),
+            check_confidence(confidence),
+            reason,
+        )
+    value = float(same / math.sqrt(apart * apart_too))
+    root = math.sqrt(apart * apart_too)
+    slope = 2 * sums[0] / root - value * (sums[1] / apart + sums[2] / apart_too)
+    return _estimate(value, weight * slope, weight, items, confidence)
+
+
+def _effective(weight: Floats, items: Iterable[Any] | None) -> float:
+    of_items = weight if items is None else np.bincount(encode(items, "items")[1], weights=weight)
+    return float(of_items.sum() ** 2 / np.square(of_items).sum())
+
+
+def _estimate(
+    value: float, influence: Floats, weight: Floats, items: Iterable[Any] | None, confidence: float
+) -> WeightedEstimate:
+    """Return an interval from the (N,) parts of the error, with the freedom of the effective number of items."""
+    check_confidence(confidence)
+    of_items = influence
+    if items is not None:
+        item = encode(items, "items")[1]
+        same_length(values=influence, items=item)
+        of_items = np.asarray(np.bincount(item, weights=influence), dtype=np.float64)
+    count, effective = len(of_items), _effective(weight, items)
+    reason, half = "", math.nan
+    if count < FEWEST:
+        are, s = ("there is", "") if count == 1 else ("there are", "s")
+        reason = TOO_FEW.format(are=are, count=count, name=ITEM, s=s, fewest=FEWEST)
+    else:
+        variance = float(of_items.var(ddof=1)) * count
+        half = float(stdtrit(max(effective - 1, 1), 0.5 + confidence / 2)) * math.sqrt(variance)
+    return WeightedEstimate(
+        value, value - half, value + half, len(influence), count, effective, float(confidence), reason
+    )

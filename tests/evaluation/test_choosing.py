@@ -1,0 +1,204 @@
+"""Items are chosen for a draft by scores at hand, and what people say of them is weighed back to all."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from django.core.management import call_command
+from django.core.management.base import CommandError
+from django.test import Client
+
+from annotation.rehearsal.people import Crowd
+from annotation.rehearsal.rehearsal import rehearse
+from common.errors import DesignError, WrongState
+from evaluation.choosing.population import judged_population, population_of_draft
+from evaluation.choosing.weighing import weigh_back
+from evaluation.follow_up.units import make_next_batch
+from evaluation.results.meta_evaluation import evaluate_study
+from evaluation.strengths.computing import strengths_of
+from judgments.design.reading import make_design, read_toml, write_toml
+from judgments.jobs import run_job
+from judgments.models import Study
+from judgments.studies.generation import generate_hits
+from judgments.studies.studies import design_of, mark_open
+from tests.studies import make_dataset, make_study
+
+pytestmark = pytest.mark.django_db
+
+METRICS = ["bleu-1", "rouge-l"]
+
+
+def draft(protocol: str, **values: object) -> Study:
+    make_dataset(images=80, systems=3)
+    return make_study(protocol, opened=False, seed=5, **values)
+
+
+def pairs_draft() -> Study:
+    return draft("pairwise", sampling={"pairs": {"HM": 60, "MM": 60}})
+
+
+def choose(study: Study, *options: str) -> Study:
+    call_command("select_items", study.slug, *options)
+    study.refresh_from_db()
+    return study
+
+
+def judged(study: Study) -> Study:
+    generate_hits(study=study)
+    mark_open(study=study)
+    rehearse(study=study, crowd=Crowd(workers=8, spammers=0.0, seed=4))
+    study.refresh_from_db()
+    return study
+
+
+def test_pairs_are_chosen_within_the_budget_and_the_design_says_how(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    study = pairs_draft()
+    before = study.design
+    choose(study, "--method", "variance", "--budget", "30", "--seed", "1", "--metrics", ",".join(METRICS))
+    assert "30 of 120 candidate pairs were chosen (variance, seed 1)." in capsys.readouterr().out
+    chosen, only = study.design["chosen"], study.design["sampling"]["only"]
+    assert (chosen["method"], chosen["per"], chosen["budget"], chosen["population"]) == (
+        "variance",
+        "pairs",
+        30,
+        120,
+    )
+    assert sorted(chosen["chances"]) == only
+    assert len(only) == 30
+    assert min(chosen["chances"].values()) >= 0.25 * 30 / 120
+    assert list(chosen["scores"]) == METRICS
+    assert read_toml(write_toml(design_of(study))) == design_of(study)
+    choose(study, "--method", "variance", "--budget", "30", "--seed", "1", "--metrics", ",".join(METRICS))
+    assert study.design["chosen"] == chosen  # the same draw, from all pairs and not from the chosen ones
+    batch = generate_hits(study=study)
+    assert sorted(pair.key for pair in batch.pairs) == only
+    with pytest.raises(CommandError, match="items are chosen for a draft"):
+        choose(study, "--method", "even", "--budget", "3")
+    assert before["sampling"]["only"] == []
+
+
+def test_a_choice_is_taken_back_and_never_outlives_its_items() -> None:
+    study = pairs_draft()
+    before = study.design
+    choose(study, "--method", "even", "--budget", "10")
+    assert set(study.design["chosen"]["chances"].values()) == {10 / 120}
+    other = study.design | {"sampling": study.design["sampling"] | {"only": ["somebody-else"]}}
+    with pytest.raises(DesignError, match=r"chosen\.chances and sampling\.only name different items"):
+        make_design(other)
+    assert choose(study, "--method", "all").design == before
+
+
+def test_images_are_chosen_with_all_their_captions() -> None:
+    study = draft("graded")
+    whole = population_of_draft(study)
+    choose(study, "--method", "diversity", "--budget", "12")
+    assert (study.design["chosen"]["per"], study.design["chosen"]["scores"]) == ("images", {})
+    only = set(study.design["sampling"]["only"])
+    images = {image for key, image in zip(whole.members, whole.images, strict=True) if key in only}
+    assert len(images) == 12
+    assert only == {key for key, image in zip(whole.members, whole.images, strict=True) if image in images}
+    assert len(only) == 36
+
+
+def test_what_people_say_of_chosen_pairs_is_weighed_back(tmp_path: Path) -> None:
+    study = judged(
+        choose(pairs_draft(), "--method", "disagreement", "--budget", "60", "--metrics", ",".join(METRICS))
+    )
+    call_command("weigh_back", study.slug, metrics=METRICS, output=tmp_path / "found.json")
+    rows = json.loads((tmp_path / "found.json").read_text("utf-8"))["rows"]
+    population = judged_population(study)
+    weight = np.array([1 / study.design["chosen"]["chances"][key] for key in population.members])
+    for name in ("people", "system-0"):
+        won = [
+            (weight[at], float(pair.winner == 1 + pair.systems.index(name)) if pair.winner else 0.5)
+            for at, pair in enumerate(population.pairs)
+            if name in pair.systems and (pair.winner or pair.tied)
+        ]
+        own, wins = np.array(won).T
+        (row,) = [row for row in rows if (row["what"], row["name"]) == ("wins", name)]
+        assert row["value"] == pytest.approx(own @ wins / own.sum())
+        assert row["plain"]["value"] == pytest.approx(wins.mean())
+        assert row["low"] < row["value"] < row["high"]
+    accuracy = {(row["name"], row["kind"]): row["value"] for row in rows if row["what"] == "accuracy"}
+    assert accuracy["bleu-1 − rouge-l", ""] == pytest.approx(accuracy["bleu-1", ""] - accuracy["rouge-l", ""])
+    assert {kind for _, kind in accuracy} == {"", "HM", "MM"}
+    # strengths count the same weights, and other figures say that they do not
+    assert "weights" not in strengths_of(study)["signature"]
+    assert any("chosen items alone" in note for note in evaluate_study(study=study, metrics=METRICS)["notes"])
+    assert "chosen" not in make_next_batch(study=study, keys=[population.members[0]]).design
+
+
+def test_means_of_systems_and_tau_are_weighed_back() -> None:
+    study = judged(choose(draft("graded"), "--method", "even", "--budget", "20"))
+    rows = weigh_back(study=study, metrics=METRICS)["rows"]
+    names = [row["name"] for row in rows if row["what"] == "mean"]
+    assert names == [
+        *("system-0", "system-1", "system-2"),
+        *("system-0 − system-1", "system-0 − system-2", "system-1 − system-2"),
+    ]
+    value = {row["name"]: row["value"] for row in rows}
+    assert value["system-0 − system-1"] == pytest.approx(value["system-0"] - value["system-1"])
+    assert all(row["value"] == pytest.approx(row["plain"]["value"]) for row in rows)  # all weigh the same
+    assert [row["items"] for row in rows] == [20] * len(rows)
+
+
+def test_what_choosing_would_have_saved_is_measured_on_judged_items(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    study = judged(pairs_draft())
+    call_command("weigh_back", study.slug, savings=True, metrics=METRICS, draws=60)
+    said = capsys.readouterr().out
+    assert "difference: error of" in said
+    assert "disagreement" in said
+    with pytest.raises(WrongState, match="judges all its items"):
+        weigh_back(study=study)
+
+
+def test_what_cannot_be_chosen_is_refused_in_a_sentence() -> None:
+    study = pairs_draft()
+    with pytest.raises(CommandError, match="budget is 500, but the design has 120 candidate pairs"):
+        choose(study, "--method", "even", "--budget", "500")
+    with pytest.raises(CommandError, match="Scores is of one metric, expected two or more"):
+        choose(study, "--method", "disagreement", "--budget", "5", "--metrics", "bleu-1")
+    assert "chosen" not in study.design
+    writing = make_study("caption", opened=False)
+    with pytest.raises(CommandError, match="no items that could be chosen one by one"):
+        choose(writing, "--method", "even", "--budget", "5")
+
+
+def test_the_pages_and_the_calls_choose_weigh_and_measure(designer: Client) -> None:
+    study = pairs_draft()
+    address = f"/admin/judgments/study/{study.pk}/choosing/"
+    assert "All items of the design are judged." in designer.get(address).content.decode()
+    body = {"method": "disagreement", "budget": 40, "metrics": METRICS}
+    started = designer.post(f"/api/studies/{study.slug}/select-items/", body, content_type="application/json")
+    assert started.status_code == 202, started.content
+    run_job(started.json()["id"])
+    assert (
+        "40 of 120 candidate pairs were chosen (disagreement, seed 0)."
+        in designer.get(address).content.decode()
+    )
+    lacking = designer.post(
+        f"/api/studies/{study.slug}/select-items/", {"method": "even"}, content_type="application/json"
+    )
+    assert (lacking.status_code, "Say how many items" in lacking.content.decode()) == (400, True)
+    study.refresh_from_db()
+    judged(study)
+    for name in ("weigh-back", "choice-savings"):
+        started = designer.post(
+            f"/api/studies/{study.slug}/{name}/", {"metrics": METRICS}, content_type="application/json"
+        )
+        assert started.status_code == 202, started.content
+        run_job(started.json()["id"])
+    page = designer.get(address).content.decode()
+    assert "Weighed back to all items" in page
+    assert "bleu-1 − rouge-l" in page
+    assert "<svg" in page
+    other = make_study("pairwise", opened=False, name="Another", slug="another")
+    plan = designer.get(f"/admin/judgments/study/{other.pk}/planning/").content.decode()
+    assert "Measured on “A pairwise study”" in plan
