@@ -57,7 +57,8 @@ _NOT_RUN: Counter[str] = Counter()
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Name the marker of what `make coverage` leaves out."""
+    """Name the marker of what `make coverage` leaves out; collect no garbage while modules are imported, which stay."""
+    gc.disable()
     config.addinivalue_line(
         "markers", "large: of a size, or of many draws; smaller tests reach the same branches"
     )
@@ -84,6 +85,7 @@ def pytest_collection_finish() -> None:
     """Spare the garbage collector the modules and tests, which stay to the end: a tenth of a run's time."""
     gc.collect()
     gc.freeze()
+    gc.enable()
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
