@@ -173,23 +173,24 @@ def django_db_setup(
     """A migrated database in memory: migrating takes six seconds, so one process does it and the others copy."""
     from django.db import connection
 
+    creation: Any = connection.creation  # django-stubs leave the name of its database out
     original, migrated = connection.settings_dict["NAME"], made_once_a_run / MIGRATED
     with django_db_blocker.unblock(), once_a_run(migrated) as missing:
         if missing:
-            connection.creation.create_test_db(verbosity=0, autoclobber=True, serialize=False)
+            creation.create_test_db(verbosity=0, autoclobber=True, serialize=False)
             half_made = migrated.with_suffix(f".{os.getpid()}")
             with closing(sqlite3.connect(half_made)) as file:
                 connection.connection.backup(file)
             half_made.rename(migrated)
         else:
             connection.close()
-            connection.settings_dict["NAME"] = connection.creation._get_test_db_name()
+            connection.settings_dict["NAME"] = creation._get_test_db_name()
             connection.ensure_connection()
             with closing(sqlite3.connect(migrated)) as file:
                 file.backup(connection.connection)
     yield
     with django_db_blocker.unblock():
-        connection.creation.destroy_test_db(original, verbosity=0)
+        creation.destroy_test_db(original, verbosity=0)
 
 
 @pytest.fixture(scope="session")
