@@ -2,10 +2,11 @@
 
 import gc
 import os
+import sqlite3
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,7 @@ from pytest_django import DjangoDbBlocker
 from evaluation.metrics.meteor import Tables, find_tables
 from tests import services
 from tests.browsing import WIDE, Tab, Tabs
-from tests.installations import Installation, Installations
+from tests.installations import MIGRATED, Installation, Installations, once_a_run
 
 # No test depends on how busy the machine is: neither may Hypothesis, nor what is awaited on a page.
 settings.register_profile("steady", deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -56,7 +57,8 @@ _NOT_RUN: Counter[str] = Counter()
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Name the marker of what `make coverage` leaves out."""
+    """Name the marker of what `make coverage` leaves out; collect no garbage while modules are imported, which stay."""
+    gc.disable()
     config.addinivalue_line(
         "markers", "large: of a size, or of many draws; smaller tests reach the same branches"
     )
@@ -83,6 +85,7 @@ def pytest_collection_finish() -> None:
     """Spare the garbage collector the modules and tests, which stay to the end: a tenth of a run's time."""
     gc.collect()
     gc.freeze()
+    gc.enable()
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
@@ -155,13 +158,46 @@ def database(request: pytest.FixtureRequest) -> str:
 
 
 @pytest.fixture(scope="session")
-def installations(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Installations]:
-    """The maker of installations."""
+def made_once_a_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder for what all processes of this run can use."""
     run = tmp_path_factory.getbasetemp()
-    shared = (run.parent if "PYTEST_XDIST_WORKER" in os.environ else run) / "shared-installations"
-    shared.mkdir(exist_ok=True)
+    folder = (run.parent if "PYTEST_XDIST_WORKER" in os.environ else run) / "shared-installations"
+    folder.mkdir(exist_ok=True)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def django_db_setup(
+    django_test_environment: None, django_db_blocker: DjangoDbBlocker, made_once_a_run: Path
+) -> Iterator[None]:
+    """A migrated database in memory: migrating takes six seconds, so one process does it and the others copy."""
+    from django.db import connection
+
+    creation: Any = connection.creation  # django-stubs leave the name of its database out
+    original, migrated = connection.settings_dict["NAME"], made_once_a_run / MIGRATED
+    with django_db_blocker.unblock(), once_a_run(migrated) as missing:
+        if missing:
+            creation.create_test_db(verbosity=0, autoclobber=True, serialize=False)
+            half_made = migrated.with_suffix(f".{os.getpid()}")
+            with closing(sqlite3.connect(half_made)) as file:
+                connection.connection.backup(file)
+            half_made.rename(migrated)
+        else:
+            connection.close()
+            connection.settings_dict["NAME"] = creation._get_test_db_name()
+            connection.ensure_connection()
+            with closing(sqlite3.connect(migrated)) as file:
+                file.backup(connection.connection)
+    yield
+    with django_db_blocker.unblock():
+        creation.destroy_test_db(original, verbosity=0)
+
+
+@pytest.fixture(scope="session")
+def installations(tmp_path_factory: pytest.TempPathFactory, made_once_a_run: Path) -> Iterator[Installations]:
+    """The maker of installations."""
     folder = tmp_path_factory.mktemp("installations")
-    maker = Installations(folder, os.environ.get("TEST_DATABASE_URL"), shared=shared)
+    maker = Installations(folder, os.environ.get("TEST_DATABASE_URL"), shared=made_once_a_run)
     yield maker
     maker.close()
 

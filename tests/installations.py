@@ -36,6 +36,7 @@ PASSED_ON = (
 )
 
 
+MIGRATED = "migrated.sqlite3"
 PATIENCE = 600.0  # seconds, as a machine may be busy; what is there sooner is waited for no longer
 
 
@@ -145,7 +146,7 @@ class Installations:
 
     def __init__(self, folder: Path, postgres_url: str | None, *, shared: Path | None = None) -> None:
         self.folder, self.shared, self.postgres_url = folder, shared or folder, postgres_url
-        self._postgres_template = ""
+        self._made_template = ""
 
     def _environment(self, folder: Path, database_url: str) -> dict[str, str]:
         passed = {name: os.environ[name] for name in PASSED_ON if name in os.environ}
@@ -196,26 +197,41 @@ class Installations:
         with once_a_run(folder) as missing:
             if missing:
                 half_made = self.folder / folder.name
-                installation = Installation(half_made, self._environment(half_made, ""))
                 if empty:
                     shutil.copytree(empty, half_made)
-                    installation.python(code)
+                    Installation(half_made, self._environment(half_made, "")).python(code)
                 else:
                     half_made.mkdir()
-                    installation.manage("migrate", "--verbosity", "0")
+                    shutil.copy(self._migrated(), half_made / "quorum.sqlite3")
                 half_made.rename(folder)
         return folder
 
+    def _migrated(self) -> Path:
+        """A migrated database in a file, for tests that need nothing but a database too (tests/conftest.py)."""
+        with once_a_run(self.shared / MIGRATED) as missing:
+            if missing:
+                half_made = self.folder / "migrated"
+                half_made.mkdir()
+                Installation(half_made, self._environment(half_made, "")).manage(
+                    "migrate", "--verbosity", "0"
+                )
+                (half_made / "quorum.sqlite3").rename(self.shared / MIGRATED)
+        return self.shared / MIGRATED
+
     def _copy_postgres(self, name: str) -> str:
-        if not self._postgres_template:
-            self._postgres_template = f"{name}_template"
-            self._on_server(sql.SQL("CREATE DATABASE {}").format(sql.Identifier(self._postgres_template)))
-            folder = self.folder / self._postgres_template
-            folder.mkdir()
-            url = self._named(self._postgres_template)
-            Installation(folder, self._environment(folder, url)).manage("migrate", "--verbosity", "0")
-        made, template = sql.Identifier(name), sql.Identifier(self._postgres_template)
-        self._on_server(sql.SQL("CREATE DATABASE {} TEMPLATE {}").format(made, template))
+        """A copy of a migrated database that all processes of the run copy."""
+        note = self.shared / "postgresql-template"
+        with once_a_run(note) as missing:
+            if missing:
+                self._made_template = f"{name}_template"
+                self._on_server(sql.SQL("CREATE DATABASE {}").format(sql.Identifier(self._made_template)))
+                folder = self.folder / self._made_template
+                folder.mkdir()
+                url = self._named(self._made_template)
+                Installation(folder, self._environment(folder, url)).manage("migrate", "--verbosity", "0")
+                note.write_text(self._made_template)
+            made, template = sql.Identifier(name), sql.Identifier(note.read_text())
+            self._on_server(sql.SQL("CREATE DATABASE {} TEMPLATE {}").format(made, template))
         return self._named(name)
 
     def _load_postgres(self, name: str, dump: str) -> str:
@@ -237,6 +253,9 @@ class Installations:
             server.execute(statement)
 
     def close(self) -> None:
-        """Drops the migrated database of PostgreSQL."""
-        if self._postgres_template:
-            self._drop(self._postgres_template)
+        """Drops the migrated database of PostgreSQL, if it was made here; who needs it still makes another."""
+        if self._made_template:
+            note = self.shared / "postgresql-template"
+            with once_a_run(note):
+                note.unlink()
+                self._drop(self._made_template)

@@ -137,6 +137,7 @@ def many_captions() -> tuple[list[str], list[list[str]]]:
     return texts[:200], [texts[200 + 3 * i : 203 + 3 * i] for i in range(200)]
 
 
+@pytest.mark.large
 def test_cider_of_thousands_of_different_ngrams_follows_from_its_definition() -> None:
     candidates, references = many_captions()
     found = score(candidates, references, ["cider-d", "cider"], "space", stem="none").scores

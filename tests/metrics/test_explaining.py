@@ -92,6 +92,7 @@ def check_all(candidates: list[str], references: list[list[str]], corpus: list[l
             adds_up(found, float(expected[metric].images[row]))
 
 
+@pytest.mark.large
 def test_on_captions_of_the_demo() -> None:
     references: dict[str, list[str]] = {}
     for row in read_lines(DEMO / "captions.jsonl"):

@@ -48,6 +48,7 @@ def official_captions() -> tuple[list[str], list[list[str]]]:
     return [ours for ours, _ in captions], [theirs for _, theirs in captions]
 
 
+@pytest.mark.large
 @pytest.mark.parametrize("stages", STAGE_CHOICES)
 def test_statistics_and_scores_are_those_of_the_program(meteor_tables: Tables, stages: str) -> None:
     comparison = Comparison.of(

@@ -35,6 +35,7 @@ def counted(candidates: list[str], references: list[list[str]], data: Data) -> p
     return meteor_statistics(comparison, VIEW, data.tables(), 4 if data.paraphrases else 3).counts
 
 
+@pytest.mark.large
 @given(words, words, tables)
 @settings(max_examples=300, deadline=None, derandomize=True)
 def test_the_search_finds_what_the_plain_form_finds(ours: list[str], theirs: list[str], data: Data) -> None:

@@ -85,6 +85,7 @@ def test_cutting_piece_by_piece_gives_what_cutting_the_whole_caption_gives(capti
         assert encoded([caption], name) == [tokenizer.tokens(caption)]
 
 
+@pytest.mark.large
 @given(st.text(max_size=60))
 def test_any_text_at_all_is_cut(caption: str) -> None:
     for name, tokenizer in TOKENIZERS.items():

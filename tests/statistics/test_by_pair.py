@@ -78,6 +78,7 @@ def test_the_matrix_is_symmetric_and_empty_where_two_raters_never_met() -> None:
         result.matrix("rho")
 
 
+@pytest.mark.large
 def test_thousands_of_workers_who_met_here_and_there_need_no_table() -> None:
     generator = np.random.default_rng(4)
     units = np.repeat(np.arange(30_000), 3)

@@ -143,11 +143,24 @@ def rows_twice(copies: int) -> dict[str, float]:
     return widths
 
 
+@pytest.mark.large
 def test_copies_of_every_item_and_rater_narrow_no_interval_and_lower_no_p() -> None:
     once, thrice = rows_twice(1), rows_twice(3)
     for name, width in once.items():
         assert width > 0, name
         assert thrice[name] >= 0.97 * width - 0.02 * (name == "median"), name
+
+
+def test_the_accuracy_of_pairs_by_item_and_rater_is_a_share_of_rows() -> None:
+    item, rater, value = crossed()
+    other = np.random.default_rng(5).normal(size=len(value))
+    winner = np.where(value > other + 0.3, 1, 2)
+    by = {"item": item, "rater": rater}
+    found = pair_accuracy(value, other, winner, clusters=by)["all"]
+    right = (np.where(value > other, 1, 2) == winner) * 1.0
+    expected = share_of_rows(right, by, 0.95)
+    assert (found.value, found.low, found.high) == (right.mean(), expected.low, expected.high)
+    assert found.clusters == {"item": ITEMS, "rater": RATERS}
 
 
 def test_a_rater_who_counts_twice_does_not_narrow_the_interval_on_average() -> None:

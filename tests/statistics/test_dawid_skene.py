@@ -91,6 +91,7 @@ def test_three_workers_of_two_labels_give_back_the_confusions_that_made_their_an
     assert result.accuracy == pytest.approx([0.8, 0.72, 0.2], abs=1e-7)
 
 
+@pytest.mark.large
 def test_a_worker_who_never_errs_on_one_label_is_approached_and_not_claimed_to_be_reached() -> None:
     # The peak lies exactly on the edge of what is possible, where each step is shorter than the one before.
     confusions = [[[0.8, 0.2], [0.2, 0.8]], [[1.0, 0.0], [0.4, 0.6]], [[0.2, 0.8], [0.8, 0.2]]]
@@ -183,6 +184,7 @@ def test_two_workers_who_always_differ_leave_every_unit_undecided() -> None:
     assert result.values() == [None, None]
 
 
+@pytest.mark.large
 @pytest.mark.parametrize("model", ["full", "one-coin"])
 @pytest.mark.parametrize("crowd", CROWDS, ids=IDS)
 def test_the_likelihood_never_falls_from_step_to_step(crowd: dict[str, Any], model: str) -> None:

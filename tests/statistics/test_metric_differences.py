@@ -46,6 +46,7 @@ def test_by_images_the_interval_is_that_of_the_sums_of_images() -> None:
     assert found["all"].clusters == {"item": 60}
 
 
+@pytest.mark.large
 def test_the_difference_of_correlations_varies_as_in_resampled_images() -> None:
     found = correlation_difference(GOOD, POOR, PEOPLE, clusters={"item": IMAGES})
     assert found.first == pytest.approx(stats.kendalltau(GOOD, PEOPLE).statistic)
