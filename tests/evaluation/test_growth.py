@@ -92,12 +92,12 @@ def study_of(judgments: int) -> Study:
 @pytest.mark.parametrize(
     ("service", "smallest"),
     [
-        (aggregate, 300),
-        (evaluate, 300),
-        (board, 600),
+        (aggregate, 600),
+        (evaluate, 600),
+        (board, 1200),
         (export, 120),
-        (import_again, 300),
-        (generate, 3_000),
+        (import_again, 600),
+        (generate, 6_000),
         (release, 60),
     ],
 )
