@@ -52,6 +52,7 @@ SECTIONS: dict[str, dict[str, tuple[str, str]]] = {
         "report": ("report", "figures, tables and text of a study"),
         "export": ("export_judgments", "judgments as a file"),
         "release": ("release", "a frozen bundle that others can verify"),
+        "publish": ("publish_release", "a release goes to Zenodo or Hugging Face"),
         "verify": ("verify", "compute a bundle, a study or a signature again"),
     },
     CROWDS: {
