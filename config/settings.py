@@ -336,6 +336,7 @@ SPECTACULAR_SETTINGS = {
         "config.api.schema.problems_everywhere",
     ],
     "ENUM_NAME_OVERRIDES": {
+        "ArchivePlace": "evaluation.publishing.models.Deposit.Place",
         "ConsensusSource": "evaluation.models.Consensus.Source",
         "DatasetRoleName": "judgments.models.DatasetRole.Role",
         "JobState": "judgments.models.Job.State",

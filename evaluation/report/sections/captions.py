@@ -284,7 +284,11 @@ def _spans(figures: Mapping[str, Any]) -> Section:
     counted = [("severity", found["severities"]), ("category", found["categories"])]
     errors = table(
         "span-errors",
-        [(sort, name, count, count / found["judgments"]) for sort, own in counted for name, count in own.items()],
+        [
+            (sort, name, count, count / found["judgments"])
+            for sort, own in counted
+            for name, count in own.items()
+        ],
         missing=found["missing"],
         without=found["without"],
     )
@@ -292,12 +296,17 @@ def _spans(figures: Mapping[str, Any]) -> Section:
         return section("spans", empty=known["character F1"]["reason"])
     data = table(
         "spans",
-        [(name, estimate_of(one), one["n"], one["clusters"], one["judgments"]) for name, one in known.items()],
+        [
+            (name, estimate_of(one), one["n"], one["clusters"], one["judgments"])
+            for name, one in known.items()
+        ],
         resamples=found["f1"]["resamples"],
         seed=found["f1"]["seed"],
     )
     panel = Panel(
-        "", tuple(estimate_of(one) for one in known.values()), (Level("chance, of alpha", 0.0), FULL_AGREEMENT)
+        "",
+        tuple(estimate_of(one) for one in known.values()),
+        (Level("chance, of alpha", 0.0), FULL_AGREEMENT),
     )
     sentence = say("spans", f1=found["f1"]["value"], alpha=found["alpha_u"]["value"])
     drawing = Dots(tuple(known), (panel,), "coefficient, 95 % interval")
