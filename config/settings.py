@@ -126,6 +126,17 @@ JUDGE_API_URL = env.str("JUDGE_API_URL", default="")
 JUDGE_API_KEY = env.str("JUDGE_API_KEY", default="")
 JUDGE_BACKOFF_SECONDS = env.float("JUDGE_BACKOFF_SECONDS", default=0.5)
 
+# Archives of releases (docs/publishing.md)
+ZENODO_URL = env.str("ZENODO_URL", default="https://zenodo.org")
+ZENODO_TOKEN = env.str("ZENODO_TOKEN", default="")
+ZENODO_SANDBOX_URL = env.str("ZENODO_SANDBOX_URL", default="https://sandbox.zenodo.org")
+ZENODO_SANDBOX_TOKEN = env.str("ZENODO_SANDBOX_TOKEN", default="")
+HUGGINGFACE_URL = env.str("HUGGINGFACE_URL", default="https://huggingface.co")
+HUGGINGFACE_TOKEN = env.str("HUGGINGFACE_TOKEN", default="")
+PUBLISHING_BACKOFF_SECONDS = env.float("PUBLISHING_BACKOFF_SECONDS", default=1.0)
+# a record that was created, and whose answer was lost, is listed no later than this
+PUBLISHING_SETTLE_SECONDS = env.float("PUBLISHING_SETTLE_SECONDS", default=60.0)
+
 # Webhooks (docs/webhooks.md)
 WEBHOOK_SECONDS = env.int("WEBHOOK_SECONDS", default=5)  # interval of sending
 WEBHOOK_LOG_DAYS = env.int("WEBHOOK_LOG_DAYS", default=30)
@@ -325,6 +336,7 @@ SPECTACULAR_SETTINGS = {
         "config.api.schema.problems_everywhere",
     ],
     "ENUM_NAME_OVERRIDES": {
+        "ArchivePlace": "evaluation.publishing.models.Deposit.Place",
         "ConsensusSource": "evaluation.models.Consensus.Source",
         "DatasetRoleName": "judgments.models.DatasetRole.Role",
         "JobState": "judgments.models.Job.State",

@@ -20,7 +20,7 @@ class EvaluationConfig(AppConfig):
                 *("aggregate", "evaluate", "board", "compare_metrics", "compare_judges", "leave_one_out"),
                 *("plan_power", "report", "weigh_back", "choice_savings"),
             ),
-            "exports": ("export", "release", "verify_release", "compare_releases"),
+            "exports": ("export", "release", "verify_release", "compare_releases", "publish_release"),
             "studies": ("rehearse", "ask_judge", "select_items"),
             "submissions": ("score_submission", "rank_submissions"),
         }

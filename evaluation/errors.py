@@ -47,6 +47,12 @@ class NotReleasable(ReleaseError):
     status = 409
 
 
+class PublishingError(QuorumError):
+    """A release that an archive refuses, or that must not be given away."""
+
+    title = "It is not published"
+
+
 class RegistrationError(QuorumError):
     title = "The registration is not possible"
 

@@ -26,6 +26,9 @@ from evaluation.judgment_sets.blocks import extend_blocks
 from evaluation.leave_one_out.operations import leave_one_out as compute_bounds
 from evaluation.planning.planning import compute_plan, estimate_from_pilot, read_assumptions, store_plan
 from evaluation.planning.rehearsals import compute_rehearsal, store_rehearsal
+from evaluation.publishing.describing import plan_in_words
+from evaluation.publishing.sending import plan_publication
+from evaluation.publishing.sending import publish_release as give_release
 from evaluation.releases.comparison import compare_releases as compared
 from evaluation.releases.making import write_release
 from evaluation.releases.storage import Terms, find_release, place_for_release, record_release, release_file
@@ -227,6 +230,21 @@ def compare_releases(run: Run, *, study: str, before: str, after: str) -> dict[s
     run.progress(0.1, "reading both")
     found = compared(*(release_file(find_release(of_study, version)) for version in (before, after)))
     return {**found, "consensus": found["consensus"][:MOST_FLIPPED], "flipped": len(found["consensus"])}
+
+
+def publish_release(run: Run, *, study: str, send: bool, **values: Any) -> dict[str, Any]:
+    """Give a release to an archive, or tell what it would get. A run that is killed continues where it was."""
+    run.progress(0.01, "reading the release")
+    plan = plan_publication(study=find_study(study), **values)
+    if not send:
+        return {"plan": plan.as_json(), "words": plan_in_words(plan)}
+    sent = give_release(plan=plan, progress=run.progress)
+    return {
+        "words": [sent.words()],
+        "state": sent.deposit.state,
+        "doi": sent.deposit.doi,
+        "address": sent.deposit.address,
+    }
 
 
 def score_submission(run: Run, *, submission: int) -> None:

@@ -33,7 +33,7 @@ from annotation.models.assignments import FINISHED, LIVE
 from annotation.money.ledger import ledger_sums, reserved_cents
 from annotation.words import spell_cents
 from evaluation.judgment_sets.blocks import changed_blocks
-from evaluation.models import Analysis
+from evaluation.models import Analysis, Deposit
 from judgments.drawing.stopping import stops_early
 from judgments.kinds import KINDS
 from judgments.models import HIT, CandidatePair, Caption, HITUnit, Item, PublishedPair, Study, Unit
@@ -504,6 +504,17 @@ def written_captions_have_their_writers() -> Sentences:
         yield f"Caption {key}: worker {worker} did not write it in a study of its dataset."
 
 
+def deposits_say_where_they_are() -> Sentences:
+    """A release at an archive has its address there, and the bundle that was sent is the release's."""
+    there = Deposit.objects.filter(state__in=[Deposit.State.DRAFT, Deposit.State.PUBLIC])
+    for one in there.select_related("release__study").order_by("pk").iterator(ROWS_AT_ONCE):
+        where = f"Study {one.release.study.slug}: release {one.release.version} is {one.state} at {one.host}"
+        if not (one.address and one.remote):
+            yield f"{where}, and nothing says under which address."
+        if one.release.sha256 not in [file.get("sha256") for file in one.sent]:
+            yield f"{where}, and the files that went there do not hold its bundle."
+
+
 CHECKS = (
     designs_can_be_read,
     drafts_are_empty,
@@ -538,6 +549,7 @@ CHECKS = (
     paid_work_stays_in_its_study_and_place,
     people_and_rehearsals_are_apart,
     pictures_are_there,
+    deposits_say_where_they_are,
 )
 
 

@@ -13,6 +13,7 @@ from django.utils.translation import gettext_lazy
 from common.rows import AppendOnlyRow
 from evaluation.challenges.models import Challenge, ChallengeEvent, Standing, Submission, SubmissionContent
 from evaluation.judges.models import Judge, JudgeAnswer
+from evaluation.publishing.models import Deposit
 from judgments.design.plans import Plan
 from judgments.models import CandidatePair, Dataset, Study, Unit
 
@@ -22,6 +23,7 @@ __all__ = [
     "Challenge",
     "ChallengeEvent",
     "Consensus",
+    "Deposit",
     "ImportedMetric",
     "Judge",
     "JudgeAnswer",

@@ -50,10 +50,12 @@ SECTIONS: dict[str, dict[str, tuple[str, str]]] = {
         "metrics compare": ("compare_metrics", "by how much one agrees with people better than another"),
         "judge import": ("import_judge", "a model's or another crowd's answers"),
         "judge ask": ("ask_judge", "a language model answers, within a budget"),
+        "judge remove": ("remove_judge", "a judge and its answers are deleted"),
         "judge compare": ("compare_judges", "may a judge replace a person, and what would people say?"),
         "report": ("report", "figures, tables and text of a study"),
         "export": ("export_judgments", "judgments as a file"),
         "release": ("release", "a frozen bundle that others can verify"),
+        "publish": ("publish_release", "a release goes to Zenodo or Hugging Face"),
         "verify": ("verify", "compute a bundle, a study or a signature again"),
     },
     CROWDS: {

@@ -243,9 +243,13 @@ def test_mechanical_turk_has_one_door() -> None:
     assert {entry.importer for entry in found} <= {"annotation.crowds.mturk.client"}
 
 
-def test_prolific_and_language_models_have_one_door_each() -> None:
+def test_prolific_language_models_and_archives_have_one_door_each() -> None:
     found = [entry for entry in imports() if inside(entry.imported, "httpx")]
-    doors = {"annotation.crowds.prolific.client", "evaluation.judges.endpoint"}
+    doors = {
+        "annotation.crowds.prolific.client",
+        "evaluation.judges.endpoint",
+        "evaluation.publishing.outside",
+    }
     assert {entry.importer for entry in found} == doors
 
 

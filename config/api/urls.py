@@ -35,6 +35,8 @@ from evaluation.judges.operations import ask_judge, compare_judges, import_judge
 from evaluation.leave_one_out.api import DatasetBoundsView
 from evaluation.planning import api as planning_api
 from evaluation.planning.operations import use_plan
+from evaluation.publishing.api import DepositResource
+from evaluation.publishing.operations import publish_release
 from evaluation.registration import api as registration_api
 from evaluation.releases import api as releases_api
 from evaluation.report import api as report_api
@@ -69,6 +71,7 @@ router.register("reports", report_api.ReportResource, "reports")
 router.register("exports", export_api.ExportResource, "exports")
 router.register("registrations", registration_api.RegistrationResource, "registrations")
 router.register("releases", releases_api.ReleaseResource, "releases")
+router.register("deposits", DepositResource, "deposits")
 router.register("items", datasets_api.ItemResource, "items")
 router.register("captions", datasets_api.CaptionResource, "captions")
 router.register("outputs", datasets_api.OutputResource, "outputs")
@@ -135,6 +138,7 @@ urlpatterns = [
             select_items,
             weigh_back,
             choice_savings,
+            publish_release,
         )
     ),
     path("datasets/<str:name>/bounds/", DatasetBoundsView.as_view(), name="dataset-bounds"),

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,6 +15,7 @@ from django.utils.translation import gettext as _
 from annotation.models import Demographics, Worker
 from evaluation.arrays import Floats, Ints, places_in
 from evaluation.errors import EvaluationError
+from evaluation.judges.models import JudgeAnswer
 from evaluation.judgment_sets import loaders
 from evaluation.judgment_sets.records import NO_PAIR, JudgmentTable, Units, WorkerRow
 from evaluation.models import Analysis, MetricScore
@@ -47,6 +50,7 @@ BOOTSTRAPS = 99
 FEW_BOOTSTRAPS = 39
 MANY_JUDGMENTS = 20_000  # from which the fewer are drawn
 LEVEL = 0.05
+FAR_FROM_ONE = 2e-3  # by which shares that are told in three digits may miss it
 
 CROWD = "crowd: "  # before the names of demographics
 EQUALLY, ALWAYS = "equally likely", "same for all"
@@ -77,11 +81,17 @@ def labelled(study: Study, table: JudgmentTable) -> SoftLabels:
 
 
 def compute_disagreement(
-    *, study: Study, bootstraps: int | None = None, progress: Progress = no_progress
+    *,
+    study: Study,
+    bootstraps: int | None = None,
+    predictions: Mapping[str, Path] | None = None,
+    progress: Progress = no_progress,
 ) -> dict[str, Any]:
     """Return the figures of docs/disagreement.md. Raise EvaluationError.
 
-    ``bootstraps`` is for the test of groups; 0 leaves it out.
+    Args:
+        bootstraps: for the test of groups; 0 leaves it out.
+        predictions: name of a model -> JSON lines of a ``unit`` and its ``distribution``, as the export has them.
     """
     progress(0.0, "reading judgments")
     table = loaders.load_judgments(study)
@@ -106,7 +116,7 @@ def compute_disagreement(
             "signature": soft.signature,
         },
         "disputed": _disputed(units, places, soft),
-        "predictors": _predictors(study, units, places, images, soft, seed),
+        "predictors": _predictors(study, units, places, images, soft, seed, predictions or {}),
         "per_worker": {"available": not anonymous, "reason": ANONYMOUS if anonymous else ""},
     }
     if not anonymous:
@@ -141,25 +151,103 @@ def _disputed(units: Units, places: Ints, soft: SoftLabels) -> list[dict[str, An
 
 
 def _predictors(
-    study: Study, units: Units, places: Ints, images: Ints, soft: SoftLabels, seed: int
+    study: Study,
+    units: Units,
+    places: Ints,
+    images: Ints,
+    soft: SoftLabels,
+    seed: int,
+    predictions: Mapping[str, Path],
 ) -> list[dict[str, Any]]:
-    """Return what predicts people's distributions: chance, the usual shares, and metrics; the best first."""
+    """Return what predicts people's distributions: chance, usual shares, metrics, judges, models; the best first."""
     size, width = soft.shares.shape
     generator = np.random.default_rng(seed)
     fold = generator.permutation(int(images.max()) + 1)[images] % FOLDS
     rows = [_row(EQUALLY, "baseline", np.full((size, width), 1 / width), np.arange(size), images, soft)]
+    for name, path in predictions.items():
+        told = read_predictions(path, units, places, soft)
+        here = np.flatnonzero(~np.isnan(told[:, 0]))
+        rows.append(_row(name, "model", told[here], here, images, soft))
     if not (fold == fold[0]).all():
         usual = metric_probabilities(np.zeros(size), soft.counts, fold)
         rows.append(_row(ALWAYS, "baseline", usual, np.arange(size), images, soft))
         # With "no difference" or "neither" an exchange of the candidates changes what the labels mean.
         symmetric = KINDS[study.protocol].compares_pairs and width == 2
-        for metric, scores in _scores(study, units, places).items():
+        scored = [("metric", name, own) for name, own in _scores(study, units, places).items()]
+        scored += [("judge", name, own) for name, own in _judged(study, units, places).items()]
+        for what, name, scores in scored:
             here = np.flatnonzero(~np.isnan(scores))
             if len(np.unique(fold[here])) < 2:
                 continue
             predicted = metric_probabilities(scores[here], soft.counts[here], fold[here], symmetric=symmetric)
-            rows.append(_row(metric, "metric", predicted, here, images, soft))
+            rows.append(_row(name, what, predicted, here, images, soft))
     return sorted(rows, key=lambda row: row["cross_entropy"]["value"])
+
+
+def _judged(study: Study, units: Units, places: Ints) -> dict[str, Floats]:
+    """Return (U,) mean answers of each judge, nan without; of two candidates the share of the first, less 1/2."""
+    answers = JudgeAnswer.objects.filter(judge__study=study, state=JudgeAnswer.State.ANSWERED)
+    two_sided = kind_of(study).two_sided
+    by_judge: dict[str, list[tuple[int, float]]] = {}
+    rows = answers.order_by("pk").values_list("judge__name", "unit_id", "value")
+    for name, unit, value in rows.iterator(loaders.ROWS_AT_ONCE):
+        by_judge.setdefault(name, []).append(
+            (unit, float(value == 1) - 0.5 if two_sided else float(value or 0))
+        )
+    number_of = {pk: number for number, pk in enumerate(units.pk[places].tolist())}
+    found: dict[str, Floats] = {}
+    for name, own in sorted(by_judge.items()):
+        known = [(number_of[unit], value) for unit, value in own if unit in number_of]
+        at = np.array([number for number, _ in known], dtype=np.int64)
+        n = np.bincount(at, minlength=len(places))
+        total = np.bincount(at, weights=[value for _, value in known], minlength=len(places))
+        found[name] = total / np.where(n, n, np.nan)
+    return found
+
+
+def read_predictions(path: Path, units: Units, places: Ints, soft: SoftLabels) -> Floats:
+    """Return (U, L) predicted shares of each label, nan for units that the file leaves out. Raise EvaluationError."""
+    every = {key: number for number, key in enumerate(units.key.to_pylist())}
+    judged = {place: number for number, place in enumerate(places.tolist())}
+    labels = [f"{label:g}" for label in soft.labels.tolist()]
+    found = np.full(soft.shares.shape, np.nan)
+    try:
+        lines = path.read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError):
+        raise EvaluationError(f"{path} cannot be read; expected JSON lines in UTF-8.") from None
+    for number, line in enumerate(lines, start=1):
+        if not line.strip():
+            continue
+        where = f"{path}, line {number}"
+        try:
+            row = json.loads(line)
+            unit, shares = row["unit"], {str(key): float(one) for key, one in row["distribution"].items()}
+            at = every.get(unit)
+        except (ValueError, LookupError, TypeError, AttributeError):
+            raise EvaluationError(
+                f'{where} cannot be read; expected such as {{"unit": "...", "distribution": {{"1": 0.3, "2": 0.7}}}}.'
+            ) from None
+        if at is None:
+            raise EvaluationError(f"{where} names unit {unit!r}, which the study does not have.")
+        if wrong := set(shares) - set(labels):
+            raise EvaluationError(f"{where} has answer {min(wrong)!r}; expected {', '.join(labels)}.")
+        given = np.array([shares.get(label, 0.0) for label in labels])
+        if not (np.isfinite(given).all() and (given >= 0).all() and abs(given.sum() - 1) <= FAR_FROM_ONE):
+            raise EvaluationError(
+                f"{where} adds up to {given.sum():g}; expected shares from 0 whose sum is 1."
+            )
+        if at not in judged:
+            continue  # nobody's answer counts
+        if not np.isnan(found[judged[at], 0]):
+            raise EvaluationError(f"{where} tells unit {unit!r} again.")
+        if (given[soft.shares[judged[at]] > 0] == 0).any():
+            raise EvaluationError(
+                f"{where} gives 0 to what somebody answered; expected more, as its cost is infinite."
+            )
+        found[judged[at]] = given / given.sum()
+    if np.isnan(found).all():
+        raise EvaluationError(f"{path} predicts no judged unit of the study.")
+    return found
 
 
 def _scores(study: Study, units: Units, places: Ints) -> dict[str, Floats]:
@@ -431,11 +519,12 @@ def _compute(study: Study) -> dict[str, Any]:
 
 def _version(study: Study) -> object:
     newest = Analysis.objects.filter(
-        study=study, what__in=[Analysis.What.AGGREGATION, Analysis.What.META_EVALUATION]
+        study=study,
+        what__in=[Analysis.What.AGGREGATION, Analysis.What.META_EVALUATION, Analysis.What.JUDGES],
     ).order_by("-created_at", "-pk")
     # A job that read demographics before they were deleted may store its figures afterwards.
     described = Exists(Demographics.objects.filter(study=study))
-    rows = newest.annotate(described=described).values_list("pk", "created_at", "described")[:2]
+    rows = newest.annotate(described=described).values_list("pk", "created_at", "described")[:3]
     return [str(study.created_at), [[pk, str(made), known] for pk, made, known in rows]]
 
 

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from drf_spectacular.types import OpenApiTypes
-from drf_spectacular.utils import extend_schema_field
-from rest_framework import serializers
+from drf_spectacular.utils import extend_schema, extend_schema_field, extend_schema_view
+from rest_framework import mixins, serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from evaluation.judges import operations
 from evaluation.judges.models import Judge, JudgeAnswer
 from evaluation.models import Analysis
 from evaluation.results.api import LastAnalysisView, describes_last
+from judgments.access.roles import require, staff_of
 from judgments.api.resources import Related, Resource, RowSerializer, filters_of, study_filter
 
 
@@ -34,13 +36,18 @@ class JudgeSerializer(RowSerializer[Judge]):
         return dict(row.options)
 
 
-class JudgeResource(Resource):
+@extend_schema_view(destroy=extend_schema(description=operations.remove_judge.description))
+class JudgeResource(mixins.DestroyModelMixin, Resource):
     """Judges beside the people of a study."""
 
     scope = "reports"
     queryset = Judge.objects.select_related("study")
     serializer_class = JudgeSerializer
     filterset_class = filters_of(Judge, "name", "source", study=study_filter())
+
+    def perform_destroy(self, instance: Judge) -> None:
+        require(self.request, operations.remove_judge.right, instance.study)
+        operations.remove_judge.run(instance.study, {"judge": str(instance.pk)}, by=staff_of(self.request))
 
 
 class JudgeAnswerSerializer(RowSerializer[JudgeAnswer]):

@@ -21,7 +21,7 @@ from django.db import transaction
 from django.db.models import Count, F, Q
 from django.utils import timezone
 
-from common.errors import DataConflict, counted
+from common.errors import DataConflict, WrongState, counted
 from evaluation.errors import EvaluationError
 from evaluation.judges.endpoint import LONGEST_DETAIL, SECONDS, AskLater, Endpoint, Reply
 from evaluation.judges.models import Judge, JudgeAnswer
@@ -33,6 +33,7 @@ from evaluation.judges.prompts import (
     question_of,
     read_reply,
 )
+from evaluation.models import Analysis
 from judgments.models import Study, Unit
 from judgments.studies.generation import no_progress
 from judgments.studies.log import note_event
@@ -147,6 +148,34 @@ def _judge(
     judge.budget, judge.options = budget, {**judge.options, **asked}
     judge.save(update_fields=["budget", "options"])
     return judge
+
+
+@transaction.atomic
+def remove_judge(*, judge: Judge, by: User | None = None) -> str:
+    """Delete a judge and its answers, and let the last comparison say that it is gone; return what was done.
+
+    Raises:
+        WrongState: a call is under way, whose money would be lost from sight.
+    """
+    study = Study.objects.select_for_update(no_key=True).get(pk=judge.study_id)
+    recent = judge.answers.filter(state=JudgeAnswer.State.ASKED, asked_at__gte=timezone.now() - STALE)
+    if recent.exists():
+        raise WrongState(
+            f"Judge {judge.name!r} is being asked at this moment; expected the run to end or be stopped."
+        )
+    for analysis in Analysis.objects.filter(study=study, what=Analysis.What.JUDGES):
+        for one in analysis.result["judges"]:
+            if one["name"] == judge.name:
+                one["removed_at"] = timezone.now().isoformat()
+        Analysis.objects.filter(pk=analysis.pk).update(result=analysis.result)
+    count = judge.answers.count()
+    spent = (
+        f"; {Decimal(judge.spent + judge.reserved) / MILLION:f} had been spent on it" if judge.prompt else ""
+    )
+    words = f"Judge {judge.name!r} was removed with {counted(count, 'answer')}{spent}."
+    note_event(study=study, what="judge-removed", words=words, by=by, judge=judge.name)
+    judge.delete()
+    return words
 
 
 def _make_rows(study: Study, judge: Judge) -> None:

@@ -509,12 +509,18 @@ def newest_comparison(study: Study) -> Analysis | None:
 
 
 def sentences_of(judge: Mapping[str, Any]) -> Sequence[str]:
-    """Return the verdict on one judge, for a command."""
-    test = judge["test"]
+    """Return the verdict on one judge, for a command and a report."""
+    test, name = judge["test"], judge["name"]
+    gone = (
+        [f"{name} was removed since; its figures are of the answers that it had."]
+        if judge.get("removed_at")
+        else []
+    )
     if test["reason"]:
-        return [f"{judge['name']}: not tested, as {test['reason']}."]
+        return [f"{name}: not tested, as {test['reason']}.", *gone]
     may = "may" if test["passed"] else "may not"
     return [
-        f"{judge['name']}: {may} replace a person here: it won against {test['won']} of {test['people']} people "
-        f"(half are needed), with epsilon {test['epsilon']:g}."
+        f"{name}: {may} replace a person here: it won against {test['won']} of {test['people']} people "
+        f"(half are needed), with epsilon {test['epsilon']:g}.",
+        *gone,
     ]

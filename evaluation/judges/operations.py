@@ -12,6 +12,7 @@ from common.parameters import KeysField, Parameters
 from evaluation.errors import EvaluationError
 from evaluation.judges.asking import LONGEST_REPLY
 from evaluation.judges.asking import ask_judge as ask_model
+from evaluation.judges.asking import remove_judge as remove_answers
 from evaluation.judges.endpoint import is_own_host
 from evaluation.judges.importing import check_systems
 from evaluation.judges.importing import import_judge as import_answers
@@ -21,7 +22,7 @@ from evaluation.statistics.judges import EPSILON
 from judgments.access.roles import Right
 from judgments.models import Study
 from judgments.studies.studies import kind_of
-from judgments.study_operations import Outcome, background_operation, operation
+from judgments.study_operations import Outcome, background_operation, operation, row_of
 
 LONGEST_PROMPT = 10_000
 LONGEST_FILE = 20_000_000
@@ -75,6 +76,12 @@ class ImportJudgeRequest(JudgeFile):
 def import_judge(*, study: Study, by: User | None, name: str, answers: str, **values: Any) -> Outcome:
     """Store a model's or another crowd's answers beside people's. The same again changes nothing."""
     return Outcome(import_answers(study=study, name=name, answers=answers, by=by, **values).words())
+
+
+@operation("remove-judge", "Remove a judge", row="judge")
+def remove_judge(*, study: Study, by: User | None, judge: str) -> Outcome:
+    """Remove a judge and its answers; what was computed with it stays, and says that it is gone."""
+    return Outcome(remove_answers(judge=row_of(Judge.objects.filter(study=study), judge), by=by))
 
 
 def _amount(label: Any, words: str, **options: Any) -> serializers.DecimalField:

@@ -14,7 +14,7 @@ from django.utils.translation import gettext as _
 from evaluation.judges.asking import MILLION
 from evaluation.judges.findings import newest_comparison
 from evaluation.judges.models import Judge, JudgeAnswer
-from evaluation.judges.operations import ask_judge, compare_judges, import_judge
+from evaluation.judges.operations import ask_judge, compare_judges, import_judge, remove_judge
 from evaluation.judges.prompts import is_for_judges
 from judgments.admin.operations import add_operation
 from judgments.kinds import KINDS
@@ -123,3 +123,4 @@ add_page(
 add_operation(compare_judges, label="Compute now")
 add_operation(import_judge, label="Import")
 add_operation(ask_judge, label="Ask")
+add_operation(remove_judge, label="Remove a judge", fields=())

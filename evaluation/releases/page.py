@@ -23,7 +23,8 @@ FLIPPED_SHOWN = 20
 
 def show_releases(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
     refusal = take_refusal(request, study)
-    found = list(Release.objects.filter(study=study).select_related("made_by").order_by("-pk")[:MOST_SHOWN])
+    own = Release.objects.filter(study=study).select_related("made_by").prefetch_related("deposits")
+    found = list(own.order_by("-pk")[:MOST_SHOWN])
     checks: dict[str, Job] = {}
     for job in _done(study, "verify_release").order_by("-pk")[:MOST_SHOWN]:
         checks.setdefault(job.args["version"], job)
@@ -35,10 +36,21 @@ def show_releases(request: HttpRequest, study: Study, context: Context) -> HttpR
         "refusal": refusal,
         "next_version": next_version(study),
         "is_closed": study.state == Study.State.CLOSED,
+        "publication": _done(study, "publish_release").order_by("-pk").first(),
+        "begin": {"publish-release": _given_before(found)},
         "comparison": comparison,
         "flipped": comparison.result["consensus"][:FLIPPED_SHOWN] if comparison and comparison.result else [],
     }
     return TemplateResponse(request, "evaluation/study_releases.html", context)
+
+
+def _given_before(releases: list[Release]) -> dict[str, str]:
+    """Return what was said at the last deposit, for the form."""
+    deposits = sorted((one for release in releases for one in release.deposits.all()), key=lambda one: one.pk)
+    if not deposits:
+        return {}
+    said = {name: deposits[-1].given.get(name, "") for name in ("creators", "keywords", "papers")}
+    return said | {"repository": next((one.repository for one in reversed(deposits) if one.repository), "")}
 
 
 def _done(study: Study, kind: str) -> Any:

@@ -17,6 +17,7 @@ from django.apps import apps
 from django.contrib.auth.models import User
 from django.core.management import call_command
 from django.test import Client
+from django.urls import reverse
 from django.utils import timezone
 from pytest_django import Settings
 
@@ -27,7 +28,7 @@ from evaluation.errors import EvaluationError
 from evaluation.judges import asking
 from evaluation.judges.asking import ask_judge
 from evaluation.judges.endpoint import AskLater, Endpoint, Reply
-from evaluation.judges.findings import compare_judges, sizes_of_curve
+from evaluation.judges.findings import compare_judges, sizes_of_curve, store_comparison
 from evaluation.judges.importing import import_judge
 from evaluation.judges.models import Judge, JudgeAnswer
 from evaluation.judges.operations import ask_judge as ask_operation
@@ -37,6 +38,7 @@ from evaluation.models import Analysis, Consensus
 from evaluation.report.content import Dots, estimate_of
 from evaluation.report.storage import build_report
 from evaluation.results.aggregation import compute_aggregation, store_aggregation
+from judgments.access.roles import give_role
 from judgments.models import Study, StudyEvent, Unit
 from judgments.studies.studies import design_of, kind_of
 from tests.fakes.chat import HANG_UP, KEY, NO_CHOICES, NO_JSON, FakeChat, fake_chat
@@ -494,3 +496,45 @@ def test_grades_are_compared_by_distance_and_length() -> None:
         compare_judges(study=make_study("slider", name="Another"))
     with pytest.raises(EvaluationError, match="those of kind 'caption' are not"):
         import_judge(study=make_study("caption", name="Written", controls={}), name="m", answers="")
+
+
+def test_a_judge_is_removed_and_what_was_computed_with_it_says_so(
+    designer: Client, chat: FakeChat, capsys: Any
+) -> None:
+    study = make_study("pairwise")
+    rehearse(study=study, crowd=Crowd(workers=5, spammers=0.0, seed=5, drop_outs=0.0))
+    for name in ("a", "b"):
+        import_judge(study=study, name=name, answers=answers_in(study, [1] * 100))
+    asked = ask_judge(study=study, name="m", model="small", budget=Decimal(1), **PRICED)
+    store_comparison(compare_judges(study=study))
+    page = reverse("admin:judgments_study_judges", args=[study.pk])
+    assert "was removed since" not in designer.get(page).content.decode()
+
+    do = reverse("admin:judgments_study_do", args=[study.pk, "remove-judge"])
+    gone = Judge.objects.get(name="a")
+    shown = designer.post(do, {"page": "judges", "judge": gone.pk}, follow=True).content.decode()
+    assert shown.count("was removed since") == 1
+    assert not JudgeAnswer.objects.filter(judge_id=gone.pk).exists()
+    asked_row = JudgeAnswer.objects.filter(judge=asked.judge).first()
+    assert asked_row is not None
+    JudgeAnswer.objects.filter(pk=asked_row.pk).update(state="asked", asked_at=timezone.now())
+    answer = designer.delete(f"/api/judges/{asked.judge.pk}/")
+    assert (answer.status_code, "at this moment" in answer.json()["detail"]) == (409, True)
+    JudgeAnswer.objects.filter(pk=asked_row.pk).update(state="answered", value=1)
+    assert designer.delete(f"/api/judges/{asked.judge.pk}/").status_code == 204
+    call_command("remove_judge", study.slug, "b")
+    assert "Judge 'b' was removed with" in capsys.readouterr().out
+    told = designer.get(f"/api/studies/{study.slug}/judges/").json()["result"]["judges"]
+    assert all(one["removed_at"] for one in told)
+    (reported,) = [one for one in build_report(study).sections if one.name == "judges"]
+    assert "a was removed since; its figures are of the answers that it had." in reported.sentences
+    events = StudyEvent.objects.filter(study=study, what="judge-removed").values_list("words", flat=True)
+    assert any("had been spent on it" in words for words in events)
+    assert not Judge.objects.filter(study=study).exists()
+
+    viewer = User.objects.create_user("vera", is_staff=True)
+    give_role(study=study, user=viewer, role="viewer")
+    import_judge(study=study, name="c", answers=answers_in(study, [1] * 100))
+    left = Client()
+    left.force_login(viewer)
+    assert left.delete(f"/api/judges/{Judge.objects.get().pk}/").status_code == 403

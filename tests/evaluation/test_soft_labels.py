@@ -16,6 +16,7 @@ from annotation.models import Demographics, Worker
 from evaluation.disagreement.analysis import compute_disagreement, disagreement_in_words
 from evaluation.errors import EvaluationError
 from evaluation.export.exporting import export_judgments
+from evaluation.judges.importing import import_judge
 from evaluation.results.aggregation import aggregate_study
 from evaluation.results.meta_evaluation import evaluate_study
 from judgments.cached_figures import recompute_figures, store_figures
@@ -111,6 +112,57 @@ def test_what_predicts_people_is_ordered_and_no_better_than_their_own_entropy(
     assert len(found["judges"]) == 10
     with pytest.raises(CommandError, match="--bootstraps is -1, expected"):
         call_command("soft_labels", "dogs", bootstraps=-1, stdout=StringIO())
+
+
+def test_a_models_distributions_and_judges_are_held_against_people(study: Study, tmp_path: Path) -> None:
+    exported = tmp_path / "labels.jsonl"
+    export_judgments(study=study, format="soft-labels", output=exported)
+    rows = [json.loads(line) for line in exported.read_text().splitlines()]
+    told = tmp_path / "net.jsonl"
+
+    def tell(shares: Any) -> dict[str, Any]:
+        told.write_text(
+            "".join(json.dumps({"unit": r["unit"], "distribution": shares(r)}) + "\n" for r in rows)
+        )
+        call_command(
+            "soft_labels",
+            "dogs",
+            bootstraps=0,
+            predictions=[told],
+            output=tmp_path / "f.json",
+            stdout=StringIO(),
+        )
+        found: dict[str, Any] = json.loads((tmp_path / "f.json").read_text())
+        return {row["name"]: row for row in found["predictors"]}
+
+    # Who says beforehand what people answer has their entropy as cost, and nothing between.
+    own = tell(lambda row: {key: max(one, 1e-9) for key, one in row["distribution"].items()})["net"]
+    assert (own["what"], own["n"]) == ("model", UNITS)
+    assert own["cross_entropy"]["value"] == pytest.approx(np.mean([row["entropy"] for row in rows]), abs=2e-3)
+    assert own["jensen_shannon"]["value"] == pytest.approx(0, abs=1e-5)
+    flat = tell(lambda row: {"0": 0.5, "1": 0.5})
+    assert flat["net"]["cross_entropy"] == flat["equally likely"]["cross_entropy"]
+
+    # A judge who says what most people say predicts better than one who always says the same.
+    lines = [f"{row['unit']},{int(row['distribution']['1'] > 0.5)}" for row in rows]
+    import_judge(study=study, name="sees", answers="\n".join(["unit,value", *lines]))
+    import_judge(
+        study=study, name="blind", answers="\n".join(["unit,value", *(f"{r['unit']},1" for r in rows)])
+    )
+    rated = tell(lambda row: {"0": 0.5, "1": 0.5})
+    assert rated["sees"]["what"] == "judge"
+    cost = {name: row["cross_entropy"]["value"] for name, row in rated.items()}
+    assert cost["sees"] < cost["same for all"]
+    assert cost["blind"] == pytest.approx(cost["same for all"], abs=1e-6)
+
+    for shares, problem in [
+        ({"0": 0.5, "1": 0.6}, "adds up to 1.1"),
+        ({"0": 0.5, "7": 0.5}, "has answer '7'; expected 0, 1"),
+        ({"0": 0.0, "1": 1.0}, "gives 0 to what somebody answered"),
+        ([0.5, 0.5], "cannot be read; expected such as"),
+    ]:
+        with pytest.raises(CommandError, match=f"line .*{problem}"):
+            tell(lambda row, shares=shares: shares)
 
 
 def test_the_page_and_the_call_wait_for_a_job_and_show_the_same(study: Study, designer: Client) -> None:

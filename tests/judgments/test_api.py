@@ -25,7 +25,7 @@ LISTS = [
     "datasets", "systems", "studies", "units", "hits", "jobs", "assignments", "judgments", "workers", "consensus",
     "reports", "exports", "items", "captions", "outputs", "pairs", "events", "roles", "exclusions", "cases",
     "problem-reports", "budgets", "ledger", "publications", "sessions", "webhooks", "deliveries", "registrations",
-    "releases", "dataset-roles",
+    "releases", "dataset-roles", "deposits",
 ]  # fmt: skip
 PUBLISHED = (
     "datasets",

@@ -31,6 +31,14 @@ class Command(QuorumCommand):
             metavar="N",
             help="samples for the test of groups of raters (default: 99, of large studies 39; 0: no test)",
         )
+        parser.add_argument(
+            "--predictions",
+            type=Path,
+            action="append",
+            default=[],
+            metavar="FILE",
+            help="a model's predicted distributions, JSON lines as the export soft-labels has them; may be repeated",
+        )
         parser.add_argument("--output", type=Path, help="write all figures there as JSON")
 
     def handle(self, *args: Any, **options: Any) -> None:
@@ -42,7 +50,12 @@ class Command(QuorumCommand):
         if options["output"]:
             check_place(options["output"])
         with progress_bar() as progress:
-            found = compute_disagreement(study=study, bootstraps=bootstraps, progress=progress)
+            found = compute_disagreement(
+                study=study,
+                bootstraps=bootstraps,
+                predictions={path.stem: path for path in options["predictions"]},
+                progress=progress,
+            )
         if options["output"]:
             write_json(options["output"], found)
         self.say(found["in_words"])

@@ -181,6 +181,7 @@ def sections(inputs: ReportInputs) -> list[Section]:
         "pairwise_f1": _keywords,
         "content_selection": _content,
         "questions": _questions,
+        "spans": _spans,
     }
     return [make(figures) for name, make in made.items() if name in figures]
 
@@ -268,6 +269,49 @@ def _content(figures: Mapping[str, Any]) -> Section:
     sentence = say("content")
     caption = f"{sentence} {say('content-floor', floor=with_floor)}"
     return section("content", [sentence], [plot(caption, drawing, data)], [data])
+
+
+def _spans(figures: Mapping[str, Any]) -> Section:
+    """Show whether two people mark the same characters, beyond what chance does."""
+    found = figures["spans"]
+    named = {
+        "character F1": "f1",
+        "character F1, same severity": "f1_same_severity",
+        "unitized alpha": "alpha_u",
+        "unitized alpha, same severity": "alpha_u_same_severity",
+    }
+    known = {name: found[key] for name, key in named.items()}
+    counted = [("severity", found["severities"]), ("category", found["categories"])]
+    errors = table(
+        "span-errors",
+        [
+            (sort, name, count, count / found["judgments"])
+            for sort, own in counted
+            for name, count in own.items()
+        ],
+        missing=found["missing"],
+        without=found["without"],
+    )
+    if all(one["value"] is None for one in known.values()):
+        return section("spans", empty=known["character F1"]["reason"])
+    data = table(
+        "spans",
+        [
+            (name, estimate_of(one), one["n"], one["clusters"], one["judgments"])
+            for name, one in known.items()
+        ],
+        resamples=found["f1"]["resamples"],
+        seed=found["f1"]["seed"],
+    )
+    panel = Panel(
+        "",
+        tuple(estimate_of(one) for one in known.values()),
+        (Level("chance, of alpha", 0.0), FULL_AGREEMENT),
+    )
+    sentence = say("spans", f1=found["f1"]["value"], alpha=found["alpha_u"]["value"])
+    drawing = Dots(tuple(known), (panel,), "coefficient, 95 % interval")
+    tables = [data, errors] if errors.rows else [data]
+    return section("spans", [sentence], [plot(sentence, drawing, data)], tables)
 
 
 def _questions(figures: Mapping[str, Any]) -> Section:

@@ -1,0 +1,1 @@
+"""Give releases to Zenodo and to the Hugging Face Hub."""

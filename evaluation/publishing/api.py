@@ -1,0 +1,41 @@
+"""Where releases were given to, over HTTP."""
+
+from __future__ import annotations
+
+from rest_framework import serializers
+
+from evaluation.publishing.models import Deposit
+from judgments.api.resources import Related, Resource, RowSerializer, filters_of, study_filter
+
+
+class DepositSerializer(RowSerializer[Deposit]):
+    """A release at an archive."""
+
+    study = Related("release.study.slug")
+    version = Related("release.version")
+    files = serializers.ListField(
+        source="sent", child=serializers.DictField(), read_only=True, help_text="Names, sizes and SHA-256."
+    )
+
+    class Meta:
+        model = Deposit
+        fields = [
+            *("id", "study", "version", "place", "host", "repository", "state", "remote", "doi", "address"),
+            *("files", "made_at", "finished_at"),
+        ]
+
+
+class DepositResource(Resource):
+    """Where releases were given to, with DOI and address."""
+
+    scope = "exports"
+    queryset = Deposit.objects.select_related("release__study")
+    serializer_class = DepositSerializer
+    study_path = "release__study"
+    filterset_class = filters_of(
+        Deposit,
+        "place",
+        "state",
+        study=study_filter(field_name="release__study"),
+        version="release__version",
+    )

@@ -1,0 +1,441 @@
+"""What an archive gets of a release: files, description, licence, and why it is refused where it is."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+import tomllib
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import closing
+from dataclasses import dataclass, field
+from functools import partial
+from html import escape
+from pathlib import Path
+from typing import Any
+from zipfile import ZipFile
+
+from django.conf import settings
+from django.utils.translation import gettext as _
+
+from common.amounts import thousands
+from evaluation.errors import PublishingError
+from evaluation.models import Release
+from evaluation.publishing.models import Deposit
+from evaluation.releases.bundle import CHUNK, BundleReader
+from evaluation.releases.documents import LICENCES
+from evaluation.releases.storage import release_name
+from evaluation.report.rendering import text_templates
+from judgments.studies.studies import design_of
+
+TEMPLATES = text_templates(Path(__file__).parent / "templates")
+TEMPLATES.filters["json"] = lambda text: json.dumps(
+    text, ensure_ascii=False
+)  # a JSON string is one of YAML too
+Place = Deposit.Place
+SAMPLE = 512  # bytes from which Hugging Face guesses how to store a file
+# of the bundle, beside the bundle itself, for those who look before they download
+AT_ZENODO = ("README.md", "datasheet.md")
+AT_HUGGINGFACE = ("croissant.json", "datasheet.md", "LICENSE", "CITATION.cff")
+FIRST_TABLE = "judgments.jsonl"
+KEYWORDS = ("human judgments", "crowdsourcing", "evaluation")
+SIZES = ((1_000, "n<1K"), (10_000, "1K<n<10K"), (100_000, "10K<n<100K"), (1_000_000, "100K<n<1M"))
+# ISO 639-1 -> ISO 639-3, which Zenodo asks for; others are left out there
+LANGUAGES = {
+    "ar": "ara",
+    "de": "deu",
+    "en": "eng",
+    "es": "spa",
+    "fr": "fra",
+    "it": "ita",
+    "ja": "jpn",
+    "zh": "zho",
+}
+_CREATOR = re.compile(
+    r"(?P<family>[^,()]+?)(?:, *(?P<given>[^()]+?))??(?: +(?P<orcid>\d{4}-\d{4}-\d{4}-\d{3}[\dX]))?"
+    r"(?: *\((?P<affiliation>[^()]+)\))?"
+)
+_DOI = re.compile(r"(?:doi:|https?://(?:dx\.)?doi\.org/)?(10\.\d{4,9}/\S+)", re.IGNORECASE)
+_ARXIV = re.compile(
+    r"(?:arxiv:|https?://arxiv\.org/abs/)(\d{4}\.\d{4,5}|[a-z.-]+/\d{7})(?:v\d+)?", re.IGNORECASE
+)
+_NON_COMMERCIAL = re.compile(r"\b(?:CC[ -])?BY[ -]NC\b|non-?commercial", re.IGNORECASE)
+_NO_RIGHTS = re.compile(r"all rights reserved|alle rechte vorbehalten|no redistribution", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class Content:
+    """A file as it is sent. `open` yields its bytes from the beginning, as often as it is called."""
+
+    name: str
+    size: int
+    sha256: str
+    md5: str
+    git: str  # the hash of a git blob
+    sample: bytes
+    open: Callable[[], Iterator[bytes]] = field(repr=False)
+
+    def read(self, begin: int, end: int) -> Iterator[bytes]:
+        at = 0
+        for part in self.open():
+            if chosen := part[max(begin - at, 0) : max(end - at, 0)]:
+                yield chosen
+            at += len(part)
+            if at >= end:
+                return
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What is sent. `refused` says why it must not be, a sentence each."""
+
+    release: Release
+    place: str
+    url: str
+    host: str
+    repository: str
+    publish: bool
+    licence: str
+    metadata: Mapping[str, Any]
+    files: tuple[Content, ...]
+    given: Mapping[str, Any]
+    refused: tuple[str, ...]
+
+    def as_json(self) -> dict[str, Any]:
+        return {
+            "version": self.release.version,
+            "place": self.place,
+            "address": self.url,
+            "host": self.host,
+            "repository": self.repository,
+            "publish": self.publish,
+            "licence": self.licence,
+            "metadata": dict(self.metadata),
+            "files": self.listed(),
+            "refused": list(self.refused),
+        }
+
+    def listed(self) -> list[dict[str, Any]]:
+        return [{"name": file.name, "size": file.size, "sha256": file.sha256} for file in self.files]
+
+
+def plan_of(
+    *,
+    release: Release,
+    bundle: Path,
+    to: str,
+    sandbox: bool = False,
+    publish: bool = False,
+    repository: str = "",
+    creators: str = "",
+    keywords: str = "",
+    papers: str = "",
+    cleared: bool = False,
+) -> Plan:
+    """Return what would be sent of a release. What is not given is as it was at the study's last deposit.
+
+    Args:
+        bundle: the release's file.
+        creators: one a line, or with ";" between them: "Doe, Jane 0000-0002-1825-0097 (University)".
+        papers: DOIs, arXiv ids or addresses of the papers that the data belong to, with blanks between them.
+        cleared: whether somebody says that the texts may be given away under the release's licence.
+
+    Raises:
+        PublishingError: something given cannot be read.
+        VerificationError: the file is not the release's, or contradicts its own hashes.
+    """
+    url, host = address_of(to, sandbox=sandbox)
+    last = Deposit.objects.filter(release__study=release.study_id).order_by("-pk").first()
+    before = last.given if last is not None else {}
+    said = {
+        "creators": creators or before.get("creators", ""),
+        "keywords": keywords or before.get("keywords", ""),
+        "papers": papers or before.get("papers", ""),
+    }
+    if to == Place.HUGGINGFACE and not repository:
+        there = Deposit.objects.filter(release__study=release.study_id, host=host).order_by("-pk").first()
+        repository = there.repository if there is not None else ""
+    people, related = read_creators(said["creators"]), read_papers(said["papers"])
+    words = [word for one in said["keywords"].split(",") if (word := " ".join(one.split()))]
+    licence = LICENCES[release.licence].get(to, release.licence.lower())
+    with closing(_opened(bundle, release)) as reader:
+        facts = _facts(release, reader, people, words or [*KEYWORDS, release.study.protocol], related)
+        members = [name for name in files_at(to, reader) if name in reader.names]
+        files = [_content(release_name(release.study, release.version), partial(_whole, bundle))]
+        files += [_content(name, partial(_member, bundle, name)) for name in members]
+        if to == Place.HUGGINGFACE:
+            card = TEMPLATES.get_template("card.md.j2").render(
+                **facts, licence=licence, repository=repository, tables=_tables(facts)
+            )
+            files.insert(0, _content("README.md", partial(iter, [card.encode()])))
+        for file in files:
+            stated = facts["manifest"]["files"].get(file.name)
+            if file.name in members and stated is not None and stated["sha256"] != file.sha256:
+                raise PublishingError(f"{file.name} of {bundle} was changed; nothing was sent.")
+    return Plan(
+        release=release,
+        place=to,
+        url=url,
+        host=host,
+        repository=repository,
+        publish=publish,
+        licence=licence or release.licence,
+        metadata=_zenodo(facts, licence) if to == Place.ZENODO else {},
+        files=tuple(files),
+        given={**said, "cleared": cleared},
+        refused=tuple(_refusals(release, to, repository, people, cleared=cleared)),
+    )
+
+
+def files_at(to: str, reader: BundleReader) -> list[str]:
+    if to == Place.ZENODO:
+        return list(AT_ZENODO)
+    return [*(name for name in reader.names if name.endswith(".jsonl") and "/" not in name), *AT_HUGGINGFACE]
+
+
+def address_of(to: str, *, sandbox: bool) -> tuple[str, str]:
+    """Return an archive's address and host."""
+    if to == Place.HUGGINGFACE and sandbox:
+        raise PublishingError(
+            _(
+                "Hugging Face has no sandbox; a dataset is private there until it is published. Expected zenodo."
+            )
+        )
+    url = settings.HUGGINGFACE_URL if to == Place.HUGGINGFACE else settings.ZENODO_URL
+    url = settings.ZENODO_SANDBOX_URL if sandbox else url
+    return url.rstrip("/"), url.partition("://")[2].partition("/")[0].rpartition("@")[2]
+
+
+def read_creators(text: str) -> list[dict[str, str]]:
+    """Return family, given, orcid and affiliation of each creator. Raise PublishingError."""
+    found = []
+    for line in re.split(r"[;\n]", text):
+        if not (line := " ".join(line.split())):
+            continue
+        match = _CREATOR.fullmatch(line)
+        if match is None:
+            raise PublishingError(
+                f"The creator {line!r} cannot be read; expected such as "
+                "'Doe, Jane 0000-0002-1825-0097 (University of Somewhere)'."
+            )
+        person = {name: value or "" for name, value in match.groupdict().items()}
+        if person["orcid"] and _check_digit(person["orcid"]) != person["orcid"][-1]:
+            raise PublishingError(
+                f"{person['orcid']} is no ORCID iD: its last digit does not follow from the others."
+            )
+        found.append(person)
+    return found
+
+
+def _check_digit(orcid: str) -> str:
+    """Return the check digit of an ORCID iD, by ISO 7064 MOD 11-2."""
+    total = 0
+    for digit in orcid.replace("-", "")[:-1]:
+        total = (total + int(digit)) * 2
+    rest = (12 - total % 11) % 11
+    return "X" if rest == 10 else str(rest)
+
+
+def read_papers(text: str) -> list[dict[str, str]]:
+    """Return identifier and scheme of each paper. Raise PublishingError."""
+    found = []
+    for word in text.replace(",", " ").split():
+        if match := _DOI.fullmatch(word):
+            found.append({"identifier": match[1].rstrip("."), "scheme": "doi"})
+        elif match := _ARXIV.fullmatch(word):
+            found.append({"identifier": f"arXiv:{match[1]}", "scheme": "arxiv"})
+        elif word.startswith("https://"):
+            found.append({"identifier": word, "scheme": "url"})
+        else:
+            raise PublishingError(
+                f"The paper {word!r} cannot be read; expected a DOI, such as 10.1162/tacl_a_00449, "
+                "arXiv:2401.12345, or an https address."
+            )
+    return found
+
+
+def _opened(bundle: Path, release: Release) -> BundleReader:
+    digest = hashlib.sha256()
+    reader = BundleReader(bundle)
+    for part in _whole(bundle):
+        digest.update(part)
+    if digest.hexdigest() != release.sha256:
+        reader.close()
+        raise PublishingError(
+            f"{bundle} is not release {release.version} of study {release.study.slug!r}: its SHA-256 is "
+            f"{digest.hexdigest()}, expected {release.sha256}."
+        )
+    return reader
+
+
+def _facts(
+    release: Release,
+    reader: BundleReader,
+    people: list[dict[str, str]],
+    keywords: list[str],
+    papers: list[dict[str, str]],
+) -> dict[str, Any]:
+    manifest = reader.json("manifest.json")
+    design = tomllib.loads(reader.text("design.toml"))
+    language = str(design.get("language") or "").partition("-")[0].lower()
+    earlier = Deposit.objects.filter(release__study=release.study_id).exclude(doi="").order_by("-release_id")
+    dois = list(earlier.values_list("host", "doi", "release_id", "release__version", "state"))
+    return {
+        "release": release,
+        "study": release.study,
+        "title": f"{release.title} (simulated answers)" if manifest["simulated"] else release.title,
+        "manifest": manifest,
+        "design": design,
+        "people": people,
+        "keywords": keywords,
+        "papers": papers,
+        "language": language if len(language) in (2, 3) else "",
+        "pictures": design_of(release.study).about_pictures,
+        "datasheet": re.sub(r"(?m)^#", "##", reader.text("datasheet.md").partition("\n")[2].strip()),
+        "licence_name": LICENCES[release.licence]["name"],
+        "licence_address": LICENCES[release.licence]["address"],
+        "size": next((words for most, words in SIZES if _rows(manifest, FIRST_TABLE) < most), "n>1M"),
+        # one that is only reserved leads nowhere
+        "doi": next((doi for _h, doi, pk, _v, state in dois if pk == release.pk and state == "public"), ""),
+        "earlier": [doi for _h, doi, pk, _v, state in dois if pk < release.pk and state == "public"][:1],
+        "bundle": release_name(release.study, release.version),
+    }
+
+
+def _rows(manifest: Mapping[str, Any], name: str) -> int:
+    return int(manifest["files"].get(name, {}).get("rows", 0))
+
+
+def _tables(facts: Mapping[str, Any]) -> list[tuple[str, int]]:
+    """Return the tables with rows, judgments first: `datasets` cannot load an empty file."""
+    files = facts["manifest"]["files"]
+    found = [
+        (name, files[name]["rows"]) for name in files if name.endswith(".jsonl") and files[name].get("rows")
+    ]
+    return sorted(found, key=lambda one: (one[0] != FIRST_TABLE, one[0]))
+
+
+def _zenodo(facts: Mapping[str, Any], licence: str) -> dict[str, Any]:
+    """Return the metadata of InvenioRDM (https://inveniordm.docs.cern.ch/reference/metadata/)."""
+    release: Release = facts["release"]
+    related = [
+        {**one, "relation_type": {"id": "issupplementto"}, "resource_type": {"id": "publication-article"}}
+        for one in facts["papers"]
+    ]
+    related += [
+        {"identifier": doi, "scheme": "doi", "relation_type": {"id": "isnewversionof"}}
+        for doi in facts["earlier"]
+    ]
+    own_licence = {"title": {"en": facts["licence_name"]}, "link": facts["licence_address"]}
+    made: dict[str, Any] = {
+        "title": facts["title"],
+        "publication_date": facts["manifest"]["released_on"],
+        "publisher": "Zenodo",
+        "resource_type": {"id": "dataset"},
+        "creators": [_invenio_person(one) for one in facts["people"]],
+        "description": _description(facts),
+        "rights": [{"id": licence} if licence else own_licence],
+        "version": release.version,
+        "subjects": [{"subject": word} for word in facts["keywords"]],
+    }
+    if facts["language"] in LANGUAGES:
+        made["languages"] = [{"id": LANGUAGES[facts["language"]]}]
+    if related:
+        made["related_identifiers"] = related
+    return made
+
+
+def _invenio_person(one: Mapping[str, str]) -> dict[str, Any]:
+    if not one["given"]:
+        made: dict[str, Any] = {"person_or_org": {"type": "organizational", "name": one["family"]}}
+    else:
+        made = {
+            "person_or_org": {
+                "type": "personal",
+                "family_name": one["family"],
+                "given_name": one["given"],
+                "identifiers": [{"scheme": "orcid", "identifier": one["orcid"]}] if one["orcid"] else [],
+            }
+        }
+    if one["affiliation"]:
+        made["affiliations"] = [{"name": one["affiliation"]}]
+    return made
+
+
+def _description(facts: Mapping[str, Any]) -> str:
+    """Return the description as HTML, in the words of the card."""
+    text = TEMPLATES.get_template("summary.j2").render(**facts, tables=_tables(facts))
+    return "".join(f"<p>{escape(line, quote=False)}</p>" for line in text.splitlines() if line.strip())
+
+
+def _refusals(
+    release: Release, to: str, repository: str, people: list[dict[str, str]], *, cleared: bool
+) -> Iterator[str]:
+    """Yield why the release must not be given away."""
+    if to == Place.ZENODO and not people:
+        yield _("Zenodo asks who made the data; expected at least one creator (--creators).")
+    if to == Place.HUGGINGFACE and not repository:
+        yield _(
+            "Expected whose repository it becomes at Hugging Face, and its name, such as my-lab/judgments."
+        )
+    rights = release.study.dataset.attribution
+    name = release.study.dataset.name
+    if not release.texts or cleared:
+        return
+    if not rights.strip():
+        yield _(
+            "The texts of dataset %(name)r stand in this release, and nothing says whose they are; expected its source "
+            "and licence on the dataset's page, a release without texts, or your word that they may be given away "
+            "(--cleared)."
+        ) % {"name": name}
+    elif _NO_RIGHTS.search(rights) or (_NON_COMMERCIAL.search(rights) and "NC" not in release.licence):
+        yield _(
+            "The texts of dataset %(name)r stand in this release under %(licence)s, and their own licence says "
+            "otherwise (%(rights)s); expected a release without texts or under a licence that fits, or your word "
+            "that they may be given away (--cleared)."
+        ) % {"name": name, "licence": release.licence, "rights": " ".join(rights.split())[:200]}
+
+
+def _content(name: str, opens: Callable[[], Iterator[bytes]]) -> Content:
+    sha256, md5, size, sample = hashlib.sha256(), hashlib.md5(usedforsecurity=False), 0, b""
+    for part in opens():
+        sha256.update(part)
+        md5.update(part)
+        size += len(part)
+        sample += part[: SAMPLE - len(sample)]
+    git = hashlib.sha1(f"blob {size}\0".encode(), usedforsecurity=False)
+    for part in opens():
+        git.update(part)
+    return Content(name, size, sha256.hexdigest(), md5.hexdigest(), git.hexdigest(), sample, opens)
+
+
+def _whole(path: Path) -> Iterator[bytes]:
+    with path.open("rb") as file:
+        while part := file.read(CHUNK):
+            yield part
+
+
+def _member(path: Path, name: str) -> Iterator[bytes]:
+    with ZipFile(path) as archive, archive.open(name) as file:
+        while part := file.read(CHUNK):
+            yield part
+
+
+def plan_in_words(plan: Plan) -> list[str]:
+    """Return what would be sent, a line each."""
+    made = plan.metadata
+    lines = [
+        f"Release {plan.release.version} of {plan.release.study.slug}, to {plan.url}"
+        + (f" as {plan.repository}" if plan.repository else ""),
+        "It would be made public." if plan.publish else "It would stay a draft that only its owners see.",
+        f"Licence: {plan.release.licence}, there {plan.licence}",
+        f"Creators: {plan.given['creators'] or 'none'}",
+        *(f"Papers: {plan.given['papers']}" for _one in [1] if plan.given["papers"]),
+        "Files:",
+        *(f"  {thousands(file.size):>13} bytes  {file.sha256}  {file.name}" for file in plan.files),
+    ]
+    if made:
+        lines += ["Description:", *json.dumps(made, ensure_ascii=False, indent=1).splitlines()]
+    else:
+        lines += ["README.md:", *b"".join(plan.files[0].open()).decode().splitlines()]
+    return [*lines, *(f"Refused: {one}" for one in plan.refused)]

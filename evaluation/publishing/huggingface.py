@@ -1,0 +1,235 @@
+"""A release as a dataset repository of the Hugging Face Hub, by its HTTP API.
+
+https://huggingface.co/docs/hub/api: repositories are created by name, and a commit is one call, of which large files
+are sent before by Git LFS (https://github.com/git-lfs/git-lfs/blob/main/docs/api/batch.md). The Hub's own library
+would bring nine packages, one of them compiled, for these six calls.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
+from math import ceil
+from typing import Any
+from urllib.parse import quote
+
+from django.db.models import QuerySet
+from django.utils import timezone
+
+from evaluation.errors import PublishingError
+from evaluation.publishing.describing import Content, Plan
+from evaluation.publishing.models import Deposit
+from evaluation.publishing.outside import Absent, Site, Taken, Unclear
+from judgments.studies.generation import Progress
+
+State = Deposit.State
+LFS = "application/vnd.git-lfs+json"
+LARGEST_IN_COMMIT = 16 << 20  # bytes; a larger file must go by LFS
+THERE_FROM_THE_START = {".gitattributes"}
+Note = Callable[..., None]
+
+
+def send(site: Site, deposit: Deposit, plan: Plan, note: Note, progress: Progress) -> None:
+    """Bring the repository to what the plan says. Each step looks first, so that any of them may be done twice."""
+    progress(0.05, "creating the repository")
+    repository = deposit.repository
+    created = _create(site, repository)
+    path = f"api/datasets/{quote(repository)}"
+    info = site.call("GET", path, what="to read the repository")
+    if not created and deposit.state == State.STARTED:
+        _check_own(site, deposit, info)
+    note(state=State.FILLING, address=f"{site.url}/datasets/{repository}")
+    if not _is_whole(site, path, plan.files):
+        progress(0.2, "sending files")
+        _commit(site, repository, plan, _stale(deposit, plan, info), str(info.get("sha") or ""))
+        if not _is_whole(site, path, plan.files):
+            raise PublishingError(
+                f"{site.host} has other files in {repository} than were sent. Send the release again."
+            )
+    commit = str(site.call("GET", path, what="to read the repository").get("sha") or "")
+    progress(0.95, "naming the version")
+    _tag(site, path, plan.release.version, commit)
+    if plan.publish:
+        site.call("PUT", f"{path}/settings", what="to make it public", body={"private": False})
+    private = bool(site.call("GET", path, what="to read the repository").get("private"))
+    if plan.publish and private:
+        raise PublishingError(f"{site.host} keeps {repository} private. Send the release again.")
+    note(
+        remote=commit,
+        state=State.DRAFT if private else State.PUBLIC,
+        finished_at=timezone.now(),
+    )
+
+
+def _create(site: Site, repository: str) -> bool:
+    """Create the private repository; return False if it was there."""
+    owner, _, name = repository.partition("/")
+    body = {"type": "dataset", "name": name, "organization": owner, "private": True}
+    try:
+        site.call("POST", "api/repos/create", what=f"to create {repository}", body=body)
+    except Taken:
+        return False
+    return True
+
+
+def _check_own(site: Site, deposit: Deposit, info: Mapping[str, Any]) -> None:
+    """Raise PublishingError if the repository holds what no release of the study put there."""
+    there = {str(one.get("rfilename")) for one in info.get("siblings") or []} - THERE_FROM_THE_START
+    if there and not _of_study(deposit).exclude(state=State.STARTED).exists():
+        raise PublishingError(
+            f"There is a dataset {deposit.repository} at {site.host} already, which is not this study's; "
+            "expected another --repository."
+        )
+
+
+def _of_study(deposit: Deposit) -> QuerySet[Deposit]:
+    return Deposit.objects.filter(
+        release__study=deposit.release.study_id, host=deposit.host, repository=deposit.repository
+    )
+
+
+def _stale(deposit: Deposit, plan: Plan, info: Mapping[str, Any]) -> list[str]:
+    """Return the files of the study's earlier releases that this one does not have; a version's tag keeps them."""
+    there = {str(one.get("rfilename")) for one in info.get("siblings") or []}
+    ours = {one["name"] for sent in _of_study(deposit).values_list("sent", flat=True) for one in sent}
+    return sorted((ours & there) - {file.name for file in plan.files})
+
+
+def _is_whole(site: Site, path: str, files: tuple[Content, ...]) -> bool:
+    """Return whether the main branch has each of these files, by its hash."""
+    try:
+        found = site.call(
+            "POST",
+            f"{path}/paths-info/main",
+            what="to list the files",
+            body={"paths": [file.name for file in files], "expand": False},
+        )
+    except Absent:  # nothing was ever committed
+        return False
+    there = {one.get("path"): one for one in found}
+    return all(
+        (one := there.get(file.name)) is not None
+        and (one["lfs"].get("oid") == file.sha256 if one.get("lfs") else one.get("oid") == file.git)
+        for file in files
+    )
+
+
+def _commit(site: Site, repository: str, plan: Plan, stale: Iterable[str], parent: str) -> None:
+    path, files = f"api/datasets/{quote(repository)}", plan.files
+    asked = [
+        {"path": file.name, "size": file.size, "sample": base64.b64encode(file.sample).decode()}
+        for file in files
+    ]
+    found = site.call("POST", f"{path}/preupload/main", what="to take the files", body={"files": asked})
+    modes = {one["path"]: one["uploadMode"] for one in found["files"]}
+    large = [file for file in files if modes.get(file.name) == "lfs" or file.size > LARGEST_IN_COMMIT]
+    _send_large(site, repository, large)
+    words = f"Release {plan.release.version}"
+    header = {"summary": words, "description": "", **({"parentCommit": parent} if parent else {})}
+    lines: list[dict[str, Any]] = [{"key": "header", "value": header}]
+    for file in files:
+        if file in large:
+            value = {"path": file.name, "algo": "sha256", "oid": file.sha256, "size": file.size}
+            lines.append({"key": "lfsFile", "value": value})
+        else:
+            content = base64.b64encode(b"".join(file.open())).decode()
+            lines.append(
+                {"key": "file", "value": {"path": file.name, "content": content, "encoding": "base64"}}
+            )
+    lines += [{"key": "deletedFile", "value": {"path": name}} for name in stale]
+    data = "".join(f"{json.dumps(line)}\n" for line in lines).encode()
+    headers = {"Content-Type": "application/x-ndjson", "Content-Length": str(len(data))}
+    try:
+        site.call(
+            "POST",
+            f"{path}/commit/main",
+            what="the commit",
+            content=partial(tuple, [data]),
+            headers=headers,
+            again=False,
+        )
+    except Unclear:
+        pass  # the files that are there say whether it was made
+    except Taken:
+        raise PublishingError(
+            f"Somebody else changed {repository} at {site.host} meanwhile. Send the release again."
+        ) from None
+
+
+def _send_large(site: Site, repository: str, files: list[Content]) -> None:
+    """Send the files that the archive does not have by Git LFS."""
+    if not files:
+        return
+    by_hash = {file.sha256: file for file in files}
+    found = site.call(
+        "POST",
+        f"datasets/{quote(repository)}.git/info/lfs/objects/batch",
+        what="the large files",
+        body={
+            "operation": "upload",
+            "transfers": ["basic", "multipart"],
+            "objects": [{"oid": file.sha256, "size": file.size} for file in by_hash.values()],
+            "hash_algo": "sha256",
+        },
+        headers={"Accept": LFS, "Content-Type": LFS},
+    )
+    for one in found["objects"]:
+        file = by_hash[one["oid"]]
+        if error := one.get("error"):
+            raise PublishingError(f"{site.host} does not take {file.name}: {error.get('message')}.")
+        actions = one.get("actions") or {}
+        if upload := actions.get("upload"):
+            _send_parts(site, file, upload)
+        if verify := actions.get("verify"):
+            _tell(
+                site,
+                file,
+                verify["href"],
+                {"oid": file.sha256, "size": file.size},
+                verify.get("header") or {},
+            )
+
+
+def _send_parts(site: Site, file: Content, upload: Mapping[str, Any]) -> None:
+    """Send a file to the address it was given; in parts, where there is one for each."""
+    header = dict(upload.get("header") or {})
+    size = int(header.pop("chunk_size", 0))
+    if not size:
+        length = {"Content-Length": str(file.size)}
+        site.put(upload["href"], what=file.name, content=file.open, headers={**header, **length})
+        return
+    addresses = [header[name] for name in sorted((one for one in header if one.isdigit()), key=int)]
+    if len(addresses) != ceil(file.size / size):
+        raise PublishingError(
+            f"{site.host} gave {len(addresses)} addresses for {file.name}, which has "
+            f"{ceil(file.size / size)} parts."
+        )
+    parts = []
+    for number, address in enumerate(addresses):
+        begin, end = number * size, min((number + 1) * size, file.size)
+        answer = site.put(
+            address,
+            what=file.name,
+            content=partial(file.read, begin, end),
+            headers={"Content-Length": str(end - begin)},
+        )
+        parts.append({"partNumber": number + 1, "etag": answer.get("etag", "")})
+    _tell(site, file, upload["href"], {"oid": file.sha256, "parts": parts}, {})
+
+
+def _tell(
+    site: Site, file: Content, address: str, body: Mapping[str, Any], header: Mapping[str, str]
+) -> None:
+    data = json.dumps(body).encode()
+    headers = {"Content-Type": LFS, "Accept": LFS, "Content-Length": str(len(data)), **header}
+    site.put(address, what=file.name, content=partial(tuple, [data]), headers=headers, method="POST")
+
+
+def _tag(site: Site, path: str, version: str, commit: str) -> None:
+    try:
+        body = {"tag": f"v{version}", "message": f"Release {version}"}
+        site.call("POST", f"{path}/tag/{commit}", what=f"the tag v{version}", body=body)
+    except Taken:
+        pass  # an earlier run named it

@@ -1,0 +1,216 @@
+"""The one door to archives: calls that are repeated where that is safe, and one sentence where they are refused."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
+from http import HTTPStatus
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Self
+from urllib.parse import urlsplit
+
+from django.conf import settings
+
+from evaluation.errors import PublishingError
+
+if TYPE_CHECKING:
+    pass
+
+SECONDS = 60.0  # without a byte
+MOST_TRIES = 5
+LONGEST_WAIT = 60.0
+LARGEST_REPLY = 32 << 20  # bytes
+LONGEST_DETAIL = 300
+_OWN_HOSTS = ("localhost", "127.0.0.1", "::1")
+_LATER = (HTTPStatus.REQUEST_TIMEOUT, HTTPStatus.TOO_EARLY, HTTPStatus.TOO_MANY_REQUESTS)
+
+
+class Unclear(Exception):
+    """A call that must not be repeated, and may have been carried out or not."""
+
+
+class Absent(Exception):
+    """The archive says that there is no such thing (404, 410)."""
+
+
+class Taken(Exception):
+    """The archive says that it exists already, or changed meanwhile (409, 412)."""
+
+
+class Site:
+    """An archive. The token stays in this object, and goes to the archive's own host alone."""
+
+    def __init__(self, *, url: str, token: str, setting: str) -> None:
+        parts = urlsplit(url)
+        if not token:
+            raise PublishingError(
+                f"Nothing can be sent to {parts.netloc}: the setting {setting} is empty, expected an access token."
+            )
+        if not _is_safe(url):
+            raise PublishingError(
+                f"The address is {parts.scheme}://{parts.netloc}; expected an https address, since the token is sent "
+                "with every call."
+            )
+        import httpx
+
+        self.url, self._token = url.rstrip("/"), token
+        self.host = parts.netloc.rpartition("@")[2]
+        self._http = httpx.Client(
+            timeout=httpx.Timeout(SECONDS, connect=10.0),
+            headers={"User-Agent": "Quorum"},
+            trust_env=parts.hostname not in _OWN_HOSTS,
+            auth=lambda request: request,  # else a .netrc of the environment could replace the token
+        )
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._http.close()
+
+    def call(
+        self,
+        method: str,
+        path: str,
+        *,
+        what: str,
+        body: Any = None,
+        content: Callable[[], Iterable[bytes]] | None = None,
+        headers: Mapping[str, str] | None = None,
+        again: bool = True,
+    ) -> Any:
+        """Make a call of the archive's own API; return its JSON, {} where it has none.
+
+        Args:
+            what: what it does, for the sentence of a refusal: "to create the record".
+            content: opens the bytes of the body, anew for each try.
+            again: whether a call that may have been carried out is repeated.
+
+        Raises:
+            Absent, Taken: 404 and 409.
+            Unclear: it may have been carried out, and is not repeated.
+            PublishingError: it was refused, or nobody answers.
+        """
+        sent = {"Authorization": f"Bearer {self._token}", **(headers or {})}
+        if body is not None:
+            data = json.dumps(body).encode()
+            content = partial(tuple, [data])
+            sent = {"Content-Type": "application/json", "Content-Length": str(len(data)), **sent}
+        _, written = self._repeated(method, f"{self.url}/{path}", what, content, sent, again=again)
+        try:
+            return json.loads(written) if written else {}
+        except ValueError:
+            raise PublishingError(
+                f"{self.host} does not answer with JSON when it is asked {what}; is its address right?"
+            ) from None
+
+    def put(
+        self,
+        address: str,
+        *,
+        what: str,
+        content: Callable[[], Iterable[bytes]],
+        headers: Mapping[str, str],
+        method: str = "PUT",
+    ) -> Mapping[str, str]:
+        """Send bytes to an address that the archive gave, without the token; return the headers of the answer."""
+        if not _is_safe(address):
+            raise PublishingError(
+                f"{self.host} names an upload address that is not https; nothing was sent to it."
+            )
+        found, _ = self._repeated(method, address, what, content, headers, again=True)
+        return found
+
+    def _repeated(
+        self,
+        method: str,
+        address: str,
+        what: str,
+        content: Callable[[], Iterable[bytes]] | None,
+        headers: Mapping[str, str],
+        *,
+        again: bool,
+    ) -> tuple[Mapping[str, str], bytes]:
+        why, wait = "", 0.0
+        for number in range(MOST_TRIES):
+            if number:
+                backoff = settings.PUBLISHING_BACKOFF_SECONDS * 2 ** (number - 1)
+                time.sleep(min(max(backoff, wait), LONGEST_WAIT))
+            status, found, written, why = self._once(method, address, content, headers)
+            wait = _seconds_of(found)
+            refused_unread = status == HTTPStatus.TOO_MANY_REQUESTS or (
+                status == 0 and why.startswith("cannot")
+            )
+            if status == 0 or status in _LATER or status >= HTTPStatus.INTERNAL_SERVER_ERROR:
+                if not again and not refused_unread:
+                    raise Unclear
+                continue
+            if status in (HTTPStatus.NOT_FOUND, HTTPStatus.GONE):
+                raise Absent
+            if status in (HTTPStatus.CONFLICT, HTTPStatus.PRECONDITION_FAILED):
+                raise Taken
+            if not HTTPStatus.OK <= status < HTTPStatus.MULTIPLE_CHOICES:
+                raise PublishingError(f"{self.host} refuses {what} ({status}): {self._detail(written)}")
+            return found, written
+        raise PublishingError(
+            f"{self.host} {why}, {MOST_TRIES} times over. Send it again later: it goes on where it stopped."
+        )
+
+    def _once(
+        self,
+        method: str,
+        address: str,
+        content: Callable[[], Iterable[bytes]] | None,
+        headers: Mapping[str, str],
+    ) -> tuple[int, Mapping[str, str], bytes, str]:
+        """Return status, headers, body, and what went wrong; the status is 0 where there was no whole answer."""
+        import httpx
+
+        body = iter(content()) if content is not None else None
+        try:
+            with self._http.stream(method, address, content=body, headers=dict(headers)) as response:
+                written = bytearray()
+                for part in response.iter_bytes():
+                    written += part
+                    if len(written) > LARGEST_REPLY:
+                        return 0, {}, b"", "sends an answer that does not end"
+        except (httpx.ConnectError, httpx.ConnectTimeout) as error:
+            return 0, {}, b"", f"cannot be reached ({type(error).__name__})"
+        except httpx.HTTPError as error:
+            return 0, {}, b"", f"breaks the call off ({type(error).__name__})"
+        return response.status_code, response.headers, bytes(written), f"answers {response.status_code}"
+
+    def _detail(self, written: bytes) -> str:
+        """Return what the archive says, in one line and without the token."""
+        try:
+            found = json.loads(written)
+            said = str(found.get("message") or found.get("error") or "")
+            said = " ".join([said, *problems_of(found)])
+        except (ValueError, AttributeError):
+            said = written.decode(errors="replace")
+        said = " ".join(said.replace("\0", "").split()).replace(self._token, "***")
+        return said[:LONGEST_DETAIL] or "it does not say why"
+
+
+def problems_of(found: Mapping[str, Any]) -> list[str]:
+    """Return the problems that InvenioRDM names in a draft or an error: ``field: message``."""
+    listed = found.get("errors")
+    return [
+        f"{one.get('field', '')}: {' '.join(map(str, one.get('messages') or [one.get('message', '')]))}"
+        for one in (listed if isinstance(listed, list) else [])
+        if isinstance(one, dict)
+    ]
+
+
+def _is_safe(address: str) -> bool:
+    parts = urlsplit(address)
+    return parts.scheme == "https" or (parts.scheme == "http" and parts.hostname in _OWN_HOSTS)
+
+
+def _seconds_of(headers: Mapping[str, str]) -> float:
+    text = headers.get("Retry-After", "")
+    return float(text) if text.isascii() and text.isdigit() else 0.0

@@ -1,0 +1,172 @@
+"""Give a release to an archive: once, whatever ended an earlier run.
+
+The deposit's row is there before the first call, and says how far it came. A record is created by a call that is
+never repeated blindly: it carries the row's mark, by which a record is found whose creation was not answered.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from django.conf import settings
+from django.contrib.auth.models import User
+from django.db import transaction
+
+from common.audit import acting_person
+from common.errors import DataConflict, NotThere
+from evaluation.errors import PublishingError
+from evaluation.models import Release
+from evaluation.publishing import huggingface, zenodo
+from evaluation.publishing.describing import Place, Plan, plan_of
+from evaluation.publishing.models import Deposit
+from evaluation.publishing.outside import Absent, Site, Taken
+from evaluation.releases.storage import find_release, is_stored, release_file
+from judgments.models import Study
+from judgments.studies.generation import Progress, no_progress
+from judgments.studies.log import note_event
+
+State = Deposit.State
+
+
+@dataclass(frozen=True, slots=True)
+class Sent:
+    """What became of a release at an archive."""
+
+    deposit: Deposit
+    files: int
+
+    def words(self) -> str:
+        deposit = self.deposit
+        release, doi = deposit.release, deposit.doi
+        if deposit.state == State.PUBLIC:
+            return f"Release {release.version} is public at {deposit.address}{f', DOI {doi}' if doi else ''}."
+        reserved = f" The DOI {doi} is reserved for it." if doi else ""
+        return f"Release {release.version} is at {deposit.address} as a draft that only its owners see.{reserved}"
+
+
+def release_to_publish(study: Study, version: str = "") -> Release:
+    """Return the release of this version, or the newest. Raise NotThere."""
+    if version:
+        return find_release(study, version)
+    newest = Release.objects.filter(study=study).order_by("-pk").first()
+    if newest is None:
+        raise NotThere(f"Study {study.slug!r} has no release yet; expected one to be made first.")
+    return newest
+
+
+def plan_publication(
+    *, study: Study, to: str, version: str = "", bundle: Path | None = None, **given: Any
+) -> Plan:
+    """Return what would be sent; send nothing.
+
+    Args:
+        bundle: the release's file, where it is not kept here.
+    """
+    release = release_to_publish(study, version)
+    if bundle is None and not is_stored(release):
+        raise NotThere(
+            f"The file of release {release.version} is not kept here; expected it with --bundle, SHA-256 "
+            f"{release.sha256}."
+        )
+    return plan_of(release=release, bundle=bundle or release_file(release), to=to, **given)
+
+
+def publish_release(*, plan: Plan, by: User | None = None, progress: Progress = no_progress) -> Sent:
+    """Send what the plan says. A run that was stopped is continued by the next one.
+
+    Raises:
+        PublishingError: it must not be given away, the archive refuses it, or nobody answers.
+        DataConflict: it went to another repository before.
+    """
+    if plan.refused:
+        raise PublishingError(" ".join(plan.refused))
+    deposit = _row(plan, by or acting_person())
+    if deposit.state == State.PUBLIC:
+        return Sent(deposit, len(plan.files))
+    with _site(plan) as site:
+
+        def note(**values: Any) -> None:
+            _note(deposit, plan, values)
+
+        send = huggingface.send if plan.place == Place.HUGGINGFACE else zenodo.send
+        try:
+            send(site, deposit, plan, note, progress)
+        except (Absent, Taken):
+            raise PublishingError(
+                f"{plan.host} does not know what it said it has, or has it twice. Send the release again."
+            ) from None
+        except (KeyError, TypeError, AttributeError, IndexError):
+            raise PublishingError(
+                f"{plan.host} answers in another way than its API says; is its address right?"
+            ) from None
+    return Sent(deposit, len(plan.files))
+
+
+def _site(plan: Plan) -> Site:
+    if plan.place == Place.HUGGINGFACE:
+        return Site(url=plan.url, token=settings.HUGGINGFACE_TOKEN, setting="HUGGINGFACE_TOKEN")
+    if plan.url == settings.ZENODO_SANDBOX_URL.rstrip("/"):
+        return Site(url=plan.url, token=settings.ZENODO_SANDBOX_TOKEN, setting="ZENODO_SANDBOX_TOKEN")
+    return Site(url=plan.url, token=settings.ZENODO_TOKEN, setting="ZENODO_TOKEN")
+
+
+def _row(plan: Plan, by: User | None) -> Deposit:
+    """Return the row of this release at this archive, made where there was none."""
+    with transaction.atomic():
+        Study.objects.select_for_update(no_key=True).get(pk=plan.release.study_id)
+        rows = Deposit.objects.filter(release=plan.release, host=plan.host).exclude(state=State.GONE)
+        deposit = rows.select_related("release__study").first()
+        if deposit is None:
+            return Deposit.objects.create(
+                release=plan.release, place=plan.place, host=plan.host, repository=plan.repository, made_by=by,
+                given=dict(plan.given), sent=plan.listed(),
+            )  # fmt: skip
+        if plan.repository and deposit.repository not in ("", plan.repository):
+            if deposit.state != State.STARTED:
+                raise DataConflict(
+                    f"Release {plan.release.version} went to {deposit.repository} before; expected that repository."
+                )
+            deposit.repository = plan.repository
+        if deposit.state != State.PUBLIC:
+            deposit.given, deposit.sent = dict(plan.given), plan.listed()
+            deposit.save(update_fields=["repository", "given", "sent"])
+        return deposit
+
+
+def _note(deposit: Deposit, plan: Plan, values: dict[str, Any]) -> None:
+    """Store changed columns; the log gets a draft and a publication, each once."""
+    before = deposit.state
+    for name, value in values.items():
+        setattr(deposit, name, value)
+    with transaction.atomic():
+        rows = Deposit.objects.filter(pk=deposit.pk, state=before)
+        if not rows.update(**values):
+            raise DataConflict(
+                "Another run sends this release at this moment; nothing more was done by this one."
+            )
+        if deposit.state == State.PUBLIC and before != State.PUBLIC:
+            _log(deposit, plan, "published-release", "is public")
+        elif deposit.state == State.DRAFT and not _logged(deposit):
+            _log(deposit, plan, "deposited-release", "is a draft")
+
+
+def _logged(deposit: Deposit) -> bool:
+    events = deposit.release.study.events.filter(what="deposited-release", details__deposit=deposit.pk)
+    return events.exists()
+
+
+def _log(deposit: Deposit, plan: Plan, what: str, words: str) -> None:
+    release = deposit.release
+    doi = f", DOI {deposit.doi}" if deposit.doi else ""
+    cleared = " Its texts may be given away, by the word of who sent it." if plan.given["cleared"] else ""
+    note_event(
+        study=release.study,
+        what=what,
+        words=f"Release {release.version} {words} at {deposit.address}{doi}.{cleared}",
+        version=release.version,
+        deposit=deposit.pk,
+        sha256=release.sha256,
+        doi=deposit.doi,
+    )
