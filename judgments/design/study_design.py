@@ -29,6 +29,7 @@ from judgments.design.tables import (
     Stopping,
     Template,
     Texts,
+    Writing,
     checked_judged,
 )
 from judgments.design.wordings import CAPTION
@@ -132,6 +133,7 @@ class StudyDesign(Part):
         title="Detectors",
         description="None: nothing looks at how participants answer.",
     )
+    writing: Writing = Writing()
     stopping: Stopping = Stopping()
     keywords: Keywords = Keywords()
     spans: Spans = Spans()
@@ -173,6 +175,8 @@ class StudyDesign(Part):
         values: dict[str, Any] = handler(self)
         if self.answers == PairAnswers():
             values.pop("answers", None)
+        if self.writing == Writing():
+            values.pop("writing", None)
         for key in ("registration", "translations"):
             if key in values and not values[key]:
                 del values[key]

@@ -46,6 +46,8 @@ class Rule(BaseModel, ABC):
 
     Attributes:
         on_controls: whether it gets control items only, and counts its looks by them.
+        only_flags: whether it finds signs and no proof, so that it may do nothing but flag.
+        measured: its false alarms on people's data, in a sentence; "" where docs/quality.md has them.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
@@ -54,7 +56,10 @@ class Rule(BaseModel, ABC):
     title: ClassVar[str]
     about: ClassVar[str]
     needs_others: ClassVar[bool] = False
+    needs_texts: ClassVar[bool] = False
     on_controls: ClassVar[bool] = False
+    only_flags: ClassVar[bool] = False
+    measured: ClassVar[str] = ""
 
     least: Least = 20
 
