@@ -350,11 +350,16 @@ class FoundWorker:
 
 @dataclass(frozen=True, slots=True)
 class Replay:
-    """The findings of one detector; ``applies`` is False if it does not fit the kind."""
+    """The findings of one detector.
+
+    ``applies`` is False if it does not fit the kind, or if no answer holds what it looks at (``unrecorded``): then it
+    clears nobody.
+    """
 
     rule: str
     settings: Mapping[str, Any]
     applies: bool
+    unrecorded: bool
     workers: int
     judgments: int
     slots: int
@@ -380,9 +385,20 @@ def replay_rules(*, study: Study, rules: Sequence[tuple[str, Mapping[str, Any]]]
             % {"slug": study.slug}
         )
     answers = answers_of(study)
-    found = replay(pages_of(study), rules=made, answers=answers)
+    pages = list(pages_of(study))
+    found = replay(pages, rules=made, answers=answers)
     people = _People.of(study)
-    return [_replay_of(rule, rule.applies(answers), found, people) for rule in made]
+    readable = {rule.name: any(rule.reads(one) for page in pages for one in page.given) for rule in made}
+    return [
+        _replay_of(
+            rule,
+            found,
+            people,
+            applies=rule.applies(answers) and (readable[rule.name] or not pages),
+            unrecorded=rule.only_flags and answers.written and not readable[rule.name],
+        )
+        for rule in made
+    ]
 
 
 @dataclass(frozen=True, slots=True)
@@ -410,7 +426,12 @@ class _People:
 
 
 def _replay_of(
-    rule: Rule, applies: bool, found: Mapping[int, Mapping[str, Finding]], people: _People
+    rule: Rule,
+    found: Mapping[int, Mapping[str, Finding]],
+    people: _People,
+    *,
+    applies: bool,
+    unrecorded: bool,
 ) -> Replay:
     hits = []
     for worker, findings in found.items():
@@ -434,6 +455,7 @@ def _replay_of(
         rule=rule.name,
         settings=rule.model_dump(mode="json"),
         applies=applies,
+        unrecorded=unrecorded,
         workers=len(people.names),
         judgments=sum(hit.judgments for hit in hits),
         slots=sum(hit.slots for hit in hits),

@@ -19,7 +19,7 @@ from django.utils import translation
 from django.utils.translation import gettext as _
 from pydantic import BaseModel, ConfigDict, Field
 
-from annotation.quality.detectors.history import Answers, History
+from annotation.quality.detectors.history import Answers, History, OwnJudgment
 from common.amounts import thousands
 
 GROWTH = 4  # the next look is due after a quarter more judgments
@@ -69,6 +69,11 @@ class Rule(BaseModel, ABC):
 
     @classmethod
     def applies(cls, answers: Answers) -> bool:
+        return True
+
+    @classmethod
+    def reads(cls, one: OwnJudgment) -> bool:
+        """Return whether an answer holds what the detector looks at."""
         return True
 
     def is_due(self, *, total: int, fresh: int) -> bool:
