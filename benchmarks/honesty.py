@@ -29,6 +29,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
+from django.conf import settings
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
 
@@ -192,6 +193,7 @@ def main() -> None:
     parser.add_argument("--data", type=Path, default=Path("../shared/data"))
     parser.add_argument("--keystrokes", type=Path)
     chosen = parser.parse_args()
+    settings.USE_I18N = False  # sentences in English need no apps
     if chosen.what == "typing":
         if chosen.keystrokes is None:
             parser.error("typing needs --keystrokes, the folder of the keystroke files")

@@ -196,7 +196,15 @@ def signals_of(person: Person, text: str, *, record: bool, rng: np.random.Genera
     deletions = int(rng.binomial(long, 0.06))
     keys, bursts, gap = long + 2 * deletions, 1 + int(rng.poisson(2)), GAP * pace_of(rng)
     return {
-        **{"text": long, "from_keys": long, "from_paste": 0, "pastes": 0, "deletions": deletions, "away": 0},
-        **{"keys": keys, "bursts": bursts, "typing_ms": round(gap * max(0, keys - bursts))},
-        **{"gap_ms": round(gap), "gap_spread_ms": round(gap * GAP_SPREAD * float(rng.uniform(0.6, 1.4)))},
+        "text": long,
+        "from_keys": long,
+        "from_paste": 0,
+        "pastes": 0,
+        "deletions": deletions,
+        "away": 0,
+        "keys": keys,
+        "bursts": bursts,
+        "typing_ms": round(gap * max(0, keys - bursts)),
+        "gap_ms": round(gap),
+        "gap_spread_ms": round(gap * GAP_SPREAD * float(rng.uniform(0.6, 1.4))),
     }
