@@ -88,7 +88,15 @@ def study_of(
                     text = _copy(everything, unit, rng)
                 given.append(OwnJudgment(start // SIZE, unit, NAN, NAN, written=Written(text)))
             pages.append(Page(worker, given))
-    return [pages[at] for at in rng.permutation(len(pages)).tolist()], copying
+    shuffled = [pages[at] for at in rng.permutation(len(pages)).tolist()]
+    return [_dated(page, at) for at, page in enumerate(shuffled)], copying
+
+
+def _dated(page: Page, at: int) -> Page:
+    given = [
+        one._replace(written=one.written._replace(at=at)) for one in page.given if one.written is not None
+    ]
+    return Page(page.worker, given)
 
 
 def _copy(everything: Sequence[tuple[int, str]], unit: int, rng: np.random.Generator) -> str:

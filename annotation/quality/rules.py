@@ -48,7 +48,7 @@ FINISHED = ["submitted", "approved", "rejected"]
 # an integer key of the HIT is read faster than the assignment's UUID
 SAID = ("assignment__hit_id", "unit_id", "value", "presented", "seconds")
 OPEN = (*SAID, "signals")
-WRITTEN = (*OPEN, "answer", "assignment__hit__key", "assignment__worker__name")
+WRITTEN = (*OPEN, "answer", "assignment__hit__key", "assignment__worker__name", "pk")
 # Defaults for a designer who names no rules: each acts only when it is sure, and a person decides the rest.
 RECOMMENDED: tuple[tuple[str, str, dict[str, Any]], ...] = (
     ("too-fast", "pause", {}),
@@ -121,9 +121,9 @@ class _Reader:
         )
 
     def _written(self, row: tuple[Any, ...]) -> Written:
-        signals, text, hit, worker = row[5:9]
+        signals, text, hit, worker, at = row[5:10]
         word = "" if self.seed is None else hidden_word(seed=self.seed, hit=hit or "", worker=worker)
-        return Written(text, signals, word)
+        return Written(text, signals, word, at)
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -168,7 +168,7 @@ def history_of(
     latest: list[OthersText] = []
     if texts:
         theirs = current.filter(assignment__study=study).exclude(assignment__worker=worker).order_by("-pk")
-        rows = theirs.values_list("assignment__worker_id", "unit_id", "answer")[:TEXTS]
+        rows = theirs.values_list("assignment__worker_id", "unit_id", "answer", "pk")[:TEXTS]
         latest = [OthersText(*row) for row in rows]
     return make_history(given, said, answers=answers_of(study), total=total, fresh=fresh, others_texts=latest)
 

@@ -52,17 +52,20 @@ class Written(NamedTuple):
     Attributes:
         signals: what the page counted of how it was written (docs/honest-answers.md); empty if nothing.
         word: the word that only the page's hidden line named; "" without such a line.
+        at: its place in the order of all answers of the study.
     """
 
     text: str
     signals: Mapping[str, int] = {}
     word: str = ""
+    at: int = 0
 
 
 class OthersText(NamedTuple):
     worker: int
     unit: int
     text: str
+    at: int = 0
 
 
 class OwnJudgment(NamedTuple):

@@ -198,13 +198,13 @@ class Phrasing(Sign):
     """The same sentences as other people's, of other items.
 
     Similarity is Jaccard's, of sets of four characters (Broder 1997). On one item the same short caption is usual, so
-    only other items count.
+    only other items count; and only earlier answers, so that nobody is flagged because others copied them.
     """
 
     name = "phrasing"
     title = gettext_noop("Others' sentences")
     about = gettext_noop(
-        "Writes nearly the same sentences as other people did of other items, far more often than people do."
+        "Writes nearly the same sentences as others had written of other items, far more often than people do."
     )
     needs_texts = True
     measured = gettext_noop("False alarms: not measured yet.")
@@ -222,7 +222,7 @@ class Phrasing(Sign):
         latest ``TEXTS`` answers of others in the study.
         """
         own = [
-            (int(unit), one.text)
+            (int(unit), one)
             for unit, one in zip(history.unit, history.written, strict=True)
             if one and len(folded(one.text)) >= self.length
         ]
@@ -241,14 +241,14 @@ class Phrasing(Sign):
     def in_words(self, numbers: Mapping[str, Any]) -> str:
         """Name how many answers are somebody else's."""
         return _(
-            "%(alike)s of %(n)s answers (%(share)s) are nearly what others wrote of other items; %(people)s other "
+            "%(alike)s of %(n)s answers (%(share)s) are nearly what others had written of other items; %(people)s "
             "people wrote these. In people's own captions it is at most about 1 in 14."
         ) % {
             **{name: numbers[name] for name in ("alike", "n", "people")},
             "share": f"{numbers['alike'] / numbers['n']:.0%}",
         }
 
-    def _alike(self, own: Sequence[tuple[int, str]], history: History) -> Iterator[dict[str, Any]]:
+    def _alike(self, own: Sequence[tuple[int, Written]], history: History) -> Iterator[dict[str, Any]]:
         """Yield each own text that is nearly another one, beside the most similar.
 
         Two sets this similar share one of the first elements of any common order (prefix filtering, Bayardo et al.
@@ -260,21 +260,21 @@ class Phrasing(Sign):
         for place, found in enumerate(theirs):
             for gram in self._prefix(found, frequency):
                 holding[gram].append(place)
-        for unit, text in own:
-            mine = grams(text)
+        for unit, one in own:
+            mine = grams(one.text)
             near = {place for gram in self._prefix(mine, frequency) for place in holding[gram]}
             best = max(
                 (
                     (similarity(mine, theirs[place]), -place)
                     for place in near
-                    if history.others_texts[place].unit != unit
+                    if history.others_texts[place].unit != unit and history.others_texts[place].at <= one.at
                 ),
                 default=(0.0, 0),
             )
             if best[0] >= self.similar:
                 other = history.others_texts[-best[1]]
                 yield {
-                    "own": text,
+                    "own": one.text,
                     "other": other.text,
                     "by": other.worker,
                     "similar": round(best[0], 3),

@@ -42,7 +42,7 @@ class JudgmentLog:
         for one in page.given:
             self._votes[one.unit].append((page.worker, OthersJudgment(one.value, one.seconds)))
             if one.written is not None:
-                self._texts.append(OthersText(page.worker, one.unit, one.written.text))
+                self._texts.append(OthersText(page.worker, one.unit, one.written.text, one.written.at))
 
     def count(self, worker: int) -> int:
         return len(self._given[worker])

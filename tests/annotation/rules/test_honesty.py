@@ -101,12 +101,20 @@ def test_others_sentences_of_other_items_are_found_beside_each_other() -> None:
     assert found is not None
     assert (found.evidence["alike"], found.evidence["n"], found.evidence["people"]) == (3, 5, 2)
     assert {"own": OURS[1], "other": others[1].text, "by": 8, "similar": 1.0} in found.evidence["texts"]
-    assert "3 of 5 answers (60%) are nearly what others wrote of other items" in found.words
+    assert "3 of 5 answers (60%) are nearly what others had written of other items" in found.words
 
 
 def test_the_same_sentence_about_the_same_item_is_no_sign() -> None:
     others = [OthersText(7, unit, text) for unit, text in enumerate(OURS)]
     assert make_rule("phrasing", {}).examine(writes([Written(text) for text in OURS], others)) is None
+
+
+def test_nobody_is_flagged_because_others_copied_them() -> None:
+    own = [Written(text, at=place) for place, text in enumerate(OURS)]
+    later = [OthersText(7, 100 + place, text, at=50) for place, text in enumerate(OURS)]
+    assert make_rule("phrasing", {}).examine(writes(own, later)) is None
+    earlier = [one._replace(at=0) for one in later]
+    assert make_rule("phrasing", {}).examine(writes(own, earlier)) is not None
 
 
 def test_short_answers_are_alike_without_harm() -> None:
