@@ -212,6 +212,7 @@ def _cases(study: Study, cases: Sequence[Case], standings: dict[int, str]) -> li
                 "case": case,
                 "title": _(rule.title) if rule else case.rule,
                 "only_flags": bool(rule and rule.only_flags),
+                "measured": _(rule.measured) if rule and rule.measured else "",
                 "words": words,
                 "numbers": [
                     (name.replace("_", " "), value)

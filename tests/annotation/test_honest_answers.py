@@ -49,7 +49,7 @@ def test_counts_are_kept_where_the_design_asks_and_given_back_to_the_person() ->
     ada = joined(study)
     write(study, ada.worker, **PASTED)
     assert all(row.signals == PASTED for row in Judgment.objects.all())
-    own = [json.loads(line) for line in ada.client.get("/me/answers/").content.splitlines()]
+    own = [json.loads(line) for line in ada.client.get("/me/answers/").getvalue().splitlines()]
     assert own[0]["signals"] == PASTED
 
 

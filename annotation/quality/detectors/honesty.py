@@ -242,7 +242,7 @@ class Phrasing(Sign):
         """Name how many answers are somebody else's."""
         return _(
             "%(alike)s of %(n)s answers (%(share)s) are nearly what others had written of other items; %(people)s "
-            "people wrote these. In people's own captions it is at most about 1 in 14."
+            "people wrote these."
         ) % {
             **{name: numbers[name] for name in ("alike", "n", "people")},
             "share": f"{numbers['alike'] / numbers['n']:.0%}",
