@@ -10,8 +10,8 @@ are formed by permutation: each image gives five captions, one to each of five p
 20 of them are one worker's, on 20 images. A made-up worker therefore has the phrasings of twenty people; a real one
 repeats himself, which this detector does not look at.
 
-Some programs copy: of the made-up workers of another run, a share of answers is replaced by answers of others on other
-items, with one word left out, to see how many are found.
+To see how many are found, in other runs a fifth of the workers let a program write a share of their answers: one of 20
+sentences (captions of images outside of the study), with one word left out.
 
 FOLDER of keystrokes has ``*_keystrokes.txt`` of the 136 Million Keystrokes data (Dhakal et al. 2018,
 https://userinterfaces.aalto.fi/136Mkeystrokes/, not for commercial use). People copied sentences there, on keyboards
@@ -43,7 +43,7 @@ ANSWERS = Answers.of((), level="nominal", sided=False, written=True, recorded=Tr
 SEED = 1
 PLACES, SIZE, EACH, STUDY = 5, 5, 20, 100  # captions of an image, of a page, of a worker; images of a study
 STUDIES = 20
-COPIED = (0.3, 0.5, 1.0)
+COPIED, PROGRAM = (0.3, 0.5, 1.0), 20
 TOGETHER = 2000.0  # ms, as in static/js/writing.js
 NO_KEYS = {"SHIFT", "CTRL", "ALT", "CAPS_LOCK", "ARW_LEFT", "ARW_RIGHT", "ARW_UP", "ARW_DOWN", "TAB"}
 
@@ -74,7 +74,8 @@ def study_of(
     images = [names[place] for place in rng.permutation(len(names))[:STUDY].tolist()]
     pages: list[Page] = []
     texts = {unit: rng.permutation(captions[image])[:PLACES].tolist() for unit, image in enumerate(images)}
-    everything = [(unit, text) for unit, given in texts.items() for text in given]
+    elsewhere = [names[place] for place in rng.permutation(len(names)).tolist() if names[place] not in images]
+    program = [one for image in elsewhere for one in captions[image] if len(one.split()) > 8][:PROGRAM]
     workers = len(images) // EACH * PLACES
     copying = set(rng.permutation(workers)[: workers // 5].tolist()) if copied else set()
     for place in range(PLACES):
@@ -85,7 +86,7 @@ def study_of(
             for unit in order[start : start + SIZE]:
                 text = texts[unit][min(place, len(texts[unit]) - 1)]
                 if worker in copying and rng.random() < copied:
-                    text = _copy(everything, unit, rng)
+                    text = _varied(program[int(rng.integers(PROGRAM))], rng)
                 given.append(OwnJudgment(start // SIZE, unit, NAN, NAN, written=Written(text)))
             pages.append(Page(worker, given))
     shuffled = [pages[at] for at in rng.permutation(len(pages)).tolist()]
@@ -99,13 +100,10 @@ def _dated(page: Page, at: int) -> Page:
     return Page(page.worker, given)
 
 
-def _copy(everything: Sequence[tuple[int, str]], unit: int, rng: np.random.Generator) -> str:
-    while True:
-        other, text = everything[int(rng.integers(len(everything)))]
-        words = text.split()
-        if other != unit and len(words) > 8:
-            del words[int(rng.integers(len(words)))]
-            return " ".join(words)
+def _varied(text: str, rng: np.random.Generator) -> str:
+    words = text.split()
+    del words[int(rng.integers(len(words)))]
+    return " ".join(words)
 
 
 def phrasing(folder: Path) -> None:
@@ -124,7 +122,7 @@ def phrasing(folder: Path) -> None:
             found = sum(len(found & copying) for found, copying, _ in runs)
             wrong = sum(len(found - copying) for found, copying, _ in runs)
             of = sum(len(copying) for _, copying, _ in runs)
-            print(f"; copying {copied:.0%}: {found} of {of} found, {wrong} others", end="")
+            print(f"; a program in {copied:.0%}: {found} of {of} found, {wrong} others", end="")
         print(flush=True)
 
 

@@ -210,7 +210,7 @@ class Phrasing(Sign):
     measured = gettext_noop("False alarms: not measured yet.")
 
     least: Annotated[int, Field(ge=1, le=10_000)] = 5
-    similar: Annotated[float, Field(ge=0.5, le=1)] = 0.8
+    similar: Annotated[float, Field(ge=0.5, le=1)] = 0.7
     length: Annotated[int, Field(ge=10, le=1_000)] = 30
     copies: Annotated[int, Field(ge=1, le=300)] = 3
     share: Share = 0.3
