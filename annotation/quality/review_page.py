@@ -196,7 +196,7 @@ def _cases(study: Study, cases: Sequence[Case], standings: dict[int, str]) -> li
     kind = KINDS[study.protocol]
     answers = latest_answers(study, {case.worker_id for case in cases})
     usual = usual_seconds(study)
-    writers = {one.get("by") for case in cases for one in _texts_of(case)} - {None}
+    writers = {one["by"] for case in cases for one in _texts_of(case) if "by" in one}
     names = dict(Worker.objects.filter(pk__in=writers).values_list("pk", "name"))
     shown = []
     for case in cases:

@@ -169,7 +169,7 @@ def history_of(
     if texts:
         theirs = current.filter(assignment__study=study).exclude(assignment__worker=worker).order_by("-pk")
         rows = theirs.values_list("assignment__worker_id", "unit_id", "answer", "pk")[:TEXTS]
-        latest = [OthersText(*row) for row in rows]
+        latest = [OthersText(who, unit, str(text), at) for who, unit, text, at in rows]
     return make_history(given, said, answers=answers_of(study), total=total, fresh=fresh, others_texts=latest)
 
 

@@ -213,7 +213,7 @@ class Phrasing(Sign):
     similar: Annotated[float, Field(ge=0.5, le=1)] = 0.7
     length: Annotated[int, Field(ge=10, le=1_000)] = 30
     copies: Annotated[int, Field(ge=1, le=300)] = 3
-    share: Share = 0.3
+    share: Share = 0.2
 
     def examine(self, history: History) -> Finding | None:
         """Find ``copies`` or more answers, and ``share`` of them, that are nearly an answer of somebody else.
