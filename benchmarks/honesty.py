@@ -1,6 +1,6 @@
 """Whom the detectors of docs/honest-answers.md would flag wrongly: measured on people's captions and people's typing.
 
-    python -m benchmarks.honesty phrasing --data FOLDER                  # some three minutes
+    python -m benchmarks.honesty phrasing --data FOLDER                  # some two minutes
     python -m benchmarks.honesty words --data FOLDER                     # the hidden line's words; seconds
     python -m benchmarks.honesty typing --keystrokes FOLDER              # half a minute for 2,300 people
 
@@ -42,8 +42,8 @@ from judgments.kinds.caption import folded
 ANSWERS = Answers.of((), level="nominal", sided=False, written=True, recorded=True, hidden_line=True)
 SEED = 1
 PLACES, SIZE, EACH, STUDY = 5, 5, 20, 100  # captions of an image, of a page, of a worker; images of a study
-STUDIES = 20
-COPIED, PROGRAM = (0.3, 0.5, 1.0), 20
+STUDIES = 12
+COPIED, PROGRAM = (0.5, 1.0), 20
 TOGETHER = 2000.0  # ms, as in static/js/writing.js
 NO_KEYS = {"SHIFT", "CTRL", "ALT", "CAPS_LOCK", "ARW_LEFT", "ARW_RIGHT", "ARW_UP", "ARW_DOWN", "TAB"}
 
@@ -106,13 +106,15 @@ def _varied(text: str, rng: np.random.Generator) -> str:
     return " ".join(words)
 
 
-def phrasing(folder: Path) -> None:
+def phrasing(folder: Path, only: str) -> None:
     """Print the share of made-up workers who are ever flagged, in studies of 100 images and 25 workers."""
     rule = make_rule("phrasing", {})
     print(
         f"{rule!r}, seed {SEED}; {STUDIES} studies of {STUDY} images with {PLACES} captions, {EACH} a worker"
     )
     for name, captions in captions_of(folder).items():
+        if only not in name:
+            continue
         honest = [_flagged(captions, rule, copied=0.0, number=number) for number in range(STUDIES)]
         flagged, workers = sum(len(found) for found, _, _ in honest), sum(of for _, _, of in honest)
         low, high = wilson_interval(flagged, workers)
@@ -198,6 +200,7 @@ def main() -> None:
     parser.add_argument("what", choices=["phrasing", "words", "typing"])
     parser.add_argument("--data", type=Path, default=Path("../shared/data"))
     parser.add_argument("--keystrokes", type=Path)
+    parser.add_argument("--only", default="", help="a part of a data set's name")
     chosen = parser.parse_args()
     settings.USE_I18N = False  # sentences in English need no apps
     if chosen.what == "typing":
@@ -205,7 +208,10 @@ def main() -> None:
             parser.error("typing needs --keystrokes, the folder of the keystroke files")
         typing(chosen.keystrokes)
     else:
-        {"phrasing": phrasing, "words": words}[chosen.what](chosen.data)
+        if chosen.what == "words":
+            words(chosen.data)
+        else:
+            phrasing(chosen.data, chosen.only)
 
 
 if __name__ == "__main__":
