@@ -103,6 +103,9 @@ class ReplaySerializer(work.Schema):
     rule = serializers.CharField()
     settings = serializers.DictField()
     applies = serializers.BooleanField(help_text="Whether it means anything for this kind of study.")
+    unrecorded = serializers.BooleanField(
+        help_text="No answer holds what it looks at, so that it clears nobody."
+    )
     workers = serializers.IntegerField()
     judgments = serializers.IntegerField()
     slots = serializers.IntegerField()

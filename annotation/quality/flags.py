@@ -239,7 +239,8 @@ def _examine_worker(assignment: Assignment, rules: Sequence[Rule], pages: int) -
     found: list[tuple[Rule, Finding]] = []
     if at_large := [rule for rule in rules if not rule.on_controls and rule.least <= total]:
         others = any(rule.needs_others for rule in at_large)
-        history = history_of(study, worker, total=total, pages=pages, others=others)
+        texts = any(rule.needs_texts for rule in at_large)
+        history = history_of(study, worker, total=total, pages=pages, others=others, texts=texts)
         found += findings(at_large, history, judgments=total)
     if on_controls := [rule for rule in rules if rule.on_controls and rule.least <= total]:
         history = control_history_of(study, assignment.worker, pages=pages)
@@ -263,8 +264,12 @@ def _rules_that_apply(study: Study, rows: Sequence[QualityRule]) -> dict[str, tu
 
 
 def _store_flag(assignment: Assignment, row: QualityRule, rule: Rule, finding: Finding) -> Case | None:
-    """Store a flag and carry out the detector's action; None if the same flag was just stored."""
+    """Store a flag and carry out the detector's action; None if the same flag was just stored.
+
+    A row of an earlier version may name an action that the detector must not take: it flags.
+    """
     study, worker = assignment.study, assignment.worker
+    action = QualityRule.Action.FLAG if rule.only_flags else row.action
     evidence = evidence_of(rule, finding)
     try:
         with transaction.atomic():
@@ -272,15 +277,15 @@ def _store_flag(assignment: Assignment, row: QualityRule, rule: Rule, finding: F
                 study=study,
                 worker=worker,
                 rule=row.rule,
-                action=row.action,
+                action=action,
                 evidence=evidence,
                 answers=finding.judgments,
             )
     except IntegrityError:
         return None
-    if row.action == QualityRule.Action.PAUSE:
+    if action == QualityRule.Action.PAUSE:
         pause_worker(study=study, worker=worker)
-    if row.action == QualityRule.Action.EXCLUDE:
+    if action == QualityRule.Action.EXCLUDE:
         case.exclusion = exclude_worker(
             study=study, worker=worker, rule=row.rule, why=finding.words, evidence=evidence
         )

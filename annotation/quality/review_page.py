@@ -25,7 +25,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_safe
 
 from annotation.errors import AnswerProblem
-from annotation.models import Adjudication, Assignment, Case, Exclusion, Judgment, Participation
+from annotation.models import Adjudication, Assignment, Case, Exclusion, Judgment, Participation, Worker
 from annotation.quality import reviews as services
 from annotation.quality.detectors import RULES, evidence_in_words
 from annotation.quality.operations import confirm_case, dismiss_case, exclude, readmit
@@ -196,6 +196,8 @@ def _cases(study: Study, cases: Sequence[Case], standings: dict[int, str]) -> li
     kind = KINDS[study.protocol]
     answers = latest_answers(study, {case.worker_id for case in cases})
     usual = usual_seconds(study)
+    writers = {one["by"] for case in cases for one in _texts_of(case) if "by" in one}
+    names = dict(Worker.objects.filter(pk__in=writers).values_list("pk", "name"))
     shown = []
     for case in cases:
         rule = RULES.get(case.rule)
@@ -209,11 +211,15 @@ def _cases(study: Study, cases: Sequence[Case], standings: dict[int, str]) -> li
             {
                 "case": case,
                 "title": _(rule.title) if rule else case.rule,
+                "only_flags": bool(rule and rule.only_flags),
+                "measured": _(rule.measured) if rule and rule.measured else "",
                 "words": words,
                 "numbers": [
                     (name.replace("_", " "), value)
                     for name, value in case.evidence.get("numbers", {}).items()
+                    if not isinstance(value, list)
                 ],
+                "texts": [one | {"name": names.get(one.get("by", 0), "")} for one in _texts_of(case)],
                 "settings": ", ".join(
                     f"{name.replace('_', ' ')} {value}"
                     for name, value in case.evidence.get("settings", {}).items()
@@ -225,6 +231,11 @@ def _cases(study: Study, cases: Sequence[Case], standings: dict[int, str]) -> li
             }
         )
     return shown
+
+
+def _texts_of(case: Case) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = case.evidence.get("numbers", {}).get("texts", [])
+    return found
 
 
 add_page(StudyPage(name="review", label="Review", order=45, view=show_review, group=Group.LIVE))

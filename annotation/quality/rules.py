@@ -26,14 +26,17 @@ from annotation.quality.detectors import (
     Finding,
     History,
     OthersJudgment,
+    OthersText,
     OwnJudgment,
     Page,
     Rule,
+    Written,
     make_history,
     make_rule,
     replay,
 )
-from annotation.quality.detectors.history import NAN, WINDOW
+from annotation.quality.detectors.history import NAN, TEXTS, WINDOW
+from annotation.quality.detectors.honesty import hidden_word, is_pasted
 from common.errors import DesignError, WrongState
 from judgments.kinds import KINDS, Kind
 from judgments.models import Study, Unit
@@ -44,7 +47,8 @@ ROWS_AT_ONCE = 2_000
 FINISHED = ["submitted", "approved", "rejected"]
 # an integer key of the HIT is read faster than the assignment's UUID
 SAID = ("assignment__hit_id", "unit_id", "value", "presented", "seconds")
-WRITTEN = (*SAID, "signals")
+OPEN = (*SAID, "signals")
+WRITTEN = (*OPEN, "answer", "assignment__hit__key", "assignment__worker__name", "pk")
 # Defaults for a designer who names no rules: each acts only when it is sure, and a person decides the rest.
 RECOMMENDED: tuple[tuple[str, str, dict[str, Any]], ...] = (
     ("too-fast", "pause", {}),
@@ -53,6 +57,9 @@ RECOMMENDED: tuple[tuple[str, str, dict[str, Any]], ...] = (
     ("alternation", "pause", {}),
     ("disagreement", "flag", {"of_crowd": 0.5}),
     ("pasted-text", "flag", {}),
+    ("typing", "flag", {}),
+    ("phrasing", "flag", {}),
+    ("canary", "flag", {}),
     ("control-accuracy", "exclude", {}),
     ("repeat-consistency", "flag", {}),
 )
@@ -60,7 +67,16 @@ RECOMMENDED: tuple[tuple[str, str, dict[str, Any]], ...] = (
 
 def answers_of(study: Study) -> Answers:
     kind = kind_of(study)
-    return Answers.of(kind.outcomes, level=kind.aggregation.level, sided=kind.two_sided)
+    # read the stored JSON, as in settings_of
+    writing = study.design.get("writing", {})
+    return Answers.of(
+        kind.outcomes,
+        level=kind.aggregation.level,
+        sided=kind.two_sided,
+        written=kind.writes_captions,
+        recorded=bool(writing.get("record")),
+        hidden_line=bool(writing.get("hidden_line")),
+    )
 
 
 def judged(study: Study) -> QuerySet[Judgment]:
@@ -70,15 +86,25 @@ def judged(study: Study) -> QuerySet[Judgment]:
 
 @dataclass(slots=True)
 class _Reader:
+    """Turns rows of ``columns`` into records; ``seed`` is the design's where a page holds a hidden line."""
+
     kind: Kind
     numbers: dict[int, int]
+    seed: int | None = None
+
+    @classmethod
+    def of(cls, study: Study) -> _Reader:
+        hidden = study.design.get("writing", {}).get("hidden_line")
+        return cls(KINDS[study.protocol], {}, study.design["seed"] if hidden else None)
 
     def given(self, row: tuple[Any, ...]) -> OwnJudgment:
         """Build a record from ``columns``; later columns are ignored."""
         assignment, unit, value, presented, seconds = row[:5]
         seen = left = pasted = NAN
+        written = None
         if value is None:
-            pasted = float(bool(row[5].get("pasted")))
+            pasted = float(is_pasted(row[5]))
+            written = self._written(row) if self.kind.writes_captions else None
         else:
             value = self.kind.outcome_of(value)
             seen = self.kind.sides.seen(value, side=presented == Judgment.Presented.SECOND_LEFT)
@@ -91,11 +117,19 @@ class _Reader:
             left,
             NAN if seconds is None else seconds,
             pasted=pasted,
+            written=written,
         )
+
+    def _written(self, row: tuple[Any, ...]) -> Written:
+        signals, text, hit, worker, at = row[5:10]
+        word = "" if self.seed is None else hidden_word(seed=self.seed, hit=hit or "", worker=worker)
+        return Written(text, signals, word, at)
 
     @property
     def columns(self) -> tuple[str, ...]:
-        return WRITTEN if self.kind.is_open else SAID
+        if self.kind.writes_captions:
+            return WRITTEN
+        return OPEN if self.kind.is_open else SAID
 
 
 def pages_done(study: Study, worker: int) -> int:
@@ -107,12 +141,15 @@ def judgments_of(study: Study, worker: int) -> int:
     return Judgment.objects.filter(assignment__in=finished, replaces__isnull=True).count()
 
 
-def history_of(study: Study, worker: int, *, total: int, pages: int, others: bool) -> History:
+def history_of(
+    study: Study, worker: int, *, total: int, pages: int, others: bool, texts: bool = False
+) -> History:
     """Return the worker's latest judgments and, if ``others``, those of others on the same units.
 
-    ``total`` counts the worker's judgments in the study; the latest ``pages`` are new to the detectors.
+    ``texts`` adds what others wrote of any unit. ``total`` counts the worker's judgments in the study; the latest
+    ``pages`` are new to the detectors.
     """
-    reader = _Reader(KINDS[study.protocol], {})
+    reader = _Reader.of(study)
     current = Judgment.objects.filter(assignment__state__in=FINISHED, replaced_by__isnull=True)
     own = current.filter(assignment__study=study, assignment__worker=worker)
     given = [reader.given(row) for row in reversed(own.order_by("-pk").values_list(*reader.columns)[:WINDOW])]
@@ -128,7 +165,12 @@ def history_of(study: Study, worker: int, *, total: int, pages: int, others: boo
                     NAN if seconds is None else seconds,
                 )
             )
-    return make_history(given, said, answers=answers_of(study), total=total, fresh=fresh)
+    latest: list[OthersText] = []
+    if texts:
+        theirs = current.filter(assignment__study=study).exclude(assignment__worker=worker).order_by("-pk")
+        rows = theirs.values_list("assignment__worker_id", "unit_id", "answer", "pk")[:TEXTS]
+        latest = [OthersText(who, unit, str(text), at) for who, unit, text, at in rows]
+    return make_history(given, said, answers=answers_of(study), total=total, fresh=fresh, others_texts=latest)
 
 
 def control_history_of(study: Study, worker: Worker, *, pages: int) -> History:
@@ -156,7 +198,7 @@ def pages_of(study: Study) -> Iterator[Page]:
     known: dict[tuple[UUID, int], OwnJudgment] = {
         (one.assignment, one.unit): _known(one, kind, 0) for one in control_answers(study)
     }
-    reader = _Reader(kind, {})
+    reader = _Reader.of(study)
     in_order = judged(study).order_by("assignment__submitted_at", "assignment_id", "pk")
     rows = in_order.values_list(*reader.columns, "assignment_id", "assignment__worker_id")
     for assignment, group in groupby(rows.iterator(ROWS_AT_ONCE), key=itemgetter(-2)):
@@ -192,6 +234,21 @@ def rule_of(study: Study, name: str, settings: Mapping[str, Any]) -> Rule:
         raise WrongState(_("Nothing was changed: %(error)s.") % {"error": error}) from None
 
 
+def refuse_to_act(rule: Rule, action: str) -> None:
+    """Refuse an action on signs that are no proof.
+
+    Raises:
+        ValueError: the detector may only flag.
+    """
+    if rule.only_flags and action != QualityRule.Action.FLAG:
+        raise ValueError(
+            _(
+                "the action of %(rule)s is %(action)s; expected flag, because what it finds is a sign and no proof"
+            )
+            % {"rule": rule.name, "action": action}
+        )
+
+
 @transaction.atomic
 def copy_rules(*, study: Study) -> int:
     """Copy the design's detectors into rows, where there are none; return the number of new ones."""
@@ -199,7 +256,8 @@ def copy_rules(*, study: Study) -> int:
     new = []
     for number, entry in enumerate(design_of(study).rules, start=1):
         try:
-            make_rule(entry.rule, settings_of(study, entry.rule, entry.settings))
+            rule = make_rule(entry.rule, settings_of(study, entry.rule, entry.settings))
+            refuse_to_act(rule, entry.action)
         except ValueError as error:
             raise DesignError(
                 _("rules, table %(number)s: %(error)s.") % {"number": number, "error": error}, field="rules"
@@ -239,12 +297,16 @@ def set_rule(
     enabled: bool,
     by: User | None = None,
 ) -> QualityRule:
-    rule_of(study, rule, settings)
+    made = rule_of(study, rule, settings)
     if action not in QualityRule.Action.values:
         raise WrongState(
             _("Nothing was changed: %(action)r is none of %(values)s.")
             % {"action": action, "values": ", ".join(QualityRule.Action.values)}
         )
+    try:
+        refuse_to_act(made, action)
+    except ValueError as error:
+        raise WrongState(_("Nothing was changed: %(error)s.") % {"error": error}) from None
     row, _made = QualityRule.objects.update_or_create(
         study=study,
         rule=rule,
@@ -288,11 +350,16 @@ class FoundWorker:
 
 @dataclass(frozen=True, slots=True)
 class Replay:
-    """The findings of one detector; ``applies`` is False if it does not fit the kind."""
+    """The findings of one detector.
+
+    ``applies`` is False if it does not fit the kind, or if no answer holds what it looks at (``unrecorded``): then it
+    clears nobody.
+    """
 
     rule: str
     settings: Mapping[str, Any]
     applies: bool
+    unrecorded: bool
     workers: int
     judgments: int
     slots: int
@@ -318,9 +385,20 @@ def replay_rules(*, study: Study, rules: Sequence[tuple[str, Mapping[str, Any]]]
             % {"slug": study.slug}
         )
     answers = answers_of(study)
-    found = replay(pages_of(study), rules=made, answers=answers)
+    pages = list(pages_of(study))
+    found = replay(pages, rules=made, answers=answers)
     people = _People.of(study)
-    return [_replay_of(rule, rule.applies(answers), found, people) for rule in made]
+    readable = {rule.name: any(rule.reads(one) for page in pages for one in page.given) for rule in made}
+    return [
+        _replay_of(
+            rule,
+            found,
+            people,
+            applies=rule.applies(answers) and (readable[rule.name] or not pages),
+            unrecorded=rule.only_flags and answers.written and not readable[rule.name],
+        )
+        for rule in made
+    ]
 
 
 @dataclass(frozen=True, slots=True)
@@ -348,7 +426,12 @@ class _People:
 
 
 def _replay_of(
-    rule: Rule, applies: bool, found: Mapping[int, Mapping[str, Finding]], people: _People
+    rule: Rule,
+    found: Mapping[int, Mapping[str, Finding]],
+    people: _People,
+    *,
+    applies: bool,
+    unrecorded: bool,
 ) -> Replay:
     hits = []
     for worker, findings in found.items():
@@ -372,6 +455,7 @@ def _replay_of(
         rule=rule.name,
         settings=rule.model_dump(mode="json"),
         applies=applies,
+        unrecorded=unrecorded,
         workers=len(people.names),
         judgments=sum(hit.judgments for hit in hits),
         slots=sum(hit.slots for hit in hits),

@@ -18,6 +18,14 @@ from judgments.studies.studies import design_of
 # kind, position on the page (from 1), number of the person, randomly drawn answer -> answer as seen
 Tick = Callable[[Kind, int, int, Any], Any]
 APART = 0.1  # careful workers' accuracy differs from the crowd's by at most this
+# What a program might say of any picture.
+PASTED = (
+    "A vibrant scene unfolds as people gather together in a lively outdoor setting",
+    "The subject is captured in a moment of quiet concentration against a soft background",
+    "A carefully composed view shows several objects arranged in a warm and inviting light",
+    "An everyday moment is shown in rich detail with a clear sense of depth and movement",
+)
+GAP, GAP_SPREAD = 220.0, 0.67  # of a person's keys: median in ms, and spread over it (benchmarks/honesty.py)
 SPREAD = 0.4  # standard deviation of the logarithm of a worker's seconds per unit
 
 
@@ -49,6 +57,10 @@ def _in_turn(kind: Kind, position: int, person: int, drawn: Any) -> Any:
     return drawn if kind.is_open else (kind.values[0], kind.values[-1])[(position + person) % 2]
 
 
+def _paste(kind: Kind, position: int, person: int, drawn: Any) -> Any:
+    return PASTED[(position + person) % len(PASTED)] if kind.writes_captions else drawn
+
+
 SORTS: dict[str, Sort] = {
     sort.name: sort
     for sort in (
@@ -56,6 +68,7 @@ SORTS: dict[str, Sort] = {
         Sort("random", "answers at random, as slowly as others", 1.0, False, _draw),
         Sort("one-sided", "gives the same answer all the time, twice as fast as others", 0.5, False, _same),
         Sort("alternating", "gives two answers in turn, twice as fast as others", 0.5, False, _in_turn),
+        Sort("pasting", "pastes what a program wrote, where texts are asked for", 0.3, True, _paste),
     )
 }
 
@@ -162,3 +175,36 @@ def _person(study: Study, crowd: Crowd, number: int, *, accuracy: float, pace: f
 def pace_of(rng: np.random.Generator) -> float:
     """Draw a lognormal factor on seconds with mean 1, so that a careful crowd takes the planned hours."""
     return float(rng.lognormal(-(SPREAD**2) / 2, SPREAD))
+
+
+def signals_of(person: Person, text: str, *, record: bool, rng: np.random.Generator) -> dict[str, int]:
+    """Return what a page would count while this person writes ``text``, by hand or by pasting it."""
+    long = len(text)
+    if person.sort == "pasting":
+        counts = {
+            "text": long,
+            "from_paste": long,
+            "pastes": 1,
+            "keys": 0,
+            "bursts": 0,
+            "typing_ms": 0,
+            "away": 1,
+        }
+        return {"pasted": long} | (counts if record else {})
+    if not record:
+        return {}
+    deletions = int(rng.binomial(long, 0.06))
+    keys, bursts, gap = long + 2 * deletions, 1 + int(rng.poisson(2)), GAP * pace_of(rng)
+    return {
+        "text": long,
+        "from_keys": long,
+        "from_paste": 0,
+        "pastes": 0,
+        "deletions": deletions,
+        "away": 0,
+        "keys": keys,
+        "bursts": bursts,
+        "typing_ms": round(gap * max(0, keys - bursts)),
+        "gap_ms": round(gap),
+        "gap_spread_ms": round(gap * GAP_SPREAD * float(rng.uniform(0.6, 1.4))),
+    }

@@ -21,8 +21,9 @@ from annotation.errors import AlreadyEnded, WorkerExcluded, WorkPaused
 from annotation.models import Assignment, Case, Exclusion, Judgment, Participation, QualityRule, Worker
 from annotation.models.assignments import LIVE
 from annotation.quality.controls import control_answers, control_records
+from annotation.quality.detectors.honesty import hidden_word
 from annotation.quality.rules import copy_rules, recommend_rules
-from annotation.rehearsal.people import Crowd, Person, newcomer, pace_of, people_of
+from annotation.rehearsal.people import Crowd, Person, newcomer, pace_of, people_of, signals_of
 from annotation.work.claims import claim_assignment, expire_overdue, return_assignment
 from annotation.work.presentation import places_of
 from annotation.work.submissions import submit_assignment
@@ -363,14 +364,23 @@ def _answer(assignment: Assignment, person: Person, truth: dict[int, Any], seed:
         wanted = said.get(place.unit.content.get(REPEATS, ""), truth[place.unit.pk])
         given = said[place.unit.key] = rehearsal.draw_answer(place.unit, wanted, right=right, rng=rng)
         seconds = max(0.3, person.seconds * pace_of(rng))
-        answers.append(
-            {
-                "position": place.position,
-                answer_key(kind): person.ticks(kind, place.position, kind.sides.seen(given, side=place.side)),
-                "seconds": round(seconds, 1),
-            }
-        )
+        answer = person.ticks(kind, place.position, kind.sides.seen(given, side=place.side))
+        about = {"position": place.position, answer_key(kind): answer, "seconds": round(seconds, 1)}
+        if kind.writes_captions:
+            about |= _writing(assignment, person, answer, seed)
+        answers.append(about)
     submit_assignment(assignment=assignment, answers=answers)
+
+
+def _writing(assignment: Assignment, person: Person, text: str, seed: int) -> dict[str, Any]:
+    """Return the text as the person writes it, and what the page counts, from a stream of its own."""
+    design, hit, name = design_of(assignment.study), assignment.hit, person.worker.name
+    key = hit.key if hit else ""
+    if design.writing.hidden_line and person.sort == "pasting":  # the program read the page
+        text = f"{text}, {hidden_word(seed=design.seed, hit=key, worker=name)} so"
+    rng = rng_for(seed, f"writing {key} {name} {text}")
+    signals = signals_of(person, text, record=design.writing.record, rng=rng)
+    return {"answer": text} | ({"signals": signals} if signals else {})
 
 
 @transaction.atomic

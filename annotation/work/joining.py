@@ -37,6 +37,7 @@ from common.prepared import PreparedQuery, given
 from judgments.countries import COUNTRIES, country_name
 from judgments.design.requirements import Workers, approval_is_enough
 from judgments.design.study_design import StudyDesign
+from judgments.design.tables import Writing
 from judgments.drawing.material import content_key
 from judgments.models import Study
 from judgments.studies.log import note_event
@@ -130,7 +131,9 @@ def checked_country(code: str) -> str:
 
 
 def consent_version(design: StudyDesign) -> str:
-    return content_key(design.consent)[:16] if design.consent else ""
+    """Return a hash of the consent text and of what else people are told that the page notices."""
+    told = (design.writing.model_dump_json(),) if design.writing != Writing() else ()
+    return content_key(design.consent, *told)[:16] if design.consent else ""
 
 
 def instructions_version(design: StudyDesign) -> str:

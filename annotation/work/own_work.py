@@ -19,7 +19,7 @@ from annotation.models.assignments import LIVE, NOT_COUNTED
 from annotation.quality.controls import ControlRecord, control_answers, control_record
 from annotation.quiz.sheet import qualification_of
 from annotation.work.presentation import places_of, texts_shown
-from annotation.work.worksheet import answer_key
+from annotation.work.worksheet import SIGNALS, WRITING, answer_key
 from judgments.design.requirements import asks_anything
 from judgments.design.study_design import StudyDesign
 from judgments.kinds import KINDS
@@ -169,7 +169,13 @@ def _answers_of(assignment: Assignment) -> Iterator[dict[str, Any]]:
             key: kind.sides.seen(getattr(judgment, key), side=place.side),
             "comment": judgment.comment,
             "seconds": judgment.seconds,
+            **({"signals": _noticed(judgment)} if design.writing.record else {}),
         }
+
+
+def _noticed(judgment: Judgment) -> dict[str, int]:
+    """Return what the page counted; how alike others' answers are is not the worker's own."""
+    return {name: count for name, count in judgment.signals.items() if name in (*SIGNALS, *WRITING)}
 
 
 def _texts(shown: dict[str, Any]) -> dict[str, Any]:

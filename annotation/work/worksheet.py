@@ -20,6 +20,11 @@ from judgments.kinds import KINDS, Kind
 MOST_SECONDS = 86_400.0
 LONGEST_COMMENT = 2_000
 SIGNALS = ("pasted",)  # counts that a page may report about how an answer was entered
+# what it may report besides where the design records writing (docs/honest-answers.md)
+WRITING = (
+    *("text", "from_keys", "from_paste", "from_composition", "from_elsewhere", "pastes", "keys", "deletions"),
+    *("typing_ms", "gap_ms", "gap_spread_ms", "bursts", "away", "away_ms"),
+)
 MOST_SIGNAL = 1_000_000
 NUMBER_KEYS = "1234567890"
 
@@ -74,6 +79,7 @@ def checked_answers(
             for name, check in BESIDES.items()
             if answer.get(name) is not None
         }
+        _refuse_unrecorded(given[str(position)].get("signals", {}), position, design)
     return given
 
 
@@ -140,9 +146,22 @@ def _comment_given(comment: Any, position: int) -> str:
     return comment.strip()
 
 
+def _refuse_unrecorded(signals: Mapping[str, int], position: int, design: StudyDesign) -> None:
+    """Refuse what the participants of the study were not told of."""
+    if not design.writing.record and (more := [name for name in signals if name in WRITING]):
+        raise AnswerProblem(
+            _(
+                "Nothing was saved: the signals at position %(position)d hold %(name)s, but this study does not "
+                "record how answers are written; expected counts of %(names)s."
+            )
+            % {"position": position, "name": more[0], "names": ", ".join(SIGNALS)},
+            position=position,
+        )
+
+
 def _signals(signals: Any, position: int) -> dict[str, int]:
     fine = isinstance(signals, Mapping) and all(
-        name in SIGNALS and type(count) is int and 0 <= count <= MOST_SIGNAL
+        name in (*SIGNALS, *WRITING) and type(count) is int and 0 <= count <= MOST_SIGNAL
         for name, count in signals.items()
     )
     if not fine:
@@ -150,7 +169,7 @@ def _signals(signals: Any, position: int) -> dict[str, int]:
             _(
                 "Nothing was saved: the signals at position %(position)d are none; expected counts of %(names)s."
             )
-            % {"position": position, "names": ", ".join(SIGNALS)},
+            % {"position": position, "names": ", ".join((*SIGNALS, *WRITING))},
             position=position,
         )
     return dict(signals)

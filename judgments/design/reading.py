@@ -16,7 +16,7 @@ from common.errors import DesignError
 from judgments.design.presets import PRESETS, Preset
 from judgments.design.requirements import REQUIREMENT_PRESETS
 from judgments.design.study_design import StudyDesign
-from judgments.design.tables import CROSSED, SHORTEST_CODE, Access, PairAnswers
+from judgments.design.tables import CROSSED, SHORTEST_CODE, Access, PairAnswers, Writing
 from judgments.design.translations import contradictions_of_translations
 from judgments.kinds import KINDS
 
@@ -59,6 +59,10 @@ def contradictions_of(design: StudyDesign) -> Iterator[str]:
         yield gettext("answers is for pairs, and %(name)s compares none; expected no such table") % {
             "name": kind.name
         }
+    if design.writing != Writing() and not kind.writes_captions:
+        yield gettext(
+            "writing is for answers that people write, and %(name)s has none; expected no such table"
+        ) % {"name": kind.name}
     if design.labels and len(design.labels) != len(kind.labelled):
         wanted = f"one for each of {', '.join(map(str, kind.labelled))}" if kind.labelled else "none"
         yield gettext("labels has %(n)s texts; for %(name)s, expected %(wanted)s") % {
@@ -71,6 +75,11 @@ def contradictions_of(design: StudyDesign) -> Iterator[str]:
     yield from contradictions_of_translations(design)
     size = kind.hit_size(design)
     alone = design.crowd.backend == "mturk" and design.crowd.question == "html"
+    if alone and design.writing != Writing():
+        yield gettext(
+            "writing is set, but a page of Mechanical Turk's own (crowd.question = 'html') notices nothing and is the "
+            "same for everybody; expected 'external', or no such table"
+        )
     if alone and not kind.page.self_contained:
         yield (
             gettext(

@@ -30,6 +30,7 @@ from judgments.design.tables import (
     Stopping,
     Template,
     Texts,
+    Writing,
     checked_judged,
 )
 from judgments.design.wordings import CAPTION
@@ -133,6 +134,7 @@ class StudyDesign(Part):
         title="Detectors",
         description="None: nothing looks at how participants answer.",
     )
+    writing: Writing = Writing()
     stopping: Stopping = Stopping()
     keywords: Keywords = Keywords()
     spans: Spans = Spans()
@@ -175,6 +177,8 @@ class StudyDesign(Part):
         values: dict[str, Any] = handler(self)
         if self.answers == PairAnswers():
             values.pop("answers", None)
+        if self.writing == Writing():
+            values.pop("writing", None)
         for key in ("registration", "chosen", "translations"):
             if key in values and not values[key]:
                 del values[key]

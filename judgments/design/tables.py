@@ -275,6 +275,23 @@ class RuleSetting(Part):
     settings: dict[str, int | float | str] = Field(default_factory=dict)
 
 
+class Writing(Part):
+    """What the page notices of how answers are written (docs/honest-answers.md)."""
+
+    record: bool = Field(
+        False,
+        title="Count how answers are written",
+        description="Keys, pauses, corrections, pasted characters, leaving the tab: sums, never which keys. "
+        "Participants are told before they join.",
+    )
+    hidden_line: bool = Field(
+        False,
+        title="A hidden line for programs",
+        description="People neither see nor hear it. It asks programs for a rare word; participants are told that "
+        "there may be one.",
+    )
+
+
 class Stopping(Part):
     """When a unit gets no more judgments than it needs (docs/stopping.md)."""
 

@@ -96,8 +96,9 @@ function start(form) {
   function note(position, given) {
     known.set(position, given);
     drafts.delete(position);
-    const signals = noticed.has(position) ? { signals: noticed.get(position) } : {};
-    waiting.set(position, { position, ...given, ...besides(position), ...signals });
+    const signals = { ...noticed.get(position), ...JSON.parse(stepOf(position).dataset.writing || "{}") };
+    const told = Object.keys(signals).length ? { signals } : {};
+    waiting.set(position, { position, ...given, ...besides(position), ...told });
   }
 
   // what the step says now; ``settled``: the worker goes on from it

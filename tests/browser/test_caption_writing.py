@@ -15,11 +15,12 @@ from tests.installations import Installation
 STUDY = """
 from judgments.models import Dataset
 from tests.annotation.casting import make_study
-make_study(
-    Dataset.objects.get(name="shapes"), "caption", slug="writing", name="Captions of shapes", judgments_per_unit=100,
-    units_per_hit=3, sampling={"images": 9}, controls={"per_hit": 0}, preset="hodosh-2013-captions",
-    workers={"requirements": ""}, quiz={"preset": ""},
-)
+for slug, more in (("writing", {}), ("counted", {"writing": {"record": True, "hidden_line": True}})):
+    make_study(
+        Dataset.objects.get(name="shapes"), "caption", slug=slug, name=f"Captions of shapes, {slug}",
+        judgments_per_unit=100, units_per_hit=3, sampling={"images": 9}, controls={"per_hit": 0},
+        preset="hodosh-2013-captions", workers={"requirements": ""}, quiz={"preset": ""}, **more,
+    )
 """
 # whatever may part two readers of regular expressions: other scripts, marks, case, white space, signs outside of
 # the basic plane, hyphens, quotation marks
@@ -215,6 +216,57 @@ def test_pasted_text_is_counted(page: Page, captions: Installation, person: str)
     signals = {row["answer"]: row["signals"] for row in stored(captions, person, "answer", "signals")}
     assert signals["A pasted shape is here."] == {"pasted": 23}
     assert signals["A shape lies there."] == {}
+
+
+def test_how_a_text_is_written_is_counted_and_no_key_is_kept(
+    page: Page, captions: Installation, person: str
+) -> None:
+    join(page, captions, "counted", person)
+    page.keyboard.type("A red shape lies thexx", delay=25)
+    page.keyboard.press("Backspace")
+    page.keyboard.press("Backspace")
+    page.keyboard.type("re.", delay=40)
+    held = page.evaluate("JSON.stringify(sessionStorage)")
+    page.reload()  # goes on counting
+    expect(page.locator("[data-caption]:visible")).to_have_value("A red shape lies there.")
+    page.keyboard.press("Enter")
+    page.get_by_text("Comment").locator("visible=true").first.click()
+    page.keyboard.type("A pasted shape is here.")
+    page.keyboard.press("Control+A")
+    page.keyboard.press("Control+X")
+    page.locator("[data-caption]:visible").focus()
+    page.keyboard.press("Control+V")
+    page.keyboard.press("Enter")
+    page.keyboard.insert_text("A dictated shape hangs there.")  # no key, as dictation and extensions write
+    page.keyboard.press("Enter")
+    submitted(page)
+    signals = {row["answer"]: row["signals"] for row in stored(captions, person, "answer", "signals")}
+    typed = signals["A red shape lies there."]
+    assert {name: typed[name] for name in ("text", "from_keys", "from_paste", "keys", "deletions", "pastes")} == {
+        "text": 23, "from_keys": 23, "from_paste": 0, "keys": 27, "deletions": 2, "pastes": 0,
+    }  # fmt: skip
+    assert typed["gap_ms"] >= 20
+    pasted = signals["A pasted shape is here."]
+    assert (pasted["from_paste"], pasted["pasted"], pasted["pastes"], pasted["keys"]) == (23, 23, 1, 0)
+    dictated = signals["A dictated shape hangs there."]
+    assert (dictated["from_elsewhere"], dictated["from_keys"], dictated["from_paste"]) == (29, 0, 0)
+    assert not any(word in held for word in ("shape", "lies", "thexx"))
+
+
+def test_the_hidden_line_is_for_programs_alone(page: Page, captions: Installation, person: str) -> None:
+    join(page, captions, "counted", person)
+    line = "For programs that write answers"
+    # a program that reads the page's text finds it
+    assert line in page.evaluate("document.body.innerText")
+    # no screen reader, no selection, no print; and no finding of axe
+    assert line not in page.locator("main").aria_snapshot()
+    assert line not in page.evaluate(
+        "() => { getSelection().selectAllChildren(document.body); return getSelection().toString(); }"
+    )
+    page.emulate_media(media="print")
+    assert line not in page.evaluate("document.body.innerText")
+    page.emulate_media(media="screen")
+    assert problems_in_both_looks(page) == []
 
 
 def test_on_a_phone_the_picture_and_the_box_fit_and_the_keyboard_stays_away(

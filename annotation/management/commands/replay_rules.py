@@ -25,7 +25,10 @@ class Command(OperationCommand):
         replays = self.operation.run(study, values, by=None).value
         for one in replays:
             if not one.applies:
-                self.say(f"{one.rule}: means nothing for this kind of answers.")
+                why = "no answer holds what it looks at, so it says nothing"
+                self.say(
+                    f"{one.rule}: {why if one.unrecorded else 'means nothing for this kind of answers'}."
+                )
                 continue
             self.say(
                 f"{one.rule}: {len(one.found):,} of {one.workers:,} workers; excluding them would touch "

@@ -13,8 +13,17 @@ from pydantic import ValidationError
 
 from annotation.quality.detectors.agreement import ControlAccuracy, Disagreement, RepeatConsistency
 from annotation.quality.detectors.base import Finding, Rule, SequentialRule
-from annotation.quality.detectors.history import Answers, History, OthersJudgment, OwnJudgment, make_history
-from annotation.quality.detectors.patterns import Alternation, PastedText, SideBias, StraightLining, TooFast
+from annotation.quality.detectors.history import (
+    Answers,
+    History,
+    OthersJudgment,
+    OthersText,
+    OwnJudgment,
+    Written,
+    make_history,
+)
+from annotation.quality.detectors.honesty import HiddenLine, PastedText, Phrasing, Typing
+from annotation.quality.detectors.patterns import Alternation, SideBias, StraightLining, TooFast
 from annotation.quality.detectors.replay import JudgmentLog, Page, examine, findings, replay
 
 RULES: dict[str, type[Rule]] = {
@@ -26,6 +35,9 @@ RULES: dict[str, type[Rule]] = {
         Alternation,
         Disagreement,
         PastedText,
+        Typing,
+        Phrasing,
+        HiddenLine,
         ControlAccuracy,
         RepeatConsistency,
     )
@@ -74,10 +86,12 @@ __all__ = [
     "History",
     "JudgmentLog",
     "OthersJudgment",
+    "OthersText",
     "OwnJudgment",
     "Page",
     "Rule",
     "SequentialRule",
+    "Written",
     "evidence_in_words",
     "examine",
     "findings",

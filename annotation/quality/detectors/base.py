@@ -19,7 +19,7 @@ from django.utils import translation
 from django.utils.translation import gettext as _
 from pydantic import BaseModel, ConfigDict, Field
 
-from annotation.quality.detectors.history import Answers, History
+from annotation.quality.detectors.history import Answers, History, OwnJudgment
 from common.amounts import thousands
 
 GROWTH = 4  # the next look is due after a quarter more judgments
@@ -46,6 +46,8 @@ class Rule(BaseModel, ABC):
 
     Attributes:
         on_controls: whether it gets control items only, and counts its looks by them.
+        only_flags: whether it finds signs and no proof, so that it may do nothing but flag.
+        measured: its false alarms on people's data, in a sentence; "" where docs/quality.md has them.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
@@ -54,7 +56,10 @@ class Rule(BaseModel, ABC):
     title: ClassVar[str]
     about: ClassVar[str]
     needs_others: ClassVar[bool] = False
+    needs_texts: ClassVar[bool] = False
     on_controls: ClassVar[bool] = False
+    only_flags: ClassVar[bool] = False
+    measured: ClassVar[str] = ""
 
     least: Least = 20
 
@@ -64,6 +69,11 @@ class Rule(BaseModel, ABC):
 
     @classmethod
     def applies(cls, answers: Answers) -> bool:
+        return True
+
+    @classmethod
+    def reads(cls, one: OwnJudgment) -> bool:
+        """Return whether an answer holds what the detector looks at."""
         return True
 
     def is_due(self, *, total: int, fresh: int) -> bool:

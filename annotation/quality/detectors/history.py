@@ -15,6 +15,7 @@ Floats = npt.NDArray[np.float64]
 Flags = npt.NDArray[np.bool_]
 
 WINDOW = 300  # only the latest judgments are examined
+TEXTS = 2_000  # of others, that texts are held against
 NAN = float("nan")
 
 
@@ -27,17 +28,44 @@ class Answers:
         sided: whether two candidates are on randomly drawn sides.
         near: the distance at which answers still agree: 0 for nominal answers, a tenth of the scale (at least
             half a step) for quantities.
+        written: whether people write whole texts; ``recorded``: whether the page counts how they do;
+            ``hidden_line``: whether it holds a line for programs.
     """
 
     values: int
     sided: bool
     near: float
+    written: bool = False
+    recorded: bool = False
+    hidden_line: bool = False
 
     @classmethod
-    def of(cls, values: Sequence[int], *, level: str, sided: bool) -> Answers:
+    def of(cls, values: Sequence[int], *, level: str, sided: bool, **writing: bool) -> Answers:
         nominal = level == "nominal" or not values
         near = 0.0 if nominal else max(0.5, (max(values) - min(values)) / 10)
-        return cls(values=len(values), sided=sided, near=near)
+        return cls(values=len(values), sided=sided, near=near, **writing)
+
+
+class Written(NamedTuple):
+    """A written answer.
+
+    Attributes:
+        signals: what the page counted of how it was written (docs/honest-answers.md); empty if nothing.
+        word: the word that only the page's hidden line named; "" without such a line.
+        at: its place in the order of all answers of the study.
+    """
+
+    text: str
+    signals: Mapping[str, int] = {}
+    word: str = ""
+    at: int = 0
+
+
+class OthersText(NamedTuple):
+    worker: int
+    unit: int
+    text: str
+    at: int = 0
 
 
 class OwnJudgment(NamedTuple):
@@ -50,6 +78,7 @@ class OwnJudgment(NamedTuple):
         right: 1.0 or 0.0 on a control item.
         same: on a repeated unit, 1.0 for an equal answer, else 0.0.
         pasted: 1.0 if text was pasted into an open answer, else 0.0.
+        written: the text, of kinds whose answers are texts.
     """
 
     assignment: int
@@ -61,11 +90,15 @@ class OwnJudgment(NamedTuple):
     right: float = NAN
     same: float = NAN
     pasted: float = NAN
+    written: Written | None = None
 
     @property
     def known(self) -> bool:
         """Return True for a control item that counts, or a repeated unit."""
         return not (math.isnan(self.right) and math.isnan(self.same))
+
+
+NUMBERS = OwnJudgment._fields.index("written")  # fields before it are numbers
 
 
 class OthersJudgment(NamedTuple):
@@ -83,6 +116,8 @@ class History:
         labels: (V,) the values in the others' answers.
         others: (N, V) how many others gave each value to the unit of each judgment.
         others_seconds: (M,) their times on these units.
+        written: the worker's texts, by judgment; None for answers that are none.
+        others_texts: the latest texts of others in the study, of all units.
     """
 
     answers: Answers
@@ -100,6 +135,8 @@ class History:
     labels: Floats
     others: Ints
     others_seconds: Floats
+    written: Sequence[Written | None] = ()
+    others_texts: Sequence[OthersText] = ()
 
     def __len__(self) -> int:
         return len(self.unit)
@@ -122,10 +159,12 @@ def make_history(
     answers: Answers,
     total: int,
     fresh: int,
+    others_texts: Sequence[OthersText] = (),
 ) -> History:
     """Build the arrays from the worker's judgments, oldest first, and the others' by unit."""
     kept = given[-WINDOW:]
-    columns = np.array(kept, dtype=np.float64).reshape(-1, len(OwnJudgment._fields)).T
+    numbers = [one[:NUMBERS] for one in kept]
+    columns = np.array(numbers, dtype=np.float64).reshape(-1, NUMBERS).T
     unit = columns[1].astype(np.int64)
     values: list[float] = []
     rows: list[int] = []
@@ -157,4 +196,6 @@ def make_history(
         labels=labels,
         others=counts,
         others_seconds=times[~np.isnan(times)],
+        written=[one.written for one in kept],
+        others_texts=others_texts,
     )

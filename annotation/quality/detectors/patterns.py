@@ -1,4 +1,4 @@
-"""Detectors of patterns that ignore the items, of answers given too fast, and of pasted text."""
+"""Detectors of patterns that ignore the items, and of answers given too fast."""
 
 from __future__ import annotations
 
@@ -230,32 +230,3 @@ def _page_means(history: History, known: np.ndarray) -> np.ndarray:
     sums, counts = np.bincount(places, seconds), np.bincount(places)
     means: np.ndarray = (sums / counts)[places]
     return means
-
-
-class PastedText(Rule):
-    """Pasted text. It is no proof: honest workers also write elsewhere and paste."""
-
-    name = "pasted-text"
-    title = gettext_noop("Pasted text")
-    about = gettext_noop("Pastes text where it should be written.")
-
-    least: Annotated[int, Field(ge=1, le=10_000)] = 3
-    share: Share = 0.5
-
-    @classmethod
-    def applies(cls, answers: Answers) -> bool:
-        return answers.values == 0
-
-    def examine(self, history: History) -> Finding | None:
-        written = history.pasted[~np.isnan(history.pasted)]
-        n, pasted = len(written), int(written.sum())
-        if n < self.least or not pasted or pasted < self.share * n:
-            return None
-        return self.found(history, n=n, pasted=pasted)
-
-    def in_words(self, numbers: Mapping[str, Any]) -> str:
-        """Name how many answers were pasted."""
-        return _("%(pasted)s of %(n)s written answers were pasted.") % {
-            "pasted": numbers["pasted"],
-            "n": numbers["n"],
-        }

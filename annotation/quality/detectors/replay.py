@@ -5,14 +5,17 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import islice
 from typing import NamedTuple
 
 from annotation.quality.detectors.base import Finding, Rule, pages_since_look
 from annotation.quality.detectors.history import (
+    TEXTS,
     WINDOW,
     Answers,
     History,
     OthersJudgment,
+    OthersText,
     OwnJudgment,
     make_history,
 )
@@ -30,6 +33,7 @@ class JudgmentLog:
     _unseen: Counter[int] = field(default_factory=Counter)
     _given: dict[int, list[OwnJudgment]] = field(default_factory=lambda: defaultdict(list))
     _votes: dict[int, list[tuple[int, OthersJudgment]]] = field(default_factory=lambda: defaultdict(list))
+    _texts: list[OthersText] = field(default_factory=list)
 
     def add(self, page: Page) -> None:
         self._pages[page.worker] += 1
@@ -37,6 +41,8 @@ class JudgmentLog:
         self._given[page.worker].extend(page.given)
         for one in page.given:
             self._votes[one.unit].append((page.worker, OthersJudgment(one.value, one.seconds)))
+            if one.written is not None:
+                self._texts.append(OthersText(page.worker, one.unit, one.written.text, one.written.at))
 
     def count(self, worker: int) -> int:
         return len(self._given[worker])
@@ -47,7 +53,7 @@ class JudgmentLog:
             return 0
         return self._unseen.pop(worker, 0)
 
-    def history(self, worker: int, *, fresh: int, others: bool = True) -> History:
+    def history(self, worker: int, *, fresh: int, others: bool = True, texts: bool = False) -> History:
         given = self._given[worker]
         said: Mapping[int, Sequence[OthersJudgment]] = {}
         if others:
@@ -55,7 +61,11 @@ class JudgmentLog:
                 one.unit: [vote for who, vote in self._votes[one.unit] if who != worker]
                 for one in given[-WINDOW:]
             }
-        return make_history(given, said, answers=self.answers, total=len(given), fresh=fresh)
+        theirs = (one for one in reversed(self._texts) if one.worker != worker)
+        latest = list(islice(theirs, TEXTS)) if texts else []
+        return make_history(
+            given, said, answers=self.answers, total=len(given), fresh=fresh, others_texts=latest
+        )
 
     def on_controls(self, worker: int, *, fresh: int) -> History:
         return known_history(self._given[worker], answers=self.answers, fresh=fresh)
@@ -79,7 +89,9 @@ def examine(log: JudgmentLog, worker: int, *, rules: Iterable[Rule]) -> list[tup
     found: list[tuple[Rule, Finding]] = []
     if at_large:
         others = any(rule.needs_others for rule in at_large)
-        found += findings(at_large, log.history(worker, fresh=fresh, others=others), judgments=total)
+        texts = any(rule.needs_texts for rule in at_large)
+        history = log.history(worker, fresh=fresh, others=others, texts=texts)
+        found += findings(at_large, history, judgments=total)
     if len(at_large) < len(applying) and (known := log.on_controls(worker, fresh=fresh)).fresh:
         on_controls = [
             rule

@@ -171,6 +171,7 @@ def sections_for(kind: Kind) -> list[Section]:
             "They look for answers that are too fast, always on one side, or copied.",
             ("rules", "workers.show_accuracy"),
         ),
+        *((_WRITING,) if kind.writes_captions else ()),
         *((_STOPPING,) if kind.aggregation.settles else ()),
         _section(
             Step.COST,
@@ -237,6 +238,12 @@ _STOPPING = _section(
     "An item gets no more judgments than its outcome needs, and a page of work goes to no more participants than its "
     "items need. The first rule loses nothing: the outcome is that of all votes.",
     _keys("stopping", "rule", "full_depth", "minimum", "margin"),
+)
+_WRITING = _section(
+    Step.QUALITY,
+    "How answers are written",
+    "For the detectors of pasted text, typing and the hidden line. What they find is a sign and no proof.",
+    _keys("writing", "record", "hidden_line"),
 )
 _MECHANICAL_TURK = _section(
     Step.PEOPLE,

@@ -1,0 +1,359 @@
+"""Detectors of signs that a program wrote an answer: pasted text, typing, phrasing, a hidden line.
+
+A sign is no proof: honest people paste, dictate, and describe like pictures in like words. These detectors flag for
+review and nothing else (``only_flags``). An answer without the data that a detector looks at is left out, neither
+suspicious nor cleared.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
+from typing import Annotated, Any, ClassVar
+
+import numpy as np
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_noop
+from pydantic import Field
+
+from annotation.quality.detectors.base import Finding, Rule, Share
+from annotation.quality.detectors.history import Answers, History, OwnJudgment, Written
+from judgments.drawing.material import rng_for
+from judgments.kinds.caption import folded
+
+SHOWN = 5  # texts in the evidence
+GRAM = 4  # characters
+# Rare words for nothing that a picture shows: benchmarks/honesty.py finds none of them in 134,470 people's captions.
+HIDDEN_WORDS = (
+    "albeit", "apposite", "cogent", "conflate", "desultory", "diffident", "efficacy", "ephemeral", "erstwhile",
+    "fastidious", "forthwith", "heretofore", "inchoate", "ineffable", "insofar", "inveterate", "laconic", "liminal",
+    "mellifluous", "nascent", "notwithstanding", "obdurate", "ostensible", "penchant", "perfunctory", "pertinacity",
+    "quiescent", "recondite", "sagacious", "tacitly", "verisimilitude", "vicissitude",
+)  # fmt: skip
+
+
+def hidden_word(*, seed: int, hit: str, worker: str) -> str:
+    """Return the word of the hidden line of this worker's page of this HIT."""
+    rng = rng_for(seed, f"hidden line {hit} {worker}")
+    return HIDDEN_WORDS[int(rng.integers(len(HIDDEN_WORDS)))]
+
+
+class Sign(Rule):
+    """A detector that may only flag."""
+
+    only_flags: ClassVar[bool] = True
+
+    @classmethod
+    def applies(cls, answers: Answers) -> bool:
+        return answers.written
+
+
+class PastedText(Sign):
+    """Pasted text. It is no proof: honest people also write elsewhere, and some dictation programs paste."""
+
+    name = "pasted-text"
+    title = gettext_noop("Pasted text")
+    about = gettext_noop(
+        "Pastes text where it should be written. People who write elsewhere first, and some dictation programs, "
+        "paste too."
+    )
+
+    least: Annotated[int, Field(ge=1, le=10_000)] = 3
+    share: Share = 0.5
+
+    @classmethod
+    def applies(cls, answers: Answers) -> bool:
+        return answers.values == 0
+
+    def examine(self, history: History) -> Finding | None:
+        """Find that ``share`` of the answers were pasted.
+
+        Where the page recorded the writing, an answer is pasted if half of its text came by paste or drop.
+        Elsewhere it is if anything was pasted, as only that is known.
+        """
+        written = history.pasted[~np.isnan(history.pasted)]
+        n, pasted = len(written), int(written.sum())
+        if n < self.least or not pasted or pasted < self.share * n:
+            return None
+        counted = [one.signals for one in history.written if one and "text" in one.signals]
+        more = {}
+        if counted:
+            more = {
+                "characters": sum(one["text"] for one in counted),
+                "characters_pasted": sum(one.get("from_paste", 0) for one in counted),
+                "left_the_tab": sum(one.get("away", 0) > 0 for one in counted),
+            }
+        return self.found(history, n=n, pasted=pasted, **more)
+
+    def in_words(self, numbers: Mapping[str, Any]) -> str:
+        """Name how many answers were pasted, and how much of their text."""
+        words = _("%(pasted)s of %(n)s written answers were pasted.") % {
+            "pasted": numbers["pasted"],
+            "n": numbers["n"],
+        }
+        if not numbers.get("characters"):
+            return words
+        more = _(
+            "%(share)s of all characters came so; the tab was left while %(left)s of them were open."
+        ) % {
+            "share": f"{numbers['characters_pasted'] / numbers['characters']:.0%}",
+            "left": numbers["left_the_tab"],
+        }
+        return f"{words} {more}"
+
+
+def is_pasted(signals: Mapping[str, int]) -> bool:
+    """Return whether an answer counts as pasted (``PastedText.examine``)."""
+    if signals.get("text"):
+        return 2 * signals.get("from_paste", 0) >= signals["text"]
+    return bool(signals.get("pasted"))
+
+
+class Typing(Sign):
+    """Keys that no hand presses: too fast, or evenly spaced.
+
+    The fastest typist on record peaked at 212 words a minute (Guinness Book of World Records, 1985), 17.7 characters
+    a second. Of the sentences of Dhakal et al. (2018) that ``benchmarks.honesty`` reads, the fastest has 14.0.
+    """
+
+    name = "typing"
+    title = gettext_noop("Typing that no hand does")
+    about = gettext_noop(
+        "Types faster than the fastest people, or with gaps between keys that are all alike. Dictation, input "
+        "methods, suggestions and phone keyboards are not looked at."
+    )
+    measured = gettext_noop(
+        "False alarms: 0 of 2,329 people who typed 27,950 sentences (below 0.2 %), measured on desktop keyboards "
+        "(data of Dhakal et al. 2018)."
+    )
+
+    least: Annotated[int, Field(ge=1, le=10_000)] = 3
+    keys: Annotated[int, Field(ge=10, le=1_000)] = 30
+    per_second: Annotated[float, Field(ge=5, le=1_000)] = 20.0
+    spread: Share = 0.1
+    share: Share = 0.5
+
+    @classmethod
+    def applies(cls, answers: Answers) -> bool:
+        return answers.written and answers.recorded
+
+    @classmethod
+    def reads(cls, one: OwnJudgment) -> bool:
+        return one.written is not None and "keys" in one.written.signals
+
+    def examine(self, history: History) -> Finding | None:
+        """Find that ``share`` of the answers of ``keys`` keys or more were typed so.
+
+        Keys pressed in less than two seconds after the one before give the speed and the gaps. Even gaps: their
+        interquartile range is less than ``spread`` of their median.
+        """
+        typed = [one for one in history.written if one and one.signals.get("keys", 0) >= self.keys]
+        n = len(typed)
+        if n < self.least:
+            return None
+        speeds = [speed_of(one.signals) for one in typed]
+        spreads = [spread_of(one.signals) for one in typed]
+        fast = [speed > self.per_second for speed in speeds]
+        even = [spread is not None and spread < self.spread for spread in spreads]
+        found = [place for place in range(n) if fast[place] or even[place]]
+        if not found or len(found) < self.share * n:
+            return None
+        return self.found(
+            history,
+            n=n,
+            typed_so=len(found),
+            fast=sum(fast),
+            even=sum(even),
+            fastest=max(speeds),
+            texts=_shown([typed[place] for place in found]),
+        )
+
+    def in_words(self, numbers: Mapping[str, Any]) -> str:
+        """Name how many answers were typed so, and how."""
+        return _(
+            "%(typed_so)s of %(n)s typed answers were typed as no hand does: %(fast)s faster than %(per_second)s "
+            "characters a second (the fastest %(fastest)s; people's record is 18), %(even)s with gaps between keys "
+            "that are nearly all alike."
+        ) % {
+            **{name: numbers[name] for name in ("typed_so", "n", "fast", "even")},
+            "per_second": f"{self.per_second:g}",
+            "fastest": f"{numbers['fastest']:.0f}",
+        }
+
+
+def speed_of(signals: Mapping[str, int]) -> float:
+    """Return keys per second without pauses; 0 if no two keys belong together."""
+    gaps = signals.get("keys", 0) - signals.get("bursts", 0)
+    return 1000 * gaps / max(1, signals.get("typing_ms", 0)) if gaps > 0 else 0.0
+
+
+def spread_of(signals: Mapping[str, int]) -> float | None:
+    """Return the interquartile range of the gaps over their median; None where the clock was too coarse."""
+    middle = signals.get("gap_ms", 0)
+    return signals.get("gap_spread_ms", 0) / middle if middle else None
+
+
+class Phrasing(Sign):
+    """The same sentences as other people's, of other items.
+
+    Similarity is Jaccard's, of sets of four characters (Broder 1997). On one item the same short caption is usual, so
+    only other items count; and only earlier answers, so that nobody is flagged because others copied them.
+    """
+
+    name = "phrasing"
+    title = gettext_noop("Others' sentences")
+    about = gettext_noop(
+        "Writes nearly the same sentences as others had written of other items, far more often than people do."
+    )
+    needs_texts = True
+    measured = gettext_noop(
+        "False alarms: 0 of 1,200 made-up participants (below 0.4 %), of people's captions from before language models "
+        "whose writers are not named."
+    )
+
+    least: Annotated[int, Field(ge=1, le=10_000)] = 5
+    similar: Annotated[float, Field(ge=0.5, le=1)] = 0.7
+    length: Annotated[int, Field(ge=10, le=1_000)] = 30
+    copies: Annotated[int, Field(ge=1, le=300)] = 3
+    share: Share = 0.2
+
+    def examine(self, history: History) -> Finding | None:
+        """Find ``copies`` or more answers, and ``share`` of them, that are nearly an answer of somebody else.
+
+        Answers of ``length`` characters or more count, without punctuation and case. They are held against the
+        latest ``TEXTS`` answers of others in the study.
+        """
+        own = [
+            (int(unit), one)
+            for unit, one in zip(history.unit, history.written, strict=True)
+            if one and len(folded(one.text)) >= self.length
+        ]
+        n = len(own)
+        if n < self.least or not history.others_texts:
+            return None
+        alike = list(self._alike(own, history))
+        if len(alike) < self.copies or len(alike) < self.share * n:
+            return None
+        people = len({one["by"] for one in alike})
+        texts = sorted(alike, key=lambda one: -one["similar"])[:SHOWN]
+        return self.found(
+            history, n=n, alike=len(alike), people=people, others=len(history.others_texts), texts=texts
+        )
+
+    def in_words(self, numbers: Mapping[str, Any]) -> str:
+        """Name how many answers are somebody else's."""
+        return _(
+            "%(alike)s of %(n)s answers (%(share)s) are nearly what others had written of other items "
+            "(people who wrote these: %(people)s)."
+        ) % {
+            **{name: numbers[name] for name in ("alike", "n", "people")},
+            "share": f"{numbers['alike'] / numbers['n']:.0%}",
+        }
+
+    def _alike(self, own: Sequence[tuple[int, Written]], history: History) -> Iterator[dict[str, Any]]:
+        """Yield each own text that is nearly another one, beside the most similar.
+
+        Two sets this similar share one of the first elements of any common order (prefix filtering, Bayardo et al.
+        2007), so only such pairs are compared.
+        """
+        theirs = [grams(one.text) for one in history.others_texts]
+        holding: defaultdict[str, list[int]] = defaultdict(list)
+        frequency = Counter(gram for found in theirs for gram in found)
+        for place, found in enumerate(theirs):
+            for gram in self._prefix(found, frequency):
+                holding[gram].append(place)
+        for unit, one in own:
+            mine = grams(one.text)
+            near = {place for gram in self._prefix(mine, frequency) for place in holding[gram]}
+            best = max(
+                (
+                    (similarity(mine, theirs[place]), -place)
+                    for place in near
+                    if history.others_texts[place].unit != unit and history.others_texts[place].at <= one.at
+                ),
+                default=(0.0, 0),
+            )
+            if best[0] >= self.similar:
+                other = history.others_texts[-best[1]]
+                yield {
+                    "own": one.text,
+                    "other": other.text,
+                    "by": other.worker,
+                    "similar": round(best[0], 3),
+                }
+
+    def _prefix(self, found: frozenset[str], frequency: Mapping[str, int]) -> list[str]:
+        """Return as many of the rarest elements as similar sets cannot all lack."""
+        kept = len(found) - int(np.ceil(self.similar * len(found) - 1e-9)) + 1
+        return sorted(found, key=lambda gram: (frequency.get(gram, 0), gram))[:kept]
+
+
+@lru_cache(maxsize=8_192)  # the texts of a study are looked at again and again; 30 MB
+def grams(text: str) -> frozenset[str]:
+    """Return the runs of four characters of a text without case and punctuation."""
+    plain = folded(text)
+    return frozenset(plain[place : place + GRAM] for place in range(max(1, len(plain) - GRAM + 1)))
+
+
+def similarity(one: frozenset[str], other: frozenset[str]) -> float:
+    common = len(one & other)
+    return common / (len(one) + len(other) - common)
+
+
+class HiddenLine(Sign):
+    """A rare word that only a line for programs names, which people neither see nor hear."""
+
+    name = "canary"
+    title = gettext_noop("The hidden line's word")
+    about = gettext_noop(
+        "Uses the rare word that only a hidden line of the page asks programs for. A program need not follow the "
+        "line, so an answer without the word shows nothing."
+    )
+    measured = gettext_noop(
+        "False alarms: none of the words is in 134,470 captions that people wrote before 2016."
+    )
+
+    least: Annotated[int, Field(ge=1, le=10_000)] = 1
+    words: Annotated[int, Field(ge=1, le=100)] = 1
+
+    @classmethod
+    def applies(cls, answers: Answers) -> bool:
+        return answers.written and answers.hidden_line
+
+    @classmethod
+    def reads(cls, one: OwnJudgment) -> bool:
+        return one.written is not None and bool(one.written.word)
+
+    def examine(self, history: History) -> Finding | None:
+        asked = [one for one in history.written if one and one.word]
+        found = [one for one in asked if one.word in folded(one.text).split()]
+        if len(asked) < self.least or len(found) < self.words:
+            return None
+        return self.found(history, n=len(asked), found=len(found), texts=_shown(found))
+
+    def in_words(self, numbers: Mapping[str, Any]) -> str:
+        """Name how many answers hold the word."""
+        return _(
+            "%(found)s of %(n)s answers use the word that only the hidden line of their page names (%(words)s)."
+        ) % {
+            "found": numbers["found"],
+            "n": numbers["n"],
+            "words": ", ".join(sorted({one["word"] for one in numbers["texts"]})),
+        }
+
+
+def _shown(written: Sequence[Written]) -> list[dict[str, Any]]:
+    """Return the latest texts for the evidence, with the hidden word or the speed of typing."""
+    kept = []
+    for one in written[-SHOWN:]:
+        about: dict[str, Any] = {"own": one.text}
+        if one.word:
+            about["word"] = one.word
+        if one.signals.get("keys"):
+            spread = spread_of(one.signals)
+            about |= {"per_second": round(speed_of(one.signals), 1)} | (
+                {} if spread is None else {"spread": round(spread, 3)}
+            )
+        kept.append(about)
+    return kept

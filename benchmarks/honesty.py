@@ -1,0 +1,218 @@
+"""Whom the detectors of docs/honest-answers.md would flag wrongly: measured on people's captions and people's typing.
+
+    python -m benchmarks.honesty phrasing --data FOLDER                  # some two minutes
+    python -m benchmarks.honesty words --data FOLDER                     # the hidden line's words; seconds
+    python -m benchmarks.honesty typing --keystrokes FOLDER              # half a minute for 2,300 people
+
+FOLDER of captions has ``coco-captions``, ``flickr8k``, ``pascal-50s`` and ``abstract-50s`` (docs/formats.md), whose
+captions people wrote between 2010 and 2015, before language models. None of the four says who wrote what, so workers
+are formed by permutation: each image gives five captions, one to each of five places, places are shuffled, and every
+20 of them are one worker's, on 20 images. A made-up worker therefore has the phrasings of twenty people; a real one
+repeats himself, which this detector does not look at.
+
+To see how many are found, in other runs a fifth of the workers let a program write a share of their answers: one of 20
+sentences (captions of images outside of the study), with one word left out.
+
+FOLDER of keystrokes has ``*_keystrokes.txt`` of the 136 Million Keystrokes data (Dhakal et al. 2018,
+https://userinterfaces.aalto.fi/136Mkeystrokes/, not for commercial use). People copied sentences there, on keyboards
+of computers; writing of one's own is slower.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import json
+import os
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import numpy as np
+from django.conf import settings
+
+os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
+
+from annotation.quality.detectors import Answers, OwnJudgment, Page, Rule, Written, make_rule, replay
+from annotation.quality.detectors.history import NAN
+from annotation.quality.detectors.honesty import HIDDEN_WORDS
+from evaluation.statistics.meta import wilson_interval
+from judgments.kinds.caption import folded
+
+ANSWERS = Answers.of((), level="nominal", sided=False, written=True, recorded=True, hidden_line=True)
+SEED = 1
+PLACES, SIZE, EACH, STUDY = 5, 5, 20, 100  # captions of an image, of a page, of a worker; images of a study
+STUDIES = 12
+COPIED, PROGRAM = (0.5, 1.0), 20
+TOGETHER = 2000.0  # ms, as in static/js/writing.js
+NO_KEYS = {"SHIFT", "CTRL", "ALT", "CAPS_LOCK", "ARW_LEFT", "ARW_RIGHT", "ARW_UP", "ARW_DOWN", "TAB"}
+
+
+def captions_of(folder: Path) -> dict[str, dict[str, list[str]]]:
+    """Return the captions of each data set by image."""
+    found: dict[str, defaultdict[str, list[str]]] = {
+        name: defaultdict(list) for name in ("MS COCO", "Flickr8k", "PASCAL-50S", "ABSTRACT-50S")
+    }
+    coco = json.loads((folder / "coco-captions/captions_karpathy_test4.json").read_text("utf-8"))
+    for row in coco["annotations"]:
+        found["MS COCO"][str(row["image_id"])].append(row["caption"])
+    for line in (folder / "flickr8k/Flickr8k.token.txt").read_text("utf-8").splitlines():
+        image, _, text = line.partition("\t")
+        found["Flickr8k"][image.partition("#")[0]].append(text)
+    for name in ("PASCAL-50S", "ABSTRACT-50S"):
+        for line in (folder / name.lower() / "references.jsonl").read_text("utf-8").splitlines():
+            one = json.loads(line)
+            found[name][one["image"]].extend(one["references"])
+    return {name: dict(images) for name, images in found.items()}
+
+
+def study_of(
+    captions: dict[str, list[str]], *, copied: float, rng: np.random.Generator
+) -> tuple[list[Page], set[int]]:
+    """Return the pages of a made-up study in order, and the workers who copy."""
+    names = sorted(captions)
+    images = [names[place] for place in rng.permutation(len(names))[:STUDY].tolist()]
+    pages: list[Page] = []
+    texts = {unit: rng.permutation(captions[image])[:PLACES].tolist() for unit, image in enumerate(images)}
+    elsewhere = [names[place] for place in rng.permutation(len(names)).tolist() if names[place] not in images]
+    program = [one for image in elsewhere for one in captions[image] if len(one.split()) > 8][:PROGRAM]
+    workers = len(images) // EACH * PLACES
+    copying = set(rng.permutation(workers)[: workers // 5].tolist()) if copied else set()
+    for place in range(PLACES):
+        order = rng.permutation(len(images)).tolist()
+        for start in range(0, len(order), SIZE):
+            worker = place * (len(images) // EACH) + start // EACH
+            given = []
+            for unit in order[start : start + SIZE]:
+                text = texts[unit][min(place, len(texts[unit]) - 1)]
+                if worker in copying and rng.random() < copied:
+                    text = _varied(program[int(rng.integers(PROGRAM))], rng)
+                given.append(OwnJudgment(start // SIZE, unit, NAN, NAN, written=Written(text)))
+            pages.append(Page(worker, given))
+    shuffled = [pages[at] for at in rng.permutation(len(pages)).tolist()]
+    return [_dated(page, at) for at, page in enumerate(shuffled)], copying
+
+
+def _dated(page: Page, at: int) -> Page:
+    given = [
+        one._replace(written=one.written._replace(at=at)) for one in page.given if one.written is not None
+    ]
+    return Page(page.worker, given)
+
+
+def _varied(text: str, rng: np.random.Generator) -> str:
+    words = text.split()
+    del words[int(rng.integers(len(words)))]
+    return " ".join(words)
+
+
+def phrasing(folder: Path, only: str) -> None:
+    """Print the share of made-up workers who are ever flagged, in studies of 100 images and 25 workers."""
+    rule = make_rule("phrasing", {})
+    print(
+        f"{rule!r}, seed {SEED}; {STUDIES} studies of {STUDY} images with {PLACES} captions, {EACH} a worker"
+    )
+    for name, captions in captions_of(folder).items():
+        if only not in name:
+            continue
+        honest = [_flagged(captions, rule, copied=0.0, number=number) for number in range(STUDIES)]
+        flagged, workers = sum(len(found) for found, _, _ in honest), sum(of for _, _, of in honest)
+        low, high = wilson_interval(flagged, workers)
+        print(f"{name}: {flagged} of {workers} honest workers ({low:.1%} to {high:.1%})", end="")
+        for copied in COPIED:
+            runs = [_flagged(captions, rule, copied=copied, number=number) for number in range(STUDIES // 4)]
+            found = sum(len(found & copying) for found, copying, _ in runs)
+            wrong = sum(len(found - copying) for found, copying, _ in runs)
+            of = sum(len(copying) for _, copying, _ in runs)
+            print(f"; a program in {copied:.0%}: {found} of {of} found, {wrong} others", end="")
+        print(flush=True)
+
+
+def _flagged(
+    captions: dict[str, list[str]], rule: Rule, *, copied: float, number: int
+) -> tuple[set[int], set[int], int]:
+    rng = np.random.default_rng([SEED, number, round(100 * copied)])
+    pages, copying = study_of(captions, copied=copied, rng=rng)
+    found = replay(pages, rules=[rule], answers=ANSWERS)
+    return set(found), copying, len({page.worker for page in pages})
+
+
+def words(folder: Path) -> None:
+    texts = [text for images in captions_of(folder).values() for given in images.values() for text in given]
+    there = {word for text in texts for word in folded(text).split()}
+    print(f"{len(texts):,} captions; of the hidden line's {len(HIDDEN_WORDS)} words, in one:",
+          ", ".join(word for word in HIDDEN_WORDS if word in there) or "none")  # fmt: skip
+
+
+def sentences_of(path: Path) -> Iterator[list[float]]:
+    """Yield the times of the keys of each sentence in milliseconds, without keys that write nothing."""
+    times: defaultdict[str, list[float]] = defaultdict(list)
+    with path.open(encoding="utf-8", errors="replace") as file:
+        for row in csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE):
+            if row["LETTER"] is not None and row["LETTER"] not in NO_KEYS and _is_number(row["PRESS_TIME"]):
+                times[row["TEST_SECTION_ID"]].append(float(row["PRESS_TIME"]))
+    yield from (sorted(one) for one in times.values())
+
+
+def _is_number(text: str | None) -> bool:
+    return text is not None and text.replace(".", "", 1).isdigit()
+
+
+def signals_of(times: Sequence[float]) -> dict[str, int]:
+    """Return what static/js/writing.js would have counted."""
+    gaps = np.diff(np.array(times))
+    near = gaps[gaps <= TOGETHER]
+    found = {"keys": len(times), "bursts": len(times) - len(near), "typing_ms": round(float(near.sum()))}
+    if len(near) < 2:
+        return found
+    low, middle, high = np.quantile(near, [0.25, 0.5, 0.75]).tolist()
+    return found | {"gap_ms": round(middle), "gap_spread_ms": round(high - low)}
+
+
+def typing(folder: Path) -> None:
+    """Print who is flagged with all sentences on one page, and how near the sentences come to the bounds."""
+    from annotation.quality.detectors.honesty import speed_of, spread_of
+
+    rule = make_rule("typing", {"share": 0.0001})  # a single sentence is enough here
+    people = flagged = 0
+    speeds: list[float] = []
+    spreads: list[float] = []
+    for path in sorted(folder.glob("*_keystrokes.txt")):
+        counted = [signals_of(times) for times in sentences_of(path) if len(times) >= 30]
+        if len(counted) < 3:
+            continue
+        people += 1
+        speeds += [speed_of(one) for one in counted]
+        spreads += [spread for one in counted if (spread := spread_of(one)) is not None]
+        given = [
+            OwnJudgment(0, unit, NAN, NAN, written=Written("", signals))
+            for unit, signals in enumerate(counted)
+        ]
+        flagged += bool(replay([Page(1, given)], rules=[rule], answers=ANSWERS))
+    _, high = wilson_interval(flagged, people)
+    print(f"{flagged} of {people:,} people with any such sentence among {len(speeds):,} (to {high:.2%})")
+    print(f"characters a second: median {np.median(speeds):.1f}, fastest {max(speeds):.1f}")
+    print(f"spread of gaps over their median: median {np.median(spreads):.2f}, least {min(spreads):.2f}")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("what", choices=["phrasing", "words", "typing"])
+    parser.add_argument("--data", type=Path, default=Path("../shared/data"))
+    parser.add_argument("--keystrokes", type=Path)
+    parser.add_argument("--only", default="", help="a part of a data set's name")
+    chosen = parser.parse_args()
+    settings.USE_I18N = False  # sentences in English need no apps
+    if chosen.what == "typing":
+        if chosen.keystrokes is None:
+            parser.error("typing needs --keystrokes, the folder of the keystroke files")
+        typing(chosen.keystrokes)
+    else:
+        if chosen.what == "words":
+            words(chosen.data)
+        else:
+            phrasing(chosen.data, chosen.only)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,231 @@
+"""How answers are written: counted where the design says so, told to participants, and at most a flag."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from django.core.management import call_command
+
+from annotation.errors import AnswerProblem
+from annotation.models import Assignment, Case, Exclusion, Judgment, Participation, QualityRule, Worker
+from annotation.quality.detectors.honesty import HIDDEN_WORDS, hidden_word
+from annotation.quality.rules import copy_rules, replay_rules, set_rule
+from annotation.rehearsal.people import Crowd
+from annotation.rehearsal.rehearsal import rehearse
+from annotation.work.claims import claim_assignment
+from annotation.work.joining import consent_version
+from annotation.work.submissions import save_answers, submit_assignment
+from common.errors import DesignError, WrongState
+from judgments.design.reading import make_design
+from judgments.models import Study
+from judgments.studies.studies import design_of
+from tests.annotation.casting import joined, make_dataset, make_study
+from tests.annotation.writing import writing_study
+
+pytestmark = pytest.mark.django_db
+BOTH = {"record": True, "hidden_line": True}
+TEXTS = (
+    "A brown dog runs through a field of tall dry grass",
+    "Two girls in red coats wait beside an old blue bus",
+    "The cook in the white hat turns a pancake in the air",
+)
+PASTED = {"pasted": 50, "text": 50, "from_paste": 50, "pastes": 1, "keys": 0}
+
+
+def write(
+    study: Study, worker: Worker, texts: tuple[str, ...] = TEXTS, signals: dict[str, int] | None = None
+) -> Assignment:
+    claim = claim_assignment(study=study, worker=worker)
+    assert claim is not None
+    answers = [
+        {"position": place, "answer": text, **({"signals": signals} if signals else {})}
+        for place, text in enumerate(texts, start=1)
+    ]
+    return submit_assignment(assignment=claim.assignment, answers=answers).assignment
+
+
+def test_counts_are_kept_where_the_design_asks_and_given_back_to_the_person() -> None:
+    study = writing_study(images=3, writing={"record": True})
+    ada = joined(study)
+    write(study, ada.worker, signals=PASTED)
+    assert all(row.signals == PASTED for row in Judgment.objects.all())
+    own = [json.loads(line) for line in ada.client.get("/me/answers/").getvalue().splitlines()]
+    assert own[0]["signals"] == PASTED
+
+
+@pytest.mark.parametrize(("signals", "said"), [
+    ({"keys": -1}, "expected counts of pasted, text, from_keys"),
+    ({"keys": 1_000_001}, "expected counts"),
+    ({"keys": 1.5}, "expected counts"),
+    ({"keys": True}, "expected counts"),
+    ({"which": 3}, "expected counts"),
+    ([1], "expected counts"),
+])  # fmt: skip
+def test_hostile_counts_are_refused_in_a_sentence_and_nothing_is_kept(signals: Any, said: str) -> None:
+    study = writing_study(images=3, writing={"record": True})
+    claim = claim_assignment(study=study, worker=joined(study).worker)
+    assert claim is not None
+    answers = [{"position": 1, "answer": TEXTS[0], "signals": signals}]
+    with pytest.raises(AnswerProblem, match=f"^Nothing was saved: the signals at position 1 .*{said}"):
+        save_answers(assignment=claim.assignment, answers=answers)
+    claim.assignment.refresh_from_db()
+    assert claim.assignment.answers == {}
+
+
+def test_a_study_that_tells_nobody_takes_no_counts_but_pasted_characters() -> None:
+    study = writing_study(images=3)
+    claim = claim_assignment(study=study, worker=joined(study).worker)
+    assert claim is not None
+    with pytest.raises(
+        AnswerProblem, match="hold keys, but this study does not record how answers are written"
+    ):
+        save_answers(
+            assignment=claim.assignment, answers=[{"position": 1, "answer": TEXTS[0], "signals": {"keys": 3}}]
+        )
+    save_answers(
+        assignment=claim.assignment, answers=[{"position": 1, "answer": TEXTS[0], "signals": {"pasted": 3}}]
+    )
+
+
+def test_an_existing_design_is_stored_as_it_was_and_its_page_is_without_all_this() -> None:
+    plain, noting = (
+        writing_study(images=3),
+        writing_study(images=3, dataset_name="more", name="More", writing=BOTH),
+    )
+    assert "writing" not in plain.design
+    assert noting.design["writing"] == BOTH
+    html = joined(plain).client.get(f"/s/{plain.slug}/work/").content.decode()
+    assert not any(part in html for part in ("writing.js", "data-writing", "data-hidden-line", "counts keys"))
+    agreed = {"consent": "You take part.", "name": "A", "dataset": "shapes", "protocol": "caption"}
+    before = consent_version(make_design(agreed))
+    assert before == consent_version(make_design(agreed | {"writing": {"record": False}}))
+    assert before != consent_version(make_design(agreed | {"writing": {"record": True}}))
+
+
+def test_participants_are_told_before_they_join_and_in_the_instructions() -> None:
+    study = writing_study(images=3, writing=BOTH)
+    person = joined(study)
+    person.client.cookies.clear()
+    for language, said in (("en", "It never records which keys you press"), ("de", "niemals")):
+        shown = person.client.get(f"/s/{study.slug}/", headers={"accept-language": language}).content.decode()
+        assert said in shown
+    page = joined(study, "bob").client.get(f"/s/{study.slug}/work/").content.decode()
+    assert "It never records which keys you press" in page
+    assert "a line for programs that you neither see nor hear" in page
+
+
+def test_the_hidden_line_is_data_for_the_script_and_no_part_of_the_plain_form() -> None:
+    study = writing_study(images=3, writing=BOTH)
+    ada = joined(study)
+    page = ada.client.get(f"/s/{study.slug}/work/").content.decode()
+    held = Assignment.objects.get(worker=ada.worker)
+    assert held.hit is not None
+    word = hidden_word(seed=study.design["seed"], hit=held.hit.key, worker="ada")
+    before, line, after = page.partition("data-hidden-line")
+    assert word in after.partition("</script>")[0]
+    assert not any(
+        f" {word}" in part or f"“{word}" in part for part in (before, after.partition("</script>")[2])
+    )
+    assert line
+    again = ada.client.get(f"/s/{study.slug}/work/").content.decode()
+    assert word in again
+
+
+@pytest.mark.parametrize(("values", "said"), [
+    ({"protocol": "graded"}, "writing is for answers that people write, and graded has none"),
+    ({"protocol": "caption", "crowd": {"backend": "mturk", "question": "html", "reward_cents": 5, "budget_cents": 500}},
+     "a page of Mechanical Turk's own"),
+])  # fmt: skip
+def test_a_design_that_could_note_nothing_is_refused(values: dict[str, Any], said: str) -> None:
+    with pytest.raises(DesignError, match=said):
+        make_design({"name": "A", "dataset": "shapes", "writing": {"record": True}} | values)
+
+
+@pytest.mark.parametrize("rule", ["pasted-text", "typing", "phrasing", "canary"])
+@pytest.mark.parametrize("action", ["pause", "exclude"])
+def test_a_sign_may_only_flag_whatever_the_rules_say(rule: str, action: str) -> None:
+    study = writing_study(images=3, writing=BOTH)
+    said = f"the action of {rule} is {action}; expected flag, because what it finds is a sign and no proof"
+    with pytest.raises(WrongState, match=f"^Nothing was changed: {said}\\.$"):
+        set_rule(study=study, rule=rule, settings={}, action=action, enabled=True)
+    study.design = study.design | {"rules": [{"rule": rule, "action": action, "settings": {}}]}
+    with pytest.raises(DesignError, match=f"rules, table 1: {said}"):
+        copy_rules(study=study)
+    assert not QualityRule.objects.exists()
+
+
+def test_a_row_of_an_earlier_version_that_excludes_flags_too() -> None:
+    study = writing_study(images=3, writing=BOTH)
+    QualityRule.objects.create(study=study, rule="pasted-text", settings={}, action="exclude", enabled=True)
+    ada = joined(study).worker
+    done = write(study, ada, signals=PASTED)
+    case = Case.objects.get()
+    assert (case.rule, case.action, case.worker) == ("pasted-text", "flag", ada)
+    assert not Exclusion.objects.exists()
+    assert Participation.objects.get(worker=ada).standing == "active"
+    done.refresh_from_db()
+    assert done.state == "submitted"
+
+
+def test_the_evidence_stands_side_by_side_on_the_review_page(designer: Any) -> None:
+    study = writing_study(images=6, writers=2)
+    set_rule(study=study, rule="phrasing", settings={"least": 3}, action="flag", enabled=True)
+    ada, bob = joined(study, "ada").worker, joined(study, "bob").worker
+    write(study, ada)
+    first = set(Judgment.objects.values_list("unit", flat=True))
+    # of other items, so bob's page has to be the other one
+    claim = claim_assignment(study=study, worker=bob)
+    assert claim is not None
+    if {place.unit.pk for place in claim.places} & first:
+        submit_assignment(
+            assignment=claim.assignment,
+            answers=[{"position": n, "answer": f"Nothing like it was seen in place {n}."} for n in (1, 2, 3)],
+        )
+    write(study, bob, tuple(f"{text}!" for text in TEXTS))
+    case = Case.objects.get()
+    assert case.worker == bob
+    html = designer.get(f"/admin/judgments/study/{study.pk}/review/").content.decode()
+    for text in TEXTS:
+        assert f"{text}!</td>" in html
+        assert f">{text}<br>" in html
+    assert "by ada, of another item; similarity 1.0" in html
+    assert "A sign, no proof" in html
+
+
+def test_a_replay_of_answers_without_counts_clears_nobody(capsys: Any) -> None:
+    study = writing_study(images=3, writing={"record": True})
+    write(study, joined(study).worker)
+    (found,) = replay_rules(study=study, rules=[("typing", {})])
+    assert (found.applies, found.unrecorded, found.found) == (False, True, ())
+    call_command("replay_rules", study.slug, "--rules", "typing,canary")
+    said = capsys.readouterr().out
+    assert "typing: no answer holds what it looks at, so it says nothing." in said
+    assert "canary: no answer holds what it looks at, so it says nothing." in said
+    write(study, joined(study, "bob").worker, signals=PASTED)
+    (found,) = replay_rules(study=study, rules=[("typing", {})])
+    assert found.applies
+
+
+def test_a_rehearsed_cheat_who_pastes_is_found_and_nobody_who_types() -> None:
+    study = make_study(
+        make_dataset(images=14, pictures=False), "caption", judgments_per_unit=4, units_per_hit=3,
+        controls={"per_hit": 0}, writing=BOTH,
+    )  # fmt: skip
+    rehearse(
+        study=study, crowd=Crowd(workers=8, spammers=0.25, sorts="pasting", seed=2, rules=True, drop_outs=0.0)
+    )
+    signs = ("pasted-text", "typing", "phrasing", "canary")
+    pasting = set(
+        Judgment.objects.filter(signals__pasted__gt=0).values_list("assignment__worker__name", flat=True)
+    )
+    assert len(pasting) == 2
+    flagged = Case.objects.filter(rule__in=signs).values_list("rule", "worker__name")
+    assert {name for _, name in flagged} == pasting
+    assert {rule for rule, _ in flagged} >= {"pasted-text", "canary"}
+    typed = Judgment.objects.exclude(assignment__worker__name__in=pasting)
+    assert all(row.signals["keys"] > 0 for row in typed)
+    assert not any(word in str(row.answer) for row in typed for word in HIDDEN_WORDS)
+    assert not Exclusion.objects.exists()
+    assert design_of(study).writing.record
