@@ -15,6 +15,7 @@ from judgments.design.plans import Plan
 from judgments.design.requirements import CROWDS, Listed, Part, Quiz, Slug, Workers
 from judgments.design.tables import (
     Access,
+    Arena,
     Controls,
     Crowd,
     Example,
@@ -121,6 +122,7 @@ class StudyDesign(Part):
     )
     source: Source = Source()
     answers: PairAnswers = PairAnswers()
+    arena: Arena = Arena()
     sampling: Sampling = Sampling()
     controls: Controls = Controls()
     filter: Filter = Filter()
@@ -169,10 +171,11 @@ class StudyDesign(Part):
 
     @model_serializer(mode="wrap")
     def _without_what_is_not_there(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        """Leave out a missing plan, since TOML has no null, translations where there are none, and usual answers."""
+        """Leave out a missing plan, since TOML has no null, translations where there are none, and usual tables."""
         values: dict[str, Any] = handler(self)
-        if self.answers == PairAnswers():
-            values.pop("answers", None)
+        for key, usual in (("answers", PairAnswers()), ("arena", Arena())):
+            if getattr(self, key) == usual:
+                values.pop(key, None)
         for key in ("registration", "translations"):
             if key in values and not values[key]:
                 del values[key]
