@@ -90,7 +90,7 @@ def units_for(*, study: Study, hit: HIT, worker: Worker, own: Collection[int]) -
     judge. The HIT's version is the stored one afterwards.
     """
     hit.refresh_from_db(fields=["drawn_from", "version"])
-    met = met_units(study, worker)
+    met = met_units(study, worker, besides=hit)
     if hit.drawn_from_id is not None:
         return frozenset(met)
     state = current_state(study)
@@ -106,9 +106,11 @@ def units_for(*, study: Study, hit: HIT, worker: Worker, own: Collection[int]) -
     return frozenset()
 
 
-def met_units(study: Study, worker: Worker, *, before: datetime | None = None) -> dict[int, int]:
-    """Return row id -> position of the judged units of all pages that the worker ever took."""
-    taken = Assignment.objects.filter(study=study, worker=worker, hit__isnull=False)
+def met_units(
+    study: Study, worker: Worker, *, besides: HIT, before: datetime | None = None
+) -> dict[int, int]:
+    """Return row id -> position of the judged units of all other pages that the worker ever took."""
+    taken = Assignment.objects.filter(study=study, worker=worker, hit__isnull=False).exclude(hit=besides)
     if before is not None:
         taken = taken.filter(accepted_at__lt=before)
     rows = HITUnit.objects.filter(hit__in=taken.values("hit"), chance__isnull=False)
@@ -207,7 +209,7 @@ def drawn_again(hit: HIT) -> list[Drawn]:
     """Draw the units of a drawn page again, from what is stored; of a worker who wrote none of the captions."""
     first = Assignment.objects.filter(hit=hit).select_related("study", "worker").earliest("accepted_at")
     state = DrawState.objects.get(pk=hit.drawn_from_id)
-    met = met_units(first.study, first.worker, before=first.accepted_at)
+    met = met_units(first.study, first.worker, besides=hit, before=first.accepted_at)
     return draw_page(study=first.study, state=state, hit=hit, met=set(met.values()))
 
 

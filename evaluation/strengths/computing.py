@@ -11,8 +11,10 @@ from django.utils.translation import gettext
 from rest_framework import serializers
 
 from annotation.models import Judgment
+from annotation.work.arena import draws_live
 from common.parameters import Parameters
-from evaluation.arrays import Floats, places_in
+from common.rows import columns_of
+from evaluation.arrays import Floats, Ints, places_in
 from evaluation.errors import EvaluationError
 from evaluation.judgment_sets import loaders
 from evaluation.judgment_sets.records import NO_PAIR
@@ -24,7 +26,7 @@ from evaluation.statistics.aggregation.strengths import MODELS
 from evaluation.statistics.clustering import NAIVE
 from judgments.kinds import KINDS
 from judgments.kinds.spans.answers import words_of
-from judgments.models import CandidatePair, Study
+from judgments.models import CandidatePair, HITUnit, Study
 
 LENGTH = "length"
 NEXT_SHOWN = 3
@@ -55,7 +57,8 @@ def strengths_of(study: Study, *, model: str = MODELS[0], control: str = "none")
     """Return strengths, rank bands and the next comparisons of the study's systems, as JSON.
 
     Every judgment that counts of a pair of two systems is a comparison; "neither" counts as no difference. Intervals
-    are clustered by image and, where people are known, by person.
+    are clustered by image and, where people are known, by person. In an arena each judgment weighs one over the chance
+    of its pair of systems, so that all pairs count as if they had been drawn evenly (Chiang et al. 2024, section 5).
 
     Raises:
         EvaluationError: the study compares no pairs, or none of two systems.
@@ -88,15 +91,33 @@ def strengths_of(study: Study, *, model: str = MODELS[0], control: str = "none")
     if control == LENGTH:
         covariates = _length_difference(*texts)[place]
     preferences = np.nan_to_num(preferences_of(table.said[rows]), nan=0.0)
+    chances = chances_of(study, table.unit[rows], table.worker[rows]) if draws_live(study) else None
     found = preference_strengths(
         firsts[place].tolist(),
         seconds[place].tolist(),
         preferences,
         model=model,
         covariates=covariates,
+        weights=None if chances is None else (1 / chances) / (1 / chances).mean(),
         clusters=clusters or NAIVE,
     )
-    return _as_result(found, preferences, control)
+    return _as_result(found, preferences, control) | {"weighted": chances is not None}
+
+
+def chances_of(study: Study, units: Ints, workers: Ints) -> Floats:
+    """Return (N,) chances by which the pairs of systems of these judgments of an arena were drawn.
+
+    Nobody judges a unit twice, so that unit and person name a page.
+    """
+    drawn = HITUnit.objects.filter(hit__study=study, chance__isnull=False)
+    live = drawn.filter(hit__assignments__submitted_at__isnull=False).order_by()
+    columns = columns_of(live.values_list("unit_id", "hit__assignments__worker_id", "chance"), 3)
+    of_unit, of_worker = columns[0].astype(np.int64), columns[1].astype(np.int64)
+    base = max(int(of_worker.max()), int(workers.max())) + 1
+    codes, first = np.unique(of_unit * base + of_worker, return_index=True)
+    place = places_in(codes, units * base + workers)
+    assert not (place < 0).any(), "each judged unit of an arena was drawn"
+    return columns[2][first][place]
 
 
 def _length_difference(first: tuple[str, ...], second: tuple[str, ...]) -> Floats:
