@@ -35,15 +35,14 @@ def prior_strengths(first: ArrayLike, second: ArrayLike, counts: ArrayLike, *, i
     if (table < 0).any():
         raise BadValue("counts holds a number below zero")
     wins, total = table[:, 0] + table[:, 1] / 2, table.sum(axis=1)
-    theta = np.zeros(items)
-    for _ in range(_STEPS):
+    theta, step, steps = np.zeros(items), np.ones(items), 0
+    while np.abs(step).max() > _TOLERANCE and steps < _STEPS:
         chance = _wins(theta[one] - theta[two])
         over = wins - total * chance
         slope = np.bincount(one, over, items) - np.bincount(two, over, items) - theta / PRIOR
         step = np.linalg.solve(_information(one, two, total * chance * (1 - chance), items), slope)
         theta += step * min(1.0, _FARTHEST / max(float(np.abs(step).max()), _TOLERANCE))
-        if np.abs(step).max() <= _TOLERANCE:
-            break
+        steps += 1
     return theta
 
 
