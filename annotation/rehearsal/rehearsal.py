@@ -39,7 +39,7 @@ from judgments.studies.studies import design_of, duplicate_study, kind_of
 
 # quality of captions on the scale of grades: a person's for the image, a machine's for it, another image's
 QUALITY = {"own": 4.0, "machine": 2.5, "foreign": 1.0}
-APART = 1.0  # of the best and the worst system of an arena, from one in the middle
+APART = 2.0  # of the best and the worst system of an arena, from one in the middle
 CAREFUL = "careful"
 NEWCOMERS = 5  # limit of newcomers, as a multiple of the workers
 OF = "rehearsal_of"  # the copy's note with its study's row id
