@@ -29,6 +29,7 @@ from judgments.kinds.spans.answers import words_of
 from judgments.models import CandidatePair, HITUnit, Study
 
 LENGTH = "length"
+WEIGHTS = ("drawn", "none")
 NEXT_SHOWN = 3
 KEPT_SECONDS = 3600
 NOT_PAIRS = "Study {slug!r} compares no pairs, so that no system won against another."
@@ -51,9 +52,18 @@ class StrengthsRequest(Parameters):
         label="Control for",
         help_text="length: strengths of texts of equal length; default: none.",
     )
+    weights = serializers.ChoiceField(
+        WEIGHTS,
+        required=False,
+        initial=WEIGHTS[0],
+        label="Weights",
+        help_text="drawn: in an arena, one over the chance of each pair of systems; none: all judgments count alike.",
+    )
 
 
-def strengths_of(study: Study, *, model: str = MODELS[0], control: str = "none") -> dict[str, Any]:
+def strengths_of(
+    study: Study, *, model: str = MODELS[0], control: str = "none", weights: str = WEIGHTS[0]
+) -> dict[str, Any]:
     """Return strengths, rank bands and the next comparisons of the study's systems, as JSON.
 
     Every judgment that counts of a pair of two systems is a comparison; "neither" counts as no difference. Intervals
@@ -91,7 +101,9 @@ def strengths_of(study: Study, *, model: str = MODELS[0], control: str = "none")
     if control == LENGTH:
         covariates = _length_difference(*texts)[place]
     preferences = np.nan_to_num(preferences_of(table.said[rows]), nan=0.0)
-    chances = chances_of(study, table.unit[rows], table.worker[rows]) if draws_live(study) else None
+    chances = None
+    if draws_live(study) and weights == WEIGHTS[0]:
+        chances = chances_of(study, table.unit[rows], table.worker[rows])
     found = preference_strengths(
         firsts[place].tolist(),
         seconds[place].tolist(),

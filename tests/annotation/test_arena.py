@@ -16,6 +16,9 @@ from annotation.work.claims import claim_assignment, return_assignment
 from annotation.work.submissions import revise_judgments, submit_and_claim, submit_assignment
 from common.errors import DesignError
 from evaluation.integrity import check_integrity
+from evaluation.judgment_sets.signature import signature_of_study
+from evaluation.statistics.aggregation import preference_strengths
+from evaluation.strengths.computing import strengths_of
 from judgments.design.reading import make_design
 from judgments.models import DrawState, HITUnit, Study, SystemPair
 from judgments.studies.generation import plan_study
@@ -158,3 +161,28 @@ def test_the_plan_counts_pages_and_a_design_without_an_arena_is_as_before() -> N
     plan = plan_study(design_of(study), study.dataset)
     assert (plan.hits, plan.units, plan.judgments) == (7, 72, 35)
     assert "arena" not in make_design({"name": "x", "dataset": "x", "protocol": "pairwise"}).model_dump()
+
+
+def test_the_ranking_weighs_each_judgment_by_the_chance_that_drew_it() -> None:
+    study = arena(pages=40, controls={"per_hit": 0})
+    rehearse(study=study, crowd=Crowd(workers=8, spammers=0.0, seed=2))
+    found, plain = strengths_of(study), strengths_of(study, weights="none")
+    assert (found["weighted"], plain["weighted"]) == (True, False)
+    # the same from the stored rows, one by one
+    first, second, preferences, weights = [], [], [], []
+    rows = Judgment.objects.filter(assignment__study=study, unit__control=False)
+    for row in rows.select_related("unit__pair__first_system", "unit__pair__second_system", "assignment"):
+        pair = row.unit.pair
+        assert pair is not None
+        assert pair.first_system is not None
+        assert pair.second_system is not None
+        first.append(pair.first_system.name)
+        second.append(pair.second_system.name)
+        preferences.append({1: 1, 2: -1, 0: 0}[row.value or 0])
+        weights.append(1 / (HITUnit.objects.get(hit=row.assignment.hit, unit=row.unit).chance or 0))
+    expected = preference_strengths(first, second, preferences, weights=weights)
+    assert {one["system"]: one["strength"] for one in found["systems"]} == pytest.approx(
+        dict(zip(expected.items.tolist(), expected.log_strength.tolist(), strict=True)), abs=1e-6
+    )
+    assert found["systems"] != plain["systems"]
+    assert "|drawn:live,even-0.2|" in signature_of_study(study)
