@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 from django.core.cache import cache
-from django.db.models import Max
+from django.db.models import F, Max
 from django.utils.translation import gettext
 from rest_framework import serializers
 
@@ -119,10 +119,10 @@ def strengths_of(
 def chances_of(study: Study, units: Ints, workers: Ints) -> Floats:
     """Return (N,) chances by which the pairs of systems of these judgments of an arena were drawn.
 
-    Nobody judges a unit twice, so that unit and person name a page.
+    Nobody judges a unit twice, so that unit and person name a page; another one may have left the unit out.
     """
     drawn = HITUnit.objects.filter(hit__study=study, chance__isnull=False)
-    live = drawn.filter(hit__assignments__submitted_at__isnull=False).order_by()
+    live = drawn.filter(hit__assignments__judgments__unit=F("unit")).order_by()
     columns = columns_of(live.values_list("unit_id", "hit__assignments__worker_id", "chance"), 3)
     of_unit, of_worker = columns[0].astype(np.int64), columns[1].astype(np.int64)
     base = max(int(of_worker.max()), int(workers.max())) + 1

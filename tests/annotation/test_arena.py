@@ -16,7 +16,7 @@ from annotation.work.claims import claim_assignment, return_assignment
 from annotation.work.submissions import revise_judgments, submit_and_claim, submit_assignment
 from common.errors import DesignError
 from evaluation.integrity import check_integrity
-from evaluation.judgment_sets.signature import signature_of_study
+from evaluation.judgment_sets.signature import circumstances
 from evaluation.statistics.aggregation import preference_strengths
 from evaluation.strengths.computing import strengths_of
 from judgments.design.reading import make_design
@@ -185,4 +185,4 @@ def test_the_ranking_weighs_each_judgment_by_the_chance_that_drew_it() -> None:
         dict(zip(expected.items.tolist(), expected.log_strength.tolist(), strict=True)), abs=1e-6
     )
     assert found["systems"] != plain["systems"]
-    assert "|drawn:live,even-0.2|" in signature_of_study(study)
+    assert circumstances(study)["drawn"] == "live,even-0.2"
