@@ -18,9 +18,10 @@ from typing import Any
 
 import numpy as np
 from django.db import transaction
-from django.db.models import Count, F, Sum
+from django.db.models import Count, F
 
 from annotation.models import Assignment, Judgment, Worker
+from common.prepared import PreparedQuery, PreparedUpdate, given
 from common.rows import insert_rows
 from evaluation.arrays import Ints
 from evaluation.statistics.adaptive import Drawing, prior_strengths
@@ -31,7 +32,7 @@ from judgments.models import HIT, CandidatePair, DrawState, HITUnit, Study, Syst
 from judgments.studies.studies import design_of
 
 NEWER = 50  # a state is renewed when a fiftieth of its answers came since
-TRIES = 12  # items that are looked at for a pair of systems, to find one that is not on the page yet
+TRIES = 8  # items that are looked at for a pair of systems, to find one that is not on the page yet
 SIDES = {FIRST: "wins", SECOND: "losses"}
 
 
@@ -74,6 +75,35 @@ def _cells(study: int, generated_at: datetime | None) -> Cells:
     return Cells(tuple(systems.tolist()), first, second, start, units)
 
 
+_STUDY, _WORKER, _HIT = given("study"), given("worker"), given("hit")
+_NEWEST: PreparedQuery[Any] = PreparedQuery(
+    lambda: DrawState.objects.filter(study=_STUDY).order_by("-number")[:1]
+)
+_ANSWERS: PreparedQuery[Any] = PreparedQuery(
+    lambda: (
+        SystemPair.objects.filter(study=_STUDY)
+        .order_by("position")
+        .values_list(F("wins") + F("ties") + F("losses"), flat=True)
+    )
+)
+_MET: PreparedQuery[Any] = PreparedQuery(
+    lambda: (
+        HITUnit.objects.filter(hit__assignments__worker=_WORKER, hit__study=_STUDY, chance__isnull=False)
+        .order_by()
+        .values_list("hit_id", "unit_id", "unit__position")
+    )
+)
+_NOW: PreparedQuery[Any] = PreparedQuery(
+    lambda: HIT.objects.filter(pk=_HIT).order_by().values_list("drawn_from_id", "version")
+)
+_THERE: PreparedQuery[Any] = PreparedQuery(
+    lambda: HITUnit.objects.filter(hit=_HIT).order_by().values_list("unit_id", flat=True)
+)
+_DRAWN = PreparedUpdate(
+    lambda: HIT.objects.filter(pk=_HIT), drawn_from=given("state"), version=F("version") + 1
+)
+
+
 @dataclass(frozen=True, slots=True)
 class Drawn:
     """A unit of a page, its pair of systems, and the chance of this pair when it was drawn."""
@@ -89,42 +119,31 @@ def units_for(*, study: Study, hit: HIT, worker: Worker, own: Collection[int]) -
     Call it within the transaction that took a slot of the HIT. ``own`` are the worker's own captions, which they never
     judge. The HIT's version is the stored one afterwards.
     """
-    hit.refresh_from_db(fields=["drawn_from", "version"])
-    met = met_units(study, worker, besides=hit)
+    hit.drawn_from_id, hit.version = _NOW.first(hit=hit.pk)
+    rows = _MET.all(study=study.pk, worker=worker.pk)
+    met = {unit: position for of_hit, unit, position in rows if of_hit != hit.pk}
     if hit.drawn_from_id is not None:
         return frozenset(met)
     state = current_state(study)
     drawn = draw_page(study=study, state=state, hit=hit, met=set(met.values()), own=own)
-    there = HITUnit.objects.filter(hit=hit).count()
+    there = len(_THERE.all(hit=hit.pk))
     insert_rows(
         HITUnit,
         ("hit_id", "unit_id", "position", "chance"),
         ((hit.pk, one.unit, there + number, one.chance) for number, one in enumerate(drawn, start=1)),
     )
-    HIT.objects.filter(pk=hit.pk).update(drawn_from=state, version=F("version") + 1)
+    _DRAWN(hit=hit.pk, state=state.pk)
     hit.drawn_from, hit.version = state, hit.version + 1
     return frozenset()
 
 
-def met_units(
-    study: Study, worker: Worker, *, besides: HIT, before: datetime | None = None
-) -> dict[int, int]:
-    """Return row id -> position of the judged units of all other pages that the worker ever took."""
-    taken = Assignment.objects.filter(study=study, worker=worker, hit__isnull=False).exclude(hit=besides)
-    if before is not None:
-        taken = taken.filter(accepted_at__lt=before)
-    rows = HITUnit.objects.filter(hit__in=taken.values("hit"), chance__isnull=False)
-    return dict(rows.values_list("unit_id", "unit__position"))
-
-
 def current_state(study: Study) -> DrawState:
     """Return the newest state, made anew where many answers came since."""
-    rows = SystemPair.objects.filter(study=study)
-    answers = rows.aggregate(n=Sum(F("wins") + F("ties") + F("losses"), default=0))["n"]
-    newest = DrawState.objects.filter(study=study).order_by("-number").first()
+    answers, newest = sum(_ANSWERS.all(study=study.pk)), _NEWEST.first(study=study.pk)
     if newest is not None and 0 <= answers - newest.answers < max(1, newest.answers // NEWER):
         return newest
-    counts = [list(row) for row in rows.order_by("position").values_list("wins", "ties", "losses")]
+    rows = SystemPair.objects.filter(study=study).order_by("position")
+    counts = [list(row) for row in rows.values_list("wins", "ties", "losses")]
     cells = cells_of(study)
     made = DrawState(
         study=study,
@@ -209,8 +228,12 @@ def drawn_again(hit: HIT) -> list[Drawn]:
     """Draw the units of a drawn page again, from what is stored; of a worker who wrote none of the captions."""
     first = Assignment.objects.filter(hit=hit).select_related("study", "worker").earliest("accepted_at")
     state = DrawState.objects.get(pk=hit.drawn_from_id)
-    met = met_units(first.study, first.worker, besides=hit, before=first.accepted_at)
-    return draw_page(study=first.study, state=state, hit=hit, met=set(met.values()))
+    before = Assignment.objects.filter(
+        study=first.study, worker=first.worker, accepted_at__lt=first.accepted_at
+    ).exclude(hit=hit)
+    met = HITUnit.objects.filter(hit__in=before.values("hit"), chance__isnull=False)
+    positions = set(met.values_list("unit__position", flat=True))
+    return draw_page(study=first.study, state=state, hit=hit, met=positions)
 
 
 def count_answers(*, study: Study, answers: Iterable[tuple[Unit, int | None]]) -> None:
