@@ -119,7 +119,7 @@ def units_for(*, study: Study, hit: HIT, worker: Worker, own: Collection[int]) -
     Call it within the transaction that took a slot of the HIT. ``own`` are the worker's own captions, which they never
     judge. The HIT's version is the stored one afterwards.
     """
-    hit.drawn_from_id, hit.version = _NOW.first(hit=hit.pk)
+    ((hit.drawn_from_id, hit.version),) = _NOW.all(hit=hit.pk)
     rows = _MET.all(study=study.pk, worker=worker.pk)
     met = {unit: position for of_hit, unit, position in rows if of_hit != hit.pk}
     if hit.drawn_from_id is not None:
@@ -227,7 +227,7 @@ def page_size(design: StudyDesign) -> int:
 def drawn_again(hit: HIT) -> list[Drawn]:
     """Draw the units of a drawn page again, from what is stored; of a worker who wrote none of the captions."""
     first = Assignment.objects.filter(hit=hit).select_related("study", "worker").earliest("accepted_at")
-    state = DrawState.objects.get(pk=hit.drawn_from_id)
+    state = DrawState.objects.get(hits=hit)
     before = Assignment.objects.filter(
         study=first.study, worker=first.worker, accepted_at__lt=first.accepted_at
     ).exclude(hit=hit)
@@ -243,7 +243,10 @@ def count_answers(*, study: Study, answers: Iterable[tuple[Unit, int | None]]) -
     given = [(unit.pair_id, value) for unit, value in answers if unit.pair_id is not None]
     rows = CandidatePair.objects.filter(pk__in={pair for pair, _ in given})
     systems = {pk: both for pk, *both in rows.values_list("pk", "first_system_id", "second_system_id")}
-    tally = Counter((*systems[pair], _side(value)) for pair, value in given)
+    tally: Counter[tuple[int, int, str]] = Counter()
+    for pair, value in given:
+        first, second = systems[pair]
+        tally[first, second, _side(value)] += 1
     _add(study, tally)
 
 

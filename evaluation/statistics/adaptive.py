@@ -35,7 +35,9 @@ def prior_strengths(first: ArrayLike, second: ArrayLike, counts: ArrayLike, *, i
     if (table < 0).any():
         raise BadValue("counts holds a number below zero")
     wins, total = table[:, 0] + table[:, 1] / 2, table.sum(axis=1)
-    theta, step, steps = np.zeros(items), np.ones(items), 0
+    theta: Floats = np.zeros(items)
+    step: Floats = np.ones(items)
+    steps = 0
     while np.abs(step).max() > _TOLERANCE and steps < _STEPS:
         chance = _wins(theta[one] - theta[two])
         over = wins - total * chance

@@ -82,7 +82,10 @@ def test_weights_give_back_what_even_drawing_says_where_no_strengths_hold() -> N
     # 0 beats 1, 1 beats 2, and 2 beats 0: even drawing says that all three are equal
     first, second, wins = np.array([0, 1, 0]), np.array([1, 2, 2]), np.array([0.8, 0.8, 0.2])
     rng, counts = np.random.default_rng(2), np.zeros((3, 3))
-    pairs, answers, chances, theta = [], [], [], np.zeros(3)
+    pairs: list[int] = []
+    answers: list[int] = []
+    chances: list[float] = []
+    theta = np.zeros(3)
     for _ in range(2500):
         if len(pairs) % 50 == 0:
             theta = prior_strengths(first, second, counts, items=3)
@@ -94,9 +97,9 @@ def test_weights_give_back_what_even_drawing_says_where_no_strengths_hold() -> N
         pairs.append(pair)
         answers.append(1 if won else -1)
         chances.append(chance)
-    pair = np.array(pairs)
-    naive = preference_strengths(first[pair], second[pair], answers)
-    corrected = preference_strengths(first[pair], second[pair], answers, weights=1 / np.array(chances))
+    drawn = np.array(pairs)
+    naive = preference_strengths(first[drawn], second[drawn], answers)
+    corrected = preference_strengths(first[drawn], second[drawn], answers, weights=1 / np.array(chances))
     assert min(chances) >= 0.1 - 1e-12
     assert np.abs(naive.log_strength).max() > 0.3
     assert np.abs(corrected.log_strength).max() < 0.15
