@@ -179,7 +179,7 @@ def draw_page(
         chosen.append((cell, chance, rng.integers(cells.units[cell], size=TRIES).tolist()))
     wanted = {int(cells.start[cell]) + offset for cell, _, offsets in chosen for offset in offsets}
     rows = Unit.objects.filter(study=study, position__in=wanted)
-    found = {
+    found: dict[int, Sequence[Any]] = {
         row[0]: row[1:] for row in rows.values_list("position", "pk", "item_id", "first_id", "second_id")
     }
     taken, items, drawn = set(met), set(), []
@@ -209,7 +209,7 @@ def _any_free(
     taken: Collection[int],
     own: Collection[int],
     rng: np.random.Generator,
-    found: dict[int, Sequence[Any]],
+    found: Any,
 ) -> list[int]:
     places = [start + offset for offset in rng.permutation(units).tolist() if start + offset not in taken]
     rows = Unit.objects.filter(study=study, position__in=places[:TRIES])

@@ -473,9 +473,7 @@ def claim_slot(
     settled = decided_units(hit.pk, units) if stops_early(study) else frozenset()
     if draws_live(study):
         own = own_captions(study, worker).values_list("caption", flat=True)
-        settled = units_for(
-            study=study, hit=hit, worker=worker, own=set(own) if offer.participation.wrote else ()
-        )
+        settled = units_for(study=study, hit=hit, worker=worker, own=set(own))
         units = units_of_hit(hit.pk)  # not the cached ones: this transaction may be undone
     if all(unit.control or unit.pk in settled for unit in units):
         if not promised:

@@ -42,7 +42,8 @@ def prior_strengths(first: ArrayLike, second: ArrayLike, counts: ArrayLike, *, i
         chance = _wins(theta[one] - theta[two])
         over = wins - total * chance
         slope = np.bincount(one, over, items) - np.bincount(two, over, items) - theta / PRIOR
-        step = np.linalg.solve(_information(one, two, total * chance * (1 - chance), items), slope)
+        curve = _information(one, two, total * chance * (1 - chance), items)
+        step = np.asarray(np.linalg.solve(curve, slope), dtype=np.float64)
         theta += step * min(1.0, _FARTHEST / max(float(np.abs(step).max()), _TOLERANCE))
         steps += 1
     return theta
