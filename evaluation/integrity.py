@@ -32,11 +32,22 @@ from annotation.models import (
 from annotation.models.assignments import FINISHED, LIVE
 from annotation.money.ledger import ledger_sums, reserved_cents
 from annotation.words import spell_cents
+from annotation.work.arena import current_counts, oriented
 from evaluation.judgment_sets.blocks import changed_blocks
 from evaluation.models import Analysis, Deposit
 from judgments.drawing.stopping import stops_early
 from judgments.kinds import KINDS
-from judgments.models import HIT, CandidatePair, Caption, HITUnit, Item, PublishedPair, Study, Unit
+from judgments.models import (
+    HIT,
+    CandidatePair,
+    Caption,
+    HITUnit,
+    Item,
+    PublishedPair,
+    Study,
+    SystemPair,
+    Unit,
+)
 from judgments.studies.studies import design_of, kind_of
 
 ROWS_AT_ONCE = 2_000
@@ -285,11 +296,14 @@ def generated_studies_have_hits() -> Sentences:
 def units_stand_in_one_hit() -> Sentences:
     """Each unit of a designed study is in exactly one HIT.
 
-    Quiz items and controls withdrawn before opening are in none; controls withdrawn later stay.
+    Quiz items and controls withdrawn before opening are in none; controls withdrawn later stay. The judged units of an
+    arena are in as many as drew them.
     """
+    arenas = SystemPair.objects.values("study")
     units = (
         Unit.objects.filter(study__source=DESIGNED)
         .exclude(control_kind=Unit.ControlKind.QUIZ)
+        .exclude(control=False, study__in=arenas)
         .annotate(count=Count("places"))
         .exclude(
             Q(withdrawn=False, count=1)
@@ -302,6 +316,23 @@ def units_stand_in_one_hit() -> Sentences:
     ):
         expected = "0, it was withdrawn" if withdrawn else "1"
         yield f"Study {slug}: unit {key} is in {count} HITs; expected {expected}."
+
+
+def arenas_say_how_they_drew() -> Sentences:
+    """Each judged unit on a page of an arena has its chance, and each pair of systems its answers counted."""
+    arenas = SystemPair.objects.values("study")
+    places = HITUnit.objects.filter(hit__study__in=arenas, unit__control=False).filter(
+        Q(chance__isnull=True) | Q(chance__lte=0) | Q(chance__gt=1) | Q(hit__drawn_from=None)
+    )
+    for slug, hit, unit in places.values_list("hit__study__slug", "hit__key", "unit__key"):
+        yield f"Study {slug}: unit {unit} stands in HIT {hit} without the chance it was drawn by."
+    for study in Study.objects.filter(pk__in=arenas).order_by("slug"):
+        counted = current_counts(study)
+        for row in SystemPair.objects.filter(study=study).order_by("position"):
+            there = {"wins": row.wins, "ties": row.ties, "losses": row.losses}
+            found = oriented(counted, row.first_system_id, row.second_system_id)
+            if there != found:
+                yield f"Study {study.slug}: pair {row.position} of systems counts {there}; its answers are {found}."
 
 
 def rows_of_a_study_belong_together() -> Sentences:
@@ -520,6 +551,7 @@ CHECKS = (
     drafts_are_empty,
     generated_studies_have_hits,
     units_stand_in_one_hit,
+    arenas_say_how_they_drew,
     rows_of_a_study_belong_together,
     pairs_have_units,
     pairs_name_known_references,

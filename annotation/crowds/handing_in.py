@@ -28,6 +28,7 @@ from annotation.errors import KeptApart, TooLate
 from annotation.models import Assignment, CrowdCall, CrowdSession, Judgment, Publication
 from annotation.models.assignments import LIVE
 from annotation.money.ledger import pay_screen_out
+from annotation.work.arena import recount
 from annotation.work.claims import release_slots
 from annotation.work.presentation import places_of
 from annotation.work.stopping import lock_for_settling, reopen_slots, update_outcomes
@@ -116,6 +117,8 @@ def _move(session: CrowdSession, publication: Publication) -> None:
         if page.hit_id is not None:
             reopen_slots(study=page.study, freed={page.hit_id: 1})
     release_slots(Assignment.objects.filter(pk__in=[page.pk for page in pages]), Assignment.State.RETURNED)
+    for study in {page.study for page in handed_in}:
+        recount(study)
     Assignment.objects.filter(pk__in=[page.pk for page in pages]).update(session=None)
     locked.publication, locked.study = publication, publication.study
     locked.save(update_fields=["publication", "study"])
@@ -186,6 +189,7 @@ def _store_saved(saved: Assignment) -> None:
             locked.renew_lease(now=now, until=until)
             Assignment.objects.filter(pk=locked.pk).update(state=Assignment.State.ACCEPTED)
             update_outcomes(study=locked.study, hits=[locked.hit_id] if locked.hit_id else [])
+    recount(locked.study)
     submit_assignment(assignment=Assignment.objects.select_related("study").get(pk=saved.pk), answers=[])
 
 
@@ -222,6 +226,7 @@ def exclude_unknown_work(*, session: CrowdSession) -> int:
     for page in pages:
         if page.hit_id is not None:
             reopen_slots(study=page.study, freed={page.hit_id: 1})
+    recount(locked.study)
     return len(pages)
 
 

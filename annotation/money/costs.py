@@ -21,6 +21,7 @@ from annotation.models import Assignment, Budget, CrowdCall, CrowdSession, Ledge
 from annotation.words import spell_seconds
 from annotation.work.leases import paid_times
 from judgments.design.study_design import StudyDesign
+from judgments.drawing.material import LARGEST_PAGE
 from judgments.models import HIT, HITUnit, Study
 from judgments.studies.studies import design_of
 
@@ -120,6 +121,8 @@ def _seconds_of_a_hit(study: Study) -> float:
     hits = HIT.objects.filter(study=study).count()
     if not hits:
         return 0.0
+    if LARGEST_PAGE in study.notes and study.design.get("arena"):  # its pages are filled when they are taken
+        return design_of(study).seconds_per_unit * float(study.notes[LARGEST_PAGE])
     units = HITUnit.objects.filter(hit__study=study).count()
     return design_of(study).seconds_per_unit * units / hits
 

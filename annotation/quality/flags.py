@@ -25,6 +25,7 @@ from annotation.quality.rules import (
     rule_of,
 )
 from annotation.webhooks.webhooks import note_exclusion
+from annotation.work.arena import recount
 from annotation.work.stopping import free_slot, lock_for_settling, reopen_slots, update_outcomes
 from common.errors import WrongState
 from judgments.models import HIT, Study
@@ -122,6 +123,7 @@ def _invalidate(exclusion: Exclusion) -> None:
             state=Assignment.State.INVALIDATED, before_exclusion=state, exclusion=exclusion
         )
     reopen_slots(study=exclusion.study, freed=Counter(hit for _, hit, _ in held if hit is not None))
+    recount(exclusion.study)
     Participation.objects.filter(study_id=exclusion.study_id, worker_id=exclusion.worker_id).update(
         standing=Standing.EXCLUDED
     )
@@ -148,6 +150,7 @@ def lift_exclusion(*, exclusion: Exclusion, why: str, by: User | None = None) ->
     for assignment in work:
         _restore(assignment, hits.get(assignment.hit_id or 0))
     update_outcomes(study=locked.study, hits=hits)
+    recount(locked.study)
     Participation.objects.filter(
         study_id=locked.study_id, worker_id=locked.worker_id, standing=Standing.EXCLUDED
     ).update(standing=Standing.ACTIVE)

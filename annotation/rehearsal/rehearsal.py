@@ -24,13 +24,14 @@ from annotation.quality.controls import control_answers, control_records
 from annotation.quality.detectors.honesty import hidden_word
 from annotation.quality.rules import copy_rules, recommend_rules
 from annotation.rehearsal.people import Crowd, Person, newcomer, pace_of, people_of, signals_of
+from annotation.work.arena import draws_live
 from annotation.work.claims import claim_assignment, expire_overdue, return_assignment
 from annotation.work.presentation import places_of
 from annotation.work.submissions import submit_assignment
 from annotation.work.worksheet import answer_key
 from common.errors import Busy, WrongState
 from judgments.drawing.controls import REPEATED, REPEATS
-from judgments.drawing.material import rng_for
+from judgments.drawing.material import rng_for, shuffled
 from judgments.kinds import Rehearsal
 from judgments.models import HIT, Caption, Job, Output, Study, System, Unit
 from judgments.studies.generation import Progress, no_progress
@@ -39,6 +40,7 @@ from judgments.studies.studies import design_of, duplicate_study, kind_of
 
 # quality of captions on the scale of grades: a person's for the image, a machine's for it, another image's
 QUALITY = {"own": 4.0, "machine": 2.5, "foreign": 1.0}
+APART = 2.0  # of the best and the worst system of an arena, from one in the middle
 CAREFUL = "careful"
 NEWCOMERS = 5  # limit of newcomers, as a multiple of the workers
 OF = "rehearsal_of"  # the copy's note with its study's row id
@@ -58,9 +60,11 @@ def truths_of(study: Study, seed: int) -> dict[int, Any]:
     """Return the true answer by unit id.
 
     Control items have their expected answer; other truths are drawn from the seed, biased like people's answers
-    (QUALITY). Triplets of one pair share their truth, and so do repetitions.
+    (QUALITY). Triplets of one pair share their truth, and so do repetitions. The systems of an arena differ, as drawn
+    by the seed.
     """
     rehearsal = rehearsal_of(study)
+    above = _systems_above(study, seed) if draws_live(study) else {}
     human = dict(System.objects.filter(dataset=study.dataset).values_list("pk", "human"))
     captions = Output.objects.annotations().filter(system__dataset=study.dataset)
     outputs = captions.values_list("item_id", "caption_id", "system_id")
@@ -77,9 +81,22 @@ def truths_of(study: Study, seed: int) -> dict[int, Any]:
             truths[unit.pk] = unit.expected
             continue
         qualities = [_quality(caption, unit, by_machine) for caption in (unit.first, unit.second) if caption]
+        if above and unit.pair:
+            systems = unit.pair.first_system_id, unit.pair.second_system_id
+            qualities = [
+                quality + above.get(system or 0, 0.0)
+                for quality, system in zip(qualities, systems, strict=True)
+            ]
         rng = rng_for(seed, f"truth {unit.pair.key if unit.pair else unit.key}")
         truths[unit.pk] = of_key[unit.key] = rehearsal.draw_truth(unit, qualities, rng)
     return truths | {pk: of_key[key] for pk, key in again.items()}
+
+
+def _systems_above(study: Study, seed: int) -> dict[int, float]:
+    """Return by how much the captions of each system are better than those of a usual one."""
+    rows = System.objects.filter(dataset=study.dataset).order_by("name")
+    systems = shuffled(list(rows.values_list("pk", flat=True)), rng_for(seed, "rehearsed systems"))
+    return dict(zip(systems, np.linspace(-APART, APART, len(systems)).tolist(), strict=True))
 
 
 def _quality(caption: Caption, unit: Unit, by_machine: set[tuple[int, int]]) -> float:

@@ -21,6 +21,7 @@ from annotation.crowds.mturk.pages import sites_of
 from annotation.models import Adjudication, Assignment, Participation
 from annotation.views.common import api_worker, sheet_context, worker_of
 from annotation.words import spell_left
+from annotation.work.arena import draws_live
 from annotation.work.presentation import (
     Place,
     WorkedExample,
@@ -61,7 +62,7 @@ def preview(request: HttpRequest, slug: str) -> HttpResponse:
         design = read_design(study)
         units: Sequence[Unit | UnitSpec]
         if study.state == Study.State.DRAFT:
-            units = build_batch(design, study.dataset, maker=study.created_by_id).hits[0].units
+            units = build_batch(design, study.dataset, maker=study.created_by_id).first_page()
         else:
             units = _first_units(study)
     except QuorumError as error:
@@ -90,10 +91,12 @@ def _look(request: HttpRequest, key: str) -> HttpResponse:
         if row is None:
             user = signed_in(request)
             dataset = find_dataset(design.dataset, user=user)
-            hits = build_batch(design, dataset, maker=user.pk).hits
+            batch = build_batch(design, dataset, maker=user.pk)
+            units = batch.first_page() if batch.hits else ()
         else:
             dataset, hits = Dataset(name=design.dataset), sketched_hits(design, row)
-        if not hits:
+            units = hits[0].units if hits else ()
+        if not units:
             raise WrongState("This design draws no HIT, so there is no page of work to show.")
     except QuorumError as error:
         context = {
@@ -104,14 +107,18 @@ def _look(request: HttpRequest, key: str) -> HttpResponse:
         }
         return render(request, "annotation/ended.html", context, status=error.status)
     examples = sketched_examples(dataset, design) if dataset.pk else ()
-    return render_preview(request, design, hits[0].units, dataset=dataset, examples=examples)
+    return render_preview(request, design, units, dataset=dataset, examples=examples)
 
 
 def _first_units(study: Study) -> list[Unit]:
     hit = study.hits.order_by("position").first()
     if hit is None:
         raise WrongState(f"Study {study.slug!r} has no HITs; its judgments came from elsewhere.")
-    return units_of_hit(hit.pk)
+    units = units_of_hit(hit.pk)
+    if draws_live(study):  # such as could be drawn
+        pool = study.units.filter(control=False).select_related("item", "reference", "first", "second")
+        units += pool[: max(0, design_of(study).units_per_hit - len(units))]
+    return units
 
 
 def render_preview(

@@ -23,8 +23,9 @@ from annotation.errors import AlreadyEnded, NotJoined
 from annotation.models import Assignment, CrowdSession, Participation, StudyAlarm, Worker, WrittenCaption
 from annotation.models.assignments import LIVE, AssignmentQuerySet, WrittenCaptionQuerySet
 from annotation.quality.flags import refuse_stopped, refuse_while_paused
+from annotation.work.arena import draws_live, units_for
 from annotation.work.joining import has_done_all, instructions_version, refuse_unqualified
-from annotation.work.presentation import Place, draw_layout, placed, places_of, units_of
+from annotation.work.presentation import Place, draw_layout, placed, places_of, units_of, units_of_hit
 from annotation.work.stopping import decided_units, free_slot, in_work_by_hit, reopen_slots
 from common.prepared import PreparedQuery, PreparedUpdate, given
 from common.rows import insert_object
@@ -468,14 +469,19 @@ def claim_slot(
         raise SlotLost
     if offer.participation.cursor != offer.cursor:
         Participation.objects.filter(pk=offer.participation.pk).update(cursor=offer.cursor)
-    settled = decided_units(hit.pk, offer.units) if stops_early(study) else frozenset()
-    if all(unit.control or unit.pk in settled for unit in offer.units):
+    units = offer.units
+    settled = decided_units(hit.pk, units) if stops_early(study) else frozenset()
+    if draws_live(study):
+        own = own_captions(study, worker).values_list("caption", flat=True)
+        settled = units_for(study=study, hit=hit, worker=worker, own=set(own))
+        units = units_of_hit(hit.pk)  # not the cached ones: this transaction may be undone
+    if all(unit.control or unit.pk in settled for unit in units):
         if not promised:
             raise SlotLost  # decided since it was found
         settled = frozenset()
     design, now = design_of(study), timezone.now()
     layout = draw_layout(
-        design=design, hit=hit, worker=worker, units=offer.units, left_out=offer.left_out | settled
+        design=design, hit=hit, worker=worker, units=units, left_out=offer.left_out | settled
     )
     minutes = min(design.crowd.lease_minutes, RESERVED_MINUTES) if ahead else design.crowd.lease_minutes
     if offer.left_out:
@@ -497,7 +503,7 @@ def claim_slot(
         simulated=worker.source == Worker.Source.REHEARSAL,
     )
     insert_object(assignment)
-    return Claim(assignment=assignment, created=True, places=placed(offer.units, layout.order, layout.sides))
+    return Claim(assignment=assignment, created=True, places=placed(units, layout.order, layout.sides))
 
 
 def _note_used_up_controls(offer: Candidate) -> None:

@@ -20,6 +20,7 @@ from annotation.errors import AlreadyEnded, AnswerProblem, AnswersMissing, TooLa
 from annotation.models import Assignment, Judgment, Participation, ProblemReport, QualityRule, Worker
 from annotation.quality.flags import is_stopped, refuse_stopped, run_detectors
 from annotation.webhooks.webhooks import listens_to_submissions, note_submission
+from annotation.work.arena import count_answers, draws_live, recount
 from annotation.work.claims import (
     Claim,
     SlotLost,
@@ -122,8 +123,9 @@ def submit_and_claim(
 
     A commit waits for the disk, and on SQLite everybody waits for it. Errors are those of ``submit_assignment``.
     """
-    # Settling locks HITs, and a claim another one: never in one transaction.
-    if not stops_early(assignment.study):
+    # Settling locks HITs, and a claim another one: never in one transaction. A page of an arena is drawn from what was
+    # committed.
+    if not (stops_early(assignment.study) or draws_live(assignment.study)):
         try:
             return _submit_with_claim(assignment, answers)
         except (SlotLost, IntegrityError):
@@ -284,6 +286,8 @@ def _store_judgments(
     add_copy_signals(judgments, assignment=assignment)
     insert_rows(Judgment, COLUMNS, ([getattr(one, name) for name in COLUMNS] for one in judgments))
     settle_submission(assignment=assignment)
+    answered = zip(sheet.places, judgments, strict=True)
+    count_answers(study=assignment.study, answers=((place.unit, one.value) for place, one in answered))
     note_page(assignment=assignment)
     grant(assignment=assignment)
     if assignment.heard_of:
@@ -457,6 +461,7 @@ def revise_judgments(*, assignment: Assignment, answers: Sequence[Mapping[str, A
         Judgment.objects.bulk_create(revised)
         if revised:
             settle_submission(assignment=locked, revised=True)
+            recount(locked.study)
     return changed
 
 

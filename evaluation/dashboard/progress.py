@@ -15,6 +15,7 @@ from django.utils import timezone
 from annotation.models import Assignment, Judgment
 from annotation.models.assignments import FINISHED
 from annotation.money.costs import Spending, local_cost_cents, spending_of
+from annotation.work.arena import draws_live
 from evaluation.export.rows import timestamp
 from evaluation.models import BoardSnapshot
 from judgments.drawing.material import content_key
@@ -101,10 +102,12 @@ def _hits(study: Study) -> dict[str, int]:
     complete = Q(handed_in__gte=F("required") - F("spared"))
     if not stops_early(study):  # with early stopping a HIT may be complete without any assignment
         complete &= Q(handed_in__gt=0)
+    if draws_live(study):  # pages that nobody took have no units yet
+        rows = rows.annotate(full=Greatest(F("size"), Value(design_of(study).units_per_hit)))
     return rows.aggregate(
         n=Count("pk"),
         # Each unit of a HIT needs as many workers as the HIT.
-        wanted=Sum(F("required") * F("size"), default=0),
+        wanted=Sum(F("required") * F("full" if draws_live(study) else "size"), default=0),
         done=Count("pk", filter=complete),
     )
 

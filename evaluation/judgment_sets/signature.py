@@ -12,6 +12,7 @@ from django.db.models import Count, Max, Min, Q
 
 from annotation.models import Adjudication, Judgment
 from annotation.snapshots import Snapshot
+from annotation.work.arena import draws_live
 from evaluation.judgment_sets.loaders import by_unit_and_name, excluded_workers, unconfirmed_work
 from evaluation.judgment_sets.records import (
     Difference,
@@ -158,6 +159,8 @@ def circumstances(study: Study, *, moment: Snapshot | None = None) -> dict[str, 
     found: dict[str, Value] = {}
     if answers := KINDS[study.protocol].setting(design_of(study)) if KINDS[study.protocol].two_sided else "":
         found["answers"] = answers
+    if draws_live(study):
+        found["drawn"] = f"live,even-{design_of(study).arena.even:g}"
     if stops_early(study):
         found["stopping"] = stopping_in_words(design_of(study))
     if moment is None:

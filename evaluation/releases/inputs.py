@@ -98,6 +98,7 @@ def inputs_of_rows(rows: ReleasedRows) -> ReportInputs:
         texts=lambda: _texts(rows),
         wording=settings.wording,
         clustered=settings.clustered,
+        live="drawn" in settings.others,
     )
     return _against_people(rows, found, judged) if rows.scores else found
 

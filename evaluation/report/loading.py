@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from annotation.work.arena import draws_live
 from evaluation.errors import EvaluationError
 from evaluation.imported_scores.storing import imported_hashes
 from evaluation.judgment_sets import loaders
@@ -65,6 +66,7 @@ class ReportInputs:
         proposals: systems' outputs; None where units are no single captions.
         texts: returns pairs with references, and the documents of document frequency.
         wording: number of the wording of sentences; an older one for an older release.
+        live: whether pairs were drawn by the answers so far, as in an arena.
         clustered: whether intervals and tests are by image and worker; false for an older release.
     """
 
@@ -87,6 +89,7 @@ class ReportInputs:
     texts: Callable[[], Texts | None] = no_texts
     wording: int = WORDING
     clustered: bool = True
+    live: bool = False
 
     def images_of(self, pks: Iterable[int]) -> NDArray[Any] | None:
         """Return the images of pairs, None where these are to be taken as independent."""
@@ -156,6 +159,7 @@ def load_inputs(
         images=dict(CandidatePair.objects.filter(study=study).values_list("pk", "item_id")) if pairs else {},
         proposals=None if pairs or kind.is_open else proposals_of(study),
         texts=lambda: _texts(study, consensus),
+        live=draws_live(study),
     )
     if found is None:
         return inputs

@@ -49,6 +49,9 @@ class StrengthsSerializer(serializers.Serializer[Any]):
     clusters = serializers.DictField(child=serializers.IntegerField())
     model = serializers.CharField()
     comparisons = serializers.IntegerField()
+    weighted = serializers.BooleanField(
+        help_text="Whether judgments weigh one over the chance of their pair of systems, as in an arena."
+    )
     log_likelihood = serializers.FloatField(allow_null=True)
     converged = serializers.BooleanField()
     reason = serializers.CharField(allow_blank=True, help_text="Why there are no strengths or intervals.")

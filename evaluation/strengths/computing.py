@@ -6,13 +6,15 @@ from typing import Any
 
 import numpy as np
 from django.core.cache import cache
-from django.db.models import Max
+from django.db.models import F, Max
 from django.utils.translation import gettext
 from rest_framework import serializers
 
 from annotation.models import Judgment
+from annotation.work.arena import draws_live
 from common.parameters import Parameters
-from evaluation.arrays import Floats, places_in
+from common.rows import columns_of
+from evaluation.arrays import Floats, Ints, places_in
 from evaluation.errors import EvaluationError
 from evaluation.judgment_sets import loaders
 from evaluation.judgment_sets.records import NO_PAIR
@@ -24,10 +26,11 @@ from evaluation.statistics.aggregation.strengths import MODELS
 from evaluation.statistics.clustering import NAIVE
 from judgments.kinds import KINDS
 from judgments.kinds.spans.answers import words_of
-from judgments.models import CandidatePair, Study
+from judgments.models import CandidatePair, HITUnit, Study
 from judgments.studies.studies import design_of
 
 LENGTH = "length"
+WEIGHTS = ("drawn", "none")
 NEXT_SHOWN = 3
 KEPT_SECONDS = 3600
 NOT_PAIRS = "Study {slug!r} compares no pairs, so that no system won against another."
@@ -50,13 +53,23 @@ class StrengthsRequest(Parameters):
         label="Control for",
         help_text="length: strengths of texts of equal length; default: none.",
     )
+    weights = serializers.ChoiceField(
+        WEIGHTS,
+        required=False,
+        initial=WEIGHTS[0],
+        label="Weights",
+        help_text="drawn: in an arena, one over the chance of each pair of systems; none: all judgments count alike.",
+    )
 
 
-def strengths_of(study: Study, *, model: str = MODELS[0], control: str = "none") -> dict[str, Any]:
+def strengths_of(
+    study: Study, *, model: str = MODELS[0], control: str = "none", weights: str = WEIGHTS[0]
+) -> dict[str, Any]:
     """Return strengths, rank bands and the next comparisons of the study's systems, as JSON.
 
     Every judgment that counts of a pair of two systems is a comparison; "neither" counts as no difference. Intervals
-    are clustered by image and, where people are known, by person.
+    are clustered by image and, where people are known, by person. In an arena each judgment weighs one over the chance
+    of its pair of systems, so that all pairs count as if they had been drawn evenly (Chiang et al. 2024, section 5).
 
     Raises:
         EvaluationError: the study compares no pairs, or none of two systems.
@@ -88,19 +101,40 @@ def strengths_of(study: Study, *, model: str = MODELS[0], control: str = "none")
     covariates = None
     if control == LENGTH:
         covariates = _length_difference(*texts)[place]
-    chosen = design_of(study).chosen  # pairs that were chosen by usefulness count by one over their chance
-    weights = 1 / np.array([chosen.chances[key] for key in keys])[place] if chosen else None
     preferences = np.nan_to_num(preferences_of(table.said[rows]), nan=0.0)
+    # What was chosen by usefulness, or drawn by the answers so far, counts by one over its chance.
+    chosen, live, inverse = design_of(study).chosen, draws_live(study), None
+    if chosen and weights == WEIGHTS[0]:
+        inverse = 1 / np.array([chosen.chances[key] for key in keys])[place]
+    if live and weights == WEIGHTS[0]:
+        drawn = 1 / chances_of(study, table.unit[rows], table.worker[rows])
+        inverse = (drawn if inverse is None else drawn * inverse) / drawn.mean()
     found = preference_strengths(
         firsts[place].tolist(),
         seconds[place].tolist(),
         preferences,
         model=model,
         covariates=covariates,
-        weights=weights,
+        weights=inverse,
         clusters=clusters or NAIVE,
     )
-    return _as_result(found, preferences, control)
+    return _as_result(found, preferences, control) | {"weighted": live and inverse is not None}
+
+
+def chances_of(study: Study, units: Ints, workers: Ints) -> Floats:
+    """Return (N,) chances by which the pairs of systems of these judgments of an arena were drawn.
+
+    Nobody judges a unit twice, so that unit and person name a page; another one may have left the unit out.
+    """
+    drawn = HITUnit.objects.filter(hit__study=study, chance__isnull=False)
+    live = drawn.filter(hit__assignments__judgments__unit=F("unit")).order_by()
+    columns = columns_of(live.values_list("unit_id", "hit__assignments__worker_id", "chance"), 3)
+    of_unit, of_worker = columns[0].astype(np.int64), columns[1].astype(np.int64)
+    base = max(int(of_worker.max()), int(workers.max())) + 1
+    codes, first = np.unique(of_unit * base + of_worker, return_index=True)
+    place = places_in(codes, units * base + workers)
+    assert not (place < 0).any(), "each judged unit of an arena was drawn"
+    return columns[2][first][place]
 
 
 def _length_difference(first: tuple[str, ...], second: tuple[str, ...]) -> Floats:

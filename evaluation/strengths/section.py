@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+from annotation.work.arena import draws_live
 from evaluation.errors import EvaluationError
 from evaluation.report.content import Dots, Estimate, Level, Panel, Section
 from evaluation.report.rendering import plot, say, section, table
 from evaluation.strengths.computing import strengths_of
+from judgments.design.tables import PairAnswers
 from judgments.kinds import KINDS
 from judgments.models import Study
 from judgments.studies.studies import design_of
 
 
 def ranking_section(study: Study) -> Section | None:
-    """Return strengths and rank bands where the design has more answers than the two sides; else None."""
-    answers = design_of(study).answers
-    if not KINDS[study.protocol].compares_pairs or answers == type(answers)():
+    """Return strengths and rank bands of an arena, or where answers are more than the two sides; else None."""
+    more = design_of(study).answers != PairAnswers()
+    if not KINDS[study.protocol].compares_pairs or not (more or draws_live(study)):
         return None
     try:
         found = strengths_of(study)

@@ -18,7 +18,7 @@ from judgments.design.requirements import REQUIREMENT_PRESETS
 from judgments.design.study_design import StudyDesign
 from judgments.design.tables import CROSSED, SHORTEST_CODE, Access, PairAnswers, Writing
 from judgments.design.translations import contradictions_of_translations
-from judgments.kinds import KINDS
+from judgments.kinds import KINDS, Kind
 
 NO_PRESETS: Mapping[str, Preset] = {}
 # the tables of a design that Quorum wrote, which names every key of its version; nobody types all of them
@@ -63,6 +63,8 @@ def contradictions_of(design: StudyDesign) -> Iterator[str]:
         yield gettext(
             "writing is for answers that people write, and %(name)s has none; expected no such table"
         ) % {"name": kind.name}
+    if design.arena.pages:
+        yield from _contradictions_of_arena(design, kind)
     if design.labels and len(design.labels) != len(kind.labelled):
         wanted = f"one for each of {', '.join(map(str, kind.labelled))}" if kind.labelled else "none"
         yield gettext("labels has %(n)s texts; for %(name)s, expected %(wanted)s") % {
@@ -154,6 +156,32 @@ def contradictions_of(design: StudyDesign) -> Iterator[str]:
     if design.panel.api and (design.crowd.backend != "external" or design.panel.preset != "prolific"):
         yield gettext(
             'panel.api is true, which is for crowd.backend = "external" with panel.preset = "prolific" alone'
+        )
+
+
+def _contradictions_of_arena(design: StudyDesign, kind: Kind) -> Iterator[str]:
+    if not kind.compares_pairs:
+        yield gettext("arena is for pairs, and %(name)s compares none; expected no such table") % {
+            "name": kind.name
+        }
+    if others := sorted(set(design.sampling.pairs) - {"MM"}):
+        yield gettext(
+            "sampling.pairs names %(kind)s, but an arena compares systems with one another; expected MM alone"
+        ) % {"kind": others[0]}
+    if design.stopping.rule != "none":
+        yield gettext(
+            "stopping.rule is %(rule)r, but an arena draws each page by all answers so far, and decides no item; "
+            "expected 'none'"
+        ) % {"rule": design.stopping.rule}
+    if "repeated" in design.controls.kinds and design.controls.per_hit:
+        yield gettext(
+            "controls.kinds has 'repeated', but the check questions of an arena are made before the items of a page; "
+            "expected other kinds"
+        )
+    if design.crowd.backend == "mturk":
+        yield gettext(
+            "crowd.backend is 'mturk', whose HITs are made before anybody asks for work; expected 'local' or "
+            "'external', where an arena can draw a page when it is taken"
         )
 
 

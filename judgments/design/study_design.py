@@ -15,6 +15,7 @@ from judgments.design.plans import Plan
 from judgments.design.requirements import CROWDS, Listed, Part, Quiz, Slug, Workers
 from judgments.design.tables import (
     Access,
+    Arena,
     Chosen,
     Controls,
     Crowd,
@@ -123,6 +124,7 @@ class StudyDesign(Part):
     )
     source: Source = Source()
     answers: PairAnswers = PairAnswers()
+    arena: Arena = Arena()
     sampling: Sampling = Sampling()
     controls: Controls = Controls()
     filter: Filter = Filter()
@@ -173,12 +175,11 @@ class StudyDesign(Part):
 
     @model_serializer(mode="wrap")
     def _without_what_is_not_there(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        """Leave out what is missing, since TOML has no null, and usual answers."""
+        """Leave out what is missing, since TOML has no null, and usual tables."""
         values: dict[str, Any] = handler(self)
-        if self.answers == PairAnswers():
-            values.pop("answers", None)
-        if self.writing == Writing():
-            values.pop("writing", None)
+        for key, usual in (("answers", PairAnswers()), ("arena", Arena()), ("writing", Writing())):
+            if getattr(self, key) == usual:
+                values.pop(key, None)
         for key in ("registration", "chosen", "translations"):
             if key in values and not values[key]:
                 del values[key]

@@ -138,6 +138,22 @@ class PairAnswers(Part):
     )
 
 
+class Arena(Part):
+    """Pairs of systems that are drawn while people work, by what their answers leave open (docs/arena.md)."""
+
+    pages: Count = Field(
+        0,
+        title="Pages drawn while people work",
+        description="Their pairs are drawn when somebody takes the page: those of systems of which one more answer "
+        "says most come more often. 0: all pairs are drawn beforehand.",
+    )
+    even: Annotated[float, Field(ge=0.01, le=1)] = Field(
+        0.2,
+        title="Share drawn evenly",
+        description="Between 0.01 and 1, so that every pair of systems can come. 1: all of them equally often.",
+    )
+
+
 class KnownItem(Part):
     """An item whose right answer the designer knows. Texts are captions as shown; an image is named as in the
     dataset. Which of the keys mean something depends on the protocol."""

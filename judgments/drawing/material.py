@@ -136,16 +136,33 @@ class HITSpec:
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """All that a study gets at generation; ``quiz`` holds known items outside HITs."""
+    """All that a study gets at generation; ``quiz`` holds known items outside HITs.
+
+    ``pool`` are the units that the pages of an arena are drawn from later, those of two systems one after the other.
+    """
 
     hits: tuple[HITSpec, ...]
     pairs: tuple[Pair, ...] = ()
     quiz: tuple[Group, ...] = ()
     notes: dict[str, Any] = field(default_factory=dict)
+    pool: tuple[UnitSpec, ...] = ()
 
     @property
     def unit_count(self) -> int:
-        return sum(not unit.control for hit in self.hits for unit in hit.units)
+        return sum(not unit.control for hit in self.hits for unit in hit.units) + len(self.pool)
+
+    @property
+    def place_count(self) -> int:
+        """Return how many units all pages show, those drawn later included."""
+        if self.pool:
+            return len(self.hits) * int(self.notes[LARGEST_PAGE])
+        return self.unit_count + self.control_count
+
+    def first_page(self) -> tuple[UnitSpec, ...]:
+        """Return the units of the first page; of an arena, such as could be drawn."""
+        more = self.notes[LARGEST_PAGE] - len(self.hits[0].units) if self.pool else 0
+        step = max(1, len(self.pool) // max(1, more))
+        return (*self.hits[0].units, *self.pool[::step][:more])
 
     @property
     def control_count(self) -> int:
@@ -173,9 +190,8 @@ def draw_images(
 
 
 T = TypeVar("T")
-LARGEST_PAGE = (
-    "largest_page"  # in a batch's notes: how many units its largest page has, where documents stay whole
-)
+# in a batch's notes: how many units its largest page has, where documents stay whole or pages are drawn later
+LARGEST_PAGE = "largest_page"
 
 
 def content_key(*parts: object) -> str:

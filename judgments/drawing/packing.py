@@ -111,9 +111,9 @@ def make_hits(
         for control in controls(number, page):
             groups.insert(int(rng.integers(len(groups) + 1)), control)
         units: list[UnitSpec] = [unit for group in groups for unit in group.units]
-        hits.append(
-            HITSpec(key=content_key("hit", seed, protocol, [unit.key for unit in units]), units=tuple(units))
-        )
+        own = () if page else (number,)  # pages of an arena are all alike before they are drawn
+        key = content_key("hit", seed, protocol, [unit.key for unit in units], *own)
+        hits.append(HITSpec(key=key, units=tuple(units)))
     return hits
 
 
@@ -129,10 +129,11 @@ def hits_of(
 ) -> tuple[HITSpec, ...]:
     """Build HITs of ``size`` groups, including the design's control groups.
 
-    ``repeat_images`` allows a page to repeat an image if too few are left, where workers do not see it.
+    ``repeat_images`` allows a page to repeat an image if too few are left, where workers do not see it. Those of an
+    arena have control groups alone, as their others are drawn later.
     """
     deal = control_dealer(design, control_images, makers=makers, known=known, shows_picture=not repeat_images)
-    pages = pack_groups(
+    pages: Sequence[Sequence[Group]] = [()] * design.arena.pages or pack_groups(
         groups,
         per_hit=size - design.controls.per_hit,
         rng=rng_for(design.seed, "packing"),

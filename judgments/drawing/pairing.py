@@ -130,6 +130,12 @@ def not_drawn(lacking: Collection[str], what: str) -> DesignError:
     )
 
 
+def system_names(pair: Pair) -> tuple[str, str]:
+    """Return the names of the systems of a pair, whichever came first."""
+    one, two = sorted((pair.first_system or "", pair.second_system or ""))
+    return one, two
+
+
 def _with_references(pair: Pair, wanted: str | int, rng: np.random.Generator) -> Pair:
     if wanted == "all":
         return pair

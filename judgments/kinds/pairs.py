@@ -44,6 +44,7 @@ from judgments.drawing.controls import (
     known_problem,
 )
 from judgments.drawing.material import (
+    LARGEST_PAGE,
     Batch,
     Group,
     Image,
@@ -52,10 +53,11 @@ from judgments.drawing.material import (
     Text,
     UnitSpec,
     balanced_sides,
+    rng_for,
     shuffled,
 )
 from judgments.drawing.packing import hits_with_an_image_twice
-from judgments.drawing.pairing import draw_pairs, pairs_left_out
+from judgments.drawing.pairing import count_pairs, draw_pairs, pairs_left_out, system_names
 from judgments.kinds.base import (
     Aggregation,
     Answers,
@@ -88,7 +90,17 @@ HOW_SURE = (
     Choice(200, gettext_noop("Fairly sure"), "8"),
     Choice(300, gettext_noop("Certain"), "9"),
 )
+EVERY_PAIR = 2**31 - 1
 TIES = 0.4  # nu of Davidson's model, by which simulated people see no difference
+
+
+def arena_pool(
+    pairs: Sequence[Pair], groups: Sequence[Group], rng: np.random.Generator
+) -> tuple[UnitSpec, ...]:
+    """Return the units of an arena, those of two systems one after the other, in the order of the systems' names."""
+    cell = {pair.key: system_names(pair) for pair in pairs}
+    units = [unit for group in shuffled(groups, rng) for unit in group.units]
+    return tuple(sorted(units, key=lambda unit: cell[unit.pair]))
 
 
 class TwoSides(Sides):
@@ -186,7 +198,7 @@ class PairKind(ChoiceKind):
     sides = TwoSides()
     aggregation = Majority()
     rehearsal = ChoiceRehearsal((FIRST, SECOND), leaning, is_same_side)
-    asks = tuple(f"answers.{name}" for name in MORE)
+    asks = (*(f"answers.{name}" for name in MORE), "arena.pages", "arena.even")
     control_references: ClassVar[int] = 1
     more: tuple[str, ...] = ()
 
@@ -311,15 +323,14 @@ class PairKind(ChoiceKind):
     def batch(self, design: StudyDesign, material: Material) -> Batch:
         division = divided(design, material)
         wanted = {str(kind): count for kind, count in design.sampling.pairs.items()}
-        drawn = draw_pairs(
-            material,
-            division.judged,
-            wanted=wanted,
-            references=design.sampling.references,
-            source=design.sampling.source,
-            seed=design.seed,
-            only=design.sampling.only,
-        )
+        drawing: dict[str, Any] = {
+            "references": design.sampling.references,
+            "source": design.sampling.source,
+            "seed": design.seed,
+        }
+        if design.arena.pages and not wanted:
+            wanted = count_pairs(material, division.judged, wanted={"MM": EVERY_PAIR}, **drawing)
+        drawn = draw_pairs(material, division.judged, wanted=wanted, only=design.sampling.only, **drawing)
         pairs = drawn.pairs
         texts = {text.key: text for image in division.judged for text in image.references}
         groups = [
@@ -339,11 +350,16 @@ class PairKind(ChoiceKind):
         repeating = hits_with_an_image_twice(hits)
         if repeating:
             notes["hits_with_an_image_twice"] = repeating
+        pool: tuple[UnitSpec, ...] = ()
+        if design.arena.pages:
+            pool = arena_pool(pairs, groups, rng_for(design.seed, "arena"))
+            notes[LARGEST_PAGE] = self.hit_size(design)
         sentences = [words.format(notes[name]) for name, words in NOTES.items() if name in notes]
         return Batch(
             hits=hits,
             pairs=tuple(pairs),
             notes=notes | ({"sentences": sentences} if sentences else {}),
+            pool=pool,
         )
 
     def control_items(self, design: StudyDesign) -> Makers:

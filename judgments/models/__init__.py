@@ -3,7 +3,17 @@
 from judgments.models.access import ApiToken, StudyEvent, StudyRole
 from judgments.models.datasets import Caption, Dataset, DatasetRole, Item, Output, PublishedPair, System
 from judgments.models.jobs import CachedFigures, Job
-from judgments.models.studies import HIT, CandidatePair, HITUnit, OutcomeBounds, SavedPreset, Study, Unit
+from judgments.models.studies import (
+    HIT,
+    CandidatePair,
+    DrawState,
+    HITUnit,
+    OutcomeBounds,
+    SavedPreset,
+    Study,
+    SystemPair,
+    Unit,
+)
 
 __all__ = [
     "HIT",
@@ -13,6 +23,7 @@ __all__ = [
     "Caption",
     "Dataset",
     "DatasetRole",
+    "DrawState",
     "HITUnit",
     "Item",
     "Job",
@@ -24,5 +35,6 @@ __all__ = [
     "StudyEvent",
     "StudyRole",
     "System",
+    "SystemPair",
     "Unit",
 ]

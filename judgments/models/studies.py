@@ -195,6 +195,52 @@ class Unit(models.Model):
         return self.item.text
 
 
+class SystemPair(models.Model):
+    """Two systems of an arena, the units that compare them, and the current answers to these (docs/arena.md)."""
+
+    study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="system_pairs", db_index=False)
+    position = models.PositiveIntegerField()
+    first_system = models.ForeignKey(System, on_delete=models.CASCADE, related_name="+")
+    second_system = models.ForeignKey(System, on_delete=models.CASCADE, related_name="+")
+    start = models.PositiveIntegerField(
+        help_text="Position of the first of its units, which follow one another."
+    )
+    units = models.PositiveIntegerField()
+    wins = models.PositiveIntegerField(default=0, help_text="Answers for the first system.")
+    ties = models.PositiveIntegerField(default=0)
+    losses = models.PositiveIntegerField(default=0)
+
+    class Meta:
+        ordering = ["study_id", "position"]
+        constraints = [
+            models.UniqueConstraint(fields=["study", "position"], name="system_pairs_in_order"),
+            models.UniqueConstraint(
+                fields=["study", "first_system", "second_system"], name="two_systems_are_one_pair"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.first_system} {self.second_system}"
+
+
+class DrawState(models.Model):
+    """The answers that pages of an arena were drawn by; it is never changed."""
+
+    study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="draw_states", db_index=False)
+    number = models.PositiveIntegerField()
+    answers = models.PositiveIntegerField()
+    counts = models.JSONField(help_text="[wins, ties, losses] of each pair of systems.")
+    strengths = models.JSONField(help_text="Of each system, in the order of their names.")
+    made_at = models.DateTimeField(default=timezone.now)
+
+    class Meta:
+        ordering = ["study_id", "number"]
+        constraints = [models.UniqueConstraint(fields=["study", "number"], name="draw_states_in_order")]
+
+    def __str__(self) -> str:
+        return f"{self.study_id} {self.number}"
+
+
 class HIT(models.Model):
     """A form that a worker accepts at a time (*human intelligence task*)."""
 
@@ -212,8 +258,13 @@ class HIT(models.Model):
     )
     external_id = models.CharField(max_length=80, blank=True, help_text="Its id at the study's crowd.")
     version = models.PositiveIntegerField(
-        default=0, help_text="How often control items of it were withdrawn; nothing else changes its units."
+        default=0,
+        help_text="How often its units changed: control items were withdrawn, or an arena drew them.",
     )
+    drawn_from = models.ForeignKey(
+        DrawState, on_delete=models.RESTRICT, related_name="hits", null=True, blank=True, db_index=False,
+        help_text="In an arena, the answers that its units were drawn by; empty until somebody takes it.",
+    )  # fmt: skip
     units: Any = models.ManyToManyField(Unit, through="HITUnit", related_name="hits")
 
     class Meta:
@@ -244,6 +295,9 @@ class HITUnit(models.Model):
     hit = models.ForeignKey(HIT, on_delete=models.CASCADE, related_name="places", db_index=False)
     unit = models.ForeignKey(Unit, on_delete=models.CASCADE, related_name="places")
     position = models.PositiveSmallIntegerField()
+    chance = models.FloatField(
+        null=True, blank=True, help_text="In an arena, the chance of its pair of systems when it was drawn."
+    )
 
     class Meta:
         ordering = ["hit_id", "position"]

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from itertools import chain, repeat
+from itertools import accumulate, chain, repeat
 from operator import attrgetter
 from typing import Any
 
@@ -33,6 +34,7 @@ from judgments.design.study_design import StudyDesign
 from judgments.design.tables import CROSSED
 from judgments.drawing.controls import ControlPool, pool_of
 from judgments.drawing.material import Batch, Group, Image, Material, Pair, Text, UnitSpec
+from judgments.drawing.pairing import system_names
 from judgments.drawing.quiz_items import quiz_groups, set_aside
 from judgments.drawing.stopping import expected_share, full_depth_hits
 from judgments.kinds import KINDS
@@ -48,6 +50,7 @@ from judgments.models import (
     PublishedPair,
     Study,
     System,
+    SystemPair,
     Unit,
 )
 from judgments.studies.log import note_event
@@ -86,6 +89,8 @@ def store_batch(study: Study, design: StudyDesign, batch: Batch, progress: Progr
     pairs = dict(CandidatePair.objects.filter(study=study).values_list("key", "pk"))
     progress(0.3, "storing units")
     in_order = [unit for hit in batch.hits for unit in hit.units]
+    store_system_pairs(study, batch, systems, start=len(in_order))
+    in_order += batch.pool
     in_order += [unit for group in batch.quiz for unit in group.units]
 
     def of_each(name: str) -> Iterator[Any]:
@@ -142,6 +147,33 @@ def store_batch(study: Study, design: StudyDesign, batch: Batch, progress: Progr
         )
     refresh_statistics(CandidatePair, Unit, HIT, HITUnit)
     progress(1.0, f"{len(batch.hits)} HITs")
+
+
+def store_system_pairs(study: Study, batch: Batch, systems: Mapping[str, int], *, start: int) -> None:
+    """Store the pairs of systems of an arena; its pool has the units of each one after the other, from ``start`` on."""
+    names = {pair.key: system_names(pair) for pair in batch.pairs}
+    sizes = Counter(names[unit.pair] for unit in batch.pool)
+    starts = chain((0,), accumulate(sizes.values()))
+    insert_rows(
+        SystemPair,
+        (
+            "study_id",
+            "position",
+            "first_system_id",
+            "second_system_id",
+            "start",
+            "units",
+            "wins",
+            "ties",
+            "losses",
+        ),
+        (
+            (study.pk, position, systems[first], systems[second], start + before, size, 0, 0, 0)
+            for position, (((first, second), size), before) in enumerate(
+                zip(sizes.items(), starts, strict=False)
+            )
+        ),
+    )
 
 
 def _ids_in_order(model: type[HIT | Unit], study: Study) -> npt.NDArray[np.int64]:
@@ -341,6 +373,7 @@ def _check_sources(design: StudyDesign, material: Material, batch: Batch, quiz: 
     if not design.source.show:
         return
     shown = {unit.image for hit in batch.hits for unit in hit.units} | {group.image for group in quiz}
+    shown |= {unit.image for unit in batch.pool}
     lacking = [image.name for image in material.images if image.name in shown and not image.text.strip()]
     if lacking:
         left = len(lacking) - 1
@@ -360,8 +393,7 @@ def _check_sources(design: StudyDesign, material: Material, batch: Batch, quiz: 
 def plan_study(design: StudyDesign, dataset: Dataset, *, maker: int | None = None) -> Plan:
     """Count what a real draw of the design gives."""
     batch = build_batch(design, dataset, maker=maker)
-    judged = batch.unit_count + batch.control_count
-    judgments = judged * design.judgments_per_unit
+    judgments = batch.place_count * design.judgments_per_unit
     return Plan(
         units=batch.unit_count,
         controls=batch.control_count,
@@ -465,7 +497,7 @@ def withdraw_control(*, study: Study, unit_key: str) -> Unit:
 
 
 def batch_lines(batch: Batch, design: StudyDesign) -> Iterator[str]:
-    """Yield the batch as canonical JSON lines: pairs, HITs with units, quiz items."""
+    """Yield the batch as canonical JSON lines: pairs, HITs with units, what an arena draws from, quiz items."""
     for pair in batch.pairs:
         yield _line(
             {
@@ -492,6 +524,9 @@ def batch_lines(batch: Batch, design: StudyDesign) -> Iterator[str]:
                 "units": [_unit_dict(design, number, unit) for number, unit in enumerate(hit.units, start=1)],
             }
         )
+    if batch.pool:
+        units = [_unit_dict(design, number, unit) for number, unit in enumerate(batch.pool, start=1)]
+        yield _line({"type": "pool", "units": units})
     for group in batch.quiz:
         yield _line(
             {

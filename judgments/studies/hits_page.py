@@ -51,7 +51,7 @@ def plan_of(study: Study) -> Context:
 
 def parts_of_plan(design: StudyDesign, plan: Plan) -> list[dict[str, Any]]:
     """Return what the apps above add to a plan."""
-    items = plan.units + plan.controls
+    items = plan.judgments // design.judgments_per_unit  # on all pages
     return [{"template": one.template, "facts": one.facts(design, plan.hits, items)} for one in PLAN_PARTS]
 
 
@@ -70,12 +70,15 @@ def counts_of(study: Study) -> dict[str, Any]:
     design = design_of(study)
     overlap = design.judgments_per_unit
     pairs = study.pairs.count()
+    live = bool(design.arena.pages)
+    places = hits["n"] * design.units_per_hit if live else units["judged"] + units["controls"]
     return {
+        "live": live,
         "asked": expected_share(design, references=round(units["judged"] / pairs) if pairs else 1),
         "units": units,
         "hits": hits,
-        "wanted_judgments": (units["judged"] + units["controls"]) * overlap,
-        "hours": (units["judged"] + units["controls"]) * overlap * design.seconds_per_unit / 3600,
+        "wanted_judgments": places * overlap,
+        "hours": places * overlap * design.seconds_per_unit / 3600,
         "pair_kinds": list(
             kinds.values("kind").annotate(units=Count("pk"), pairs=Count("pair", distinct=True))
         ),

@@ -386,7 +386,8 @@ def systems(inputs: ReportInputs) -> Section | None:
         caption = say("strengths", stronger=1 / (1 + np.exp(-1)), ceiling=ceiling)
         plots.append(plot(caption, drawing, data, "strengths", "Strengths of systems"))
     by_metrics = _by_metrics(inputs, pks, first, second, people)
-    return section("tournament", [sentence], plots, [data, *([by_metrics] if by_metrics else [])])
+    sentences = [sentence, *([say("tournament-live")] if inputs.live else [])]
+    return section("tournament", sentences, plots, [data, *([by_metrics] if by_metrics else [])])
 
 
 def _human(names: Sequence[str], estimates: Iterable[Estimate]) -> list[Level]:

@@ -1,0 +1,296 @@
+"""Draw a page of an arena when somebody takes it, from the answers so far (docs/arena.md).
+
+The units that a page gets are drawn within the transaction that takes its first slot, which holds the HIT's row. What
+they were drawn from is stored with it: a ``DrawState``, and the chance of each pair of systems. Together with the seed,
+the HIT and the pages that the worker had before, these give the same units again (``drawn_again``).
+
+Lock order: assignments, HITs, pairs of systems. A submission that counts its answers takes no HIT in its transaction.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+from django.db import transaction
+from django.db.models import Count, F
+
+from annotation.models import Assignment, Judgment, Worker
+from common.prepared import PreparedQuery, PreparedUpdate, given
+from common.rows import insert_rows
+from evaluation.arrays import Ints
+from evaluation.statistics.adaptive import Drawing, prior_strengths
+from evaluation.statistics.aggregation.preferences import FIRST, MUCH, SECOND
+from judgments.design.study_design import StudyDesign
+from judgments.drawing.material import rng_for
+from judgments.models import HIT, CandidatePair, DrawState, HITUnit, Study, SystemPair, Unit
+from judgments.studies.studies import design_of
+
+NEWER = 50  # a state is renewed when a fiftieth of its answers came since
+TRIES = 8  # items that are looked at for a pair of systems, to find one that is not on the page yet
+SIDES = {FIRST: "wins", SECOND: "losses"}
+
+
+def draws_live(study: Study) -> bool:
+    return bool(study.design.get("arena", {}).get("pages", 0))
+
+
+@dataclass(frozen=True, slots=True)
+class Cells:
+    """The P pairs of a study's systems as columns, in their order; nothing of it changes after generation.
+
+    ``first`` and ``second`` are numbers of ``systems``, ``start`` and ``units`` say which units are theirs.
+    """
+
+    systems: tuple[str, ...]
+    first: Ints
+    second: Ints
+    start: Ints
+    units: Ints
+
+    def of_positions(self, positions: Collection[int]) -> Ints:
+        """Return (P,) how many of these units each pair has."""
+        place = np.searchsorted(self.start, np.fromiter(positions, dtype=np.int64), side="right") - 1
+        return np.bincount(place, minlength=len(self.start)).astype(np.int64, copy=False)
+
+
+def cells_of(study: Study) -> Cells:
+    return _cells(study.pk, study.generated_at)
+
+
+@lru_cache(maxsize=64)
+def _cells(study: int, generated_at: datetime | None) -> Cells:
+    """Read the pairs of systems; the time of generation tells studies apart whose row id came again."""
+    rows = SystemPair.objects.filter(study=study).order_by("position")
+    table = list(rows.values_list("first_system__name", "second_system__name", "start", "units"))
+    ones, twos, *columns = zip(*table, strict=True)
+    systems, places = np.unique(np.array((*ones, *twos)), return_inverse=True)
+    first, second = places[: len(table)], places[len(table) :]
+    start, units = (np.array(column, dtype=np.int64) for column in columns)
+    return Cells(tuple(systems.tolist()), first, second, start, units)
+
+
+_STUDY, _WORKER, _HIT = given("study"), given("worker"), given("hit")
+_NEWEST: PreparedQuery[Any] = PreparedQuery(
+    lambda: DrawState.objects.filter(study=_STUDY).order_by("-number")[:1]
+)
+_ANSWERS: PreparedQuery[Any] = PreparedQuery(
+    lambda: (
+        SystemPair.objects.filter(study=_STUDY)
+        .order_by("position")
+        .values_list(F("wins") + F("ties") + F("losses"), flat=True)
+    )
+)
+_MET: PreparedQuery[Any] = PreparedQuery(
+    lambda: (
+        HITUnit.objects.filter(hit__assignments__worker=_WORKER, hit__study=_STUDY, chance__isnull=False)
+        .order_by()
+        .values_list("hit_id", "unit_id", "unit__position")
+    )
+)
+_NOW: PreparedQuery[Any] = PreparedQuery(
+    lambda: HIT.objects.filter(pk=_HIT).order_by().values_list("drawn_from_id", "version")
+)
+_THERE: PreparedQuery[Any] = PreparedQuery(
+    lambda: HITUnit.objects.filter(hit=_HIT).order_by().values_list("unit_id", flat=True)
+)
+_DRAWN = PreparedUpdate(
+    lambda: HIT.objects.filter(pk=_HIT), drawn_from=given("state"), version=F("version") + 1
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Drawn:
+    """A unit of a page, its pair of systems, and the chance of this pair when it was drawn."""
+
+    unit: int
+    cell: int
+    chance: float
+
+
+def units_for(*, study: Study, hit: HIT, worker: Worker, own: Collection[int]) -> frozenset[int]:
+    """Draw the units of a page that has none, and return those of a drawn page that the worker met before.
+
+    Call it within the transaction that took a slot of the HIT. ``own`` are the worker's own captions, which they never
+    judge. The HIT's version is the stored one afterwards.
+    """
+    ((hit.drawn_from_id, hit.version),) = _NOW.all(hit=hit.pk)
+    rows = _MET.all(study=study.pk, worker=worker.pk)
+    met = {unit: position for of_hit, unit, position in rows if of_hit != hit.pk}
+    if hit.drawn_from_id is not None:
+        return frozenset(met)
+    state = current_state(study)
+    drawn = draw_page(study=study, state=state, hit=hit, met=set(met.values()), own=own)
+    there = len(_THERE.all(hit=hit.pk))
+    insert_rows(
+        HITUnit,
+        ("hit_id", "unit_id", "position", "chance"),
+        ((hit.pk, one.unit, there + number, one.chance) for number, one in enumerate(drawn, start=1)),
+    )
+    _DRAWN(hit=hit.pk, state=state.pk)
+    hit.drawn_from, hit.version = state, hit.version + 1
+    return frozenset()
+
+
+def current_state(study: Study) -> DrawState:
+    """Return the newest state, made anew where many answers came since."""
+    answers, newest = sum(_ANSWERS.all(study=study.pk)), _NEWEST.first(study=study.pk)
+    if newest is not None and 0 <= answers - newest.answers < max(1, newest.answers // NEWER):
+        return newest
+    rows = SystemPair.objects.filter(study=study).order_by("position")
+    counts = [list(row) for row in rows.values_list("wins", "ties", "losses")]
+    cells = cells_of(study)
+    made = DrawState(
+        study=study,
+        number=0 if newest is None else newest.number + 1,
+        answers=sum(map(sum, counts)),
+        counts=counts,
+        strengths=prior_strengths(cells.first, cells.second, counts, items=len(cells.systems)).tolist(),
+    )
+    # whoever was faster made a state of the same moment
+    DrawState.objects.bulk_create([made], ignore_conflicts=True)
+    return DrawState.objects.get(study=study, number=made.number)
+
+
+def draw_page(
+    *, study: Study, state: DrawState, hit: HIT, met: Collection[int], own: Collection[int] = ()
+) -> list[Drawn]:
+    """Draw pairs of systems one after the other, and for each an item, all of them equally probable.
+
+    An item comes once on a page where others are left. ``met`` are positions of units that the worker had before: a
+    pair of systems all of whose units they had is not drawn. Fewer than a page are returned where no unit is left.
+    """
+    design, cells = design_of(study), cells_of(study)
+    rng = rng_for(design.seed, f"arena {hit.key}")
+    asked = np.array(state.counts, dtype=np.int64).reshape(-1, 3).sum(axis=1)
+    drawing = Drawing.of(cells.first, cells.second, asked, state.strengths, even=design.arena.even)
+    left = cells.units - cells.of_positions(met)
+    chosen: list[tuple[int, float, list[int]]] = []
+    for _ in range(page_size(design)):
+        if not (left > 0).any():
+            break
+        cell, chance = drawing.draw(left > 0, rng)
+        left[cell] -= 1
+        chosen.append((cell, chance, rng.integers(cells.units[cell], size=TRIES).tolist()))
+    wanted = {int(cells.start[cell]) + offset for cell, _, offsets in chosen for offset in offsets}
+    rows = Unit.objects.filter(study=study, position__in=wanted)
+    found: dict[int, Sequence[Any]] = {
+        row[0]: row[1:] for row in rows.values_list("position", "pk", "item_id", "first_id", "second_id")
+    }
+    taken, items, drawn = set(met), set(), []
+    for cell, chance, offsets in chosen:
+        start = int(cells.start[cell])
+        free = [start + offset for offset in offsets if start + offset not in taken]
+        free = [one for one in free if own_free(found[one], own)]
+        if not free:  # most of its units were met
+            free = _any_free(study, start, int(cells.units[cell]), taken, own, rng, found)
+        if not free:
+            continue
+        position = next((one for one in free if found[one][1] not in items), free[0])
+        taken.add(position)
+        items.add(found[position][1])
+        drawn.append(Drawn(found[position][0], cell, chance))
+    return drawn
+
+
+def own_free(row: Sequence[Any], own: Collection[int]) -> bool:
+    return not own or (row[2] not in own and row[3] not in own)
+
+
+def _any_free(
+    study: Study,
+    start: int,
+    units: int,
+    taken: Collection[int],
+    own: Collection[int],
+    rng: np.random.Generator,
+    found: Any,
+) -> list[int]:
+    places = [start + offset for offset in rng.permutation(units).tolist() if start + offset not in taken]
+    rows = Unit.objects.filter(study=study, position__in=places[:TRIES])
+    found.update(
+        (row[0], row[1:]) for row in rows.values_list("position", "pk", "item_id", "first_id", "second_id")
+    )
+    return [one for one in places[:TRIES] if own_free(found[one], own)]
+
+
+def page_size(design: StudyDesign) -> int:
+    """Return how many judged units a page of an arena gets."""
+    return design.units_per_hit - design.controls.per_hit
+
+
+def drawn_again(hit: HIT) -> list[Drawn]:
+    """Draw the units of a drawn page again, from what is stored; of a worker who wrote none of the captions."""
+    first = Assignment.objects.filter(hit=hit).select_related("study", "worker").earliest("accepted_at")
+    state = DrawState.objects.get(hits=hit)
+    before = Assignment.objects.filter(
+        study=first.study, worker=first.worker, accepted_at__lt=first.accepted_at
+    ).exclude(hit=hit)
+    met = HITUnit.objects.filter(hit__in=before.values("hit"), chance__isnull=False)
+    positions = set(met.values_list("unit__position", flat=True))
+    return draw_page(study=first.study, state=state, hit=hit, met=positions)
+
+
+def count_answers(*, study: Study, answers: Iterable[tuple[Unit, int | None]]) -> None:
+    """Add the answers of a submission to their pairs of systems, in the transaction that stores them."""
+    if not draws_live(study):
+        return
+    given = [(unit.pair_id, value) for unit, value in answers if unit.pair_id is not None]
+    rows = CandidatePair.objects.filter(pk__in={pair for pair, _ in given})
+    systems = {pk: both for pk, *both in rows.values_list("pk", "first_system_id", "second_system_id")}
+    tally: Counter[tuple[int, int, str]] = Counter()
+    for pair, value in given:
+        first, second = systems[pair]
+        tally[first, second, _side(value)] += 1
+    _add(study, tally)
+
+
+def recount(study: Study) -> None:
+    """Count the answers to each pair of systems anew, after judgments were revised, excluded or brought back.
+
+    Answers that are stored at the same time are added once this transaction ends, as their rows are locked until then.
+    """
+    if not draws_live(study):
+        return
+    with transaction.atomic():
+        rows = SystemPair.objects.filter(study=study)
+        list(rows.select_for_update().order_by("pk").values_list("pk"))
+        rows.update(wins=0, ties=0, losses=0)
+        _add(study, current_counts(study))
+
+
+def current_counts(study: Study) -> Counter[tuple[int, int, str]]:
+    """Count current judgments by first system, second system and side, in the order of their pairs."""
+    judged = Judgment.objects.current().filter(assignment__study=study, unit__pair__isnull=False).order_by()
+    names = ("unit__pair__first_system", "unit__pair__second_system", "value")
+    tally: Counter[tuple[int, int, str]] = Counter()
+    for first, second, value, n in judged.values_list(*names).annotate(n=Count("pk")):
+        tally[first, second, _side(value)] += n
+    return tally
+
+
+def oriented(tally: Counter[tuple[int, int, str]], first: int, second: int) -> dict[str, int]:
+    """Return wins, ties and losses of ``first`` against ``second``, whichever of them came first."""
+    return {
+        "wins": tally[first, second, "wins"] + tally[second, first, "losses"],
+        "ties": tally[first, second, "ties"] + tally[second, first, "ties"],
+        "losses": tally[first, second, "losses"] + tally[second, first, "wins"],
+    }
+
+
+def _side(value: int | None) -> str:
+    return SIDES.get((value or 0) % MUCH, "ties")
+
+
+def _add(study: Study, tally: Counter[tuple[int, int, str]]) -> None:
+    systems = {system for first, second, _ in tally for system in (first, second)}
+    rows = SystemPair.objects.filter(study=study, first_system__in=systems, second_system__in=systems)
+    for pk, first, second in rows.order_by("pk").values_list("pk", "first_system_id", "second_system_id"):
+        more = {name: F(name) + n for name, n in oriented(tally, first, second).items() if n}
+        if more:
+            SystemPair.objects.filter(pk=pk).update(**more)

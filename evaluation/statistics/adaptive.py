@@ -1,0 +1,131 @@
+"""Which two items to compare next, from the comparisons so far: adaptive drawing for Bradley-Terry strengths.
+
+A pair is drawn with a chance that grows with what one more comparison says, and never with none. Its chance is
+returned: weights of one over it give the strengths of even drawing (Chiang et al. 2024, *Chatbot Arena*, section 5).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.special import ndtr
+
+from evaluation.arrays import Floats, Ints
+from evaluation.statistics.inputs import BadShape, BadValue, finite_vector, floats_of
+
+PRIOR = 1.0  # variance of each strength before any comparison, so that there is a first draw
+_STEPS = 100
+_FARTHEST = 4.0
+_TOLERANCE = 1e-9
+_TINIEST = 1e-300
+
+
+def prior_strengths(first: ArrayLike, second: ArrayLike, counts: ArrayLike, *, items: int) -> Floats:
+    """Return (K,) log-strengths that (P, 3) counts of wins of `first`, ties and losses make most probable.
+
+    A tie is half a win each, and each strength is normal around 0 with variance ``PRIOR``; so there always are some.
+    ``first`` and ``second`` are (P,) numbers of the items, from 0.
+    """
+    one, two = _items(first, items), _items(second, items)
+    table = floats_of(counts, "counts", "something that is no number")
+    if table.shape != (len(one), 3):
+        raise BadShape(f"counts is of shape {table.shape}, expected ({len(one)}, 3)")
+    if (table < 0).any():
+        raise BadValue("counts holds a number below zero")
+    wins, total = table[:, 0] + table[:, 1] / 2, table.sum(axis=1)
+    theta: Floats = np.zeros(items)
+    step: Floats = np.ones(items)
+    steps = 0
+    while np.abs(step).max() > _TOLERANCE and steps < _STEPS:
+        chance = _wins(theta[one] - theta[two])
+        over = wins - total * chance
+        slope = np.bincount(one, over, items) - np.bincount(two, over, items) - theta / PRIOR
+        curve = _information(one, two, total * chance * (1 - chance), items)
+        step = np.asarray(np.linalg.solve(curve, slope), dtype=np.float64)
+        theta += step * min(1.0, _FARTHEST / max(float(np.abs(step).max()), _TOLERANCE))
+        steps += 1
+    return theta
+
+
+@dataclass(slots=True)
+class Drawing:
+    """Draw pairs of items one after the other, each as if those before it were answered.
+
+    A comparison counts by log(1 + I v), with its information I about the difference d of two strengths, and the
+    variance v of d: by how much the log of the strengths' joint variance falls (D-optimality, Fedorov 1972). That is
+    multiplied by how open the order of the two is, 2 F(-|d| / sqrt v) with the normal F: 1 where they are equal, near
+    0 where it is clear. Without it, systems that are far apart would be asked about for ever.
+    """
+
+    first: Ints
+    second: Ints
+    difference: Floats
+    information: Floats
+    variance: Floats
+    even: float
+
+    @classmethod
+    def of(
+        cls, first: ArrayLike, second: ArrayLike, asked: ArrayLike, strengths: ArrayLike, *, even: float
+    ) -> Drawing:
+        """Prepare draws after (P,) comparisons ``asked`` of each pair, at (K,) log-strengths.
+
+        ``even`` is the share of draws in which all pairs are equally probable, above 0 and up to 1.
+        """
+        if not 0 < even <= 1:
+            raise BadValue(f"even is {even!r}, expected a number above 0 and up to 1")
+        theta, number = finite_vector(strengths, "strengths"), finite_vector(asked, "asked")
+        one, two = _items(first, len(theta)), _items(second, len(theta))
+        difference = theta[one] - theta[two]
+        chance = _wins(difference)
+        each = chance * (1 - chance)
+        variance = np.linalg.inv(_information(one, two, number * each, len(theta)))
+        return cls(one, two, difference, each, np.asarray(variance, dtype=np.float64), even)
+
+    def chances(self, open_pairs: ArrayLike) -> Floats:
+        """Return (P,) chances of the pairs, 0 for those that are not open."""
+        kept = np.asarray(open_pairs, dtype=bool)
+        if not kept.any():
+            raise BadValue("no pair is open")
+        variance = self._of_differences()
+        gains = np.log1p(self.information * variance) * ndtr(-np.abs(self.difference) / np.sqrt(variance))
+        gains = np.where(kept, np.maximum(gains, _TINIEST), 0.0)
+        found: Floats = self.even * kept / kept.sum() + (1 - self.even) * gains / gains.sum()
+        return found
+
+    def draw(self, open_pairs: ArrayLike, rng: np.random.Generator) -> tuple[int, float]:
+        """Return a pair and its chance, and go on as if it were answered."""
+        chances = self.chances(open_pairs)
+        place = int(rng.choice(len(chances), p=chances / chances.sum()))
+        toward = self.variance[:, self.first[place]] - self.variance[:, self.second[place]]
+        spread = toward[self.first[place]] - toward[self.second[place]]
+        each = self.information[place]
+        self.variance = self.variance - np.outer(toward, toward) * (each / (1 + each * spread))
+        return place, float(chances[place])
+
+    def _of_differences(self) -> Floats:
+        own = np.diag(self.variance)
+        return own[self.first] + own[self.second] - 2 * self.variance[self.first, self.second]
+
+
+def _items(given: ArrayLike, items: int) -> Ints:
+    found = np.asarray(given, dtype=np.int64)
+    if found.ndim != 1 or not len(found) or found.min() < 0 or found.max() >= items:
+        raise BadValue(f"first and second hold something else than numbers of items, from 0 to {items - 1}")
+    return found
+
+
+def _wins(difference: Floats) -> Floats:
+    found: Floats = 1 / (1 + np.exp(-difference))
+    return found
+
+
+def _information(first: Ints, second: Ints, each: Floats, items: int) -> Floats:
+    """Return the (K, K) information of the comparisons and of the prior."""
+    table = np.zeros((items, items))
+    np.add.at(table, (first, second), -each)
+    np.add.at(table, (second, first), -each)
+    table[np.diag_indices(items)] = 1 / PRIOR - table.sum(axis=1)
+    return table

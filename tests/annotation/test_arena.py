@@ -1,0 +1,188 @@
+"""Pages of an arena: drawn when somebody takes them, recorded, drawn again, counted."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+import pytest
+
+from annotation.models import Assignment, Judgment, Worker
+from annotation.quality.flags import exclude_worker, lift_exclusion
+from annotation.rehearsal.people import Crowd
+from annotation.rehearsal.rehearsal import rehearse
+from annotation.work.arena import current_counts, drawn_again, oriented, recount
+from annotation.work.claims import claim_assignment, return_assignment
+from annotation.work.submissions import revise_judgments, submit_and_claim, submit_assignment
+from common.errors import DesignError
+from evaluation.integrity import check_integrity
+from evaluation.judgment_sets.signature import circumstances
+from evaluation.statistics.aggregation import preference_strengths
+from evaluation.strengths.computing import strengths_of
+from judgments.design.reading import make_design
+from judgments.models import DrawState, HITUnit, Study, SystemPair
+from judgments.studies.generation import plan_study
+from judgments.studies.studies import design_of
+from tests.annotation.casting import joined
+from tests.studies import make_dataset, make_study
+
+pytestmark = pytest.mark.django_db
+
+
+def arena(pages: int = 12, **values: Any) -> Study:
+    make_dataset(images=24, systems=4)
+    usual: dict[str, Any] = {"judgments_per_unit": 1, "units_per_hit": 5, "sampling": {}}
+    return make_study(
+        "pairwise", **(usual | {"arena": {"pages": pages}, "answers": {"no_difference": True}} | values)
+    )
+
+
+def answers_of(claim: Any, value: int = 1) -> list[dict[str, Any]]:
+    return [{"position": place.position, "value": value} for place in claim.places]
+
+
+def person(study: Study) -> Worker:
+    return Worker.objects.filter(name="ada").first() or joined(study, "ada").worker
+
+
+def counts(study: Study) -> list[tuple[int, int, int]]:
+    return list(SystemPair.objects.filter(study=study).values_list("wins", "ties", "losses"))
+
+
+def test_a_page_is_drawn_when_it_is_taken_and_says_how() -> None:
+    study = arena()
+    assert SystemPair.objects.filter(study=study).count() == 6
+    assert not HITUnit.objects.filter(hit__study=study, unit__control=False).exists()
+    claim = claim_assignment(study=study, worker=person(study))
+    assert claim is not None
+    assert sorted(place.unit.control for place in claim.places) == [False] * 4 + [True]
+    places = HITUnit.objects.filter(hit=claim.assignment.hit, unit__control=False)
+    # before any answer, all six pairs of systems are alike
+    assert places.order_by("position").values_list("chance", flat=True)[0] == pytest.approx(1 / 6)
+    assert len({place.unit.item_id for place in claim.places}) == 5
+    again = claim_assignment(study=study, worker=person(study))
+    assert again is not None
+    assert [place.unit.pk for place in again.places] == [place.unit.pk for place in claim.places]
+    assert DrawState.objects.filter(study=study).count() == 1
+
+
+def test_answers_are_counted_whichever_side_they_were_for() -> None:
+    study = arena()
+    claim = claim_assignment(study=study, worker=person(study))
+    assert claim is not None
+    _, following = submit_and_claim(assignment=claim.assignment, answers=answers_of(claim))
+    assert sum(map(sum, counts(study))) == 4
+    for row in SystemPair.objects.filter(study=study):
+        there = {"wins": row.wins, "ties": row.ties, "losses": row.losses}
+        assert there == oriented(current_counts(study), row.first_system_id, row.second_system_id)
+    assert following is not None
+    state = DrawState.objects.filter(study=study).order_by("number").last()
+    assert state is not None
+    assert (state.answers, [tuple(row) for row in state.counts]) == (4, counts(study))
+    # a repeated submission, a revision, an exclusion and its end leave each current answer counted once
+    submit_assignment(assignment=claim.assignment, answers=answers_of(claim))
+    claim.assignment.refresh_from_db()
+    revise_judgments(assignment=claim.assignment, answers=answers_of(claim, 0))
+    assert [sum(column) for column in zip(*counts(study), strict=True)] == [0, 4, 0]
+    exclusion = exclude_worker(study=study, worker=claim.assignment.worker, why="careless")
+    assert sum(map(sum, counts(study))) == 0
+    lift_exclusion(exclusion=exclusion, why="a mistake")
+    assert sum(map(sum, counts(study))) == 4
+    before = counts(study)
+    recount(study)
+    assert (counts(study), check_integrity().problems) == (before, [])
+
+
+def test_a_whole_arena_can_be_drawn_again_from_what_is_stored() -> None:
+    study = arena(pages=30)
+    rehearse(study=study, crowd=Crowd(workers=4, spammers=0.0, seed=5, drop_outs=0.2))
+    hits = study.hits.exclude(drawn_from=None)
+    assert len(hits) == 30
+    for hit in hits:
+        stored = HITUnit.objects.filter(hit=hit, chance__isnull=False).order_by("position")
+        assert [(one.unit, one.chance) for one in drawn_again(hit)] == list(
+            stored.values_list("unit_id", "chance")
+        )
+    assert check_integrity().problems == []
+    # nobody judged a unit twice, and 30 pages of 4 drew more than there are units
+    own = Judgment.objects.filter(assignment__study=study, unit__control=False)
+    assert max(Counter(own.values_list("unit", "assignment__worker")).values()) == 1
+
+
+def test_more_is_asked_about_systems_of_which_little_is_known() -> None:
+    study = arena(arena={"pages": 40, "even": 0.01})
+    last = SystemPair.objects.get(study=study, position=5).second_system_id
+    known = SystemPair.objects.exclude(first_system=last).exclude(second_system=last)
+    assert known.update(wins=100, losses=100) == 3
+    claim = claim_assignment(study=study, worker=person(study))
+    assert claim is not None
+    assert DrawState.objects.get(study=study).answers == 600
+    first = HITUnit.objects.filter(hit=claim.assignment.hit, chance__isnull=False).order_by("position")[0]
+    pair = first.unit.pair
+    assert pair is not None
+    assert last in {pair.first_system_id, pair.second_system_id}
+    assert 0.25 < (first.chance or 0) < 1 / 3
+
+
+def test_a_page_that_somebody_else_drew_leaves_out_what_one_has_met() -> None:
+    study = arena(pages=60, sampling={"pairs": {"MM": 8}})
+    ada, bob = joined(study, "ada").worker, joined(study, "bob").worker
+    for _ in range(2):  # eight units, so that ada has met all of them
+        claim = claim_assignment(study=study, worker=ada)
+        assert claim is not None
+        submit_assignment(assignment=claim.assignment, answers=answers_of(claim))
+    assert claim_assignment(study=study, worker=ada) is None
+    taken = claim_assignment(study=study, worker=bob)
+    assert taken is not None
+    return_assignment(assignment=taken.assignment)
+    assert claim_assignment(study=study, worker=ada) is None
+    assert Assignment.objects.filter(study=study, worker=ada).count() == 2
+
+
+@pytest.mark.parametrize(
+    ("values", "said"),
+    [
+        ({"protocol": "graded"}, "arena is for pairs, and graded compares none"),
+        ({"crowd": {"backend": "mturk"}}, "crowd.backend is 'mturk', whose HITs are made before"),
+        ({"sampling": {"pairs": {"HC": 3}}}, "sampling.pairs names HC, but an arena compares systems"),
+        ({"stopping": {"rule": "settled"}}, "stopping.rule is 'settled', but an arena"),
+        ({"controls": {"per_hit": 1, "kinds": ["repeated"]}}, "controls.kinds has 'repeated'"),
+        ({"arena": {"pages": 3, "even": 0}}, "arena.even is 0"),
+    ],
+)
+def test_what_cannot_be_drawn_live_is_refused_with_a_sentence(values: dict[str, Any], said: str) -> None:
+    usual = {"name": "x", "dataset": "x", "protocol": "pairwise", "arena": {"pages": 3}}
+    with pytest.raises(DesignError, match=said):
+        make_design(usual | values)
+
+
+def test_the_plan_counts_pages_and_a_design_without_an_arena_is_as_before() -> None:
+    study = arena(pages=7)
+    plan = plan_study(design_of(study), study.dataset)
+    assert (plan.hits, plan.units, plan.judgments) == (7, 72, 35)
+    assert "arena" not in make_design({"name": "x", "dataset": "x", "protocol": "pairwise"}).model_dump()
+
+
+def test_the_ranking_weighs_each_judgment_by_the_chance_that_drew_it() -> None:
+    study = arena(pages=40, controls={"per_hit": 0})
+    rehearse(study=study, crowd=Crowd(workers=8, spammers=0.0, seed=2))
+    found, plain = strengths_of(study), strengths_of(study, weights="none")
+    assert (found["weighted"], plain["weighted"]) == (True, False)
+    # the same from the stored rows, one by one
+    first, second, preferences, weights = [], [], [], []
+    rows = Judgment.objects.filter(assignment__study=study, unit__control=False)
+    for row in rows.select_related("unit__pair__first_system", "unit__pair__second_system", "assignment"):
+        pair = row.unit.pair
+        assert pair is not None
+        assert pair.first_system is not None
+        assert pair.second_system is not None
+        first.append(pair.first_system.name)
+        second.append(pair.second_system.name)
+        preferences.append({1: 1, 2: -1, 0: 0}[row.value or 0])
+        weights.append(1 / (HITUnit.objects.get(hit=row.assignment.hit, unit=row.unit).chance or 0))
+    expected = preference_strengths(first, second, preferences, weights=weights)
+    assert {one["system"]: one["strength"] for one in found["systems"]} == pytest.approx(
+        dict(zip(expected.items.tolist(), expected.log_strength.tolist(), strict=True)), abs=1e-6
+    )
+    assert found["systems"] != plain["systems"]
+    assert circumstances(study)["drawn"] == "live,even-0.2"
