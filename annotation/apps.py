@@ -18,3 +18,4 @@ class AnnotationConfig(AppConfig):
         repeat("annotation.webhooks.webhooks.send_webhooks", every=lambda: max(1, settings.WEBHOOK_SECONDS))
         register("import_judgments", "annotation.handlers.import_judgments", scope="judgments")
         register("sync_crowd", "annotation.handlers.sync_crowd", scope="money", patient=True)
+        register("finish_erasure", "annotation.handlers.finish_erasure", scope="workers")

@@ -6,6 +6,7 @@ reference. A study stores its complete design, so that a preset that changes lat
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, SerializerFunctionWrapHandler, model_serializer
@@ -17,11 +18,14 @@ from judgments.design.tables import (
     Access,
     Controls,
     Crowd,
+    Erasing,
+    Ethics,
     Example,
     Filter,
     Keywords,
     Language,
     PairAnswers,
+    Retention,
     RuleSetting,
     Sampling,
     Source,
@@ -34,6 +38,13 @@ from judgments.design.tables import (
 from judgments.design.wordings import CAPTION
 
 USUAL_CURRENCY = "USD"
+# tables that a design names only where they say something
+USUAL: Mapping[str, Part] = {
+    "answers": PairAnswers(),
+    "erasure": Erasing(),
+    "retention": Retention(),
+    "ethics": Ethics(),
+}
 
 
 def currency_named(crowd: Crowd, panel: Panel) -> str:
@@ -138,6 +149,9 @@ class StudyDesign(Part):
     template: Template = Template()
     crowd: Crowd = Crowd()
     panel: Panel = Panel()
+    erasure: Erasing = Erasing()
+    retention: Retention = Retention()
+    ethics: Ethics = Ethics()
     translations: dict[Language, Texts] = Field(
         default_factory=dict,
         title="Texts in other languages",
@@ -169,10 +183,11 @@ class StudyDesign(Part):
 
     @model_serializer(mode="wrap")
     def _without_what_is_not_there(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        """Leave out a missing plan, since TOML has no null, translations where there are none, and usual answers."""
+        """Leave out a missing plan, since TOML has no null, translations where there are none, and what is usual."""
         values: dict[str, Any] = handler(self)
-        if self.answers == PairAnswers():
-            values.pop("answers", None)
+        for key, usual in USUAL.items():
+            if getattr(self, key) == usual:
+                values.pop(key, None)
         for key in ("registration", "translations"):
             if key in values and not values[key]:
                 del values[key]
