@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from django.contrib.auth.models import User
 from django.utils.translation import gettext as _
 from rest_framework import serializers
 
 from annotation.models import Erasure
+from annotation.privacy.consent import change_consent
 from annotation.privacy.erasing import Erased, erase_person, erasure_of, find_person
 from annotation.privacy.requests import decline, request_of
 from common.errors import WrongState
@@ -94,3 +97,32 @@ def decline_request(*, study: Study, by: User | None, worker: str, why: str) -> 
     """Decline a participant's request. They read the reason on their own page."""
     decline(study=study, name=worker, why=why, by=by)
     return Outcome(_("The request is declined; the person reads why."))
+
+
+class ConsentRequest(Reason):
+    """The new text, in full, and in other languages of the participants' pages."""
+
+    consent = serializers.CharField(
+        max_length=20_000,
+        trim_whitespace=False,
+        style={"base_template": "textarea.html"},
+        label="Consent",
+        help_text="The new text; it may use Markdown.",
+    )
+    translations = serializers.DictField(
+        child=serializers.CharField(max_length=20_000, allow_blank=True, trim_whitespace=False),
+        required=False,
+        help_text="By language; a language that is left out shows the text above.",
+    )
+
+
+@operation("change-consent", "Change the consent text", parameters=ConsentRequest)
+def change(
+    *, study: Study, by: User | None, consent: str, why: str, translations: Mapping[str, str] | None = None
+) -> Outcome:
+    """Make a new version of the consent text. Participants agree to it before they begin another page of work."""
+    made = change_consent(study=study, text=consent, translations=translations, why=why, by=by)
+    if made is None:
+        return Outcome(_("The text is the same as before; nothing was changed."))
+    words = _("The consent text has version %(n)s. Who comes back is asked again.")
+    return Outcome(words % {"n": made.number}, made)

@@ -23,7 +23,7 @@ WRITES_FILES = ("export", "report", "release")
 def forget_person(*, study: Study, words: Mapping[str, str], way: str, **_signal: Any) -> None:
     """Rename the person in stored results, and delete what is made again; in the transaction of the erasure.
 
-    Results of judgments that went too stay as they are, older than the data, until they are computed again.
+    Results stay as they are, older than the data, until they are computed again.
     """
     forget_blocks(study)
     BoardSnapshot.objects.filter(study=study).delete()
@@ -62,7 +62,5 @@ def remove_files(*, study: Study, withdraw: bool, **_signal: Any) -> None:
 
 
 def erased_since(analysis: Analysis) -> bool:
-    """Return whether judgments were erased after the analysis."""
-    return Erasure.objects.filter(
-        study=analysis.study_id, way=Erasure.Way.ALL, at__gt=analysis.created_at
-    ).exists()
+    """Return whether somebody was erased after the analysis: it rests on their judgments, or on their name's order."""
+    return Erasure.objects.filter(study=analysis.study_id, at__gt=analysis.created_at).exists()

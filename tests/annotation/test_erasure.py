@@ -36,7 +36,6 @@ from evaluation.privacy.proving import origin_of
 from evaluation.privacy.traces import erased_since
 from evaluation.releases.making import release_study
 from evaluation.releases.storage import Terms
-from evaluation.releases.study_verification import verify_study
 from evaluation.releases.verification import verify_bundle
 from evaluation.results.aggregation import aggregate_study, compute_aggregation
 from judgments.jobs import enqueue, run_job
@@ -118,8 +117,7 @@ def test_nothing_tells_who_they_were_and_what_is_published_holds(study: Study, t
     assert "Unmistakable" not in all_text()
     assert check_integrity().problems == []
     assert Judgment.objects.of_study(study).count() == before
-    assert verify_bundle(bundle).ok
-    assert verify_study(study=study).ok
+    assert verify_bundle(bundle).count == 0
     assert compute_aggregation(study=study).result["agreement"] == aggregation
     found = origin_of(study=study, bundle=bundle)
     assert found.holds
@@ -140,7 +138,7 @@ def test_with_their_judgments_results_are_older_and_a_receipt_proves_the_rows(
     assert compute_aggregation(study=study).result["counts"]["judgments"] == (
         stored.result["counts"]["judgments"] - mine
     )
-    assert verify_bundle(bundle).ok
+    assert verify_bundle(bundle).count == 0
     without = origin_of(study=study, bundle=bundle)
     assert without.holds
     assert (without.missing, without.erased) == (mine, mine)
@@ -233,7 +231,8 @@ def test_a_restored_copy_is_cleaned_by_the_list(study: Study, tmp_path: Path) ->
     ]
     assert Erasure.objects.order_by("pk")[0].content["commitments"] == done.erasure.content["commitments"]
     assert check_integrity().problems == []
-    Worker.objects.filter(name__startswith="erased-").update(name=NAME)
+    back = Worker.objects.filter(name__startswith="erased-").first()
+    Worker.objects.filter(pk=back.pk if back else 0).update(name=NAME)
     assert ["was erased on" in one for one in check_integrity().problems] == [True]
     Erasure.objects.filter(pk=Erasure.objects.order_by("pk")[1].pk).redact(previous="0" * 64)
     assert any("erasure" in one and "was changed" in one for one in check_integrity().problems)
