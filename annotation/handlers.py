@@ -7,6 +7,7 @@ from typing import Any
 
 from annotation.crowds.sync import sync_crowd as bring_together
 from annotation.importing.judgments import import_judgments as import_rows
+from annotation.privacy.retention import end_retention as end_promised
 from annotation.signals import erasure_committed
 from common.audit import acting_person
 from judgments.access.datasets import require_editor
@@ -47,3 +48,7 @@ def sync_crowd(run: Run, *, study: str) -> dict[str, Any]:
 
 def finish_erasure(run: Run, *, study: str, withdraw: bool) -> None:
     erasure_committed.send(Study, study=find_study(study), withdraw=withdraw)
+
+
+def end_retention(run: Run, *, study: str) -> dict[str, Any]:
+    return {"people": end_promised(study=find_study(study), progress=run.progress)}

@@ -53,6 +53,11 @@ class Migration(migrations.Migration):
     ]
 
     operations = [
+        migrations.AddField(
+            model_name='worker',
+            name='erased',
+            field=models.BooleanField(default=False, help_text='Stands for a person who was erased; the name is random.'),
+        ),
         migrations.CreateModel(
             name='Erasure',
             fields=[

@@ -63,6 +63,7 @@ from judgments.studies.studies import kind_of
 Way = Erasure.Way
 JOB = "finish_erasure"
 GONE = "…"
+ERASED, PAID = "erased", "paid"  # how names of stand-ins begin
 # What becomes of each table with a person, for the test that none is forgotten; and its words on pages.
 DELETED: Mapping[type[Model], str] = {
     RawId: gettext_noop("ids at the crowd"),
@@ -169,13 +170,17 @@ def preview(*, study: Study, worker: Worker, way: str) -> Preview:
     judgments = _judgments(study, worker)
     going = judgments if way == Way.ALL else _texts_only(study, judgments)
     written = judgments.exclude(comment="").count()
+    named = dict.fromkeys((worker.name, *_told_of(study, worker)), GONE)
     removed = [(words, _rows(model, study, worker).count()) for model, words in DELETED.items()]
     removed += [
         (gettext_noop("judgments"), going.count()),
         (gettext_noop("comments"), written),
         (gettext_noop("problem reports’ texts"), _reports(study, worker).exclude(comment="").count()),
         (gettext_noop("messages in appeals"), _appeals(study, worker).count()),
-        (gettext_noop("log entries that name them, renamed"), sum(1 for _e in _entries(study, worker))),
+        (
+            gettext_noop("log entries that name them, renamed"),
+            len(_entries(study, named)),
+        ),
     ]
     kept = [(words, _rows(model, study, worker).count()) for model, words in (MOVED | MONEY).items()]
     kept.insert(0, (gettext_noop("judgments"), judgments.count() - going.count()))
@@ -190,6 +195,8 @@ def preview(*, study: Study, worker: Worker, way: str) -> Preview:
 
 def why_not(study: Study, worker: Worker) -> str:
     """Return why the person cannot be erased now; "" if they can."""
+    if worker.erased and worker.name.startswith(PAID):
+        return _("%(name)s stands for amounts alone.") % {"name": worker.name}
     if not worker.is_person and (worker.source == Worker.Source.REHEARSAL or worker.anonymous):
         return _("%(name)s is no person: their answers are simulated, or published without names.") % {
             "name": worker.name
@@ -252,35 +259,19 @@ def _erase(
     kept_row: Mapping[str, Any] | None,
     texts: bool,
 ) -> Erased:
-    Study.objects.select_for_update(no_key=True).get(pk=study.pk)
-    locked = Worker.objects.select_for_update().filter(pk=worker.pk).first()
-    if locked is None:
-        raise Busy(_("Nothing was changed: the person was erased at the same moment."))
+    (locked,) = _locked(study, [worker])
     refusal = why_not(study, locked)
     if refusal:
         raise WrongState(_("Nothing was changed. %(why)s") % {"why": refusal})
     receipt = new_receipt() if texts and kept_row is None else ""
     proofs = commitments(study=study, worker=locked, receipt=receipt) if receipt else []
     name, mark = locked.name, mark_of(locked)
-    removed = Counter[str]()
-    _end_work(study, locked)
-    unnamed = list(_unnamed(study, locked).values_list("pk", flat=True))
-    stand_in, payee = _stand_ins(study, locked)
-    names, told = _names_of(study, locked)
-    words = {**dict.fromkeys(told, GONE), **dict.fromkeys(names, stand_in.name)}
-    _rename_in_logs(study, locked, words)
-    _move(study, locked, stand_in, payee)
-    for model in DELETED:
-        removed[model._meta.model_name or ""] = _rows(model, study, locked).delete()[0]
-    if not _is_elsewhere(study, locked):
-        locked.delete()
-    removed["judgment"] = _erase_answers(study, stand_in, way, unnamed=unnamed, texts=texts)
-    person_erased.send(Study, study=study, words=words, way=way)
+    removed, words = _replace([locked], study, way, texts=texts)
     content = {
         "asked_at": asked_at and asked_at.isoformat(),
-        "removed": {name: count for name, count in removed.items() if count},
+        "removed": {table: count for table, count in removed.items() if count},
         "commitments": proofs,
-        "releases": list(study.releases.order_by("pk").values("version", "sha256")),  # type: ignore[attr-defined]
+        "releases": _releases(study),
         "withdrawn": withdraw,
     }
     erasure = keep_erasure(study=study, row=kept_row or {"mark": mark, "way": way, "content": content})
@@ -297,7 +288,62 @@ def _erase(
         **removed,
     )
     job = enqueue(kind=JOB, args={"study": study.slug, "withdraw": withdraw}, user=by)
-    return Erased(erasure, receipt, job, names={name: stand_in.name})
+    return Erased(erasure, receipt, job, names={name: words[name]})
+
+
+@transaction.atomic
+def end_identities(*, study: Study, workers: Collection[Worker]) -> int:
+    """Do for several people what a promised end of their names asks: texts and judgments stay. Return their number."""
+    people = [one for one in _locked(study, workers) if not why_not(study, one)]
+    if not people:
+        return 0
+    marks = [mark_of(one) for one in people]
+    _replace(people, study, Way.IDENTITY, texts=False)
+    for mark in marks:
+        content = {"retention": True, "removed": {}, "commitments": [], "releases": _releases(study)}
+        keep_erasure(study=study, row={"mark": mark, "way": Way.IDENTITY, "content": content})
+    enqueue(kind=JOB, args={"study": study.slug, "withdraw": False})
+    return len(people)
+
+
+def _locked(study: Study, workers: Collection[Worker]) -> list[Worker]:
+    Study.objects.select_for_update(no_key=True).get(pk=study.pk)
+    keys = [worker.pk for worker in workers]
+    found = list(Worker.objects.select_for_update().filter(pk__in=keys).order_by("pk"))
+    if len(found) < len(keys):
+        raise Busy(_("Nothing was changed: the person was erased at the same moment."))
+    return found
+
+
+def _releases(study: Study) -> list[dict[str, Any]]:
+    """Return the releases made so far, which rows of the people may stand in."""
+    releases: Any = study.releases  # type: ignore[attr-defined]  # evaluation's, which lies above
+    return list(releases.order_by("pk").values("version", "sha256"))
+
+
+def _replace(
+    people: Collection[Worker], study: Study, way: str, *, texts: bool
+) -> tuple[Counter[str], dict[str, str]]:
+    """Replace people by stand-ins. Return the deleted rows by table, and word -> what stands in its place."""
+    removed = Counter[str]()
+    words: dict[str, str] = {}
+    stand_ins = []
+    for worker in people:
+        _end_work(study, worker)
+        unnamed = list(_unnamed(study, worker).values_list("pk", flat=True))
+        stand_in, payee = _stand_ins(study, worker)
+        stand_ins.append((worker, stand_in, payee, unnamed))
+        words |= {**dict.fromkeys(_told_of(study, worker), GONE), worker.name: stand_in.name}
+    _rename_in_logs(study, words)
+    for worker, stand_in, payee, unnamed in stand_ins:
+        _move(study, worker, stand_in, payee)
+        for model in DELETED:
+            removed[model._meta.model_name or ""] += _rows(model, study, worker).delete()[0]
+        if not _is_elsewhere(study, worker):
+            worker.delete()
+        removed["judgment"] += _erase_answers(study, stand_in, way, unnamed=unnamed, texts=texts)
+    person_erased.send(Study, study=study, words=words)
+    return removed, words
 
 
 def keep_erasure(*, study: Study, row: Mapping[str, Any]) -> Erasure:
@@ -425,13 +471,13 @@ def _redact_texts(study: Study, worker: Worker) -> None:
     _appeals(study, worker).delete()
 
 
-def _names_of(study: Study, worker: Worker) -> tuple[list[str], list[str]]:
-    """Return the person's name, and other words that tell who they are."""
+def _told_of(study: Study, worker: Worker) -> list[str]:
+    """Return words besides the name that tell who the person is."""
     told = set(RawId.objects.filter(worker=worker).values_list("value", flat=True))
     told |= set(
         Participation.objects.filter(study=study, worker=worker).values_list("completion_code", flat=True)
     )
-    return [worker.name], sorted(told - {""}, key=len, reverse=True)
+    return sorted(told - {""})
 
 
 def _stand_ins(study: Study, worker: Worker) -> tuple[Worker, Worker]:
@@ -444,11 +490,12 @@ def _stand_ins(study: Study, worker: Worker) -> tuple[Worker, Worker]:
             study=worker.study,
             place=worker.place,
             created_at=study.opened_at or study.created_at,
+            erased=True,
         )
 
-    stand_in = make("erased")
+    stand_in = make(ERASED)
     paid = any(_rows(model, study, worker).exists() for model in MONEY)
-    return stand_in, make("paid") if paid else stand_in
+    return stand_in, make(PAID) if paid else stand_in
 
 
 def _move(study: Study, worker: Worker, stand_in: Worker, payee: Worker) -> None:
@@ -498,9 +545,9 @@ def _replacer(words: Mapping[str, str]) -> Callable[[Any], Any]:
     return within
 
 
-def _entries(study: Study, worker: Worker) -> list[StudyEvent]:
-    names, told = _names_of(study, worker)
-    within = _replacer(dict.fromkeys((*names, *told), GONE))
+def _entries(study: Study, words: Mapping[str, str]) -> list[StudyEvent]:
+    """Return the log's entries that name somebody."""
+    within = _replacer(words)
     return [
         event
         for event in StudyEvent.objects.filter(study=study).iterator()
@@ -508,9 +555,9 @@ def _entries(study: Study, worker: Worker) -> list[StudyEvent]:
     ]
 
 
-def _rename_in_logs(study: Study, worker: Worker, words: Mapping[str, str]) -> None:
+def _rename_in_logs(study: Study, words: Mapping[str, str]) -> None:
     within = _replacer(words)
-    for event in _entries(study, worker):
+    for event in _entries(study, words):
         StudyEvent.objects.filter(pk=event.pk).redact(
             words=within(event.words)[:1000], why=within(event.why)[:500], details=within(event.details)
         )

@@ -20,7 +20,7 @@ from judgments.models import Job, Study
 WRITES_FILES = ("export", "report", "release")
 
 
-def forget_person(*, study: Study, words: Mapping[str, str], way: str, **_signal: Any) -> None:
+def forget_person(*, study: Study, words: Mapping[str, str], **_signal: Any) -> None:
     """Rename the person in stored results, and delete what is made again; in the transaction of the erasure.
 
     Results stay as they are, older than the data, until they are computed again.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from datetime import timedelta
 from io import StringIO
 from pathlib import Path
 from typing import Any
@@ -25,6 +26,7 @@ from annotation.models import (
 )
 from annotation.privacy.erasing import DELETED, MONEY, MOVED, UNTIED, erase_person
 from annotation.privacy.replaying import erasure_list
+from annotation.privacy.retention import due, end_retention, end_what_is_over
 from annotation.quality.flags import exclude_worker
 from annotation.signals import person_erased
 from annotation.work.claims import claim_assignment
@@ -39,7 +41,7 @@ from evaluation.releases.storage import Terms
 from evaluation.releases.verification import verify_bundle
 from evaluation.results.aggregation import aggregate_study, compute_aggregation
 from judgments.jobs import enqueue, run_job
-from judgments.models import Job, Study
+from judgments.models import Job, Study, StudyEvent
 from tests.annotation.casting import joined
 from tests.studies import make_study
 
@@ -259,3 +261,24 @@ def test_the_command_says_what_goes_and_twice_says_already(study: Study) -> None
     assert "erased already" in out.getvalue()
     with pytest.raises(CommandError, match="took part"):
         call_command("erase_person", study.slug, "--worker", "nobody", "--yes")
+
+
+def test_a_promised_end_of_names_keeps_answers_and_texts(study: Study) -> None:
+    study.design |= {"retention": {"identities_days": 30}}
+    study.closed_at = timezone.now() - timedelta(days=29)
+    study.save()
+    comments = Judgment.objects.exclude(comment="").count()
+    assert end_retention(study=study) == 0
+    end_what_is_over()
+    assert not Job.objects.filter(kind="end_retention").exists()
+    assert (due(study).people, due(study).soon) == (3, True)
+    Study.objects.update(closed_at=timezone.now() - timedelta(days=31))
+    end_what_is_over()
+    end_what_is_over()
+    (job,) = Job.objects.filter(kind="end_retention")
+    run_job(job.pk)
+    study.refresh_from_db()
+    assert (due(study).people, Worker.objects.filter(name__in=[NAME, "bob", "cyd"]).count()) == (0, 0)
+    assert Judgment.objects.exclude(comment="").count() == comments > 0
+    assert check_integrity().problems == []
+    assert StudyEvent.objects.filter(what="retention-ended").count() == 1
