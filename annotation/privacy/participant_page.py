@@ -72,7 +72,7 @@ def leave_study(request: HttpRequest, slug: str) -> HttpResponse:
         "offered": design.erasure.offered != NOT_OFFERED,
         "at_once": design.erasure.offered == AT_ONCE and not why_not(study, worker),
         "everything": design.erasure.way == "all",
-        "request": request_of(study, worker),
+        "asked": request_of(study, worker),
         "pages": Assignment.objects.filter(study=study, worker=worker).finished().count(),
         "problem": "",
     }

@@ -8,6 +8,7 @@ from rest_framework.routers import SimpleRouter
 from annotation.api import resources as annotation
 from annotation.api import work
 from annotation.crowds.operations import close, demographics, open_to_workers, qualify
+from annotation.ethics.api import EthicsView
 from annotation.launch.api import ChecklistView
 from annotation.money import operations as money
 from annotation.money.api import SpendingRequestResource, SpendingView, money_path
@@ -146,6 +147,7 @@ urlpatterns = [
     path("datasets/<str:name>/scores/", DatasetScoresView.as_view(), name="dataset-scores"),
     path("studies/<str:slug>/design/", design_api.DesignView.as_view(), name="design"),
     path("studies/<str:slug>/numbers/", design_api.PlanView.as_view(), name="numbers"),
+    path("studies/<str:slug>/ethics/", EthicsView.as_view(), name="ethics"),
     path("studies/<str:slug>/checklist/", ChecklistView.as_view(), name="checklist"),
     operation_path(privacy.erase, privacy_api.EraseView),
     path(
