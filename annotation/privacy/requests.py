@@ -6,6 +6,7 @@ from django.contrib.auth.models import User
 from django.db import transaction
 from django.utils import timezone
 from django.utils.translation import gettext as _
+from django.utils.translation import pgettext
 
 from annotation.models import Assignment, ErasureRequest, Participation, Worker
 from annotation.privacy.erasing import Erased, erase_person, why_not
@@ -63,7 +64,8 @@ def decline(*, study: Study, name: str, why: str, by: User | None) -> None:
     waiting = ErasureRequest.objects.filter(study=study, worker=worker, state=ErasureRequest.State.WAITING)
     if not waiting.update(state=ErasureRequest.State.DECLINED, answer=why, decided_at=timezone.now()):
         raise WrongState(
-            _("Nothing was changed: %(name)s has no request that waits.") % {"name": worker.name}
+            pgettext("staff", "Nothing was changed: %(name)s has no request that waits.")
+            % {"name": worker.name}
         )
     Participation.objects.filter(study=study, worker=worker, standing=Participation.Standing.PAUSED).update(
         standing=Participation.Standing.ACTIVE
