@@ -182,7 +182,7 @@ def preview(*, study: Study, worker: Worker, way: str) -> Preview:
             len(_entries(study, named)),
         ),
     ]
-    kept = [(words, _rows(model, study, worker).count()) for model, words in (MOVED | MONEY).items()]
+    kept = [(words, _rows(model, study, worker).count()) for model, words in {**MOVED, **MONEY}.items()]
     kept.insert(0, (gettext_noop("judgments"), judgments.count() - going.count()))
     return Preview(
         worker=worker,
@@ -285,7 +285,7 @@ def _erase(
         by=by,
         way=way,
         digest=erasure.digest,
-        **removed,
+        removed=dict(removed),
     )
     job = enqueue(kind=JOB, args={"study": study.slug, "withdraw": withdraw}, user=by)
     return Erased(erasure, receipt, job, names={name: words[name]})
@@ -316,9 +316,8 @@ def _locked(study: Study, workers: Collection[Worker]) -> list[Worker]:
 
 
 def _releases(study: Study) -> list[dict[str, Any]]:
-    """Return the releases made so far, which rows of the people may stand in."""
-    releases: Any = study.releases  # type: ignore[attr-defined]  # evaluation's, which lies above
-    return list(releases.order_by("pk").values("version", "sha256"))
+    """Return the releases made so far, in which rows of the people may stand."""
+    return list(study.releases.order_by("pk").values("version", "sha256"))
 
 
 def _replace(

@@ -12,7 +12,6 @@ from django.utils.translation import gettext as _
 from annotation.models import Erasure
 from annotation.privacy.erasing import rewritten
 from common.errors import Busy
-from evaluation.judgment_sets.blocks import forget_blocks
 from evaluation.models import Analysis, BoardSnapshot
 from evaluation.releases.storage import release_file, stored_releases
 from judgments.models import Job, Study
@@ -25,6 +24,10 @@ def forget_person(*, study: Study, words: Mapping[str, str], **_signal: Any) -> 
 
     Results stay as they are, older than the data, until they are computed again.
     """
+    from evaluation.judgment_sets.blocks import (
+        forget_blocks,
+    )  # needs Arrow, which a web process starts without
+
     forget_blocks(study)
     BoardSnapshot.objects.filter(study=study).delete()
     for analysis in Analysis.objects.filter(study=study).iterator(1):

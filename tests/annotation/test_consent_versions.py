@@ -15,6 +15,7 @@ from annotation.work.claims import claim_assignment
 from annotation.work.submissions import submit_assignment
 from common.errors import DesignError, WrongState
 from evaluation.integrity import check_integrity
+from evaluation.releases.making import _facts as facts_of
 from judgments.models import Study
 from judgments.studies.studies import design_of
 from tests.annotation.casting import Person, joined
@@ -65,6 +66,7 @@ def test_who_comes_back_agrees_again_and_loses_nothing(study: Study, ada: Person
     versions = {one.version.number: (one.people, one.pages) for one in versions_of(study)}
     assert versions == {1: (0, 1), 2: (1, 1)}
     assert old.consent_version != new.consent_version == made.version
+    assert facts_of(study)["consents"][1] == (2, made.version, 1)
     assert check_integrity().problems == []
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from io import StringIO
+from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
@@ -22,7 +23,7 @@ from tests.studies import make_study
 pytestmark = pytest.mark.django_db
 
 
-def study_of(offered: str = "on-request", **values: object) -> Study:
+def study_of(offered: str = "on-request", **values: Any) -> Study:
     return make_study(
         "pairwise", sampling={"pairs": {"MM": 4}}, erasure={"offered": offered}, consent="Agree.", **values
     )
@@ -97,24 +98,22 @@ def test_only_an_owner_erases_over_http_and_twice_says_already(study: Study, ada
     address = f"/api/studies/{study.slug}/erase-person/"
     body = {"worker": "Ada Lovelace", "confirm": "Ada Lovelace", "way": "all"}
 
-    def post(role: str) -> object:
+    def post(role: str) -> Any:
         headers = {"Authorization": f"Token {keys[role]}"}
         return Client().post(address, body, content_type="application/json", headers=headers)
 
     owner = {"Authorization": f"Token {keys['owner']}"}
     seen = Client().get(f"{address}preview/?worker=Ada%20Lovelace", headers=owner).json()
     assert {"what": "part in the study", "count": 1} in seen["kept"]
-    assert post("designer").status_code == 403  # type: ignore[attr-defined]
-    first, second = post("owner").json(), post("owner").json()  # type: ignore[attr-defined]
+    assert post("designer").status_code == 403
+    first, second = post("owner").json(), post("owner").json()
     assert (first["already"], second["already"], second["receipt"]) == (False, True, "")
     assert first["digest"] == second["digest"] == Erasure.objects.get().digest
     listed = Client().get("/api/erasures/", headers=owner).json()["results"]
     assert [one["digest"] for one in listed] == [first["digest"]]
 
 
-def test_the_consent_text_is_changed_by_page_and_command(
-    study: Study, ada: Person, designer: Client, tmp_path: object
-) -> None:
+def test_the_consent_text_is_changed_by_page_and_command(study: Study, ada: Person, designer: Client) -> None:
     sent = {"consent": "Agree to more.", "why": "more", "page": "privacy"}
     assert "has version 2" in words(designer.post(do(study, "change-consent"), sent, follow=True))
     with pytest.raises(CommandError, match="LANGUAGE=FILE"):
