@@ -28,6 +28,8 @@ WORDS = {
     "verify_release": "Check of a release",
     "compare_metrics": "Comparison of two metrics",
     "compare_releases": "Comparison of releases",
+    "finish_erasure": "Removing files that name an erased person",
+    "end_retention": "Removing who participants are",
 }
 LABELS = {
     "hits": "pages of work filled",

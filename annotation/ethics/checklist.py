@@ -179,9 +179,12 @@ def _task(facts: _Facts) -> Iterator[Line]:
         "CR (b)(1)",
     )
     checks = (
-        _(
+        ngettext(
+            "%(n)s item on each page has an answer that is known before (a check question). Participants are not told "
+            "which; say in the consent text that there are some.",
             "%(n)s items on each page have an answer that is known before (check questions). Participants are not told "
-            "which; say in the consent text that there are some."
+            "which; say in the consent text that there are some.",
+            design.controls.per_hit,
         )
         % {"n": design.controls.per_hit}
         if design.controls.per_hit
@@ -310,7 +313,7 @@ def _data(facts: _Facts) -> Iterator[Line]:
             "installation. What a crowd says of people is for those alone who may change the study. Each access "
             "to change something is logged."
         )
-        % {"people": people or "0"},
+        % {"people": people or _("none yet")},
         "GDPR 30(1)(d), P",
     )
     yield Line(_("Who else gets data"), design.ethics.recipients, "GDPR 13(1)(e), P", "ethics.recipients")

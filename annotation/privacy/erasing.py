@@ -58,7 +58,7 @@ from common.errors import Busy, NotThere, WrongState
 from judgments.jobs import enqueue
 from judgments.models import CachedFigures, Job, Study, StudyEvent
 from judgments.studies.log import note_event
-from judgments.studies.studies import kind_of
+from judgments.studies.studies import design_of, kind_of
 
 Way = Erasure.Way
 JOB = "finish_erasure"
@@ -202,7 +202,9 @@ def why_not(study: Study, worker: Worker) -> str:
             "name": worker.name
         }
     sessions = CrowdSession.objects.filter(study=study, worker=worker)
-    if sessions.filter(status=CrowdSession.Status.SUBMITTED).exists():
+    unpaid = Assignment.objects.filter(study=study, worker=worker, state=Assignment.State.SUBMITTED)
+    owed = design_of(study).crowd.reward_cents and unpaid.exists()
+    if owed or sessions.filter(status=CrowdSession.Status.SUBMITTED).exists():
         return _("Their work waits to be approved or rejected; decide first, so that they are paid.")
     waiting = CrowdCall.objects.filter(_about(worker), study=study)
     if waiting.filter(state__in=["waiting", "started", "parked"]).exists():
