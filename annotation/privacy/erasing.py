@@ -319,7 +319,7 @@ def _locked(study: Study, workers: Collection[Worker]) -> list[Worker]:
 
 def _releases(study: Study) -> list[dict[str, Any]]:
     """Return the releases made so far, in which rows of the people may stand."""
-    return list(study.releases.order_by("pk").values("version", "sha256"))
+    return [dict(row) for row in study.releases.order_by("pk").values("version", "sha256")]
 
 
 def _replace(
