@@ -15,13 +15,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from django.db.models import Sum
 from django.utils.html import escape
 from django.utils.translation import get_language, ngettext
 from django.utils.translation import gettext as _
 
 from annotation.crowds import backend_for
 from annotation.crowds.panel.backend import panel_title
-from annotation.money.costs import Forecast, forecast_of
 from annotation.privacy.consent import versions_of
 from annotation.privacy.retention import due
 from annotation.words import spell_cents, spell_duration
@@ -33,7 +33,7 @@ from judgments.design.requirements import asks_anything
 from judgments.design.study_design import StudyDesign
 from judgments.design.tables import DEMOGRAPHICS
 from judgments.kinds import KINDS
-from judgments.models import Study, StudyRole
+from judgments.models import HIT, Study, StudyRole
 from judgments.studies.studies import design_of
 
 SECONDS_AN_HOUR = 3600
@@ -65,12 +65,12 @@ class Section:
 class _Facts:
     study: Study
     design: StudyDesign
-    forecast: Forecast | None
+    places: int
 
 
 def ethics_of(study: Study) -> list[Section]:
     """Return the checklist in the current language."""
-    facts = _Facts(study, design_of(study), _forecast(study))
+    facts = _Facts(study, design_of(study), _places(study))
     parts = (
         (_("The study and who is responsible"), _responsible),
         (_("Who takes part"), _people),
@@ -88,8 +88,9 @@ def open_lines(sections: list[Section]) -> int:
     return sum(1 for section in sections for line in section.lines if not line.answer)
 
 
-def _forecast(study: Study) -> Forecast | None:
-    return forecast_of(study) if study.state != Study.State.DRAFT else None
+def _places(study: Study) -> int:
+    """Return how many pages of work are asked for; 0 before they are drawn."""
+    return HIT.objects.filter(study=study).aggregate(n=Sum("required"))["n"] or 0
 
 
 def _responsible(facts: _Facts) -> Iterator[Line]:
@@ -117,15 +118,15 @@ def _people(facts: _Facts) -> Iterator[Line]:
         }
         where = words[design.access.join]
     yield Line(_("How they are recruited"), where, "ARR D2")
-    if facts.forecast is not None:
-        places = ngettext("%(n)s page of work", "%(n)s pages of work", facts.forecast.places)
+    if facts.places:
+        places = ngettext("%(n)s page of work", "%(n)s pages of work", facts.places)
         least = ngettext(
             "at least %(n)s person, as nobody judges an item twice",
             "at least %(n)s people, as nobody judges an item twice",
             design.judgments_per_unit,
         )
         answer = _("%(places)s in all; %(least)s.") % {
-            "places": places % {"n": thousands(facts.forecast.places)},
+            "places": places % {"n": thousands(facts.places)},
             "least": least % {"n": design.judgments_per_unit},
         }
     else:
