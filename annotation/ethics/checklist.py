@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from django.db.models import Sum
+from django.db.models import Count, Sum
 from django.utils.html import escape
 from django.utils.translation import get_language, ngettext
 from django.utils.translation import gettext as _
@@ -37,6 +37,7 @@ from judgments.models import HIT, Study, StudyRole
 from judgments.studies.studies import design_of
 
 SECONDS_AN_HOUR = 3600
+MOST_OWNERS = 20  # that are named
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +96,7 @@ def _places(study: Study) -> int:
 
 def _responsible(facts: _Facts) -> Iterator[Line]:
     study, design = facts.study, facts.design
-    owners = study.roles.filter(role=StudyRole.Role.OWNER).select_related("user")
+    owners = study.roles.filter(role=StudyRole.Role.OWNER).select_related("user")[:MOST_OWNERS]
     names = ", ".join(role.user.get_full_name() or role.user.get_username() for role in owners)
     yield Line(_("Title"), design.name, "CR (b)(1)")
     yield Line(_("Responsible researchers"), names, "CR (b)(7), GDPR 13(1)(a)")
