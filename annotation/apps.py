@@ -18,3 +18,6 @@ class AnnotationConfig(AppConfig):
         repeat("annotation.webhooks.webhooks.send_webhooks", every=lambda: max(1, settings.WEBHOOK_SECONDS))
         register("import_judgments", "annotation.handlers.import_judgments", scope="judgments")
         register("sync_crowd", "annotation.handlers.sync_crowd", scope="money", patient=True)
+        repeat("annotation.privacy.retention.end_what_is_over", every=lambda: 3600)
+        register("end_retention", "annotation.handlers.end_retention", scope="workers")
+        register("finish_erasure", "annotation.handlers.finish_erasure", scope="workers")

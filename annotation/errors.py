@@ -117,6 +117,21 @@ class NotAdmitted(QuorumError):
     title = "No work for you here"
 
 
+class ConsentChanged(NotAdmitted):
+    """The consent text changed since the worker agreed; ``consent`` is the API address of the text."""
+
+    title = "Please agree again"
+
+    def __init__(self, slug: str) -> None:
+        super().__init__(
+            _(
+                "Nothing was changed: the text that you agreed to has changed. Please read it and agree again before "
+                "you go on; what you did is kept."
+            )
+        )
+        self.consent = f"/api/studies/{slug}/consent/"
+
+
 class QuizNotPassed(NotAdmitted):
     """``quiz`` is the API address of the study's quiz."""
 

@@ -7,10 +7,13 @@ from typing import Any
 
 from annotation.crowds.sync import sync_crowd as bring_together
 from annotation.importing.judgments import import_judgments as import_rows
+from annotation.privacy.retention import end_retention as end_promised
+from annotation.signals import erasure_committed
 from common.audit import acting_person
 from judgments.access.datasets import require_editor
 from judgments.datasets import uploads
 from judgments.jobs import Run
+from judgments.models import Study
 from judgments.studies.studies import find_dataset, find_study
 
 
@@ -41,3 +44,11 @@ def import_judgments(
 
 def sync_crowd(run: Run, *, study: str) -> dict[str, Any]:
     return bring_together(study=find_study(study), progress=run.progress).as_json()
+
+
+def finish_erasure(run: Run, *, study: str, withdraw: bool) -> None:
+    erasure_committed.send(Study, study=find_study(study), withdraw=withdraw)
+
+
+def end_retention(run: Run, *, study: str) -> dict[str, Any]:
+    return {"people": end_promised(study=find_study(study), progress=run.progress)}

@@ -5,6 +5,7 @@ from django.urls import path
 from annotation.crowds import hooks
 from annotation.crowds.mturk import views as mturk_views
 from annotation.crowds.panel import views as panel_views
+from annotation.privacy import participant_page
 from annotation.quality import review_page
 from annotation.quiz import views as quiz_views
 from annotation.views import joining, preview, work
@@ -17,6 +18,8 @@ urlpatterns = [
     path("s/<slug:slug>/", joining.study, name="study"),
     path("s/<slug:slug>/resume/", joining.resume, name="resume"),
     path("s/<slug:slug>/start/", joining.start, name="start"),
+    path("s/<slug:slug>/consent/", participant_page.consent, name="consent"),
+    path("s/<slug:slug>/leave/", participant_page.leave_study, name="leave"),
     path("s/<slug:slug>/credits/", joining.credits, name="credits"),
     path("s/<slug:slug>/panel/", panel_views.entry, name="panel"),
     path("s/<slug:slug>/panel/end/", panel_views.end, name="panel-end"),

@@ -44,6 +44,10 @@ class AppendOnlyQuerySet(models.QuerySet[Any]):
     def delete(self) -> NoReturn:
         raise LogIsAppendOnly(f"{self.model.__name__} rows are never deleted")
 
+    def redact(self, **values: Any) -> int:
+        """Overwrite personal data; for the erasure of a person alone."""
+        return super().update(**values)
+
 
 class AppendOnlyRow(models.Model):
     objects = AppendOnlyQuerySet.as_manager()

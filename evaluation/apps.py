@@ -10,10 +10,12 @@ class EvaluationConfig(AppConfig):
     verbose_name = "Evaluation"
 
     def ready(self) -> None:
-        from annotation.signals import ids_forgotten
+        from annotation.signals import erasure_committed, ids_forgotten, person_erased
         from judgments.jobs import register, repeat
 
         ids_forgotten.connect(_remove_personal_data)
+        person_erased.connect(_forget_person)
+        erasure_committed.connect(_remove_files)
         repeat("evaluation.export.exporting.remove_stopped", every=lambda: 3600)
         kinds = {
             "reports": (
@@ -35,3 +37,15 @@ def _remove_personal_data(**about: Any) -> None:
 
     remove_personal_files(**about)
     remove_personal_figures(**about)
+
+
+def _forget_person(**about: Any) -> None:
+    from evaluation.privacy.traces import forget_person
+
+    forget_person(**about)
+
+
+def _remove_files(**about: Any) -> None:
+    from evaluation.privacy.traces import remove_files
+
+    remove_files(**about)

@@ -20,6 +20,7 @@ from annotation.models import (
     Case,
     CrowdCall,
     CrowdSession,
+    Erasure,
     Exclusion,
     Judgment,
     LedgerEntry,
@@ -31,6 +32,8 @@ from annotation.models import (
 )
 from annotation.models.assignments import FINISHED, LIVE
 from annotation.money.ledger import ledger_sums, reserved_cents
+from annotation.privacy.erasing import digest_of
+from annotation.privacy.replaying import people_who_are_back
 from annotation.words import spell_cents
 from annotation.work.arena import current_counts, oriented
 from evaluation.judgment_sets.blocks import changed_blocks
@@ -546,6 +549,24 @@ def deposits_say_where_they_are() -> Sentences:
             yield f"{where}, and the files that went there do not hold its bundle."
 
 
+def erasures_are_one_chain() -> Sentences:
+    """Each erasure names the one before, and has the digest of what it says."""
+    before = ""
+    for row in Erasure.objects.select_related("study").order_by("pk"):
+        if row.previous != before or row.digest != digest_of(row):
+            yield f"Study {row.study.slug}: erasure {row.pk} was changed, or one before it was removed."
+        before = row.digest
+
+
+def erased_people_are_gone() -> Sentences:
+    """Nobody is back who was erased, as after a copy was restored."""
+    for erasure, worker in people_who_are_back():
+        yield (
+            f"Study {erasure.study.slug}: worker {worker.pk} was erased on {erasure.at.date()} and is here again; "
+            "`erase_person --replay FILE` erases them again."
+        )
+
+
 CHECKS = (
     designs_can_be_read,
     drafts_are_empty,
@@ -582,6 +603,8 @@ CHECKS = (
     people_and_rehearsals_are_apart,
     pictures_are_there,
     deposits_say_where_they_are,
+    erasures_are_one_chain,
+    erased_people_are_gone,
 )
 
 

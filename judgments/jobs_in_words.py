@@ -31,6 +31,8 @@ WORDS = {
     "select_items": "Choice of items",
     "weigh_back": "Answers weighed back",
     "choice_savings": "What choosing items saves",
+    "finish_erasure": "Removing files that name an erased person",
+    "end_retention": "Removing who participants are",
 }
 LABELS = {
     "hits": "pages of work filled",

@@ -37,6 +37,8 @@ SECTIONS: dict[str, dict[str, tuple[str, str]]] = {
         "study reopen": ("reopen_units", "more votes for some units"),
         "study close": ("close_study", "offer no more work"),
         "study detect": ("replay_rules", "whom detectors would have flagged"),
+        "study ethics": ("ethics", "a checklist for an ethics board, filled from the design"),
+        "study consent": ("change_consent", "another consent text; people are asked again"),
         "study adopt": ("adopt_captions", "captions that people wrote become references or a system's"),
     },
     RESULTS: {
@@ -56,6 +58,7 @@ SECTIONS: dict[str, dict[str, tuple[str, str]]] = {
         "export": ("export_judgments", "judgments as a file"),
         "release": ("release", "a frozen bundle that others can verify"),
         "publish": ("publish_release", "a release goes to Zenodo or Hugging Face"),
+        "prove": ("prove_release", "a release was made from rows that existed, whoever was erased since"),
         "verify": ("verify", "compute a bundle, a study or a signature again"),
     },
     CROWDS: {
@@ -65,6 +68,7 @@ SECTIONS: dict[str, dict[str, tuple[str, str]]] = {
         "crowd limits": ("set_limits", "what an account may spend"),
         "crowd demographics": ("fetch_demographics", "what Prolific knows about a study's people"),
         "crowd forget": ("forget_ids", "delete the crowd's ids of a closed study's people"),
+        "crowd erase": ("erase_person", "remove who somebody is, on request; releases stay provable"),
         "crowd subscribe": ("subscribe_prolific", "let Prolific call this server"),
     },
     FILES: {

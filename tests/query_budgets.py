@@ -34,6 +34,8 @@ QUERIES: dict[str, int] = {
     "/admin/judgments/system/": 5,
     "/admin/judgments/unit/": 5,
     # pages of a study: what every one of them shows (the study, its jobs), and one for each of its tables and sums
+    "/admin/judgments/study/STUDY/ethics/": 40,
+    "/admin/judgments/study/STUDY/privacy/": 40,
     "/admin/judgments/study/STUDY/board-live/": 11,
     "/admin/judgments/study/STUDY/board/": 11,
     "/admin/judgments/study/STUDY/change/": 4,
@@ -86,6 +88,9 @@ QUERIES: dict[str, int] = {
     "/api/exclusions/": 3,
     "/api/exports/": 3,
     "/api/hits/": 4,
+    "/api/consent-versions/": 3,
+    "/api/erasure-requests/": 3,
+    "/api/erasures/": 3,
     "/api/invitations/": 3,
     "/api/items/": 3,
     "/api/jobs/": 3,
@@ -120,6 +125,7 @@ QUERIES: dict[str, int] = {
     "/api/written-captions/": 3,
     # of a study or a challenge
     "/api/challenges/STUDY/leaderboard/": 5,
+    "/api/studies/STUDY/ethics/": 30,
     "/api/studies/STUDY/board/": 10,
     "/api/studies/STUDY/checklist/": 10,
     "/api/studies/STUDY/control-items/": 6,

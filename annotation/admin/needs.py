@@ -11,6 +11,7 @@ from annotation.models import (
     Assignment,
     Case,
     CrowdCall,
+    ErasureRequest,
     Publication,
     SpendingRequest,
     StudyAlarm,
@@ -37,6 +38,14 @@ add_needs(
         rows=lambda: SpendingRequest.objects.filter(state=SpendingRequest.State.WAITING),
         button="See the order",
         right=Right.CHANGE,
+    ),
+    Need(
+        name="erasure_requests",
+        page="privacy",
+        words=("one participant asks to be erased", "participants ask to be erased"),
+        rows=lambda: ErasureRequest.objects.filter(state=ErasureRequest.State.WAITING),
+        button="See the request",
+        right=Right.OWN,
     ),
     Need(
         name="flags",

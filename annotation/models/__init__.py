@@ -10,6 +10,7 @@ from annotation.models.money import (
     SpendingLimit,
     SpendingRequest,
 )
+from annotation.models.privacy import ConsentVersion, Erasure, ErasureRequest
 from annotation.models.quality import (
     Adjudication,
     AppealNote,
@@ -30,9 +31,12 @@ __all__ = [
     "Budget",
     "Case",
     "Commitment",
+    "ConsentVersion",
     "CrowdCall",
     "CrowdSession",
     "Demographics",
+    "Erasure",
+    "ErasureRequest",
     "Exclusion",
     "Invitation",
     "Judgment",

@@ -197,6 +197,14 @@ class JudgmentQuerySet(models.QuerySet["Judgment"]):
     def delete(self) -> NoReturn:
         raise AppendOnly("judgments are never deleted")
 
+    def redact(self, **values: Any) -> int:
+        """Overwrite personal data; for the erasure of a person alone."""
+        return super().update(**values)
+
+    def erase(self) -> int:
+        """Delete the judgments of a person who is erased."""
+        return super().delete()[0]
+
 
 class Judgment(models.Model):
     """One worker's answer to one unit, in the unit's order whatever side was shown."""

@@ -53,6 +53,9 @@ class Worker(models.Model):
         max_length=2, blank=True, help_text="ISO 3166-1 code, as the worker declared it; empty: not asked."
     )
     created_at = models.DateTimeField(default=timezone.now)
+    erased = models.BooleanField(
+        default=False, help_text="Stands for a person who was erased; the name is random."
+    )
 
     token = ""  # the token of the current request; never stored
     is_staff = False

@@ -26,6 +26,7 @@ from annotation.errors import (
     AlreadyEnded,
     AnswerProblem,
     AnswersMissing,
+    ConsentChanged,
     NotAdmitted,
     NotJoined,
     QuizNotPassed,
@@ -252,6 +253,8 @@ def work(request: HttpRequest, slug: str) -> HttpResponse:
         claim = claim_assignment(study=study, worker=worker)
     except NotJoined:  # a worker who has not joined this study
         return redirect("annotation:study", slug)
+    except ConsentChanged:
+        return redirect("annotation:consent", slug)
     except (NotAdmitted, WorkPaused, WorkerExcluded) as error:
         if session is not None and screen_out(session=session, error=error):
             return redirect("annotation:panel-end", slug)

@@ -22,6 +22,7 @@ from annotation.crowds.panel.backend import session_with_room
 from annotation.errors import AlreadyEnded, NotJoined
 from annotation.models import Assignment, CrowdSession, Participation, StudyAlarm, Worker, WrittenCaption
 from annotation.models.assignments import LIVE, AssignmentQuerySet, WrittenCaptionQuerySet
+from annotation.privacy.consent import refuse_old_consent
 from annotation.quality.flags import refuse_stopped, refuse_while_paused
 from annotation.work.arena import draws_live, units_for
 from annotation.work.joining import has_done_all, instructions_version, refuse_unqualified
@@ -243,6 +244,7 @@ def find_candidate(
     if current is None or current.state == Assignment.State.RESERVED:  # nothing is begun
         refuse_stopped(participation.standing)
         refuse_while_paused(study)
+        refuse_old_consent(study=study, worker=worker, agreed_to=participation.consent_version)
     if current is not None:
         return Claim(assignment=current, created=False, places=places_of(current))
     design = design_of(study)

@@ -28,6 +28,7 @@ from annotation.errors import (
 )
 from annotation.models import Assignment, Invitation, Participation, Worker
 from annotation.models.workers import hash_secret, new_secret
+from annotation.privacy.consent import agree, note_version
 from annotation.quiz.quizzes import has_passed, quiz_status
 from common import rate_limits
 from common.codes import CAPITALS, LETTERS, random_code
@@ -37,7 +38,6 @@ from common.prepared import PreparedQuery, given
 from judgments.countries import COUNTRIES, country_name
 from judgments.design.requirements import Workers, approval_is_enough
 from judgments.design.study_design import StudyDesign
-from judgments.design.tables import Writing
 from judgments.drawing.material import content_key
 from judgments.models import Study
 from judgments.studies.log import note_event
@@ -128,12 +128,6 @@ def checked_country(code: str) -> str:
             _("%(code)r is no country; expected two letters of ISO 3166-1, such as US.") % {"code": code}
         )
     return code
-
-
-def consent_version(design: StudyDesign) -> str:
-    """Return a hash of the consent text and of what else people are told that the page notices."""
-    told = (design.writing.model_dump_json(),) if design.writing != Writing() else ()
-    return content_key(design.consent, *told)[:16] if design.consent else ""
 
 
 def instructions_version(design: StudyDesign) -> str:
@@ -351,6 +345,8 @@ def join_from_crowd(*, study: Study, worker: Worker, consent: bool) -> Participa
     """Create or return the participation of a crowd's worker, within the caller's transaction."""
     joined = _participation(study, worker)
     if joined is not None:
+        if consent:  # perhaps to another text than the first time
+            agree(study=study, worker=worker)
         return joined
     if design_of(study).consent and not consent:
         raise JoinRefused(_("Please read the consent text and agree to it before you join."))
@@ -359,7 +355,7 @@ def join_from_crowd(*, study: Study, worker: Worker, consent: bool) -> Participa
 
 def _participate(study: Study, worker: Worker, code: str, consent: bool, *, new: bool) -> Participation:
     design = design_of(study)
-    version = consent_version(design)
+    version = note_version(study)
     terms = {
         "consent_version": version,
         "consented_at": timezone.now() if version and consent else None,

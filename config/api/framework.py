@@ -140,7 +140,9 @@ def problem_response(error: Exception, context: dict[str, Any]) -> Response | No
     headers: dict[str, str] = {}
     if isinstance(error, QuorumError):
         members = {
-            name: value for name in ("missing", "field", "quiz") if (value := getattr(error, name, None))
+            name: value
+            for name in ("missing", "field", "quiz", "consent")
+            if (value := getattr(error, name, None))
         }
         body = problem(error.status, str(error), title=error.title, **members)
         if isinstance(error, rate_limits.TooMany):

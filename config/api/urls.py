@@ -8,9 +8,12 @@ from rest_framework.routers import SimpleRouter
 from annotation.api import resources as annotation
 from annotation.api import work
 from annotation.crowds.operations import close, demographics, open_to_workers, qualify
+from annotation.ethics.api import EthicsView
 from annotation.launch.api import ChecklistView
 from annotation.money import operations as money
 from annotation.money.api import SpendingRequestResource, SpendingView, money_path
+from annotation.privacy import api as privacy_api
+from annotation.privacy import operations as privacy
 from annotation.quality import api as quality_api
 from annotation.quality import operations as quality
 from annotation.quiz import api as quiz_api
@@ -92,6 +95,9 @@ router.register("rules", quality_api.RuleResource, "rules")
 router.register("quiz-attempts", quiz_api.QuizAttemptResource, "quiz-attempts")
 router.register("participations", annotation.ParticipationResource, "participations")
 router.register("adjudications", quality_api.AdjudicationResource, "adjudications")
+router.register("erasures", privacy_api.ErasureResource, "erasures")
+router.register("erasure-requests", privacy_api.ErasureRequestResource, "erasure-requests")
+router.register("consent-versions", privacy_api.ConsentVersionResource, "consent-versions")
 router.register("invitations", annotation.InvitationResource, "invitations")
 router.register("crowd-calls", annotation.CrowdCallResource, "crowd-calls")
 router.register("written-captions", annotation.WrittenCaptionResource, "written-captions")
@@ -105,6 +111,8 @@ urlpatterns = [
     # workers' calls
     path("studies/<str:slug>/join/", work.JoinView.as_view(), name="join"),
     path("studies/<str:slug>/assignments/", work.AcceptView.as_view(), name="accept"),
+    path("studies/<str:slug>/consent/", privacy_api.ConsentView.as_view(), name="consent"),
+    path("studies/<str:slug>/leave/", privacy_api.LeaveView.as_view(), name="leave"),
     path("studies/<str:slug>/quiz/", quiz_api.QuizView.as_view(), name="quiz"),
     path("assignments/<str:id>/", annotation.AssignmentView.as_view(), name="assignment"),
     path("assignments/<str:id>/submit/", work.SubmitView.as_view(), name="submit"),
@@ -139,13 +147,22 @@ urlpatterns = [
             weigh_back,
             choice_savings,
             publish_release,
+            privacy.change,
+            privacy.decline_request,
         )
     ),
     path("datasets/<str:name>/bounds/", DatasetBoundsView.as_view(), name="dataset-bounds"),
     path("datasets/<str:name>/scores/", DatasetScoresView.as_view(), name="dataset-scores"),
     path("studies/<str:slug>/design/", design_api.DesignView.as_view(), name="design"),
     path("studies/<str:slug>/numbers/", design_api.PlanView.as_view(), name="numbers"),
+    path("studies/<str:slug>/ethics/", EthicsView.as_view(), name="ethics"),
     path("studies/<str:slug>/checklist/", ChecklistView.as_view(), name="checklist"),
+    operation_path(privacy.erase, privacy_api.EraseView),
+    path(
+        "studies/<str:slug>/erase-person/preview/",
+        privacy_api.ErasurePreviewView.as_view(),
+        name="erasure-preview",
+    ),
     operation_path(quality.approve, quality_api.ChangedView),
     operation_path(quality.reject, quality_api.ChangedView),
     operation_path(quality.exclude, quality_api.ExclusionView),

@@ -84,8 +84,8 @@ def readme(about: About, files: Mapping[str, Any], quorum: str) -> str:
 def datasheet(about: About, findings: Findings, design: Mapping[str, Any], facts: Mapping[str, Any]) -> str:
     """Return the datasheet of a release.
 
-    ``facts`` are ``collected`` (first and last day), ``minutes`` (median of an assignment) and ``exclusions``
-    (rule -> number of workers).
+    ``facts`` are ``collected`` (first and last day), ``minutes`` (median of an assignment), ``exclusions``
+    (rule -> number of workers) and ``consents`` (number, hash and people of each version of the consent text).
     """
     sampling = (design.get("sampling") or {}).items()
     sides = next((part for part in about.signature.split("|") if part.startswith("sides:")), "sides:none")

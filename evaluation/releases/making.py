@@ -17,6 +17,7 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from annotation.models import Assignment, Exclusion
+from annotation.privacy.consent import versions_of
 from common.files import check_place, whole_file
 from evaluation.errors import ReleaseError
 from evaluation.judgment_sets.loaders import full_depth_units, load_judgments
@@ -269,4 +270,7 @@ def _facts(study: Study) -> Mapping[str, Any]:
         "collected": f"From {first.date()} to {last.date()}." if first and last else "",
         "minutes": median(minutes) if minutes else None,
         "exclusions": dict(sorted(Counter(rules).items())),
+        "consents": [(one.version.number, one.version.version, one.people) for one in versions_of(study)][
+            ::-1
+        ],
     }

@@ -73,6 +73,10 @@ def is_stored(release: Release) -> bool:
     return bool(release.file) and (Path(settings.EXPORT_ROOT) / Path(release.file).name).is_file()
 
 
+def stored_releases(study: Study) -> list[Release]:
+    return [release for release in Release.objects.filter(study=study) if is_stored(release)]
+
+
 def find_release(study: Study, version: str) -> Release:
     found = Release.objects.filter(study=study, version=version).first()
     if found is None:

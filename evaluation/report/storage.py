@@ -31,6 +31,7 @@ from evaluation.multiverse.curve import (
     stored_multiverse,
 )
 from evaluation.multiverse.section import multiverse_section
+from evaluation.privacy.traces import erased_since
 from evaluation.provenance import as_json, signature, versions
 from evaluation.registration.deviations import registered
 from evaluation.report.content import Report, Section
@@ -250,6 +251,8 @@ def newest_report(study: Study) -> Analysis | None:
 
 
 def report_is_old(analysis: Analysis) -> bool:
+    if erased_since(analysis):
+        return True
     study, made = analysis.study_id, analysis.created_at
     current = Judgment.objects.current().filter(assignment__study=study)
     if current.count() != analysis.result["counts"]["judgments"]:

@@ -25,6 +25,7 @@ from evaluation.disagreement import WORKER_MODELS
 from evaluation.follow_up.operations import adopt
 from evaluation.imported_scores.storing import imported_hashes
 from evaluation.models import Analysis, Consensus
+from evaluation.privacy.traces import erased_since
 from evaluation.results.consensus import components_sentence
 from evaluation.results.filter_audit import audit_sentence
 from evaluation.results.operations import EvaluateRequest, aggregate, evaluate
@@ -211,8 +212,8 @@ def _freshness(
 ) -> dict[str, bool]:
     """Return whether results are older than the data.
 
-    Judgments are only ever added, so their number and the time of the last revision suffice; imported scores can be
-    replaced, which changes their hashes.
+    Judgments are only ever added, but for people who are erased, so their number and the time of the last revision
+    suffice; imported scores can be replaced, which changes their hashes.
     """
     current = aggregation is not None and aggregation.result["counts"]["judgments"] == progress["judgments"]
     if aggregation is not None and current:
@@ -222,6 +223,7 @@ def _freshness(
         current = (revised is None or revised <= made) and not decided.exists()
         known = aggregation.result.get("outputs")
         current = current and known in (None, getattr(aggregation, "last_output", None) or 0)
+        current = current and not erased_since(aggregation)
     same = (
         evaluation is not None and aggregation is not None and evaluation.data_hash == aggregation.data_hash
     )

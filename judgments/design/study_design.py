@@ -6,6 +6,7 @@ reference. A study stores its complete design, so that a preset that changes lat
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, SerializerFunctionWrapHandler, model_serializer
@@ -19,11 +20,14 @@ from judgments.design.tables import (
     Chosen,
     Controls,
     Crowd,
+    Erasing,
+    Ethics,
     Example,
     Filter,
     Keywords,
     Language,
     PairAnswers,
+    Retention,
     RuleSetting,
     Sampling,
     Source,
@@ -37,6 +41,15 @@ from judgments.design.tables import (
 from judgments.design.wordings import CAPTION
 
 USUAL_CURRENCY = "USD"
+# tables that a design names only where they say something
+USUAL: Mapping[str, Part] = {
+    "answers": PairAnswers(),
+    "arena": Arena(),
+    "writing": Writing(),
+    "erasure": Erasing(),
+    "retention": Retention(),
+    "ethics": Ethics(),
+}
 
 
 def currency_named(crowd: Crowd, panel: Panel) -> str:
@@ -143,6 +156,9 @@ class StudyDesign(Part):
     template: Template = Template()
     crowd: Crowd = Crowd()
     panel: Panel = Panel()
+    erasure: Erasing = Erasing()
+    retention: Retention = Retention()
+    ethics: Ethics = Ethics()
     translations: dict[Language, Texts] = Field(
         default_factory=dict,
         title="Texts in other languages",
@@ -177,7 +193,7 @@ class StudyDesign(Part):
     def _without_what_is_not_there(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
         """Leave out what is missing, since TOML has no null, and usual tables."""
         values: dict[str, Any] = handler(self)
-        for key, usual in (("answers", PairAnswers()), ("arena", Arena()), ("writing", Writing())):
+        for key, usual in USUAL.items():
             if getattr(self, key) == usual:
                 values.pop(key, None)
         for key in ("registration", "chosen", "translations"):

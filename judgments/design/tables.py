@@ -283,6 +283,87 @@ class Access(Part):
         return self.join == "code" and len(self.code.strip()) < SHORTEST_CODE
 
 
+class Erasing(Part):
+    """What participants who want to be erased can do themselves (docs/privacy.md)."""
+
+    offered: Literal["no", "on-request", "at-once"] = Field(
+        "no",
+        title="Participants may leave and be erased",
+        description="On their own page.",
+        json_schema_extra={
+            "words": {
+                "no": "They write to the contact",
+                "on-request": "They ask, and a researcher decides",
+                "at-once": "At once, without asking",
+            }
+        },
+    )
+    way: Literal["identity", "all"] = Field(
+        "identity",
+        title="What is erased",
+        json_schema_extra={
+            "words": {
+                "identity": "Who they are and what they wrote; answers stay, without a name",
+                "all": "Who they are, and all their answers",
+            }
+        },
+    )
+
+
+class Retention(Part):
+    """How long it is stored who participants are (docs/privacy.md)."""
+
+    identities_days: Annotated[int, Field(ge=0, le=3650)] = Field(
+        0,
+        title="Days after closing until names and ids are removed",
+        description="Answers stay, without a name. 0: no end is promised.",
+    )
+
+
+class Ethics(Part):
+    """What an ethics board asks and no other field says (docs/ethics.md)."""
+
+    board: str = Field(
+        "",
+        max_length=300,
+        title="Ethics board",
+        description="Which board reviewed the study, and its number.",
+    )
+    minimum_age: Annotated[int, Field(ge=0, le=120)] = Field(
+        0, title="Minimum age", description="0: not said."
+    )
+    vulnerable: str = Field(
+        "",
+        max_length=2000,
+        title="Vulnerable groups",
+        description="Whether they are recruited, and what protects them.",
+        json_schema_extra={"rows": 3},
+    )
+    risks: str = Field(
+        "",
+        max_length=2000,
+        title="Risks",
+        description="What may upset or harm participants, and what you do about it.",
+        json_schema_extra={"rows": 3},
+    )
+    benefits: str = Field("", max_length=2000, title="Benefits", json_schema_extra={"rows": 3})
+    storage: str = Field(
+        "",
+        max_length=2000,
+        title="Where data is stored",
+        description="Country, institution, who runs the machine.",
+        json_schema_extra={"rows": 3},
+    )
+    recipients: str = Field(
+        "",
+        max_length=2000,
+        title="Who else gets data",
+        description="Partners, processors, archives.",
+        json_schema_extra={"rows": 3},
+    )
+    funding: str = Field("", max_length=2000, title="Funding and conflicts of interest")
+
+
 class RuleSetting(Part):
     """A rule of behaviour that watches the study from its opening (docs/quality.md)."""
 

@@ -408,6 +408,10 @@ class HITTemplate(OpenKind):
         """Read ``u<position>-<question>``, boxes ``u<position>-<question>-<option>`` (0-based), and ``…-none``."""
         return answer_of_form(form, f"u{position}", self.questions(unit))
 
+    def without_texts(self, answer: Any) -> Any:
+        texts = {question.name for question in self.form.questions if question.shape == "text"}
+        return {name: value for name, value in answer.items() if name not in texts}
+
     def in_words(self, given: Any) -> str:
         return "; ".join(f"{name}: {_as_text(value)}" for name, value in given.items()) or "–"
 

@@ -538,6 +538,10 @@ class Kind(ABC):
     def read_form(self, form: Mapping[str, Any], position: int, unit: Any) -> Any:
         """Return the unchecked form answer at ``position``, or None."""
 
+    def without_texts(self, answer: Any) -> Any:
+        """Return an open answer without what its worker wrote freely; None if that is all of it."""
+        return None if self.writes_captions else answer
+
     def in_words(self, given: Any) -> str:
         words = {choice.value: choice.words for choice in self.choices}
         return words.get(given, str(given)) if isinstance(given, int) else str(given)

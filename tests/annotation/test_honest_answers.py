@@ -10,12 +10,12 @@ from django.core.management import call_command
 
 from annotation.errors import AnswerProblem
 from annotation.models import Assignment, Case, Exclusion, Judgment, Participation, QualityRule, Worker
+from annotation.privacy.consent import consent_version
 from annotation.quality.detectors.honesty import HIDDEN_WORDS, hidden_word
 from annotation.quality.rules import copy_rules, replay_rules, set_rule
 from annotation.rehearsal.people import Crowd
 from annotation.rehearsal.rehearsal import rehearse
 from annotation.work.claims import claim_assignment
-from annotation.work.joining import consent_version
 from annotation.work.submissions import save_answers, submit_assignment
 from common.errors import DesignError, WrongState
 from judgments.design.reading import make_design

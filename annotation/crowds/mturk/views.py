@@ -32,6 +32,7 @@ from annotation.crowds.mturk.pages import (
 from annotation.crowds.people import pseudonym
 from annotation.errors import ArrivalRefused
 from annotation.models import Assignment, CrowdSession, Participation, Publication
+from annotation.privacy.consent import consent_version
 from annotation.quality.flags import refuse_stopped
 from annotation.quiz.quizzes import has_passed
 from annotation.views.common import SeeOther, errors_as_pages, refuse_passed_on, render_sheet, see_other
@@ -113,7 +114,8 @@ def _publication(study: Study, arrival: Arrival) -> Publication:
 def _is_known(study: Study, arrival: Arrival) -> bool:
     name = pseudonym(study.place, arrival.worker)
     known = Participation.objects.filter(study=study, worker__place=study.place, worker__name=name)
-    return known.exists()
+    version = consent_version(design_of(study))
+    return known.filter(consent_version=version).exists() if version else known.exists()
 
 
 def _may_begin(session: CrowdSession, design: StudyDesign) -> bool:

@@ -31,7 +31,7 @@ from judgments.design.panels import Panel
 from judgments.design.presets import PRESETS, Preset
 from judgments.design.reading import NO_PRESETS, line_of, make_design, problems_in, toml_values
 from judgments.design.requirements import QUIZ_PRESETS, REQUIREMENT_PRESETS, Workers
-from judgments.design.study_design import USUAL_CURRENCY, StudyDesign, currency_named
+from judgments.design.study_design import USUAL, USUAL_CURRENCY, StudyDesign, currency_named
 from judgments.design.tables import PAIR_KINDS, Crowd
 from judgments.kinds import KINDS
 from judgments.templatetags.judgments_tags import cents
@@ -168,6 +168,8 @@ class DesignForm(forms.Form):
     def __init__(self, data: Any = None, *, base: dict[str, Any], datasets: list[str]) -> None:
         """Ask for what ``base`` holds, a study file as nested dicts with every key."""
         super().__init__(data)
+        # a design leaves these tables out where they say what is usual
+        base = {**{table: usual.model_dump(mode="json") for table, usual in USUAL.items()}, **base}
         self.base = base
         self.kind = KINDS[base["protocol"]]
         self.sections = sections_for(self.kind)

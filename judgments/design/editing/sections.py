@@ -133,6 +133,30 @@ def sections_for(kind: Kind) -> list[Section]:
             ("consent", "contact"),
         ),
         _section(
+            Step.PEOPLE,
+            "Personal data",
+            "What is promised to participants. Say the same in the consent text.",
+            (*_keys("erasure", "offered", "way"), "retention.identities_days"),
+        ),
+        _section(
+            Step.PEOPLE,
+            "Ethics board",
+            "What a board asks and no other field says; it stands in the checklist for the board.",
+            _keys(
+                "ethics",
+                *(
+                    "board",
+                    "minimum_age",
+                    "vulnerable",
+                    "risks",
+                    "benefits",
+                    "storage",
+                    "recipients",
+                    "funding",
+                ),
+            ),
+        ),
+        _section(
             Step.PEOPLE, "Who may join", "Participants need no password.", _keys("access", "join", "code")
         ),
         _section(

@@ -1,0 +1,413 @@
+"""The checklist for an ethics board, filled from a study's design (docs/ethics.md).
+
+What boards ask, by source, which each line names:
+
+- ARR: section D of the Responsible NLP Research checklist of ACL Rolling Review
+  (https://aclrollingreview.org/responsibleNLPresearch/): D1 instructions, D2 recruitment and payment, D3 consent,
+  D4 ethics board, D5 who the annotators are; A2 risks.
+- CR: the Common Rule's elements of informed consent, 45 CFR 46.116(b) and (c).
+- GDPR: articles 5, 13, 17 and 30.
+- P: what Prolific asks of a consent form (https://researcher-help.prolific.com/en/article/a5fc5c).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from django.db.models import Sum
+from django.utils.html import escape
+from django.utils.translation import get_language, ngettext
+from django.utils.translation import gettext as _
+
+from annotation.crowds import backend_for
+from annotation.crowds.panel.backend import panel_title
+from annotation.privacy.consent import versions_of
+from annotation.privacy.retention import due
+from annotation.words import spell_cents, spell_duration
+from annotation.work.effort import effort_in_words
+from common.amounts import thousands
+from common.markup import render_markdown
+from judgments.countries import country_name
+from judgments.design.requirements import asks_anything
+from judgments.design.study_design import StudyDesign
+from judgments.design.tables import DEMOGRAPHICS
+from judgments.kinds import KINDS
+from judgments.models import HIT, Study, StudyRole
+from judgments.studies.studies import design_of
+
+SECONDS_AN_HOUR = 3600
+MOST_OWNERS = 20  # that are named
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A question of a board.
+
+    Attributes:
+        answer: Markdown; "" if it is to be filled in by the researcher.
+        sources: who asks, such as ``ARR D2``.
+        key: of the design, that would fill it.
+    """
+
+    question: str
+    answer: str
+    sources: str
+    key: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    title: str
+    lines: tuple[Line, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Facts:
+    study: Study
+    design: StudyDesign
+    places: int
+
+
+def ethics_of(study: Study) -> list[Section]:
+    """Return the checklist in the current language."""
+    facts = _Facts(study, design_of(study), _places(study))
+    parts = (
+        (_("The study and who is responsible"), _responsible),
+        (_("Who takes part"), _people),
+        (_("What participants see and do"), _task),
+        (_("Pay"), _pay),
+        (_("Consent"), _consent),
+        (_("Data about participants"), _data),
+        (_("Keeping, erasing, publishing"), _keeping),
+        (_("Risks and benefits"), _risks),
+    )
+    return [Section(title, tuple(lines(facts))) for title, lines in parts]
+
+
+def open_lines(sections: list[Section]) -> int:
+    return sum(1 for section in sections for line in section.lines if not line.answer)
+
+
+def _places(study: Study) -> int:
+    """Return how many pages of work are asked for; 0 before they are drawn."""
+    return HIT.objects.filter(study=study).aggregate(n=Sum("required"))["n"] or 0
+
+
+def _responsible(facts: _Facts) -> Iterator[Line]:
+    study, design = facts.study, facts.design
+    owners = study.roles.filter(role=StudyRole.Role.OWNER).select_related("user")[:MOST_OWNERS]
+    names = ", ".join(role.user.get_full_name() or role.user.get_username() for role in owners)
+    yield Line(_("Title"), design.name, "CR (b)(1)")
+    yield Line(_("Responsible researchers"), names, "CR (b)(7), GDPR 13(1)(a)")
+    yield Line(
+        _("Whom participants and the board can ask"), design.contact, "CR (b)(7), GDPR 13(1)(a)", "contact"
+    )
+    yield Line(_("Ethics board and number"), design.ethics.board, "ARR D4", "ethics.board")
+    yield Line(_("Funding and conflicts of interest"), design.ethics.funding, "CR (c)", "ethics.funding")
+
+
+def _people(facts: _Facts) -> Iterator[Line]:
+    design = facts.design
+    backend = backend_for(design)
+    where = panel_title(design) if design.crowd.backend == "external" else _(backend.title)
+    if not backend.sends_people:
+        words = {
+            "open": _("Anyone with the link to the study on this installation."),
+            "code": _("Anyone with the link and a code."),
+            "invited": _("People who are invited one by one."),
+        }
+        where = words[design.access.join]
+    yield Line(_("How they are recruited"), where, "ARR D2")
+    if facts.places:
+        places = ngettext("%(n)s page of work", "%(n)s pages of work", facts.places)
+        least = ngettext(
+            "at least %(n)s person, as nobody judges an item twice",
+            "at least %(n)s people, as nobody judges an item twice",
+            design.judgments_per_unit,
+        )
+        answer = _("%(places)s in all; %(least)s.") % {
+            "places": places % {"n": thousands(facts.places)},
+            "least": least % {"n": design.judgments_per_unit},
+        }
+    else:
+        answer = _("Known once pages of work are drawn from the design.")
+    yield Line(_("How many"), answer, "CR (c)(6), ARR D2")
+    yield Line(_("What is required of them"), _requirements(design), "ARR D2, D5")
+    age = design.ethics.minimum_age
+    yield Line(
+        _("Minimum age"),
+        _("%(n)s years.") % {"n": age} if age else "",
+        "CR (b), ARR D5",
+        "ethics.minimum_age",
+    )
+    yield Line(_("Vulnerable groups"), design.ethics.vulnerable, "45 CFR 46.111(a)(3)", "ethics.vulnerable")
+
+
+def _requirements(design: StudyDesign) -> str:
+    workers, said = design.workers, []
+    if workers.countries:
+        said.append(
+            _("They live in: %(countries)s.")
+            % {"countries": ", ".join(country_name(code) for code in workers.countries)}
+        )
+    if workers.languages:
+        said.append(_("They are fluent in: %(languages)s.") % {"languages": ", ".join(workers.languages)})
+    if workers.approval_above or workers.approved_at_least:
+        said.append(
+            _("Earlier work: more than %(share)s %% approved, at least %(n)s pages.")
+            % {"share": f"{workers.approval_above * 100:g}", "n": workers.approved_at_least}
+        )
+    if workers.requires or workers.forbids:
+        said.append(_("Some people are chosen, or kept out, by qualifications from earlier studies."))
+    if workers.quotas:
+        said.append(_("Shares of some traits are fixed (quotas)."))
+    if asks_anything(design.quiz):
+        said.append(_("They pass a short test before the work."))
+    return " ".join(said) or _("Nothing.")
+
+
+def _task(facts: _Facts) -> Iterator[Line]:
+    study, design = facts.study, facts.design
+    effort = effort_in_words(study)
+    yield Line(_("What they are asked"), f"“{design.question}” ({_(KINDS[study.protocol].title)})", "ARR D1")
+    yield Line(_("What they read before and during the work"), design.instructions, "ARR D1", "instructions")
+    yield Line(
+        _("How much, and how long"),
+        _("A page of work has %(size)s and takes %(duration)s.")
+        % {"size": effort["size"], "duration": effort["duration"]}
+        + " "
+        + _("They can stop after any page, and come back as long as the study is open."),
+        "CR (b)(1)",
+    )
+    checks = (
+        ngettext(
+            "%(n)s item on each page has an answer that is known before (a check question). Participants are not told "
+            "which; say in the consent text that there are some.",
+            "%(n)s items on each page have an answer that is known before (check questions). Participants are not told "
+            "which; say in the consent text that there are some.",
+            design.controls.per_hit,
+        )
+        % {"n": design.controls.per_hit}
+        if design.controls.per_hit
+        else _("None: there are no items whose answer is known before.")
+    )
+    yield Line(_("Is anything hidden from them?"), checks, "45 CFR 46.116(f)")
+    watched = (
+        _(
+            "Detectors look for answers that are too fast or careless: %(rules)s. A person decides unless the rule "
+            "excludes by itself; exclusions can be lifted, and rejected work can be appealed."
+        )
+        % {"rules": ", ".join(f"{one.rule} ({one.action})" for one in design.rules)}
+        if design.rules
+        else _(
+            "No detector looks at how they answer. A person can exclude somebody, with a reason that is logged."
+        )
+    )
+    yield Line(_("When are they sent away?"), watched, "CR (c)(2)")
+
+
+def _pay(facts: _Facts) -> Iterator[Line]:
+    design = facts.design
+    reward, currency = design.crowd.reward_cents, design.currency
+    if not reward:
+        yield Line(_("What they are paid"), _("Nothing: the work is voluntary."), "ARR D2, CR (c)(3)")
+        return
+    seconds = float(effort_in_words(facts.study)["seconds"])
+    answer = _("%(reward)s for a page of work of %(duration)s") % {
+        "reward": spell_cents(reward, currency),
+        "duration": spell_duration(seconds),
+    }
+    if seconds:
+        wage = round(reward * SECONDS_AN_HOUR / seconds)
+        answer += _(": %(wage)s an hour at the time that the design expects") % {
+            "wage": spell_cents(wage, currency)
+        }
+    yield Line(_("What they are paid"), f"{answer}.", "ARR D2, CR (c)(3)")
+    floor = design.crowd.floor_cents_per_hour
+    answer = (
+        _("No less than %(floor)s an hour of active time: who was slower is paid the difference.")
+        % {"floor": spell_cents(floor, currency)}
+        if floor
+        else _("No floor is set: who is slower earns less an hour.")
+    )
+    yield Line(_("Is a wage guaranteed?"), answer, "ARR D2", "crowd.floor_cents_per_hour")
+    yield Line(_("Is that adequate where they live?"), "", "ARR D2")
+    yield Line(
+        _("What if their work is rejected?"),
+        _(
+            "They read the reason and can appeal; a person answers. Leaving early costs nothing that was handed in."
+        ),
+        "ARR D2",
+    )
+
+
+def _consent(facts: _Facts) -> Iterator[Line]:
+    design = facts.design
+    yield Line(_("Consent text"), design.consent, "ARR D3, CR (b)", "consent")
+    if design.consent:
+        languages = ", ".join(code for code, texts in design.translations.items() if texts.consent)
+        versions = versions_of(facts.study)
+        answer = _(
+            "They tick a box before they join. Stored with each participation and page of work: the version of the "
+            "text and the time. If the text changes, they are asked again before their next page."
+        )
+        if versions:
+            listed = ", ".join(
+                f"{one.version.number} ({one.version.since:%Y-%m-%d}, {one.version.version})"
+                for one in versions
+            )
+            answer += " " + _("Versions so far: %(listed)s.") % {"listed": listed}
+        if languages:
+            answer += " " + _("Also in: %(languages)s.") % {"languages": languages}
+        yield Line(_("How it is recorded"), answer, "GDPR 7(1), P")
+    yield Line(_("How they withdraw"), _withdrawing(design), "CR (b)(8), GDPR 7(3), P", "erasure.offered")
+
+
+def _withdrawing(design: StudyDesign) -> str:
+    stops = _("They stop whenever they like, without giving a reason.")
+    match design.erasure.offered:
+        case "at-once":
+            return f"{stops} " + _("On their own page they leave and are erased at once.")
+        case "on-request":
+            return f"{stops} " + _("On their own page they ask to be erased, and a researcher answers.")
+    return f"{stops} " + _("To be erased they write to the contact above.")
+
+
+def _data(facts: _Facts) -> Iterator[Line]:
+    study, design = facts.study, facts.design
+    sent = backend_for(design).sends_people
+    items = [
+        _("a pseudonym made of the crowd’s id; the id itself apart from all answers")
+        if sent
+        else _("a name that they choose"),
+        _("answers, with the order and side in which options stood"),
+        _("times: joined, page taken and handed in, active seconds on each item"),
+        _("comments and reports of problems, if they write any"),
+        _("how an answer was given: pasted text, edits"),
+    ]
+    if design.consent:
+        items.append(_("the version of the consent text, and when they agreed"))
+    if design.workers.countries and not sent:
+        items.append(_("the country that they name"))
+    if asks_anything(design.quiz):
+        items.append(_("answers in the test"))
+    if design.crowd.reward_cents:
+        items.append(_("what was paid"))
+    if design.crowd.demographics:
+        named = ", ".join(str(DEMOGRAPHICS.get(one, one)) for one in design.crowd.demographics)
+        items.append(_("from the crowd: %(named)s") % {"named": named})
+    yield Line(_("What is collected of each"), "\n".join(f"- {one}" for one in items), "GDPR 13, 30(1)(c), P")
+    yield Line(
+        _("What is not collected"),
+        _("No network address and no browser name is stored with answers; there is no tracking by others."),
+        "GDPR 5(1)(c)",
+    )
+    yield Line(_("Where it is stored"), design.ethics.storage, "GDPR 13(1)(f), 30(1)(e), P", "ethics.storage")
+    counts = dict.fromkeys(StudyRole.Role.values, 0)
+    for role in study.roles.values_list("role", flat=True):
+        counts[role] += 1
+    people = ", ".join(f"{n} {_(role)}" for role, n in counts.items() if n)
+    yield Line(
+        _("Who sees it"),
+        _(
+            "Accounts with a role in the study (%(people)s), by the pseudonyms or chosen names; administrators of the "
+            "installation. What a crowd says of people is for those alone who may change the study. Each access "
+            "to change something is logged."
+        )
+        % {"people": people or _("none yet")},
+        "GDPR 30(1)(d), P",
+    )
+    yield Line(_("Who else gets data"), design.ethics.recipients, "GDPR 13(1)(e), P", "ethics.recipients")
+
+
+def _keeping(facts: _Facts) -> Iterator[Line]:
+    promised = due(facts.study)
+    answer = (
+        _(
+            "%(n)s days after the study closes, names, ids and demographics are removed; answers stay without a name."
+        )
+        % {"n": promised.days}
+        if promised.days
+        else ""
+    )
+    yield Line(
+        _("How long it is known who they are"),
+        answer,
+        "GDPR 5(1)(e), 13(2)(a), P",
+        "retention.identities_days",
+    )
+    way = (
+        _("Who they are, and all their answers.")
+        if facts.design.erasure.way == "all"
+        else _(
+            "Who they are and what they wrote; other answers stay without a name (GDPR 17(3)(d), recital 26)."
+        )
+    )
+    yield Line(
+        _("What is erased on request"),
+        way
+        + " "
+        + _(
+            "Amounts that were paid stay without a name, as the law asks. Published releases are out of reach."
+        ),
+        "GDPR 17, CR (b)(8)",
+    )
+    yield Line(
+        _("What is published"),
+        _(
+            "Releases hold answers under pseudonyms that are made for the release with a secret that is thrown away, "
+            "and times to the minute; comments only where an owner adds them, without names and addresses."
+        ),
+        "ARR D3, CR (b)(9), P",
+    )
+
+
+def _risks(facts: _Facts) -> Iterator[Line]:
+    ethics = facts.design.ethics
+    yield Line(_("Risks, and what is done about them"), ethics.risks, "CR (b)(2), ARR A2", "ethics.risks")
+    yield Line(_("Benefits"), ethics.benefits, "CR (b)(3)", "ethics.benefits")
+
+
+def as_markdown(study: Study, sections: list[Section]) -> str:
+    """Return the checklist as a document; open lines say so."""
+    title = _("Checklist for an ethics board: %(name)s") % {"name": study.name}
+    parts = [f"# {title}", _("Filled from the design of study `%(slug)s`.") % {"slug": study.slug}]
+    for section in sections:
+        parts.append(f"## {section.title}")
+        for line in section.lines:
+            parts.append(f"**{line.question}** ({line.sources})")
+            parts.append(_quoted(line.answer) if line.answer else f"**{to_fill_in()}**")
+    return "\n\n".join(parts) + "\n"
+
+
+def to_fill_in() -> str:
+    return _("To be filled in by you.")
+
+
+def _quoted(text: str) -> str:
+    """Return a text of several lines as a quotation, so that its headings are none of the document."""
+    if "\n" not in text or text.startswith("- "):
+        return text
+    return "\n".join(f"> {line}".rstrip() for line in text.splitlines())
+
+
+STYLE = """
+body {
+  font: 11pt/1.5 system-ui, sans-serif; max-width: 42em; margin: 2em auto; padding: 0 1em;
+  color: #111; background: #fff;
+}
+h1 { font-size: 1.5em; } h2 { font-size: 1.15em; margin-top: 2em; border-bottom: 1px solid #999; }
+blockquote { margin: 0 0 0 .5em; padding-left: 1em; border-left: 3px solid #bbb; }
+p { break-inside: avoid; } h2 { break-after: avoid; }
+"""
+
+
+def as_html(study: Study, sections: list[Section]) -> str:
+    """Return the checklist as one page that prints well, without scripts."""
+    body = render_markdown(as_markdown(study, sections))
+    title = escape(_("Checklist for an ethics board: %(name)s") % {"name": study.name})
+    return (
+        f'<!doctype html>\n<html lang="{get_language() or "en"}"><head><meta charset="utf-8">'
+        f"<title>{title}</title><style>{STYLE}</style></head><body>\n{body}\n</body></html>\n"
+    )

@@ -1,0 +1,92 @@
+"""``manage.py erase_person``: remove who somebody is from a study, or from all of them."""
+
+from __future__ import annotations
+
+import json
+from argparse import ArgumentParser
+from pathlib import Path
+from typing import Any
+
+from annotation.models import Erasure, Worker
+from annotation.privacy.erasing import erase_person, erasure_of, find_person, people_of, preview
+from annotation.privacy.replaying import erasure_list, replay
+from common.commands import QuorumCommand
+from common.errors import NotThere, WrongState, counted
+from judgments.jobs import run_job
+from judgments.models import Study
+from judgments.studies.studies import find_study
+
+
+class Command(QuorumCommand):
+    help = (
+        "Remove who somebody is from a study, for good; without --yes, only say what would go and what stays.\n"
+        "Their judgments stay under a random name, or go as well (--way all). What was published stays provable\n"
+        "(docs/privacy.md). --list prints who was erased, without names, for backups; --replay erases them again."
+    )
+    example = "manage.py erase_person triplets-50 --worker w-mkrtqzsd --yes"
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("study", nargs="?", help="slug of the study; left out: all studies of --worker")
+        what = parser.add_mutually_exclusive_group(required=True)
+        what.add_argument(
+            "--worker", help="name or pseudonym, or the crowd's own id (PROLIFIC_PID, WorkerId)"
+        )
+        what.add_argument("--list", action="store_true", help="print the erasures, one JSON object a line")
+        what.add_argument("--replay", metavar="FILE", help="erase again whom a list of --list names")
+        parser.add_argument("--way", choices=Erasure.Way.values, default=Erasure.Way.IDENTITY.value)
+        parser.add_argument("--withdraw", action="store_true", help="remove files of releases from here, too")
+        parser.add_argument("--yes", action="store_true", help="erase; without it, only say what would go")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        if options["list"]:
+            for row in erasure_list():
+                self.stdout.write(json.dumps(row, ensure_ascii=False))
+            return
+        if options["replay"]:
+            done = replay(Path(options["replay"]))
+            self.say(
+                f"{counted(done.again, 'person')} erased again, {done.entered:,} entered without "
+                f"anybody to erase, {done.known:,} known."
+            )
+            if done.unknown:
+                self.say(f"Studies that are not here: {', '.join(sorted(set(done.unknown)))}.")
+            return
+        for study, worker in self._people(options["study"], options["worker"]):
+            self._erase(study, worker, options)
+
+    def _people(self, slug: str | None, name: str) -> list[tuple[Study, Worker]]:
+        if slug:
+            study = find_study(slug)
+            person = find_person(study, name)
+            if person is None:
+                before = erasure_of(study, name)
+                self.say(f"The person was erased already, on {before.at.date() if before else ''}.")
+            return [(study, person)] if person else []
+        found, erased = [], False
+        for study in Study.objects.order_by("pk"):
+            try:
+                person = find_person(study, name)
+            except NotThere:
+                continue
+            erased |= person is None
+            found += [(study, person)] if person else []
+        if not found and not erased:
+            raise NotThere(f"Nothing was changed: {name!r} took part in no study.")
+        if not found:
+            self.say("The person was erased already.")
+        return found
+
+    def _erase(self, study: Study, worker: Worker, options: dict[str, Any]) -> None:
+        seen = preview(study=study, worker=worker, way=options["way"])
+        self.say(f"Study {study.slug}:")
+        for title, rows in (("goes", seen.removed), ("stays without a name", seen.kept)):
+            self.say(f"  {title}: {', '.join(f'{n:,} {words}' for words, n in rows) or 'nothing'}")
+        if seen.elsewhere and options["study"]:
+            self.say("  The person takes part in other studies too, which keep their name.")
+        if not options["yes"]:
+            raise WrongState("Nothing was erased, and nothing could be brought back: say --yes to erase.")
+        worker = people_of(study).get(pk=worker.pk)
+        done = erase_person(study=study, worker=worker, way=options["way"], withdraw=options["withdraw"])
+        assert done.job is not None
+        run_job(done.job.pk)
+        self.say(f"  Erased. Receipt, shown once: {done.receipt}")

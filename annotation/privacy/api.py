@@ -1,0 +1,245 @@
+"""Personal data over HTTP: consent for workers' clients; erasures, versions and requests for researchers."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from drf_spectacular.utils import OpenApiParameter, OpenApiResponse, extend_schema
+from rest_framework import serializers
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from annotation.api.work import Problem, Schema, WorkView, calling_worker, private
+from annotation.models import ConsentVersion, Erasure, ErasureRequest, Worker
+from annotation.privacy.consent import agree, consent_version
+from annotation.privacy.erasing import find_person, preview
+from annotation.privacy.operations import WORKER
+from annotation.privacy.requests import leave
+from annotation.work.joining import require_participation
+from common.errors import NotThere, WrongState
+from common.parameters import Parameters
+from judgments.access.roles import Right, study_for
+from judgments.api.operations import OperationView
+from judgments.api.resources import Related, Resource, RowSerializer, filters_of, study_filter
+from judgments.studies.studies import design_of, find_study
+
+
+class ConsentReply(Schema):
+    """The text in force, and whether this worker agreed to it."""
+
+    text = serializers.CharField(help_text="Markdown, in the language of the study.")
+    translations = serializers.DictField(child=serializers.CharField(), help_text="Language -> text.")
+    version = serializers.CharField(help_text="Its hash; empty where the study asks for none.")
+    agreed = serializers.BooleanField()
+
+
+class AgreeRequest(Parameters):
+    """The version that was read."""
+
+    version = serializers.CharField(max_length=16)
+
+
+class ConsentView(WorkView):
+    """GET, POST /api/studies/{slug}/consent/"""
+
+    worker_methods = ("GET", "POST")
+
+    @extend_schema(
+        responses={200: ConsentReply, 403: Problem, 404: Problem},
+        operation_id="studies_consent",
+        tags=["worker"],
+        summary="Read the consent text",
+    )
+    def get(self, request: Request, slug: str) -> Response:
+        """Read the text in force."""
+        return private(self._reply(slug, calling_worker(request)))
+
+    @extend_schema(
+        request=AgreeRequest,
+        responses={
+            200: ConsentReply,
+            404: Problem,
+            409: OpenApiResponse(Problem, description="The text changed since it was read."),
+        },
+        operation_id="studies_agree",
+        tags=["worker"],
+        summary="Agree to the consent text",
+    )
+    def post(self, request: Request, slug: str) -> Response:
+        """Agree to the text that was read. Twice changes nothing."""
+        worker, study = calling_worker(request), find_study(slug)
+        version = AgreeRequest.read(request.data)["version"]
+        require_participation(study=study, worker=worker)
+        if version != consent_version(design_of(study)):
+            raise WrongState("Nothing was changed: the text has another version now; read it again.")
+        agree(study=study, worker=worker)
+        return private(self._reply(slug, worker))
+
+    def _reply(self, slug: str, worker: Worker) -> dict[str, Any]:
+        study = find_study(slug)
+        part, design = require_participation(study=study, worker=worker), design_of(study)
+        version = consent_version(design)
+        return {
+            "text": design.consent,
+            "translations": {code: one.consent for code, one in design.translations.items() if one.consent},
+            "version": version,
+            "agreed": part.consent_version == version,
+        }
+
+
+class LeaveReply(Schema):
+    """What became of it."""
+
+    state = serializers.ChoiceField(choices=["erased", "waiting"])
+    receipt = serializers.CharField(
+        required=False, help_text="Shown once; it proves which rows of published releases were theirs."
+    )
+
+
+class LeaveView(WorkView):
+    """POST /api/studies/{slug}/leave/"""
+
+    @extend_schema(
+        request=None,
+        responses={200: LeaveReply, 404: Problem, 409: OpenApiResponse(Problem, description="Not offered.")},
+        operation_id="studies_leave",
+        tags=["worker"],
+        summary="Leave a study and be erased",
+    )
+    def post(self, request: Request, slug: str) -> Response:
+        """Leave: the worker is erased at once or asks for it, as the study's design says."""
+        done = leave(study=find_study(slug), worker=calling_worker(request))
+        if isinstance(done, ErasureRequest):
+            return private({"state": "waiting"})
+        return private({"state": "erased", "receipt": done.receipt})
+
+
+class ErasedReply(serializers.Serializer[Any]):
+    """The erasure of a person."""
+
+    already = serializers.BooleanField(help_text="Whether they were erased before, so that nothing changed.")
+    receipt = serializers.CharField(
+        help_text="Shown once and not stored: it proves which rows of releases were theirs."
+    )
+    digest = serializers.CharField(source="erasure.digest")
+    at = serializers.DateTimeField(source="erasure.at")
+
+
+class EraseView(OperationView):
+    """POST /api/studies/{slug}/erase-person/"""
+
+    reply = ErasedReply
+    responses: ClassVar[dict[Any, Any]] = {
+        200: ErasedReply,
+        404: OpenApiResponse(description="Nobody of this name took part."),
+        409: OpenApiResponse(description="Something must be done first, such as paying them."),
+    }
+
+
+class Count(serializers.Serializer[Any]):
+    """A number of rows."""
+
+    what = serializers.CharField()
+    count = serializers.IntegerField()
+
+
+class ErasurePreviewReply(serializers.Serializer[Any]):
+    """What an erasure would remove and keep."""
+
+    removed = Count(many=True)
+    kept = Count(many=True)
+    elsewhere = serializers.BooleanField(help_text="Whether they take part in other studies too.")
+    waits = serializers.CharField(help_text="Why it cannot be done now; empty if it can.")
+
+
+class ErasurePreviewView(APIView):
+    """GET /api/studies/{slug}/erase-person/preview/"""
+
+    scope = "workers"
+
+    @extend_schema(
+        parameters=[
+            OpenApiParameter("worker", str, required=True, description=WORKER),
+            OpenApiParameter("way", str, enum=Erasure.Way.values, description="Default: identity."),
+        ],
+        responses=ErasurePreviewReply,
+        operation_id="studies_erase_person_preview",
+        summary="What an erasure would do",
+    )
+    def get(self, request: Request, slug: str) -> Response:
+        """Count what would go and what would stay, before somebody is erased."""
+        study = study_for(request, slug, Right.OWN)
+        way = request.query_params.get("way", Erasure.Way.IDENTITY)
+        if way not in Erasure.Way.values:
+            raise WrongState(f"way is {way[:40]!r}; expected one of {', '.join(Erasure.Way.values)}.")
+        worker = find_person(study, request.query_params.get("worker", ""))
+        if worker is None:
+            raise NotThere("The person was erased already.")
+        seen = preview(study=study, worker=worker, way=way)
+        rows = {
+            name: [{"what": words, "count": n} for words, n in getattr(seen, name)]
+            for name in ("removed", "kept")
+        }
+        return Response({**rows, "elsewhere": seen.elsewhere, "waits": seen.waits})
+
+
+class ErasureSerializer(RowSerializer[Erasure]):
+    """An erasure; it names nobody."""
+
+    study = Related("study.slug")
+    content = serializers.DictField(
+        read_only=True, help_text="What was removed, commitments, and releases made before."
+    )
+
+    class Meta:
+        model = Erasure
+        fields = ["id", "study", "way", "content", "previous", "digest", "at"]
+
+
+class ErasureResource(Resource):
+    """Erasures, a chain of hashes."""
+
+    scope = "workers"
+    queryset = Erasure.objects.select_related("study")
+    serializer_class = ErasureSerializer
+    filterset_class = filters_of(Erasure, "way", study=study_filter())
+
+
+class ErasureRequestSerializer(RowSerializer[ErasureRequest]):
+    """A participant's wish to be erased."""
+
+    study = Related("study.slug")
+    worker = Related("worker.name")
+
+    class Meta:
+        model = ErasureRequest
+        fields = ["id", "study", "worker", "state", "asked_at", "answer", "decided_at"]
+
+
+class ErasureRequestResource(Resource):
+    """Requests to be erased that wait or were declined."""
+
+    reading, scope = "annotation.view_erasurerequest", "workers"
+    queryset = ErasureRequest.objects.select_related("study", "worker")
+    serializer_class = ErasureRequestSerializer
+    filterset_class = filters_of(ErasureRequest, "state", study=study_filter())
+
+
+class ConsentVersionSerializer(RowSerializer[ConsentVersion]):
+    """A consent text; participations and assignments name its `version`."""
+
+    study = Related("study.slug")
+    translations = serializers.DictField(read_only=True)
+
+    class Meta:
+        model = ConsentVersion
+        fields = ["id", "study", "number", "version", "text", "translations", "why", "since"]
+
+
+class ConsentVersionResource(Resource):
+    """Versions of consent texts."""
+
+    queryset = ConsentVersion.objects.select_related("study")
+    serializer_class = ConsentVersionSerializer
+    filterset_class = filters_of(ConsentVersion, "number", "version", study=study_filter())

@@ -1,0 +1,187 @@
+"""Versions of a study's consent text: which one somebody agreed to, and asking again when it changed.
+
+Only beginning a page of work asks for it. A page that somebody holds was taken under the text that they agreed to; it
+can be finished, saved and handed in, so that nothing is lost while they read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from django.contrib.auth.models import User
+from django.db import transaction
+from django.db.models import Count
+from django.utils import timezone
+from django.utils.translation import gettext as _
+from pydantic import ValidationError
+
+from annotation.errors import ConsentChanged
+from annotation.models import Assignment, ConsentVersion, Participation, Worker
+from common.errors import DesignError, WrongState
+from judgments.design.study_design import StudyDesign
+from judgments.design.tables import Writing
+from judgments.design.translations import contradictions_of_translations
+from judgments.drawing.material import content_key
+from judgments.models import Study
+from judgments.studies.log import note_event
+from judgments.studies.studies import design_of
+
+LENGTH = 16
+
+
+def consent_version(design: StudyDesign) -> str:
+    """Return the hash of the consent text in all its languages and of what the page notices; "" without a text."""
+    if not design.consent:
+        return ""
+    translated = translated_consent(design)
+    parts: list[Any] = [translated] if translated else []
+    if design.writing != Writing():
+        parts.append(design.writing.model_dump_json())
+    return content_key(design.consent, *parts)[:LENGTH]
+
+
+def translated_consent(design: StudyDesign) -> dict[str, str]:
+    return {
+        language: texts.consent for language, texts in sorted(design.translations.items()) if texts.consent
+    }
+
+
+def refuse_old_consent(*, study: Study, worker: Worker, agreed_to: str) -> None:
+    """Raise ConsentChanged if the text in force is another than the one that a person agreed to."""
+    if not worker.is_person:
+        return
+    now = consent_version(design_of(study))
+    if now and now != agreed_to:
+        raise ConsentChanged(study.slug)
+
+
+def needs_consent(*, study: Study, worker: Worker) -> bool:
+    part = Participation.objects.filter(study=study, worker=worker).first()
+    now = consent_version(design_of(study))
+    return part is not None and bool(now) and part.consent_version != now
+
+
+@transaction.atomic
+def agree(*, study: Study, worker: Worker) -> None:
+    """Record that a participant agrees to the text in force. Twice changes nothing."""
+    version = note_version(study)
+    part = Participation.objects.filter(study=study, worker=worker)
+    part.exclude(consent_version=version).update(consent_version=version, consented_at=timezone.now())
+
+
+def note_version(study: Study) -> str:
+    """Store the text in force as version 1, where none is stored yet, and return its hash."""
+    design = design_of(study)
+    version = consent_version(design)
+    if version and not ConsentVersion.objects.filter(study=study).exists():
+        ConsentVersion.objects.get_or_create(
+            study=study,
+            number=1,
+            defaults={
+                "version": version,
+                "text": design.consent,
+                "translations": translated_consent(design),
+            },
+        )
+    return version
+
+
+@transaction.atomic
+def change_consent(
+    *,
+    study: Study,
+    text: str,
+    translations: Mapping[str, str] | None = None,
+    why: str,
+    by: User | None = None,
+) -> ConsentVersion | None:
+    """Replace the consent text of a study past drafting. None: it is the same as before.
+
+    Args:
+        translations: language -> text; one that is left out is removed, since it would say what the old text said.
+
+    Raises:
+        WrongState: a draft, whose design is edited instead, or imported judgments. DesignError: no valid text.
+    """
+    locked = Study.objects.select_for_update(no_key=True).get(pk=study.pk)
+    if locked.state == Study.State.DRAFT or locked.source == Study.Source.IMPORTED:
+        raise WrongState(
+            _("Nothing was changed: study %(slug)r is no study that was drawn; edit its design instead.")
+            % {"slug": study.slug}
+        )
+    if not text.strip():
+        raise DesignError(_("The consent text is empty; expected the new text."), field="consent")
+    before = design_of(locked)
+    given = {language: words for language, words in (translations or {}).items() if words.strip()}
+    design = _with_consent(locked, text, given)
+    note_version(locked)
+    if consent_version(design) == consent_version(before):
+        return None
+    locked.design = design.model_dump(mode="json")
+    locked.save(update_fields=["design"])
+    study.design = locked.design
+    last = ConsentVersion.objects.filter(study=study).order_by("-number").first()
+    version = ConsentVersion.objects.create(
+        study=study,
+        number=last.number + 1 if last else 1,
+        version=consent_version(design),
+        text=design.consent,
+        translations=given,
+        why=why[:500],
+        made_by=by,
+    )
+    note_event(
+        study=study,
+        what="consent-changed",
+        words=f"The consent text has version {version.number}.",
+        why=why,
+        by=by,
+        number=version.number,
+        version=version.version,
+    )
+    return version
+
+
+def _with_consent(study: Study, text: str, translations: Mapping[str, str]) -> StudyDesign:
+    values: dict[str, Any] = design_of(study).model_dump(mode="json")
+    values["consent"] = text
+    of_languages = {code: {**texts, "consent": ""} for code, texts in values.get("translations", {}).items()}
+    for language, words in translations.items():
+        of_languages.setdefault(language, {})["consent"] = words
+    if of_languages:
+        values["translations"] = of_languages
+    try:
+        design = StudyDesign.model_validate(values)
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        place = ".".join(map(str, first["loc"]))
+        raise DesignError(f"{place}: {first['msg']}.", field="consent") from None
+    for problem in contradictions_of_translations(design):
+        raise DesignError(f"{problem}.", field="consent")
+    return design
+
+
+@dataclass(frozen=True, slots=True)
+class CountedVersion:
+    """A version with how many people last agreed to it, and pages of work that were taken under it."""
+
+    version: ConsentVersion
+    people: int
+    pages: int
+
+
+def versions_of(study: Study) -> list[CountedVersion]:
+    """Return the versions, the newest first."""
+    people = _counts(Participation, study)
+    pages = _counts(Assignment, study)
+    return [
+        CountedVersion(one, people.get(one.version, 0), pages.get(one.version, 0))
+        for one in ConsentVersion.objects.filter(study=study).select_related("made_by").order_by("-number")
+    ]
+
+
+def _counts(model: type[Participation] | type[Assignment], study: Study) -> dict[str, int]:
+    rows = model._default_manager.filter(study=study).order_by()
+    return dict(rows.values_list("consent_version").annotate(n=Count("pk")))

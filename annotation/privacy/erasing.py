@@ -1,0 +1,587 @@
+"""Erase a person from a study, and keep what was published provable (docs/privacy.md).
+
+The person's rows move to a stand-in with a random name, and everything that tells who they were is deleted. Rows of
+money move to another stand-in, apart from the answers. All of it is one transaction; a job, queued in it, removes
+files afterwards.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections import Counter
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from django.contrib.auth.models import User
+from django.db import IntegrityError, transaction
+from django.db.models import Model, Q, QuerySet
+from django.utils import timezone
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_noop
+
+from annotation.crowds import backend_of
+from annotation.crowds.base import Ability
+from annotation.crowds.people import installation_mark, pseudonym
+from annotation.models import (
+    AppealNote,
+    Assignment,
+    Case,
+    CrowdCall,
+    CrowdSession,
+    Demographics,
+    Erasure,
+    ErasureRequest,
+    Exclusion,
+    Invitation,
+    Judgment,
+    Participation,
+    ProblemReport,
+    Qualification,
+    QuizAttempt,
+    RawId,
+    StudyAlarm,
+    WebhookDelivery,
+    Worker,
+    WrittenCaption,
+)
+from annotation.models.assignments import LIVE
+from annotation.privacy.commitments import canonical, commitments, new_receipt
+from annotation.signals import person_erased
+from annotation.work.arena import recount
+from annotation.work.claims import release_slots
+from annotation.work.stopping import lock_for_settling, reopen_slots
+from common.codes import LETTERS, random_code
+from common.errors import Busy, NotThere, WrongState
+from judgments.jobs import enqueue
+from judgments.models import CachedFigures, Job, Study, StudyEvent
+from judgments.studies.log import note_event
+from judgments.studies.studies import design_of, kind_of
+
+Way = Erasure.Way
+JOB = "finish_erasure"
+GONE = "…"
+ERASED, PAID = "erased", "paid"  # how names of stand-ins begin
+# What becomes of each table with a person, for the test that none is forgotten; and its words on pages.
+DELETED: Mapping[type[Model], str] = {
+    RawId: gettext_noop("ids at the crowd"),
+    Demographics: gettext_noop("demographics"),
+    QuizAttempt: gettext_noop("quiz attempts"),
+    Qualification: gettext_noop("qualifications"),
+    ErasureRequest: gettext_noop("requests to be erased"),
+}
+MOVED: Mapping[type[Model], str] = {
+    Participation: gettext_noop("part in the study"),
+    Assignment: gettext_noop("pages of work"),
+    Exclusion: gettext_noop("exclusions"),
+    Case: gettext_noop("flags"),
+    StudyAlarm: gettext_noop("alarms"),
+    WrittenCaption: gettext_noop("captions that other people judge"),
+}
+MONEY: Mapping[type[Model], str] = {
+    CrowdSession: gettext_noop("paid sessions"),
+    CrowdCall: gettext_noop("requests to the crowd"),
+}
+# what researchers wrote about people
+TEXTS: Mapping[type[Model], list[str]] = {
+    Exclusion: ["why", "lifted_why", "evidence"],
+    Case: ["evidence", "decision"],
+    ErasureRequest: ["answer"],
+}
+UNTIED: Mapping[type[Model], str] = {Invitation: gettext_noop("invitation")}
+
+
+@dataclass(frozen=True, slots=True)
+class Preview:
+    """What an erasure would do.
+
+    Attributes:
+        removed, kept: (what, how many), in words.
+        elsewhere: whether the person takes part in other studies of this installation, which keep their name.
+        waits: why it cannot be done now; "" if it can.
+    """
+
+    worker: Worker
+    removed: list[tuple[str, int]]
+    kept: list[tuple[str, int]]
+    elsewhere: bool
+    waits: str
+
+
+@dataclass(frozen=True, slots=True)
+class Erased:
+    """What was done; ``receipt`` is not stored anywhere, and ``already`` says that nothing was left to do."""
+
+    erasure: Erasure
+    receipt: str = ""
+    job: Job | None = None
+    already: bool = False
+    names: Mapping[str, str] = field(default_factory=dict)
+
+
+def mark_of(worker: Worker) -> str:
+    return _mark(worker.source, worker.place, worker.name)
+
+
+def _mark(source: str, place: str, name: str) -> str:
+    return installation_mark("erased", source, place, name)
+
+
+def find_person(study: Study, name: str) -> Worker | None:
+    """Return the person of a study by name, pseudonym or the crowd's own id; None if they were erased.
+
+    Raises NotThere if no such person ever took part.
+    """
+    name = name.strip()
+    names = [name, pseudonym(study.place, name)]
+    found = people_of(study).filter(name__in=names).first()
+    if found is None and erasure_of(study, name) is None:
+        raise NotThere(
+            _("Nothing was changed: no worker %(name)r took part in study %(slug)r.")
+            % {"name": name[:80], "slug": study.slug}
+        )
+    return found
+
+
+def people_of(study: Study) -> QuerySet[Worker]:
+    part = Q(participations__study=study) | Q(crowd_sessions__study=study) | Q(assignments__study=study)
+    return Worker.objects.filter(part).distinct()
+
+
+def erasure_of(study: Study, name: str) -> Erasure | None:
+    marks = [_mark(source, place, one) for source, place, one in _who(study, name.strip())]
+    return Erasure.objects.filter(study=study, mark__in=marks).first()
+
+
+def _who(study: Study, name: str) -> list[tuple[str, str, str]]:
+    crowd, place = Worker.Source.CROWD, study.place
+    return [
+        (Worker.Source.LOCAL, "", name),
+        (Worker.Source.IMPORTED, "", name),
+        (crowd, place, name),
+        (crowd, place, pseudonym(place, name)),
+    ]
+
+
+def preview(*, study: Study, worker: Worker, way: str) -> Preview:
+    """Count what an erasure would remove and keep."""
+    judgments = _judgments(study, worker)
+    going = judgments if way == Way.ALL else _texts_only(study, judgments)
+    written = judgments.exclude(comment="").count()
+    named = dict.fromkeys((worker.name, *_told_of(study, worker)), GONE)
+    removed = [(words, _rows(model, study, worker).count()) for model, words in DELETED.items()]
+    removed += [
+        (gettext_noop("judgments"), going.count()),
+        (gettext_noop("comments"), written),
+        (gettext_noop("problem reports’ texts"), _reports(study, worker).exclude(comment="").count()),
+        (gettext_noop("messages in appeals"), _appeals(study, worker).count()),
+        (
+            gettext_noop("log entries that name them, renamed"),
+            len(_entries(study, named)),
+        ),
+    ]
+    kept = [(words, _rows(model, study, worker).count()) for model, words in {**MOVED, **MONEY}.items()]
+    kept.insert(0, (gettext_noop("judgments"), judgments.count() - going.count()))
+    return Preview(
+        worker=worker,
+        removed=[(_(words), n) for words, n in removed if n],
+        kept=[(_(words), n) for words, n in kept if n],
+        elsewhere=_is_elsewhere(study, worker),
+        waits=why_not(study, worker),
+    )
+
+
+def why_not(study: Study, worker: Worker) -> str:
+    """Return why the person cannot be erased now; "" if they can."""
+    if worker.erased and worker.name.startswith(PAID):
+        return _("%(name)s stands for amounts alone.") % {"name": worker.name}
+    if not worker.is_person and (worker.source == Worker.Source.REHEARSAL or worker.anonymous):
+        return _("%(name)s is no person: their answers are simulated, or published without names.") % {
+            "name": worker.name
+        }
+    sessions = CrowdSession.objects.filter(study=study, worker=worker)
+    unpaid = Assignment.objects.filter(study=study, worker=worker, state=Assignment.State.SUBMITTED)
+    owed = design_of(study).crowd.reward_cents and unpaid.exists()
+    if owed or sessions.filter(status=CrowdSession.Status.SUBMITTED).exists():
+        return _("Their work waits to be approved or rejected; decide first, so that they are paid.")
+    waiting = CrowdCall.objects.filter(_about(worker), study=study)
+    if waiting.filter(state__in=["waiting", "started", "parked"]).exists():
+        return _("A request to the crowd about them is not done yet; wait until it is, or settle it.")
+    return ""
+
+
+def erase_person(
+    *,
+    study: Study,
+    worker: Worker,
+    way: str = Way.IDENTITY,
+    withdraw: bool = False,
+    by: User | None = None,
+    asked_at: datetime | None = None,
+    kept_row: Mapping[str, Any] | None = None,
+    texts: bool = True,
+) -> Erased:
+    """Erase a person from a study. Irreversible; raise WrongState if something must be done first.
+
+    Args:
+        way: whether their judgments stay under a random name, or go as well.
+        withdraw: whether files of releases that are kept here go; their rows and hashes stay.
+        asked_at: when the person asked for it.
+        kept_row: a row of ``erasure_list``, whose erasure is done again after a copy was restored.
+        texts: whether answers that are texts, and comments, go too; a promised end of names keeps them.
+    """
+    try:
+        with transaction.atomic():
+            return _erase(
+                study,
+                worker,
+                way,
+                withdraw=withdraw,
+                by=by,
+                asked_at=asked_at,
+                kept_row=kept_row,
+                texts=texts,
+            )
+    except IntegrityError as error:
+        if "previous" in str(error):
+            raise Busy(_("Nothing was changed: somebody else is being erased; try again.")) from None
+        raise
+
+
+def _erase(
+    study: Study,
+    worker: Worker,
+    way: str,
+    *,
+    withdraw: bool,
+    by: User | None,
+    asked_at: datetime | None,
+    kept_row: Mapping[str, Any] | None,
+    texts: bool,
+) -> Erased:
+    (locked,) = _locked(study, [worker])
+    refusal = why_not(study, locked)
+    if refusal:
+        raise WrongState(_("Nothing was changed. %(why)s") % {"why": refusal})
+    receipt = new_receipt() if texts and kept_row is None else ""
+    proofs = commitments(study=study, worker=locked, receipt=receipt) if receipt else []
+    name, mark = locked.name, mark_of(locked)
+    removed, words = _replace([locked], study, way, texts=texts)
+    content = {
+        "asked_at": asked_at and asked_at.isoformat(),
+        "removed": {table: count for table, count in removed.items() if count},
+        "commitments": proofs,
+        "releases": _releases(study),
+        "withdrawn": withdraw,
+    }
+    erasure = keep_erasure(study=study, row=kept_row or {"mark": mark, "way": way, "content": content})
+    note_event(
+        study=study,
+        what="erased",
+        words="A person was erased"
+        + (
+            ", with all their judgments." if way == Way.ALL else "; their judgments stay under a random name."
+        ),
+        by=by,
+        way=way,
+        digest=erasure.digest,
+        removed=dict(removed),
+    )
+    job = enqueue(kind=JOB, args={"study": study.slug, "withdraw": withdraw}, user=by)
+    return Erased(erasure, receipt, job, names={name: words[name]})
+
+
+@transaction.atomic
+def end_identities(*, study: Study, workers: Collection[Worker]) -> int:
+    """Do for several people what a promised end of their names asks: texts and judgments stay. Return their number."""
+    people = [one for one in _locked(study, workers) if not why_not(study, one)]
+    if not people:
+        return 0
+    marks = [mark_of(one) for one in people]
+    _replace(people, study, Way.IDENTITY, texts=False)
+    for mark in marks:
+        content = {"retention": True, "removed": {}, "commitments": [], "releases": _releases(study)}
+        keep_erasure(study=study, row={"mark": mark, "way": Way.IDENTITY, "content": content})
+    enqueue(kind=JOB, args={"study": study.slug, "withdraw": False})
+    return len(people)
+
+
+def _locked(study: Study, workers: Collection[Worker]) -> list[Worker]:
+    Study.objects.select_for_update(no_key=True).get(pk=study.pk)
+    keys = [worker.pk for worker in workers]
+    found = list(Worker.objects.select_for_update().filter(pk__in=keys).order_by("pk"))
+    if len(found) < len(keys):
+        raise Busy(_("Nothing was changed: the person was erased at the same moment."))
+    return found
+
+
+def _releases(study: Study) -> list[dict[str, Any]]:
+    """Return the releases made so far, in which rows of the people may stand."""
+    return [dict(row) for row in study.releases.order_by("pk").values("version", "sha256")]
+
+
+def _replace(
+    people: Collection[Worker], study: Study, way: str, *, texts: bool
+) -> tuple[Counter[str], dict[str, str]]:
+    """Replace people by stand-ins. Return the deleted rows by table, and word -> what stands in its place."""
+    removed = Counter[str]()
+    words: dict[str, str] = {}
+    stand_ins = []
+    for worker in people:
+        _end_work(study, worker)
+        unnamed = list(_unnamed(study, worker).values_list("pk", flat=True))
+        stand_in, payee = _stand_ins(study, worker)
+        stand_ins.append((worker, stand_in, payee, unnamed))
+        words |= {**dict.fromkeys(_told_of(study, worker), GONE), worker.name: stand_in.name}
+    _rename_in_logs(study, words)
+    for worker, stand_in, payee, unnamed in stand_ins:
+        _move(study, worker, stand_in, payee)
+        for model in DELETED:
+            removed[model._meta.model_name or ""] += _rows(model, study, worker).delete()[0]
+        if not _is_elsewhere(study, worker):
+            worker.delete()
+        removed["judgment"] += _erase_answers(study, stand_in, way, unnamed=unnamed, texts=texts)
+    person_erased.send(Study, study=study, words=words)
+    return removed, words
+
+
+def keep_erasure(*, study: Study, row: Mapping[str, Any]) -> Erasure:
+    """Add a row to the chain; the row of a list keeps its time."""
+    last = Erasure.objects.select_for_update().order_by("-pk").first()
+    at = datetime.fromisoformat(row["at"]) if "at" in row else timezone.now()
+    found = Erasure(
+        study=study,
+        mark=row["mark"],
+        way=row["way"],
+        content=row["content"],
+        previous=last.digest if last else "",
+        at=at,
+    )
+    found.digest = digest_of(found)
+    found.save()
+    return found
+
+
+def digest_of(row: Erasure) -> str:
+    said = [row.study.slug, row.mark, row.way, row.content, row.previous, row.at.isoformat()]
+    return hashlib.sha256(canonical(said)).hexdigest()
+
+
+def _about(worker: Worker) -> Q:
+    return Q(worker=worker) | Q(session__worker=worker)
+
+
+def _judgments(study: Study, worker: Worker) -> Any:
+    return Judgment.objects.of_study(study).filter(assignment__worker=worker)
+
+
+def _reports(study: Study, worker: Worker) -> QuerySet[ProblemReport]:
+    return ProblemReport.objects.filter(assignment__study=study, assignment__worker=worker)
+
+
+def _appeals(study: Study, worker: Worker) -> QuerySet[AppealNote]:
+    return AppealNote.objects.filter(assignment__study=study, assignment__worker=worker)
+
+
+def _rows(model: type[Model], study: Study, worker: Worker) -> QuerySet[Any]:
+    """Return a person's rows of a table in a study."""
+    rows = model._default_manager.filter(worker=worker)
+    if model is RawId:
+        of_study = Q(session__study=study)
+        return rows.filter(of_study if _is_elsewhere(study, worker) else of_study | Q(session=None))
+    if model is Qualification:
+        return rows.none() if _is_elsewhere(study, worker) else rows
+    if model is WrittenCaption:
+        here = Q(judgment__assignment__study=study)
+        return rows.filter(here if _is_elsewhere(study, worker) else here | Q(judgment=None))
+    if model is CrowdCall:
+        return CrowdCall.objects.filter(_about(worker), study=study)
+    return rows.filter(study=study)
+
+
+def _is_elsewhere(study: Study, worker: Worker) -> bool:
+    """Return whether the person has a part in another study, where they keep their name."""
+    others = (Participation, CrowdSession, Assignment, CrowdCall)
+    return any(model._default_manager.filter(worker=worker).exclude(study=study).exists() for model in others)
+
+
+def _end_work(study: Study, worker: Worker) -> None:
+    """Give back what is held; its draft goes with the texts."""
+    held = Assignment.objects.filter(study=study, worker=worker)
+    release_slots(held, Assignment.State.RETURNED)
+    working = CrowdSession.objects.filter(study=study, worker=worker, status=CrowdSession.Status.WORKING)
+    working.update(status=CrowdSession.Status.RETURNED)
+
+
+def _texts_only(study: Study, judgments: Any) -> Any:
+    """Return the judgments whose answers are texts that the person wrote, and no more."""
+    return judgments if kind_of(study).writes_captions else judgments.none()
+
+
+def _unnamed(study: Study, worker: Worker) -> QuerySet[Assignment]:
+    """Return work that the crowd never named: it counts for nothing, and must not begin to."""
+    work = Assignment.objects.filter(study=study, worker=worker)
+    if not study.place or Ability.LIST not in backend_of(study).can:
+        return work.none()
+    return work.filter(session__confirmed=False)
+
+
+def _erase_answers(study: Study, worker: Worker, way: str, *, unnamed: Collection[UUID], texts: bool) -> int:
+    """Delete or redact the judgments, and the texts beside them. Return how many judgments went."""
+    work = Assignment.objects.filter(study=study, worker=worker)
+    everything = way == Way.ALL or (texts and kind_of(study).writes_captions)
+    gone = work if everything else work.filter(pk__in=unnamed)
+    ended = list(gone.select_for_update().order_by("pk").values_list("pk", "hit_id", "state"))
+    keys = [pk for pk, _hit, _state in ended]
+    freed = Counter(hit for _pk, hit, state in ended if state in LIVE and hit is not None)
+    judgments = Judgment.objects.filter(assignment__in=keys)
+    removed = judgments.count()
+    lock_for_settling(study=study, hits=list(freed))
+    judgments.erase()
+    returned = Assignment.State.RETURNED
+    Assignment.objects.filter(pk__in=keys).update(
+        state=returned, exclusion=None, before_exclusion="", submitted_at=None
+    )
+    if study.source == Study.Source.DESIGNED:
+        reopen_slots(study=study, freed=freed)
+    recount(study)
+    if texts:
+        _redact_texts(study, worker)
+    for assignment in work.only("pk", "accepted_at", "submitted_at"):
+        Assignment.objects.filter(pk=assignment.pk).update(
+            accepted_at=_minute(assignment.accepted_at), submitted_at=_minute(assignment.submitted_at)
+        )
+    work.update(answers={}, gaps=[], reason="", external_id="")
+    return removed
+
+
+def _minute(moment: datetime | None) -> datetime | None:
+    """Cut a time to the minute, as releases do: a crowd's own list could be joined on more."""
+    return moment and moment.replace(second=0, microsecond=0)
+
+
+def _redact_texts(study: Study, worker: Worker) -> None:
+    kind, own = kind_of(study), _judgments(study, worker)
+    for one in own.only("pk", "answer", "made_at").iterator():
+        values: dict[str, Any] = {"comment": "", "signals": {}, "made_at": _minute(one.made_at)}
+        if one.answer is not None:
+            values["answer"] = kind.without_texts(one.answer)
+        Judgment.objects.filter(pk=one.pk).redact(**values)
+    _reports(study, worker).update(comment="")
+    _appeals(study, worker).delete()
+
+
+def _told_of(study: Study, worker: Worker) -> list[str]:
+    """Return words besides the name that tell who the person is."""
+    told = set(RawId.objects.filter(worker=worker).values_list("value", flat=True))
+    told |= set(
+        Participation.objects.filter(study=study, worker=worker).values_list("completion_code", flat=True)
+    )
+    return sorted(told - {""})
+
+
+def _stand_ins(study: Study, worker: Worker) -> tuple[Worker, Worker]:
+    """Make somebody for the answers, and somebody else for the money."""
+
+    def make(start: str) -> Worker:
+        return Worker.objects.create(
+            name=f"{start}-{random_code(LETTERS, 10)}",
+            source=worker.source,
+            study=worker.study,
+            place=worker.place,
+            created_at=study.opened_at or study.created_at,
+            erased=True,
+        )
+
+    stand_in = make(ERASED)
+    paid = any(_rows(model, study, worker).exists() for model in MONEY)
+    return stand_in, make(PAID) if paid else stand_in
+
+
+def _move(study: Study, worker: Worker, stand_in: Worker, payee: Worker) -> None:
+    work = Assignment.objects.filter(study=study, worker=worker)
+    CrowdCall.objects.filter(_about(worker), study=study).exclude(worker=None).update(worker=payee)
+    of_sessions = CrowdSession.objects.filter(study=study, worker=worker)
+    for call in CrowdCall.objects.filter(Q(worker=payee) | Q(session__in=of_sessions), study=study):
+        call.payload = {
+            key: value
+            for key, value in call.payload.items()
+            if key == "qualification" or not isinstance(value, str | list | dict)
+        }
+        call.answer, call.why = {}, ""
+        call.save(update_fields=["payload", "answer", "why"])
+    # the books keep the session, and nobody can tell from it which answers it paid
+    work.update(session=None)
+    of_sessions.update(worker=payee, code="", receipt="", feedback="")
+    for part in Participation.objects.filter(study=study, worker=worker):
+        part.joined_at = part.joined_at.replace(hour=0, minute=0, second=0, microsecond=0)
+        if part.consented_at:
+            part.consented_at = part.consented_at.replace(hour=0, minute=0, second=0, microsecond=0)
+        part.completion_code, part.cursor = "", 0
+        part.save(update_fields=["joined_at", "consented_at", "completion_code", "cursor"])
+    for model in MOVED:
+        _rows(model, study, worker).update(worker=stand_in)
+    Invitation.objects.filter(study=study, worker=worker).update(worker=None, note="")
+
+
+def rewritten(value: Any, words: Mapping[str, str]) -> Any:
+    """Return JSON with each of ``words`` replaced where it stands as a word of its own."""
+    return _replacer(words)(value)
+
+
+def _replacer(words: Mapping[str, str]) -> Callable[[Any], Any]:
+    given = sorted((word for word in words if word), key=len, reverse=True)
+    pattern = re.compile(rf"(?<!\w)(?:{'|'.join(map(re.escape, given))})(?!\w)") if given else None
+
+    def within(value: Any) -> Any:
+        if isinstance(value, str):
+            return pattern.sub(lambda found: words[found.group()], value) if pattern else value
+        if isinstance(value, list):
+            return [within(one) for one in value]
+        if isinstance(value, dict):
+            return {within(name): within(one) for name, one in value.items()}
+        return value
+
+    return within
+
+
+def _entries(study: Study, words: Mapping[str, str]) -> list[StudyEvent]:
+    """Return the log's entries that name somebody."""
+    within = _replacer(words)
+    return [
+        event
+        for event in StudyEvent.objects.filter(study=study).iterator()
+        if within([event.words, event.why, event.details]) != [event.words, event.why, event.details]
+    ]
+
+
+def _rename_in_logs(study: Study, words: Mapping[str, str]) -> None:
+    within = _replacer(words)
+    for event in _entries(study, words):
+        StudyEvent.objects.filter(pk=event.pk).redact(
+            words=within(event.words)[:1000], why=within(event.why)[:500], details=within(event.details)
+        )
+    for model, fields in TEXTS.items():  # also of what is about others, and names this person
+        for row in model._default_manager.filter(study=study):
+            before = [getattr(row, name) for name in fields]
+            after = within(before)
+            if after != before:
+                for name, value in zip(fields, after, strict=True):
+                    setattr(row, name, value)
+                row.save(update_fields=fields)
+    deliveries = WebhookDelivery.objects.filter(webhook__study=study)
+    for delivery in deliveries.only("pk", "payload").iterator():
+        after = within(delivery.payload)
+        if after != delivery.payload:
+            WebhookDelivery.objects.filter(pk=delivery.pk).update(payload=after)
+    for job in Job.objects.filter(args__study=study.slug).iterator():
+        before = [job.args, job.result, job.words, job.error]
+        after = within(before)
+        if after != before:
+            Job.objects.filter(pk=job.pk).update(
+                args={**after[0], "study": study.slug}, result=after[1], words=after[2][:200], error=after[3]
+            )
+    CachedFigures.objects.filter(study=study).delete()

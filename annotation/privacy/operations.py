@@ -1,0 +1,128 @@
+"""Operations on personal data: erase a person, decline a request, change the consent text."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from django.contrib.auth.models import User
+from django.utils.translation import gettext as _
+from rest_framework import serializers
+
+from annotation.models import Erasure
+from annotation.privacy.consent import change_consent
+from annotation.privacy.erasing import Erased, erase_person, erasure_of, find_person
+from annotation.privacy.requests import decline, request_of
+from common.errors import WrongState
+from common.parameters import Parameters, Reason
+from judgments.access.roles import Right
+from judgments.models import Study
+from judgments.study_operations import Outcome, operation
+
+LONGEST_NAME = 200
+WORKER = "Name or pseudonym, or the crowd’s own id."
+
+
+class EraseRequest(Parameters):
+    """Who is erased, and what goes with them."""
+
+    worker = serializers.CharField(max_length=LONGEST_NAME, label="Participant", help_text=WORKER)
+    way = serializers.ChoiceField(
+        choices=Erasure.Way.choices,
+        required=False,
+        initial=Erasure.Way.IDENTITY.value,
+        label="What is erased",
+        help_text="Only who they are (identity, the default), or their judgments as well (all).",
+    )
+    withdraw = serializers.BooleanField(
+        default=False,
+        label="Remove the files of releases from this server",
+        help_text="Also remove the files of releases from this server; their versions and hashes stay.",
+    )
+    confirm = serializers.CharField(
+        max_length=LONGEST_NAME,
+        label="Type the name again",
+        help_text="The same name again: nothing can be brought back.",
+    )
+
+
+@operation("erase-person", "Erase a person", parameters=EraseRequest, right=Right.OWN, scope="workers")
+def erase(
+    *,
+    study: Study,
+    by: User | None,
+    worker: str,
+    confirm: str,
+    way: str = Erasure.Way.IDENTITY,
+    withdraw: bool = False,
+) -> Outcome:
+    """Remove who somebody is from a study, for good. Their judgments stay without a name, or go as well."""
+    if confirm.strip() != worker.strip():
+        raise WrongState(_("Nothing was erased: the name typed again is another one."))
+    person = find_person(study, worker)
+    if person is None:
+        before = erasure_of(study, worker)
+        assert before is not None
+        words = _("Nothing was changed: the person was erased already, on %(day)s.")
+        return Outcome(words % {"day": before.at.date().isoformat()}, Erased(before, already=True))
+    request = request_of(study, person)
+    done = erase_person(
+        study=study,
+        worker=person,
+        way=way,
+        withdraw=withdraw,
+        by=by,
+        asked_at=request.asked_at if request else None,
+    )
+    words = _(
+        "The person is erased. Receipt, shown once: %(receipt)s. Give it to the person: it proves which rows of "
+        "published releases were theirs."
+    )
+    return Outcome(words % {"receipt": done.receipt}, done)
+
+
+class DeclineRequest(Reason):
+    """Whose request is declined."""
+
+    worker = serializers.CharField(max_length=LONGEST_NAME, help_text=WORKER)
+
+
+@operation(
+    "decline-erasure",
+    "Decline a request to be erased",
+    parameters=DeclineRequest,
+    right=Right.OWN,
+    scope="workers",
+)
+def decline_request(*, study: Study, by: User | None, worker: str, why: str) -> Outcome:
+    """Decline a participant's request. They read the reason on their own page."""
+    decline(study=study, name=worker, why=why, by=by)
+    return Outcome(_("The request is declined; the person reads why."))
+
+
+class ConsentRequest(Reason):
+    """The new text, in full, and in other languages of the participants' pages."""
+
+    consent = serializers.CharField(
+        max_length=20_000,
+        trim_whitespace=False,
+        style={"base_template": "textarea.html"},
+        label="Consent",
+        help_text="The new text; it may use Markdown.",
+    )
+    translations = serializers.DictField(
+        child=serializers.CharField(max_length=20_000, allow_blank=True, trim_whitespace=False),
+        required=False,
+        help_text="By language; a language that is left out shows the text above.",
+    )
+
+
+@operation("change-consent", "Change the consent text", parameters=ConsentRequest)
+def change(
+    *, study: Study, by: User | None, consent: str, why: str, translations: Mapping[str, str] | None = None
+) -> Outcome:
+    """Make a new version of the consent text. Participants agree to it before they begin another page of work."""
+    made = change_consent(study=study, text=consent, translations=translations, why=why, by=by)
+    if made is None:
+        return Outcome(_("The text is the same as before; nothing was changed."))
+    words = _("The consent text has version %(n)s. Who comes back is asked again.")
+    return Outcome(words % {"n": made.number}, made)

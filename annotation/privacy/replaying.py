@@ -1,0 +1,102 @@
+"""The list of who was erased, without names, and erasing them again after a copy was restored."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from django.utils.translation import gettext as _
+
+from annotation.models import Erasure, Worker
+from annotation.privacy.erasing import erase_person, keep_erasure, mark_of, people_of
+from common.errors import QuorumError
+from judgments.models import Study
+
+NAMES = ("mark", "way", "content", "at", "previous", "digest")
+
+
+@dataclass(frozen=True, slots=True)
+class Replayed:
+    """Counts: erased again, entered since nobody was there to erase, known before; and studies that are not here."""
+
+    again: int
+    entered: int
+    known: int
+    unknown: list[str]
+
+
+def erasure_list() -> Iterator[dict[str, Any]]:
+    """Yield every erasure, the first one first, as ``replay`` reads it; none names a person."""
+    for row in Erasure.objects.select_related("study").order_by("pk"):
+        yield {
+            "study": row.study.slug,
+            **{name: getattr(row, name) for name in NAMES},
+            "at": row.at.isoformat(),
+        }
+
+
+def people_who_are_back() -> Iterator[tuple[Erasure, Worker]]:
+    """Yield people who take part in a study that they were erased from, and did before: a copy was restored.
+
+    Somebody who came later, perhaps under the same name, is another person, or wants to take part again.
+    """
+    studies = Study.objects.filter(pk__in=Erasure.objects.values("study"))
+    for study in studies:
+        erased = {row.mark: row for row in Erasure.objects.filter(study=study).select_related("study")}
+        for worker in people_of(study).iterator():
+            row = erased.get(mark_of(worker))
+            if row is not None and worker.created_at <= row.at:
+                yield row, worker
+
+
+def replay(lines: Path) -> Replayed:
+    """Do the erasures of a list again. Each is a transaction of its own; a repeated call goes on.
+
+    Raises:
+        QuorumError: the file is no such list; nothing is changed.
+    """
+    rows = _read(lines)
+    again = entered = known = 0
+    unknown: list[str] = []
+    for row in rows:
+        study = Study.objects.filter(slug=row["study"]).first()
+        if study is None:
+            unknown.append(row["study"])
+            continue
+        at = datetime.fromisoformat(row["at"])
+        stored = Erasure.objects.filter(study=study, mark=row["mark"], at=at).exists()
+        people = [one for one in people_of(study) if mark_of(one) == row["mark"] and one.created_at <= at]
+        for person in people:
+            erase_person(
+                study=study,
+                worker=person,
+                way=row["way"],
+                withdraw=row["content"].get("withdrawn", False),
+                kept_row=None if stored else row,
+                texts=not row["content"].get("retention", False),
+            )
+        again += bool(people)
+        if not people and not stored:
+            keep_erasure(study=study, row=row)
+            entered += 1
+        known += stored and not people
+    return Replayed(again, entered, known, unknown)
+
+
+def _read(path: Path) -> list[dict[str, Any]]:
+    try:
+        rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]
+    except (OSError, ValueError):
+        rows = None
+    if rows is None or not all(isinstance(row, dict) and {"study", *NAMES} <= row.keys() for row in rows):
+        raise QuorumError(
+            _(
+                "%(path)s is no list of erasures; expected lines of `erase_person --list`. Nothing was changed."
+            )
+            % {"path": path}
+        )
+    return rows

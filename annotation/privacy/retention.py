@@ -1,0 +1,99 @@
+"""When it ends that a study knows who its people are: ``retention.identities_days`` after its closing.
+
+The promise is the design's, which is frozen, so that nobody shortens or prolongs it afterwards; a study that is opened
+again counts from its last closing. Answers stay, texts too. Who is to be paid yet stays known until they are.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from django.db.models import QuerySet
+from django.utils import timezone
+
+from annotation.crowds.arrivals import forget_raw_ids
+from annotation.models import Worker
+from annotation.privacy.erasing import end_identities, people_of, why_not
+from common.downloads import batched
+from judgments.jobs import enqueue
+from judgments.models import Job, Study
+from judgments.studies.generation import Progress, no_progress
+from judgments.studies.log import note_event
+from judgments.studies.studies import design_of
+
+JOB = "end_retention"
+REMINDED = timedelta(days=14)  # before the end
+AT_ONCE = 50  # people in a transaction, in which nobody else writes to SQLite
+
+
+@dataclass(frozen=True, slots=True)
+class Due:
+    """When identities end.
+
+    Attributes:
+        days: what the design promises; 0 for nothing.
+        at: the moment; None while the study is not closed.
+        people: how many are known now.
+        waiting: how many of them must be paid or settled first.
+    """
+
+    days: int
+    at: datetime | None
+    people: int
+    waiting: int
+
+    @property
+    def soon(self) -> bool:
+        return self.at is not None and bool(self.people) and self.at - REMINDED <= timezone.now()
+
+    @property
+    def over(self) -> bool:
+        return self.at is not None and bool(self.people) and self.at <= timezone.now()
+
+
+def due(study: Study) -> Due:
+    days = design_of(study).retention.identities_days
+    closed = study.closed_at if days and study.state == Study.State.CLOSED else None
+    known = list(known_people(study)) if days else []
+    return Due(
+        days=days,
+        at=closed and closed + timedelta(days=days),
+        people=len(known) if days else known_people(study).count(),
+        waiting=sum(1 for worker in known if why_not(study, worker)),
+    )
+
+
+def known_people(study: Study) -> QuerySet[Worker]:
+    """Return the people of a study who stand under a name or pseudonym of theirs."""
+    people = people_of(study).filter(erased=False, anonymous=False)
+    return people.exclude(source=Worker.Source.REHEARSAL).order_by("pk")
+
+
+def end_retention(*, study: Study, progress: Progress = no_progress) -> int:
+    """Remove who people are, if the promised time is over. Return their number. May be stopped, and run again."""
+    if not due(study).over:
+        return 0
+    people = [worker for worker in known_people(study) if not why_not(study, worker)]
+    done = 0
+    for batch in batched(people, AT_ONCE):
+        done += end_identities(study=study, workers=batch)
+        progress(done / len(people), f"{done:,} of {len(people):,} people")
+    forget_raw_ids(study=study)  # also of people who never came
+    if done:
+        words = f"The promised time is over: {done} people stand under random names now."
+        note_event(study=study, what="retention-ended", words=words, people=done)
+    return done
+
+
+def end_what_is_over() -> None:
+    """Queue the job of each study whose promised time is over."""
+    promised = Study.objects.filter(
+        state=Study.State.CLOSED, design__retention__identities_days__gt=0, closed_at__isnull=False
+    )
+    for study in promised:
+        found = due(study)
+        if not found.over or found.waiting == found.people:
+            continue
+        if not Job.objects.under_way().filter(kind=JOB, args__study=study.slug).exists():
+            enqueue(kind=JOB, args={"study": study.slug})

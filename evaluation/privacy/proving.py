@@ -1,0 +1,109 @@
+"""Prove that a published release was made from rows that existed, though people were erased since."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections import Counter
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from zipfile import BadZipFile, ZipFile
+
+from django.utils.translation import gettext as _
+
+from annotation.models import Erasure
+from annotation.privacy.commitments import committed
+from evaluation.errors import VerificationError
+from evaluation.export.rows import JudgmentRows
+from evaluation.export.snapshot import take_snapshot
+from evaluation.models import Release
+from evaluation.releases.rows import to_the_minute
+from judgments.models import Study
+
+ROWS = "judgments.jsonl"
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """Where the judgments of a bundle are now.
+
+    Attributes:
+        version: the release whose SHA-256 the file has; "" if none of the study has it.
+        here: judgments that stand in the study, by unit, answer and minute.
+        committed: judgments that an erasure committed to, proved by a receipt.
+        missing: the rest.
+        erased: judgments that erasures removed since; ``missing`` is at most that, if all is well.
+    """
+
+    version: str
+    here: int
+    committed: int
+    missing: int
+    erased: int
+
+    @property
+    def holds(self) -> bool:
+        return bool(self.version) and self.missing <= self.erased - self.committed
+
+    def words(self) -> str:
+        which = (
+            _("The file is release %(version)s, byte for byte.") % {"version": self.version}
+            if self.version
+            else _("The file is no release that this study recorded.")
+        )
+        counts = _(
+            "Of its judgments %(here)s are here, %(committed)s are proved by receipts, and %(missing)s are neither; "
+            "erasures removed %(erased)s."
+        ) % {"here": self.here, "committed": self.committed, "missing": self.missing, "erased": self.erased}
+        return f"{which} {counts}"
+
+
+def origin_of(*, study: Study, bundle: Path, receipts: Collection[str] = ()) -> Origin:
+    """Compare a release's judgments with the study's rows and the commitments of erasures.
+
+    Raises:
+        VerificationError: the file is no release.
+    """
+    left = Counter(_key(row) for row in JudgmentRows(study, take_snapshot(study)))
+    erasures = Erasure.objects.filter(study=study)
+    known = Counter(one for erasure in erasures for one in erasure.content.get("commitments", ()))
+    here = proved = missing = 0
+    for row in _rows(bundle):
+        key = _key(row)
+        if left[key]:
+            left[key] -= 1
+            here += 1
+            continue
+        found = next((one for receipt in receipts if known[one := committed(receipt, row)]), None)
+        if found is None:
+            missing += 1
+        else:
+            known[found] -= 1
+            proved += 1
+    digest = hashlib.sha256(bundle.read_bytes()).hexdigest()
+    release = Release.objects.filter(study=study, sha256=digest).first()
+    return Origin(
+        version=release.version if release else "",
+        here=here,
+        committed=proved,
+        missing=missing,
+        erased=sum(erasure.content["removed"].get("judgment", 0) for erasure in erasures),
+    )
+
+
+def _key(row: dict[str, Any]) -> str:
+    said = [row["unit"], row["value"], row.get("answer"), to_the_minute(row["submitted_at"])]
+    return json.dumps(said, sort_keys=True)
+
+
+def _rows(bundle: Path) -> Iterator[dict[str, Any]]:
+    try:
+        with ZipFile(bundle) as archive, archive.open(ROWS) as lines:
+            for line in lines:
+                yield json.loads(line)
+    except (OSError, BadZipFile, KeyError, ValueError):
+        raise VerificationError(
+            _("%(path)s is no release; expected a zip with %(rows)s.") % {"path": bundle, "rows": ROWS}
+        ) from None

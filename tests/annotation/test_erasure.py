@@ -1,0 +1,284 @@
+"""Erasing a person: nothing tells who they were, results and releases hold, and copies are cleaned again."""
+
+from __future__ import annotations
+
+import json
+from datetime import timedelta
+from io import StringIO
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.apps import apps
+from django.core.management import CommandError, call_command
+from django.utils import timezone
+from pytest_django import Settings
+
+from annotation.crowds.publishing import close_study
+from annotation.models import (
+    Assignment,
+    Erasure,
+    Judgment,
+    ProblemReport,
+    Webhook,
+    WebhookDelivery,
+    Worker,
+)
+from annotation.privacy.erasing import DELETED, MONEY, MOVED, UNTIED, erase_person
+from annotation.privacy.replaying import erasure_list
+from annotation.privacy.retention import due, end_retention, end_what_is_over
+from annotation.quality.flags import exclude_worker
+from annotation.signals import person_erased
+from annotation.work.claims import claim_assignment
+from annotation.work.joining import join_study
+from annotation.work.submissions import submit_assignment
+from evaluation.integrity import check_integrity
+from evaluation.models import Analysis
+from evaluation.privacy.proving import origin_of
+from evaluation.privacy.traces import erased_since
+from evaluation.releases.making import release_study
+from evaluation.releases.storage import Terms
+from evaluation.releases.verification import verify_bundle
+from evaluation.results.aggregation import aggregate_study, compute_aggregation
+from judgments.jobs import enqueue, run_job
+from judgments.models import Job, Study, StudyEvent
+from tests.annotation.casting import joined
+from tests.studies import make_study
+
+pytestmark = pytest.mark.django_db
+NAME = "Ada Unmistakable"
+
+
+def all_text() -> str:
+    """Everything in the database, as text."""
+    models = apps.get_models(include_auto_created=True)
+    found = [str(row) for model in models for row in model._base_manager.order_by("pk").values_list()]
+    return "\n".join(found)
+
+
+def judge(study: Study, name: str, answer: int = 1) -> Worker:
+    """Somebody who joins, and says the same of everything with a comment."""
+    worker = joined(study, name).worker
+    while (claim := claim_assignment(study=study, worker=worker)) is not None:
+        answers = [
+            {"position": place.position, "value": answer, "comment": f"{name} thinks so"}
+            for place in claim.places
+        ]
+        submit_assignment(assignment=claim.assignment, answers=answers)
+    return worker
+
+
+@pytest.fixture
+def study(settings: Settings, tmp_path: Path) -> Study:
+    """A closed study of three people, with a webhook and a problem report."""
+    settings.EXPORT_ROOT = tmp_path / "exports"
+    study = make_study("pairwise", judgments_per_unit=3, sampling={"pairs": {"MM": 4}})
+    for number, name in enumerate((NAME, "bob", "cyd")):
+        worker = judge(study, name, 1 + number % 2)
+    assignment = Assignment.objects.filter(worker__name=NAME).first()
+    assert assignment is not None
+    assert assignment.hit is not None
+    unit = assignment.hit.places.first()
+    assert unit is not None
+    ProblemReport.objects.create(assignment=assignment, unit=unit.unit, comment=f"I, {NAME}, saw nothing")
+    hook = Webhook.objects.create(study=study, url="https://hook.example/", salt="s", submissions=True)
+    WebhookDelivery.objects.create(webhook=hook, event="x", key="k", payload={"worker": {"name": NAME}})
+    exclude_worker(study=study, worker=worker, why=f"copied from {NAME}")
+    close_study(study=study)
+    study.refresh_from_db()
+    return study
+
+
+def released(study: Study, folder: Path) -> Path:
+    terms = Terms(version="1.0", licence="CC-BY-4.0")
+    release_study(study=study, terms=terms, output=folder / "release.zip")
+    return folder / "release.zip"
+
+
+def person(name: str = NAME) -> Worker:
+    return Worker.objects.get(name=name)
+
+
+def test_every_table_with_a_person_has_a_rule() -> None:
+    named = {
+        model
+        for app in ("annotation", "judgments", "evaluation")
+        for model in apps.get_app_config(app).get_models()
+        if any(field.related_model is Worker for field in model._meta.get_fields() if field.concrete)
+    }
+    assert named == {*DELETED, *MOVED, *MONEY, *UNTIED}
+
+
+def test_nothing_tells_who_they_were_and_what_is_published_holds(study: Study, tmp_path: Path) -> None:
+    aggregate_study(study=study)
+    bundle = released(study, tmp_path)
+    before = Judgment.objects.of_study(study).count()
+    assert all_text().count("Unmistakable") > 5
+    aggregation = Analysis.objects.get(study=study, what="aggregation").result["agreement"]
+    erase_person(study=study, worker=person())
+    assert "Unmistakable" not in all_text()
+    assert check_integrity().problems == []
+    assert Judgment.objects.of_study(study).count() == before
+    assert verify_bundle(bundle).count == 0
+    assert compute_aggregation(study=study).result["agreement"] == aggregation
+    found = origin_of(study=study, bundle=bundle)
+    assert found.holds
+    assert (found.version, found.missing) == ("1.0", 0)
+
+
+def test_with_their_judgments_results_are_older_and_a_receipt_proves_the_rows(
+    study: Study, tmp_path: Path
+) -> None:
+    aggregate_study(study=study)
+    bundle = released(study, tmp_path)
+    mine = Judgment.objects.filter(assignment__worker=person()).count()
+    done = erase_person(study=study, worker=person(), way="all")
+    assert "Unmistakable" not in all_text()
+    assert check_integrity().problems == []
+    stored = Analysis.objects.get(study=study, what="aggregation")
+    assert erased_since(stored)
+    assert compute_aggregation(study=study).result["counts"]["judgments"] == (
+        stored.result["counts"]["judgments"] - mine
+    )
+    assert verify_bundle(bundle).count == 0
+    without = origin_of(study=study, bundle=bundle)
+    assert without.holds
+    assert (without.missing, without.erased) == (mine, mine)
+    proved = origin_of(study=study, bundle=bundle, receipts=[done.receipt])
+    assert proved.holds
+    assert (proved.committed, proved.missing) == (mine, 0)
+    another = origin_of(study=study, bundle=bundle, receipts=["NOTTHERECEIPT"])
+    assert another.committed == 0
+    # somebody else's rows that vanish are not covered by the erasure
+    Judgment.objects.filter(assignment__worker__name="bob").erase()
+    assert not origin_of(study=study, bundle=bundle).holds
+
+
+def test_an_open_study_asks_somebody_else_for_what_was_erased(settings: Settings) -> None:
+    study = make_study("pairwise", judgments_per_unit=2, sampling={"pairs": {"MM": 4}})
+    judge(study, NAME)
+    judge(study, "bob")
+    held = joined(study, "cyd")
+    assert claim_assignment(study=study, worker=held.worker) is None
+    erase_person(study=study, worker=person(), way="all")
+    assert claim_assignment(study=study, worker=held.worker) is not None
+    assert check_integrity().problems == []
+    erase_person(study=study, worker=held.worker)  # who holds a page gives it back
+    assert not Assignment.objects.filter(state="accepted").exists()
+    assert check_integrity().problems == []
+
+
+def test_a_person_of_two_studies_keeps_the_other(study: Study) -> None:
+    other = make_study("triplet", judgments_per_unit=1)
+    join_study(study=other, name=NAME, known=person())
+    erase_person(study=study, worker=person())
+    assert person().participations.get().study == other
+    assert check_integrity().problems == []
+    assert not Assignment.objects.filter(study=study, worker=person()).exists()
+
+
+def test_files_go_after_the_erasure_and_a_killed_job_is_done_again(study: Study, tmp_path: Path) -> None:
+    job = enqueue(kind="export", args={"study": study.slug, "format": "jsonl"})
+    run_job(job.pk)
+    file = tmp_path / "exports" / f"{study.slug}-{job.pk}.jsonl"
+    assert NAME in file.read_text()
+    done = erase_person(study=study, worker=person())
+    assert done.job is not None
+    assert done.job.state == "queued"
+    running = Job.objects.filter(pk=job.pk)
+    running.update(state="running", finished_at=None, heartbeat=timezone.now(), owner="somebody")
+    run_job(done.job.pk)  # an export that is being written may name them
+    assert file.exists()
+    assert Job.objects.get(pk=done.job.pk).state == "queued"
+    running.update(state="done", finished_at=timezone.now())
+    Job.objects.filter(pk=done.job.pk).update(retry_at=None)
+    run_job(done.job.pk)
+    assert not file.exists()
+    assert Job.objects.get(pk=done.job.pk).state == "done"
+
+
+def test_a_failure_in_the_middle_changes_nothing(study: Study, monkeypatch: pytest.MonkeyPatch) -> None:
+    before = all_text()
+
+    def refuse(**_about: Any) -> None:
+        raise KeyboardInterrupt
+
+    person_erased.connect(refuse)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            erase_person(study=study, worker=person(), way="all")
+    finally:
+        person_erased.disconnect(refuse)
+    assert all_text() == before
+
+
+def test_a_restored_copy_is_cleaned_by_the_list(study: Study, tmp_path: Path) -> None:
+    done = erase_person(study=study, worker=person())
+    erase_person(study=study, worker=person("bob"), way="all")
+    lines = tmp_path / "erasures.jsonl"
+    out = StringIO()
+    call_command("erase_person", "--list", stdout=out)
+    lines.write_text(out.getvalue())
+    assert "bob" not in lines.read_text()
+    assert NAME not in lines.read_text()
+    # as in a copy from before: the people are there, and the erasures are not
+    stand_ins = Worker.objects.filter(assignments__judgments__isnull=False).exclude(name="cyd").distinct()
+    Worker.objects.filter(pk=stand_ins.get().pk).update(name=NAME)
+    Erasure.objects.all()._raw_delete("default")
+    call_command("erase_person", "--replay", str(lines), stdout=(out := StringIO()))
+    assert "1 person erased again, 1 entered without anybody to erase, 0 known." in out.getvalue()
+    assert NAME not in all_text()
+    assert [row["content"] for row in erasure_list()] == [
+        json.loads(line)["content"] for line in lines.read_text().splitlines()
+    ]
+    assert Erasure.objects.order_by("pk")[0].content["commitments"] == done.erasure.content["commitments"]
+    assert check_integrity().problems == []
+    back = Worker.objects.filter(name__startswith="erased-").first()
+    Worker.objects.filter(pk=back.pk if back else 0).update(name=NAME)
+    assert ["was erased on" in one for one in check_integrity().problems] == [True]
+    Erasure.objects.filter(pk=Erasure.objects.order_by("pk")[1].pk).redact(previous="0" * 64)
+    assert any("erasure" in one and "was changed" in one for one in check_integrity().problems)
+
+
+def test_who_comes_later_under_the_same_name_is_left_alone(study: Study, tmp_path: Path) -> None:
+    erase_person(study=study, worker=person())
+    study.state = Study.State.OPEN
+    study.save()
+    joined(study, NAME)
+    assert check_integrity().problems == []
+
+
+def test_the_command_says_what_goes_and_twice_says_already(study: Study) -> None:
+    with pytest.raises(CommandError, match="Nothing was erased"):
+        call_command("erase_person", study.slug, "--worker", NAME, stdout=(out := StringIO()))
+    assert "goes: " in out.getvalue()
+    assert "comments" in out.getvalue()
+    assert NAME not in out.getvalue()
+    assert Worker.objects.filter(name=NAME).exists()
+    call_command("erase_person", "--worker", NAME, "--yes", stdout=(out := StringIO()))
+    assert "Receipt, shown once" in out.getvalue()
+    call_command("erase_person", study.slug, "--worker", NAME, "--yes", stdout=(out := StringIO()))
+    assert "erased already" in out.getvalue()
+    with pytest.raises(CommandError, match="took part"):
+        call_command("erase_person", study.slug, "--worker", "nobody", "--yes")
+
+
+def test_a_promised_end_of_names_keeps_answers_and_texts(study: Study) -> None:
+    study.design |= {"retention": {"identities_days": 30}}
+    study.closed_at = timezone.now() - timedelta(days=29)
+    study.save()
+    comments = Judgment.objects.exclude(comment="").count()
+    assert end_retention(study=study) == 0
+    end_what_is_over()
+    assert not Job.objects.filter(kind="end_retention").exists()
+    assert (due(study).people, due(study).soon) == (3, True)
+    Study.objects.update(closed_at=timezone.now() - timedelta(days=31))
+    end_what_is_over()
+    end_what_is_over()
+    (job,) = Job.objects.filter(kind="end_retention")
+    run_job(job.pk)
+    study.refresh_from_db()
+    assert (due(study).people, Worker.objects.filter(name__in=[NAME, "bob", "cyd"]).count()) == (0, 0)
+    assert Judgment.objects.exclude(comment="").count() == comments > 0
+    assert check_integrity().problems == []
+    assert StudyEvent.objects.filter(what="retention-ended").count() == 1
