@@ -304,10 +304,8 @@ def _data(facts: _Facts) -> Iterator[Line]:
         "GDPR 5(1)(c)",
     )
     yield Line(_("Where it is stored"), design.ethics.storage, "GDPR 13(1)(f), 30(1)(e), P", "ethics.storage")
-    counts = dict.fromkeys(StudyRole.Role.values, 0)
-    for role in study.roles.values_list("role", flat=True):
-        counts[role] += 1
-    people = ", ".join(f"{n} {_(role)}" for role, n in counts.items() if n)
+    counted = dict(study.roles.order_by().values_list("role").annotate(n=Count("pk")))
+    people = ", ".join(f"{counted[role]} {_(role)}" for role in StudyRole.Role.values if role in counted)
     yield Line(
         _("Who sees it"),
         _(

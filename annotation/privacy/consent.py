@@ -29,6 +29,7 @@ from judgments.studies.log import note_event
 from judgments.studies.studies import design_of
 
 LENGTH = 16
+MOST_VERSIONS = 50  # that are shown
 
 
 def consent_version(design: StudyDesign) -> str:
@@ -173,12 +174,13 @@ class CountedVersion:
 
 
 def versions_of(study: Study) -> list[CountedVersion]:
-    """Return the versions, the newest first."""
+    """Return the newest versions, the last one first."""
     people = _counts(Participation, study)
     pages = _counts(Assignment, study)
+    rows = ConsentVersion.objects.filter(study=study).select_related("made_by").order_by("-number")
     return [
         CountedVersion(one, people.get(one.version, 0), pages.get(one.version, 0))
-        for one in ConsentVersion.objects.filter(study=study).select_related("made_by").order_by("-number")
+        for one in rows[:MOST_VERSIONS]
     ]
 
 
