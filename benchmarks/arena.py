@@ -59,7 +59,8 @@ def one_run(differences: Floats, seed: int, pages: int, even: float) -> tuple[li
     of_item = rng.normal(0, 0.6, (ITEMS, SYSTEMS))
     of_person = rng.normal(0, 0.3, (PEOPLE, SYSTEMS))
     counts = np.zeros((len(PAIRS), 3))
-    rows, chances = [], []
+    rows: list[tuple[int, ...]] = []
+    chances: list[float] = []
     for _ in range(pages):
         theta = prior_strengths(PAIRS[:, 0], PAIRS[:, 1], counts[:, ::-1], items=SYSTEMS)
         drawing = Drawing.of(PAIRS[:, 0], PAIRS[:, 1], counts.sum(axis=1), theta, even=even)
@@ -74,7 +75,7 @@ def one_run(differences: Floats, seed: int, pages: int, even: float) -> tuple[li
             chances.append(chance)
         answered = np.array(rows[-PAGE:])
         np.add.at(counts, (answered[:, 0], answered[:, 1]), 1)
-    return rows, np.array(chances)
+    return rows, np.array(chances, dtype=np.float64)
 
 
 def _target(differences: Floats) -> Floats:
