@@ -19,6 +19,7 @@ from django.utils.translation import gettext as _
 from annotation.models import Adjudication, Judgment
 from common.errors import NotThere
 from common.files import whole_file
+from evaluation.error_spans.section import systems_section
 from evaluation.errors import ExportError
 from evaluation.export.parts import EPOCH
 from evaluation.judges.section import judges_section
@@ -64,7 +65,11 @@ def build_report(
         held = multiverse_of(study, inputs, lambda share, words: progress(0.3 + 0.2 * share, words))
     progress(0.5, "figures and tables")
     sections = sections_of(inputs, progress)
-    sections += [one for one in (ranking_section(study), judges_section(study)) if one is not None]
+    sections += [
+        one
+        for one in (systems_section(study), ranking_section(study), judges_section(study))
+        if one is not None
+    ]
     if held is not None:
         sections.append(multiverse_section(held))
     if (plan := registered(study)) is not None:

@@ -16,6 +16,7 @@ from annotation.work.effort import effort_in_words
 from evaluation.error_spans.scores import SEGMENTS, compare_systems, segments_of, system_scores
 from evaluation.errors import EvaluationError
 from evaluation.export.exporting import export_judgments
+from evaluation.report.storage import build_report
 from evaluation.results.aggregation import aggregate_study, compute_aggregation
 from judgments.cached_figures import recompute_figures, store_figures
 from judgments.design.reading import make_design
@@ -92,6 +93,16 @@ def test_scores_are_means_over_segments_as_wmt_has_them(study: StudyOf) -> None:
         EvaluationError, match="System 'best' has no judged text in the study; there are good, worse"
     ):
         compare_systems(segments, "good", "best")
+
+
+def test_the_report_has_the_scores_of_systems(study: StudyOf) -> None:
+    (held,) = [one for one in build_report(study.study).sections if one.name == "systems-by-errors"]
+    scores, apart = held.tables
+    good = system_scores(segments_of(study.study))[0]
+    assert scores.texts()[0][:3] == ["good", f"82.5 [{good.low:.3g}, {good.high:.3g}]", "-1"]
+    assert [column.name for column in scores.columns][4:6] == ["minor errors", "major errors"]
+    assert [(row[0], row[1], row[4], row[5], row[6]) for row in apart.rows] == [("good", "worse", 6, 0, 6)]
+    assert held.sentences == ("Of 2 systems, good has the highest mean, 82.5 over 6 segments.",)
 
 
 def test_page_call_and_command_say_the_same(study: StudyOf, designer: Client) -> None:

@@ -1,0 +1,78 @@
+"""The section of a report that scores systems by people's marks and scores, as WMT does."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+from evaluation.error_spans.scores import compare_systems, marks_errors, segments_of, system_scores
+from evaluation.report.content import Dots, Estimate, Panel, Section
+from evaluation.report.rendering import plot, say, section, table
+from evaluation.statistics.significance import adjusted_p_values
+from judgments.kinds.spans.answers import SEVERITIES
+from judgments.models import Study
+
+
+def systems_section(study: Study) -> Section | None:
+    """Return the systems' scores, the best first, and each less the next; None where nothing is marked."""
+    if not marks_errors(study):
+        return None
+    segments = segments_of(study)
+    scores = system_scores(segments)
+    if not scores:
+        return None
+    severities = [one for one in SEVERITIES if any(one in score.errors for score in scores)]
+    rows = [
+        (
+            one.system,
+            Estimate(one.score, one.low, one.high),
+            one.mqm,
+            one.z,
+            *(one.errors.get(severity, 0.0) for severity in severities),
+            one.segments,
+            one.judgments,
+        )
+        for one in scores
+    ]
+    data = table(
+        "systems-by-errors",
+        rows,
+        [
+            ("system", "text"),
+            ("score", "number"),
+            ("MQM score", "number"),
+            ("z", "number"),
+            *((f"{severity} errors", "number") for severity in severities),
+            ("segments", "count"),
+            ("judgments", "count"),
+        ],
+    )
+    sentence = say("systems-by-errors", best=scores[0], systems=len(scores))
+    drawing = Dots(
+        tuple(one.system for one in scores),
+        (Panel("", tuple(Estimate(one.score, one.low, one.high) for one in scores)),),
+        "mean score of the segments, 95 % interval",
+        "number",
+        (scores[0].system,),
+    )
+    tables = [data]
+    if len(scores) > 1:
+        apart = [compare_systems(segments, one.system, other.system) for one, other in pairwise(scores)]
+        adjusted = adjusted_p_values([float("nan") if one.p is None else one.p for one in apart])
+        tables.append(
+            table(
+                "systems-apart",
+                [
+                    (
+                        one.first,
+                        one.second,
+                        Estimate(one.difference, one.low, one.high),
+                        p,
+                        one.better,
+                        one.worse,
+                        one.segments,
+                    )
+                    for one, p in zip(apart, adjusted.values.tolist(), strict=True)
+                ],
+            )
+        )
+    return section("systems-by-errors", [sentence], [plot(sentence, drawing, data)], tables)
