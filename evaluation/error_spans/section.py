@@ -7,6 +7,7 @@ from itertools import pairwise
 from evaluation.error_spans.scores import compare_systems, marks_errors, segments_of, system_scores
 from evaluation.report.content import Dots, Estimate, Panel, Section
 from evaluation.report.rendering import plot, say, section, table
+from evaluation.results.verdict import leaders_by_intervals, listed
 from evaluation.statistics.significance import adjusted_p_values
 from judgments.kinds.spans.answers import SEVERITIES
 from judgments.models import Study
@@ -46,13 +47,23 @@ def systems_section(study: Study) -> Section | None:
             ("judgments", "count"),
         ],
     )
-    sentence = say("systems-by-errors", best=scores[0], systems=len(scores))
+    leaders, _ = leaders_by_intervals(
+        {one.system: {"value": one.score, "low": one.low, "high": one.high} for one in scores}
+    )
+    sentence = say(
+        "systems-by-errors",
+        best=scores[0],
+        names=listed(leaders),
+        alone=len(leaders) == 1,
+        systems=len(scores),
+        known=scores[0].low is not None,
+    )
     drawing = Dots(
         tuple(one.system for one in scores),
         (Panel("", tuple(Estimate(one.score, one.low, one.high) for one in scores)),),
         "mean score of the segments, 95 % interval",
         "number",
-        (scores[0].system,),
+        tuple(leaders),
     )
     tables = [data]
     if len(scores) > 1:

@@ -102,7 +102,8 @@ def test_the_report_has_the_scores_of_systems(study: StudyOf) -> None:
     assert scores.texts()[0][:3] == ["good", f"82.5 [{good.low:.3g}, {good.high:.3g}]", "-1"]
     assert [column.name for column in scores.columns][4:6] == ["minor errors", "major errors"]
     assert [(row[0], row[1], row[4], row[5], row[6]) for row in apart.rows] == [("good", "worse", 6, 0, 6)]
-    assert held.sentences == ("Of 2 systems, good has the highest mean, 82.5 over 6 segments.",)
+    best = "Of 2 systems, good has the best texts, 82.5 over 6 segments; no other's 95 % interval reaches its own."
+    assert held.sentences == (best,)
 
 
 def test_page_call_and_command_say_the_same(study: StudyOf, designer: Client) -> None:
