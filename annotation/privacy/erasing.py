@@ -25,7 +25,7 @@ from django.utils.translation import gettext_noop
 
 from annotation.crowds import backend_of
 from annotation.crowds.base import Ability
-from annotation.crowds.people import installation_mark, pseudonym
+from annotation.crowds.people import erased_mark, pseudonym
 from annotation.models import (
     AppealNote,
     Assignment,
@@ -123,11 +123,7 @@ class Erased:
 
 
 def mark_of(worker: Worker) -> str:
-    return _mark(worker.source, worker.place, worker.name)
-
-
-def _mark(source: str, place: str, name: str) -> str:
-    return installation_mark("erased", source, place, name)
+    return erased_mark(worker.source, worker.place, worker.name)
 
 
 def find_person(study: Study, name: str) -> Worker | None:
@@ -152,7 +148,7 @@ def people_of(study: Study) -> QuerySet[Worker]:
 
 
 def erasure_of(study: Study, name: str) -> Erasure | None:
-    marks = [_mark(source, place, one) for source, place, one in _who(study, name.strip())]
+    marks = [erased_mark(source, place, one) for source, place, one in _who(study, name.strip())]
     return Erasure.objects.filter(study=study, mark__in=marks).first()
 
 
