@@ -12,9 +12,9 @@ import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from datetime import datetime, timedelta
 from functools import reduce
 from operator import or_
-from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
 
@@ -53,6 +53,7 @@ from annotation.models import (
 from annotation.models.assignments import LIVE
 from annotation.privacy.commitments import canonical, commitments, new_receipt
 from annotation.signals import person_erased
+from annotation.webhooks.webhooks import pseudonym_for_webhook
 from annotation.work.arena import recount
 from annotation.work.claims import release_slots
 from annotation.work.stopping import lock_for_settling, reopen_slots
@@ -146,7 +147,9 @@ def find_person(study: Study, name: str) -> Worker | None:
 
 def people_of(study: Study) -> QuerySet[Worker]:
     """Return who has a part in a study, by subqueries: joins would multiply a person's rows."""
-    parts = (model._default_manager.filter(study=study) for model in (Participation, CrowdSession, Assignment))
+    parts = (
+        model._default_manager.filter(study=study) for model in (Participation, CrowdSession, Assignment)
+    )
     return Worker.objects.filter(_any_of(rows.values("worker") for rows in parts))
 
 
@@ -215,9 +218,10 @@ def why_not(study: Study, worker: Worker) -> str:
 def who_waits(study: Study) -> Q:
     """Return the condition for a study's people who cannot be erased now, as ``why_not`` says of one of them."""
     calls = _calls_under_way(study)
-    of_calls = [calls.filter(worker__isnull=False).values("worker")]
-    of_calls.append(calls.filter(session__isnull=False).values("session__worker"))
-    return _any_of([*(rows.values("worker") for rows in _undecided(study)), *of_calls])
+    parts: list[QuerySet[Any, Any]] = [rows.values("worker") for rows in _undecided(study)]
+    parts.append(calls.filter(worker__isnull=False).values("worker"))
+    parts.append(calls.filter(session__isnull=False).values("session__worker"))
+    return _any_of(parts)
 
 
 def _undecided(study: Study) -> list[QuerySet[Any]]:
@@ -359,7 +363,8 @@ def _replace(
         if texts:
             _forget_quotes(study, worker)
     if len(people) == 1:  # several are ended with the longest names first
-        others = Worker.objects.filter(name__contains=people[0].name).exclude(name__in=words)
+        (person,) = people
+        others = Worker.objects.filter(name__contains=person.name).exclude(name__in=words)
         words = {**{name: name for name in others.values_list("name", flat=True)}, **words}
     _rename_in_logs(study, words)
     for worker, stand_in, payee, unnamed in stand_ins:
@@ -532,7 +537,8 @@ def _texts_within(answer: Any) -> Iterator[str]:
 
 def _told_of(study: Study, worker: Worker) -> list[str]:
     """Return words besides the name that tell who the person is."""
-    told = set(RawId.objects.filter(worker=worker).values_list("value", flat=True))
+    told = {pseudonym_for_webhook(study, worker)} - {worker.name}
+    told |= set(RawId.objects.filter(worker=worker).values_list("value", flat=True))
     told |= set(
         Participation.objects.filter(study=study, worker=worker).values_list("completion_code", flat=True)
     )

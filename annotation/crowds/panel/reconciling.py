@@ -279,7 +279,9 @@ def compare(*, study: Study, submissions: Sequence[Submission]) -> list[Compared
         name = pseudonym(study.place, there.worker)
         here = sessions.get(session_name(study, ids))
         if with_ids and not there.session:  # a list of people without submissions: use their latest session
-            here = next((one for one in reversed(sessions.values()) if is_session_of(one, name, erased)), None)
+            here = next(
+                (one for one in reversed(sessions.values()) if is_session_of(one, name, erased)), None
+            )
         if here is None or not is_session_of(here, name, erased):
             found.append(_only_there(there, another=name in by_worker, known_id=here is not None))
             continue
