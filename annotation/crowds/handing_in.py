@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import timedelta
 from itertools import count
 from typing import Any
@@ -23,7 +24,7 @@ from annotation.crowds.arrivals import (
 )
 from annotation.crowds.base import HandedIn, SeenWork
 from annotation.crowds.outbox import DECIDED, settle_session
-from annotation.crowds.people import pseudonym
+from annotation.crowds.people import erased_people, is_session_of, pseudonym
 from annotation.errors import KeptApart, TooLate
 from annotation.models import Assignment, CrowdCall, CrowdSession, Judgment, Publication
 from annotation.models.assignments import LIVE
@@ -66,9 +67,11 @@ def record_work(*, backend: CrowdBackend, publication: Publication, work: SeenWo
     session = _session(backend, publication, work)
     if session.publication_id != publication.pk:
         _move(session, publication)
+    if session.worker.erased:  # their answers are not taken again, nor what tells who they were
+        work = replace(work, receipt="", feedback="")
     _take_over(session, publication, work)
     problem: QuorumError | None = None
-    if work.status in HANDED_IN:
+    if work.status in HANDED_IN and not session.worker.erased:
         try:
             _bring_answers(backend, session, publication, work)
         except QuorumError as error:
@@ -93,11 +96,11 @@ def record_work(*, backend: CrowdBackend, publication: Publication, work: SeenWo
 def _session(backend: CrowdBackend, publication: Publication, work: SeenWork) -> CrowdSession:
     study, place = publication.study, publication.place
     external_id = backend.session_id(place, work.external_id)
-    found = CrowdSession.objects.filter(
-        place=place, external_id=external_id, worker__name=pseudonym(place, work.worker), worker__place=place
-    ).first()
-    if found is not None:
-        return found
+    name, erased = pseudonym(place, work.worker), erased_people(study)
+    same = CrowdSession.objects.filter(place=place, external_id=external_id, worker__place=place)
+    for found in same.filter(Q(worker__name=name) | Q(worker__erased=True)).select_related("worker"):
+        if is_session_of(found, name, erased):
+            return found
     worker = person_sent(study=study, raw=work.worker, name=backend.person_of(design_of(study)))
     return open_session(publication=publication, worker=worker, external_id=external_id)
 

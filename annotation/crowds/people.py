@@ -11,7 +11,8 @@ from typing import Any
 from django.conf import settings
 from django.db.models import Exists, OuterRef, Q
 
-from annotation.models import CrowdCall, CrowdSession, Qualification, RawId
+from annotation.models import CrowdCall, CrowdSession, Erasure, Qualification, RawId
+from judgments.models import Study
 from judgments.studies.studies import design_of
 
 INSTEAD = "…"
@@ -49,6 +50,28 @@ def worker_token(place: str, name: str) -> str:
 def installation_mark(*parts: str) -> str:
     """Return 64 hexadecimal digits that only this installation can derive from the parts."""
     return _mark("mark", *parts)
+
+
+def erased_mark(source: str, place: str, name: str) -> str:
+    """Return what an erasure keeps of a person, from which nobody gets the name back."""
+    return installation_mark("erased", source, place, name)
+
+
+def erased_people(study: Study) -> frozenset[str]:
+    """Return the marks of people who were erased from a study. A crowd goes on naming them in its lists."""
+    return frozenset(Erasure.objects.filter(study=study).values_list("mark", flat=True))
+
+
+def is_session_of(session: CrowdSession, name: str, erased: Collection[str]) -> bool:
+    """Return whether a session is a person's; that of an erased person stands under another name.
+
+    Args:
+        name: the person's pseudonym.
+        erased: ``erased_people`` of the session's study.
+    """
+    if session.worker.erased:
+        return erased_mark(session.worker.source, session.place, name) in erased
+    return session.worker.name == name
 
 
 def comes_by_the_link(place: str) -> bool:

@@ -23,7 +23,6 @@ from django.utils.translation import gettext as _
 from annotation.crowds import backend_for
 from annotation.crowds.panel.backend import panel_title
 from annotation.privacy.consent import versions_of
-from annotation.privacy.retention import due
 from annotation.words import spell_cents, spell_duration
 from annotation.work.effort import effort_in_words
 from common.amounts import thousands
@@ -320,13 +319,13 @@ def _data(facts: _Facts) -> Iterator[Line]:
 
 
 def _keeping(facts: _Facts) -> Iterator[Line]:
-    promised = due(facts.study)
+    days = facts.design.retention.identities_days
     answer = (
         _(
             "%(n)s days after the study closes, names, ids and demographics are removed; answers stay without a name."
         )
-        % {"n": promised.days}
-        if promised.days
+        % {"n": days}
+        if days
         else ""
     )
     yield Line(

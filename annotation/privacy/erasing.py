@@ -10,9 +10,11 @@ from __future__ import annotations
 import hashlib
 import re
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
+from functools import reduce
+from operator import or_
 from typing import Any
 from uuid import UUID
 
@@ -25,7 +27,7 @@ from django.utils.translation import gettext_noop
 
 from annotation.crowds import backend_of
 from annotation.crowds.base import Ability
-from annotation.crowds.people import installation_mark, pseudonym
+from annotation.crowds.people import erased_mark, pseudonym
 from annotation.models import (
     AppealNote,
     Assignment,
@@ -51,6 +53,7 @@ from annotation.models import (
 from annotation.models.assignments import LIVE
 from annotation.privacy.commitments import canonical, commitments, new_receipt
 from annotation.signals import person_erased
+from annotation.webhooks.webhooks import pseudonym_for_webhook
 from annotation.work.arena import recount
 from annotation.work.claims import release_slots
 from annotation.work.stopping import lock_for_settling, reopen_slots
@@ -123,11 +126,7 @@ class Erased:
 
 
 def mark_of(worker: Worker) -> str:
-    return _mark(worker.source, worker.place, worker.name)
-
-
-def _mark(source: str, place: str, name: str) -> str:
-    return installation_mark("erased", source, place, name)
+    return erased_mark(worker.source, worker.place, worker.name)
 
 
 def find_person(study: Study, name: str) -> Worker | None:
@@ -147,12 +146,19 @@ def find_person(study: Study, name: str) -> Worker | None:
 
 
 def people_of(study: Study) -> QuerySet[Worker]:
-    part = Q(participations__study=study) | Q(crowd_sessions__study=study) | Q(assignments__study=study)
-    return Worker.objects.filter(part).distinct()
+    """Return who has a part in a study, by subqueries: joins would multiply a person's rows."""
+    parts = (
+        model._default_manager.filter(study=study) for model in (Participation, CrowdSession, Assignment)
+    )
+    return Worker.objects.filter(_any_of(rows.values("worker") for rows in parts))
+
+
+def _any_of(parts: Iterable[QuerySet[Any, Any]]) -> Q:
+    return reduce(or_, (Q(pk__in=part) for part in parts))
 
 
 def erasure_of(study: Study, name: str) -> Erasure | None:
-    marks = [_mark(source, place, one) for source, place, one in _who(study, name.strip())]
+    marks = [erased_mark(source, place, one) for source, place, one in _who(study, name.strip())]
     return Erasure.objects.filter(study=study, mark__in=marks).first()
 
 
@@ -202,15 +208,30 @@ def why_not(study: Study, worker: Worker) -> str:
         return _("%(name)s is no person: their answers are simulated, or published without names.") % {
             "name": worker.name
         }
-    sessions = CrowdSession.objects.filter(study=study, worker=worker)
-    unpaid = Assignment.objects.filter(study=study, worker=worker, state=Assignment.State.SUBMITTED)
-    owed = design_of(study).crowd.reward_cents and unpaid.exists()
-    if owed or sessions.filter(status=CrowdSession.Status.SUBMITTED).exists():
+    if any(rows.filter(worker=worker).exists() for rows in _undecided(study)):
         return _("Their work waits to be approved or rejected; decide first, so that they are paid.")
-    waiting = CrowdCall.objects.filter(_about(worker), study=study)
-    if waiting.filter(state__in=["waiting", "started", "parked"]).exists():
+    if _calls_under_way(study).filter(_about(worker)).exists():
         return _("A request to the crowd about them is not done yet; wait until it is, or settle it.")
     return ""
+
+
+def who_waits(study: Study) -> Q:
+    """Return the condition for a study's people who cannot be erased now, as ``why_not`` says of one of them."""
+    calls = _calls_under_way(study)
+    parts: list[QuerySet[Any, Any]] = [rows.values("worker") for rows in _undecided(study)]
+    parts.append(calls.filter(worker__isnull=False).values("worker"))
+    parts.append(calls.filter(session__isnull=False).values("session__worker"))
+    return _any_of(parts)
+
+
+def _undecided(study: Study) -> list[QuerySet[Any]]:
+    sessions = CrowdSession.objects.filter(study=study, status=CrowdSession.Status.SUBMITTED)
+    work = Assignment.objects.filter(study=study, state=Assignment.State.SUBMITTED)
+    return [sessions, work] if design_of(study).crowd.reward_cents else [sessions]
+
+
+def _calls_under_way(study: Study) -> QuerySet[CrowdCall]:
+    return CrowdCall.objects.filter(study=study, state__in=["waiting", "started", "parked"])
 
 
 def erase_person(
@@ -262,7 +283,9 @@ def _erase(
     kept_row: Mapping[str, Any] | None,
     texts: bool,
 ) -> Erased:
-    (locked,) = _locked(study, [worker])
+    locked = next(iter(_locked(study, [worker])), None)
+    if locked is None:
+        raise Busy(_("Nothing was changed: the person was erased at the same moment."))
     refusal = why_not(study, locked)
     if refusal:
         raise WrongState(_("Nothing was changed. %(why)s") % {"why": refusal})
@@ -297,8 +320,9 @@ def _erase(
 @transaction.atomic
 def end_identities(*, study: Study, workers: Collection[Worker]) -> int:
     """Do for several people what a promised end of their names asks: texts and judgments stay. Return their number."""
-    people = [one for one in _locked(study, workers) if not why_not(study, one)]
-    if not people:
+    found = {one.pk for one in _locked(study, workers)}
+    people = list(Worker.objects.filter(pk__in=found).exclude(who_waits(study)).order_by("pk"))
+    if not people or not Study.objects.filter(pk=study.pk, state=Study.State.CLOSED).exists():
         return 0
     marks = [mark_of(one) for one in people]
     _replace(people, study, Way.IDENTITY, texts=False)
@@ -312,10 +336,10 @@ def end_identities(*, study: Study, workers: Collection[Worker]) -> int:
 def _locked(study: Study, workers: Collection[Worker]) -> list[Worker]:
     Study.objects.select_for_update(no_key=True).get(pk=study.pk)
     keys = [worker.pk for worker in workers]
-    found = list(Worker.objects.select_for_update().filter(pk__in=keys).order_by("pk"))
-    if len(found) < len(keys):
-        raise Busy(_("Nothing was changed: the person was erased at the same moment."))
-    return found
+    # a submission at this moment comes first, and waits for its pay
+    work = Assignment.objects.filter(study=study, worker__in=keys)
+    list(work.select_for_update().order_by("pk").values_list("pk"))
+    return list(Worker.objects.select_for_update().filter(pk__in=keys).order_by("pk"))
 
 
 def _releases(study: Study) -> list[dict[str, Any]]:
@@ -336,6 +360,12 @@ def _replace(
         stand_in, payee = _stand_ins(study, worker)
         stand_ins.append((worker, stand_in, payee, unnamed))
         words |= {**dict.fromkeys(_told_of(study, worker), GONE), worker.name: stand_in.name}
+        if texts:
+            _forget_quotes(study, worker)
+    if len(people) == 1:  # several are ended with the longest names first
+        (person,) = people
+        others = Worker.objects.filter(name__contains=person.name).exclude(name__in=words)
+        words = {**{name: name for name in others.values_list("name", flat=True)}, **words}
     _rename_in_logs(study, words)
     for worker, stand_in, payee, unnamed in stand_ins:
         _move(study, worker, stand_in, payee)
@@ -350,7 +380,8 @@ def _replace(
 
 def keep_erasure(*, study: Study, row: Mapping[str, Any]) -> Erasure:
     """Add a row to the chain; the row of a list keeps its time."""
-    last = Erasure.objects.select_for_update().order_by("-pk").first()
+    Erasure.objects.select_for_update().order_by("pk").first()  # the chain grows by one at a time
+    last = Erasure.objects.order_by("-pk").first()
     at = datetime.fromisoformat(row["at"]) if "at" in row else timezone.now()
     found = Erasure(
         study=study,
@@ -450,9 +481,12 @@ def _erase_answers(study: Study, worker: Worker, way: str, *, unnamed: Collectio
     recount(study)
     if texts:
         _redact_texts(study, worker)
-    for assignment in work.only("pk", "accepted_at", "submitted_at"):
+    own = work.only("pk", "accepted_at", "submitted_at").order_by("accepted_at", "pk")
+    for number, assignment in enumerate(own):
+        place = timedelta(microseconds=number)  # pages keep their order: an arena is drawn again by it
+        accepted, submitted = _minute(assignment.accepted_at), _minute(assignment.submitted_at)
         Assignment.objects.filter(pk=assignment.pk).update(
-            accepted_at=_minute(assignment.accepted_at), submitted_at=_minute(assignment.submitted_at)
+            accepted_at=accepted and accepted + place, submitted_at=submitted and submitted + place
         )
     work.update(answers={}, gaps=[], reason="", external_id="")
     return removed
@@ -474,9 +508,37 @@ def _redact_texts(study: Study, worker: Worker) -> None:
     _appeals(study, worker).delete()
 
 
+def _forget_quotes(study: Study, worker: Worker) -> None:
+    """Remove the person's texts from what detectors quote, also beside those of others."""
+    said = {
+        text
+        for given in _judgments(study, worker).values_list("answer", "comment")
+        for text in _texts_within(list(given))
+    }
+    if not said:
+        return
+    for model in (Case, Exclusion):
+        for row in model._default_manager.filter(study=study, evidence__numbers__texts__isnull=False):
+            quoted = row.evidence["numbers"]["texts"]
+            kept = [{key: GONE if value in said else value for key, value in one.items()} for one in quoted]
+            if kept != quoted:
+                row.evidence["numbers"]["texts"] = kept
+                row.save(update_fields=["evidence"])
+
+
+def _texts_within(answer: Any) -> Iterator[str]:
+    if isinstance(answer, str):
+        if answer:
+            yield answer
+    elif isinstance(answer, dict | list):
+        for one in answer.values() if isinstance(answer, dict) else answer:
+            yield from _texts_within(one)
+
+
 def _told_of(study: Study, worker: Worker) -> list[str]:
     """Return words besides the name that tell who the person is."""
-    told = set(RawId.objects.filter(worker=worker).values_list("value", flat=True))
+    told = {pseudonym_for_webhook(study, worker)} - {worker.name}
+    told |= set(RawId.objects.filter(worker=worker).values_list("value", flat=True))
     told |= set(
         Participation.objects.filter(study=study, worker=worker).values_list("completion_code", flat=True)
     )
@@ -528,21 +590,31 @@ def _move(study: Study, worker: Worker, stand_in: Worker, payee: Worker) -> None
 
 
 def rewritten(value: Any, words: Mapping[str, str]) -> Any:
-    """Return JSON with each of ``words`` replaced where it stands as a word of its own."""
-    return _replacer(words)(value)
+    """Return a result with each of ``words`` replaced where it names a worker."""
+    return _replacer(words, sentences=False)(value)
 
 
-def _replacer(words: Mapping[str, str]) -> Callable[[Any], Any]:
+def _replacer(words: Mapping[str, str], *, sentences: bool = True) -> Callable[[Any], Any]:
+    """Return what replaces words in JSON: values of workers, and within sentences if these are wanted.
+
+    People choose their names: one may be called as a system, as a state, or as a field of the JSON.
+    """
     given = sorted((word for word in words if word), key=len, reverse=True)
-    pattern = re.compile(rf"(?<!\w)(?:{'|'.join(map(re.escape, given))})(?!\w)") if given else None
+    pattern = re.compile(rf"(?<![\w-])(?:{'|'.join(map(re.escape, given))})(?![\w-])") if given else None
 
-    def within(value: Any) -> Any:
+    def within(value: Any, field: str = "") -> Any:
+        of_worker = "worker" in field
         if isinstance(value, str):
-            return pattern.sub(lambda found: words[found.group()], value) if pattern else value
+            if value in words:
+                return words[value] if of_worker or not field else value
+            return pattern.sub(lambda found: words[found.group()], value) if pattern and sentences else value
         if isinstance(value, list):
-            return [within(one) for one in value]
+            return [within(one, field) for one in value]
         if isinstance(value, dict):
-            return {within(name): within(one) for name, one in value.items()}
+            return {
+                words.get(name, name) if of_worker else name: within(one, field if of_worker else name)
+                for name, one in value.items()
+            }
         return value
 
     return within

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -13,7 +13,7 @@ from django.utils.translation import gettext as _
 
 from annotation.models import Erasure, Worker
 from annotation.privacy.erasing import erase_person, keep_erasure, mark_of, people_of
-from common.errors import QuorumError
+from common.errors import QuorumError, WrongState
 from judgments.models import Study
 
 NAMES = ("mark", "way", "content", "at", "previous", "digest")
@@ -21,12 +21,16 @@ NAMES = ("mark", "way", "content", "at", "previous", "digest")
 
 @dataclass(frozen=True, slots=True)
 class Replayed:
-    """Counts: erased again, entered since nobody was there to erase, known before; and studies that are not here."""
+    """Counts: erased again, entered since nobody was there to erase, known before; and studies that are not here.
+
+    ``waiting`` says of people who must be paid first why they are still here: repeat the call afterwards.
+    """
 
     again: int
     entered: int
     known: int
     unknown: list[str]
+    waiting: list[str] = field(default_factory=list)
 
 
 def erasure_list() -> Iterator[dict[str, Any]]:
@@ -62,6 +66,8 @@ def replay(lines: Path) -> Replayed:
     rows = _read(lines)
     again = entered = known = 0
     unknown: list[str] = []
+    waiting: list[str] = []
+    by_mark: dict[int, dict[str, list[int]]] = {}
     for row in rows:
         study = Study.objects.filter(slug=row["study"]).first()
         if study is None:
@@ -69,22 +75,31 @@ def replay(lines: Path) -> Replayed:
             continue
         at = datetime.fromisoformat(row["at"])
         stored = Erasure.objects.filter(study=study, mark=row["mark"], at=at).exists()
-        people = [one for one in people_of(study) if mark_of(one) == row["mark"] and one.created_at <= at]
-        for person in people:
-            erase_person(
-                study=study,
-                worker=person,
-                way=row["way"],
-                withdraw=row["content"].get("withdrawn", False),
-                kept_row=None if stored else row,
-                texts=not row["content"].get("retention", False),
-            )
+        if study.pk not in by_mark:
+            marks = by_mark.setdefault(study.pk, {})
+            for one in people_of(study):
+                marks.setdefault(mark_of(one), []).append(one.pk)
+        keys = by_mark[study.pk].get(row["mark"], ())
+        people = list(people_of(study).filter(pk__in=keys, created_at__lte=at)) if keys else []
+        try:
+            for person in people:
+                erase_person(
+                    study=study,
+                    worker=person,
+                    way=row["way"],
+                    withdraw=row["content"].get("withdrawn", False),
+                    kept_row=None if stored else row,
+                    texts=not row["content"].get("retention", False),
+                )
+        except WrongState as error:
+            waiting.append(f"{study.slug}: {error}")
+            continue
         again += bool(people)
         if not people and not stored:
             keep_erasure(study=study, row=row)
             entered += 1
         known += stored and not people
-    return Replayed(again, entered, known, unknown)
+    return Replayed(again, entered, known, unknown, waiting)
 
 
 def _read(path: Path) -> list[dict[str, Any]]:

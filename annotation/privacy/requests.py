@@ -8,8 +8,9 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import pgettext
 
-from annotation.models import Assignment, ErasureRequest, Participation, Worker
+from annotation.models import Assignment, Case, ErasureRequest, Participation, QualityRule, Worker
 from annotation.privacy.erasing import Erased, erase_person, why_not
+from annotation.quality.flags import unpause_worker
 from annotation.work.claims import release_slots
 from annotation.work.joining import require_participation, worker_of
 from common.errors import WrongState
@@ -67,9 +68,9 @@ def decline(*, study: Study, name: str, why: str, by: User | None) -> None:
             pgettext("staff", "Nothing was changed: %(name)s has no request that waits.")
             % {"name": worker.name}
         )
-    Participation.objects.filter(study=study, worker=worker, standing=Participation.Standing.PAUSED).update(
-        standing=Participation.Standing.ACTIVE
-    )
+    flags = Case.objects.filter(study=study, worker=worker, state=Case.State.OPEN)
+    if not flags.filter(action=QualityRule.Action.PAUSE).exists():  # another pause is not ours to end
+        unpause_worker(study=study, worker=worker)
     note_event(
         study=study, what="erasure-declined", words="A request to be erased was declined.", why=why, by=by
     )

@@ -10,11 +10,12 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from django.db.models import QuerySet
+from django.db.models.functions import Length
 from django.utils import timezone
 
 from annotation.crowds.arrivals import forget_raw_ids
 from annotation.models import Worker
-from annotation.privacy.erasing import end_identities, people_of, why_not
+from annotation.privacy.erasing import end_identities, people_of, who_waits
 from common.downloads import batched
 from judgments.jobs import enqueue
 from judgments.models import Job, Study
@@ -55,26 +56,26 @@ class Due:
 def due(study: Study) -> Due:
     days = design_of(study).retention.identities_days
     closed = study.closed_at if days and study.state == Study.State.CLOSED else None
-    known = list(known_people(study)) if days else []
     return Due(
         days=days,
         at=closed and closed + timedelta(days=days),
-        people=len(known) if days else known_people(study).count(),
-        waiting=sum(1 for worker in known if why_not(study, worker)),
+        people=known_people(study).count(),
+        waiting=known_people(study).filter(who_waits(study)).count() if days else 0,
     )
 
 
 def known_people(study: Study) -> QuerySet[Worker]:
     """Return the people of a study who stand under a name or pseudonym of theirs."""
     people = people_of(study).filter(erased=False, anonymous=False)
-    return people.exclude(source=Worker.Source.REHEARSAL).order_by("pk")
+    return people.exclude(source=Worker.Source.REHEARSAL)
 
 
 def end_retention(*, study: Study, progress: Progress = no_progress) -> int:
     """Remove who people are, if the promised time is over. Return their number. May be stopped, and run again."""
     if not due(study).over:
         return 0
-    people = [worker for worker in known_people(study) if not why_not(study, worker)]
+    # a name that is part of another one is renamed in the log after it
+    people = list(known_people(study).exclude(who_waits(study)).order_by(Length("name").desc(), "pk"))
     done = 0
     for batch in batched(people, AT_ONCE):
         done += end_identities(study=study, workers=batch)

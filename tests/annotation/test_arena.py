@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from annotation.models import Assignment, Judgment, Worker
+from annotation.privacy.erasing import erase_person
 from annotation.quality.flags import exclude_worker, lift_exclusion
 from annotation.rehearsal.people import Crowd
 from annotation.rehearsal.rehearsal import rehearse
@@ -107,6 +108,19 @@ def test_a_whole_arena_can_be_drawn_again_from_what_is_stored() -> None:
     # nobody judged a unit twice, and 30 pages of 4 drew more than there are units
     own = Judgment.objects.filter(assignment__study=study, unit__control=False)
     assert max(Counter(own.values_list("unit", "assignment__worker")).values()) == 1
+
+
+def test_pages_of_somebody_erased_can_be_drawn_again() -> None:
+    study = arena()
+    claim = claim_assignment(study=study, worker=person(study))
+    while claim is not None:
+        _, claim = submit_and_claim(assignment=claim.assignment, answers=answers_of(claim))
+    hits = list(study.hits.exclude(drawn_from=None))
+    assert len(hits) > 3
+    before = [drawn_again(hit) for hit in hits]
+    erase_person(study=study, worker=person(study))
+    assert [drawn_again(hit) for hit in hits] == before
+    assert check_integrity().problems == []
 
 
 def test_more_is_asked_about_systems_of_which_little_is_known() -> None:

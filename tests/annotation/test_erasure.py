@@ -12,11 +12,12 @@ import pytest
 from django.apps import apps
 from django.core.management import CommandError, call_command
 from django.utils import timezone
-from pytest_django import Settings
+from pytest_django import DjangoAssertNumQueries, Settings
 
 from annotation.crowds.publishing import close_study
 from annotation.models import (
     Assignment,
+    Case,
     Erasure,
     Judgment,
     ProblemReport,
@@ -24,11 +25,12 @@ from annotation.models import (
     WebhookDelivery,
     Worker,
 )
-from annotation.privacy.erasing import DELETED, MONEY, MOVED, UNTIED, erase_person
+from annotation.privacy.erasing import DELETED, MONEY, MOVED, UNTIED, erase_person, mark_of, rewritten
 from annotation.privacy.replaying import erasure_list
 from annotation.privacy.retention import due, end_retention, end_what_is_over
 from annotation.quality.flags import exclude_worker
 from annotation.signals import person_erased
+from annotation.webhooks.webhooks import pseudonym_for_webhook
 from annotation.work.claims import claim_assignment
 from annotation.work.joining import join_study
 from annotation.work.submissions import submit_assignment
@@ -43,6 +45,7 @@ from evaluation.results.aggregation import aggregate_study, compute_aggregation
 from judgments.jobs import enqueue, run_job
 from judgments.models import Job, Study, StudyEvent
 from tests.annotation.casting import joined
+from tests.annotation.writing import write_all, writing_study
 from tests.studies import make_study
 
 pytestmark = pytest.mark.django_db
@@ -82,7 +85,8 @@ def study(settings: Settings, tmp_path: Path) -> Study:
     assert unit is not None
     ProblemReport.objects.create(assignment=assignment, unit=unit.unit, comment=f"I, {NAME}, saw nothing")
     hook = Webhook.objects.create(study=study, url="https://hook.example/", salt="s", submissions=True)
-    WebhookDelivery.objects.create(webhook=hook, event="x", key="k", payload={"worker": {"name": NAME}})
+    pseudonym = pseudonym_for_webhook(study, Worker.objects.get(name=NAME))
+    WebhookDelivery.objects.create(webhook=hook, event="x", key="k", payload={"worker": pseudonym})
     exclude_worker(study=study, worker=worker, why=f"copied from {NAME}")
     close_study(study=study)
     study.refresh_from_db()
@@ -115,8 +119,11 @@ def test_nothing_tells_who_they_were_and_what_is_published_holds(study: Study, t
     before = Judgment.objects.of_study(study).count()
     assert all_text().count("Unmistakable") > 5
     aggregation = Analysis.objects.get(study=study, what="aggregation").result["agreement"]
+    told = pseudonym_for_webhook(study, person())
+    assert told in all_text()
     erase_person(study=study, worker=person())
     assert "Unmistakable" not in all_text()
+    assert told not in all_text()
     assert check_integrity().problems == []
     assert Judgment.objects.of_study(study).count() == before
     assert verify_bundle(bundle).count == 0
@@ -282,3 +289,68 @@ def test_a_promised_end_of_names_keeps_answers_and_texts(study: Study) -> None:
     assert Judgment.objects.exclude(comment="").count() == comments > 0
     assert check_integrity().problems == []
     assert StudyEvent.objects.filter(what="retention-ended").count() == 1
+
+
+def test_a_name_that_is_a_word_of_results_changes_nothing_else() -> None:
+    result = {
+        "counts": {"workers": 2},
+        "systems": ["counts", "the counts"],
+        "workers": [{"worker": "counts"}, {"worker": "counts-2"}],
+    }
+    after = rewritten(result, {"counts": "erased-x"})
+    assert after == result | {"workers": [{"worker": "erased-x"}, {"worker": "counts-2"}]}
+
+
+def test_the_log_says_of_others_what_it_said(study: Study) -> None:
+    longer = joined_to_closed(study, f"{NAME} Smith")
+    exclude_worker(study=study, worker=longer, why=f"worse than {NAME}")
+    erase_person(study=study, worker=person())
+    event = StudyEvent.objects.get(study=study, what="excluded", details__worker=longer.name)
+    assert event.words == f"{NAME} Smith was excluded."
+    assert event.why.startswith("worse than erased-")
+
+
+def joined_to_closed(study: Study, name: str) -> Worker:
+    worker = Worker.objects.create(name=name)
+    worker.participations.create(study=study)
+    return worker
+
+
+def test_what_detectors_quote_of_their_texts_goes_too() -> None:
+    study = writing_study(images=3)
+    ada, bob = write_all(study, "ada"), write_all(study, "bob")
+    own, others = (
+        str(Judgment.objects.filter(assignment__worker=one).values_list("answer", flat=True)[0])
+        for one in (ada, bob)
+    )
+    for worker, texts in ((ada, [{"own": own, "word": "heron"}]), (bob, [{"own": others, "other": own}])):
+        evidence = {"words": "w", "numbers": {"texts": texts}, "settings": {}}
+        Case.objects.create(study=study, worker=worker, rule="phrasing", action="flag", evidence=evidence)
+    erase_person(study=study, worker=ada)
+    assert own not in all_text()
+    quoted = [case.evidence["numbers"]["texts"] for case in Case.objects.order_by("pk")]
+    assert quoted == [[{"own": "…", "word": "heron"}], [{"own": others, "other": "…"}]]
+    assert set(Judgment.objects.values_list("assignment__worker__name", flat=True)) == {"bob"}
+
+
+def test_who_waits_is_asked_of_the_database_and_not_of_each_person(
+    study: Study, django_assert_max_num_queries: DjangoAssertNumQueries
+) -> None:
+    study.design |= {"retention": {"identities_days": 30}}
+    with django_assert_max_num_queries(2):
+        found = due(study)
+    assert (found.people, found.waiting) == (3, 0)
+
+
+def test_a_replay_goes_on_after_somebody_who_is_to_be_paid_first(tmp_path: Path) -> None:
+    study = make_study(
+        "pairwise", judgments_per_unit=1, sampling={"pairs": {"MM": 4}}, crowd={"reward_cents": 50}
+    )
+    people = [judge(study, "ada"), joined(study, "bob").worker]
+    lines = tmp_path / "erasures.jsonl"
+    row = {"study": study.slug, "way": "identity", "content": {"removed": {}}, "previous": "", "digest": ""}
+    at = timezone.now().isoformat()
+    lines.write_text("\n".join(json.dumps(row | {"mark": mark_of(one), "at": at}) for one in people))
+    with pytest.raises(CommandError, match="1 person could not be erased yet"):
+        call_command("erase_person", "--replay", str(lines))
+    assert list(Worker.objects.filter(name__in=["ada", "bob"]).values_list("name", flat=True)) == ["ada"]

@@ -11,7 +11,8 @@ from django.core.management import CommandError, call_command
 from django.test import Client
 
 from annotation.ethics.checklist import ethics_of
-from annotation.models import Assignment, Erasure, ErasureRequest, Worker
+from annotation.models import Assignment, Case, Erasure, ErasureRequest, Worker
+from annotation.quality.flags import pause_worker
 from annotation.work.claims import claim_assignment
 from judgments.access.roles import give_role
 from judgments.access.tokens import SCOPES, create_token
@@ -77,6 +78,15 @@ def test_a_declined_request_is_answered_and_work_goes_on(study: Study, ada: Pers
     designer.post(do(study, "decline-erasure"), sent)
     assert "Write to us first" in ada.client.get(f"/s/{study.slug}/leave/").content.decode()
     assert claim_assignment(study=study, worker=ada.worker) is not None
+
+
+def test_a_declined_request_ends_no_other_pause(study: Study, ada: Person, designer: Client) -> None:
+    Case.objects.create(study=study, worker=ada.worker, rule="too-fast", action="pause")
+    pause_worker(study=study, worker=ada.worker)
+    ada.client.post(f"/s/{study.slug}/leave/", {"sure": "1"})
+    designer.post(do(study, "decline-erasure"), {"worker": "Ada Lovelace", "why": "No.", "page": "privacy"})
+    assert ErasureRequest.objects.get().state == "declined"
+    assert ada.worker.participations.get().standing == "paused"
 
 
 def test_at_once_a_participant_gets_a_receipt(ada: Person) -> None:

@@ -23,7 +23,7 @@ from annotation.crowds import Ability, backend_of
 from annotation.crowds.outbox import release_unfilled, settle_session
 from annotation.crowds.panel.backend import PanelIds, code_for, pages_handed_in, panel_sessions, session_name
 from annotation.crowds.panel.people import end_panel_session, tidy_up
-from annotation.crowds.people import pseudonym
+from annotation.crowds.people import erased_people, is_session_of, pseudonym
 from annotation.models import CrowdCall, CrowdSession, LedgerEntry, RawId
 from annotation.money.ledger import pay_unmatched, unmatched_key
 from annotation.money.limits import one_order
@@ -272,14 +272,17 @@ def compare(*, study: Study, submissions: Sequence[Submission]) -> list[Compared
     finished = {code.lower() for code in codes.values()}
     by_worker = {one.worker.name for one in sessions.values()}
     with_ids = bool(session_parameter(design.panel))
+    erased = erased_people(study)
     found = []
     for there in submissions:
         ids = PanelIds(worker=there.worker, session=there.session if with_ids else "")
         name = pseudonym(study.place, there.worker)
         here = sessions.get(session_name(study, ids))
         if with_ids and not there.session:  # a list of people without submissions: use their latest session
-            here = next((one for one in reversed(sessions.values()) if one.worker.name == name), None)
-        if here is None or here.worker.name != name:
+            here = next(
+                (one for one in reversed(sessions.values()) if is_session_of(one, name, erased)), None
+            )
+        if here is None or not is_session_of(here, name, erased):
             found.append(_only_there(there, another=name in by_worker, known_id=here is not None))
             continue
         del sessions[here.external_id]

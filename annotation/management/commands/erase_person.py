@@ -50,6 +50,11 @@ class Command(QuorumCommand):
             )
             if done.unknown:
                 self.say(f"Studies that are not here: {', '.join(sorted(set(done.unknown)))}.")
+            if done.waiting:
+                listed = " ".join(sorted(set(done.waiting)))
+                raise WrongState(
+                    f"{counted(len(done.waiting), 'person')} could not be erased yet; repeat it afterwards. {listed}"
+                )
             return
         for study, worker in self._people(options["study"], options["worker"]):
             self._erase(study, worker, options)

@@ -20,12 +20,14 @@ from annotation.crowds.panel.reconciling import (
     payment_list,
     unpaid_pages,
 )
+from annotation.crowds.people import pseudonym
 from annotation.crowds.publishing import close_study
 from annotation.crowds.sync import report_of
 from annotation.models import Assignment, CrowdSession, RawId, Worker
 from annotation.money.ledger import ledger_sums, reserved_cents, set_budget
 from annotation.money.payments import decide_session, pay_bonus
 from annotation.money.wages import approve_unopposed
+from annotation.privacy.erasing import erase_person
 from annotation.quality.reviews import approve_assignments
 from common.errors import WrongState
 from evaluation.integrity import budgets_are_what_their_ledger_says
@@ -233,3 +235,17 @@ def test_forget_ids_warns_first_and_deletes_when_told_to() -> None:
     assert "1 sessions wait for their approval" in said
     assert "2 raw ids were deleted." in said
     assert not RawId.objects.exists()
+
+
+@pytest.mark.django_db
+def test_a_list_that_names_somebody_erased_books_nothing_again() -> None:
+    study = panel_study()
+    done(study, ADA, BOB)
+    listed = submissions(study, line(ADA, "APPROVED"), line(BOB, "APPROVED"))
+    book_list(study=study, submissions=listed)
+    spent = study.budgets.get().spent_cents
+    erase_person(study=study, worker=Worker.objects.get(name=pseudonym(study.place, ADA["PROLIFIC_PID"])))
+    before = everything()
+    assert (book_list(study=study, submissions=listed).changed, everything()) == (0, before)
+    assert study.budgets.get().spent_cents == spent
+    budget_agrees(study)

@@ -14,8 +14,10 @@ from pytest_django import Settings
 
 from annotation.crowds.publishing import close_study, open_study
 from annotation.crowds.sync import sync_crowd
-from annotation.models import CrowdCall, CrowdSession, Publication
+from annotation.models import CrowdCall, CrowdSession, Publication, RawId
 from annotation.money.payments import decide_session
+from annotation.privacy.erasing import erase_person
+from evaluation.integrity import check_integrity
 from tests.annotation.crowds.panels import do_page, start
 from tests.annotation.crowds.prolific_panel import REWARD, Panel, panel_study, point_at
 from tests.fakes.prolific import Fault, Faults, ProlificEmulator
@@ -152,3 +154,21 @@ def test_where_prolific_does_not_answer_nothing_changes(panel: Panel) -> None:
     assert "not-looked-at" in kinds(panel)
     assert panel.books() == before
     assert kinds(panel) == []
+
+
+def test_who_was_erased_is_neither_back_nor_paid_twice_by_a_comparison(panel: Panel) -> None:
+    paid, waits = panel.finish("aa1"), panel.arrive("aa2")
+    world = panel.prolific.world
+    world.approve(world.submissions[panel.came["aa1"]])
+    assert kinds(panel) == []
+    for session in (paid, waits):
+        erase_person(study=panel.study, worker=session.worker)
+    panel.prolific.come_back(panel.came["aa2"], panel.code())  # after the erasure, with a code that they had
+    world.approve(world.submissions[panel.came["aa2"]])
+    for _again in range(2):
+        kinds(panel)
+        assert panel.books() == ((PLACES - 2) * PRICE, 2 * PRICE) == panel.books_there()
+    assert not RawId.objects.exists()
+    assert {one.worker.name[:5] for one in CrowdSession.objects.select_related("worker")} == {"paid-"}
+    assert set(CrowdSession.objects.values_list("status", "receipt")) == {("approved", "")}
+    assert check_integrity().problems == []
