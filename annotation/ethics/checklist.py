@@ -169,7 +169,8 @@ def _requirements(design: StudyDesign) -> str:
 def _task(facts: _Facts) -> Iterator[Line]:
     study, design = facts.study, facts.design
     effort = effort_in_words(study)
-    yield Line(_("What they are asked"), f"“{design.question}” ({_(KINDS[study.protocol].title)})", "ARR D1")
+    asked = {"question": design.question, "kind": _(KINDS[study.protocol].title)}
+    yield Line(_("What they are asked"), _("“%(question)s” (%(kind)s)") % asked, "ARR D1")
     yield Line(_("What they read before and during the work"), design.instructions, "ARR D1", "instructions")
     yield Line(
         _("How much, and how long"),
