@@ -212,7 +212,8 @@ def test_whoever_has_the_exported_file_can_weigh_as_the_ranking_does(tmp_path: P
     judged = [row for row in rows if not row["control"]]
     systems = [[row["systems"][row[side]][0]["system"] for side in ("first", "second")] for row in judged]
     expected = preference_strengths(
-        *zip(*systems, strict=True),
+        [first for first, _ in systems],
+        [second for _, second in systems],
         [{1: 1, 2: -1, 0: 0}[row["value"]] for row in judged],
         weights=[1 / row["chance"] for row in judged],
     )
