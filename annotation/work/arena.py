@@ -4,7 +4,8 @@ The units that a page gets are drawn within the transaction that takes its first
 they were drawn from is stored with it: a ``DrawState``, and the chance of each pair of systems. Together with the seed,
 the HIT and the pages that the worker had before, these give the same units again (``drawn_again``).
 
-Lock order: assignments, HITs, pairs of systems. A submission that counts its answers takes no HIT in its transaction.
+Lock order: assignments, HITs, crowd sessions, pairs of systems. A submission that counts its answers takes no HIT in
+its transaction.
 """
 
 from __future__ import annotations

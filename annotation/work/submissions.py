@@ -286,13 +286,15 @@ def _store_judgments(
     add_copy_signals(judgments, assignment=assignment)
     insert_rows(Judgment, COLUMNS, ([getattr(one, name) for name in COLUMNS] for one in judgments))
     settle_submission(assignment=assignment)
-    answered = zip(sheet.places, judgments, strict=True)
-    count_answers(study=assignment.study, answers=((place.unit, one.value) for place, one in answered))
     note_page(assignment=assignment)
     grant(assignment=assignment)
     if assignment.heard_of:
         assignment.hit, assignment.worker = sheet.assignment.hit, sheet.assignment.worker  # already read
         note_submission(assignment=assignment, judgments=len(judgments))
+    answered = zip(
+        sheet.places, judgments, strict=True
+    )  # last: its rows are everybody's, and come after sessions
+    count_answers(study=assignment.study, answers=((place.unit, one.value) for place, one in answered))
 
 
 def add_copy_signals(judgments: Sequence[Judgment], *, assignment: Assignment) -> None:

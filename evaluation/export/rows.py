@@ -9,8 +9,11 @@ from functools import lru_cache
 from typing import Any
 from uuid import UUID
 
+from django.db.models import OuterRef, Subquery
+
 from annotation.importing.rows import IMPORTED_REVISION
 from annotation.snapshots import Snapshot
+from annotation.work.arena import draws_live
 from common.downloads import batched
 from common.rows import converted_rows
 from evaluation.export.credits import UNITS_AT_ONCE as CREDITS_AT_ONCE
@@ -19,7 +22,7 @@ from evaluation.judgment_sets.loaders import by_unit_and_name
 from evaluation.judgment_sets.records import JudgmentTally
 from judgments.importers.records import JUDGMENT_COLUMNS
 from judgments.kinds import KINDS
-from judgments.models import Study
+from judgments.models import HITUnit, Study
 from judgments.studies.studies import design_of
 
 WORK_AT_ONCE = 4_096  # an assignment's rows are close together
@@ -43,6 +46,8 @@ STORED = (
 )  # fmt: skip
 OPEN_COLUMNS = ("answer", "content")  # only where answers are open
 ASKED = "answers"  # only where two candidates can be answered otherwise than by one of them
+CHANCE = "chance"  # only where what is asked was drawn with unequal chances
+DRAWN_BY = HITUnit.objects.filter(hit=OuterRef("assignment__hit"), unit=OuterRef("unit")).values("chance")
 
 
 def columns_of(study: Study) -> tuple[str, ...]:
@@ -56,8 +61,11 @@ def _asked(study: Study) -> str:
 
 
 def _left_out(study: Study) -> tuple[str, ...]:
-    open_columns = () if KINDS[study.protocol].is_open else OPEN_COLUMNS
-    return open_columns if _asked(study) else (*open_columns, ASKED)
+    return (
+        *(() if KINDS[study.protocol].is_open else OPEN_COLUMNS),
+        *(() if _asked(study) else (ASKED,)),
+        *(() if draws_live(study) or design_of(study).chosen else (CHANCE,)),
+    )
 
 
 @lru_cache(WORK_AT_ONCE)
@@ -103,12 +111,14 @@ class JudgmentRows:
         study, counts, kind, moment = self.study, self.counts, KINDS[self.study.protocol], self.moment
         imported = study.source == Study.Source.IMPORTED
         left_out, asked = _left_out(study), _asked(study)
+        live, chosen = draws_live(study), design_of(study).chosen
+        chances: Mapping[str, float] = chosen.chances if chosen else {}
         replaces = self._replaced(units)
         work = lru_cache(WORK_AT_ONCE)(self._work)
         numbers, replaced = _revision_numbers(replaces), set(replaces.values())
         judgments = (moment.all_judgments if self.revisions else moment.judgments)(study, units=units)
         stored = judgments.order_by("unit__position", "unit_id", "pk").values_list(
-            *STORED, *(("unit__content",) if kind.is_open else ())
+            *STORED, *(("unit__content",) if kind.is_open else ()), *((Subquery(DRAWN_BY),) if live else ())
         )
         rows = by_unit_and_name(
             converted_rows(stored),
@@ -120,7 +130,7 @@ class JudgmentRows:
             second, reference_text, first_text, second_text, pair_kind, pair, hit, value, answer, control, expected,
             presented, simulated, accepted_at, submitted_at, seconds, wall_seconds, comment, *shown,
         ) in rows:  # fmt: skip
-            content = shown[0] if shown else {}
+            content = shown[0] if kind.is_open else {}
             named, invalidated, counted = work(assignment, worker_id)
             current = pk not in replaced and invalidated is None
             fit = not set_aside and unit_id not in moment.withdrawn
@@ -168,6 +178,7 @@ class JudgmentRows:
                 "content": content or None,
                 "systems": credits.get(unit_id),
                 ASKED: asked,
+                CHANCE: shown[-1] if live else chances.get(pair or unit),
             }
             for name in left_out:
                 del row[name]

@@ -161,6 +161,8 @@ def circumstances(study: Study, *, moment: Snapshot | None = None) -> dict[str, 
         found["answers"] = answers
     if draws_live(study):
         found["drawn"] = f"live,even-{design_of(study).arena.even:g}"
+    if chosen := design_of(study).chosen:
+        found["chosen"] = f"{chosen.method},{chosen.budget}-of-{chosen.population}-{chosen.per}"
     if stops_early(study):
         found["stopping"] = stopping_in_words(design_of(study))
     if moment is None:

@@ -99,6 +99,7 @@ def inputs_of_rows(rows: ReleasedRows) -> ReportInputs:
         wording=settings.wording,
         clustered=settings.clustered,
         live="drawn" in settings.others,
+        chosen="chosen" in settings.others,
     )
     return _against_people(rows, found, judged) if rows.scores else found
 

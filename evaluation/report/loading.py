@@ -67,6 +67,7 @@ class ReportInputs:
         texts: returns pairs with references, and the documents of document frequency.
         wording: number of the wording of sentences; an older one for an older release.
         live: whether pairs were drawn by the answers so far, as in an arena.
+        chosen: whether items were chosen by their usefulness.
         clustered: whether intervals and tests are by image and worker; false for an older release.
     """
 
@@ -90,6 +91,7 @@ class ReportInputs:
     wording: int = WORDING
     clustered: bool = True
     live: bool = False
+    chosen: bool = False
 
     def images_of(self, pks: Iterable[int]) -> NDArray[Any] | None:
         """Return the images of pairs, None where these are to be taken as independent."""
@@ -160,6 +162,7 @@ def load_inputs(
         proposals=None if pairs or kind.is_open else proposals_of(study),
         texts=lambda: _texts(study, consensus),
         live=draws_live(study),
+        chosen=design_of(study).chosen is not None,
     )
     if found is None:
         return inputs

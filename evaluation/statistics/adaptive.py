@@ -85,7 +85,7 @@ class Drawing:
         return cls(one, two, difference, each, np.asarray(variance, dtype=np.float64), even)
 
     def chances(self, open_pairs: ArrayLike) -> Floats:
-        """Return (P,) chances of the pairs, 0 for those that are not open."""
+        """Return (P,) chances of the pairs, which add up to 1, 0 for those that are not open."""
         kept = np.asarray(open_pairs, dtype=bool)
         if not kept.any():
             raise BadValue("no pair is open")
@@ -93,12 +93,12 @@ class Drawing:
         gains = np.log1p(self.information * variance) * ndtr(-np.abs(self.difference) / np.sqrt(variance))
         gains = np.where(kept, np.maximum(gains, _TINIEST), 0.0)
         found: Floats = self.even * kept / kept.sum() + (1 - self.even) * gains / gains.sum()
-        return found
+        return found / found.sum()  # without it, that of a single open pair may be above 1 in the last digit
 
     def draw(self, open_pairs: ArrayLike, rng: np.random.Generator) -> tuple[int, float]:
         """Return a pair and its chance, and go on as if it were answered."""
         chances = self.chances(open_pairs)
-        place = int(rng.choice(len(chances), p=chances / chances.sum()))
+        place = int(rng.choice(len(chances), p=chances))
         toward = self.variance[:, self.first[place]] - self.variance[:, self.second[place]]
         spread = toward[self.first[place]] - toward[self.second[place]]
         each = self.information[place]

@@ -50,7 +50,7 @@ class StrengthsSerializer(serializers.Serializer[Any]):
     model = serializers.CharField()
     comparisons = serializers.IntegerField()
     weighted = serializers.BooleanField(
-        help_text="Whether judgments weigh one over the chance of their pair of systems, as in an arena."
+        help_text="Whether judgments weigh one over a chance: of a pair of systems in an arena, or of an item."
     )
     log_likelihood = serializers.FloatField(allow_null=True)
     converged = serializers.BooleanField()

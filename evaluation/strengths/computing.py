@@ -58,7 +58,8 @@ class StrengthsRequest(Parameters):
         required=False,
         initial=WEIGHTS[0],
         label="Weights",
-        help_text="drawn: in an arena, one over the chance of each pair of systems; none: all judgments count alike.",
+        help_text="drawn: one over the chance of what was drawn with unequal chances, in an arena the pair of systems, "
+        "or an item chosen by its usefulness; none: all judgments count alike.",
     )
 
 
@@ -103,12 +104,12 @@ def strengths_of(
         covariates = _length_difference(*texts)[place]
     preferences = np.nan_to_num(preferences_of(table.said[rows]), nan=0.0)
     # What was chosen by usefulness, or drawn by the answers so far, counts by one over its chance.
-    chosen, live, inverse = design_of(study).chosen, draws_live(study), None
+    chosen, inverse = design_of(study).chosen, None
     if chosen and weights == WEIGHTS[0]:
         inverse = 1 / np.array([chosen.chances[key] for key in keys])[place]
-    if live and weights == WEIGHTS[0]:
-        drawn = 1 / chances_of(study, table.unit[rows], table.worker[rows])
-        inverse = (drawn if inverse is None else drawn * inverse) / drawn.mean()
+    elif draws_live(study) and weights == WEIGHTS[0]:
+        inverse = 1 / chances_of(study, table.unit[rows], table.worker[rows])
+        inverse /= inverse.mean()
     found = preference_strengths(
         firsts[place].tolist(),
         seconds[place].tolist(),
@@ -118,7 +119,7 @@ def strengths_of(
         weights=inverse,
         clusters=clusters or NAIVE,
     )
-    return _as_result(found, preferences, control) | {"weighted": live and inverse is not None}
+    return _as_result(found, preferences, control) | {"weighted": inverse is not None}
 
 
 def chances_of(study: Study, units: Ints, workers: Ints) -> Floats:
@@ -199,7 +200,8 @@ def kept_strengths(study: Study, **asked: Any) -> dict[str, Any]:
     """Return ``strengths_of``, computed once for the same judgments and events of the study."""
     newest = Judgment.objects.filter(assignment__study=study).aggregate(last=Max("pk"))["last"]
     event = study.events.aggregate(last=Max("pk"))["last"]
-    key = f"strengths-{study.pk}-{newest}-{event}-{'-'.join(map(str, asked.values()))}"
+    told = "-".join(f"{name}={asked[name]}" for name in sorted(asked))  # "none" is a value of two of them
+    key = f"strengths-{study.pk}-{newest}-{event}-{told}"
     found: dict[str, Any] | None = cache.get(key)
     if found is None:
         found = strengths_of(study, **asked)

@@ -14,9 +14,10 @@ from judgments.studies.studies import design_of
 
 
 def ranking_section(study: Study) -> Section | None:
-    """Return strengths and rank bands of an arena, or where answers are more than the two sides; else None."""
-    more = design_of(study).answers != PairAnswers()
-    if not KINDS[study.protocol].compares_pairs or not (more or draws_live(study)):
+    """Return strengths and rank bands where chances or answers are not the usual ones; else None."""
+    design = design_of(study)
+    special = design.answers != PairAnswers() or design.chosen is not None or draws_live(study)
+    if not (KINDS[study.protocol].compares_pairs and special):
         return None
     try:
         found = strengths_of(study)
@@ -36,7 +37,7 @@ def ranking_section(study: Study) -> Section | None:
     data = table("ranking", rows)
     best = [one["system"] for one in found["systems"] if one["best_rank"] == 1]
     sentence = say(
-        "ranking", best=best, comparisons=found["comparisons"], ties=found["ties"], model=found["model"]
+        "ranking", best=best, comparisons=found["comparisons"], ties=found["ties"], weighted=found["weighted"]
     )
     drawing = Dots(
         tuple(name for name, *_ in rows),

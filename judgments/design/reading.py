@@ -173,6 +173,10 @@ def _contradictions_of_arena(design: StudyDesign, kind: Kind) -> Iterator[str]:
             "stopping.rule is %(rule)r, but an arena draws each page by all answers so far, and decides no item; "
             "expected 'none'"
         ) % {"rule": design.stopping.rule}
+    if design.chosen is not None:
+        yield gettext(
+            "items were chosen by their usefulness, but an arena draws them by the answers; expected one of the two"
+        )
     if "repeated" in design.controls.kinds and design.controls.per_hit:
         yield gettext(
             "controls.kinds has 'repeated', but the check questions of an arena are made before the items of a page; "

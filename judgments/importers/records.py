@@ -39,7 +39,7 @@ JUDGMENT_COLUMNS = (
     "study", "unit", "protocol", "image", "reference", "first", "second", "reference_text", "first_text",
     "second_text", "kind", "pair", "worker", "assignment", "hit", "value", "answer", "control", "expected", "used",
     "presented", "simulated", "accepted_at", "submitted_at", "seconds", "wall_seconds", "comment", "revision",
-    "invalidated", "content", "systems", "answers",
+    "invalidated", "content", "systems", "answers", "chance",
 )  # fmt: skip
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 _UNSTORABLE = re.compile(r"[\x00\ud800-\udfff]")

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import csv
+import json
 from collections import Counter
+from pathlib import Path
 from typing import Any
 
 import pytest
+from django.core.management import call_command
 
 from annotation.models import Assignment, Judgment, Worker
 from annotation.privacy.erasing import erase_person
@@ -19,7 +23,7 @@ from common.errors import DesignError
 from evaluation.integrity import check_integrity
 from evaluation.judgment_sets.signature import circumstances
 from evaluation.statistics.aggregation import preference_strengths
-from evaluation.strengths.computing import strengths_of
+from evaluation.strengths.computing import kept_strengths, strengths_of
 from judgments.design.reading import make_design
 from judgments.models import DrawState, HITUnit, Study, SystemPair
 from judgments.studies.generation import plan_study
@@ -28,6 +32,11 @@ from tests.annotation.casting import joined
 from tests.studies import make_dataset, make_study
 
 pytestmark = pytest.mark.django_db
+
+CHOSEN = {
+    "method": "even", "scores": {}, "seed": 0, "floor": 1.0, "per": "pairs", "budget": 1, "population": 2,
+    "chances": {"one": 0.5},
+}  # fmt: skip
 
 
 def arena(pages: int = 12, **values: Any) -> Study:
@@ -162,6 +171,7 @@ def test_a_page_that_somebody_else_drew_leaves_out_what_one_has_met() -> None:
         ({"stopping": {"rule": "settled"}}, "stopping.rule is 'settled', but an arena"),
         ({"controls": {"per_hit": 1, "kinds": ["repeated"]}}, "controls.kinds has 'repeated'"),
         ({"arena": {"pages": 3, "even": 0}}, "arena.even is 0"),
+        ({"sampling": {"only": ["one"]}, "chosen": CHOSEN}, "items were chosen by their usefulness"),
     ],
 )
 def test_what_cannot_be_drawn_live_is_refused_with_a_sentence(values: dict[str, Any], said: str) -> None:
@@ -200,3 +210,43 @@ def test_the_ranking_weighs_each_judgment_by_the_chance_that_drew_it() -> None:
     )
     assert found["systems"] != plain["systems"]
     assert circumstances(study)["drawn"] == "live,even-0.2"
+
+
+def test_whoever_has_the_exported_file_can_weigh_as_the_ranking_does(tmp_path: Path) -> None:
+    study = arena(pages=20, controls={"per_hit": 1, "threshold": 0})
+    rehearse(study=study, crowd=Crowd(workers=4, spammers=0.0, seed=2))
+    for form in ("jsonl", "csv"):
+        call_command("export_judgments", study.slug, format=form, output=tmp_path / f"arena.{form}")
+    rows = [json.loads(line) for line in (tmp_path / "arena.jsonl").read_text("utf-8").splitlines()]
+    assert list(rows[0])[-1] == "chance"
+    stored = HITUnit.objects.filter(hit__study=study).values_list("hit__key", "unit__key", "chance")
+    chances = {(hit, unit): chance for hit, unit, chance in stored}
+    assert [row["chance"] for row in rows] == [chances[row["hit"], row["unit"]] for row in rows]
+    assert {row["chance"] is None for row in rows if row["control"]} == {True}
+    judged = [row for row in rows if not row["control"]]
+    systems = [[row["systems"][row[side]][0]["system"] for side in ("first", "second")] for row in judged]
+    expected = preference_strengths(
+        [first for first, _ in systems],
+        [second for _, second in systems],
+        [{1: 1, 2: -1, 0: 0}[row["value"]] for row in judged],
+        weights=[1 / row["chance"] for row in judged],
+    )
+    found = {one["system"]: one["strength"] for one in strengths_of(study)["systems"]}
+    assert found == pytest.approx(
+        dict(zip(expected.items.tolist(), expected.log_strength.tolist(), strict=True)), abs=1e-6
+    )
+    with (tmp_path / "arena.csv").open(encoding="utf-8", newline="") as file:
+        assert [row["chance"] for row in csv.DictReader(file)] == [
+            "" if row["chance"] is None else repr(row["chance"]) for row in rows
+        ]
+    call_command(
+        "import_judgments", "csv", str(tmp_path / "arena.csv"), dataset=study.dataset.name, study="back"
+    )
+    assert Judgment.objects.filter(assignment__study__slug="back").count() == len(rows)
+
+
+def test_the_kept_ranking_knows_which_parameter_is_none() -> None:
+    study = arena(pages=10)
+    rehearse(study=study, crowd=Crowd(workers=4, spammers=0.0, seed=2))
+    assert kept_strengths(study, control="none")["weighted"]
+    assert not kept_strengths(study, weights="none")["weighted"]

@@ -17,6 +17,8 @@ from common.errors import DesignError, WrongState
 from evaluation.choosing.population import judged_population, population_of_draft
 from evaluation.choosing.weighing import weigh_back
 from evaluation.follow_up.units import make_next_batch
+from evaluation.judgment_sets.signature import circumstances
+from evaluation.report.storage import build_report
 from evaluation.results.meta_evaluation import evaluate_study
 from evaluation.strengths.computing import strengths_of
 from judgments.design.reading import make_design, read_toml, write_toml
@@ -105,7 +107,9 @@ def test_images_are_chosen_with_all_their_captions() -> None:
     assert len(only) == 36
 
 
-def test_what_people_say_of_chosen_pairs_is_weighed_back(tmp_path: Path) -> None:
+def test_what_people_say_of_chosen_pairs_is_weighed_back(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     study = judged(
         choose(pairs_draft(), "--method", "disagreement", "--budget", "60", "--metrics", ",".join(METRICS))
     )
@@ -128,7 +132,20 @@ def test_what_people_say_of_chosen_pairs_is_weighed_back(tmp_path: Path) -> None
     assert accuracy["bleu-1 − rouge-l", ""] == pytest.approx(accuracy["bleu-1", ""] - accuracy["rouge-l", ""])
     assert {kind for _, kind in accuracy} == {"", "HM", "MM"}
     # strengths count the same weights, and other figures say that they do not
-    assert "weights" not in strengths_of(study)["signature"]
+    assert strengths_of(study)["weighted"]
+    report = build_report(study=study)
+    (collected,) = [one for one in report.sections if one.name == "collection"]
+    assert "hold for the chosen items alone" in collected.sentences[1]
+    (ranking,) = [one for one in report.sections if one.name == "ranking"]
+    assert "each judgment weighs one over its chance" in ranking.sentences[0]
+    call_command("aggregate", study.slug)
+    assert "hold for the chosen items alone" in capsys.readouterr().out
+    assert circumstances(study)["chosen"] == "disagreement,60-of-120-pairs"
+    call_command("export_judgments", study.slug, format="jsonl", output=tmp_path / "judgments.jsonl")
+    lines = [json.loads(line) for line in (tmp_path / "judgments.jsonl").read_text("utf-8").splitlines()]
+    assert {row["pair"]: row["chance"] for row in lines if not row["control"]} == study.design["chosen"][
+        "chances"
+    ]
     assert any("chosen items alone" in note for note in evaluate_study(study=study, metrics=METRICS)["notes"])
     assert "chosen" not in make_next_batch(study=study, keys=[population.members[0]]).design
 

@@ -67,6 +67,17 @@ def test_a_draw_counts_as_answered_for_the_next_one() -> None:
     assert drawing.chances(ALL)[place] < 1 / 6
 
 
+def test_a_pair_that_is_open_alone_has_the_chance_one_and_no_more() -> None:
+    rng = np.random.default_rng(5)
+    first, second = np.array(list(combinations(range(5), 2))).T
+    asked, strengths = rng.integers(1, 200, size=10), rng.normal(size=5)
+    for even in (0.01, 0.2, 0.3, 0.7, 0.9):
+        for place in range(10):
+            drawing = Drawing.of(first, second, asked, strengths, even=even)
+            for _ in range(20):
+                assert drawing.draw(np.arange(10) == place, rng) == (place, 1.0)
+
+
 def test_pairs_come_as_often_as_their_chances_say() -> None:
     rng, strengths = np.random.default_rng(1), np.array([1.0, 0.9, 0.0, -1.0])
     fresh = Drawing.of(FIRST, SECOND, np.full(6, 20), strengths, even=0.3)

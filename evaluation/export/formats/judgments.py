@@ -105,6 +105,7 @@ def parquet_schema(study: Study) -> pa.Schema:
         "seconds": pa.float64(),
         "wall_seconds": pa.float64(),
         "revision": pa.int32(),
+        "chance": pa.float64(),
     }
     return pa.schema(
         [pa.field(name, types.get(name, pa.string())) for name in columns_of(study)],

@@ -58,6 +58,10 @@ class Command(OperationCommand):
             f"{aggregation.consensus.judged:,} of {counted(counts['units'], 'unit')} judged, "
             f"{counts['unit_ties']:,} tied"
         )
+        if study.design.get("chosen"):
+            self.say(
+                "The items were chosen by their usefulness; these figures hold for the chosen items alone."
+            )
         self._summary(study, result)
 
     def _summary(self, study: Study, result: dict[str, Any]) -> None:

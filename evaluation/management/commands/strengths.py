@@ -62,7 +62,7 @@ class Command(QuorumCommand):
                 f"One more judgment says most of {one['first']} and {one['second']} ({one['gain']:.2g} nats)."
             )
         if found["weighted"]:
-            self.say("Judgments weigh one over the chance that drew their pair of systems (docs/arena.md).")
+            self.say("Judgments weigh one over the chance that drew what they compare (docs/ties.md).")
         for words in (found["reason"], found["note"]):
             if words:
                 self.say(f"Note: {words}")

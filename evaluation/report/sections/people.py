@@ -64,7 +64,8 @@ def collection(inputs: ReportInputs) -> Section:
         if (counts[key] or key in ALWAYS) and key not in left_out
     ]
     sentence = say("collection", wording=inputs.wording, counts=counts, anonymous=anonymous)
-    return section("collection", [sentence], tables=[table("collection", rows)])
+    sentences = [sentence, *([say("collection-chosen")] if inputs.chosen else [])]
+    return section("collection", sentences, tables=[table("collection", rows)])
 
 
 def agreement(inputs: ReportInputs) -> Section:
