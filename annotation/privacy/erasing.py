@@ -368,7 +368,6 @@ def _replace(
         words = {**{name: name for name in others.values_list("name", flat=True)}, **words}
     _rename_in_logs(study, words)
     for worker, stand_in, payee, unnamed in stand_ins:
-        _forget_evidence(study, worker, stand_in, texts=texts)
         _move(study, worker, stand_in, payee)
         for model in DELETED:
             removed[model._meta.model_name or ""] += _rows(model, study, worker).delete()[0]
@@ -496,25 +495,6 @@ def _erase_answers(study: Study, worker: Worker, way: str, *, unnamed: Collectio
 def _minute(moment: datetime | None) -> datetime | None:
     """Cut a time to the minute, as releases do: a crowd's own list could be joined on more."""
     return moment and moment.replace(second=0, microsecond=0)
-
-
-def _forget_evidence(study: Study, worker: Worker, stand_in: Worker, *, texts: bool) -> None:
-    """Take a person's texts out of flags and exclusions, their own and those of others whose texts were like theirs.
-
-    Where texts stay, they are of the stand-in.
-    """
-    for model in (Case, Exclusion):
-        for row in model._default_manager.filter(study=study).exclude(evidence={}):
-            numbers = row.evidence.get("numbers") or {}
-            before = numbers.get("texts") or []
-            if texts:
-                own = row.worker_id == worker.pk
-                after = [] if own else [one for one in before if one.get("by") != worker.pk]
-            else:
-                after = [one | {"by": stand_in.pk} if one.get("by") == worker.pk else one for one in before]
-            if after != before:
-                row.evidence = {**row.evidence, "numbers": {**numbers, "texts": after}}
-                row.save(update_fields=["evidence"])
 
 
 def _redact_texts(study: Study, worker: Worker) -> None:
