@@ -5,10 +5,10 @@
 Takes about half an hour on a machine that does nothing else. The peers are those of requirements-oracles.txt.
 """
 
+import argparse
 import importlib
 import os
 import platform
-import sys
 from importlib.metadata import version
 from pathlib import Path
 
@@ -35,8 +35,15 @@ def machine() -> str:
 
 def main() -> None:
     """Print all tables, or those of the modules named on the command line."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument(
+        "modules", nargs="*", metavar="module", help=f"of {', '.join(MODULES)} (default: all)"
+    )
+    chosen = parser.parse_args().modules
+    if unknown := [name for name in chosen if name not in MODULES]:
+        parser.error(f"there is no {unknown[0]!r}; expected some of {', '.join(MODULES)}")
     print(machine())
-    for module in sys.argv[1:] or MODULES:
+    for module in chosen or MODULES:
         print(f"\n## {MODULES[module]}\n", flush=True)
         print_table(importlib.import_module(f"benchmarks.{module}").JOBS)
 

@@ -6,13 +6,14 @@ wrong control item is suspected, and how often a sound one; and how much worse d
 
 from __future__ import annotations
 
+import argparse
 import json
 import os
 from pathlib import Path
 
+import django
 import numpy as np
 
-from annotation.quality.controls import running_accuracy, suspicions
 from evaluation.metrics import bleu_pre_matrix, score
 from judgments.drawing.controls import degraded_text
 from judgments.drawing.material import Image, Text
@@ -23,6 +24,8 @@ SEED = 1
 
 
 def accuracy(rng: np.random.Generator) -> None:
+    from annotation.quality.controls import running_accuracy
+
     print("chance to be right, after: ever below / below at the end / median control item it is first below")
     for share in (0.95, 0.9, 0.85, 0.8, 0.5):
         for after in (4, 10, 20):
@@ -37,6 +40,8 @@ def accuracy(rng: np.random.Generator) -> None:
 
 
 def suspects(rng: np.random.Generator) -> None:
+    from annotation.quality.controls import suspicions
+
     """Simulate 40 control items, 20 workers, and one wrong stated answer."""
     print("judgments an item, chance to be right: wrong item suspected / any sound item suspected")
     for each in (3, 5, 10):
@@ -82,9 +87,16 @@ def damage(rng: np.random.Generator, folder: Path) -> None:
             print(f"  {text!r} -> {damaged_text!r}")
 
 
-if __name__ == "__main__":
+def main() -> None:
+    argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0]).parse_args()
+    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
+    django.setup()  # for the models that are imported along; no database is asked
     rng = np.random.default_rng(SEED)
     accuracy(rng)
     suspects(rng)
     if os.environ.get("QUORUM_SHARED"):
         damage(rng, Path(os.environ["QUORUM_SHARED"]) / "data")
+
+
+if __name__ == "__main__":
+    main()

@@ -5,10 +5,10 @@
 FOLDER is a copy of github.com/wmt-conference/ErrorSpanAnnotation.
 """
 
+import argparse
 import csv
 import json
 import os
-import sys
 from collections import defaultdict
 from pathlib import Path
 from typing import Any
@@ -113,11 +113,14 @@ def agree(campaign: Path) -> None:
             )
 
 
-def main(folder: Path) -> None:
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("folder", type=Path)
+    folder = parser.parse_args().folder
     campaign = folder / "data" / "campaign-ruction-rc5"
     compare_esa(campaign, compare_mqm(folder / "data" / "mt-metrics-eval-v2" / "wmt23" / "human-scores"))
     agree(campaign)
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]))
+    main()

@@ -8,9 +8,9 @@ Both run on a database of their own (SQLite in a temporary folder) and leave not
 
 from __future__ import annotations
 
+import argparse
 import json
 import os
-import sys
 import tempfile
 import time
 from pathlib import Path
@@ -124,6 +124,9 @@ def wmt(folder: Path, data: Path) -> None:
 
 
 def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("folder", type=Path, nargs="?", help="of WMT23; left out: the speed is measured")
+    folder = parser.parse_args().folder
     with tempfile.TemporaryDirectory() as name:
         os.environ |= {"DATA_DIR": name, "DJANGO_SETTINGS_MODULE": "config.settings"}
         import django
@@ -132,8 +135,8 @@ def main() -> None:
         from django.core.management import call_command
 
         call_command("migrate", verbosity=0)
-        if sys.argv[1:]:
-            wmt(Path(name), Path(sys.argv[1]))
+        if folder:
+            wmt(Path(name), folder)
         else:
             speed(Path(name))
 

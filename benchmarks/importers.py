@@ -8,8 +8,8 @@ The files are read and thrown away: what storing the rows costs is measured else
 
 from __future__ import annotations
 
+import argparse
 import json
-import sys
 import tempfile
 import time
 import tracemalloc
@@ -82,7 +82,9 @@ def made_up(folder: Path, lines: int) -> None:
 
 
 if __name__ == "__main__":
-    if len(sys.argv) > 1:
-        published(Path(sys.argv[1]))
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("data", type=Path, nargs="?", help="folder of the published data sets")
+    if data := parser.parse_args().data:
+        published(data)
     with tempfile.TemporaryDirectory() as scratch:
         made_up(Path(scratch), MADE_UP_LINES)

@@ -7,6 +7,7 @@ Runs on a database of its own (SQLite in a temporary folder, or DATABASE_URL) an
 
 from __future__ import annotations
 
+import argparse
 import json
 import os
 import resource
@@ -49,7 +50,9 @@ def pool(flickr8k: Path, path: Path) -> None:
 
 
 def main() -> None:
-    flickr8k = Path(sys.argv[1]) / "flickr8k"
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("data", type=Path, help="folder of the published data sets")
+    flickr8k = parser.parse_args().data / "flickr8k"
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         timed("migrate", None, "migrate", "-v0", folder=folder)

@@ -12,7 +12,9 @@ is shown is what the rules do with such people, not that people are such.
 from __future__ import annotations
 
 import argparse
+import atexit
 import os
+import shutil
 import sys
 import tempfile
 import time
@@ -23,6 +25,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+
+# a database of its own: the settings are read as soon as a detector is imported
+os.environ["DATA_DIR"] = tempfile.mkdtemp()
+os.environ["DJANGO_SETTINGS_MODULE"] = "config.settings"
+os.environ.pop("DATABASE_URL", None)
 
 from annotation.quality.detectors import RULES, Answers, OwnJudgment, Page, make_rule, replay
 from evaluation.plots.canvas import (
@@ -179,9 +186,7 @@ class Outcome:
     by_rule: Counter[tuple[str, str]] = field(default_factory=Counter)
 
 
-def set_up(folder: Path) -> None:
-    os.environ |= {"DATA_DIR": str(folder), "DJANGO_SETTINGS_MODULE": "config.settings"}
-    os.environ.pop("DATABASE_URL", None)
+def set_up() -> None:
     import django
     from django.core.management import call_command
 
@@ -382,6 +387,7 @@ def _watch_all(study: Any) -> None:
 
 
 def main() -> None:
+    atexit.register(shutil.rmtree, os.environ["DATA_DIR"])
     parser = argparse.ArgumentParser(description="Measure the rules of behaviour on simulated people.")
     parser.add_argument("part", choices=("false-alarms", "submissions", "rehearsals"))
     parser.add_argument("--protocols", nargs="*", default=list(STUDIES), choices=list(STUDIES))
@@ -390,16 +396,15 @@ def main() -> None:
     if given.part == "false-alarms":
         print_false_alarms()
         return
-    with tempfile.TemporaryDirectory() as folder:
-        set_up(Path(folder))
-        if given.part == "submissions":
-            print_submissions()
-            return
-        outcomes = {protocol: rehearse_all(protocol) for protocol in given.protocols}
-        for protocol, outcome in outcomes.items():
-            print_outcome(protocol, outcome)
-        if given.figure:
-            draw(outcomes, given.figure)
+    set_up()
+    if given.part == "submissions":
+        print_submissions()
+        return
+    outcomes = {protocol: rehearse_all(protocol) for protocol in given.protocols}
+    for protocol, outcome in outcomes.items():
+        print_outcome(protocol, outcome)
+    if given.figure:
+        draw(outcomes, given.figure)
 
 
 if __name__ == "__main__":

@@ -8,6 +8,7 @@ which format, how much, and how far its figures are from ours.
 
 from __future__ import annotations
 
+import argparse
 import os
 import tempfile
 from importlib import import_module
@@ -96,6 +97,7 @@ def _say(form: str, reader: str, words: str) -> None:
 
 
 def main() -> None:
+    argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0]).parse_args()
     with tempfile.TemporaryDirectory() as scratch:
         compare(exported(Path(scratch)))
 

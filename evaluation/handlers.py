@@ -17,6 +17,7 @@ from evaluation.choosing.savings import choice_savings as savings_of_choice
 from evaluation.choosing.selecting import ALL, compute_choice, store_choice
 from evaluation.choosing.weighing import weigh_back as weighed_back
 from evaluation.dashboard.snapshot import compute_snapshot, store_snapshot
+from evaluation.errors import PublishingError
 from evaluation.export.exporting import export_for_download
 from evaluation.imported_scores.comparing import compare_metrics as compared_metrics
 from evaluation.judges.asking import ask_judge as ask_model
@@ -43,6 +44,7 @@ from evaluation.results.meta_evaluation import (
     store_evaluation,
 )
 from evaluation.results.readings import Readings
+from judgments.access.roles import Right, has_right
 from judgments.jobs import Run
 from judgments.models import Job, Study
 from judgments.studies.generation import generate_hits
@@ -235,7 +237,11 @@ def compare_releases(run: Run, *, study: str, before: str, after: str) -> dict[s
 def publish_release(run: Run, *, study: str, send: bool, **values: Any) -> dict[str, Any]:
     """Give a release to an archive, or tell what it would get. A run that is killed continues where it was."""
     run.progress(0.01, "reading the release")
-    plan = plan_publication(study=find_study(study), **values)
+    found = find_study(study)
+    asker = acting_person()
+    if send and (asker is None or not has_right(asker, Right.OWN, found)):  # the job may have waited long
+        raise PublishingError("Nothing was sent: who asked for it is no owner of the study any more.")
+    plan = plan_publication(study=found, **values)
     if not send:
         return {"plan": plan.as_json(), "words": plan_in_words(plan)}
     sent = give_release(plan=plan, progress=run.progress)

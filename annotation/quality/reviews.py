@@ -57,12 +57,20 @@ State = Adjudication.State
 
 
 def reasons_against(
-    study: Study, workers: Collection[int], *, known: Collection[ControlTally] | None = None
+    study: Study,
+    workers: Collection[int],
+    *,
+    known: Collection[ControlTally] | None = None,
+    signs: bool = False,
 ) -> dict[int, list[str]]:
     """Return sentences about what speaks against each worker (row id), if anything.
 
     That is a current exclusion, flags that were not dismissed, and accuracy below the threshold after the least
     number of control items (``known``, if they are counted already). Make three queries for any number of workers.
+
+    Args:
+        signs: whether flags count that are no proof (``only_flags``). They are shown to people, and neither hold pay
+            back nor are the reason of a rejection.
     """
     found: defaultdict[int, list[str]] = defaultdict(list)
     standing = Exclusion.objects.filter(study=study, worker__in=workers, lifted_at=None)
@@ -70,6 +78,8 @@ def reasons_against(
         found[worker].append(why)
     cases = Case.objects.filter(study=study, worker__in=workers).exclude(state=Case.State.DISMISSED)
     for worker, rule, evidence in cases.order_by("pk").values_list("worker", "rule", "evidence"):
+        if rule in RULES and RULES[rule].only_flags and not signs:
+            continue
         title = _(RULES[rule].title) if rule in RULES else rule
         found[worker].append(evidence_in_words(rule, evidence) or f"{title}.")
     controls, kind = design_of(study).controls, KINDS[study.protocol]

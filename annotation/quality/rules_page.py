@@ -229,7 +229,7 @@ def show_work(request: HttpRequest, study: Study, context: Context) -> HttpRespo
         .values_list("pk", Count("judgments"), Avg("judgments__seconds"))
     }
     counted = cached_figures(study, ON_CONTROLS)
-    against = reasons_against(study, {one.worker_id for one in work_shown}, known=counted.value)
+    against = reasons_against(study, {one.worker_id for one in work_shown}, known=counted.value, signs=True)
     context |= {
         "counted": counted,
         "page": page,

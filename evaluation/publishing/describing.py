@@ -18,6 +18,7 @@ from zipfile import ZipFile
 from django.conf import settings
 from django.utils.translation import gettext as _
 
+from annotation.models import Erasure
 from common.amounts import thousands
 from evaluation.errors import PublishingError
 from evaluation.models import Release
@@ -29,9 +30,11 @@ from evaluation.report.rendering import text_templates
 from judgments.studies.studies import design_of
 
 TEMPLATES = text_templates(Path(__file__).parent / "templates")
-TEMPLATES.filters["json"] = lambda text: json.dumps(
-    text, ensure_ascii=False
-)  # a JSON string is one of YAML too
+# A JSON string is one of YAML too, but for characters that YAML refuses or takes for the end of a line.
+_UNPRINTABLE = re.compile("[\x7f-\x9f\u2028\u2029\ud800-\udfff\ufeff\ufffe\uffff]")
+TEMPLATES.filters["json"] = lambda text: _UNPRINTABLE.sub(
+    lambda found: f"\\u{ord(found[0]):04x}", json.dumps(text, ensure_ascii=False)
+)
 Place = Deposit.Place
 SAMPLE = 512  # bytes from which Hugging Face guesses how to store a file
 # of the bundle, beside the bundle itself, for those who look before they download
@@ -59,13 +62,19 @@ _DOI = re.compile(r"(?:doi:|https?://(?:dx\.)?doi\.org/)?(10\.\d{4,9}/\S+)", re.
 _ARXIV = re.compile(
     r"(?:arxiv:|https?://arxiv\.org/abs/)(\d{4}\.\d{4,5}|[a-z.-]+/\d{7})(?:v\d+)?", re.IGNORECASE
 )
-_NON_COMMERCIAL = re.compile(r"\b(?:CC[ -])?BY[ -]NC\b|non-?commercial", re.IGNORECASE)
-_NO_RIGHTS = re.compile(r"all rights reserved|alle rechte vorbehalten|no redistribution", re.IGNORECASE)
+_NON_COMMERCIAL = re.compile(r"\bBY[ -]NC\b|\bnon[ -]?commercial|\bnicht[ -]?kommerziell", re.IGNORECASE)
+_SHARE_ALIKE = re.compile(r"\bBY(?:[ -]NC)?[ -]SA\b|\bshare[ -]?alike", re.IGNORECASE)
+_NO_RIGHTS = re.compile(
+    r"all rights reserved|alle rechte vorbehalten|\bproprietary\b|\b(?:no|not|never|without)\b[^.;]{0,30}\bredistribut"
+    r"|\b(?:no|not)\b[^.;]{0,20}\bdistribut|\bkeine weitergabe|\bresearch(?: purposes| use)? only\b"
+    r"|\bonly for (?:[\w-]+ ){0,2}research|\bnur (?:für|zu) forschung",
+    re.IGNORECASE,
+)
 
 
 @dataclass(frozen=True, slots=True)
 class Content:
-    """A file as it is sent. `open` yields its bytes from the beginning, as often as it is called."""
+    """A file as it is sent. `open` yields its bytes from a place on (0), as often as it is called."""
 
     name: str
     size: int
@@ -73,15 +82,14 @@ class Content:
     md5: str
     git: str  # the hash of a git blob
     sample: bytes
-    open: Callable[[], Iterator[bytes]] = field(repr=False)
+    open: Callable[..., Iterator[bytes]] = field(repr=False)
 
     def read(self, begin: int, end: int) -> Iterator[bytes]:
-        at = 0
-        for part in self.open():
-            if chosen := part[max(begin - at, 0) : max(end - at, 0)]:
-                yield chosen
-            at += len(part)
-            if at >= end:
+        left = end - begin
+        for part in self.open(begin):
+            yield part[:left]
+            left -= len(part)
+            if left <= 0:
                 return
 
 
@@ -167,7 +175,7 @@ def plan_of(
             card = TEMPLATES.get_template("card.md.j2").render(
                 **facts, licence=licence, repository=repository, tables=_tables(facts)
             )
-            files.insert(0, _content("README.md", partial(iter, [card.encode()])))
+            files.insert(0, _content("README.md", partial(_text, card.encode())))
         for file in files:
             stated = facts["manifest"]["files"].get(file.name)
             if file.name in members and stated is not None and stated["sha256"] != file.sha256:
@@ -203,7 +211,13 @@ def address_of(to: str, *, sandbox: bool) -> tuple[str, str]:
         )
     url = settings.HUGGINGFACE_URL if to == Place.HUGGINGFACE else settings.ZENODO_URL
     url = settings.ZENODO_SANDBOX_URL if sandbox else url
-    return url.rstrip("/"), url.partition("://")[2].partition("/")[0].rpartition("@")[2]
+    host = url.partition("://")[2].partition("/")[0]
+    if "@" in host:  # it is shown on pages, and stored
+        raise PublishingError(
+            _("The address of %(host)s in the settings holds a name or a password; expected it without.")
+            % {"host": host.rpartition("@")[2]}
+        )
+    return url.rstrip("/"), host
 
 
 def read_creators(text: str) -> list[dict[str, str]]:
@@ -378,6 +392,8 @@ def _refusals(
         yield _(
             "Expected whose repository it becomes at Hugging Face, and its name, such as my-lab/judgments."
         )
+    if why := erased_since(release):
+        yield why
     rights = release.study.dataset.attribution
     name = release.study.dataset.name
     if not release.texts or cleared:
@@ -388,7 +404,11 @@ def _refusals(
             "and licence on the dataset's page, a release without texts, or your word that they may be given away "
             "(--cleared)."
         ) % {"name": name}
-    elif _NO_RIGHTS.search(rights) or (_NON_COMMERCIAL.search(rights) and "NC" not in release.licence):
+    elif (
+        _NO_RIGHTS.search(rights)
+        or (_NON_COMMERCIAL.search(rights) and "NC" not in release.licence)
+        or (_SHARE_ALIKE.search(rights) and "SA" not in release.licence)
+    ):
         yield _(
             "The texts of dataset %(name)r stand in this release under %(licence)s, and their own licence says "
             "otherwise (%(rights)s); expected a release without texts or under a licence that fits, or your word "
@@ -396,7 +416,19 @@ def _refusals(
         ) % {"name": name, "licence": release.licence, "rights": " ".join(rights.split())[:200]}
 
 
-def _content(name: str, opens: Callable[[], Iterator[bytes]]) -> Content:
+def erased_since(release: Release) -> str:
+    """Return why a release must not be given away any more; "" if everybody in it still wants to be there."""
+    for erasure in Erasure.objects.filter(study=release.study_id).iterator():
+        before = [one["sha256"] for one in erasure.content.get("releases", ())]
+        if release.sha256 in before and not erasure.content.get("retention"):
+            return _(
+                "Somebody was erased after release %(version)s was made, and what they said may stand in it; "
+                "expected a release that was made since."
+            ) % {"version": release.version}
+    return ""
+
+
+def _content(name: str, opens: Callable[..., Iterator[bytes]]) -> Content:
     sha256, md5, size, sample = hashlib.sha256(), hashlib.md5(usedforsecurity=False), 0, b""
     for part in opens():
         sha256.update(part)
@@ -409,14 +441,20 @@ def _content(name: str, opens: Callable[[], Iterator[bytes]]) -> Content:
     return Content(name, size, sha256.hexdigest(), md5.hexdigest(), git.hexdigest(), sample, opens)
 
 
-def _whole(path: Path) -> Iterator[bytes]:
+def _text(data: bytes, begin: int = 0) -> Iterator[bytes]:
+    yield data[begin:]
+
+
+def _whole(path: Path, begin: int = 0) -> Iterator[bytes]:
     with path.open("rb") as file:
+        file.seek(begin)
         while part := file.read(CHUNK):
             yield part
 
 
-def _member(path: Path, name: str) -> Iterator[bytes]:
+def _member(path: Path, name: str, begin: int = 0) -> Iterator[bytes]:
     with ZipFile(path) as archive, archive.open(name) as file:
+        file.seek(begin)
         while part := file.read(CHUNK):
             yield part
 

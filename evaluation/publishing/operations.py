@@ -39,7 +39,7 @@ class PublishReleaseRequest(Parameters):
         help_text="Zenodo's sandbox, whose records and DOIs are for trying.",
     )
     repository = serializers.RegexField(
-        r"^[\w.-]{1,96}/[\w.-]{1,96}$",
+        r"^(?!.*\.\.)[A-Za-z0-9][A-Za-z0-9_.-]{0,95}/[A-Za-z0-9][A-Za-z0-9_.-]{0,95}\Z",
         required=False,
         label="Repository at Hugging Face",
         help_text="Whose, and its name, such as my-lab/judgments (default: that of the study's last deposit).",

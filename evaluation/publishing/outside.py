@@ -5,18 +5,18 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable, Iterable, Mapping
+from email.utils import parsedate_to_datetime
 from functools import partial
 from http import HTTPStatus
+from math import ceil
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 from urllib.parse import urlsplit
 
 from django.conf import settings
+from django.utils import timezone
 
 from evaluation.errors import PublishingError
-
-if TYPE_CHECKING:
-    pass
 
 SECONDS = 60.0  # without a byte
 MOST_TRIES = 5
@@ -48,6 +48,11 @@ class Site:
             raise PublishingError(
                 f"Nothing can be sent to {parts.netloc}: the setting {setting} is empty, expected an access token."
             )
+        if not (token.isascii() and token.isprintable()) or " " in token:
+            raise PublishingError(
+                f"Nothing can be sent to {parts.netloc}: the setting {setting} holds a blank, a line's end or another "
+                "character that no token has."
+            )
         if not _is_safe(url):
             raise PublishingError(
                 f"The address is {parts.scheme}://{parts.netloc}; expected an https address, since the token is sent "
@@ -56,7 +61,8 @@ class Site:
         import httpx
 
         self.url, self._token = url.rstrip("/"), token
-        self.host = parts.netloc.rpartition("@")[2]
+        self.host = parts.netloc
+        self._is_here = parts.hostname in _OWN_HOSTS
         self._http = httpx.Client(
             timeout=httpx.Timeout(SECONDS, connect=10.0),
             headers={"User-Agent": "Quorum"},
@@ -82,6 +88,7 @@ class Site:
         content: Callable[[], Iterable[bytes]] | None = None,
         headers: Mapping[str, str] | None = None,
         again: bool = True,
+        before_next: Callable[[], None] = lambda: None,
     ) -> Any:
         """Make a call of the archive's own API; return its JSON, {} where it has none.
 
@@ -89,6 +96,7 @@ class Site:
             what: what it does, for the sentence of a refusal: "to create the record".
             content: opens the bytes of the body, anew for each try.
             again: whether a call that may have been carried out is repeated.
+            before_next: is called before each repetition.
 
         Raises:
             Absent, Taken: 404 and 409.
@@ -100,7 +108,10 @@ class Site:
             data = json.dumps(body).encode()
             content = partial(tuple, [data])
             sent = {"Content-Type": "application/json", "Content-Length": str(len(data)), **sent}
-        _, written = self._repeated(method, f"{self.url}/{path}", what, content, sent, again=again)
+        address = f"{self.url}/{path}"
+        _, written = self._repeated(
+            method, address, what, content, sent, again=again, before_next=before_next
+        )
         try:
             return json.loads(written) if written else {}
         except ValueError:
@@ -118,12 +129,16 @@ class Site:
         method: str = "PUT",
     ) -> Mapping[str, str]:
         """Send bytes to an address that the archive gave, without the token; return the headers of the answer."""
-        if not _is_safe(address):
+        if not _is_safe(address) or (_host_of(address) in _OWN_HOSTS and not self._is_here):
             raise PublishingError(
-                f"{self.host} names an upload address that is not https; nothing was sent to it."
+                f"{self.host} names an upload address that is not https, or on this machine; nothing was sent to it."
             )
         found, _ = self._repeated(method, address, what, content, headers, again=True)
         return found
+
+    def is_own(self, address: str) -> bool:
+        """Return whether an address is one of the archive's own API, which ``call`` may be made to."""
+        return address.startswith(f"{self.url}/")
 
     def _repeated(
         self,
@@ -134,12 +149,14 @@ class Site:
         headers: Mapping[str, str],
         *,
         again: bool,
+        before_next: Callable[[], None] = lambda: None,
     ) -> tuple[Mapping[str, str], bytes]:
         why, wait = "", 0.0
         for number in range(MOST_TRIES):
             if number:
                 backoff = settings.PUBLISHING_BACKOFF_SECONDS * 2 ** (number - 1)
                 time.sleep(min(max(backoff, wait), LONGEST_WAIT))
+                before_next()
             status, found, written, why = self._once(method, address, content, headers)
             wait = _seconds_of(found)
             refused_unread = status == HTTPStatus.TOO_MANY_REQUESTS or (
@@ -148,6 +165,11 @@ class Site:
             if status == 0 or status in _LATER or status >= HTTPStatus.INTERNAL_SERVER_ERROR:
                 if not again and not refused_unread:
                     raise Unclear
+                if wait > LONGEST_WAIT:
+                    raise PublishingError(
+                        f"{self.host} asks to wait {ceil(wait / 60)} minutes ({status}). Send it again then: it goes "
+                        "on where it stopped."
+                    )
                 continue
             if status in (HTTPStatus.NOT_FOUND, HTTPStatus.GONE):
                 raise Absent
@@ -180,7 +202,7 @@ class Site:
                         return 0, {}, b"", "sends an answer that does not end"
         except (httpx.ConnectError, httpx.ConnectTimeout) as error:
             return 0, {}, b"", f"cannot be reached ({type(error).__name__})"
-        except httpx.HTTPError as error:
+        except (httpx.HTTPError, httpx.InvalidURL) as error:
             return 0, {}, b"", f"breaks the call off ({type(error).__name__})"
         return response.status_code, response.headers, bytes(written), f"answers {response.status_code}"
 
@@ -206,11 +228,27 @@ def problems_of(found: Mapping[str, Any]) -> list[str]:
     ]
 
 
+def _host_of(address: str) -> str | None:
+    try:
+        return urlsplit(address).hostname
+    except ValueError:  # such as https://[
+        return None
+
+
 def _is_safe(address: str) -> bool:
-    parts = urlsplit(address)
-    return parts.scheme == "https" or (parts.scheme == "http" and parts.hostname in _OWN_HOSTS)
+    host = _host_of(address)
+    return host is not None and (
+        address.startswith("https://") or (address.startswith("http://") and host in _OWN_HOSTS)
+    )
 
 
 def _seconds_of(headers: Mapping[str, str]) -> float:
+    """Return how long to wait: ``Retry-After`` names seconds or a date (RFC 9110, section 10.2.3)."""
     text = headers.get("Retry-After", "")
-    return float(text) if text.isascii() and text.isdigit() else 0.0
+    if text.isascii() and text.isdigit():
+        return float(text[:9])
+    try:
+        until = parsedate_to_datetime(text)
+    except ValueError:
+        return 0.0
+    return max(0.0, until.timestamp() - timezone.now().timestamp())

@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from zipfile import BadZipFile
 
 from django.conf import settings
 from django.contrib.auth.models import User
@@ -19,7 +20,7 @@ from common.errors import DataConflict, NotThere
 from evaluation.errors import PublishingError
 from evaluation.models import Release
 from evaluation.publishing import huggingface, zenodo
-from evaluation.publishing.describing import Place, Plan, plan_of
+from evaluation.publishing.describing import Place, Plan, erased_since, plan_of
 from evaluation.publishing.models import Deposit
 from evaluation.publishing.outside import Absent, Site, Taken
 from evaluation.releases.storage import find_release, is_stored, release_file
@@ -97,9 +98,14 @@ def publish_release(*, plan: Plan, by: User | None = None, progress: Progress = 
             raise PublishingError(
                 f"{plan.host} does not know what it said it has, or has it twice. Send the release again."
             ) from None
-        except (KeyError, TypeError, AttributeError, IndexError):
+        except (KeyError, TypeError, ValueError, AttributeError, IndexError):
             raise PublishingError(
                 f"{plan.host} answers in another way than its API says; is its address right?"
+            ) from None
+        except (OSError, BadZipFile):
+            raise PublishingError(
+                f"The file of release {plan.release.version} was removed or changed while it was sent; it was not made "
+                "public."
             ) from None
     return Sent(deposit, len(plan.files))
 
@@ -136,16 +142,21 @@ def _row(plan: Plan, by: User | None) -> Deposit:
 
 
 def _note(deposit: Deposit, plan: Plan, values: dict[str, Any]) -> None:
-    """Store changed columns; the log gets a draft and a publication, each once."""
-    before = deposit.state
-    for name, value in values.items():
-        setattr(deposit, name, value)
+    """Store changed columns; the log gets a draft and a publication, each once.
+
+    Without values, see that this run may still make it public: no other run came so far, and nobody was erased.
+    """
+    before, asked = deposit.state, deposit.asked_at
     with transaction.atomic():
-        rows = Deposit.objects.filter(pk=deposit.pk, state=before)
-        if not rows.update(**values):
+        if not values and (why := erased_since(plan.release)):
+            raise PublishingError(why)
+        rows = Deposit.objects.filter(pk=deposit.pk, state=before, asked_at=asked)
+        if not (rows.update(**values) if values else rows.exists()):
             raise DataConflict(
                 "Another run sends this release at this moment; nothing more was done by this one."
             )
+        for name, value in values.items():
+            setattr(deposit, name, value)
         if deposit.state == State.PUBLIC and before != State.PUBLIC:
             _log(deposit, plan, "published-release", "is public")
         elif deposit.state == State.DRAFT and not _logged(deposit):

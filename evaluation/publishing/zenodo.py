@@ -33,7 +33,7 @@ def send(site: Site, deposit: Deposit, plan: Plan, note: Note, progress: Progres
     """Bring the record to what the plan says. Each step looks first, so that any of them may be done twice.
 
     Args:
-        note: stores changed columns of the deposit.
+        note: stores changed columns of the deposit; raises if another run has it, or it must not be sent any more.
     """
     if deposit.state in (State.STARTED, State.CREATING):
         progress(0.05, "creating the record")
@@ -56,6 +56,7 @@ def send(site: Site, deposit: Deposit, plan: Plan, note: Note, progress: Progres
         return
     progress(0.95, "publishing")
     what = "to publish the record"
+    note()
     with suppress(Unclear, Taken, Absent):  # the record says whether it was
         site.call("POST", f"{path}/draft/actions/publish", what=what, headers=JSON, again=False)
     _finish(site, deposit, note)
@@ -119,7 +120,13 @@ def _create(site: Site, deposit: Deposit, plan: Plan, note: Note) -> None:
     body = {"access": _ACCESS, "files": {"enabled": True}, "metadata": _with_mark(plan.metadata, deposit)}
     try:
         found = site.call(
-            "POST", "api/records", what="to create the record", body=body, headers=JSON, again=False
+            "POST",
+            "api/records",
+            what="to create the record",
+            body=body,
+            headers=JSON,
+            again=False,
+            before_next=lambda: note(asked_at=timezone.now()),
         )
         remote = str(found["id"])
     except Unclear:

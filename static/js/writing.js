@@ -98,7 +98,8 @@ function watch(field, shelf) {
   for (const name of ["copy", "cut"]) {
     field.addEventListener(name, () => { copied = field.value.slice(field.selectionStart, field.selectionEnd); });
   }
-  field.addEventListener("paste", (event) => { pasting = event.clipboardData?.getData("text") ?? ""; });
+  // a clipboard may end lines in another way than the field
+  field.addEventListener("paste", (event) => { pasting = (event.clipboardData?.getData("text") ?? "").replace(/\r\n?/g, "\n"); });
   mine.sources = field.value ? "" : mine.sources;
   recall();
   return {

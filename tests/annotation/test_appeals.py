@@ -7,10 +7,11 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from annotation.models import AppealNote, Assignment
+from annotation.models import AppealNote, Assignment, Case
 from annotation.money.wages import approve_unopposed
-from annotation.quality.reviews import reasons_against, reject_assignments
+from annotation.quality.reviews import reasons_against, reject_assignments, reject_with_findings
 from annotation.quality.rules import copy_rules
+from common.errors import WrongState
 from judgments.models import Study
 from tests.annotation.casting import joined
 from tests.annotation.test_me import seen
@@ -81,3 +82,16 @@ def test_nobody_appeals_for_somebody_else_or_without_a_rejection_or_without_end(
     said = [ada.client.post(f"/me/appeal/{mine.pk}/", {"text": f"Why {n}?"}).status_code for n in range(6)]
     assert said == [303] * 5 + [409]
     assert AppealNote.objects.count() == 5
+
+
+@pytest.mark.parametrize("rule", ["pasted-text", "typing", "phrasing", "canary"])
+def test_a_sign_neither_holds_pay_back_nor_is_the_reason_of_a_rejection(rule: str, study: Study) -> None:
+    (done,) = work(study, "ada")
+    ada = done.worker
+    evidence = {"words": "Typed so."}
+    # a row of an earlier version, which paused people
+    Case.objects.create(study=study, worker=ada, rule=rule, action="pause", evidence=evidence)
+    with pytest.raises(WrongState, match="nothing speaks against ada"):
+        reject_with_findings(study=study, assignments=[done.pk])
+    assert reasons_against(study, [ada.pk], signs=True) == {ada.pk: ["Typed so."]}
+    assert approve_unopposed(study=study) == 1

@@ -13,6 +13,8 @@ import threading
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import replace
+from datetime import timedelta
+from email.utils import format_datetime
 from pathlib import Path
 from typing import Any
 from zipfile import ZipFile
@@ -24,13 +26,17 @@ from django.contrib.auth.models import User
 from django.core.management import CommandError, call_command
 from django.test import Client
 from django.urls import reverse
+from django.utils import timezone
 from pytest_django import Settings
 
+from annotation.models import Erasure
 from common.errors import DataConflict
 from evaluation.errors import PublishingError
 from evaluation.integrity import check_integrity
 from evaluation.models import Deposit, Release
-from evaluation.publishing.describing import read_creators, read_papers
+from evaluation.publishing.describing import TEMPLATES, read_creators, read_papers
+from evaluation.publishing.operations import PublishReleaseRequest
+from evaluation.publishing.outside import Site, _seconds_of
 from evaluation.publishing.sending import Sent, plan_publication, publish_release
 from evaluation.releases.making import write_release
 from evaluation.releases.storage import Terms, record_release
@@ -387,6 +393,9 @@ def test_somebody_elses_dataset_is_left_alone(study: Study, hub: FakeHub) -> Non
         ("", "nothing says whose they are"),
         ("Pictures CC BY-NC 2.0", "says otherwise"),
         ("All rights reserved", "says otherwise"),
+        ("Not for redistribution.", "says otherwise"),
+        ("Free for research purposes only", "says otherwise"),
+        ("Wikipedia, CC BY-SA 3.0", "says otherwise"),
     ],
 )
 def test_texts_that_may_not_be_given_away_stay_here(
@@ -471,6 +480,117 @@ def test_only_an_owner_gives_a_release_away(client: Client, study: Study, zenodo
     )
     assert answer.status_code == 403
     assert not Job.objects.filter(kind="publish_release").exists()
+
+
+def test_a_job_that_waited_sends_nothing_once_its_owner_is_none(
+    client: Client, study: Study, zenodo: FakeZenodo
+) -> None:
+    user = User.objects.create_user("olga", is_staff=True)
+    give_role(study=study, user=user, role="owner")
+    give_role(study=study, user=User.objects.create_user("omar", is_staff=True), role="owner")
+    client.force_login(user)
+    asked = {"page": "releases", "to": "zenodo", "version": "1.0", "creators": WHO, "send": "true"}
+    client.post(reverse("admin:judgments_study_do", args=[study.pk, "publish-release"]), asked)
+    give_role(study=study, user=user, role="viewer")
+    job = Job.objects.get(kind="publish_release")
+    run_job(job.pk)
+    job.refresh_from_db()
+    assert "no owner of the study any more" in job.error
+    assert zenodo.calls == []
+
+
+def erase_somebody(study: Study) -> None:
+    content = {"releases": [dict(row) for row in study.releases.values("version", "sha256")]}
+    Erasure.objects.create(study=study, mark="m", way="all", content=content)
+
+
+@pytest.mark.parametrize("to", ["zenodo", "huggingface"])
+def test_a_release_with_somebody_who_was_erased_is_not_made_public(
+    to: str, study: Study, zenodo: FakeZenodo, hub: FakeHub
+) -> None:
+    given: dict[str, Any] = {"creators": WHO, "repository": "jane/dogs" if to == "huggingface" else ""}
+    plan = plan_publication(study=study, to=to, version="1.0", publish=True, **given)
+    erase_somebody(study)  # after the job read the release
+    with pytest.raises(PublishingError, match=r"Somebody was erased after release 1\.0 was made"):
+        publish_release(plan=plan)
+    assert not any(one["published"] for one in zenodo.records.values())
+    assert all(one["private"] and len(one["commits"]) == 1 for one in hub.repositories.values())
+    calls = len(zenodo.calls) + len(hub.calls)
+    with pytest.raises(PublishingError, match="Somebody was erased"):
+        send(study, to)
+    assert len(zenodo.calls) + len(hub.calls) == calls
+
+
+def test_a_file_that_goes_while_it_is_sent_is_one_sentence(
+    study: Study, zenodo: FakeZenodo, releases: tuple[Path, list[Release]], tmp_path: Path
+) -> None:
+    copy = Path(shutil.copy(releases[0] / releases[1][0].file, tmp_path))
+    plan = plan_publication(study=study, to="zenodo", version="1.0", bundle=copy, publish=True, creators=WHO)
+    copy.unlink()
+    with pytest.raises(
+        PublishingError, match="was removed or changed while it was sent; it was not made public"
+    ):
+        publish_release(plan=plan)
+
+
+def test_no_draft_goes_into_a_dataset_that_everybody_sees(study: Study, hub: FakeHub) -> None:
+    send(study, "huggingface", publish=True)
+    one = hub.repositories["jane/dogs"]
+    before = list(one["commits"])
+    with pytest.raises(PublishingError, match="is public at once; expected publish with it"):
+        send(study, "huggingface", version="1.1")
+    assert one["commits"] == before
+    assert send(study, "huggingface", version="1.1", publish=True).deposit.state == "public"
+
+
+def test_a_run_that_waited_for_the_archive_creates_nothing_after_another_one(
+    study: Study, zenodo: FakeZenodo
+) -> None:
+    def meanwhile(before_next: Any) -> None:
+        with suppress(PublishingError, DataConflict):
+            send(study)
+
+    zenodo.faults = [("POST /api/records$", 429)]
+    site = "evaluation.publishing.outside.time.sleep"
+    with pytest.MonkeyPatch.context() as clock:
+        clock.setattr(site, meanwhile)  # the first one waits; the second one is through by then
+        with pytest.raises(DataConflict, match="Another run sends this release"):
+            send(study)
+    assert len(zenodo.records) == 1
+    assert Deposit.objects.get().state == "draft"
+
+
+def test_an_archive_that_is_busy_for_long_is_left_alone(study: Study, zenodo: FakeZenodo) -> None:
+    for later in ("3600", format_datetime(timezone.now() + timedelta(hours=1), usegmt=True)):
+        zenodo.faults, zenodo.calls, zenodo.retry_after = [("POST /api/records$", 429)], [], later
+        with pytest.raises(PublishingError, match=r"asks to wait 60 minutes \(429\). Send it again then"):
+            send(study)
+        assert zenodo.asked("POST /api/records$") == 1
+    assert (_seconds_of({"Retry-After": "9" * 400}), _seconds_of({"Retry-After": "soon"})) == (999_999_999, 0)
+
+
+def test_an_address_leads_where_it_says(study: Study, settings: Settings) -> None:
+    settings.ZENODO_URL, settings.ZENODO_TOKEN = "https://bot:secret@zenodo.example", TOKEN
+    with pytest.raises(PublishingError, match=r"address of zenodo\.example") as refused:
+        send(study)
+    assert "secret" not in str(refused.value)
+    with pytest.raises(PublishingError, match="HUGGINGFACE_TOKEN holds a blank"):
+        Site(url="https://hub.example", token=f"{TOKEN}\n", setting="HUGGINGFACE_TOKEN")
+    with Site(url="https://hub.example", token=TOKEN, setting="HUGGINGFACE_TOKEN") as site:
+        for address in ("http://127.0.0.1:6379/", "https://localhost/", "http://store.example/", "https://["):
+            with pytest.raises(PublishingError, match="nothing was sent to it"):
+                site.put(address, what="a.zip", content=tuple, headers={})
+    for repository in ("../repos", "lab/..", "lab/a..b", "läb/a"):
+        asked = PublishReleaseRequest(data={"to": "huggingface", "repository": repository})
+        assert not asked.is_valid()
+        assert set(asked.errors) == {"repository"}
+
+
+def test_a_card_of_strange_names_stays_readable(study: Study, monkeypatch: pytest.MonkeyPatch) -> None:
+    strange = 'x"\nlicense: mit\n---\x7f\x85\u2028\ufeff\ud800 {{ 1 }} # &a *b !!python 😀 \u202e'
+    card = TEMPLATES.from_string("- {{ name|json }}\n").render(name=strange)
+    assert yaml.safe_load(card.encode()) == [strange]
+    assert yaml.safe_load(TEMPLATES.from_string("- {{ name|json }}").render(name="no")) == ["no"]
 
 
 def test_the_integrity_check_looks_at_deposits(study: Study) -> None:

@@ -41,7 +41,7 @@ class Archive:
 
     Attributes:
         faults: (a regular expression of method and path, what is wrong with the next such call), each used once.
-        retry_after: what a 429 names, in seconds.
+        retry_after: when a 429 asks to come again: seconds, or a date.
         during: called at each served call; a test kills the process there.
     """
 
@@ -49,6 +49,7 @@ class Archive:
     faults: list[tuple[str, Any]] = field(default_factory=list)
     calls: list[str] = field(default_factory=list)
     tokens: list[str] = field(default_factory=list)
+    retry_after: str = "0"
     during: Callable[[str], None] = lambda call: None
     lock: Any = field(default_factory=Lock)
 
@@ -210,6 +211,9 @@ class FakeHub(Archive):
             return self._create(json.loads(body))
         if found := re.fullmatch(r"/datasets/(.+)\.git/info/lfs/objects/batch", path):
             return 200, {"objects": [self._upload(one) for one in json.loads(body)["objects"]]}
+        if path.endswith("/info/lfs/objects/verify"):
+            told = json.loads(body)
+            return (200, None) if len(self.objects.get(told["oid"], b"")) == told["size"] else (404, {})
         found = re.fullmatch(r"/api/datasets/([^/]+/[^/]+)(/.*)?", path)
         one = self.repositories.get(found[1]) if found else None
         if found is None or one is None:
@@ -231,7 +235,10 @@ class FakeHub(Archive):
             return asked
         address = f"{self.url}/store/{asked['oid']}"
         if asked["size"] <= PART:
-            return asked | {"actions": {"upload": {"href": address, "header": {"X-Signed": "yes"}}}}
+            verify = {"href": f"{self.url}/datasets/any.git/info/lfs/objects/verify"}  # asks for the token
+            return asked | {
+                "actions": {"upload": {"href": address, "header": {"X-Signed": "yes"}}, "verify": verify}
+            }
         count = -(-asked["size"] // PART)
         header = {str(number): f"{address}/{number}" for number in range(1, count + 1)}
         return asked | {
@@ -347,7 +354,7 @@ def running(archive: Any, port: int = 0) -> Iterator[Any]:
             self.send_header("Content-Length", str(len(content)))
             self.send_header("ETag", f'"{hashlib.sha256(content).hexdigest()[:8]}"')
             if status == 429:
-                self.send_header("Retry-After", "0")
+                self.send_header("Retry-After", archive.retry_after)
             self.end_headers()
             self.wfile.write(content)
 

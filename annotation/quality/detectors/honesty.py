@@ -58,6 +58,10 @@ class PastedText(Sign):
         "Pastes text where it should be written. People who write elsewhere first, and some dictation programs, "
         "paste too."
     )
+    measured = gettext_noop(
+        "False alarms: never measured. People who write elsewhere, let a program translate or correct, or dictate may "
+        "paste every answer."
+    )
 
     least: Annotated[int, Field(ge=1, le=10_000)] = 3
     share: Share = 0.5
@@ -81,7 +85,8 @@ class PastedText(Sign):
         if counted:
             more = {
                 "characters": sum(one["text"] for one in counted),
-                "characters_pasted": sum(one.get("from_paste", 0) for one in counted),
+                # what a page reports need not add up
+                "characters_pasted": sum(min(one.get("from_paste", 0), one["text"]) for one in counted),
                 "left_the_tab": sum(one.get("away", 0) > 0 for one in counted),
             }
         return self.found(history, n=n, pasted=pasted, **more)
@@ -121,7 +126,8 @@ class Typing(Sign):
     title = gettext_noop("Typing that no hand does")
     about = gettext_noop(
         "Types faster than the fastest people, or with gaps between keys that are all alike. Dictation, input "
-        "methods, suggestions and phone keyboards are not looked at."
+        "methods, suggestions and phone keyboards are not looked at, unless they press keys as some programs for "
+        "dictation, abbreviations and disabled people do: such people are flagged wrongly."
     )
     measured = gettext_noop(
         "False alarms: 0 of 2,329 people who typed 27,950 sentences (below 0.2 %), measured on desktop keyboards "
@@ -339,7 +345,7 @@ class HiddenLine(Sign):
         ) % {
             "found": numbers["found"],
             "n": numbers["n"],
-            "words": ", ".join(sorted({one["word"] for one in numbers["texts"]})),
+            "words": ", ".join(sorted({one["word"] for one in numbers["texts"]})) or "…",
         }
 
 

@@ -2,6 +2,7 @@
 // The rules and every word come with the page; the server looks at the same rules again.
 
 const TYPES = matchMedia("(hover: hover)");  // elsewhere a keyboard on the screen would cover the picture
+const MOST = 1000000;  // the server takes no greater count
 const PAUSE = 600;  // ms without a key before anything is said
 const BLANKS = /[\t\n\v\f\r \u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]+/gu;
 const LETTER_OR_DIGIT = /[\p{L}\p{N}]/u;
@@ -85,7 +86,9 @@ function setUp(step, rules) {
     advise(true);
   }
 
-  field.addEventListener("paste", (event) => { pasted += event.clipboardData.getData("text").length; });
+  field.addEventListener("paste", (event) => {
+    pasted = Math.min(pasted + (event.clipboardData?.getData("text").length ?? 0), MOST);
+  });
   field.addEventListener("input", () => {
     number();
     tell();
