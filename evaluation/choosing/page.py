@@ -151,8 +151,7 @@ add_page(
         order=58,
         view=show_choosing,
         shown=lambda study: KINDS[study.protocol].chosen_by_id,
-        group=Group.FINDINGS,
-        before=Group.DESIGN,
+        group=Group.DESIGN,
     )
 )
 add_operation(select_items, label="Choose")

@@ -104,10 +104,11 @@ def test_the_release_of_a_kind_has_the_whole_report_and_verifies(protocol: str, 
     sections = {one["name"] for one in told["sections"]}
     assert sections == {"collection", "agreement", "workers", *OWN.get(protocol, sections)}
     assert all(f"{protocol}|" in svg for svg in svgs)  # the signature at their foot begins with it
-    ours = build_report(study)
-    assert [one["name"] for one in told["sections"]] == [one.name for one in ours.sections]
+    # Which system made which text of a span study stands in no bundle.
+    ours = [one for one in build_report(study).sections if one.name != "systems-by-errors"]
+    assert [one["name"] for one in told["sections"]] == [one.name for one in ours]
     compared = 0
-    for theirs, own in zip(told["sections"], as_json(ours.sections), strict=True):
+    for theirs, own in zip(told["sections"], as_json(ours), strict=True):
         for part in ("tables", "figures"):
             assert [one["name"] for one in theirs[part]] == [one["name"] for one in own[part]]
             for one, two in zip(theirs[part], own[part], strict=True):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import product
+
 import numpy as np
 import pytest
 from scipy.special import stdtr
@@ -120,6 +122,21 @@ def test_what_is_no_mean_has_no_more_degrees_of_freedom_than_clusters() -> None:
     assert known.p == pytest.approx(2 * stdtr(spread.df, -abs(t)), rel=0.03)
     given = randomization_test(one, two, lambda rows: rows.mean(axis=1), reassignments=9999, clusters=by)
     assert given.p == pytest.approx(2 * stdtr(5, -abs(t)), rel=0.03)
+
+
+def test_medians_of_images_that_change_sides_together_are_counted_as_by_listing_them_all() -> None:
+    generator = np.random.default_rng(5)
+    image = np.repeat(np.arange(7), 3)
+    one, two = generator.normal(size=(2, 21)) + generator.normal(size=(2, 7))[:, image]
+    difference = np.median(one) - np.median(two)
+    extreme = 0
+    for coins in product((False, True), repeat=7):
+        swapped = np.array(coins)[image]
+        drawn = np.median(np.where(swapped, two, one)) - np.median(np.where(swapped, one, two))
+        extreme += abs(drawn) >= abs(difference) - 1e-12
+    found = randomization_test(one, two, "median", reassignments=1999, clusters={"item": image})
+    assert found.difference == pytest.approx(difference)
+    assert found.p == pytest.approx(extreme / 2**7, abs=0.03)
 
 
 def test_credits_of_a_metric_give_the_accuracies_under_each_rule() -> None:
