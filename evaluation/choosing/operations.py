@@ -23,9 +23,8 @@ from evaluation.choosing.selecting import (
     store_choice,
 )
 from evaluation.imported_scores.storing import check_imported
-from evaluation.models import ImportedMetric
 from evaluation.results.meta_evaluation import DEFAULT_TOKENIZER
-from evaluation.results.operations import MetricsRequest, metric_names, tokenizer_names
+from evaluation.results.operations import AnyMetricsRequest, TokenizerField, metric_names
 from evaluation.statistics.choosing import FLOOR, METHODS
 from judgments.models import Study
 from judgments.studies.generation import Progress
@@ -35,7 +34,7 @@ SELECT, WEIGH, SAVE = "select_items", "weigh_back", "choice_savings"
 MOST_METRICS = 12
 
 
-class ScoresRequest(MetricsRequest):
+class ScoresRequest(AnyMetricsRequest):
     """The metrics whose scores are at hand."""
 
     metrics = KeysField(
@@ -46,19 +45,10 @@ class ScoresRequest(MetricsRequest):
         help_text=f"Metrics, computed or imported (default: {', '.join(USUAL_METRICS)}).",
         style={"choices": metric_names},
     )
-    tokenizer = serializers.CharField(
-        required=False,
-        initial=DEFAULT_TOKENIZER,
-        label="Words are cut as in",
-        help_text=f"ptb, space, h13, rouge or v15 (default: {DEFAULT_TOKENIZER}).",
-        style={"choices": tokenizer_names, "kind": "select"},
-    )
+    tokenizer = TokenizerField()
 
     def validate_metrics(self, value: list[str]) -> list[str]:
-        imported = set(ImportedMetric.objects.filter(name__in=value).values_list("name", flat=True))
-        if computed := [name for name in value if name not in imported]:
-            super().validate_metrics(computed)
-        return list(dict.fromkeys(value))
+        return list(dict.fromkeys(super().validate_metrics(value)))
 
 
 class SelectItemsRequest(ScoresRequest):

@@ -10,7 +10,7 @@ from common.parameters import KeysField, Parameters
 from evaluation.imported_scores.storing import UNKNOWN, check_imported
 from evaluation.models import LONGEST_METRIC, ImportedMetric
 from evaluation.results.meta_evaluation import DEFAULT_TOKENIZER
-from evaluation.results.operations import metric_names, tokenizer_names
+from evaluation.results.operations import TokenizerField, metric_names
 from judgments.kinds import KINDS
 from judgments.models import Study
 from judgments.study_operations import background_operation
@@ -57,13 +57,7 @@ class CompareMetricsRequest(Parameters):
         help_text="Name of another.",
         style={"choices": metric_names, "kind": "select"},
     )
-    tokenizer = serializers.CharField(
-        required=False,
-        initial=DEFAULT_TOKENIZER,
-        label="Words are cut as in",
-        help_text=f"ptb, space, h13, rouge or v15 (default: {DEFAULT_TOKENIZER}).",
-        style={"choices": tokenizer_names, "kind": "select"},
-    )
+    tokenizer = TokenizerField()
 
 
 @background_operation(

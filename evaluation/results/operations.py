@@ -95,6 +95,17 @@ class ThresholdsField(KeysField):
     child = serializers.FloatField()
 
 
+class TokenizerField(serializers.CharField):
+    def __init__(self) -> None:
+        super().__init__(
+            required=False,
+            initial=DEFAULT_TOKENIZER,
+            label="Words are cut as in",
+            help_text=f"ptb, space, h13, rouge or v15 (default: {DEFAULT_TOKENIZER}).",
+            style={"choices": tokenizer_names, "kind": "select"},
+        )
+
+
 class MetricsRequest(Parameters):
     """Metrics by name, which exist; subclasses declare the field."""
 
@@ -109,7 +120,17 @@ class MetricsRequest(Parameters):
         return value
 
 
-class EvaluateRequest(MetricsRequest, ClustersRequest):
+class AnyMetricsRequest(MetricsRequest):
+    """Metrics by name, computed or imported; whether the dataset has an imported one is known with the study."""
+
+    def validate_metrics(self, value: list[str]) -> list[str]:
+        imported = set(ImportedMetric.objects.filter(name__in=value).values_list("name", flat=True))
+        if computed := [name for name in value if name not in imported]:
+            super().validate_metrics(computed)
+        return value
+
+
+class EvaluateRequest(AnyMetricsRequest, ClustersRequest):
     """Which metrics, on which tokens, and what is read besides the usual figures (docs/evaluation.md)."""
 
     metrics = KeysField(
@@ -119,22 +140,7 @@ class EvaluateRequest(MetricsRequest, ClustersRequest):
         help_text=f"Names of metrics (default: {', '.join(DEFAULT_METRICS)}).",
         style={"choices": metric_names},
     )
-    tokenizer = serializers.CharField(
-        required=False,
-        initial=DEFAULT_TOKENIZER,
-        label="Words are cut as in",
-        help_text=f"ptb, space, h13, rouge or v15 (default: {DEFAULT_TOKENIZER}).",
-        style={"choices": tokenizer_names, "kind": "select"},
-    )
-
-    def validate_metrics(self, value: list[str]) -> list[str]:
-        """Refuse names that are none; whether the dataset has an imported one is known with the study."""
-        imported = set(ImportedMetric.objects.filter(name__in=value).values_list("name", flat=True))
-        computed = [name for name in value if name not in imported]
-        if computed:
-            super().validate_metrics(computed)
-        return value
-
+    tokenizer = TokenizerField()
     all_pairs = serializers.BooleanField(
         required=False,
         label="Also over all pairs",
