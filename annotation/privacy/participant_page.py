@@ -10,22 +10,14 @@ from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods
 
-from annotation.models import Assignment, ErasureRequest, Participation, Worker
+from annotation.models import Assignment, ErasureRequest, Worker
 from annotation.privacy.consent import agree, needs_consent
 from annotation.privacy.erasing import why_not
 from annotation.privacy.requests import AT_ONCE, NOT_OFFERED, leave, request_of
-from annotation.views.common import WORKER_COOKIE, errors_as_pages, see_other, worker_of
+from annotation.views.common import WORKER_COOKIE, errors_as_pages, member_of, see_other
 from annotation.work.presentation import read_design
 from common.markup import render_markdown
-from judgments.models import Study
 from judgments.studies.studies import design_of, find_study
-
-
-def _participant(request: HttpRequest, study: Study) -> Worker | None:
-    worker = worker_of(request)
-    if worker is None or not Participation.objects.filter(study=study, worker=worker).exists():
-        return None
-    return worker
 
 
 @never_cache
@@ -34,7 +26,7 @@ def _participant(request: HttpRequest, study: Study) -> Worker | None:
 def consent(request: HttpRequest, slug: str) -> HttpResponse:
     """Show the text in force, and record that the participant agrees to it."""
     study = find_study(slug)
-    worker = _participant(request, study)
+    worker = member_of(request, study)
     if worker is None:
         return redirect("annotation:study", slug)
     if not needs_consent(study=study, worker=worker):
@@ -62,7 +54,7 @@ def consent(request: HttpRequest, slug: str) -> HttpResponse:
 def leave_study(request: HttpRequest, slug: str) -> HttpResponse:
     """Show what leaving means, and leave."""
     study = find_study(slug)
-    worker = _participant(request, study)
+    worker = member_of(request, study)
     if worker is None:
         return redirect("annotation:me")
     design = design_of(study)

@@ -12,7 +12,7 @@ from django.views.decorators.http import require_http_methods, require_safe
 
 from annotation.crowds.panel.backend import session_of
 from annotation.errors import AlreadyEnded
-from annotation.models import Participation, QuizAttempt, Worker
+from annotation.models import QuizAttempt
 from annotation.quiz.quizzes import (
     Paper,
     QuizStatus,
@@ -23,7 +23,7 @@ from annotation.quiz.quizzes import (
     start_attempt,
 )
 from annotation.quiz.sheet import explained, may_explain, read_paper
-from annotation.views.common import SeeOther, api_worker, errors_as_pages, see_other, worker_of
+from annotation.views.common import SeeOther, api_worker, errors_as_pages, member_of, see_other, worker_of
 from annotation.work.presentation import picture_response, quiz_picture_url, read_design
 from annotation.work.worksheet import answers_of_form, shows_pictures, steps_of, undecided
 from common.errors import NotThere
@@ -38,7 +38,7 @@ from judgments.studies.studies import find_study
 @errors_as_pages
 def quiz(request: HttpRequest, slug: str) -> HttpResponse:
     study = find_study(slug)
-    worker = _member(request, study)
+    worker = member_of(request, study)
     if worker is None:
         return redirect("annotation:study", slug)
     standing = quiz_status(study=study, worker=worker)
@@ -62,7 +62,7 @@ def quiz(request: HttpRequest, slug: str) -> HttpResponse:
 @errors_as_pages
 def start(request: HttpRequest, slug: str) -> HttpResponse:
     study = find_study(slug)
-    worker = _member(request, study)
+    worker = member_of(request, study)
     if worker is None:
         return redirect("annotation:study", slug)
     if request.method == "POST":
@@ -79,7 +79,7 @@ def start(request: HttpRequest, slug: str) -> HttpResponse:
 def answer(request: HttpRequest, slug: str, number: int) -> HttpResponse:
     """Store the answer to the current step; an earlier answer stays."""
     study = find_study(slug)
-    worker = _member(request, study)
+    worker = member_of(request, study)
     if worker is None:
         return redirect("annotation:study", slug)
     if request.method != "POST":
@@ -100,13 +100,6 @@ def answer(request: HttpRequest, slug: str, number: int) -> HttpResponse:
     if may_explain(paper_of(attempt), step[0]) and paper.design.quiz.explain == "after-each":
         return SeeOther(f"{resolve_url('annotation:quiz', slug)}?seen={step[0]}")
     return see_other("annotation:quiz", slug)
-
-
-def _member(request: HttpRequest, study: Study) -> Worker | None:
-    worker = worker_of(request)
-    if worker is None or not Participation.objects.filter(study=study, worker=worker).exists():
-        return None
-    return worker
 
 
 def _step_of_form(request: HttpRequest, paper: Paper) -> list[int] | None:

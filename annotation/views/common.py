@@ -18,7 +18,7 @@ from django.utils.translation import gettext_lazy as _
 from annotation.crowds.handing_in import hand_in
 from annotation.crowds.mturk.pages import frame_of, outer_address
 from annotation.errors import NotAdmitted, NotJoined, StudyPaused, WorkTakenBack
-from annotation.models import Assignment, CrowdSession, ProblemReport, Worker
+from annotation.models import Assignment, CrowdSession, Participation, ProblemReport, Worker
 from annotation.quality.detectors.honesty import hidden_word
 from annotation.words import spell_left
 from annotation.work.joining import NAME_LENGTH, worker_for_token
@@ -46,6 +46,7 @@ from common.rate_limits import TooMany
 from judgments.design.study_design import StudyDesign
 from judgments.drawing.material import content_key
 from judgments.kinds import KINDS
+from judgments.models import Study
 from judgments.studies.studies import design_of
 
 WORKER_COOKIE = "quorum_worker"
@@ -59,6 +60,14 @@ def worker_of(request: HttpRequest) -> Worker | None:
     if frame is not None:
         return frame.worker
     return worker_for_token(request.COOKIES.get(WORKER_COOKIE, ""))
+
+
+def member_of(request: HttpRequest, study: Study) -> Worker | None:
+    """Return the worker of the browser if they take part in the study."""
+    worker = worker_of(request)
+    if worker is None or not Participation.objects.filter(study=study, worker=worker).exists():
+        return None
+    return worker
 
 
 def remember_worker(response: HttpResponse, token: str) -> None:
