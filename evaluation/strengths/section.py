@@ -6,8 +6,8 @@ from annotation.work.arena import draws_live
 from evaluation.errors import EvaluationError
 from evaluation.report.content import Dots, Estimate, Level, Panel, Section
 from evaluation.report.rendering import plot, say, section, table
-from evaluation.strengths.computing import strengths_of
-from judgments.design.tables import PairAnswers
+from evaluation.strengths.computing import LUCE, strengths_of
+from judgments.design.tables import AskedAnswers
 from judgments.kinds import KINDS
 from judgments.models import Study
 from judgments.studies.studies import design_of
@@ -16,8 +16,9 @@ from judgments.studies.studies import design_of
 def ranking_section(study: Study) -> Section | None:
     """Return strengths and rank bands where chances or answers are not the usual ones; else None."""
     design = design_of(study)
-    special = design.answers != PairAnswers() or design.chosen is not None or draws_live(study)
-    if not (KINDS[study.protocol].compares_pairs and special):
+    kind = KINDS[study.protocol]
+    special = design.answers != AskedAnswers() or design.chosen is not None or draws_live(study)
+    if not ((kind.compares_pairs or kind.names_best) and special):
         return None
     try:
         found = strengths_of(study)
@@ -34,10 +35,15 @@ def ranking_section(study: Study) -> Section | None:
         )
         for one in found["systems"]
     ]
-    data = table("ranking", rows)
+    data = table("ranking", rows, luce=found["model"] == LUCE)
     best = [one["system"] for one in found["systems"] if one["best_rank"] == 1]
     sentence = say(
-        "ranking", best=best, comparisons=found["comparisons"], ties=found["ties"], weighted=found["weighted"]
+        "ranking",
+        best=best,
+        comparisons=found["comparisons"],
+        ties=found["ties"],
+        weighted=found["weighted"],
+        luce=found["model"] == LUCE,
     )
     drawing = Dots(
         tuple(name for name, *_ in rows),

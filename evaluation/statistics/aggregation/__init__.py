@@ -2,9 +2,11 @@
 
 from evaluation.statistics.aggregation.best_worst import (
     BestWorstResult,
+    LuceResult,
     SplitHalfResult,
     best_worst_scores,
     implied_comparisons,
+    luce_choice,
     split_half_reliability,
 )
 from evaluation.statistics.aggregation.bradley_terry import (
@@ -53,6 +55,7 @@ __all__ = [
     "BradleyTerryResult",
     "DawidSkeneResult",
     "GladResult",
+    "LuceResult",
     "MaceResult",
     "MajorityResult",
     "MeanResult",
@@ -75,6 +78,7 @@ __all__ = [
     "implied_comparisons",
     "is_relevant",
     "item_response",
+    "luce_choice",
     "mace",
     "majority_vote",
     "mean_grade",

@@ -246,7 +246,8 @@ class _Cut:
             (len({text.text for _, text in image.outputs}) for image in divided(design, material).judged),
             default=0,
         )
-        if KINDS[design.protocol].least_options <= most < design.sampling.options:
+        asked = design.sampling.options
+        if asked != "all" and KINDS[design.protocol].least_options <= most < asked:
             self.values["sampling"]["options"] = most
             self.said.append(
                 ngettext(
