@@ -151,7 +151,7 @@ def _strengths_of_choices(study: Study, *, model: str, control: str) -> dict[str
             % {"slug": study.slug}
         )
     table, units = loaders.load_judgments(study), loaders.unit_rows(study)
-    counted = np.flatnonzero(table.counted)
+    counted = table.counted
     owners, options = _options_of(study)
     given = table.given(counted)
     shown = [options[unit] for unit in table.unit[counted].tolist()]

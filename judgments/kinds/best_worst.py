@@ -421,8 +421,8 @@ class BestWorst(OpenKind):
         usable = [image for image in division.judged if len(texts[image.name]) >= size]
         if not usable:
             raise DesignError(
-                f"sampling.options is {size}, but the systems of dataset {material.name!r} gave at most {most} "
-                f"different captions for an image of split {design.sampling.split!r}.",
+                f"sampling.options is {design.sampling.options}, but the systems of dataset {material.name!r} gave "
+                f"at most {most} different captions for an image of split {design.sampling.split!r}.",
                 field="sampling.options",
             )
         images = draw_images(usable, design.sampling.images, rng_for(design.seed, "images"))

@@ -40,8 +40,8 @@ def animals(module_db: None) -> None:
 
 @pytest.fixture(scope="module")
 def study(animals: None) -> Study:
-    """Five systems, each list with all of them, that people of few errors filled."""
-    return rehearsed("best-worst", "best-of", accuracy=0.95, judgments_per_unit=5, **BEST_ALONE)
+    """Five systems, each list with all of them, that eight people who err now and then filled."""
+    return rehearsed("best-worst", "best-of", accuracy=0.7, judgments_per_unit=8, **BEST_ALONE)
 
 
 def design(**values: Any) -> Any:
@@ -111,14 +111,6 @@ def test_systems_that_gave_the_same_text_share_its_place(animals: None) -> None:
     assert set(sizes.values()) == {5}
 
 
-def test_more_texts_than_there_are_number_keys_are_refused(db: None) -> None:
-    better_and_worse(systems=9)
-    with pytest.raises(
-        DesignError, match="gave 9 different captions for an image; expected a number, 8 at most"
-    ):
-        make_study("best-worst", slug="many", **BEST_ALONE)
-
-
 def test_a_worker_names_the_best_and_nothing_else(animals: None, client: Client) -> None:
     made = make_study("best-worst", slug="asked", judgments_per_unit=1, **BEST_ALONE)
     worker, headers = make_worker(made)
@@ -160,7 +152,7 @@ def test_the_consensus_is_the_text_that_was_the_best_most_often(study: Study) ->
     result = aggregate_study(study=study)
     assert all(set(unit["answer"]) == {"best"} for unit in result["units"])
     alpha = result["agreement"]["alpha"]
-    assert alpha["value"] > 0.3
+    assert alpha["value"] > 0.1
     assert alpha["low"] < alpha["value"] < alpha["high"]
     captions = result["figures"]["captions"]
     assert all("worst" not in row and 0 <= row["score"] <= 1 for row in captions)
