@@ -14,7 +14,7 @@ from judgments.design.study_design import StudyDesign
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """A key with two values as in a study file; '' where a side lacks it."""
+    """A key with two values as in a study file; '' if a side lacks it."""
 
     key: str
     this: str
@@ -23,7 +23,7 @@ class Difference:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """The differences by table of the study file ('' for top-level keys), and a unified diff of the files."""
+    """The differences by table ('' for top-level keys), and a unified diff of the study files."""
 
     tables: dict[str, list[Difference]]
     lines: list[str]
@@ -39,7 +39,7 @@ def compare_designs(
     *,
     names: tuple[str, str] = ("this", "that"),
 ) -> Comparison:
-    """Return every key in which two designs (or values of designs) differ."""
+    """Return every key in which two designs, or their values, differ."""
     first, second = _values(this), _values(that)
     tables: dict[str, list[Difference]] = {}
     before, after = dict(_keys(first)), dict(_keys(second))

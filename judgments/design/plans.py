@@ -1,4 +1,4 @@
-"""What is registered before a study opens (docs/registration.md): the table ``[registration]``."""
+"""The table ``[registration]``: what is registered before a study opens (docs/registration.md)."""
 
 from __future__ import annotations
 

@@ -279,7 +279,7 @@ class Access(Part):
 
     @property
     def is_guessable(self) -> bool:
-        """Return True for a code that is too short, as those of studies before 0.6 may be."""
+        """Whether the code is too short, as in some studies before 0.6."""
         return self.join == "code" and len(self.code.strip()) < SHORTEST_CODE
 
 
@@ -432,7 +432,7 @@ class Source(Part):
 
 
 def checked_judged(value: Any) -> Any:
-    """Refuse a sort of text that there is not, and name the nearest one."""
+    """Refuse an unknown sort of text; name the nearest one."""
     if value in JUDGED:
         return value
     near = difflib.get_close_matches(str(value), JUDGED, n=1, cutoff=0.0)[0]
@@ -641,7 +641,6 @@ Language = Annotated[str, AfterValidator(_offered)]
 class _Words(Part):
     @property
     def given(self) -> dict[str, Any]:
-        """The texts that are not left out."""
         return {name: text for name, text in self if text}
 
 

@@ -1,4 +1,4 @@
-"""Clean the HTML of a template by an allow list, and turn Amazon's elements into plain ones.
+"""Clean the HTML of a template by an allow list, and replace Amazon's elements by plain ones.
 
 Styles and classes are removed: the page has one look, light and dark, and no step can cover its surroundings.
 """
@@ -108,7 +108,7 @@ def cleaned(source: str) -> str:
 
 
 def cleaned_again(page: str) -> str:
-    """Clean a filled page once more, by the narrower allow list."""
+    """Clean a filled page, by the narrower allow list."""
     return nh3.clean(
         page,
         tags=PLAIN | {"output"},
@@ -238,7 +238,7 @@ def _categories(text: str, tag: str) -> list[str]:
 
 
 def name_radio_group(element: Element) -> str | None:
-    """Give a group's buttons one name, as Amazon lets each have its own; return a sentence if they had."""
+    """Give a group's buttons one name; Amazon lets each have its own. Return a sentence if they had."""
     buttons = _buttons(element)
     names = [one.attributes.get("name", "") for one in buttons]
     distinct = list(dict.fromkeys(name for name in names if name))

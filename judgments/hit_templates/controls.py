@@ -32,7 +32,7 @@ WRITTEN = "An answer of a simulated worker."
 
 
 def control_contradictions(template: Template, design: StudyDesign) -> Iterator[str]:
-    """Yield how control items contradict a template; each clause begins with the design's key."""
+    """Yield how control items contradict a template; each clause begins with its key."""
     if design.controls.known:
         yield (
             gettext(

@@ -1,4 +1,4 @@
-"""The form that takes a HIT template and its inputs."""
+"""The form that imports a HIT template and its inputs."""
 
 from __future__ import annotations
 

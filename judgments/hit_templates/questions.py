@@ -1,4 +1,4 @@
-"""A template's elements, and the questions of its controls. Controls of one name are one question."""
+"""Elements of a template, and the questions of its controls. Controls of one name are one question."""
 
 from __future__ import annotations
 
@@ -48,7 +48,6 @@ class Option:
 
     Attributes:
         required: of a checkbox: it must be ticked.
-        chosen: whether it is chosen initially.
     """
 
     value: str
@@ -64,7 +63,6 @@ class Question:
     Attributes:
         name: of its control, as in the answer and the results file.
         control: a key of ``SHAPES``.
-        label: its words on the page, or its name.
         low, high, step: of numbers; None if unbounded.
         longest: maximal characters of a text.
         preset: initial value of text, number and fixed; may contain ``${field}``.
@@ -101,7 +99,7 @@ class Element:
 
 
 def words_in(element: Element) -> str:
-    """Return an element's text in one line, without that of its controls."""
+    """Return an element's text in one line, without its controls."""
     return " ".join("".join(_texts(element)).split())
 
 
@@ -164,7 +162,7 @@ class _Labels:
 
 
 def find_questions(page: list[Element | str]) -> tuple[tuple[Question, ...], list[str]]:
-    """Return a page's ordered questions, and sentences about unusable controls, which are removed.
+    """Return a page's ordered questions, and sentences about removed unusable controls.
 
     Raises:
         ValueError: an invalid name, a name shared by two sorts of controls, or bounds that are no numbers.

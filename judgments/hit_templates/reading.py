@@ -1,4 +1,4 @@
-"""Read the HTML of a template as a fillable page with questions."""
+"""Parse the HTML of a template as a fillable page with questions."""
 
 from __future__ import annotations
 

@@ -26,9 +26,9 @@ _SPACE = " \t\r\n"
 
 @dataclass(frozen=True, slots=True)
 class Columns:
-    """The columns of a table. `strict` refuses other columns; otherwise they are ignored.
+    """The columns of a table. `strict` refuses others; otherwise they are ignored.
 
-    `loose` does not look for misspelt names among them. `instead` maps a required column to one that may replace it.
+    `loose` does not look for misspelt names. `instead` maps a required column to its substitute.
     """
 
     required: tuple[str, ...]
@@ -38,7 +38,7 @@ class Columns:
     instead: Mapping[str, str] = field(default_factory=dict)
 
     def check(self, names: Collection[str], file: Path, line: int | None, notes: ImportNotes) -> None:
-        """Refuse a missing or apparently misspelt column."""
+        """Refuse a missing or probably misspelt column."""
         known = self.required + self.optional
         for name in () if self.loose else names:
             if name in known or any(note.detail == name for note in notes):
@@ -97,7 +97,7 @@ def parse_json(text: str, path: Path, line: int | None) -> object:
 
 
 def _parse_or_say(text: str, path: Path, line: int | None) -> object:
-    """Parse JSON again, for the words on what is wrong with it."""
+    """Parse JSON again, to say what is wrong with it."""
 
     def refuse(constant: str) -> NoReturn:
         raise ImportProblem(path, line, None, constant, "a JSON number or null")
@@ -159,7 +159,7 @@ def json_array(path: Path, *, encoding: str | None) -> Iterator[Record]:
 def _next_value(
     path: Path, decoder: JSONDecoder, held: str, stream: Iterator[tuple[int, str]], line: int
 ) -> tuple[Any, int, str]:
-    """Return (value, its end in the buffer, the buffer); double what is read until the value is complete."""
+    """Return (value, its end in the buffer, the buffer); read more until the value is complete."""
     while True:
         try:
             value, end = decoder.raw_decode(held)

@@ -1,7 +1,7 @@
-"""The frozen rows of every format, the reading of their fields, and the sources that yield them.
+"""The rows of every format, the parsing of their fields, and the sources that yield them.
 
-Dataclass fields carry the types as pydantic annotations; `Shape` reads records as that dataclass. A value
-that does not fit raises ImportProblem with file, line, column, found and expected.
+`Shape` reads records by a dataclass with pydantic annotations. A value that does not fit raises ImportProblem with
+file, line, column, found and expected.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ T = TypeVar("T")
 
 
 class BadValue(ValueError):
-    """A value does not fit its column. `place` is its path inside the column: `[3].label`."""
+    """A value does not fit its column. `place` is its path in it: `[3].label`."""
 
     def __init__(self, found: str, expected: str, place: str = "") -> None:
         super().__init__(found, expected, place)
@@ -63,10 +63,10 @@ class Record:
     """The values of one record with their place.
 
     Attributes:
-        line: the 1-based first line; None where the format has no lines.
+        line: the 1-based first line; None if the format has no lines.
         textual: whether the format is untyped (CSV): empty cells are missing, numbers and flags are parsed.
         path: the record's path in a document without lines, such as `annotations[3]`.
-        origins: column -> its name in problems, where the file's name differs.
+        origins: column -> its name in problems, if the file has another.
     """
 
     file: Path
@@ -98,9 +98,8 @@ class Shape(Generic[T]):
     """Read records as rows of a dataclass.
 
     Args:
-        row: the dataclass; its annotated types read the values.
-        columns: field -> column, where the names differ.
-        given: fields passed by the caller of `read` instead of columns.
+        columns: field -> column, if the names differ.
+        given: fields that the caller of `read` passes.
     """
 
     def __init__(
@@ -144,13 +143,13 @@ def composed(name: str) -> str:
 
 
 def by_name(rows: Iterable[tuple[str, int]]) -> dict[str, int]:
-    """Return name -> row id, for composed names too where a row was stored in another form."""
+    """Return name -> row id, by stored and by composed names."""
     known = dict(rows)
     return {composed(name): pk for name, pk in known.items()} | known
 
 
 def read_name(value: Any, expected: str = "a name", limit: int = NAME_LIMIT) -> str:
-    """Return a composed one-line identifier; whole numbers become digits, as MS COCO's image ids."""
+    """Return a composed one-line identifier; whole numbers become digits (MS COCO's image ids)."""
     if type(value) is int:
         value = str(value)
     if not isinstance(value, str):
@@ -184,7 +183,7 @@ def read_address(value: Any) -> str:
 
 
 def read_number(value: Any, textual: bool, expected: str = "a number") -> float:
-    """Return a finite number; whole numbers become int."""
+    """Return a finite number, as int if whole."""
     number = value
     if textual and isinstance(value, str):
         try:
@@ -227,7 +226,7 @@ def read_time(value: Any) -> datetime:
 
 
 def remembered(read: Callable[[Any], T]) -> Callable[[Any], T]:
-    """Read a text that comes again only once: names, captions and times of a file stand in many of its rows."""
+    """Cache `read` for texts: names, captions and times stand in many rows of a file."""
     read_once = lru_cache(MOST_REMEMBERED)(read)
     return lambda value: read_once(value) if type(value) is str else read(value)
 
@@ -278,7 +277,7 @@ Time = Annotated[datetime, PlainValidator(remembered(read_time))]
 
 
 def quoted(value: object) -> str:
-    """Return a short text of a value for messages; '' if missing."""
+    """Return a short text of a value for messages."""
     if value is None:
         return "nothing"
     if isinstance(value, str) and not value.strip():
@@ -292,7 +291,7 @@ def quoted(value: object) -> str:
 class ReferenceRow:
     """A human caption of an image; `position` counts the image's captions from 0.
 
-    `file` is the picture's file name if it is not the image's name.
+    `file` is the picture's file name if it differs from the image's name.
     """
 
     image: str
@@ -309,7 +308,7 @@ _Decimal = Annotated[float, PlainValidator(lambda value: float(read_number(value
 
 @dataclass(frozen=True, slots=True)
 class BoxRow:
-    """A labelled box over an image: upper left corner and size, as shares of the picture's sides."""
+    """A labelled box: upper left corner and size, as shares of the picture's sides."""
 
     id: ShortName
     label: ShortName
@@ -321,7 +320,7 @@ class BoxRow:
 
 @dataclass(frozen=True, slots=True)
 class ImageRow:
-    """An image's text (MC12 section 3.2) or labelled boxes (WG15 section 3), before its captions."""
+    """An image's text (MC12 section 3.2) or labelled boxes (WG15 section 3)."""
 
     image: str
     text: str = ""
@@ -332,7 +331,7 @@ class ImageRow:
 
 @dataclass(frozen=True, slots=True)
 class DocumentRow(ImageRow):
-    """An image, or a segment, of a document; a class of its own, so that fingerprints of others stay as they were."""
+    """An image, or segment, of a document; a class of its own, to keep the fingerprints of others."""
 
     document: str = ""
 
@@ -348,7 +347,7 @@ class InputRow:
 
 @dataclass(frozen=True, slots=True)
 class PairRow:
-    """Two candidates for an image (V15 §3), and how many of its first references they go with; None: all."""
+    """Two candidates for an image (V15 §3), with its first `references` references (None: all)."""
 
     pair: str
     image: str
@@ -430,7 +429,7 @@ class JudgmentRow:
 
 @dataclass(frozen=True, slots=True)
 class Credit:
-    """A system that captioned an image, or retrieved it; `rank` is the place in its list, from 1."""
+    """A system that captioned or retrieved an image; `rank` is from 1."""
 
     system: str
     rank: int | None = None
@@ -441,7 +440,7 @@ class Credit:
 class CreditedRow(JudgmentRow):
     """A judgment with the systems of its captions, by caption id.
 
-    It is a class apart, so that the fingerprints of files without credits stay.
+    It is a class of its own, to keep the fingerprints of files without credits.
     """
 
     credits: Mapping[str, tuple[Credit, ...]] = field(default_factory=dict)
@@ -449,7 +448,7 @@ class CreditedRow(JudgmentRow):
 
 @dataclass(frozen=True, slots=True)
 class WinnerRow:
-    """A published winner of a candidate pair without votes; `winner` is 1 or 2."""
+    """A published winner (1 or 2) of a candidate pair without votes."""
 
     pair: str
     image: str
@@ -460,7 +459,7 @@ class WinnerRow:
 
 
 class Source:
-    """A file or folder to import; read it once. `notes` are complete when its rows are exhausted."""
+    """A file or folder to import, to be read once. `notes` are complete when its rows are exhausted."""
 
     def __init__(self, path: Path, encoding: str | None = None) -> None:
         self.path = path
@@ -469,7 +468,7 @@ class Source:
 
 
 class DatasetSource(Source, ABC):
-    """References of images, with images' texts and boxes, and optional candidate pairs."""
+    """References of images, images' texts and boxes, and optional candidate pairs."""
 
     @abstractmethod
     def rows(self) -> Iterator[ReferenceRow | ImageRow | InputRow]: ...
@@ -492,7 +491,7 @@ class JudgmentSource(Source, ABC):
     """Judgments collected elsewhere. With `images` or `captions`, unknown names are ImportProblems.
 
     Attributes:
-        protocol: that of every row; None if rows state it.
+        protocol: of every row; None if rows state it.
         anonymous: whether no rater is a person.
     """
 

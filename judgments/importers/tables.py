@@ -1,4 +1,4 @@
-"""JSON lines and CSV as datasets, inputs of HIT templates, and candidates."""
+"""Read JSON lines and CSV as datasets, inputs of HIT templates, and candidates."""
 
 from __future__ import annotations
 
@@ -201,7 +201,7 @@ class CaptionRegister:
         return self._counts[image]
 
     def add(self, record: Record, caption_id: str, image: str, text: str, column: str = "caption_id") -> bool:
-        """Return whether the caption is new; refuse an id that is used again for another one."""
+        """Return whether the caption is new; refuse an id of another one."""
         key, content = hash(caption_id), hash((image, text))
         if key in self._by_id:
             if self._by_id[key] != content:
@@ -219,12 +219,12 @@ class CaptionRegister:
 
 @dataclass(frozen=True, slots=True)
 class Taken:
-    """The part of a table that is one system's captions, or people's, where a file holds several.
+    """The part of a table that is one system's captions, or people's.
 
     Attributes:
-        only: rows whose column `system` holds this; "" for those without a system; None for all rows.
-        columns: columns that hold a caption each, instead of the column `caption`.
-        images_alone: whether a dataset gets the images of the part without its captions.
+        only: rows with this `system`; "" for those without one; None for all rows.
+        columns: columns that hold a caption each, instead of `caption`.
+        images_alone: whether a dataset gets the images without their captions.
     """
 
     only: str | None = None
@@ -343,7 +343,7 @@ def _within(
 
 
 class InputTable(DatasetSource):
-    """CSV with a column per `${field}` of a HIT template and a row per task, as MTurk and Turkle take it.
+    """CSV with a column per `${field}` of a HIT template and a row per task, as for MTurk and Turkle.
 
     Column names are case-sensitive. A column `picture` names the row's picture, if pictures are imported.
     """
@@ -380,7 +380,7 @@ class InputTable(DatasetSource):
 
 
 def read_pairs(path: Path, encoding: str | None = None) -> Iterator[tuple[str, str]]:
-    """Yield image and caption of JSON lines or CSV, detected by the first character."""
+    """Yield image and caption of JSON lines or CSV."""
     first = next((line for _, line in read_lines(path, encoding=encoding) if not line.isspace()), "")
     records = read_json_lines if first.lstrip().startswith("{") else read_csv
     found = False

@@ -67,7 +67,7 @@ def store_preview(session: MutableMapping[str, Any], design: StudyDesign) -> str
 
 
 def keep_row(session: MutableMapping[str, Any], key: str, cells: Mapping[str, str]) -> None:
-    """Let the preview of that design show this row of inputs instead of its dataset."""
+    """Let the preview of a design show this row of inputs instead of its dataset."""
     session[ROWS] = {key: dict(cells)}
 
 
@@ -86,11 +86,11 @@ class EditorPage:
     """The page of a design.
 
     Attributes:
-        base: values of what the form does not ask.
-        toml: the study file of the form, or refused text that was typed in its place.
+        base: values that the form does not ask for.
+        toml: the study file of the form, or refused text typed in its place.
         key: of the design that preview and numbers show; '' without one.
-        asked: whether the person asked for a preview: then the numbers are counted at once.
-        cut: what was cut to what the dataset has, in sentences.
+        asked: whether the person asked for a preview; the numbers are then counted at once.
+        cut: sentences about what was cut to fit the dataset.
     """
 
     form: DesignForm
@@ -117,7 +117,7 @@ class EditorPage:
 
 
 def steps_of(form: DesignForm) -> list[dict[str, Any]]:
-    """Return the steps of the path, each with the fields in sight, and groups of the others."""
+    """Return the steps of the path, each with its visible fields and groups of folded ones."""
     steps: dict[Step, dict[str, Any]] = {
         step: {
             "title": step.value,
@@ -155,7 +155,7 @@ def open_editor(
     saved: dict[str, Preset],
     cut: list[str],
 ) -> EditorPage:
-    """Return the form as requested or posted; save nothing but its preview."""
+    """Return the form as requested or posted; store nothing but its preview."""
     base = _base_sent(request) or base
     if request.method != "POST":
         desk = EditorPage(
@@ -194,7 +194,7 @@ def wants_json(request: HttpRequest) -> bool:
 
 
 def count_now(desk: EditorPage, request: HttpRequest) -> None:
-    """Add the numbers to the page, and their problems to the fields, for browsers without scripts."""
+    """Add the numbers and their problems to the page, for browsers without scripts."""
     design = find_preview(request.session, desk.key) if desk.key else None
     if design is None or not desk.asked:
         return
@@ -252,7 +252,7 @@ def numbers_of(key: str) -> str:
 def _bound(
     request: HttpRequest, base: dict[str, Any], datasets: list[str], saved: dict[str, Preset]
 ) -> EditorPage:
-    """Return the form with what was posted, or with what a study file typed in its place says."""
+    """Return the form of what was posted, or of a study file typed in its place."""
     text, problem = request.POST.get("toml", "")[:LONGEST_TOML], ""
     data: Any = request.POST
     cut: list[str] = []
@@ -279,7 +279,7 @@ def _bound(
 
 
 def _base_sent(request: HttpRequest) -> dict[str, Any] | None:
-    """Return the values that travelled with the form; None if no design could have them."""
+    """Return the values that travelled with the form; None if they are no design."""
     try:
         sent = json.loads(request.POST.get("_base", "null"))
     except (ValueError, RecursionError):

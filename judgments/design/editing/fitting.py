@@ -1,4 +1,4 @@
-"""Cut a design to what its dataset has, so that a design of one's own data does not begin with an error."""
+"""Cut a design to what its dataset has, so that a new design does not begin with an error."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ PAIR_WORDS = {
 
 @dataclass(frozen=True, slots=True)
 class Holdings:
-    """What a dataset holds, counted; ``systems`` are those that the person may draw from."""
+    """Counts of a dataset; ``systems`` are those that the person may draw from."""
 
     images: int
     pictures: int
@@ -49,7 +49,7 @@ class Holdings:
     pairs: int
 
     def lacks(self, preset: Preset) -> str:
-        """Return what a study of this preset needs and the dataset does not have; "" if it has all."""
+        """Return what the dataset lacks for a preset; "" if nothing."""
         kind, shows_text = KINDS[preset.values["protocol"]], bool(preset.values.get("source", {}).get("show"))
         two_captions = self.captions > self.captioned
         if shows_text and self.texts < self.images:
@@ -94,11 +94,11 @@ def holdings_of(dataset: Dataset, person: Person) -> Holdings:
 def fitted(
     values: dict[str, Any], dataset: Dataset, *, maker: int | None
 ) -> tuple[dict[str, Any], list[str]]:
-    """Return the values of a design cut to the dataset, and what was cut, in sentences.
+    """Return the values cut to the dataset, and sentences about what was cut.
 
     Args:
         values: a complete design; name and slug may be empty.
-        maker: row id of the account that makes the study: unpublished systems of others are not drawn from.
+        maker: row id of the study's maker: others' unpublished systems are not drawn from.
     """
     return _Cut(values, dataset, maker).result()
 
@@ -122,7 +122,7 @@ class _Cut:
         return make_design(self.values | names)
 
     def requirements(self) -> None:
-        """Take off what a paper asked of a paid crowd: people who come by the link have no record here."""
+        """Clear requirements for a paid crowd: people who come by the link have no record here."""
         workers = self.values["workers"]
         preset = REQUIREMENT_PRESETS.get(workers["requirements"])
         if (
@@ -155,7 +155,7 @@ class _Cut:
         self.controls(material)
 
     def splits(self, material: Material) -> None:
-        """Judge a split that there is, and take check questions from another one, or from a tenth of the images."""
+        """Choose splits that exist, for what is judged and for check questions."""
         sizes = Counter(image.split for image in material.images if image.split)
         sampling, controls = self.values["sampling"], self.values["controls"]
         if not sizes:
@@ -213,7 +213,7 @@ class _Cut:
             )
 
     def captions(self, material: Material) -> None:
-        """Judge what the dataset has: ranked lists, else what systems gave, else people's captions."""
+        """Judge ranked lists, else systems' texts, else people's captions."""
         sampling, filter_ = self.values["sampling"], self.values["filter"]
         outputs = any(image.outputs for image in material.images)
         found = any(image.found for image in material.images)
@@ -258,7 +258,7 @@ class _Cut:
             )
 
     def controls(self, material: Material) -> None:
-        """Take out check questions, or the filter, that the dataset cannot supply."""
+        """Remove check questions or the filter if the dataset cannot supply them."""
         for _ in range(2):
             design = self.design()
             try:

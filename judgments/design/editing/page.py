@@ -132,7 +132,7 @@ def _show_start(
     chosen: Dataset | None,
     saved: dict[str, Preset],
 ) -> HttpResponse:
-    """Show the protocols as cards; those that the chosen dataset has not enough data for say so."""
+    """Show the protocols as cards, each with what the chosen dataset lacks."""
     newest = list(datasets.order_by("-pk")[:MOST_DATASETS])
     chosen = chosen or next(iter(newest), None)
     holdings = holdings_of(chosen, request.user) if chosen else None
@@ -169,7 +169,7 @@ def _title_of(base: dict[str, Any], saved: dict[str, Preset]) -> str:
 
 
 def _free_name(name: str) -> str:
-    """Return the name, with a number behind it if a study has its short name already."""
+    """Return the name, numbered if its short name is taken."""
     for number in count(1):
         tried = name[:180] if number == 1 else f"{name[:180]} ({number})"
         if not Study.objects.filter(slug=slugify_name(tried)).exists():
@@ -239,7 +239,7 @@ def _outside(admin: QuorumAdmin, request: HttpRequest) -> dict[str, Any]:
 def _asked_start(
     request: HttpRequest, saved: dict[str, Preset], kept: dict[str, Any] | None = None
 ) -> dict[str, Any] | None:
-    """Return the values of the preset or protocol in the address, with the names and the seed of ``kept``."""
+    """Return the values of the preset or protocol in the address, with names and seed of ``kept``."""
     preset, protocol = request.GET.get("preset", ""), request.GET.get("protocol", "")
     if preset not in {**saved, **PRESETS}:
         preset = ""
@@ -280,7 +280,7 @@ def _stored(form: DesignForm, store: Callable[[StudyDesign], Study]) -> Study | 
 
 
 def _next_page(request: HttpRequest, study: Study) -> HttpResponse:
-    """Go where the button leads: a step of the form, or the page that follows the design."""
+    """Redirect to the button's target: a step of the form, or the next page."""
     messages.success(request, gettext("The design of “%(name)s” is saved.") % {"name": study.name})
     wanted = request.POST.get("_to", "")
     if wanted == REHEARSE:
@@ -292,7 +292,7 @@ def _next_page(request: HttpRequest, study: Study) -> HttpResponse:
 
 
 def _rehearse(request: HttpRequest, study: Study) -> HttpResponse:
-    """Rehearse a copy with the usual crowd and the design's seed; the page says what else could be chosen."""
+    """Rehearse a copy with the usual crowd and the design's seed."""
     step = STEPS[REHEARSE]
     answer = None
     if step.permission in rights_of(request.user, study) and signed_in(request).has_perm(step.also):
@@ -304,7 +304,7 @@ def _rehearse(request: HttpRequest, study: Study) -> HttpResponse:
 
 
 def _readable(design: StudyDesign) -> list[tuple[str, list[tuple[str, str]]]]:
-    """Return titles, each with its labelled values; Markdown becomes HTML."""
+    """Return titles with their labelled values; Markdown becomes HTML."""
     values = design.model_dump(mode="json")
     shown = []
     for section in sections_for(KINDS[design.protocol]):
@@ -370,7 +370,7 @@ def show_reuse(request: HttpRequest, study: Study, context: Context) -> HttpResp
 
 
 def show_comparison(admin: QuorumAdmin, request: HttpRequest) -> HttpResponse:
-    """Compare the two designs in the address; studies that the person may not see are not found."""
+    """Compare the two designs in the address, if the person may see them."""
     context: Context = {
         **admin.admin_site.each_context(request),
         "title": gettext("Compare designs"),
@@ -417,7 +417,7 @@ add_operation(save_preset, label="Save as a preset", leads_to=lambda study: "reu
 
 @admin.register(SavedPreset)
 class SavedPresetAdmin(QuorumAdmin):
-    """Presets are made on a study's page “Use again”, never here."""
+    """Presets are made on a study's page “Use again”, not here."""
 
     empty_words = "A study's page “Use again” saves its design as a preset."
     list_display = ("title", "slug", "description", "made_by", "made_at", "used")

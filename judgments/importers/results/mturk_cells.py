@@ -86,7 +86,7 @@ Groups = Mapping[str, Sequence[tuple[str, str]]]
 
 
 def canonical(name: str) -> str:
-    """Return a header's name as the requester pages write it; keep the case of unknown names."""
+    """Return a header's name as the requester pages write it; leave unknown names."""
     name = name.strip()
     for prefix in (INPUT, ANSWER):
         if name.lower().startswith(prefix.lower()):
@@ -100,7 +100,7 @@ def is_known(name: str) -> bool:
 
 @lru_cache(maxsize=4_096)  # cached: the rows of a batch repeat the times of their HITs
 def parse_time(text: str, zone: tzinfo | None = None) -> datetime:
-    """Parse a time in any of the known forms as UTC; ``zone`` is for times without one."""
+    """Parse a time in any known form as UTC; ``zone`` is for times without one."""
     for form in _FORMS:
         if found := form.fullmatch(text):
             return _moment(found.groupdict(), zone)

@@ -1,4 +1,4 @@
-"""The rows of result files, whatever platform wrote them."""
+"""Rows of result files of any platform."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class ResultRow:
         cells: MTurk's or the platform's own column -> cell.
         zone: of times without one.
         groups: of MTurk's radio buttons.
-        seconds: work time, where the file is more precise than whole seconds.
+        seconds: work time, if the file has fractions.
         control: whether it was a control question.
         truth: right answers of the file, in the columns of ``cells``.
     """
@@ -72,7 +72,7 @@ class ResultRow:
 
     @property
     def answers(self) -> dict[str, str]:
-        """Return field -> value for every form of answers (``mturk_cells``)."""
+        """Field -> value for every form of answers (``mturk_cells``)."""
         try:
             return answers_of(self.cells, self.groups)
         except ValueError as error:
