@@ -83,7 +83,7 @@ short_name = RegexValidator(
 
 @dataclass(frozen=True, slots=True)
 class DatasetPage:
-    """A page of a dataset, which higher apps add; those who may read the dataset may see it."""
+    """A page of a dataset, added by higher apps, for those who may read the dataset."""
 
     name: str
     view: Callable[[HttpRequest, Dataset, dict[str, Any]], HttpResponse]
@@ -153,12 +153,11 @@ class UploadForm(FilesForm):
         self.order_fields(self.field_order)
 
     def arguments(self) -> dict[str, str]:
-        """Return further arguments of the job."""
         return {}
 
 
 class DatasetForm(FilesForm):
-    """The files of a dataset, with its pictures and systems. What they are is found out."""
+    """The files of a dataset, with its pictures and systems. Their kinds are detected."""
 
     pictures_at = forms.URLField(
         label=gettext_lazy("Address of the pictures"),
@@ -194,7 +193,7 @@ class DatasetForm(FilesForm):
 
 
 class UnderstoodForm(forms.Form):
-    """What an upload was understood as, to be put right: the dataset's name, and whose captions each part holds."""
+    """Correct what an upload was understood as: the dataset's name, and whose captions each part holds."""
 
     def __init__(self, *args: Any, understood: Understood, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -367,7 +366,7 @@ class JudgmentsForm(UploadForm):
 
 
 def _take_as_said(understood: Understood, format: str) -> None:
-    """Let the upload be the only file or the folder in the format that was chosen, if one was."""
+    """Read the upload as one file or folder in the chosen format, if any."""
     if format:
         part = Part(format=format, encoding=understood.encoding or "utf-8")
         understood.parts, understood.problems, understood.lacking = [part], [], 0
@@ -515,7 +514,7 @@ class DatasetAdmin(QuorumAdmin):
         return redirect(reverse("admin:judgments_job_change", args=[job.pk]))
 
     def _look_again(self, request: HttpRequest, upload: str, kept: dict[str, Any]) -> HttpResponse:
-        """Read the upload in the encoding that was chosen on the page of what was understood."""
+        """Read the upload in another encoding."""
         encoding = request.POST.get("encoding", "")
         before = kept["understood"]
         try:
@@ -622,7 +621,6 @@ class DatasetAdmin(QuorumAdmin):
         return page.view(request, dataset, context)
 
     def do_view(self, request: HttpRequest, pk: int, name: str) -> HttpResponse:
-        """Do an operation on the dataset, and return to its page."""
         dataset = self._dataset(request, pk)
         operation = OPERATIONS.get(name)
         if operation is None:
@@ -642,7 +640,7 @@ class DatasetAdmin(QuorumAdmin):
 
 
 def _free_name(name: str) -> str:
-    """Return the name, with a number behind it if there is such a dataset."""
+    """Return the name, numbered if it is taken."""
     tried = (name if number == 1 else f"{name[:70]}-{number}" for number in count(1))
     return next(one for one in tried if not Dataset.objects.filter(name=one).exists())
 

@@ -1,7 +1,7 @@
 """Store uploaded files until a job has read them, unpack them safely, and copy pictures.
 
-Archives are untrusted: no entry may leave its folder, be a link, need a password, or grow without bound.
-Declared sizes are checked first, but real ones are counted while unpacking.
+Archives are untrusted: no entry may leave its folder, be a link, need a password, or grow without bound. Declared
+sizes are checked first, but real ones are counted while unpacking.
 """
 
 from __future__ import annotations
@@ -108,14 +108,14 @@ def discard(upload: str) -> None:
 
 
 def discard_leftovers() -> list[str]:
-    """Discard uploads that no job waits for any more: their import failed, or was never asked for."""
+    """Discard uploads that no job waits for."""
     wanted = Job.objects.under_way().filter(args__has_key="upload").values_list("args__upload", flat=True)
     return remove_leftovers(_root(), "*", but=set(wanted))
 
 
 @contextmanager
 def opened(upload: str) -> Iterator[Files]:
-    """Open the upload's files, unpacked, for a with block.
+    """Open the upload's unpacked files for a with block.
 
     Raises:
         UploadRefused: the upload is gone, an archive is unusable, or the block found a problem in a file.
@@ -139,7 +139,7 @@ def opened(upload: str) -> Iterator[Files]:
 
 @contextmanager
 def looked_into(upload: str) -> Iterator[tuple[Path, list[str]]]:
-    """Open the upload's files without its pictures, for a with block: the folder, and the names of the pictures.
+    """Open the upload's folder without its pictures, whose names are listed, for a with block.
 
     Raises:
         UploadRefused: the upload is gone, or an archive is unusable.
@@ -207,7 +207,7 @@ def unpack(
     suffixes: set[str] | None = None,
     passed_over: Collection[str] = (),
 ) -> list[str]:
-    """Unpack below ``target``; return the names of files with a suffix ``passed_over``, which are not unpacked.
+    """Unpack below ``target``; return the names of files skipped for a suffix in ``passed_over``.
 
     Raise UploadRefused if the archive is unsafe, damaged, or larger than declared.
     """
@@ -249,7 +249,7 @@ def _size(packed: IO[bytes] | UploadedFile) -> int:
 
 
 def _listing_size(packed: IO[bytes] | UploadedFile) -> int:
-    """Return the bytes of an archive's table of contents, as its end states them; 0 where there is no end."""
+    """Return the bytes of an archive's table of contents, as its end states them; 0 without an end."""
     size = _size(packed)
     packed.seek(max(0, size - LONGEST_END))
     tail = packed.read(LONGEST_END)
@@ -409,7 +409,9 @@ def checked_pictures(folder: Path, names: Iterable[tuple[str, str]]) -> dict[str
 
 
 def picture_format(path: Path) -> str:
-    """Raise PictureProblem for a file that is none of ``SUFFIXES``, or that would fill a browser's memory."""
+    """Return a picture's format. Raise PictureProblem if it is none of ``SUFFIXES``, or too large for a browser's
+    memory.
+    """
     if path.stat().st_size > MOST_PICTURE_BYTES:
         raise PictureProblem(
             gettext("%(path)s is too large; expected at most %(most_picture_bytes)s bytes.")

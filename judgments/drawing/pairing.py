@@ -1,9 +1,9 @@
 """Candidate pairs of the kinds HC, HI, HM and MM (V15 §6).
 
-HC pairs two human captions of one image, HI a caption of the image with one of another image, HM a human
-with a machine caption, MM two machine captions. Human candidates come from the references and are
-excluded from that pair's references, with any equal text. Equal texts are never paired. Two texts are
-compared for an image once per study. Machines take part about equally often.
+HC pairs two human captions of one image, HI a caption of the image with one of another image, HM a human with a
+machine caption, MM two machine captions. Human candidates come from the references and are excluded from that
+pair's references, with any equal text. Equal texts are never paired. Two texts are compared for an image once per
+study. Machines take part about equally often.
 """
 
 from __future__ import annotations
@@ -58,13 +58,13 @@ def draw_pairs(
     Args:
         wanted: kind -> number; empty means ``DEFAULT_PER_KIND`` of each, or as many as there are.
         references: references per pair, or ``"all"``. Pairs with fewer are passed over.
-        source: ``published`` takes the dataset's pairs, ``references`` draws new ones, ``auto`` prefers
-            published ones.
-        only: ids of pairs to keep of those drawn (of all published, where these are used). Empty: all.
+        source: ``published`` takes the dataset's pairs, ``references`` draws new ones, ``auto`` prefers published
+            ones.
+        only: ids of pairs to keep of those drawn, or of all published ones. Empty: all.
 
     Raises:
-        DesignError: the dataset has too few pairs of a kind, or too few with enough references. Unusable
-            published pairs (equal texts, duplicates) count here, though they are left out.
+        DesignError: the dataset has too few pairs of a kind, or too few with enough references. Unusable published
+            pairs (equal texts, duplicates) count here, though they are left out.
     """
     use_published = source == "published" or (source == "auto" and bool(material.published))
     if use_published and not material.published:
@@ -110,7 +110,7 @@ def count_pairs(
     source: str,
     seed: int,
 ) -> dict[str, int]:
-    """Return how many pairs of each kind can be drawn, up to ``wanted``, with the arguments of ``draw_pairs``."""
+    """Return how many pairs of each kind ``draw_pairs`` can draw, up to ``wanted``."""
     published = source == "published" or (source == "auto" and bool(material.published))
     draw = _Draw(material, images, wanted, published, seed)
     drawn = draw.of_each_kind(0 if references == "all" else int(references))
@@ -118,7 +118,7 @@ def count_pairs(
 
 
 def not_drawn(lacking: Collection[str], what: str) -> DesignError:
-    """Return the message about missing ids of ``sampling.only``."""
+    """Return an error about missing ids of ``sampling.only``."""
     many = f" and {len(lacking) - 1} more" if len(lacking) > 1 else ""
     return DesignError(
         gettext(
@@ -131,7 +131,7 @@ def not_drawn(lacking: Collection[str], what: str) -> DesignError:
 
 
 def system_names(pair: Pair) -> tuple[str, str]:
-    """Return the names of the systems of a pair, whichever came first."""
+    """Return the sorted names of the systems of a pair."""
     one, two = sorted((pair.first_system or "", pair.second_system or ""))
     return one, two
 
@@ -145,7 +145,7 @@ def _with_references(pair: Pair, wanted: str | int, rng: np.random.Generator) ->
 
 @dataclass
 class _Drawn:
-    """Results of a draw of pairs with at least ``least`` references; ``passed_over`` counts those with fewer."""
+    """The pairs drawn; ``passed_over`` counts those with fewer than ``least`` references."""
 
     least: int
     of_kind: dict[str, list[Pair]] = field(default_factory=dict)
@@ -153,7 +153,7 @@ class _Drawn:
     passed_over: int = 0
 
     def takes(self, pair: Pair) -> bool:
-        """Note the pair if it has enough references and is no duplicate; return whether it is."""
+        """Note and accept the pair if it has enough references and is no duplicate."""
         if _compared(pair) in self.compared:
             return False
         if len(pair.references) < self.least:
@@ -429,7 +429,7 @@ def _with_foreign(
 
 
 def _as_pair(image: Image, kind: str, option: _Option, rng: np.random.Generator) -> Pair:
-    """Draw which candidate is first and exclude human candidates from the references."""
+    """Draw which candidate is first; exclude human candidates from the references."""
     if rng.integers(2):
         option = _Option(option.second, option.first, option.second_system, option.first_system)
     first, second = option.first, option.second
