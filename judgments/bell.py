@@ -21,7 +21,7 @@ POLL_SECONDS_WITH_REDIS = 5
 
 
 def ring() -> None:
-    """Wake the workers, if there is a Redis; without it they poll more often."""
+    """Wake the workers, if there is a Redis."""
     if not settings.CELERY_BROKER_URL:
         return
     try:
@@ -31,7 +31,7 @@ def ring() -> None:
 
 
 class Listener:
-    """The pauses of a thread between two polls."""
+    """Pauses of a thread between two polls."""
 
     def __init__(self, stopping: threading.Event) -> None:
         self._stopping = stopping

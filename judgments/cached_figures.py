@@ -1,10 +1,10 @@
-"""Cache the figures of large studies in rows, since counting a million rows is slow.
+"""Cache the figures of large studies, since counting a million rows is slow.
 
 Figures younger than a minute are shown as they are; older ones while a job recomputes them. Missing figures of a
 large study are computed by a job, and the page fills in later. Figures over few rows are never cached.
 
-After a person's action on the study, quick figures are recomputed at once, so that the person sees the
-effect; others are marked as being recomputed.
+After a person's action on the study, quick figures are recomputed at once, so that the person sees the effect;
+others are marked as being recomputed.
 """
 
 from __future__ import annotations
@@ -67,11 +67,11 @@ class Figures(Generic[T]):
 
 @dataclass(frozen=True, slots=True)
 class ShownFigures(Generic[T]):
-    """Figures as shown on a page.
+    """Figures on a page.
 
     Attributes:
         value: None only while a job computes them for the first time.
-        made_at: None for figures computed just now.
+        made_at: None if computed just now.
         again: whether a job is recomputing them.
     """
 
@@ -90,7 +90,7 @@ def add_figures(figures: Figures[T]) -> Figures[T]:
 
 
 def add_figures_by_prefix(prefix: str, figures_named: Callable[[str], Figures[Any]]) -> None:
-    """Register figures named ``<prefix>:<more>``, such as those of a study beside another one."""
+    """Register figures named ``<prefix>:<more>``, such as comparisons with another study."""
     _BY_PREFIX[prefix] = figures_named
 
 
@@ -102,7 +102,7 @@ def _named(name: str) -> Figures[Any] | None:
 
 
 class FiguresPending(Exception):
-    """Figures that a page cannot do without are being computed for the first time."""
+    """Required figures are being computed for the first time."""
 
 
 def required_figures(shown: ShownFigures[T]) -> T:
@@ -112,7 +112,7 @@ def required_figures(shown: ShownFigures[T]) -> T:
 
 
 def cached_figures(study: Study, figures: Figures[T], *, wait: bool = False) -> ShownFigures[T]:
-    """Return the figures of a study. With ``wait``, missing ones are computed at once, whatever their size."""
+    """Return the figures of a study; with ``wait``, compute missing ones at once, whatever their size."""
     beyond = figures.beyond_a_page is not None and figures.beyond_a_page(study)
     if figures.beyond_a_page is not None and not beyond:
         return ShownFigures(figures.compute(study))

@@ -22,7 +22,7 @@ COUNTRIES = _read()  # code -> English name
 
 
 def country_name(code: str) -> str:
-    """Return its name in the reader's language, or an unknown code."""
+    """Return its name in the reader's language, or an unknown code unchanged."""
     return gettext(COUNTRIES.get(code, code))
 
 

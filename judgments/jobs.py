@@ -1,8 +1,8 @@
-"""Long work that survives killed workers and is done once (docs/decisions/0002-jobs.md).
+"""Background jobs that survive killed workers and are done once (docs/decisions/0002-jobs.md).
 
-The table of jobs is the queue. A worker claims a row and renews its lease by heartbeats. The handler reads
-and computes outside any transaction, reports progress, and writes inside `run.commit()`, whose one
-transaction also marks the row done. `sweep_jobs` requeues jobs whose lease ended.
+The table of jobs is the queue. A worker claims a row and renews its lease by heartbeats. The handler reads and
+computes outside any transaction, reports progress, and writes inside `run.commit()`, whose one transaction also
+marks the row done. `sweep_jobs` requeues jobs whose lease ended.
 """
 
 import logging
@@ -53,7 +53,7 @@ stopping = threading.Event()  # set by a worker that was asked to end
 
 
 class UnknownJobKind(Exception):
-    """No app has registered the kind."""
+    pass
 
 
 class LostClaim(Exception):
@@ -65,17 +65,17 @@ class WorkerStops(BaseException):
 
 
 class Progress(Protocol):
-    """The `progress` argument of services: the share done, 0 to 1, and what is being done."""
+    """The `progress` argument of services: the share done, 0 to 1, and the current activity."""
 
     def __call__(self, share: float, words: str = "") -> None:
-        """Report progress."""
+        pass
 
 
 def register(kind: str, handler: str, *, scope: str = "studies", patient: bool = False) -> None:
     """Register the dotted path of `handler(run, **args) -> dict | None` for `kind`.
 
-    A token needs the right to read `scope` for the kind's results. A stopping worker gives a patient kind more time: it
-    asks a service that may carry out what it does not answer.
+    A token needs the right to read `scope` for the kind's results. A stopping worker gives a patient kind more
+    time: it asks a service that may carry out what it does not answer.
     """
     _scopes[kind] = scope
     if patient:
@@ -93,7 +93,7 @@ def handlers() -> dict[str, str]:
 
 
 def repeat(function: str, *, every: Callable[[], float]) -> None:
-    """Register the dotted path of a function that workers call, and how often, in seconds: read as they start."""
+    """Register the dotted path of a function that workers call every so many seconds."""
     _rounds[function] = every
 
 
@@ -133,13 +133,13 @@ class Run:
 
     @property
     def name(self) -> str:
-        """Return 8 random hexadecimal digits that tell this run from the job's other runs."""
+        """8 random hexadecimal digits that identify this run of the job."""
         return self.owner.rpartition(":")[2]
 
     def progress(self, share: float, words: str = "") -> None:
         """Report progress; a separate thread writes it, so this is cheap.
 
-        Raise WorkerStops if the worker was asked to end, and LostClaim if the job belongs to another worker by now.
+        Raise WorkerStops if the worker was asked to end, and LostClaim if the job now belongs to another worker.
         """
         if stopping.is_set():
             raise WorkerStops
@@ -151,7 +151,7 @@ class Run:
     def commit(self) -> Iterator[dict[str, Any]]:
         """Open the transaction for the handler's writes and the job's end; yield the result dict.
 
-        Raise LostClaim, and roll back, if the job belongs to another worker by now.
+        Raise LostClaim, and roll back, if the job now belongs to another worker.
         """
         result: dict[str, Any] = {}
         with transaction.atomic():
@@ -210,8 +210,8 @@ class Run:
 class _Heart(threading.Thread):
     """Write progress and heartbeats through a separate connection.
 
-    The handler's transaction hides its writes, and on SQLite blocks all other writers: then the heartbeat
-    waits without delaying the handler.
+    The handler's transaction hides its writes, and on SQLite blocks all other writers: then the heartbeat waits
+    without delaying the handler.
     """
 
     def __init__(self, run: Run) -> None:
@@ -246,12 +246,12 @@ class _Heart(threading.Thread):
 
 
 def run_next() -> bool:
-    """Run the oldest job that is due; return False if there is none."""
+    """Run the oldest due job; return False if there is none."""
     return _run_first(Job.objects.due()) is not None
 
 
 def run_job(job_id: int) -> bool:
-    """Run a queued job; return False if there was nothing to claim, or it was not finished.
+    """Run a queued job; return whether it was finished.
 
     Raise what the handler raises, except Quorum's named errors, which are stored in the row.
     """
@@ -311,7 +311,7 @@ def _claim(jobs: JobQuerySet, owner: str) -> Run | None:
 
 @dataclass(frozen=True)
 class Swept:
-    """The ids of jobs that a sweep requeued, and of those that it gave up."""
+    """The ids of jobs that a sweep requeued or gave up."""
 
     requeued: tuple[int, ...]
     given_up: tuple[int, ...]
@@ -343,6 +343,6 @@ def wait_for_patient(seconds: float) -> None:
 
 
 def give_back_all() -> None:
-    """Requeue the jobs that still run in this process, which is about to end."""
+    """Requeue the jobs of this process, which is about to end."""
     running = Job.objects.filter(state=Job.State.RUNNING, owner__in=tuple(_claims))
     running.give_back(after=STOP_AFTER, counted=False)

@@ -33,7 +33,7 @@ class Worker:
         ]
 
     def run(self) -> None:
-        """Work until SIGTERM or SIGINT. Jobs that do not end by then go back to the queue.
+        """Work until SIGTERM or SIGINT. Unfinished jobs go back to the queue.
 
         A second signal ends the process at once.
         """
@@ -78,7 +78,7 @@ def _join(threads: list[threading.Thread], seconds: float) -> None:
 
 
 class _FailuresLogged:
-    """Log what fails, so that the thread goes on; use no connection that broke before."""
+    """Log failures, so that the thread goes on; drop broken connections."""
 
     failed = False
 

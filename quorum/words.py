@@ -1,4 +1,4 @@
-"""The words of ``quorum``: for each, the command of ``manage.py`` that it runs, and what it does."""
+"""The words of ``quorum``: for each, the command of ``manage.py`` and a description."""
 
 BEGIN, DATASETS, STUDIES, RESULTS, CROWDS, FILES, SERVER = (
     "To begin", "Datasets", "Studies", "Results", "Crowds and money", "Files, without a database", "The installation",

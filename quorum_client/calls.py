@@ -21,7 +21,7 @@ class Problem(Exception):
     """A refusal of the server (RFC 9457).
 
     Attributes:
-        status: HTTP status; 0 where the server could not be reached.
+        status: HTTP status; 0 if the server could not be reached.
         detail: a sentence.
         members: the whole document.
     """
@@ -34,8 +34,8 @@ class Problem(Exception):
 class Calls:
     """A connection to an installation, such as https://quorum.example.
 
-    If the server is busy or away, calls that may be repeated are tried again after 0.5, 1, 2, ... seconds, or when the
-    server says.
+    If the server is busy or away, calls that are safe to repeat are tried again after 0.5, 1, 2, ... seconds, or
+    when the server says.
     """
 
     def __init__(
@@ -68,7 +68,7 @@ class Calls:
         self.http.close()
 
     def ask(self, method: str, path: str, **options: Any) -> httpx.Response:
-        """Return the answer; raise Problem if the server refused or could not be reached."""
+        """Return the answer. Raise Problem if the server refused or could not be reached."""
         # The server does it once, however often it is asked.
         once_only = KEY in (options.get("headers") or {})
         tries = self.tries if method in SAFE_TO_REPEAT or once_only else 1
@@ -93,7 +93,7 @@ class Calls:
         return found
 
     def post(self, path: str, body: Any = None, *, key: str = "") -> dict[str, Any]:
-        """Post and return the JSON of the answer. Only a call with an idempotency ``key`` is tried again."""
+        """Post and return the JSON answer. Only a call with an idempotency ``key`` is tried again."""
         headers = {KEY: key} if key else {}
         made: dict[str, Any] = self.ask("POST", path, json=body, headers=headers).json()
         return made

@@ -46,7 +46,7 @@ def docstring_words(paths: Iterator[Path]) -> int:
 
 
 def folders() -> Counter[Path]:
-    """Return how many modules each folder of the product holds, without ``__init__.py`` and commands."""
+    """Count the modules of each folder of the product, without ``__init__.py`` and commands."""
     return Counter(
         path.parent
         for path in sources(*PRODUCT)

@@ -1,4 +1,4 @@
-"""The pages "People" and "Log" of a study."""
+"""The pages "Access" and "Log" of a study."""
 
 from __future__ import annotations
 

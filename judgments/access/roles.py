@@ -1,7 +1,7 @@
 """Roles in a study and their rights, visible rows, and the rights of requests.
 
-A Django permission counts for every study, a role for its own study. A token allows at most what its
-account, its scopes and its studies allow.
+A Django permission counts for every study, a role for its own. A token allows at most what its account, its scopes
+and its studies allow.
 """
 
 from __future__ import annotations
@@ -146,7 +146,7 @@ def take_role(*, study: Study, user: User, by: User | None = None) -> None:
 
 
 def person_named(pk: int, username: str) -> User:
-    """Return the account of staff of this name, else of this row. Raise WrongState if there is none."""
+    """Return the staff account of this name, else of this key. Raise WrongState if there is none."""
     if username:
         person = User.objects.filter(is_active=True, is_staff=True, username=username).first()
         if person is None:
@@ -185,7 +185,7 @@ def takes_part(user: Person) -> bool:
 
 
 def may_view(user: Person, model: type[Model]) -> bool:
-    """Return whether this person has lists of the model, if perhaps empty ones."""
+    """Return whether this person has lists of the model, perhaps empty."""
     if sees_all(user, model) or (belongs_to_studies(model) and takes_part(user)):
         return True
     return model in OF_DATASETS and DatasetRole.objects.filter(user=user.pk or 0).exists()
@@ -237,7 +237,7 @@ def visible_rows(rows: QuerySet[M], user: Person) -> QuerySet[M]:
 
 
 def own_jobs(user: User) -> Q:
-    """Match the jobs that a person started, but for those of a study, which its role opens: it may be taken away.
+    """Match the jobs that a person started, except a study's, which its role opens: it may be taken away.
 
     An import of judgments names the study that it makes.
     """
@@ -324,9 +324,9 @@ class IsStaff(BasePermission):
 class VisibleRows(BaseFilterBackend):
     """Exclude rows of studies that are not visible to the requester.
 
-    A view names ``study_path``, the lookup from row to study ('' for none), and ``several``, whether a
-    row can belong to more than one; or it has ``rows_for(queryset, studies, request)``. Rows of datasets have their
-    own rule, and name ``to_dataset``, the lookup from row to dataset.
+    A view names ``study_path``, the lookup from row to study ('' for none), and ``several``, whether a row can
+    belong to more than one; or it has ``rows_for(queryset, studies, request)``. Rows of datasets have their own
+    rule, and name ``to_dataset``, the lookup from row to dataset.
     """
 
     def filter_queryset(self, request: Request, queryset: QuerySet[Any], view: Any) -> QuerySet[Any]:

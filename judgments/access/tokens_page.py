@@ -75,7 +75,7 @@ admin.site.unregister(TokenProxy)
 
 @admin.register(TokenProxy)
 class UnscopedTokenAdmin(TokenAdmin):
-    """Tokens of before tokens had scopes: they are deleted here, and no more are made."""
+    """Tokens from before scopes existed: they can only be deleted."""
 
     list_display = ("user", "created")
 

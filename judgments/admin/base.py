@@ -69,7 +69,7 @@ def counted_beside(model: type[Any], relation: str) -> Coalesce:
 
 
 def count_column(description: str, field: str) -> Callable[[Any], str]:
-    """Return a column of a list with the number in the annotation ``field``."""
+    """Return a list column of the number in the annotation ``field``."""
 
     @display(description=description, ordering=field)
     def column(row: Any) -> str:

@@ -1,4 +1,4 @@
-"""The admin's first page: the studies of an account, and what of them waits for a person."""
+"""The admin's first page: an account's studies, and what waits for a person."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reading request bodies, and declaring answers that are files."""
+"""Read request bodies, and declare answers that are files."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class TOMLBody(Parameters):
 
 
 def toml_of(body: dict[str, Any]) -> str | None:
-    """Return the study file that is the whole body; None where the body is a design itself."""
+    """Return the study file that is the whole body; None if the body is a design itself."""
     return TOMLBody.read(body)["toml"] if set(body) == {"toml"} else None
 
 
@@ -54,7 +54,7 @@ def refuse_compressed(parser_context: Any) -> None:
 
 
 class FormParser(MultiPartParser):
-    """A form with files; refuses texts that no database stores."""
+    """Parse a form with files; refuse texts that no database stores."""
 
     def parse(self, stream: Any, media_type: str | None = None, parser_context: Any = None) -> Any:
         refuse_compressed(parser_context)
@@ -65,8 +65,6 @@ class FormParser(MultiPartParser):
 
 
 class TOMLParser(BaseParser):
-    """A study file as text."""
-
     media_type = "application/toml"
 
     def parse(self, stream: Any, media_type: str | None = None, parser_context: Any = None) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Studies, their units and HITs, saved presets, and the outcomes that units can still have."""
+"""Studies, their units and HITs, saved presets, and outcome bounds of units."""
 
 from __future__ import annotations
 
@@ -196,7 +196,7 @@ class Unit(models.Model):
 
 
 class SystemPair(models.Model):
-    """Two systems of an arena, the units that compare them, and the current answers to these (docs/arena.md)."""
+    """Two systems of an arena, the units that compare them, and the current answers (docs/arena.md)."""
 
     study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="system_pairs", db_index=False)
     position = models.PositiveIntegerField()
@@ -224,7 +224,7 @@ class SystemPair(models.Model):
 
 
 class DrawState(models.Model):
-    """The answers that pages of an arena were drawn by; it is never changed."""
+    """The answers that pages of an arena were drawn by. Never changed."""
 
     study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="draw_states", db_index=False)
     number = models.PositiveIntegerField()

@@ -150,7 +150,7 @@ def store_batch(study: Study, design: StudyDesign, batch: Batch, progress: Progr
 
 
 def store_system_pairs(study: Study, batch: Batch, systems: Mapping[str, int], *, start: int) -> None:
-    """Store the pairs of systems of an arena; its pool has the units of each one after the other, from ``start`` on."""
+    """Store the pairs of systems of an arena, whose units follow one another in the pool, from ``start``."""
     names = {pair.key: system_names(pair) for pair in batch.pairs}
     sizes = Counter(names[unit.pair] for unit in batch.pool)
     starts = chain((0,), accumulate(sizes.values()))
@@ -177,7 +177,7 @@ def store_system_pairs(study: Study, batch: Batch, systems: Mapping[str, int], *
 
 
 def _ids_in_order(model: type[HIT | Unit], study: Study) -> npt.NDArray[np.int64]:
-    """Return the row ids of a study's HITs or units by position."""
+    """Return the row ids by position."""
     rows = model.objects.filter(study=study).order_by("position").values_list("pk")
     return columns_of(rows, 1)[0].astype(np.int64)
 
@@ -215,7 +215,6 @@ class Plan:
     """The amounts of a design before generation.
 
     Attributes:
-        units, controls: judged units, and control items.
         judgments: answers, controls included.
         asked: expected share of the judgments on units, if the design stops early.
         pool: distinct control items, and HITs per worker before one repeats.
@@ -237,17 +236,17 @@ class Plan:
 
 
 def no_progress(share: float, words: str) -> None:
-    """Ignore progress."""
+    pass
 
 
 def load_material(dataset: Dataset, *, ranked: int | None = None, maker: int | None = None) -> Material:
     """Read a dataset for generation with six queries, in import order.
 
     Args:
-        maker: row id of the account that made the study, which draws nothing from unpublished systems of others;
-            None: a command made it.
-        ranked: places of ranked lists to read. None: none; a ranked reference is then an output only if
-            first, and no image is ``found``.
+        maker: row id of the account that made the study (None: a command); others' unpublished systems are left
+            out.
+        ranked: places of ranked lists to read. None: none; a ranked reference is then an output only if first, and
+            no image is ``found``.
     """
     references: dict[int, list[Text]] = {}
     texts: dict[int, Text] = {}
@@ -332,7 +331,7 @@ def _outputs(
 
 @many_objects()
 def build_batch(design: StudyDesign, dataset: Dataset, *, maker: int | None = None) -> Batch:
-    """Draw what a study made by this account (None: by a command) would get.
+    """Draw what a study of this account (None: a command) gets.
 
     Raise DesignError if the dataset cannot supply it.
     """
@@ -416,7 +415,7 @@ def generate_hits(*, study: Study, progress: Progress = no_progress) -> Batch:
     Drawing only reads, so workers of other studies are not blocked. Storing is one transaction.
 
     Raises:
-        WrongState: the study has HITs. DesignError: the dataset cannot supply what the design asks for.
+        WrongState: the study has HITs. DesignError: the dataset cannot supply the design.
     """
     batch = draw_hits(study=study, progress=progress)
     store_hits(study=study, batch=batch, progress=progress)
@@ -438,7 +437,7 @@ def draw_hits(*, study: Study, progress: Progress = no_progress) -> Batch:
 @trusted_keys()
 @transaction.atomic
 def store_hits(*, study: Study, batch: Batch, progress: Progress = no_progress) -> None:
-    """Store a batch. Raise WrongState if the study has HITs, or another design since the draw."""
+    """Store a batch. Raise WrongState if the study has HITs, or its design changed since the draw."""
     drawn_from = study.design
     notes = study.notes | batch.notes
     if batch.control_count:
@@ -471,7 +470,7 @@ def store_hits(*, study: Study, batch: Batch, progress: Progress = no_progress) 
 def withdraw_control(*, study: Study, unit_key: str) -> Unit:
     """Withdraw a control item from scoring and from new assignments.
 
-    In a study that was opened it keeps its place in its HIT; its answers no longer count for or against workers.
+    After the study was opened it keeps its place in its HIT; its answers no longer count for or against workers.
 
     Raises:
         WrongState: the study has no HITs of its own, or the unit is no control item of it.
@@ -497,7 +496,7 @@ def withdraw_control(*, study: Study, unit_key: str) -> Unit:
 
 
 def batch_lines(batch: Batch, design: StudyDesign) -> Iterator[str]:
-    """Yield the batch as canonical JSON lines: pairs, HITs with units, what an arena draws from, quiz items."""
+    """Yield the batch as canonical JSON lines: pairs, HITs with units, the pool of an arena, quiz items."""
     for pair in batch.pairs:
         yield _line(
             {

@@ -1,4 +1,4 @@
-"""What of a study waits for a person, counted for many studies in one query; and the next thing to do with each."""
+"""Count what waits for a person in many studies, in one query; choose the next action for each."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ FINISHED = ("submitted", "approved", "rejected")
 
 @dataclass(frozen=True, slots=True)
 class Need:
-    """A sort of rows of a study that wait for a person; declared by the app that has them.
+    """Rows of a study that wait for a person.
 
     Attributes:
-        page: the name of the study's page where a person looks at them.
+        page: the study's page that shows them.
         words: for one row, and for several.
         rows: those that wait, of all studies.
-        button: what the button of a study says that has such rows.
-        right: what a person must be allowed to do with them.
+        button: the label of the study's button.
+        right: needed to handle them.
     """
 
     name: str
@@ -41,8 +41,6 @@ class Need:
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    """How many rows of a need a study has, and where."""
-
     words: str
     link: str
     button: str
@@ -63,7 +61,7 @@ def add_needs(*needs: Need) -> None:
 
 
 def with_progress(studies: QuerySet[Study]) -> QuerySet[Study]:
-    """Annotate how many pages of work are ``wanted``, and how many were ``finished``."""
+    """Annotate the numbers of assignments ``wanted`` and ``finished``."""
     hits = HIT.objects.filter(study=OuterRef("pk")).order_by().values("study")
     wanted = hits.annotate(n=Sum("required")).values("n")
     finished = hits.filter(assignments__state__in=FINISHED).annotate(n=Count("assignments")).values("n")
@@ -81,7 +79,7 @@ def with_needs(studies: QuerySet[Study]) -> QuerySet[Study]:
 def waiting_for_a_person(study: Study, rights: Collection[str]) -> list[Waiting]:
     """Return what waits for a person of these rights, most urgent first; ``study`` comes from ``with_needs``.
 
-    What a rehearsal leaves waits for nobody.
+    A rehearsal leaves nothing waiting.
     """
     found = []
     for name, need in NEEDS.items():
@@ -94,7 +92,6 @@ def waiting_for_a_person(study: Study, rights: Collection[str]) -> list[Waiting]
 
 
 def next_action(study: Study, waiting: Sequence[Waiting], rights: Collection[str]) -> NextAction:
-    """Return the one thing to do next with a study."""
     if waiting:
         return NextAction(waiting[0].button, waiting[0].link, urgent=True)
     if study.simulated and not was_opened(study):

@@ -57,7 +57,7 @@ def kind_of(study: Study) -> Kind:
 
 
 def find_study(slug: str) -> Study:
-    """Raise NotThere if there is no such study."""
+    """Return the study. Raise NotThere if there is none."""
     study = Study.objects.select_related("dataset").filter(slug=slug).first()
     if study is None:
         raise NotThere(gettext("There is no study %(slug)r.") % {"slug": slug})
@@ -66,7 +66,7 @@ def find_study(slug: str) -> Study:
 
 
 def find_dataset(name: str, *, user: User | None = None) -> Dataset:
-    """Return a dataset that ``user`` may see; a command (None) sees all. Raise NotThere, naming those visible."""
+    """Return a dataset that ``user`` may see (None: any). Raise NotThere, naming the visible ones."""
     datasets = Dataset.objects.all() if user is None else visible_rows(Dataset.objects.all(), user)
     dataset = datasets.filter(name=name).first()
     if dataset is None:
@@ -114,8 +114,8 @@ def change_design(*, study: Study, design: StudyDesign, user: User | None = None
     """Replace the design of a draft; its jobs follow a changed slug.
 
     Raises:
-        WrongState: HITs were generated. DesignError, DataConflict: as for ``create_study``, or the registered
-            plan differs.
+        WrongState: HITs were generated. DesignError, DataConflict: as for ``create_study``, or the registered plan
+            differs.
     """
     _require(study, Study.State.DRAFT, gettext("its design is frozen"))
     design = _with_code(_with_the_registered_plan(study, design), before=design_of(study).access)
@@ -142,7 +142,7 @@ def change_design(*, study: Study, design: StudyDesign, user: User | None = None
 
 
 def _with_code(design: StudyDesign, *, before: Access | None = None) -> StudyDesign:
-    """Add the code that the design asks for and leaves open: the one before, or a new one."""
+    """Add a missing code: the one before, or a new one."""
     access = design.access
     if before is None or access.code != before.code:
         refuse_short_code(access)
@@ -155,7 +155,7 @@ def _with_code(design: StudyDesign, *, before: Access | None = None) -> StudyDes
 
 
 def without_short_code(values: dict[str, Any]) -> dict[str, Any]:
-    """Return a stored design for a new study, which gets a code of its own instead of one that can be guessed."""
+    """Return a stored design for a new study, without a code that can be guessed."""
     if Access.model_validate(values["access"]).is_guessable:
         return values | {"access": values["access"] | {"code": ""}}
     return values
@@ -246,7 +246,7 @@ def mark_open(*, study: Study) -> Study:
 
 
 def refuse_opening(*, study: Study) -> None:
-    """Raise WrongState if the study's own state or plan keeps it from being opened."""
+    """Raise WrongState if the study's own state or plan prevents opening."""
     if study.state == Study.State.DRAFT:
         raise WrongState(
             gettext("Study %(slug)r is a draft; generate its HITs first (generate_hits %(slug)s).")
