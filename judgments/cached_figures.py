@@ -134,7 +134,7 @@ def cached_figures(study: Study, figures: Figures[T], *, wait: bool = False) -> 
 
 
 def _cached(study: Study, figures: Figures[Any]) -> tuple[CachedFigures | None, bool]:
-    """Return the cached figures, and whether they are large, in one query."""
+    """Return the figures, and whether they are large, in one query."""
     if figures.many is None:
         return CachedFigures.objects.filter(study=study, name=figures.name).first(), False
     own = FilteredRelation("cached_figures", condition=Q(cached_figures__name=figures.name))
@@ -153,7 +153,7 @@ def newest_figures_job(study: Study) -> Job | None:
 
 
 def _start_unless_failed(study: Study, name: str) -> None:
-    """Start a job unless one just failed: a waiting page would retry for ever."""
+    """Do not start after a failure: a waiting page would retry for ever."""
     last = newest_figures_job(study)
     failed_at = last.finished_at if last is not None and last.state == Job.State.FAILED else None
     if failed_at is None or (timezone.now() - failed_at).total_seconds() >= FRESH:
@@ -161,7 +161,7 @@ def _start_unless_failed(study: Study, name: str) -> None:
 
 
 def request_figures(study: Study, names: Iterable[str]) -> None:
-    """Start a job for the figures, unless one is running."""
+    """Start a job, unless one is running."""
     under_way = Job.objects.under_way().filter(kind=JOB, args__study=study.slug)
     asked = {name for args in under_way.values_list("args", flat=True) for name in args["names"]}
     wanted = sorted(set(names) - asked)
@@ -192,7 +192,7 @@ def store_figures(rows: Iterable[CachedFigures]) -> None:
 
 
 def _compute_for_page(study: Study, figures: Figures[T]) -> T:
-    """Compute for a page; read the cache only here, as most studies are small."""
+    """Read the cache only here, as most studies are small."""
     made_at, began = timezone.now(), time.monotonic()
     found = figures.compute(study)
     if figures.rows(found) >= MANY_ROWS and get_language() != settings.LANGUAGE_CODE:

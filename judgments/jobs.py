@@ -290,7 +290,7 @@ def _asked_for_by(run: Run) -> User | None:
 
 
 def _claim(jobs: JobQuerySet, owner: str) -> Run | None:
-    """Claim the first job that no other worker claims: PostgreSQL skips locked rows, SQLite has one writer."""
+    """PostgreSQL skips rows that other workers claim; SQLite has one writer."""
     if not jobs.exists():
         return None  # do not take SQLite's write lock at every poll
     with transaction.atomic():

@@ -72,7 +72,7 @@ def split(line: list[str]) -> tuple[str, list[str]]:
 
 @contextmanager
 def _data_folder(*, make: bool = False) -> Iterator[Path | None]:
-    """Name the data folder to the settings: DATA_DIR, else `quorum-data` here, and in a clone that of manage.py.
+    """Set DATA_DIR: as given, else `quorum-data` here, and in a clone that of manage.py.
 
     If there is none, yield its name and use a temporary one, so that `--help` leaves nothing behind.
     """
@@ -86,7 +86,7 @@ def _data_folder(*, make: bool = False) -> Iterator[Path | None]:
 
 
 def _name_data_folder(named: str | None = None) -> Path:
-    """Set the places that an installed Quorum keeps outside its own folder; return that of the data."""
+    """Set the folders outside the installed package; return that of the data."""
     if Path(".env").is_file():
         from environ import Env
 
@@ -110,7 +110,7 @@ def _check_known(name: str) -> None:
 
 
 def _load(name: str, rest: list[str]) -> BaseCommand:
-    """Load a command of manage.py, and only if it needs them settings, apps and models."""
+    """Load settings, apps and models only if the command needs them."""
     manage = import_module("manage")
     if manage.is_of_files(name, rest):
         command: BaseCommand = manage.load_of_files(name)
@@ -190,7 +190,7 @@ def _add_shell(parser: ArgumentParser) -> None:
 
 
 def _complete(line: list[str]) -> None:
-    """Answer the shell, which names the line so far in the environment, and end."""
+    """Answer the shell, which puts the line into the environment, and end."""
     import argcomplete
 
     with _data_folder():
@@ -198,7 +198,7 @@ def _complete(line: list[str]) -> None:
 
 
 def _parser(line: list[str]) -> ArgumentParser:
-    """Return all words as a parser, with the options of the command that the line names."""
+    """Return all words as a parser, with the options of the named command."""
     parser = ArgumentParser(prog="quorum")
     groups = {"": parser.add_subparsers()}
     _add_run_options(groups[""].add_parser("run", help=OWN["run"]))

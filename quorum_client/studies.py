@@ -352,7 +352,7 @@ class MoneyStep:
 
 
 def _frame(rows: Iterable[dict[str, Any]]) -> pd.DataFrame:
-    """Return a frame of the rows; convert ``..._at`` to times."""
+    """Convert ``..._at`` to times."""
     frame = pd.DataFrame(list(rows))
     for name in frame.columns:
         if name.endswith("_at"):

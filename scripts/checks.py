@@ -55,7 +55,7 @@ def test(arguments: list[str]) -> int:
 
 
 def _memory() -> str | None:
-    """Return a folder in memory with enough room, as each commit waits for a disk; else None."""
+    """Return a folder in memory with enough room, as each commit waits for a disk."""
     folder = os.path.join("/dev", "shm")
     roomy = os.access(folder, os.W_OK) and shutil.disk_usage(folder).free > 8 << 30
     return folder if roomy and "TMPDIR" not in os.environ else None

@@ -122,7 +122,7 @@ def install(requirements: str) -> None:
 
 
 def _is_new_enough(python: str) -> bool:
-    """Return whether .venv's Python still runs; a system upgrade may have removed it."""
+    """Return whether .venv's Python still runs after system upgrades."""
     if not os.path.exists(python):
         return False
     program = f"import sys; sys.exit(sys.version_info[:2] != {tuple(sys.version_info[:2])})"

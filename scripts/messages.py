@@ -99,7 +99,7 @@ def _has(catalog: Catalog, message: Any, context: str | None) -> bool:
 
 
 def _data() -> Iterator[tuple[str, str]]:
-    """Yield (path, text) of data that is translated where it is shown."""
+    """Yield data that is translated where it is shown."""
     from annotation import errors as of_answers
     from common import errors
     from judgments.countries import COUNTRIES
@@ -140,14 +140,14 @@ def _data() -> Iterator[tuple[str, str]]:
 
 
 def _of_design(path: str, values: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """Yield the texts of a design that its workers read, without captions in its examples."""
+    """Skip captions in examples."""
     yield from ((path, values[key]) for key in ("question", "instructions", "consent") if values.get(key))
     for example in values.get("examples", ()):
         yield from ((path, example[key]) for key in ("scene", "answer", "why") if example.get(key))
 
 
 def _staff_data() -> Iterator[tuple[str, str]]:
-    """Yield (path, text) of declared words that staff pages translate."""
+    """Yield declared words that staff pages translate."""
     from django.contrib import admin
 
     from config.apps import declared_names, fields_with_choices
@@ -175,7 +175,6 @@ def _staff_data() -> Iterator[tuple[str, str]]:
 
 
 def _of_study_pages() -> Iterator[tuple[str, str]]:
-    """Yield the names of places, pages and steps of a study, and the words of their forms."""
     from judgments.studies.study_page import PAGES, START_PAGES, STEPS, Group
 
     path = "judgments/studies/study_page.py"
@@ -195,7 +194,6 @@ def _of_study_pages() -> Iterator[tuple[str, str]]:
 
 
 def _of_design_pages() -> Iterator[tuple[str, str]]:
-    """Yield the words of the design form for every kind, and of the presets."""
     from django.conf import settings
 
     from judgments.design.editing.form import DesignForm, starting_values
@@ -225,7 +223,7 @@ def _of_design_pages() -> Iterator[tuple[str, str]]:
 
 
 def _shown_constants() -> Iterator[tuple[str, str]]:
-    """Yield (path, text) of constants that pages translate, such as reasons and formats."""
+    """Yield constants that pages translate, such as reasons and formats."""
     import pkgutil
     from importlib import import_module
 
@@ -252,7 +250,7 @@ def _shown_constants() -> Iterator[tuple[str, str]]:
 
 
 def _sources() -> Iterator[tuple[str, bytes]]:
-    """Yield (path, Python source) of everything that can hold a message, in order."""
+    """Yield (path, Python source) of everything that can hold a message."""
     from django.utils.translation.template import templatize
 
     for place in PACKAGES:
@@ -348,7 +346,7 @@ def problems(language: str, *, staff: bool = False) -> list[str]:
 
 
 def _parts(text: str) -> set[str]:
-    """Return what a translation must keep: placeholders of Python and of scripts, and tags."""
+    """Return what a translation must keep: placeholders and tags."""
     return set(re.findall(r"%\(\w+\)\w|%%|\{\w+\}|<[^>]+>", text))
 
 

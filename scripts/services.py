@@ -175,7 +175,7 @@ def prepare(place: Place, *, demo: bool = True) -> dict[str, str] | None:
 
 
 def _what_prepare_reads(demo: bool) -> str:
-    """Return a hash of packages, migrations, static files and settings."""
+    """Hash packages, migrations, static files and settings."""
     seen = hashlib.sha256(b"" if demo else b"no demo")
     for name in ("DATABASE_URL", "STATIC_ROOT"):
         seen.update(f"{name}={setting(name, '')}\n".encode())

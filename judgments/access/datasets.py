@@ -22,7 +22,7 @@ ROLES = [
 
 
 def has_role(user: Person, dataset: Dataset, least: str) -> bool:
-    """Return whether a person has this role in a dataset, or a higher one."""
+    """Return whether a person has this role, or a higher one."""
     if sees_all_datasets(user):
         return True
     if not is_staff(user):
@@ -78,7 +78,7 @@ def take_dataset_role(*, dataset: Dataset, user: User) -> None:
 
 
 def _keep_an_owner(dataset: Dataset, user: User) -> None:
-    """Refuse to take the last owner's role; lock the dataset, so that the last two cannot leave at once."""
+    """Lock the dataset, so that the last two owners cannot leave at once."""
     Dataset.objects.select_for_update(no_key=True).get(pk=dataset.pk)
     owners = set(
         DatasetRole.objects.filter(dataset=dataset, role=Role.OWNER).values_list("user_id", flat=True)

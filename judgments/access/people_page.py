@@ -50,7 +50,6 @@ def show_people(request: HttpRequest, study: Study, context: Context) -> HttpRes
 
 
 def offered_accounts() -> Context:
-    """Return the accounts that can get a role, for the context of a page."""
     accounts = list(
         User.objects.filter(is_active=True, is_staff=True).order_by("username")[: MOST_OFFERED + 1]
     )

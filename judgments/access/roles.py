@@ -146,7 +146,7 @@ def take_role(*, study: Study, user: User, by: User | None = None) -> None:
 
 
 def person_named(pk: int, username: str) -> User:
-    """Return the staff account of this name, else of this key. Raise WrongState if there is none."""
+    """Return the staff account of this name, else of this key. Raise WrongState."""
     if username:
         person = User.objects.filter(is_active=True, is_staff=True, username=username).first()
         if person is None:
@@ -162,7 +162,7 @@ def person_named(pk: int, username: str) -> User:
 
 
 def _role_and_lock(study: Study, user: User) -> str | None:
-    """Return the person's role; lock the study, so that the last two owners cannot leave at once."""
+    """Lock the study, so that the last two owners cannot leave at once."""
     Study.objects.select_for_update(no_key=True).get(pk=study.pk)
     return StudyRole.objects.filter(study=study, user=user).values_list("role", flat=True).first()
 
@@ -176,7 +176,6 @@ def _keep_an_owner(study: Study, user: User) -> None:
 
 
 def takes_part(user: Person) -> bool:
-    """Return whether any study is visible to this person."""
     if not isinstance(user, User) or not user.is_active:
         return False
     if not hasattr(user, _KEPT):
@@ -260,7 +259,7 @@ def staff_of(request: Request) -> User:
 
 
 def token_of(request: Request) -> ApiToken | None:
-    """Return the request's token; None for sessions and for old tokens, which have every scope."""
+    """Return the token; None for sessions and old tokens, which have every scope."""
     return request.auth if isinstance(request.auth, ApiToken) else None
 
 

@@ -101,7 +101,7 @@ def create_token(
 
 
 def token_for_key(key: str) -> ApiToken | None:
-    """Return the valid token of a key and record its use."""
+    """Return the valid token of a key; record its use."""
     now = timezone.now()
     token = ApiToken.objects.usable(now).select_related("user").filter(digest=_digest(key)).first()
     if token is not None and (token.last_used_at is None or now - token.last_used_at > NOTED_EVERY):

@@ -410,7 +410,7 @@ def import_candidates(
 def _complete(
     system: System, rows: Iterable[CandidateRow], items: dict[str, int], notes: ImportNotes
 ) -> ImportSummary:
-    """Complete a system that is known in part from judgments. Raise DataConflict on a contradiction."""
+    """Complete a system that is known in part. Raise DataConflict on a contradiction."""
     dataset = Dataset.objects.select_for_update(no_key=True).get(pk=system.dataset_id)
     task = Output.Task.ANNOTATION
     in_part = dataset.known_in_part
@@ -513,7 +513,7 @@ def check_own(system: System | None, user: User | None) -> None:
 def _store_run(dataset: Dataset, name: str, task: str, rows: list[RankedRow], user: User | None) -> int:
     """Store the missing rows of a system's lists; return their number.
 
-    A system known in part from a judgments file is completed if the lists agree.
+    A system known in part is completed if the lists agree.
     """
     column = "fingerprint" if task == Output.Task.ANNOTATION else "search_fingerprint"
     query, item = ("item_id", "caption_id") if task == Output.Task.ANNOTATION else ("caption_id", "item_id")

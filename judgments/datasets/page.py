@@ -366,7 +366,7 @@ class JudgmentsForm(UploadForm):
 
 
 def _take_as_said(understood: Understood, format: str) -> None:
-    """Read the upload as one file or folder in the chosen format, if any."""
+    """Read the upload in the chosen format, if any."""
     if format:
         part = Part(format=format, encoding=understood.encoding or "utf-8")
         understood.parts, understood.problems, understood.lacking = [part], [], 0
@@ -514,7 +514,6 @@ class DatasetAdmin(QuorumAdmin):
         return redirect(reverse("admin:judgments_job_change", args=[job.pk]))
 
     def _look_again(self, request: HttpRequest, upload: str, kept: dict[str, Any]) -> HttpResponse:
-        """Read the upload in another encoding."""
         encoding = request.POST.get("encoding", "")
         before = kept["understood"]
         try:
@@ -640,13 +639,12 @@ class DatasetAdmin(QuorumAdmin):
 
 
 def _free_name(name: str) -> str:
-    """Return the name, numbered if it is taken."""
     tried = (name if number == 1 else f"{name[:70]}-{number}" for number in count(1))
     return next(one for one in tried if not Dataset.objects.filter(name=one).exists())
 
 
 def _contents(dataset: Dataset, person: Person) -> dict[str, Any]:
-    """Return counts and a few images, in six queries for any size."""
+    """Take six queries for any size."""
     items = Item.objects.filter(dataset=dataset)
     sample = list(items.select_related("dataset").prefetch_related("references")[:SAMPLE])
     jobs = visible_rows(Job.objects.filter(kind__in=IMPORTS), person).filter(

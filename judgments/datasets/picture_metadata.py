@@ -57,7 +57,6 @@ def _jpeg(data: bytes) -> Iterator[bytes]:
 
 
 def _is_shown(marker: int, start: bytes) -> bool:
-    """Return whether a segment affects how the picture looks."""
     if marker == 0xE2:
         return start.startswith(b"ICC_PROFILE")
     return marker in (0xE0, 0xEE) or not (0xE0 <= marker <= 0xEF or marker == 0xFE)
@@ -127,7 +126,6 @@ def _gif(data: bytes) -> Iterator[bytes]:
 
 
 def _table(flags: bytes) -> int:
-    """Return the size of the colour table."""
     return 3 << ((flags[0] & 7) + 1) if flags and flags[0] & 0x80 else 0
 
 

@@ -106,7 +106,6 @@ class Part:
 
     @property
     def where(self) -> str:
-        """The file and the part of it, in words."""
         if self.columns:
             listed = ", ".join(self.columns)
             return f"{self.file}, column{'s' if len(self.columns) > 1 else ''} {listed}"
@@ -195,7 +194,7 @@ def understand(
 
 
 def _is_of_a_set(file: Path) -> bool:
-    """Return whether another file stands for the published set of this one."""
+    """Return whether another file stands for the published set."""
     if file.name == "pairs.jsonl":
         return (file.parent / "references.jsonl").exists()
     return file.suffix == ".txt" and file.name != TOKEN_FILE and (file.parent / TOKEN_FILE).exists()
@@ -316,7 +315,7 @@ def _joined(tallies: Sequence[_Tally]) -> _Tally:
 
 
 def _with_roles(parts: list[Part]) -> list[Part]:
-    """Return people's captions first: by file name, else the most captions per image."""
+    """Return people's captions first: by file name, else by captions per image."""
     people = [part for part in parts if part.role == PEOPLE]
     open_ones = [part for part in parts if not part.role]
     if not people and open_ones:
@@ -340,13 +339,12 @@ def _as(part: Part, role: str) -> Part:
 
 
 def _name_of(files: Iterable[str]) -> str:
-    """Return a name for the dataset: that of the first file whose name is specific."""
+    """Return the first specific file name."""
     stems = [re.sub(r"[^A-Za-z0-9]+", "-", PurePosixPath(file).stem).strip("-").lower() for file in files]
     return next((stem[:80] for stem in stems if stem and stem not in GENERAL_NAMES), "my-data")
 
 
 def _match_pictures(understood: Understood, pictures: Sequence[str], images: set[str]) -> None:
-    """Find the folder with the most images' pictures."""
     there = set(pictures)
     folders = Counter(str(folder) for picture in pictures for folder in PurePosixPath(picture).parents)
     named = {image for image in images if image}

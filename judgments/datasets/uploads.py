@@ -249,7 +249,7 @@ def _size(packed: IO[bytes] | UploadedFile) -> int:
 
 
 def _listing_size(packed: IO[bytes] | UploadedFile) -> int:
-    """Return the bytes of an archive's table of contents, as its end states them; 0 without an end."""
+    """Return the bytes of the table of contents, as the archive's end states them; 0 without an end."""
     size = _size(packed)
     packed.seek(max(0, size - LONGEST_END))
     tail = packed.read(LONGEST_END)
@@ -281,7 +281,7 @@ def _archive(packed: IO[bytes] | UploadedFile, name: str) -> zipfile.ZipFile:
 def _wanted_members(
     archive: zipfile.ZipFile, name: str, suffixes: set[str] | None, size: int
 ) -> list[tuple[zipfile.ZipInfo, PurePosixPath]]:
-    """Return the archive's files with their targets, if all may be unpacked."""
+    """Return the files with their targets, if all may be unpacked."""
     members = archive.infolist()
     if len(members) > MOST_FILES:
         raise UploadRefused(

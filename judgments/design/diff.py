@@ -77,7 +77,7 @@ def _keys(values: dict[str, Any], table: str = "") -> Iterator[tuple[str, Any]]:
 
 
 def _in_file_order(before: dict[str, Any], after: dict[str, Any]) -> list[str]:
-    """Return the keys of both in study-file order, top-level keys first."""
+    """Put top-level keys first."""
     keys = [*before, *(key for key in after if key not in before)]
     roots = [*StudyDesign.model_fields]
 

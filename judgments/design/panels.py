@@ -62,7 +62,6 @@ class PanelPreset:
 
 
 def _preset(*, columns: Mapping[str, list[str]], address: str = "", **values: Any) -> PanelPreset:
-    """Return a panel of the file; ``address`` serves every outcome."""
     return PanelPreset(
         columns=Columns(**{name: tuple(words) for name, words in columns.items()}),
         addresses=dict.fromkeys(OUTCOMES, address) if address else {},

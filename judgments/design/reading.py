@@ -304,7 +304,7 @@ def _with_requirements(values: dict[str, Any]) -> dict[str, Any]:
 
 
 def _merge(below: dict[str, Any], above: dict[str, Any]) -> dict[str, Any]:
-    """Lay ``above`` over ``below``, table by table; ``sampling.pairs`` and ``chosen`` are one value each."""
+    """Merge table by table; ``sampling.pairs`` and ``chosen`` are one value each."""
     merged = dict(below)
     for key, value in above.items():
         under = below.get(key)
@@ -333,7 +333,7 @@ def _as_design_errors(error: ValidationError) -> list[DesignError]:
 
 
 def _as_said(path: list[str], said: str) -> DesignError:
-    """Return an error; its sentence may begin with its key."""
+    """Find the key in the sentence if ``path`` is empty."""
     key = ".".join(path)
     named = re.findall(r"^[a-z_]+(?:\.[a-z_]+)?", said)
     field = key or next((name for name in named if name.split(".")[0] in StudyDesign.model_fields), "")
@@ -373,7 +373,6 @@ def _path(location: tuple[int | str, ...]) -> list[str]:
 
 
 def _keys_beside(path: list[str]) -> list[str]:
-    """Return the known keys of the last table in ``path``."""
     model: type[BaseModel] = StudyDesign
     for part in path[:-1]:
         annotation = model.model_fields[part].annotation if part in model.model_fields else None

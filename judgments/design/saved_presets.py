@@ -176,7 +176,6 @@ def find_design(words: str, *, studies: QuerySet[Study], files: bool = False) ->
 
 
 def earlier_designs(study: Study) -> list[StudyEvent]:
-    """Return log entries with earlier designs, newest first."""
     return list(_changes(study).select_related("by")[:50])
 
 

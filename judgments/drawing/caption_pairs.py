@@ -114,7 +114,6 @@ class CaptionDraw:
 
     @property
     def notes(self) -> dict[str, Any]:
-        """Counts of the draw and the filter."""
         audited = sum(int(one.audited.sum()) for one in self.images)
         return {
             "candidate_pairs": self.drawn,

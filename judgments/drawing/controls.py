@@ -103,7 +103,7 @@ def _stems(words: Sequence[str]) -> list[str]:
 def _spare_words(
     wanted: int, *, own: Collection[str], donors: Sequence[str], rng: np.random.Generator
 ) -> list[str]:
-    """Return up to ``wanted`` content words of the donors, of different stems."""
+    """Return content words of different stems."""
     taken = set(_stems([word for text in own for word in _WORD.findall(text)]))
     found: list[str] = []
     for donor in shuffled(donors, rng):
@@ -124,7 +124,7 @@ def _put_in(piece: str, word: str) -> str:
 
 
 def _shuffled_words(pieces: Sequence[str], rng: np.random.Generator) -> str | None:
-    """Shuffle the words; return None if no order reads differently."""
+    """Return None if no order reads differently."""
     if len(set(pieces)) < 3:  # exchanging just two words may give an equally good text
         return None
     while True:
@@ -361,7 +361,7 @@ def known_items(items: Sequence[Any], material: Material) -> list[Known]:
 
 
 def _texts_of(images: Sequence[Image]) -> dict[str, Text]:
-    """Return words -> caption, preferring references."""
+    """Prefer references."""
     outputs = {text.text: text for image in images for _, text in image.outputs}
     return outputs | {text.text: text for image in images for text in image.references}
 

@@ -171,7 +171,7 @@ def draw_images(
 ) -> list[Image]:
     """Return all images, or a sample of ``wanted`` in import order.
 
-    ``which`` adds to the message what ``images`` have in common.
+    ``which`` is for the message.
     """
     if wanted == "all":
         return list(images)
@@ -213,7 +213,6 @@ def _digits(text: str) -> str:
 
 
 def candidate_key(text: str) -> str:
-    """Return the caption id of a candidate text."""
     return f"c-{content_key(text)}"
 
 

@@ -91,7 +91,6 @@ def apart(count: int, twins: Mapping[int, int], rng: np.random.Generator) -> lis
 
 
 def hits_with_an_image_twice(hits: Sequence[HITSpec]) -> int:
-    """Count HITs that repeat an image, control items aside."""
     images = ([unit.image for unit in hit.units if not unit.control] for hit in hits)
     return sum(len(set(names)) < len(names) for names in images)
 

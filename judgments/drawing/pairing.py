@@ -289,7 +289,7 @@ def _draw_published(
     looked: _Drawn,
     rng: np.random.Generator,
 ) -> list[Pair]:
-    """Return published pairs in random order, those of rarely used machines first."""
+    """Take pairs in random order, those of rarely used machines first."""
     pool: dict[Machines, list[Pair]] = {}
     usable = [pair for pair in _published(material, images, kind) if not _equal(pair)]
     for pair in shuffled(usable, rng):
@@ -351,7 +351,6 @@ def pairs_left_out(
 def _draw_new(
     images: Sequence[Image], kind: str, count: int, looked: _Drawn, rng: np.random.Generator
 ) -> list[Pair]:
-    """Draw pairs in rounds over all images, until there are enough."""
     used: Counter[str] = Counter()
     waiting = [(image, _options(image, kind, images, rng)) for image in shuffled(images, rng)]
     drawn: list[Pair] = []
@@ -376,7 +375,6 @@ def _next_pair(
     looked: _Drawn,
     rng: np.random.Generator,
 ) -> Pair | None:
-    """Return the image's next new pair with enough references, or None."""
     while options:
         machines = _least_used(options, used)
         option = next(options[machines], None)
@@ -400,7 +398,6 @@ def _next_pair(
 def _options(
     image: Image, kind: str, images: Sequence[Image], rng: np.random.Generator
 ) -> dict[Machines, Iterator[_Option]]:
-    """Return the image's options of a kind by machine, each in random order."""
     own = shuffled(image.references, rng)
     outputs = shuffled(image.outputs, rng)
     if kind == "HC":
@@ -419,7 +416,6 @@ def _options(
 def _with_foreign(
     image: Image, own: Sequence[Text], images: Sequence[Image], rng: np.random.Generator
 ) -> Iterator[_Option]:
-    """Pair each own caption with a caption of a random image."""
     texts = {text.text for text in image.references}
     for first in own:
         other = images[int(rng.integers(len(images)))]
@@ -429,7 +425,6 @@ def _with_foreign(
 
 
 def _as_pair(image: Image, kind: str, option: _Option, rng: np.random.Generator) -> Pair:
-    """Draw which candidate is first; exclude human candidates from the references."""
     if rng.integers(2):
         option = _Option(option.second, option.first, option.second_system, option.first_system)
     first, second = option.first, option.second

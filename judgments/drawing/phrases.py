@@ -104,7 +104,6 @@ def clauses(text: str) -> Iterator[list[str]]:
 
 
 def _abbreviates(word: str, behind: str) -> bool:
-    """Return whether a full stop is part of an initial or of "u.s."."""
     return behind == "." and (len(word) == 1 or "." in word)
 
 
@@ -234,7 +233,7 @@ def tags_of(boxes: Sequence[Mapping[str, Any]]) -> list[Tag]:
 
 
 def _places(box: Mapping[str, Any]) -> Iterator[tuple[float, float, int]]:
-    """Yield candidate places, best first: upper edge, sides, then outside."""
+    """Yield upper edge, sides, then outside."""
     left, top = box["x"], box["y"]
     wide, high = max(0.0, box["width"] - TAG), max(0.0, box["height"] - TAG)
     rank = 0

@@ -42,7 +42,7 @@ def balanced_lists(
 
 
 def _dealt(items: int, size: int, count: int, rng: np.random.Generator) -> list[List]:
-    """Fill lists with the least used items, of these the ones that met the list's items least."""
+    """Use the least used items, of these the ones that met the list's items least."""
     came = [0] * items
     met = np.zeros((items, items), dtype=np.int64)
     lists = []

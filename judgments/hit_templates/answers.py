@@ -186,7 +186,7 @@ def _middle(question: Question) -> str:
 
 
 def _read_number(name: str, text: str) -> dict[str, Any]:
-    """Read a number; return other text unchanged, to be refused later."""
+    """Return other text unchanged, to be refused later."""
     if not text.strip():
         return {}
     try:

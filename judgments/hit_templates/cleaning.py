@@ -175,7 +175,7 @@ def _text_area(element: Element) -> Nodes:
 
 
 def _slider(element: Element) -> Nodes:
-    """Return a slider, by default from 0 to 100 by 1, like Amazon's."""
+    """Go from 0 to 100 by 1 by default, like Amazon's."""
     kept = {"min": "0", "max": "100", "step": "1", **_without(element.attributes, "label")}
     return _labelled(element, Element("input", kept | {"type": "range"}))
 
@@ -217,7 +217,7 @@ def _classifier(kind: str) -> Callable[[Element], Nodes]:
 
 
 def _categories(text: str, tag: str) -> list[str]:
-    """Parse a classifier's list, as JSON or with Amazon's single quotation marks."""
+    """Accept JSON, or Amazon's single quotation marks."""
     found: object = None
     for read in (json.loads, ast.literal_eval):
         try:

@@ -120,7 +120,6 @@ def _about(question: Question, cell: str) -> dict[str, Any]:
 
 
 def _takes_one(question: Question, first: float, last: float) -> bool:
-    """Return whether a step of the question lies between two numbers."""
     if not question.step:
         return True
     start = question.low or 0.0

@@ -129,7 +129,6 @@ def _page(admin: QuorumAdmin, request: HttpRequest, context: dict[str, Any]) -> 
 
 
 def _looked_at(request: HttpRequest, form: HITTemplateForm) -> dict[str, Any]:
-    """Return the checked files; add an error to the form if they are unusable."""
     given = form.cleaned_data
     try:
         _refuse_taken(given["slug"])
@@ -194,7 +193,6 @@ def _told(brought: CheckedTemplate) -> list[dict[str, str]]:
 
 
 def _create(admin: QuorumAdmin, request: HttpRequest) -> HttpResponse:
-    """Create the study of the files that this person checked last."""
     key = request.POST.get("_create", "")
     design, upload = find_preview(request.session, key), request.session.get(SHELF, {}).get(key)
     form = HITTemplateForm()

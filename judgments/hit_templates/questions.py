@@ -266,7 +266,7 @@ def _single_label(element: Element, control: str, own: str) -> str:
 
 
 def _take_list(element: Element, one: Question) -> None:
-    """Read a list's options; without an empty first entry, its first option would count as an answer."""
+    """Without an empty first entry, the first option would count as an answer."""
     places = [part for part in walk(element.inside) if part.tag == "option"]
     chosen = any("selected" in part.attributes for part in places)
     for part in places:

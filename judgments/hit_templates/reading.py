@@ -252,7 +252,7 @@ def _plain(nodes: list[Element | str], said: list[str]) -> list[Element | str]:
 
 
 def _boxes_of(select: Element) -> list[Element | str]:
-    """Turn a multiple-choice list into boxes, which need no modifier key."""
+    """Boxes need no modifier key."""
     options = [one for one in walk(select.inside) if one.tag == "option"]
     boxes: list[Element | str] = []
     for one in options:

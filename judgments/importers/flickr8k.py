@@ -39,7 +39,6 @@ _CAPTION_ID = re.compile(r"(?P<image>.+?\.(?:jpe?g|png))(?P<stray>\.\d+)?#(?P<nu
 
 
 def _records(path: Path, encoding: str | None, columns: tuple[str, ...], expected: str) -> Iterator[Record]:
-    """Yield the lines of a tab-separated file without header."""
     for number, line in read_lines(path, encoding=encoding):
         if line.isspace():
             continue

@@ -200,7 +200,7 @@ def _value(record: Record, expected: str = "a number") -> float | None:
 
 
 def _json_or_text(record: Record, column: str) -> object:
-    """Return a column; in CSV, parse it if it is JSON."""
+    """In CSV, parse what is JSON."""
     value = record.get(column)
     if record.textual and isinstance(value, str) and value[0] in '[{"':
         return parse_json(value, record.file, record.line)

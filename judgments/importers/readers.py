@@ -97,8 +97,6 @@ def parse_json(text: str, path: Path, line: int | None) -> object:
 
 
 def _parse_or_say(text: str, path: Path, line: int | None) -> object:
-    """Parse JSON again, to say what is wrong with it."""
-
     def refuse(constant: str) -> NoReturn:
         raise ImportProblem(path, line, None, constant, "a JSON number or null")
 
@@ -159,7 +157,7 @@ def json_array(path: Path, *, encoding: str | None) -> Iterator[Record]:
 def _next_value(
     path: Path, decoder: JSONDecoder, held: str, stream: Iterator[tuple[int, str]], line: int
 ) -> tuple[Any, int, str]:
-    """Return (value, its end in the buffer, the buffer); read more until the value is complete."""
+    """Return (value, its end in the buffer, the buffer)."""
     while True:
         try:
             value, end = decoder.raw_decode(held)

@@ -311,7 +311,6 @@ def _side(record: Record, name: str) -> float | None:
 
 
 def _box(record: Record, size: tuple[float, float] | None) -> BoxRow:
-    """Return a box in shares of the picture's sides, clipped."""
     for name in KEYS:
         if name not in record.values:
             raise record.problem(name, "no such key", "it in every box")
@@ -393,7 +392,7 @@ def read_pairs(path: Path, encoding: str | None = None) -> Iterator[tuple[str, s
 
 
 class TableCandidates(CandidateSource):
-    """One system's captions from JSON lines or CSV with `image, caption`, optionally `rank, score`.
+    """One system's captions: `image, caption`, optionally `rank, score`.
 
     Several captions of an image need distinct ranks. A `system` column must name one system.
     """

@@ -463,7 +463,6 @@ class Kind(ABC):
         control_images: Sequence[Image] = (),
         known: Sequence[Known] = (),
     ) -> tuple[HITSpec, ...]:
-        """Pack the groups into HITs, with control items."""
         return hits_of(
             groups,
             design=design,
@@ -546,7 +545,7 @@ class Kind(ABC):
 
     @property
     def expectations(self) -> tuple[Any, ...]:
-        """The answers that a study file can expect of a known item."""
+        """Answers that a study file can expect of a known item."""
         return ()
 
     @property
@@ -631,7 +630,6 @@ def or_none(value: float) -> float | None:
 
 
 def by_count(counts: Mapping[str, int]) -> dict[str, int]:
-    """Return the counts, largest first, then by name."""
     return dict(sorted(counts.items(), key=lambda entry: (-entry[1], entry[0])))
 
 

@@ -328,7 +328,7 @@ class BestWorst(OpenKind):
         )
 
     def _lists(self, design: StudyDesign, image: Image, texts: Sequence[Text]) -> list[list[Text]]:
-        """Return the lists of an image's captions, from one tuple design for each number of captions."""
+        """Use one tuple design for each number of captions."""
         sampling = design.sampling
         lists = balanced_lists(
             len(texts),
@@ -350,7 +350,7 @@ class BestWorst(OpenKind):
     def _reference_control(
         self, design: StudyDesign, place: str, image: Image, images: Sequence[Image], rng: np.random.Generator
     ) -> Group:
-        """Return one reference among other images' captions (best), or the reverse (worst)."""
+        """Hide one reference among other images' captions (best), or the reverse (worst)."""
         size = design.sampling.options
         own = shuffled(image.distinct_references, rng)
         end = ENDS[int(rng.integers(2))]
@@ -364,7 +364,7 @@ class BestWorst(OpenKind):
     def _degraded_control(
         self, design: StudyDesign, place: str, image: Image, images: Sequence[Image], rng: np.random.Generator
     ) -> Group | None:
-        """Return a damaged caption among references (worst), or the reverse (best) if references are too few."""
+        """Hide a damaged caption among references (worst), or the reverse (best) if references are few."""
         size = design.sampling.options
         own = shuffled(image.distinct_references, rng)
         end = WORST if len(own) >= size - 1 else BEST

@@ -228,7 +228,7 @@ class Grounding(OpenKind):
     def _control(
         self, design: StudyDesign, place: str, image: Image, images: Sequence[Image], rng: np.random.Generator
     ) -> Group:
-        """Return a caption that contains labels verbatim; other links are ignored."""
+        """Expect labels that the caption contains verbatim; ignore other links."""
         text, links = shuffled(certain_links(image), rng)[0]
         shown = {"first": text, "content": {"boxes": _frozen(image)}}
         unit = self.control_unit(design.seed, place, image, (text.key,), links_of(links), REFERENCE, **shown)

@@ -99,7 +99,7 @@ def content_figures(
 def _at_random(
     named: Mapping[str, Sequence[Collection[int]]], boxes: Mapping[str, int], seed: int
 ) -> dict[str, float | None]:
-    """Return the means over the images with two descriptions that name a box."""
+    """Average over the images with two descriptions that name a box."""
     generator = np.random.default_rng(seed)
     selections: list[list[int]] = []
     gold: list[Sequence[Collection[int]]] = []

@@ -189,7 +189,7 @@ class Keywords(OpenKind):
     def _offered(
         self, design: StudyDesign, images: Sequence[Image], there: Sequence[Image]
     ) -> dict[str, list[str]]:
-        """Return image -> the collocations offered, as the text has them."""
+        """Return image -> collocations, as the text has them."""
         longest = design.keywords.longest
         if titles := frozenset(map(phrase, design.keywords.titles)):
             grams = {image.name: titled(image.text, titles, longest) for image in images}
@@ -252,7 +252,7 @@ class Keywords(OpenKind):
 
 
 def _stop_words() -> frozenset[str]:
-    """Return SMART's stop words, imported lazily: web processes start without the compiler."""
+    """Import lazily: web processes start without the compiler."""
     from evaluation.metrics.text.stemming import smart_stop_words
 
     return smart_stop_words()

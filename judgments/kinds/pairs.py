@@ -250,7 +250,6 @@ class PairKind(ChoiceKind):
         return own
 
     def _choices(self, more: Sequence[str]) -> list[Choice]:
-        """Return the choices in the order of the scale."""
         first, second = self.choices
         between = [
             choice

@@ -182,7 +182,7 @@ class Relevance(ImageCaptionKind):
         units: Sequence[UnitSpec],
         rng: np.random.Generator,
     ) -> list[UnitSpec]:
-        """Return captions of other images that fill the group: a shorter one would give it away."""
+        """Fill with captions of other images: a shorter group would give it away."""
         taken = {unit.first.text for unit in units if unit.first is not None}
         lacking = design.captions_per_image - len(units)
         spare = foreign_captions(image, images, lacking + len(taken), rng)

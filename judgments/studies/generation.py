@@ -177,16 +177,12 @@ def store_system_pairs(study: Study, batch: Batch, systems: Mapping[str, int], *
 
 
 def _ids_in_order(model: type[HIT | Unit], study: Study) -> npt.NDArray[np.int64]:
-    """Return the row ids by position."""
     rows = model.objects.filter(study=study).order_by("position").values_list("pk")
     return columns_of(rows, 1)[0].astype(np.int64)
 
 
 def _captions(dataset: Dataset, batch: Batch) -> dict[str, int]:
-    """Return key -> row id of the dataset's captions.
-
-    New texts of control items become candidates of no system.
-    """
+    """Store new texts of control items as candidates of no system."""
     captions = dict(Caption.objects.filter(dataset=dataset).values_list("key", "pk"))
     texts = (
         text
@@ -304,7 +300,7 @@ def _outputs(
     texts: Mapping[int, Text],
     ranked: int | None,
 ) -> tuple[dict[int, list[tuple[str, Text]]], dict[int, list[tuple[str, Text, int]]]]:
-    """Return image row id -> machine outputs and retrievals, in an order that no import or collation changes."""
+    """Return image row id -> machine outputs and retrievals, in an order independent of import and collation."""
     machines = {pk: system.name for pk, system in systems.items() if not system.human}
     rows = Output.objects.filter(system__dataset=dataset, system__human=False).open_to(maker)
     outputs: dict[int, list[tuple[str, Text]]] = {}

@@ -50,7 +50,6 @@ def plan_of(study: Study) -> Context:
 
 
 def parts_of_plan(design: StudyDesign, plan: Plan) -> list[dict[str, Any]]:
-    """Return the parts that higher apps add to a plan."""
     items = plan.judgments // design.judgments_per_unit  # on all pages
     return [{"template": one.template, "facts": one.facts(design, plan.hits, items)} for one in PLAN_PARTS]
 

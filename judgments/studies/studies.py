@@ -57,7 +57,7 @@ def kind_of(study: Study) -> Kind:
 
 
 def find_study(slug: str) -> Study:
-    """Return the study. Raise NotThere if there is none."""
+    """Raise NotThere."""
     study = Study.objects.select_related("dataset").filter(slug=slug).first()
     if study is None:
         raise NotThere(gettext("There is no study %(slug)r.") % {"slug": slug})
@@ -183,7 +183,7 @@ def _rename_jobs(before: str, after: str) -> None:
 
 
 def _leave_jobs(slug: str) -> None:
-    """Detach the jobs of a deleted study: a later study of its slug must not get them."""
+    """A later study of the slug must not get the jobs."""
     for job in Job.objects.filter(args__study=slug):
         args = {name: value for name, value in job.args.items() if name != "study"}
         Job.objects.filter(pk=job.pk).update(args=args | {"deleted_study": slug})
@@ -207,7 +207,6 @@ def duplicate_study(*, study: Study, name: str = "", slug: str = "", user: User 
 
 
 def next_copy(study: Study) -> int:
-    """Return the first number whose slug is free."""
     stem = f"{study.slug[:75]}-"
     taken = set(Study.objects.filter(slug__startswith=stem).values_list("slug", flat=True))
     return next(number for number in count(2) if f"{stem}{number}" not in taken)

@@ -193,7 +193,6 @@ def add_plan_part(part: PlanPart) -> None:
 
 
 def store_refusal(request: HttpRequest, study: Study, step: str, words: str) -> None:
-    """Store why a step was refused, for the next page."""
     sent = {name: value[:LONGEST_KEPT] for name, value in request.POST.items() if isinstance(value, str)}
     for name in ("csrfmiddlewaretoken", "page"):
         sent.pop(name, None)
@@ -214,7 +213,6 @@ def page_address(study: Study, name: str) -> str:
 
 
 def first_page(study: Study) -> str:
-    """Return the address of the page that matters in the study's state."""
     if study.simulated and not was_opened(study):
         return page_address(study, "rehearsal")
     names = {
@@ -226,7 +224,6 @@ def first_page(study: Study) -> str:
 
 
 def study_context(site: AdminSite, request: HttpRequest, study: Study, *, active: str) -> Context:
-    """Return the context of every page of a study."""
     rights = rights_of(request.user, study)
     jobs = jobs_to_show(study)
     busy = {job.kind for job in jobs if job.state != Job.State.FAILED}

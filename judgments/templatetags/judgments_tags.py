@@ -21,7 +21,7 @@ register = template.Library()
 
 
 def _is_number(value: Any) -> bool:
-    """Return whether it is finite; templates pass '' for missing values."""
+    """Templates pass '' for missing values."""
     return isinstance(value, int | float) and math.isfinite(value)
 
 

@@ -117,7 +117,6 @@ class EditorPage:
 
 
 def steps_of(form: DesignForm) -> list[dict[str, Any]]:
-    """Return the steps of the path, each with its visible fields and groups of folded ones."""
     steps: dict[Step, dict[str, Any]] = {
         step: {
             "title": step.value,
@@ -252,7 +251,7 @@ def numbers_of(key: str) -> str:
 def _bound(
     request: HttpRequest, base: dict[str, Any], datasets: list[str], saved: dict[str, Preset]
 ) -> EditorPage:
-    """Return the form of what was posted, or of a study file typed in its place."""
+    """Return the form as posted, or of a study file typed in its place."""
     text, problem = request.POST.get("toml", "")[:LONGEST_TOML], ""
     data: Any = request.POST
     cut: list[str] = []
@@ -279,7 +278,7 @@ def _bound(
 
 
 def _base_sent(request: HttpRequest) -> dict[str, Any] | None:
-    """Return the values that travelled with the form; None if they are no design."""
+    """Return the posted base; None if it is no design."""
     try:
         sent = json.loads(request.POST.get("_base", "null"))
     except (ValueError, RecursionError):

@@ -143,7 +143,7 @@ def is_money(key: str) -> bool:
 
 
 def _currency(base: Mapping[str, Any]) -> str:
-    """Return a design's currency; its other values may be missing or wrong."""
+    """Return the currency; other values may be missing or wrong."""
     crowd = Crowd(**{key: base["crowd"][key] for key in ("backend", "currency")})
     return currency_named(crowd, Panel(preset=base["panel"]["preset"])) or USUAL_CURRENCY
 
@@ -291,7 +291,7 @@ class DesignForm(forms.Form):
         ]
 
     def _take_requirements_off(self) -> None:
-        """Clear the values of the previous set of requirements, unless one of them was edited."""
+        """Clear the previous set of requirements, unless one was edited."""
         named = value_at(self.base, REQUIREMENTS)
         chosen = self.data.get(html_name(REQUIREMENTS))
         if named not in REQUIREMENT_PRESETS or chosen in (None, named):
@@ -312,13 +312,12 @@ class DesignForm(forms.Form):
             return False
 
     def _field_of(self, key: str) -> str | None:
-        """Return the field of a dotted key, or of its table."""
         while key and html_name(key) not in self.fields:
             key = key.rpartition(".")[0]
         return html_name(key) if key else None
 
     def _values(self, cleaned: dict[str, Any]) -> dict[str, Any]:
-        """Return the base with the form's answers; an empty answer means the default."""
+        """Lay the answers over the base; an empty answer means the default."""
         values = deepcopy(self.base)
         built_in = self.kind.wordings.get(values.get("judged", ""))
         for section in self.sections:
@@ -357,7 +356,7 @@ def asked_by_paper(base: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _put(values: dict[str, Any], key: str, answer: Any) -> None:
-    """Set a dotted key, or remove it for an empty answer."""
+    """Set a dotted key; remove it for an empty answer."""
     *tables, last = key.split(".")
     for table in tables:
         values = values.setdefault(table, {})
@@ -421,7 +420,6 @@ def _field_for(key: str, entry: Entry, datasets: list[str]) -> forms.Field:
 
 
 def _list_field(key: str, field: FieldInfo, *, rows: int, **options: Any) -> forms.Field | None:
-    """Return the form field of a list; None if the key holds none."""
     if get_origin(field.annotation) is not tuple:
         return None
     (member, *_) = get_args(field.annotation)

@@ -132,7 +132,6 @@ def _show_start(
     chosen: Dataset | None,
     saved: dict[str, Preset],
 ) -> HttpResponse:
-    """Show the protocols as cards, each with what the chosen dataset lacks."""
     newest = list(datasets.order_by("-pk")[:MOST_DATASETS])
     chosen = chosen or next(iter(newest), None)
     holdings = holdings_of(chosen, request.user) if chosen else None
@@ -169,7 +168,6 @@ def _title_of(base: dict[str, Any], saved: dict[str, Preset]) -> str:
 
 
 def _free_name(name: str) -> str:
-    """Return the name, numbered if its short name is taken."""
     for number in count(1):
         tried = name[:180] if number == 1 else f"{name[:180]} ({number})"
         if not Study.objects.filter(slug=slugify_name(tried)).exists():
@@ -239,7 +237,7 @@ def _outside(admin: QuorumAdmin, request: HttpRequest) -> dict[str, Any]:
 def _asked_start(
     request: HttpRequest, saved: dict[str, Preset], kept: dict[str, Any] | None = None
 ) -> dict[str, Any] | None:
-    """Return the values of the preset or protocol in the address, with names and seed of ``kept``."""
+    """Return the values that the address names, with names and seed of ``kept``."""
     preset, protocol = request.GET.get("preset", ""), request.GET.get("protocol", "")
     if preset not in {**saved, **PRESETS}:
         preset = ""
@@ -266,7 +264,7 @@ def _form_context(desk: EditorPage, saved: dict[str, Preset]) -> dict[str, Any]:
 
 
 def _stored(form: DesignForm, store: Callable[[StudyDesign], Study]) -> Study | None:
-    """Store the form's design; add a refusal to its field and return None."""
+    """Add a refusal to its field and return None."""
     try:
         return store(form.design)
     except DesignError as error:
@@ -280,7 +278,6 @@ def _stored(form: DesignForm, store: Callable[[StudyDesign], Study]) -> Study | 
 
 
 def _next_page(request: HttpRequest, study: Study) -> HttpResponse:
-    """Redirect to the button's target: a step of the form, or the next page."""
     messages.success(request, gettext("The design of “%(name)s” is saved.") % {"name": study.name})
     wanted = request.POST.get("_to", "")
     if wanted == REHEARSE:
@@ -292,7 +289,7 @@ def _next_page(request: HttpRequest, study: Study) -> HttpResponse:
 
 
 def _rehearse(request: HttpRequest, study: Study) -> HttpResponse:
-    """Rehearse a copy with the usual crowd and the design's seed."""
+    """Use the usual crowd and the design's seed."""
     step = STEPS[REHEARSE]
     answer = None
     if step.permission in rights_of(request.user, study) and signed_in(request).has_perm(step.also):
@@ -304,7 +301,6 @@ def _rehearse(request: HttpRequest, study: Study) -> HttpResponse:
 
 
 def _readable(design: StudyDesign) -> list[tuple[str, list[tuple[str, str]]]]:
-    """Return titles with their labelled values; Markdown becomes HTML."""
     values = design.model_dump(mode="json")
     shown = []
     for section in sections_for(KINDS[design.protocol]):

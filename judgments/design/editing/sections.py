@@ -106,7 +106,6 @@ def extra_of(key: str) -> dict[str, Any]:
 
 
 def sections_for(kind: Kind) -> list[Section]:
-    """Return the groups and keys for ``kind``, in form order."""
     return [
         _section(Step.DATA, "Names and seed", "", ("name", "slug", "dataset", "seed")),
         _sampling(kind),
@@ -238,7 +237,6 @@ def _section(
     *,
     crowd: str = "",
 ) -> Section:
-    """Return a group of the keys; ``changed`` replaces entries."""
     entries = {key: (changed or {}).get(key) or _entry(key) for key in keys}
     return Section(step, title, text, entries, crowd)
 

@@ -136,7 +136,7 @@ class TranslationsField(forms.Field):
             ) from None
 
     def _numbered_rows(self, value: Any, part: str) -> dict[str, list[dict[str, Any]]]:
-        """Return the rows of each language by number; examples without a row stay untranslated."""
+        """Leave examples without a row untranslated."""
         by_language: dict[str, dict[int, dict[str, Any]]] = {}
         for row in self._read(value, part):
             language, number = row.pop("language"), row.pop("number")

@@ -46,7 +46,7 @@ def _read(path: Path, encoding: str | None, zone: tzinfo | None, notes: ImportNo
 
 
 def _truth(cells: dict[str, str], golden: bool, notes: ImportNotes) -> dict[str, str] | None:
-    """Return a test question's right answers by column, if there is one for it."""
+    """Return the right answers by column; skip several right ones."""
     if not golden:
         return None
     truth: dict[str, str] = {}

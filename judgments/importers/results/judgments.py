@@ -238,7 +238,7 @@ class ResultJudgments(TableJudgments):
         return text
 
     def _image(self, text: str) -> str:
-        """Return the image's name; of an unknown address, its last part."""
+        """Return the name; of an unknown address, its last part."""
         if self._images is not None and text in self._images:
             return text
         last = unquote(urlsplit(text).path).rpartition("/")[2] if re.match(r"https?://", text) else ""
@@ -250,7 +250,7 @@ def _has(row: ResultRow, answers: Mapping[str, str], column: str) -> bool:
 
 
 def _number(text: str) -> Any:
-    """Parse a number; other text is refused later with its column."""
+    """Leave other text, to be refused later with its column."""
     if _WHOLE.fullmatch(text):
         return int(text.partition(".")[0])
     try:

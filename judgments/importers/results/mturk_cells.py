@@ -199,7 +199,7 @@ def answers_of(cells: Mapping[str, str], groups: Groups) -> dict[str, str]:
 
 
 def _chosen(buttons: Mapping[str, str]) -> str | None:
-    """Return the values of the true buttons; None if they are no buttons, or all empty."""
+    """Return None if they are no buttons, or all empty."""
     said = {value: cell.strip().lower() for value, cell in buttons.items() if cell.strip()}
     if not said or not all(cell in _TRUTHS for cell in said.values()):
         return None

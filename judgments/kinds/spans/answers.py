@@ -226,7 +226,6 @@ def together(answers: Sequence[Mapping[str, Any]]) -> Consensus:
 
 
 def _leading(marks: Sequence[tuple[str, str]]) -> dict[str, str]:
-    """Return the most frequent severity and category."""
     severities = Counter(severity for severity, _ in marks)
     categories = Counter(category for _, category in marks if category)
     severity = min(severities, key=lambda one: (-severities[one], SEVERITIES.index(one)))

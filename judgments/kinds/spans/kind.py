@@ -151,7 +151,7 @@ class SpanRehearsal(Rehearsal):
         return {"spans": in_order(spans), **given}
 
     def _span(self, text: str, rng: np.random.Generator) -> dict[str, Any]:
-        """Draw a span of one to three words; {} if there is no word."""
+        """Draw one to three words; {} if there are none."""
         words = words_of(text)
         if not words:
             return {}
@@ -167,7 +167,7 @@ class SpanRehearsal(Rehearsal):
         return marks
 
     def _read(self, text: str, span: Mapping[str, Any], rng: np.random.Generator) -> dict[str, Any]:
-        """Return a true span, at times with another end."""
+        """Move the end at times."""
         ends = [end for _, end in words_of(text) if span[START] is not None and end > span[START]]
         if not ends or rng.random() >= MOVED:
             return dict(span)
@@ -415,7 +415,7 @@ class Spans(OpenKind):
     def _reference_control(
         self, design: StudyDesign, place: str, image: Image, images: Sequence[Image], rng: np.random.Generator
     ) -> Group:
-        """Return a person's text, or else a system's, with words of another item that must be marked."""
+        """Damage a person's text, else a system's."""
         group = self._damaged(design, place, image, images, rng, image.references or _texts(image), REFERENCE)
         if group is None:
             raise DesignError(
@@ -553,7 +553,7 @@ def _texts(image: Image) -> list[Text]:
 
 
 def _runs(images: Sequence[Image]) -> list[Run]:
-    """Return the runs of the images that name a document, in import order; equal runs are one."""
+    """Group images by document, in import order; equal runs are one."""
     documents: dict[str, list[Image]] = {}
     for image in images:
         if (name := dict(image.fields).get("document", "").strip()) and image.outputs:
