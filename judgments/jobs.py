@@ -19,6 +19,7 @@ from functools import cache
 from types import TracebackType
 from typing import Any, Protocol
 
+import redis
 from django.conf import settings
 from django.contrib.auth.models import User
 from django.db import InterfaceError, OperationalError, connection, transaction
@@ -30,7 +31,6 @@ from django.utils.module_loading import import_string
 from common.audit import acting_as
 from common.errors import Busy
 from common.log_context import logged_with
-from judgments import bell
 from judgments.models.jobs import Job, JobQuerySet
 
 log = logging.getLogger(__name__)
@@ -40,6 +40,7 @@ RETRY_AFTER = timedelta(seconds=30)  # pause after the database failed, or while
 STOP_AFTER = timedelta(seconds=5)  # time for a stopping worker to be gone before another takes its job
 LOOK_EVERY = 1.0  # seconds between checks for progress to write
 BEATS = 6  # heartbeats for each lease
+CHANNEL = "quorum-jobs"  # of Redis, which wakes waiting workers; who misses a message polls
 DATABASE_FAILURES = (OperationalError, InterfaceError)
 OURS = {"annotation", "common", "config", "evaluation", "judgments"}
 
@@ -112,8 +113,22 @@ def enqueue(*, kind: str, args: dict[str, Any] | None = None, user: User | None 
         raise UnknownJobKind(f"There is no job kind {kind!r}; known are: {known}.")
     with transaction.atomic():
         job = Job.objects.create(kind=kind, args=args or {}, created_by=user)
-        transaction.on_commit(bell.ring)
+        transaction.on_commit(_wake_workers)
     return job
+
+
+def _wake_workers() -> None:
+    if not settings.CELERY_BROKER_URL:
+        return
+    try:
+        redis_server(settings.CELERY_BROKER_URL).publish(CHANNEL, "")
+    except redis.RedisError as error:
+        log.warning("A job is stored, but Redis could not be reached: %s", error)
+
+
+@cache
+def redis_server(url: str) -> redis.Redis:
+    return redis.Redis.from_url(url, socket_connect_timeout=2, socket_timeout=2)
 
 
 @dataclass
@@ -133,7 +148,7 @@ class Run:
 
     @property
     def name(self) -> str:
-        """8 random hexadecimal digits that identify this run of the job."""
+        """8 hexadecimal digits that identify this run."""
         return self.owner.rpartition(":")[2]
 
     def progress(self, share: float, words: str = "") -> None:
@@ -246,7 +261,7 @@ class _Heart(threading.Thread):
 
 
 def run_next() -> bool:
-    """Run the oldest due job; return False if there is none."""
+    """Return False if no job is due."""
     return _run_first(Job.objects.due()) is not None
 
 
@@ -311,14 +326,12 @@ def _claim(jobs: JobQuerySet, owner: str) -> Run | None:
 
 @dataclass(frozen=True)
 class Swept:
-    """The ids of jobs that a sweep requeued or gave up."""
-
     requeued: tuple[int, ...]
     given_up: tuple[int, ...]
 
 
 def sweep_jobs() -> Swept:
-    """Requeue the jobs of workers whose heartbeats ended; safe at any time."""
+    """Requeue the jobs of dead workers; safe at any time."""
     silent_before = Now() - timedelta(seconds=settings.JOB_STALE_SECONDS)
     # A suspended computer wakes up with late heartbeats: do not take its jobs from this process itself.
     own = tuple(_claims)
@@ -336,7 +349,7 @@ def sweep_jobs() -> Swept:
 
 
 def wait_for_patient(seconds: float) -> None:
-    """Wait until no patient job runs in this process, at most so long."""
+    """Wait at most so long."""
     end = time.monotonic() + seconds
     while _awaited and time.monotonic() < end:
         time.sleep(0.1)

@@ -162,7 +162,6 @@ def audit() -> int:
 
 
 def sbom() -> int:
-    """Write var/sbom.json, the pinned packages as CycloneDX."""
     install(TOOLS)
     os.makedirs(os.path.join(ROOT, "var"), mode=0o700, exist_ok=True)
     command = [PYTHON, "-m", "cyclonedx_py", "requirements", "--pyproject", "pyproject.toml"]

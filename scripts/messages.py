@@ -76,7 +76,6 @@ MADE = datetime(2026, 11, 20, tzinfo=UTC)  # no clock: the same texts make the s
 
 @functools.cache
 def collected(*, staff: bool = False) -> Catalog:
-    """Return the messages of workers, or those that only staff read."""
     catalog = Catalog(project="Quorum", charset="utf-8")
     workers = collected() if staff else catalog
     for path, source in _sources():
@@ -155,7 +154,7 @@ def _staff_data() -> Iterator[tuple[str, str]]:
     from judgments.access.tokens import SCOPES
     from judgments.datasets.understanding import ENCODINGS
     from judgments.jobs_in_words import LABELS, WORDS
-    from judgments.studies.needs_page import NEEDS
+    from judgments.studies.front_page import NEEDS
 
     yield from (("the admin's theme", text) for text in THEME)
     yield from _of_study_pages()
@@ -286,7 +285,7 @@ def compiled(catalog: Catalog) -> bytes:
 
 
 def update(language: str, *, staff: bool = False) -> None:
-    """Add new messages untranslated, and remove unused ones."""
+    """Leave new messages untranslated; remove unused ones."""
     old = stored(language, staff=staff)
     new = Catalog(
         locale=language,

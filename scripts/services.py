@@ -72,7 +72,7 @@ class Place:
 
 
 class Stopped(Exception):
-    """The user asked to end."""
+    pass
 
 
 @contextlib.contextmanager
@@ -136,7 +136,6 @@ def start(name: str, place: Place) -> subprocess.Popen[bytes]:
 
 
 def keep_running(services: Services, place: Place) -> None:
-    """Restart services that die, but not for ever."""
     restarts = 0
     while True:
         for name, process in services.items():

@@ -37,7 +37,6 @@ def measured() -> list[Measured]:
 
 
 def wanted() -> list[str]:
-    """Return the sections of the pages, and the groups of the table."""
     names = [
         f"{page}: {line.removeprefix('## ')}"
         for page in PAGES
@@ -51,7 +50,6 @@ def wanted() -> list[str]:
 
 
 def changes(one: Measured) -> list[str]:
-    """Return the later commits to the modules, newest first."""
     command = ["git", "log", "--no-merges", "--format=%h %cs %s", f"{one.commit}..HEAD", "--", *one.modules]
     found = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
     return found.stdout.splitlines()

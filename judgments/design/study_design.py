@@ -12,7 +12,6 @@ from typing import Annotated, Any, Literal
 from pydantic import BeforeValidator, Field, SerializerFunctionWrapHandler, model_serializer
 
 from judgments.design.panels import PANEL_PRESETS, Panel
-from judgments.design.plans import Plan
 from judgments.design.requirements import CROWDS, Listed, Part, Quiz, Slug, Workers
 from judgments.design.tables import (
     Access,
@@ -27,6 +26,7 @@ from judgments.design.tables import (
     Keywords,
     Language,
     PairAnswers,
+    Plan,
     Retention,
     RuleSetting,
     Sampling,
@@ -169,7 +169,6 @@ class StudyDesign(Part):
 
     @property
     def about_pictures(self) -> bool:
-        """Whether workers need the picture."""
         return self.judged == CAPTION and not self.source.show
 
     @property

@@ -34,8 +34,8 @@ from judgments.design.editing import page as design_page
 from judgments.hit_templates import page as hit_templates_page
 from judgments.kinds import KINDS
 from judgments.models import Study, StudyEvent
+from judgments.studies.front_page import with_progress
 from judgments.studies.log import note_event
-from judgments.studies.needs_page import with_progress
 from judgments.studies.studies import delete_study
 from judgments.studies.study_page import (
     PAGES,

@@ -17,10 +17,9 @@ from common.errors import DataConflict, DesignError, NotThere, WrongState
 from common.log_context import log_about
 from judgments.access.roles import visible_rows
 from judgments.design.diff import changed_keys
-from judgments.design.plans import Plan
 from judgments.design.reading import make_design, refuse_short_code
 from judgments.design.study_design import StudyDesign
-from judgments.design.tables import SHORTEST_CODE, Access
+from judgments.design.tables import SHORTEST_CODE, Access, Plan
 from judgments.kinds import KINDS, Kind
 from judgments.models import Dataset, Job, Study, StudyRole
 from judgments.studies.log import note_event
@@ -52,7 +51,6 @@ def _validated(design: str) -> StudyDesign:
 
 
 def kind_of(study: Study) -> Kind:
-    """Return the kind of the study's protocol, configured by its design."""
     return KINDS[study.protocol].of(design_of(study))
 
 
@@ -155,7 +153,6 @@ def _with_code(design: StudyDesign, *, before: Access | None = None) -> StudyDes
 
 
 def without_short_code(values: dict[str, Any]) -> dict[str, Any]:
-    """Return a stored design for a new study, without a code that can be guessed."""
     if Access.model_validate(values["access"]).is_guessable:
         return values | {"access": values["access"] | {"code": ""}}
     return values
@@ -214,7 +211,7 @@ def next_copy(study: Study) -> int:
 
 @transaction.atomic
 def delete_study(*, study: Study) -> None:
-    """Delete a study that was never opened. Raise WrongState for others: answers are never deleted."""
+    """Raise WrongState for a study that was opened: answers are never deleted."""
     _lock(study)
     if study.state not in (Study.State.DRAFT, Study.State.GENERATED) or study.assignments.exists():
         raise WrongState(

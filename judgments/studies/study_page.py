@@ -97,8 +97,6 @@ class StudyPage:
 
 @dataclass(frozen=True, slots=True)
 class StepForm:
-    """The parameters that a step's form asks for or requires, and arguments in hidden fields."""
-
     parameters: type[Parameters]
     fields: tuple[str, ...]
     needed: tuple[str, ...] = ()
@@ -137,8 +135,6 @@ class StudyStep:
 
 @dataclass(frozen=True, slots=True)
 class StartPage:
-    """A page before a study exists: a link below "New study", and the question before it."""
-
     name: str
     label: str
     words: str
@@ -151,8 +147,6 @@ class StartPage:
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """Why a step was refused, and the values of its form, to be shown again."""
-
     step: str
     words: str
     sent: dict[str, str]
@@ -300,7 +294,6 @@ def tab_groups(study: Study, rights: Collection[str], active: str) -> list[Conte
 
 
 def next_step_of(steps: Sequence[StudyStep], study: Study, active: str) -> StudyStep | None:
-    """Return the next step of the page, else of the state."""
     of_page = [step for step in steps if active in step.primary_on]
     of_state = [step for step in steps if study.state in step.primary_in]
     return next(iter([*of_page, *of_state]), None)

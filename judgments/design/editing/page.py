@@ -46,7 +46,6 @@ from judgments.design.editing.form import (
     value_at,
 )
 from judgments.design.editing.sections import sections_for
-from judgments.design.plans import Plan
 from judgments.design.presets import PRESETS, Preset
 from judgments.design.reading import read_toml, slugify_name, write_toml
 from judgments.design.saved_presets import (
@@ -60,6 +59,7 @@ from judgments.design.saved_presets import (
     saved_presets,
 )
 from judgments.design.study_design import StudyDesign
+from judgments.design.tables import Plan
 from judgments.kinds import KINDS
 from judgments.models import Dataset, SavedPreset, Study
 from judgments.operations import duplicate, save_preset
@@ -103,16 +103,16 @@ def add_study(admin: QuorumAdmin, request: HttpRequest) -> HttpResponse:
     if request.method != "POST" and chosen is not None:
         base, cut = fitted(base, chosen, maker=signed_in(request).pk)
         base["name"] = _free_name(f"{_title_of(base, saved).partition(':')[0]}, {chosen.name}")
-    desk = open_editor(request, base=base, datasets=dataset_names(request), saved=saved, cut=cut)
+    editor = open_editor(request, base=base, datasets=dataset_names(request), saved=saved, cut=cut)
     if wants_json(request):
-        return answer_script(desk)
-    if _is_save(request) and desk.form.is_valid():
-        study = _stored(desk.form, lambda design: create_study(design=design, user=signed_in(request)))
+        return answer_script(editor)
+    if _is_save(request) and editor.form.is_valid():
+        study = _stored(editor.form, lambda design: create_study(design=design, user=signed_in(request)))
         if study is not None:
             admin.log_addition(request, study, "designed")
             return _next_page(request, study)
-    count_now(desk, request)
-    context = _outside(admin, request) | _form_context(desk, saved) | {"subtitle": gettext("New study")}
+    count_now(editor, request)
+    context = _outside(admin, request) | _form_context(editor, saved) | {"subtitle": gettext("New study")}
     return TemplateResponse(request, "judgments/study/add.html", context)
 
 
@@ -193,7 +193,6 @@ def add_study_from_file(admin: QuorumAdmin, request: HttpRequest) -> HttpRespons
 
 
 def show_design(admin: QuorumAdmin, request: HttpRequest, study: Study) -> HttpResponse:
-    """Show the form of a draft, or the design of any other study."""
     context = admin.context(request, study, "change")
     context["toml"] = write_toml(design_of(study))
     if study.state != Study.State.DRAFT or not context["may_change"]:
@@ -204,18 +203,18 @@ def show_design(admin: QuorumAdmin, request: HttpRequest, study: Study) -> HttpR
     cut: list[str] = []
     if (asked := _asked_start(request, saved, kept=study.design)) is not None:
         base, cut = fitted(asked, study.dataset, maker=study.created_by_id)
-    desk = open_editor(request, base=base, datasets=dataset_names(request), saved=saved, cut=cut)
+    editor = open_editor(request, base=base, datasets=dataset_names(request), saved=saved, cut=cut)
     if wants_json(request):
-        return answer_script(desk)
-    if _is_save(request) and desk.form.is_valid():
+        return answer_script(editor)
+    if _is_save(request) and editor.form.is_valid():
         changed = _stored(
-            desk.form, lambda design: change_design(study=study, design=design, user=signed_in(request))
+            editor.form, lambda design: change_design(study=study, design=design, user=signed_in(request))
         )
         if changed is not None:
             admin.log_change(request, study, "design")
             return _next_page(request, study)
-    count_now(desk, request)
-    return TemplateResponse(request, "judgments/study/design.html", context | _form_context(desk, saved))
+    count_now(editor, request)
+    return TemplateResponse(request, "judgments/study/design.html", context | _form_context(editor, saved))
 
 
 def _is_save(request: HttpRequest) -> bool:
@@ -253,11 +252,11 @@ def _asked_start(
     return base
 
 
-def _form_context(desk: EditorPage, saved: dict[str, Preset]) -> dict[str, Any]:
-    return desk.context | {
-        "form_kind": KINDS[desk.base["protocol"]],
-        "preset": {**saved, **PRESETS}.get(desk.base.get("preset", "")),
-        "preset_ships": desk.base.get("preset", "") in PRESETS,
+def _form_context(editor: EditorPage, saved: dict[str, Preset]) -> dict[str, Any]:
+    return editor.context | {
+        "form_kind": KINDS[editor.base["protocol"]],
+        "preset": {**saved, **PRESETS}.get(editor.base.get("preset", "")),
+        "preset_ships": editor.base.get("preset", "") in PRESETS,
         "presets": PRESETS,
         "saved": saved,
     }
@@ -366,7 +365,6 @@ def show_reuse(request: HttpRequest, study: Study, context: Context) -> HttpResp
 
 
 def show_comparison(admin: QuorumAdmin, request: HttpRequest) -> HttpResponse:
-    """Compare the two designs in the address, if the person may see them."""
     context: Context = {
         **admin.admin_site.each_context(request),
         "title": gettext("Compare designs"),

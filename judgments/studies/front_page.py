@@ -1,4 +1,4 @@
-"""Count what waits for a person in many studies, in one query; choose the next action for each."""
+"""The admin's first page: an account's studies, what waits for a person in them, and the next action for each."""
 
 from __future__ import annotations
 
@@ -8,14 +8,16 @@ from typing import Any
 
 from django.db.models import Count, IntegerField, OuterRef, QuerySet, Subquery, Sum
 from django.db.models.functions import Coalesce
+from django.http import HttpRequest
 from django.utils.translation import gettext
 
 from common.amounts import thousands
-from judgments.access.roles import Right
-from judgments.admin.base import count_of
-from judgments.models import HIT, Study
-from judgments.studies.study_page import first_page, page_address, was_opened
+from judgments.access.roles import Person, Right, may_view, rights_in, takes_part, visible_rows
+from judgments.admin.base import BoundedPaginator, count_of
+from judgments.models import HIT, Dataset, Job, Study
+from judgments.studies.study_page import QUIET_JOBS, first_page, page_address, was_opened
 
+ON_A_PAGE = 20
 FINISHED = ("submitted", "approved", "rejected")
 
 
@@ -72,7 +74,6 @@ def with_progress(studies: QuerySet[Study]) -> QuerySet[Study]:
 
 
 def with_needs(studies: QuerySet[Study]) -> QuerySet[Study]:
-    """Annotate how many rows of each need wait."""
     return studies.annotate(**{_column(name): count_of(need.rows(), "study") for name, need in NEEDS.items()})
 
 
@@ -107,3 +108,46 @@ def next_action(study: Study, waiting: Sequence[Waiting], rights: Collection[str
 
 def _column(name: str) -> str:
     return f"waits_{name}"
+
+
+def own_studies(request: HttpRequest, context: dict[str, Any]) -> dict[str, Any]:
+    """Take a constant number of queries."""
+    user = request.user
+    context["title"] = gettext("Your studies")
+    if takes_part(user) or user.has_perm("judgments.view_study") or user.has_perm("judgments.add_study"):
+        studies = Study.objects.visible_to(user)
+        shown = with_needs(with_progress(studies.select_related("dataset")))
+        page = BoundedPaginator(shown.order_by("-created_at", "slug"), ON_A_PAGE).get_page(
+            request.GET.get("page")
+        )
+        by_state = dict(studies.order_by().values_list("state").annotate(n=Count("pk")))
+        context |= {
+            "states": [(label, by_state.get(value, 0)) for value, label in Study.State.choices],
+            "page": page,
+            "studies": _entries(user, list(page.object_list)),
+            "may_add_study": user.has_perm("judgments.add_study"),
+        }
+    if may_view(user, Dataset):
+        context |= {
+            "datasets": visible_rows(Dataset.objects.all(), user).count(),
+            "may_add_dataset": user.has_perm("judgments.add_dataset"),
+        }
+    if user.is_active and user.is_staff:
+        under_way = Job.objects.under_way().exclude(kind__in=QUIET_JOBS)
+        context["jobs"] = list(visible_rows(under_way, user)[:ON_A_PAGE])
+    return context
+
+
+def _entries(user: Person, studies: list[Study]) -> list[dict[str, Any]]:
+    rights, entries = rights_in(user, studies), []
+    for study in studies:
+        waiting = waiting_for_a_person(study, rights[study.pk])
+        entries.append(
+            {
+                "study": study,
+                "link": first_page(study),
+                "waiting": waiting,
+                "next": next_action(study, waiting, rights[study.pk]),
+            }
+        )
+    return entries
