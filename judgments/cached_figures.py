@@ -37,7 +37,6 @@ def plain_value(value: Any) -> Any:
 
 
 def version_of(study: Study) -> object:
-    """Return what changes with every logged action on the study."""
     last = study.events.aggregate(last=Max("pk"))["last"]
     return str(study.created_at), study.state, str(study.paused_at), last
 
@@ -102,7 +101,7 @@ def _named(name: str) -> Figures[Any] | None:
 
 
 class FiguresPending(Exception):
-    """Required figures are being computed for the first time."""
+    pass
 
 
 def required_figures(shown: ShownFigures[T]) -> T:

@@ -129,7 +129,6 @@ class Operation:
         return Outcome(f"{outcome.words} {added}".rstrip(), outcome.value)
 
     def start(self, study: Study, values: Mapping[str, Any], *, by: User | None, page: bool = False) -> Job:
-        """Start its job, for a page or an HTTP call."""
         if self.check is not None:
             self.check(study)
         if self.prepare is not None:
@@ -144,7 +143,7 @@ class Operation:
 
 
 def row_of(rows: QuerySet[Row], key: str) -> Row:
-    """Return the row of this key. Raise NotThere if it is not among ``rows``."""
+    """Raise NotThere."""
     try:
         found = rows.filter(pk=key).first()
     except (ValueError, ValidationError):  # the key is no number, or no UUID

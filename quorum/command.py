@@ -65,7 +65,6 @@ def _run(line: list[str]) -> None:
 
 
 def split(line: list[str]) -> tuple[str, list[str]]:
-    """Return the one or two words that name a command, and what follows."""
     words = " ".join(line[:2])
     return (words, line[2:]) if words in WORDS else (" ".join(line[:1]), line[1:])
 

@@ -97,7 +97,6 @@ WITHOUT_DATA = {command for command, _ in SECTIONS[FILES].values()} | {"plan_pow
 
 
 def page(group: str = "") -> str:
-    """Return the list of words, or those of one group."""
     lines = []
     if not group:
         lines = [

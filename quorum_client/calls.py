@@ -82,14 +82,14 @@ class Calls:
                 continue
             if response.status_code not in TRIED_AGAIN or attempt == tries:
                 break
-            self.sleep(_wanted(response) or 0.5 * 2 ** (attempt - 1))
+            self.sleep(_retry_after(response) or 0.5 * 2 ** (attempt - 1))
         if response.is_error or response.is_redirect:
             raise _problem(response)
         return response
 
     def get(self, path: str, **parameters: Any) -> dict[str, Any]:
         """Return the JSON object at an address below /api/."""
-        found: dict[str, Any] = self.ask("GET", path, params=_said(parameters)).json()
+        found: dict[str, Any] = self.ask("GET", path, params=_query(parameters)).json()
         return found
 
     def post(self, path: str, body: Any = None, *, key: str = "") -> dict[str, Any]:
@@ -144,7 +144,7 @@ class Calls:
             attempt += 1
 
 
-def _said(parameters: dict[str, Any]) -> dict[str, Any] | None:
+def _query(parameters: dict[str, Any]) -> dict[str, Any] | None:
     """Write booleans as the interface does; return None without parameters, so that a link keeps its own."""
     if not parameters:
         return None
@@ -153,7 +153,7 @@ def _said(parameters: dict[str, Any]) -> dict[str, Any] | None:
     }
 
 
-def _wanted(response: httpx.Response) -> float:
+def _retry_after(response: httpx.Response) -> float:
     seconds = response.headers.get("Retry-After", "")
     return min(float(seconds), 60.0) if seconds.isdecimal() else 0.0
 

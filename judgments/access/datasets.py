@@ -72,7 +72,7 @@ def give_dataset_role(*, dataset: Dataset, user: User, role: str, by: User | Non
 
 @transaction.atomic
 def take_dataset_role(*, dataset: Dataset, user: User) -> None:
-    """Remove a person's role. Raise WrongState if the dataset would lose its last owner."""
+    """Raise WrongState if the dataset would lose its last owner."""
     _keep_an_owner(dataset, user)
     DatasetRole.objects.filter(dataset=dataset, user=user).delete()
 

@@ -46,7 +46,7 @@ OF_DATASETS: tuple[type[Model], ...] = (Dataset, Item, Caption, System, Output, 
 
 
 class Right(StrEnum):
-    """Rights to a study, from the least to the most."""
+    """From the least to the most."""
 
     VIEW = "view"  # its pages, results, files
     REVIEW = "review"  # approve, reject, exclude, adjudicate, answer appeals
@@ -73,7 +73,7 @@ def rights_of(user: Person, study: Study) -> frozenset[Right]:
 
 
 def rights_in(user: Person, studies: Collection[Study]) -> dict[int, frozenset[Right]]:
-    """Return the rights to each study by its key, in one query."""
+    """Take one query."""
     if not isinstance(user, User) or not user.is_active:
         return dict.fromkeys((study.pk for study in studies), frozenset())
     given = frozenset(right for right, permission in PERMISSIONS.items() if user.has_perm(permission))
@@ -128,7 +128,7 @@ def give_role(*, study: Study, user: User, role: str, by: User | None = None) ->
 
 @transaction.atomic
 def take_role(*, study: Study, user: User, by: User | None = None) -> None:
-    """Remove a person's role. Raise WrongState if the study would lose its last owner."""
+    """Raise WrongState if the study would lose its last owner."""
     had = _role_and_lock(study, user)
     if had is None:
         return
@@ -202,7 +202,6 @@ def belongs_to_studies(model: type[Model]) -> bool:
 
 
 def lookups_of(model: type[Model]) -> tuple[str, ...]:
-    """Return the lookups from a row to its study, if any."""
     lookups: tuple[str, ...] = getattr(model, "of_study", ())
     if lookups:
         return lookups
@@ -270,7 +269,7 @@ def studies_of(request: Request) -> QuerySet[Study]:
 
 
 def study_for(request: Request, slug: str, right: Right = Right.VIEW) -> Study:
-    """Return a study. Raise NotThere if it is not visible, PermissionDenied if the right is missing."""
+    """Raise NotThere if the study is not visible, PermissionDenied if the right is missing."""
     study = studies_of(request).select_related("dataset").filter(slug=slug).first()
     if study is None:
         raise NotThere(gettext("There is no study %(slug)r.") % {"slug": slug})

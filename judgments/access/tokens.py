@@ -39,7 +39,7 @@ NOTED_EVERY = timedelta(minutes=1)  # avoid a write per request of a token in us
 
 
 def allows(granted: Iterable[str], asked: str) -> bool:
-    """Return whether a scope includes ``asked``; write includes read."""
+    """Write includes read."""
     area, _, verb = asked.partition(":")
     return asked in granted or (verb == "read" and f"{area}:write" in granted)
 
@@ -110,7 +110,7 @@ def token_for_key(key: str) -> ApiToken | None:
 
 
 def revoke_token(*, token: ApiToken) -> None:
-    """Revoke a token. Raise NotThere if it was deleted with its account."""
+    """Raise NotThere if the token was deleted with its account."""
     ApiToken.objects.filter(pk=token.pk, revoked_at=None).update(revoked_at=timezone.now())
     if not ApiToken.objects.filter(pk=token.pk).exists():
         raise NotThere(gettext("There is no such token any more."))

@@ -104,18 +104,15 @@ class OfStudy(Parameters):
 
 
 def named_study(request: Request, right: Right = Right.VIEW) -> Study:
-    """Return the study that the body names, if the requester has the right."""
     return study_for(request, OfStudy.read(request.data)["study"], right)
 
 
 def with_study(parameters: type[Parameters], **options: Any) -> type[Parameters]:
-    """Return the parameters of a call whose body names the study too."""
     members = {"study": serializers.CharField(**options), "__doc__": parameters.__doc__}
     return type(parameters.__name__, (parameters,), members)
 
 
 def start_named(request: Request, operation: Operation, *, route: str = "api:jobs-detail") -> Response:
-    """Start the job of an operation whose study is named in the body."""
     study = named_study(request, operation.right)
     return job_response(
         request, operation.start(study, operation.read(request.data), by=staff_of(request)), route=route

@@ -33,8 +33,6 @@ SLUG = "[-a-zA-Z0-9_]+"
 
 @extend_schema_field(OpenApiTypes.BOOL)
 class TrueOrFalse(filters.TypedChoiceFilter):
-    """Filter by true or false; refuse anything else."""
-
     def __init__(self, **options: Any) -> None:
         choices = (("true", "true"), ("false", "false"))
         super().__init__(**{"choices": choices, "coerce": lambda text: text == "true", **options})
@@ -42,8 +40,6 @@ class TrueOrFalse(filters.TypedChoiceFilter):
 
 @extend_schema_field(OpenApiTypes.INT)
 class WholeNumber(filters.NumberFilter):
-    """Filter integer columns; refuse fractions."""
-
     field_class = forms.IntegerField
 
 
@@ -77,12 +73,12 @@ def filters_of(
 
 
 def study_filter(**options: Any) -> filters.ModelChoiceFilter:
-    """Filter by the study's slug; one that the requester cannot see is an error."""
+    """An unknown or invisible study is an error."""
     return filters.ModelChoiceFilter(queryset=_studies, to_field_name="slug", **options)
 
 
 def dataset_filter() -> filters.ModelChoiceFilter:
-    """Filter by the dataset's name; one that the requester cannot see is an error."""
+    """An unknown or invisible dataset is an error."""
     return filters.ModelChoiceFilter(queryset=_datasets, to_field_name="name")
 
 

@@ -71,7 +71,6 @@ def known_lists(
 
 
 def rank_by_place(system: System, task: Output.Task) -> None:
-    """Replace the ranks of a system's outputs by places, if they differ."""
     rows = list(Output.objects.filter(system=system, task=task).select_related("caption"))
     by_image = task == Output.Task.ANNOTATION
     lists: defaultdict[int, list[Any]] = defaultdict(list)
@@ -505,7 +504,7 @@ def import_rankings(
 
 
 def check_own(system: System | None, user: User | None) -> None:
-    """Raise DataConflict for another person's unpublished system; the message must not tell what it holds."""
+    """Raise DataConflict for another person's unpublished system; do not tell what it holds."""
     if system is not None and system.private and user is not None and system.owner_id != user.pk:
         raise DataConflict(f"There is a system {system.name!r} already; choose another name.")
 

@@ -69,7 +69,7 @@ WORDS = {
     "search": gettext_noop("Images ranked for a caption: qid is the id of a caption, docid an image"),
     "inputs": gettext_noop("Rows of inputs for a HIT template: CSV with a header line"),
 }
-SHELF = "quorum-upload"  # of the session: upload -> what it was understood as, until it is imported
+UNDERSTOOD = "quorum-upload"  # of the session: upload -> what it was understood as, until it is imported
 ROLE_WORDS = {
     PEOPLE: gettext_lazy("captions by people"),
     SYSTEM: gettext_lazy("captions of a system"),
@@ -110,7 +110,7 @@ class FilesField(forms.FileField):
 
 class FilesForm(forms.Form):
     def keep(self) -> str | None:
-        """Store the files and return the upload's name, or None with an error."""
+        """Return the upload's name, or None with an error."""
         try:
             return uploads.keep(self.cleaned_data["files"])
         except QuorumError as error:
@@ -157,8 +157,6 @@ class UploadForm(FilesForm):
 
 
 class DatasetForm(FilesForm):
-    """The files of a dataset, with its pictures and systems. Their kinds are detected."""
-
     pictures_at = forms.URLField(
         label=gettext_lazy("Address of the pictures"),
         required=False,
@@ -443,7 +441,6 @@ class DatasetAdmin(QuorumAdmin):
     def add_view(
         self, request: HttpRequest, form_url: str = "", extra_context: dict[str, Any] | None = None
     ) -> HttpResponse:
-        """Take files, show what was understood, and import it when that is confirmed."""
         if not self.has_add_permission(request):
             raise PermissionDenied
         if request.method == "POST" and "upload" in request.POST:
@@ -463,7 +460,7 @@ class DatasetAdmin(QuorumAdmin):
     def _show_understood(self, request: HttpRequest, form: DatasetForm, upload: str) -> HttpResponse:
         given = form.cleaned_data
         try:
-            with uploads.looked_into(upload) as (root, pictures):
+            with uploads.opened_without_pictures(upload) as (root, pictures):
                 names = [file.name or "" for file in given["files"]]
                 understood = understand(root, pictures, uploaded=names, encoding=given["encoding"])
         except QuorumError as error:
@@ -472,9 +469,9 @@ class DatasetAdmin(QuorumAdmin):
             return self._upload_page(request, form, gettext("Upload your data"), lead="")
         understood.name = _free_name(understood.name)
         _take_as_said(understood, given["format"])
-        for earlier in request.session.get(SHELF, {}):
+        for earlier in request.session.get(UNDERSTOOD, {}):
             uploads.discard(earlier)
-        request.session[SHELF] = {
+        request.session[UNDERSTOOD] = {
             upload: {
                 "understood": asdict(understood),
                 "pictures_at": given["pictures_at"],
@@ -485,7 +482,7 @@ class DatasetAdmin(QuorumAdmin):
 
     def _import_understood(self, request: HttpRequest) -> HttpResponse:
         upload = request.POST["upload"]
-        kept = request.session.get(SHELF, {}).get(upload)
+        kept = request.session.get(UNDERSTOOD, {}).get(upload)
         if kept is None:
             messages.error(request, gettext("Nothing was imported: please upload the files again."))
             return redirect("admin:judgments_dataset_add")
@@ -510,14 +507,14 @@ class DatasetAdmin(QuorumAdmin):
             "pictures": understood.folder if with_pictures else None,
         }
         job = enqueue(kind="import_dataset", args=args, user=signed_in(request))
-        del request.session[SHELF]
+        del request.session[UNDERSTOOD]
         return redirect(reverse("admin:judgments_job_change", args=[job.pk]))
 
     def _look_again(self, request: HttpRequest, upload: str, kept: dict[str, Any]) -> HttpResponse:
         encoding = request.POST.get("encoding", "")
         before = kept["understood"]
         try:
-            with uploads.looked_into(upload) as (root, pictures):
+            with uploads.opened_without_pictures(upload) as (root, pictures):
                 understood = understand(
                     root,
                     pictures,
@@ -529,7 +526,7 @@ class DatasetAdmin(QuorumAdmin):
             return redirect("admin:judgments_dataset_add")
         _take_as_said(understood, kept.get("format", ""))
         understood.name = request.POST.get("name") or before["name"]
-        request.session[SHELF] = {upload: kept | {"understood": asdict(understood)}}
+        request.session[UNDERSTOOD] = {upload: kept | {"understood": asdict(understood)}}
         form = UnderstoodForm(understood=understood)
         form.initial["attribution"] = request.POST.get("attribution", "")
         if len(understood.parts) == len(before["parts"]):

@@ -115,10 +115,10 @@ def _gif(data: bytes) -> Iterator[bytes]:
             yield data[at:end]
         elif data[at] == 0x21:
             kind, end = data[at + 1], _behind_blocks(data, at + 2)
-            told = kind == GIF_COMMENT or (
+            dropped = kind == GIF_COMMENT or (
                 kind == GIF_APPLICATION and data[at + 3 : at + 14] not in ANIMATION
             )
-            yield b"" if told else data[at:end]
+            yield b"" if dropped else data[at:end]
         else:
             break
         at = end

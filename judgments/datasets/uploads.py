@@ -108,7 +108,6 @@ def discard(upload: str) -> None:
 
 
 def discard_leftovers() -> list[str]:
-    """Discard uploads that no job waits for."""
     wanted = Job.objects.under_way().filter(args__has_key="upload").values_list("args__upload", flat=True)
     return remove_leftovers(_root(), "*", but=set(wanted))
 
@@ -138,7 +137,7 @@ def opened(upload: str) -> Iterator[Files]:
 
 
 @contextmanager
-def looked_into(upload: str) -> Iterator[tuple[Path, list[str]]]:
+def opened_without_pictures(upload: str) -> Iterator[tuple[Path, list[str]]]:
     """Open the upload's folder without its pictures, whose names are listed, for a with block.
 
     Raises:
@@ -357,7 +356,7 @@ def is_address(images: str) -> bool:
 
 
 def picture_address(images: str, file: str) -> str:
-    """Return the quoted address of a picture. Raise PictureProblem if it is too long to store."""
+    """Raise PictureProblem if the address is too long to store."""
     address = f"{images.rstrip('/')}/{quote(file)}"
     if len(address) > ADDRESS_LIMIT:
         raise PictureProblem(

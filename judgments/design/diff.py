@@ -39,7 +39,6 @@ def compare_designs(
     *,
     names: tuple[str, str] = ("this", "that"),
 ) -> Comparison:
-    """Return every key in which two designs, or their values, differ."""
     first, second = _values(this), _values(that)
     tables: dict[str, list[Difference]] = {}
     before, after = dict(_keys(first)), dict(_keys(second))

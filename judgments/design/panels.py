@@ -30,8 +30,6 @@ PLACEHOLDERS = frozenset({"code", "worker", "session"})
 
 @dataclass(frozen=True, slots=True)
 class Columns:
-    """Names of the columns in a panel's list of submissions."""
-
     worker: tuple[str, ...]
     session: tuple[str, ...] = ()
     status: tuple[str, ...] = ("status",)

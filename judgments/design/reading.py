@@ -202,7 +202,7 @@ def make_design(values: dict[str, Any], *, saved: Mapping[str, Preset] = NO_PRES
 
 
 def refuse_short_code(access: Access) -> None:
-    """Check the code of a new design; older studies keep theirs."""
+    """Check new designs; older studies keep their codes."""
     code = access.code.strip()
     if code and access.is_guessable:
         raise DesignError(
@@ -237,7 +237,7 @@ def _completed(values: dict[str, Any], saved: Mapping[str, Preset]) -> dict[str,
     presets = {**saved, **PRESETS}
     complete = values.keys() >= WRITTEN_WHOLE
     if complete:
-        values = _as_it_was_drawn(values)
+        values = _with_pairs_from(values)
     if preset_name and (not complete or preset_name in PRESETS):
         if not isinstance(preset_name, str) or preset_name not in presets:
             raise DesignError(
@@ -267,7 +267,7 @@ def _completed(values: dict[str, Any], saved: Mapping[str, Preset]) -> dict[str,
 
 def stored_design(values: dict[str, Any]) -> StudyDesign:
     """Read a design that an earlier version stored."""
-    return _checked(_as_it_was_drawn(values))
+    return _checked(_with_pairs_from(values))
 
 
 def _checked(values: dict[str, Any]) -> StudyDesign:
@@ -280,7 +280,7 @@ def _checked(values: dict[str, Any]) -> StudyDesign:
     return design
 
 
-def _as_it_was_drawn(values: dict[str, Any]) -> dict[str, Any]:
+def _with_pairs_from(values: dict[str, Any]) -> dict[str, Any]:
     """Complete a design from before 0.6, which had no ``sampling.pairs_from`` and crossed texts and images."""
     kind, sampling = KINDS.get(str(values.get("protocol"))), values["sampling"]
     if (
@@ -320,14 +320,14 @@ def _as_design_errors(error: ValidationError) -> list[DesignError]:
     # each is compared with all, and a body can hold a hundred thousand
     problems = error.errors(include_url=False)[:MOST_PROBLEMS]
     found: list[DesignError] = []
-    told: set[tuple[str, ...]] = set()
+    seen: set[tuple[str, ...]] = set()
     for problem in problems:
         path = _path(problem["loc"])
         if problem["type"] == "extra_forbidden":  # a stranger's key may look like one of pydantic's marks
             path = [*_path(problem["loc"][:-1]), str(problem["loc"][-1])]
-        if tuple(path) in told:
+        if tuple(path) in seen:
             continue  # a key that takes 'all' or a number fails once for each
-        told.add(tuple(path))
+        seen.add(tuple(path))
         found.append(_as_design_error(problem, path, problems))
     return found
 
@@ -402,7 +402,6 @@ def toml_values(text: str, *, source: str = "study file") -> dict[str, Any]:
 
 
 def write_toml(design: StudyDesign) -> str:
-    """Return the complete design as TOML, for ``read_toml``."""
     return dump_toml(design.model_dump(mode="json"))
 
 

@@ -297,7 +297,6 @@ def own_record_needed(workers: Workers, backend: str) -> str:
 
 
 def not_stated(workers: Workers, backend: str, *, api: bool = False) -> list[str]:
-    """Return the requirements, in words, that the crowd can neither state nor check."""
     can = CROWDS[backend].requirements if backend in CROWDS else frozenset()
     if api:
         can = BY_PROLIFIC
@@ -462,7 +461,6 @@ def asks_anything(quiz: Quiz) -> bool:
 
 
 def questions_asked(quiz: Quiz) -> int:
-    """Return the number of questions in an attempt, without known items."""
     return min(quiz.ask, len(questions_of(quiz)))
 
 

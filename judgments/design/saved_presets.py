@@ -99,12 +99,11 @@ def rename_preset(*, slug: str, title: str, description: str, by: User) -> Saved
 
 @transaction.atomic
 def delete_preset(*, slug: str, by: User) -> None:
-    """Delete a preset; studies made from it keep their designs."""
+    """Studies made from it keep their designs."""
     _own(slug, by).delete()
 
 
 def may_change_preset(preset: SavedPreset, user: User) -> bool:
-    """Return whether the user made it or may delete any study."""
     return preset.made_by_id == user.pk or user.has_perm("judgments.delete_study")
 
 
@@ -137,7 +136,6 @@ class NamedDesign:
     whole: bool = True
 
     def values_beside(self, other: NamedDesign) -> dict[str, Any]:
-        """Return the values comparable with ``other``."""
         values = self.design.model_dump(mode="json")
         if not (self.whole and other.whole):
             for key in ("name", "slug", "dataset", "seed"):

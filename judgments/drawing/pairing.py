@@ -286,7 +286,7 @@ def _draw_published(
     images: Sequence[Image],
     kind: str,
     count: int,
-    looked: _Drawn,
+    so_far: _Drawn,
     rng: np.random.Generator,
 ) -> list[Pair]:
     """Take pairs in random order, those of rarely used machines first."""
@@ -302,7 +302,7 @@ def _draw_published(
         pair = pool[machines].pop()
         if not pool[machines]:
             del pool[machines]
-        if looked.takes(pair):
+        if so_far.takes(pair):
             drawn.append(pair)
             used.update(machines)
     return drawn
@@ -349,7 +349,7 @@ def pairs_left_out(
 
 
 def _draw_new(
-    images: Sequence[Image], kind: str, count: int, looked: _Drawn, rng: np.random.Generator
+    images: Sequence[Image], kind: str, count: int, so_far: _Drawn, rng: np.random.Generator
 ) -> list[Pair]:
     used: Counter[str] = Counter()
     waiting = [(image, _options(image, kind, images, rng)) for image in shuffled(images, rng)]
@@ -359,7 +359,7 @@ def _draw_new(
         for image, options in waiting:
             if len(drawn) == count:
                 break
-            pair = _next_pair(image, kind, options, used, looked, rng)
+            pair = _next_pair(image, kind, options, used, so_far, rng)
             if pair is not None:
                 drawn.append(pair)
                 left.append((image, options))
@@ -372,7 +372,7 @@ def _next_pair(
     kind: str,
     options: dict[Machines, Iterator[_Option]],
     used: Counter[str],
-    looked: _Drawn,
+    so_far: _Drawn,
     rng: np.random.Generator,
 ) -> Pair | None:
     while options:
@@ -382,14 +382,14 @@ def _next_pair(
             del options[machines]
             continue
         texts = frozenset((option.first.text.strip(), option.second.text.strip()))
-        if len(texts) < 2 or (image.name, texts) in looked.compared:
+        if len(texts) < 2 or (image.name, texts) in so_far.compared:
             continue
         left = len(image.references) - HELD_BACK[kind]
-        if 0 < left < looked.least:
-            looked.passed_over += 1
+        if 0 < left < so_far.least:
+            so_far.passed_over += 1
             continue
         pair = _as_pair(image, kind, option, rng)
-        if pair.references and looked.takes(pair):
+        if pair.references and so_far.takes(pair):
             used.update(machines)
             return pair
     return None

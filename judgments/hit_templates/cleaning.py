@@ -248,15 +248,15 @@ def name_radio_group(element: Element) -> str | None:
         return None
     name = group or (distinct[0] if distinct else "")
     values = [one.attributes.get("value", "") for one in buttons]
-    told = len(set(values)) == len(values) and all(values)
+    distinct_values = len(set(values)) == len(values) and all(values)
     for one, own, value in zip(buttons, names, values, strict=True):
-        one.attributes |= {"name": name, "value": value if told else own or value}
+        one.attributes |= {"name": name, "value": value if distinct_values else own or value}
     _require(element, buttons)
     if len(distinct) < 2:
         return None
     return (
         f"The buttons {', '.join(distinct[:5])} of one group have names of their own: here they are one question, "
-        f"“{name}”, whose answer is {'the value' if told else 'the name'} of the chosen button."
+        f"“{name}”, whose answer is {'the value' if distinct_values else 'the name'} of the chosen button."
     )
 
 

@@ -170,14 +170,14 @@ def find_questions(page: list[Element | str]) -> tuple[tuple[Question, ...], lis
     _one_id_each(page)
     labels = _Labels(page)
     found: dict[str, Question] = {}
-    said: list[str] = []
-    _read(page, labels, found, said)
+    sentences: list[str] = []
+    _read(page, labels, found, sentences)
     if len(found) > MOST_QUESTIONS:
         raise ValueError(f"The template asks {len(found)} questions; expected at most {MOST_QUESTIONS}.")
     for one in found.values():
         _check_options(one)
         one.label = one.label or one.name
-    return tuple(found.values()), list(dict.fromkeys(said))
+    return tuple(found.values()), list(dict.fromkeys(sentences))
 
 
 def _one_id_each(page: list[Element | str]) -> None:
@@ -189,19 +189,21 @@ def _one_id_each(page: list[Element | str]) -> None:
         seen.add(own)
 
 
-def _read(nodes: list[Element | str], labels: _Labels, found: dict[str, Question], said: list[str]) -> None:
+def _read(
+    nodes: list[Element | str], labels: _Labels, found: dict[str, Question], sentences: list[str]
+) -> None:
     kept: list[Element | str] = []
     for one in nodes:
         if isinstance(one, str) or one.tag not in ("input", "select", "textarea"):
             if isinstance(one, Element):
-                _read(one.inside, labels, found, said)
+                _read(one.inside, labels, found, sentences)
             kept.append(one)
             continue
         control = _control(one)
         if control in BUTTONS | NOT_CARRIED:
             continue  # left_out tells of those that matter
         if not one.attributes.get("name", "").strip():
-            said.append(
+            sentences.append(
                 f"{SORTS[control][0].upper()}{SORTS[control][1:]} without a name: left out, as an answer needs one."
             )
             continue

@@ -40,8 +40,6 @@ ANONYMOUS = re.compile(r"anon-[1-9]\d*")
 
 
 class Scale(NamedTuple):
-    """The whole numbers that a protocol allows as `value`."""
-
     low: int
     high: int
 
@@ -256,5 +254,4 @@ def _credit(value: object) -> Credit:
 
 
 def answer_cell(answer: object) -> str:
-    """Encode an open answer as JSON, which restores it exactly."""
     return "" if answer is None else json.dumps(answer, ensure_ascii=False)

@@ -29,7 +29,7 @@ SHORT_NAME_LIMIT = 80
 WORKER_LIMIT = 100
 ADDRESS_LIMIT = 500
 RULE_LIMIT = 40
-MOST_REMEMBERED = 10_000  # texts of a column
+MOST_CACHED = 10_000  # texts of a column
 PAIR_KINDS = ("HC", "HI", "HM", "MM")
 HUMAN = "human"
 HUMAN_OTHER = "human-other"
@@ -127,7 +127,7 @@ class Shape(Generic[T]):
 
 
 def read_text(value: Any, expected: str = "a text") -> str:
-    """Return a non-empty text with its outer blanks."""
+    """Keep outer blanks; refuse an empty text."""
     if not isinstance(value, str):
         raise BadValue(quoted(value), expected)
     if not value.strip():
@@ -165,7 +165,7 @@ def read_name(value: Any, expected: str = "a name", limit: int = NAME_LIMIT) -> 
 
 
 def read_image(value: Any) -> str:
-    """Return an image's name; it must not lead out of a folder."""
+    """Refuse a name that leads out of a folder."""
     name = read_name(value, "an image's name")
     parts = re.split(r"[/\\]", name)
     if ".." in parts or parts[0] == "" or re.match(r"[A-Za-z]:[/\\]", name):
@@ -205,7 +205,7 @@ def read_whole(value: Any, textual: bool, expected: str = "a whole number from 0
 
 
 def read_flag(value: Any, textual: bool) -> bool:
-    """Return true or false; CSV may use 1 and 0."""
+    """Accept 1 and 0 in CSV."""
     if textual and isinstance(value, str) and value.strip().lower() in _FLAGS:
         return _FLAGS[value.strip().lower()]
     if not isinstance(value, bool):
@@ -225,9 +225,9 @@ def read_time(value: Any) -> datetime:
     return moment
 
 
-def remembered(read: Callable[[Any], T]) -> Callable[[Any], T]:
+def cached_texts(read: Callable[[Any], T]) -> Callable[[Any], T]:
     """Cache `read` for texts: names, captions and times stand in many rows of a file."""
-    read_once = lru_cache(MOST_REMEMBERED)(read)
+    read_once = lru_cache(MOST_CACHED)(read)
     return lambda value: read_once(value) if type(value) is str else read(value)
 
 
@@ -245,11 +245,11 @@ def _seconds(value: Any, info: ValidationInfo) -> float:
 
 
 def text(expected: str) -> PlainValidator:
-    return PlainValidator(remembered(lambda value: read_text(value, expected)))
+    return PlainValidator(cached_texts(lambda value: read_text(value, expected)))
 
 
 def name(expected: str = "a name", limit: int = NAME_LIMIT) -> PlainValidator:
-    return PlainValidator(remembered(lambda value: read_name(value, expected, limit)))
+    return PlainValidator(cached_texts(lambda value: read_name(value, expected, limit)))
 
 
 def one_of(*choices: str) -> PlainValidator:
@@ -267,17 +267,16 @@ CaptionText = Annotated[str, text("a caption")]
 Name = Annotated[str, name()]
 ShortName = Annotated[str, name(limit=SHORT_NAME_LIMIT)]
 WorkerName = Annotated[str, name(limit=WORKER_LIMIT)]
-ImageName = Annotated[str, PlainValidator(remembered(read_image))]
+ImageName = Annotated[str, PlainValidator(cached_texts(read_image))]
 Address = Annotated[str, PlainValidator(read_address)]
 Number = Annotated[float, PlainValidator(lambda value, info: read_number(value, _textual(info)))]
 Whole = Annotated[int, PlainValidator(lambda value, info: read_whole(value, _textual(info)))]
 Seconds = Annotated[float, PlainValidator(_seconds)]
 Flag = Annotated[bool, PlainValidator(lambda value, info: read_flag(value, _textual(info)))]
-Time = Annotated[datetime, PlainValidator(remembered(read_time))]
+Time = Annotated[datetime, PlainValidator(cached_texts(read_time))]
 
 
 def quoted(value: object) -> str:
-    """Return a short text of a value for messages."""
     if value is None:
         return "nothing"
     if isinstance(value, str) and not value.strip():
@@ -504,5 +503,4 @@ class JudgmentSource(Source, ABC):
     ) -> Iterator[JudgmentRow]: ...
 
     def winners(self, images: Container[str] | None = None) -> Iterator[WinnerRow]:
-        """Yield results published without votes."""
         return iter(())

@@ -171,7 +171,6 @@ class _FirstRecord:
         return cls(row.split, row.url, row.document, text, boxes)
 
     def check(self, record: Record, row: _AboutImage) -> None:
-        """Refuse a later record that differs."""
         for column, before, now in (
             ("split", self.split, row.split),
             ("url", self.url, row.url),
@@ -201,7 +200,7 @@ class CaptionRegister:
         return self._counts[image]
 
     def add(self, record: Record, caption_id: str, image: str, text: str, column: str = "caption_id") -> bool:
-        """Return whether the caption is new; refuse an id of another one."""
+        """Return whether the caption is new; refuse a used id."""
         key, content = hash(caption_id), hash((image, text))
         if key in self._by_id:
             if self._by_id[key] != content:
@@ -232,8 +231,6 @@ class Taken:
     images_alone: bool = False
 
     def of(self, records: RecordReader) -> RecordReader:
-        """Return a reader of this part alone."""
-
         def read(
             path: Path, wanted: Columns, notes: ImportNotes, encoding: str | None = None
         ) -> Iterator[Record]:
@@ -379,7 +376,6 @@ class InputTable(DatasetSource):
 
 
 def read_pairs(path: Path, encoding: str | None = None) -> Iterator[tuple[str, str]]:
-    """Yield image and caption of JSON lines or CSV."""
     first = next((line for _, line in read_lines(path, encoding=encoding) if not line.isspace()), "")
     records = read_json_lines if first.lstrip().startswith("{") else read_csv
     found = False
@@ -422,8 +418,6 @@ class TableCandidates(CandidateSource):
 
 
 class CandidateRegister:
-    """Find unknown images and repeated ranks of an image."""
-
     def __init__(self, notes: ImportNotes, images: Container[str] | None) -> None:
         self._notes = notes
         self._images = images

@@ -113,7 +113,7 @@ class ImportNotes:
         self._counts: Counter[tuple[str, str]] = Counter()
 
     def count(self, quirk: str, by: int = 1, *, detail: str = "") -> None:
-        """Count a quirk of QUIRKS; a count of 0 leaves no note."""
+        """Count a quirk of QUIRKS; 0 leaves no note."""
         QUIRKS[quirk]
         if by:
             self._counts[quirk, detail] += by
@@ -160,7 +160,6 @@ def read_lines(path: Path, *, encoding: str | None = None, newline: str = "\n") 
 
 
 def read_whole(path: Path, *, encoding: str | None = None) -> str:
-    """Return a file's text with its line ends."""
     return "".join(line for _, line in read_lines(path, encoding=encoding))
 
 

@@ -331,8 +331,6 @@ class Exchange:
 
 
 class Rehearsal(ABC):
-    """Answers of simulated workers."""
-
     @abstractmethod
     def draw_truth(self, unit: Any, qualities: Sequence[float], rng: np.random.Generator) -> Any:
         """Draw a true answer; ``qualities`` are the candidates', from 1 to 4."""

@@ -98,7 +98,6 @@ def add_parameters(parser: ArgumentParser, parameters: Parameters) -> None:
 
 
 def as_text(parameters: Parameters, options: dict[str, Any]) -> QueryDict:
-    """Return the given options as a form would send them."""
     text = QueryDict(mutable=True)
     fields: Mapping[str, Any] = parameters.fields
     for name, field in fields.items():

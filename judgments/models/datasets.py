@@ -49,8 +49,6 @@ def sees_all_datasets(user: Person) -> bool:
 
 
 class Dataset(models.Model):
-    """A set of images with reference captions, imported from one source."""
-
     class Sharing(models.TextChoices):
         MEMBERS = "members", "its members alone"
         INSTALLATION = "installation", "all researchers of this installation"
@@ -101,7 +99,6 @@ class Dataset(models.Model):
 
 class DatasetRoleQuerySet(models.QuerySet["DatasetRole"]):
     def visible_to(self, user: Person) -> DatasetRoleQuerySet:
-        """Return the roles in datasets where a person has one."""
         if sees_all_datasets(user):
             return self
         account = user.pk if is_staff(user) else 0
@@ -230,7 +227,6 @@ class Caption(models.Model):
 
 class SystemQuerySet(models.QuerySet["System"]):
     def visible_to(self, user: Person) -> SystemQuerySet:
-        """Return the systems of visible datasets without the unpublished ones of others."""
         if sees_all_datasets(user):
             return self
         return self.open_to(user.pk if is_staff(user) else None).filter(
@@ -295,12 +291,10 @@ class OutputQuerySet(models.QuerySet["Output"]):
         return self.filter(system__in=System.objects.visible_to(user).order_by().values("pk"))
 
     def open_to(self, maker: int | None) -> OutputQuerySet:
-        """Return the outputs of ``SystemQuerySet.open_to``."""
         own = Q() if maker is None else Q(system__owner=maker)
         return self.filter(Q(system__private=False) | own)
 
     def of_study(self, study: Any) -> OutputQuerySet:
-        """Return the outputs that a study draws from and reports on."""
         return self.filter(system__dataset=study.dataset_id).open_to(study.created_by_id)
 
     def annotations(self) -> OutputQuerySet:

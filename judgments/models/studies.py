@@ -25,8 +25,6 @@ class StudyQuerySet(models.QuerySet["Study"]):
 
 
 class Study(models.Model):
-    """A data collection: a dataset, a protocol, its settings and seed."""
-
     class State(models.TextChoices):
         DRAFT = "draft", "draft"
         GENERATED = "generated", "generated"
@@ -290,8 +288,6 @@ class HIT(models.Model):
 
 
 class HITUnit(models.Model):
-    """A unit's 1-based position in a HIT."""
-
     hit = models.ForeignKey(HIT, on_delete=models.CASCADE, related_name="places", db_index=False)
     unit = models.ForeignKey(Unit, on_delete=models.CASCADE, related_name="places")
     position = models.PositiveSmallIntegerField()

@@ -49,7 +49,7 @@ class Holdings:
     pairs: int
 
     def lacks(self, preset: Preset) -> str:
-        """Return what the dataset lacks for a preset; "" if nothing."""
+        """Return what a preset needs and the dataset lacks; "" if nothing."""
         kind, shows_text = KINDS[preset.values["protocol"]], bool(preset.values.get("source", {}).get("show"))
         two_captions = self.captions > self.captioned
         if shows_text and self.texts < self.images:
@@ -100,14 +100,14 @@ def fitted(
         values: a complete design; name and slug may be empty.
         maker: row id of the study's maker: others' unpublished systems are not drawn from.
     """
-    return _Cut(values, dataset, maker).result()
+    return _Fitting(values, dataset, maker).result()
 
 
-class _Cut:
+class _Fitting:
     def __init__(self, values: dict[str, Any], dataset: Dataset, maker: int | None) -> None:
         self.values = deepcopy(values) | {"dataset": dataset.name}
         self.dataset, self.maker = dataset, maker
-        self.said: list[str] = []
+        self.sentences: list[str] = []
 
     def result(self) -> tuple[dict[str, Any], list[str]]:
         self.requirements()
@@ -115,7 +115,7 @@ class _Cut:
         with suppress(DesignError):  # what is wrong by itself is said beside its field
             if few:
                 self.to_material()
-        return self.values, self.said
+        return self.values, self.sentences
 
     def design(self) -> StudyDesign:
         names = {key: self.values[key] or "open" for key in ("name", "slug")}
@@ -133,7 +133,7 @@ class _Cut:
             return
         nothing = Workers().model_dump(mode="json")
         self.values["workers"] = workers | {"requirements": ""} | {key: nothing[key] for key in preset.values}
-        self.said.append(
+        self.sentences.append(
             gettext(
                 "The requirements of the paper (%(title)s) are off: people who come by the link have "
                 "no record of approved work here. They are under “People”."
@@ -155,7 +155,6 @@ class _Cut:
         self.controls(material)
 
     def splits(self, material: Material) -> None:
-        """Choose splits that exist, for what is judged and for check questions."""
         sizes = Counter(image.split for image in material.images if image.split)
         sampling, controls = self.values["sampling"], self.values["controls"]
         if not sizes:
@@ -163,7 +162,7 @@ class _Cut:
         if not sizes[sampling["split"]]:
             others = [split for split, _ in sizes.most_common() if split != controls["split"]]
             asked, sampling["split"] = sampling["split"], (others or list(sizes))[0]
-            self.said.append(
+            self.sentences.append(
                 gettext("The split %(sampling)r is judged: the dataset has no split %(asked)r.")
                 % {"sampling": sampling["split"], "asked": asked}
             )
@@ -190,7 +189,7 @@ class _Cut:
             )
             if sum(whole.values()) > sum(there.values()):
                 there, sampling["references"] = whole, "all"
-                self.said.append(
+                self.sentences.append(
                     gettext(
                         "Each pair is compared with all the captions that its image has left: fewer than the "
                         "%(references)s of the preset."
@@ -207,7 +206,7 @@ class _Cut:
         if cut:
             listed = "; ".join(f"{there[name]} × {gettext(PAIR_WORDS[name])} ({name})" for name in asked)
             of = ", ".join(thousands(count) for count in sorted(set(asked.values())))
-            self.said.append(
+            self.sentences.append(
                 gettext("Pairs: %(listed)s. The preset asks for %(of)s of each kind.")
                 % {"listed": listed, "of": of}
             )
@@ -226,7 +225,7 @@ class _Cut:
                 if outputs
                 else gettext("people's captions, with captions of other images")
             )
-            self.said.append(
+            self.sentences.append(
                 (
                     gettext("Judged is %(what)s: the dataset has no ranked lists.")
                     if asked == "top-k" and outputs
@@ -236,7 +235,7 @@ class _Cut:
             )
         if filter_["bleu_pre"] and any(not image.references for image in material.images):
             filter_["bleu_pre"], filter_["audit"] = 0.0, 0
-            self.said.append(
+            self.sentences.append(
                 gettext("The filter is off: some images have no captions of people to compare with.")
             )
 
@@ -248,7 +247,7 @@ class _Cut:
         )
         if KINDS[design.protocol].least_options <= most < design.sampling.options:
             self.values["sampling"]["options"] = most
-            self.said.append(
+            self.sentences.append(
                 ngettext(
                     "One caption is shown: the systems gave no more for an image.",
                     "%(most)s captions are shown together: the systems gave no more for an image.",
@@ -258,7 +257,6 @@ class _Cut:
             )
 
     def controls(self, material: Material) -> None:
-        """Remove check questions or the filter if the dataset cannot supply them."""
         for _ in range(2):
             design = self.design()
             try:
@@ -266,14 +264,14 @@ class _Cut:
             except DesignError as error:
                 if error.field.startswith("controls") and design.controls.per_hit:
                     self.values["controls"]["per_hit"] = 0
-                    self.said.append(
+                    self.sentences.append(
                         gettext(
                             "There are no check questions: the dataset has too few captions to make them of."
                         )
                     )
                 elif error.field == "filter.bleu_pre" and design.filter.bleu_pre:
                     self.values["filter"]["bleu_pre"] = 0.0
-                    self.said.append(gettext("The filter is off: no caption would pass it."))
+                    self.sentences.append(gettext("The filter is off: no caption would pass it."))
                 else:
                     return
             else:

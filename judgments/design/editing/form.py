@@ -38,14 +38,12 @@ from judgments.templatetags.judgments_tags import cents
 
 REQUIREMENTS = "workers.requirements"
 IN_CENTS = ", in cents"  # ends the titles of keys that hold money
-MOST_SAID = 6
-LONGEST_SAID = 40  # characters of a value that stands beside "Advanced"
+MOST_FOLDED = 6
+LONGEST_FOLDED = 40  # characters of a value that stands beside "Advanced"
 NAMES = ("name", "slug", "dataset")  # what a design to start from lacks
 
 
 class AllOrNumberField(forms.CharField):
-    """``all`` or a whole number from 1."""
-
     def to_python(self, value: Any) -> Any:
         text = str(super().to_python(value)).strip().lower()
         if text in ("", "all"):
@@ -64,8 +62,6 @@ class TypedField(forms.CharField):
 
 
 class LinesField(TypedField):
-    """A list of texts, one a line."""
-
     def prepare_value(self, value: Any) -> Any:
         return "\n".join(value) if isinstance(value, (list, tuple)) else value
 
@@ -117,7 +113,7 @@ def values_from_toml(text: str, *, saved: Mapping[str, Preset] = NO_PRESETS) -> 
 
 
 def in_words(key: str, value: Any) -> str:
-    """Return a value as the form shows it; a dash if empty."""
+    """Format as the form does; a dash if empty."""
     if isinstance(value, bool):
         return gettext("yes") if value else gettext("no")
     if is_money(key):
@@ -182,8 +178,8 @@ class DesignForm(forms.Form):
                     chosen = gettext("Quorum chose the value, as the paper gives none.")
                     field.help_text = f"{field.help_text} {chosen}".strip()
                 if key in asked:
-                    said = gettext("From the paper: %(source)s.") % {"source": asked[key]}
-                    field.help_text = f"{field.help_text} {said}".strip()
+                    source = gettext("From the paper: %(source)s.") % {"source": asked[key]}
+                    field.help_text = f"{field.help_text} {source}".strip()
                 field.initial = field.prepare_value(value_at(base, key))
                 if isinstance(field, TranslationsField):
                     field.disabled = field.initial.longest > MOST_ROWS
@@ -206,8 +202,7 @@ class DesignForm(forms.Form):
         wrong = [key for key in keys if self.is_bound and html_name(key) in self.errors]
         return [key for key in keys if key in asked or key in wrong] or keys
 
-    def said(self, sections: Iterable[Section]) -> list[tuple[str, str]]:
-        """Return label and value of the short values in folded groups."""
+    def folded_values(self, sections: Iterable[Section]) -> list[tuple[str, str]]:
         found = []
         for section in sections:
             for key, entry in section.entries.items():
@@ -220,9 +215,9 @@ class DesignForm(forms.Form):
                 ):
                     continue
                 words = in_words(key, value)
-                if len(words) <= LONGEST_SAID and not key.startswith("sampling.pairs."):
+                if len(words) <= LONGEST_FOLDED and not key.startswith("sampling.pairs."):
                     found.append((gettext(entry.label), words))
-        return found[:MOST_SAID]
+        return found[:MOST_FOLDED]
 
     def as_posted(self) -> dict[str, Any]:
         """Return what a browser sends for the unchanged form."""
@@ -238,7 +233,6 @@ class DesignForm(forms.Form):
         return sent
 
     def clean(self) -> dict[str, Any]:
-        """Check all values as one design; add each error to its field."""
         cleaned = super().clean() or {}
         self.values = self._values(cleaned)
         # a stand-in for what is still open, so that its want hides nothing else
@@ -281,7 +275,7 @@ class DesignForm(forms.Form):
             return None
 
     def problems(self) -> list[tuple[BoundField | None, list[str]]]:
-        """Return the errors in the order of the fields; None stands for the whole form."""
+        """Follow the order of the fields; None stands for the whole form."""
         general = [str(error) for error in self.non_field_errors()]
         found: list[tuple[BoundField | None, list[str]]] = [(None, general)] if general else []
         return found + [
@@ -339,7 +333,7 @@ class DesignForm(forms.Form):
 
 
 def asked_by_paper(base: Mapping[str, Any]) -> dict[str, str]:
-    """Return dotted key -> source, for what the preset's paper asks of workers."""
+    """Return dotted key -> source."""
     preset = PRESETS.get(base.get("preset", ""))
     if preset is None:
         return {}

@@ -37,8 +37,6 @@ Row = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A key of the rows: how it is typed, and whether it is required."""
-
     key: str
     label: str
     help: str
@@ -59,7 +57,6 @@ class Column:
         return "" if value is None else str(value)
 
     def shown(self, value: Any) -> str:
-        """Return the value in words; a choice by its label."""
         text = self.text_of(value)
         words = dict(self.choices).get(text)
         return gettext(words) if words else text
@@ -157,7 +154,6 @@ class RowsWidget(forms.Widget):
         return ""
 
     def value_from_datadict(self, data: Any, files: Any, name: str) -> list[dict[str, str]]:
-        """Return the filled rows in the order of their numbers."""
         rows: dict[int, dict[str, str]] = {}
         for key in data:
             match = re.fullmatch(rf"{re.escape(name)}-(\d{{1,6}})-([a-z_]+)", key)
@@ -204,8 +200,6 @@ def _row(name: str, columns: list[Column], number: str, row: Row) -> dict[str, A
 
 
 class RowsField(forms.Field):
-    """A list of tables of a study file."""
-
     widget: RowsWidget
 
     def __init__(self, columns: list[Column], **options: Any) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -89,8 +89,6 @@ class TranslationsWidget(forms.Widget):
 
 
 class TranslationsField(forms.Field):
-    """The table ``[translations]`` of a study file."""
-
     widget: TranslationsWidget
 
     def __init__(self, **options: Any) -> None:
@@ -170,10 +168,6 @@ def _title(language: str) -> str:
 
 
 def in_lines(translations: Mapping[str, Any]) -> str:
-    return "\n".join(_lines(rows_of(translations)))
-
-
-def _lines(rows: Rows) -> Iterator[str]:
-    for part, one in TranslationsField().parts.items():
-        if found := rows.of[part]:
-            yield rows_in_words(one.columns, found)
+    rows = rows_of(translations).of
+    parts = TranslationsField().parts.items()
+    return "\n".join(rows_in_words(one.columns, rows[part]) for part, one in parts if rows[part])

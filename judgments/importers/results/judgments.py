@@ -71,7 +71,6 @@ def parse_zone(text: str, path: Path) -> tzinfo:
 
 
 def read_mapping(path: Path, worker_name: Callable[[str], str]) -> ResultColumns:
-    """Read ``[columns]``, ``[values]`` and ``zone`` from a TOML file."""
     try:
         found = tomllib.loads(read_whole(path))
     except tomllib.TOMLDecodeError as error:

@@ -86,7 +86,7 @@ Groups = Mapping[str, Sequence[tuple[str, str]]]
 
 
 def canonical(name: str) -> str:
-    """Return a header's name as the requester pages write it; leave unknown names."""
+    """Write a header's name as the requester pages do; leave unknown names."""
     name = name.strip()
     for prefix in (INPUT, ANSWER):
         if name.lower().startswith(prefix.lower()):

@@ -51,7 +51,6 @@ class ResultRow:
         return cell
 
     def time(self, column: str) -> datetime | None:
-        """Return a UTC time, or None for an empty cell."""
         return self._read(column, lambda cell: parse_time(cell, self.zone), TIME_EXPECTED)
 
     def whole(self, column: str) -> int | None:
@@ -72,7 +71,6 @@ class ResultRow:
 
     @property
     def answers(self) -> dict[str, str]:
-        """Field -> value for every form of answers (``mturk_cells``)."""
         try:
             return answers_of(self.cells, self.groups)
         except ValueError as error:
@@ -84,10 +82,6 @@ def _whole(text: str) -> int:
     if not (text.isascii() and text.isdigit() and len(text) <= MOST_DIGITS):
         raise ValueError("no whole number")
     return int(text)
-
-
-def _as_it_is(column: str) -> str:
-    return column
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +97,7 @@ class ResultSource:
     """
 
     read: Callable[[Path, str | None, tzinfo | None, ImportNotes], Iterator[ResultRow]]
-    canonical: Callable[[str], str] = _as_it_is
+    canonical: Callable[[str], str] = str
     unit: str | None = None
     sparse: bool = False
     rejected: str = "rejected-assignment"
