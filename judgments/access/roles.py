@@ -73,7 +73,7 @@ def rights_of(user: Person, study: Study) -> frozenset[Right]:
 
 
 def rights_in(user: Person, studies: Collection[Study]) -> dict[int, frozenset[Right]]:
-    """Take one query."""
+    """Use one query for all studies."""
     if not isinstance(user, User) or not user.is_active:
         return dict.fromkeys((study.pk for study in studies), frozenset())
     given = frozenset(right for right, permission in PERMISSIONS.items() if user.has_perm(permission))

@@ -641,7 +641,7 @@ def _free_name(name: str) -> str:
 
 
 def _contents(dataset: Dataset, person: Person) -> dict[str, Any]:
-    """Take six queries for any size."""
+    """Use six queries, whatever the size."""
     items = Item.objects.filter(dataset=dataset)
     sample = list(items.select_related("dataset").prefetch_related("references")[:SAMPLE])
     jobs = visible_rows(Job.objects.filter(kind__in=IMPORTS), person).filter(

@@ -111,7 +111,7 @@ def _column(name: str) -> str:
 
 
 def own_studies(request: HttpRequest, context: dict[str, Any]) -> dict[str, Any]:
-    """Take a constant number of queries."""
+    """Use a constant number of queries."""
     user = request.user
     context["title"] = gettext("Your studies")
     if takes_part(user) or user.has_perm("judgments.view_study") or user.has_perm("judgments.add_study"):
