@@ -1,4 +1,4 @@
-"""The current account and the door that it came by, for log entries and the ledger."""
+"""The current account and how it came in, for log entries and the ledger."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Act:
-    """What is being done.
+    """An account and its way in.
 
     Attributes:
         who: returns the account; called only if needed, as it may cost a query.
@@ -33,7 +33,6 @@ _now: ContextVar[Act] = ContextVar("act", default=NOBODY)
 
 @contextmanager
 def acting_as(who: Callable[[], User | None], *, door: str = "", call: str = "") -> Iterator[None]:
-    """Set account and door within the block; see ``Act``."""
     token = _now.set(Act(who, door, call[:200]))
     try:
         yield

@@ -1,8 +1,7 @@
-"""Read in batches, fingerprint what is read, and send downloads that can be resumed (RFC 9110).
+"""Read in batches, fingerprint rows, and send downloads that can be resumed (RFC 9110).
 
-A file has a strong ETag of its size and modification time in nanoseconds, since files are replaced as a whole
-(common.files.whole_file); content in memory has one of its bytes. A request for several ranges gets the whole
-file, as the RFC allows.
+A file's strong ETag is its size and modification time in nanoseconds, since files are replaced as a whole
+(common.files.whole_file). A request for several ranges gets the whole file, as the RFC allows.
 """
 
 from __future__ import annotations
@@ -29,12 +28,10 @@ T = TypeVar("T")
 
 
 class RangeNotSatisfiable(Exception):
-    """The range starts behind the end of the file."""
+    pass
 
 
 class Slice:
-    """A part of an open file."""
-
     def __init__(self, file: BinaryIO, start: int, count: int) -> None:
         file.seek(start)
         self._file, self._left = file, count
@@ -51,8 +48,8 @@ class Slice:
 def file_download(request: HttpRequest, path: Path, *, name: str, content_type: str) -> HttpResponseBase:
     """Return the file as an attachment: whole (200), a range (206), or not modified (304).
 
-    A failed ``If-Match`` or ``If-Unmodified-Since`` gives 412, a range behind the end 416, both with a problem
-    document. ``If-Range`` with another validator gives the whole file.
+    A failed ``If-Match`` or ``If-Unmodified-Since`` gives 412, a range behind the end 416, both as problem documents.
+    ``If-Range`` with another validator gives the whole file.
     """
     file = path.open("rb")
     found = os.fstat(file.fileno())

@@ -1,4 +1,4 @@
-"""What log lines say about their request or job: ids and the study's slug, never names or answers."""
+"""The fields that log lines share within a request or job: ids and the study's slug, never names or answers."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _known: ContextVar[dict[str, str | int] | None] = ContextVar("log_context", defa
 
 @contextmanager
 def logged_with(**known: str | int) -> Iterator[dict[str, str | int]]:
-    """Begin a request or a job; yield what its log lines say, to which ``log_about`` adds."""
+    """Begin a request or job; yield its fields, to which ``log_about`` adds."""
     token = _known.set(dict(known))
     try:
         yield log_context()
@@ -20,11 +20,10 @@ def logged_with(**known: str | int) -> Iterator[dict[str, str | int]]:
 
 
 def log_about(**known: str | int) -> None:
-    """Add to what the log lines of this request or job say."""
     log_context().update(known)
 
 
 def log_context() -> dict[str, str | int]:
-    """Return what is known of this request or job; a new dict outside of both."""
+    """Return the fields of this request or job; a new dict outside of both."""
     known = _known.get()
     return {} if known is None else known

@@ -1,5 +1,3 @@
-"""The app of this installation's system checks."""
-
 from __future__ import annotations
 
 from collections.abc import Iterator

@@ -1,5 +1,3 @@
-"""The WSGI application for gunicorn."""
-
 import os
 from importlib import import_module
 

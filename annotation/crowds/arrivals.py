@@ -1,4 +1,4 @@
-"""Workers sent by a crowd: their worker row, their session, and their HIT."""
+"""Record workers sent by a crowd, their sessions, and their HITs."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ Status = CrowdSession.Status
 
 @transaction.atomic
 def person_sent(*, study: Study, raw: str, name: str) -> Worker:
-    """Return the worker whom the study's crowd calls ``raw``; ``name`` is its name for the id, such as WorkerId."""
+    """Return the worker with the crowd's id ``raw``; ``name`` is the kind of id, such as WorkerId."""
     worker, created = Worker.objects.get_or_create(
         source=Worker.Source.CROWD, place=study.place, name=pseudonym(study.place, raw)
     )
@@ -62,7 +62,6 @@ def person_sent(*, study: Study, raw: str, name: str) -> Worker:
 
 @transaction.atomic
 def join_sent(*, study: Study, worker: Worker, consent: bool) -> Participation:
-    """Return their participation. The crowd admitted them, so the study's own admission does not apply."""
     return join_from_crowd(study=study, worker=worker, consent=consent)
 
 
@@ -86,11 +85,10 @@ def open_session(*, publication: Publication, worker: Worker, external_id: str) 
 def receive_worker(
     *, publication: Publication, raw: str, external_id: str, consent: bool = False
 ) -> CrowdSession:
-    """Record the arrival of a Mechanical Turk worker and return their session, reopened if it had ended.
+    """Record the arrival of a Mechanical Turk worker; return their session, reopened if it had ended.
 
     Args:
         raw, external_id: Mechanical Turk's WorkerId and AssignmentId.
-
     Raises:
         JoinRefused, ArrivalRefused, TooMany: nothing is recorded.
     """
@@ -144,8 +142,8 @@ def claim_for_session(*, session: CrowdSession, hit: HIT, late: bool = False) ->
     """Claim the HIT that the crowd gave this worker, or return the session's current claim.
 
     If no slot is open here, somebody left without notice, or came with a made-up id. A worker whom the crowd names
-    gets one more, as the crowd bounds their number; one whom it does not know gets none. A worker whose lease expired
-    and who got the HIT again finds their draft.
+    gets one more slot, as the crowd bounds their number; an unknown one gets none. A worker whose lease expired and
+    who got the HIT again finds their draft.
 
     Args:
         late: accept a closed study, for answers that the crowd accepted.
@@ -182,7 +180,7 @@ def claim_for_session(*, session: CrowdSession, hit: HIT, late: bool = False) ->
 
 
 def _slots_to_add(session: CrowdSession) -> int | None:
-    """Return how many slots a HIT may get for such people; None for any number.
+    """Return how many slots may be added to a HIT; None for any number.
 
     Raises:
         SlotTaken: the crowd does not know of this assignment.
@@ -221,7 +219,7 @@ def _is_over(held: Assignment) -> bool:
 
 
 def _refuse_second_time(session: CrowdSession, hit: HIT) -> None:
-    """Refuse a HIT that the worker has by way of another external HIT, which the crowd cannot know."""
+    """Refuse a HIT that the worker has through another external HIT, unknown to the crowd."""
     mine = Assignment.objects.filter(hit=hit, worker=session.worker_id).exclude(session=session)
     if any(not _is_over(one) for one in mine.filter(state__in=LIVE)):
         raise SlotTaken(_("You have this page of work already, or did it: please return this HIT."))
@@ -282,8 +280,8 @@ def make_room(hit: HIT, *, most: int | None = None) -> None:
 def forget_raw_ids(*, study: Study, by: User | None = None) -> int:
     """Delete raw ids of the study's people who are in no other study, and the study's demographics.
 
-    Nobody can pay or message them any more. The study's people include those who got a qualification that it names,
-    or about whom its crowd was asked, and who never came anywhere.
+    Nobody can pay or message them any more. Includes people who never came but got a qualification that the study
+    names, or about whom its crowd was asked.
     """
     if study.state == Study.State.OPEN:
         raise WrongState(

@@ -42,7 +42,7 @@ UNDECIDED = (*UNDER_WAY, CrowdCall.State.PARKED)  # a slower runner may complete
 
 @dataclass(frozen=True, slots=True)
 class DeliveryResult:
-    """How many calls ended and wait; ``stopped`` says why paid calls were stopped, or is ''."""
+    """Numbers of calls; ``stopped`` is the reason why paid calls were stopped, or ''."""
 
     done: int = 0
     parked: int = 0
@@ -234,7 +234,7 @@ def retry_call(*, call: CrowdCall, by: User | None = None) -> CrowdCall:
 
 @transaction.atomic
 def resolve_as_done(*, call: CrowdCall, by: User | None = None) -> CrowdCall:
-    """Resolve an indeterminate call as done and spend its reservation. A sync finds whether a publish was done."""
+    """Resolve an indeterminate call as done and spend its reservation. For a publish, a sync finds the outcome."""
     if call.kind == Ability.PUBLISH:
         raise WrongState(
             "Nothing was changed: ask for the publication again; what stands there already is found."

@@ -46,7 +46,6 @@ def mturk(request: HttpRequest) -> HttpResponse:
 @never_cache
 @require_POST
 def prolific(request: HttpRequest) -> HttpResponse:
-    """Receive a webhook of Prolific's."""
     if not settings.PROLIFIC_HOOK_SECRET:
         raise Http404("No secret is set.")
     try:

@@ -171,13 +171,13 @@ def offer_longer(*, study: Study, hours: int, by: User | None = None, why: str =
 
 
 def _given_back(publication: Publication) -> int:
-    """Return the released slots that reopen with more time."""
+    """Return the number of released slots, which reopen with more time."""
     decided = publication.sessions.exclude(booked="").count()
     return max(0, publication.places - publication.held - decided)
 
 
 def _screen_outs_given_back(publication: Publication) -> int:
-    """Return the paid screen-outs whose reservation was released, and which may come again."""
+    """Return the number of paid screen-outs whose reservation was released."""
     paid = publication.entries.filter(what="screened-out").count()
     return max(0, publication.screen_outs - publication.screen_outs_held - paid)
 
@@ -235,7 +235,7 @@ def offer_again(*, study: Study, since: datetime, by: User | None = None, why: s
 
 
 def _keep_down(study: Study) -> None:
-    """Cancel publish messages that were certainly not sent; effects takes others down."""
+    """Cancel publish messages that were certainly not sent."""
     never = CrowdCall.objects.filter(
         study=study,
         place=study.place,
@@ -309,19 +309,19 @@ def begin_opening(*, study: Study, by: User | None = None) -> str:
 
 
 class Obstacle(NamedTuple):
-    """Why a study cannot be opened: the sentence, and what it is about."""
+    """A reason why a study cannot be opened."""
 
     about: About
     words: str
 
 
 def obstacles(study: Study, *, cents: int) -> list[Obstacle]:
-    """Return why the study cannot be opened as it is, in the sentences with which ``begin_opening`` refuses.
+    """Return why the study cannot be opened, in the sentences with which ``begin_opening`` refuses.
 
-    What only the crowd itself can say is asked when the study is opened.
+    The crowd itself is asked only on opening.
 
     Args:
-        cents: what it costs with fees.
+        cents: its cost with fees.
     """
     design = design_of(study)
     backend = backend_for(design)
@@ -417,7 +417,7 @@ def close_study(*, study: Study, by: User | None = None, progress: Progress | No
 
 @transaction.atomic
 def begin_closing(*, study: Study, by: User | None = None) -> None:
-    """Close the study here and write the messages for its crowd; raise as ``close_study``."""
+    """Close the study here and write the messages for its crowd."""
     take_pause_lock(study)
     was = study.state
     mark_closed(study=study)

@@ -96,7 +96,7 @@ def note_hint(*, place: str, external_id: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Discrepancy:
-    """A difference between our rows and the crowd's, or something for a person to decide."""
+    """A difference between our rows and the crowd's, or a decision for a person."""
 
     kind: str
     words: str
@@ -477,7 +477,7 @@ def approve_what_is_due(*, study: Study) -> int:
 
 
 def delete_what_is_over(*, study: Study) -> int:
-    """Ask to delete external HITs of which nothing is needed any more; return their number."""
+    """Ask to delete external HITs that are no longer needed; return their number."""
     if Ability.DELETE not in backend_of(study).can:
         return 0
     with transaction.atomic():

@@ -123,20 +123,20 @@ def _finite(text: str) -> float:
 
 
 def _depth(body: bytes) -> int:
-    """Return how deep lists and objects are nested, before anything is made of them."""
+    """Return the nesting depth of lists and objects without parsing them."""
     brackets = TEXT.sub(b"", body).translate(STEPS, delete=NO_BRACKETS)
     return max(accumulate(brackets, lambda depth, step: depth + (1 if step else -1), initial=0))
 
 
 class JSONAlone(DefaultContentNegotiation):
-    """Answer JSON whatever the request accepts; a download asked for as ZIP would be a 406 otherwise."""
+    """Answer JSON whatever the request accepts; a ZIP download would be a 406 otherwise."""
 
     def select_renderer(self, request: Request, renderers: Any, format_suffix: str | None = None) -> Any:
         return renderers[0], renderers[0].media_type
 
 
 def problem_response(error: Exception, context: dict[str, Any]) -> Response | None:
-    """Handle exceptions of API views; an unforeseen one is left to Django."""
+    """Handle exceptions of API views; leave unforeseen ones to Django."""
     headers: dict[str, str] = {}
     if isinstance(error, QuorumError):
         members = {
@@ -189,7 +189,7 @@ def problem_page(status: int, detail: str) -> JsonResponse:
 
 
 def server_error(request: HttpRequest) -> HttpResponse:
-    """Handle an unforeseen error, status 500 or 503: a problem document below /api/, a page elsewhere."""
+    """Handle an unforeseen error (500 or 503): a problem document below /api/, a page elsewhere."""
     if outage := _outage(request, sys.exception()):
         return outage
     if request.path.startswith("/api/"):

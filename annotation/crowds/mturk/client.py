@@ -1,11 +1,11 @@
 """A client of Mechanical Turk by boto3, with its values and errors: each write is sent once.
 
-There is no live client unless ``MTURK_LIVE`` is set. boto3's own retries are off: repeating a call without a
-token would create a second HIT. Reads are retried here a few times, with jitter.
+There is no live client unless ``MTURK_LIVE`` is set. boto3's own retries are off: repeating a call without a token
+would create a second HIT. Reads are retried here a few times, with jitter.
 
-Errors: the service model has RequestError and ServiceFault with a TurkErrorCode; validation and throttling come
-as a plain ClientError (boto3#2402, allenai/amti#12). A 200 with a truncated body arrives as an empty dict
-(measured with botocore 1.44.5), so a missing member means an unknown outcome.
+Errors: the service model has RequestError and ServiceFault with a TurkErrorCode; validation and throttling come as a
+plain ClientError (boto3#2402, allenai/amti#12). A 200 with a truncated body arrives as an empty dict (measured with
+botocore 1.44.5), so a missing member means an unknown outcome.
 """
 
 from __future__ import annotations
@@ -73,11 +73,11 @@ class TurkRefused(Refused):
 
 
 class NotAtTurk(TurkRefused):
-    """There is no such HIT, assignment, worker or qualification, or not yet."""
+    """No such HIT, assignment, worker or qualification, or not yet."""
 
 
 class WrongStateAtTurk(TurkRefused):
-    """It is in another state: somebody else, or the service, acted before."""
+    """Another state: somebody else, or the service, acted before."""
 
 
 class AskedBefore(TurkRefused):
@@ -110,7 +110,6 @@ class TurkHIT:
 
     @property
     def over(self) -> bool:
-        """Return True if nobody may take it and nobody is at work."""
         return self.status in ("Reviewable", "Reviewing", "Disposed")
 
 
@@ -222,7 +221,6 @@ def _hit_named(message: str) -> str:
 
 
 def endpoint_of(place: str) -> str:
-    """Return the address of a place's calls."""
     if place == LIVE and not settings.MTURK_LIVE:
         raise TryLater(
             "Nothing was asked of Mechanical Turk: the study is live and the setting MTURK_LIVE is off.",
@@ -241,14 +239,14 @@ def endpoint_of(place: str) -> str:
 
 
 def turk(place: str, *, hurried: bool = False) -> TurkClient:
-    """Return a client; a ``hurried`` one asks once and waits only as long as a visitor would."""
+    """Return a client; a ``hurried`` one tries once and waits only as long as a visitor would."""
     seconds = VISITOR_SECONDS if hurried else READ_SECONDS
     client = _client("mturk", place, endpoint_of(place), seconds=seconds)
     return TurkClient(client, reads=1 if hurried else READS)
 
 
 def received(place: str, *, most: int, at_once: int) -> Iterator[str]:
-    """Yield the bodies of the queue's messages, and delete each after its use."""
+    """Yield the bodies of the queue's messages; delete each after its use."""
     client = _client("sqs", place, settings.SQS_ENDPOINT)
     queue = settings.MTURK_SQS_QUEUE
     try:
@@ -265,7 +263,7 @@ def received(place: str, *, most: int, at_once: int) -> Iterator[str]:
 
 
 def _client(service: str, place: str, endpoint: str, *, seconds: int = READ_SECONDS) -> Any:
-    """Create a client once, and in one thread."""
+    """Create a client once; boto3 sessions are not thread-safe."""
     import boto3  # takes half a second to load, and most processes never need it
     import botocore.session
     from botocore.config import Config
@@ -399,7 +397,7 @@ class TurkClient:
         self._ask("delete_worker_block", WorkerId=worker, Reason=reason)
 
     def notify(self, workers: Sequence[str], *, subject: str, text: str) -> dict[str, str]:
-        """Message workers whose work was reviewed; return errors by worker. It is not idempotent."""
+        """Message workers whose work was reviewed; return errors by worker. Not idempotent."""
         answer = self._ask(
             "notify_workers",
             "NotifyWorkersFailureStatuses",
@@ -437,7 +435,7 @@ class TurkClient:
         )
 
     def disqualify(self, qualification: str, worker: str) -> None:
-        """Take a qualification away; who has none is left alone."""
+        """Take a qualification away; ignore a worker without it."""
         try:
             self._ask(
                 "disassociate_qualification_from_worker",

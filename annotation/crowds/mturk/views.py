@@ -90,7 +90,7 @@ def _arrive(request: HttpRequest, *, study: Study, sites: tuple[str, ...]) -> Ht
 
 
 def _should_read_first(session: CrowdSession, design: StudyDesign) -> bool:
-    """Return True if there are instructions that the worker, without a preview, has not seen."""
+    """Return whether there are instructions that the worker, without a preview, has not seen."""
     if not (design.instructions or design.examples):
         return False
     return not Assignment.objects.filter(study=session.study, worker=session.worker).exists()
@@ -119,9 +119,9 @@ def _is_known(study: Study, arrival: Arrival) -> bool:
 
 
 def _may_begin(session: CrowdSession, design: StudyDesign) -> bool:
-    """Return True unless a quiz comes first.
+    """Return whether no quiz is due.
 
-    A quiz with questions only is a qualification test at Mechanical Turk; known items need our own pages.
+    A quiz with only questions is a qualification test at Mechanical Turk; known items need our own pages.
     """
     if not design.quiz.items:
         return True
@@ -138,7 +138,7 @@ def _take(session: CrowdSession) -> None:
 def _entrance(
     request: HttpRequest, study: Study, design: StudyDesign, *, preview: bool = False, missing: bool = False
 ) -> HttpResponse:
-    """Show the study before the HIT is accepted, or ask for consent. No unit is shown."""
+    """Show the study before the HIT is accepted, or ask for consent. Show no unit."""
     context: dict[str, Any] = {
         "study": study,
         "design": design,
@@ -200,7 +200,7 @@ def _is_handed_in(held: Assignment) -> bool:
 @require_safe
 @errors_as_pages
 def finish(request: HttpRequest, slug: str) -> HttpResponse:
-    """Submit to Mechanical Turk by a form, once the answers are stored here. It may be opened again."""
+    """Submit to Mechanical Turk by a form, once the answers are stored here. May be opened again."""
     frame = frame_of(request)
     if frame is None:
         raise Http404("This page is part of a HIT of Mechanical Turk.")

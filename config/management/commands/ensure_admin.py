@@ -1,5 +1,3 @@
-"""Make the first admin account."""
-
 import secrets
 from typing import Any
 

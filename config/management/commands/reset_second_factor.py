@@ -1,5 +1,3 @@
-"""Remove an account's second factor, for a person who lost the app and the recovery codes."""
-
 from typing import Any
 
 from django.contrib.auth.models import User
