@@ -199,7 +199,6 @@ class ScreenOutsRequest(Reason):
 )
 @confirmable("more-screen-outs")
 def more_screen_outs(*, study: Study, by: User | None, why: str, count: int) -> Outcome:
-    """Raise the number of people who are paid when screened out; Prolific pauses a study that reached it."""
     pay_more_screen_outs(study=study, count=count, by=by, why=why)
     words = ngettext(
         "One more person who is screened out will be paid.",

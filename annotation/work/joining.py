@@ -1,4 +1,4 @@
-"""Join a study with a name and a token, by invitation or openly; and who may work.
+"""Join a study with a name and a token, by invitation or openly; check requirements.
 
 A worker declares their country; approval counts come from this installation. Rehearsal workers are not checked.
 """
@@ -187,7 +187,7 @@ def join_study(
 ) -> Joined:
     """Let a worker into an open study; ``known`` is the worker whose token came with the request.
 
-    A name that is in use is refused, unless ``known`` is its worker.
+    Refuse a name in use unless ``known`` is its worker.
     """
     name, code, country = checked_name(name), _typed_code(code), checked_country(country)
     if known is not None and (known.name != name or known.source != Worker.Source.LOCAL):
@@ -342,7 +342,10 @@ def _new_token(worker: Worker) -> str:
 
 
 def join_from_crowd(*, study: Study, worker: Worker, consent: bool) -> Participation:
-    """Create or return the participation of a crowd's worker, within the caller's transaction."""
+    """Create or return the participation of a crowd's worker, within the caller's transaction.
+
+    The crowd admitted them, so the study's own admission does not apply.
+    """
     joined = _participation(study, worker)
     if joined is not None:
         if consent:  # perhaps to another text than the first time

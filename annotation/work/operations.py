@@ -142,8 +142,6 @@ def expire(
 
 
 class InvitationRequest(Parameters):
-    """The number of invitations, and a note."""
-
     count = serializers.IntegerField(min_value=1, max_value=MOST_INVITATIONS)
     note = serializers.CharField(
         required=False,

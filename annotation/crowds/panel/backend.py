@@ -1,7 +1,4 @@
-"""Panels without an API: ids of a person's link, sessions, and the backend.
-
-A person copies the link, codes and lists; there are no network calls.
-"""
+"""Panels without an API: a person copies the link, codes and lists; nothing is sent."""
 
 from __future__ import annotations
 
@@ -132,8 +129,6 @@ def panel_title(design: StudyDesign) -> str:
 
 
 class LinkProblem(QuorumError):
-    """A panel's link lacks valid ids; nothing is recorded."""
-
     title = gettext_noop("This link is not complete")
 
 
@@ -180,8 +175,8 @@ def _id(query: Mapping[str, str], name: str, *, needed: bool = True) -> str:
 def session_name(study: Study, ids: PanelIds) -> str:
     """Return our name of the submission.
 
-    A panel without submission ids sends a person to a study once. A panel without an API may give a person the
-    same id in every study, so the study's id is added.
+    A panel without submission ids sends a person to a study once. One without an API may use the same id in every
+    study, so the study's id is added.
     """
     if ids.session and design_of(study).panel.api:
         return session_pseudonym(study.place, ids.session)
@@ -192,7 +187,7 @@ def code_for(study: Study, design: StudyDesign, outcome: str, session: str = "")
     """Return the design's code of an outcome, or one that only this installation can make.
 
     Args:
-        session: our name of a session, which has a code of its own if ``panel.personal_codes``.
+        session: our name of a session, which has its own code if ``panel.personal_codes``.
     """
     own = design.panel.code_of(outcome)
     if own:

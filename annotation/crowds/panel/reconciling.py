@@ -1,6 +1,6 @@
 """Compare a panel's list of submissions with the sessions, book it, and list bonuses.
 
-Ids are matched by pseudonym, so that this works after raw ids were deleted.
+Ids are matched by pseudonym, so this works after raw ids were deleted.
 """
 
 from __future__ import annotations
@@ -214,7 +214,7 @@ def as_csv(rows: Iterable[Sequence[object]]) -> str:
 
 
 class Verdict(NamedTuple):
-    """What follows from a submission and a session; see ``Compared``."""
+    """The result of comparing two sides; see ``Compared``."""
 
     verdict: str
     reason: str
@@ -231,7 +231,7 @@ class Compared:
         verdict: "pay", "paid", "no", "wait" (it is running), "only-here", "only-there".
         books: the new status of our session after booking, or ''.
         odd: whether the two sides contradict each other, or the code is wrong.
-        unmatched: the ledger's key of what the panel paid for nothing that counts here, until it is booked; or ''.
+        unmatched: the ledger's key of an unmatched payment that is not booked yet, or ''.
     """
 
     there: Submission | None
@@ -434,7 +434,7 @@ def book_list(
 ) -> Booked:
     """Book the panel's statuses; ``approve`` all sessions to be paid. A repeated call changes nothing.
 
-    What the panel paid for work that does not count here is spent all the same, and flagged.
+    Unmatched payments of the panel count as spent, and are flagged.
     """
     counts: Counter[str] = Counter()
     for one in compare(study=study, submissions=submissions):
@@ -507,7 +507,7 @@ class Partial:
 
 
 def unpaid_pages(study: Study) -> list[Partial]:
-    """Return incomplete ended sessions with what is owed for pages that are neither rejected nor paid."""
+    """Return ended, incomplete sessions with the pay due for assignments neither rejected nor paid."""
     reward = design_of(study).crowd.reward_cents
     asked = CrowdCall.objects.filter(study=study, kind=Ability.BONUS, payload__partial=True)
     good = Q(assignments__state__in=["submitted", "approved"])
@@ -521,7 +521,7 @@ def unpaid_pages(study: Study) -> list[Partial]:
 
 
 def pay_pages(*, study: Study, why: str, by: User | None = None) -> int:
-    """Book a bonus for each session of ``unpaid_pages``, for the next delivery; return their number."""
+    """Book a bonus for each session of ``unpaid_pages``; return their number."""
     with one_order(study, by.pk if by else None):
         partial = unpaid_pages(study)
         if not partial:
