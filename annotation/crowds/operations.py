@@ -141,7 +141,7 @@ def unblock(*, study: Study, by: User | None, worker: str, why: str = "") -> Out
 
 
 class QualifyRequest(Parameters):
-    """A qualification's name, which studies require or forbid (``workers.requires``, ``workers.forbids``), and people."""
+    """People, and a qualification's name, which studies require or forbid (``workers.requires``, ``forbids``)."""
 
     one_of = (("worker", "ids"),)
 

@@ -141,7 +141,7 @@ def control_records(
 ) -> dict[int, ControlRecord]:
     """Return the record of each worker who saw a control item.
 
-    ``answers`` are (worker, given, expected[, kind of control item, ...]), as ``control_answers`` gives them.
+    ``answers`` are (worker, given, expected[, kind of control item, ...]), as from ``control_answers``.
     """
     return tallied_records(
         ((worker, given, expected, rest[0] if rest else "", 1) for worker, given, expected, *rest in answers),
@@ -187,7 +187,7 @@ class RunningAccuracy:
 
 
 def running_accuracy(rights: Sequence[bool], *, after: int, threshold: float) -> RunningAccuracy:
-    """Return the accuracy over control items in the order of the answers; say nothing before ``after``."""
+    """Return the accuracy over control items in the order of the answers; ``below`` is False before ``after``."""
     right = 0
     first_below = None
     below = False
@@ -228,7 +228,7 @@ class ControlTally(NamedTuple):
 def tallies_at(study: Study, moment: Snapshot) -> list[ControlTally]:
     """Return ``control_tallies`` of a snapshot.
 
-    They are counted in Python: the database does not know which work was invalidated then.
+    Counted in Python: the database does not know which work was invalidated then.
     """
     rows = (
         moment.judgments(study)

@@ -57,8 +57,6 @@ class SuspectRow:
 
 @dataclass(slots=True)
 class ControlGroup:
-    """Control items under one image of an assignment."""
-
     image: Item
     picture: str
     items: list[dict[str, Any]] = field(default_factory=list)
@@ -74,7 +72,7 @@ class ControlFigures:
 
     Attributes:
         fared: unit row id -> answers to that item, in any HIT.
-        suspects: the items that careful workers miss, the surest first.
+        suspects: items that careful workers miss, the surest first.
     """
 
     fared: dict[int, AnswersSeen]

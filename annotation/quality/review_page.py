@@ -147,7 +147,7 @@ def _ends(kind: Kind) -> tuple[str, str]:
 
 
 def _scale(dots: Sequence[Dot], usual: float | None) -> float:
-    """Return pixels per second, so that the usual time is at half of the height."""
+    """Return pixels per second, with the usual time at half of the height."""
     times = [dot.seconds for dot in dots if dot.seconds is not None]
     middle = usual or (float(np.median(times)) if times else 0.0)
     return TALLEST / (2 * middle) if middle else 1.0

@@ -24,7 +24,7 @@ from judgments.studies.studies import design_of, find_study
 
 
 class QuizAttemptSerializer(RowSerializer[QuizAttempt]):
-    """A worker's try at a quiz: what was asked, what was answered."""
+    """A worker's attempt at a quiz, with its questions and answers."""
 
     study = Related("study.slug")
     worker = Related("worker.name")
@@ -40,7 +40,7 @@ class QuizAttemptSerializer(RowSerializer[QuizAttempt]):
 
 
 class QuizAttemptResource(Resource):
-    """Attempts at quizzes, those under way too."""
+    """Attempts at quizzes, including running ones."""
 
     reading, scope = "annotation.view_quizattempt", "workers"
     queryset = QuizAttempt.objects.select_related("study", "worker")
@@ -52,8 +52,6 @@ class QuizAttemptResource(Resource):
 
 
 class QuizOption(work.Schema):
-    """An answer to choose."""
-
     value = serializers.IntegerField()
     text = serializers.CharField()
 
@@ -66,7 +64,7 @@ class QuizQuestion(work.ShownUnit):
 
 
 class QuizAnswer(work.Schema):
-    """One answer: the option's number, or what the kind answers."""
+    """One answer: the option's number, or the answer of the kind."""
 
     position = serializers.IntegerField(min_value=1)
     value = serializers.IntegerField(required=False)
@@ -74,7 +72,7 @@ class QuizAnswer(work.Schema):
 
 
 class QuizExplanation(work.Schema):
-    """What was right."""
+    """The right answer."""
 
     position = serializers.IntegerField()
     right = serializers.BooleanField()
@@ -83,7 +81,7 @@ class QuizExplanation(work.Schema):
 
 
 class QuizAttemptReply(work.Schema):
-    """An attempt, under way or over."""
+    """An attempt, running or over."""
 
     number = serializers.IntegerField()
     state = serializers.ChoiceField(choices=["running", "finished"])
@@ -96,7 +94,7 @@ class QuizAttemptReply(work.Schema):
 
 
 class QuizReply(work.Schema):
-    """How the worker stands with the study's quiz."""
+    """The worker's status in the study's quiz."""
 
     needed = serializers.BooleanField()
     passed = serializers.BooleanField()
@@ -118,8 +116,6 @@ class QuizRequest(Parameters):
 
 
 class QuizView(WorkView):
-    """GET and POST /api/studies/{slug}/quiz/"""
-
     worker_methods: ClassVar[tuple[str, ...]] = ("GET", "POST")
 
     @extend_schema(
@@ -129,7 +125,7 @@ class QuizView(WorkView):
         summary="Your status in the quiz",
     )
     def get(self, request: Request, slug: str) -> Response:
-        """Whether a quiz comes before the work, whether it is passed, and the latest attempt."""
+        """Return whether a quiz comes before the work, whether it is passed, and the latest attempt."""
         study, worker = find_study(slug), calling_worker(request)
         require_participation(study=study, worker=worker)
         return private(self._standing(study, worker))
@@ -149,7 +145,7 @@ class QuizView(WorkView):
         summary="Start an attempt at the quiz, or answer it",
     )
     def post(self, request: Request, slug: str) -> Response:
-        """Without ``answers``: start, or go on. With them: keep them; the last one ends the attempt."""
+        """Without ``answers``, start or go on. With them, store them; the last one ends the attempt."""
         asked = QuizRequest.read(request.data)
         study, worker = find_study(slug), calling_worker(request)
         require_participation(study=study, worker=worker)

@@ -81,7 +81,7 @@ def _items(study: Study, results: dict[str, QuestionResult]) -> list[dict[str, A
 
 
 def _right_words(kind: Kind, expected: Any, texts: list[str], right: list[str]) -> str:
-    """Name the text of two candidates, which have no fixed side."""
+    """Return the right answer; of two candidates, which have no fixed side, the text."""
     if kind.two_sided and expected in (1, 2):
         return f"“{texts[-2:][expected - 1]}”"
     return " / ".join(right) or (expected if isinstance(expected, str) else kind.in_words(expected))

@@ -1,7 +1,7 @@
-"""The quiz before the work: start, answer and end an attempt; and how workers and questions fared.
+"""The quiz before the work: start, answer and end an attempt; and the results of workers and questions.
 
-The items are drawn once, from the study's seed, the worker's name and the attempt's number. An answer is final,
-since the right one may be explained after it.
+The study's seed, the worker's name and the attempt's number fix the draw of items. An answer is final, since the right
+one may be explained after it.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ def quiz_status(*, study: Study, worker: Worker) -> QuizStatus:
 
 
 def has_passed(*, study: Study, design: StudyDesign, worker: Worker) -> bool:
-    """Return True without a quiz, or if the worker passed it here or in a study that shares it."""
+    """Return whether there is no quiz, or the worker passed it here or in a study that shares it."""
     if not asks_anything(design.quiz):
         return True
     named = qualification_of(study, design)
@@ -165,7 +165,7 @@ def paper_of(attempt: QuizAttempt) -> Paper:
 def papers_of(attempts: Sequence[QuizAttempt], *, study: Study) -> list[Paper]:
     """Return the attempts' items as known to this study.
 
-    Of an attempt from another study with the same qualification, only questions that both ask are included.
+    Of an attempt from another study with the same qualification, include only questions that both ask.
     """
     design = design_of(study)
     known = questions_of(design.quiz)
@@ -196,7 +196,7 @@ def own_attempt(*, study: Study, worker: Worker, number: int | None = None) -> Q
 def answer_attempt(*, attempt: QuizAttempt, answers: Sequence[Mapping[str, Any]]) -> QuizAttempt:
     """Store ``[{"position", "value" or "answer"}]`` and end a complete attempt.
 
-    A repeated call changes nothing. If an answer is invalid, or differs from an earlier one, nothing is stored.
+    A repeated call changes nothing. If an answer is invalid, or differs from an earlier one, store nothing.
     """
     paper = paper_of(attempt)
     given = _checked(paper, answers)

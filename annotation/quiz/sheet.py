@@ -116,7 +116,7 @@ class ExplainedAnswer:
 
 
 def read_paper(paper: Paper) -> Paper:
-    """Return the attempt with the study's texts in the reader's language, as far as it has them."""
+    """Return the attempt with the study's texts in the reader's language, as far as available."""
     language = get_language() or ""
     if language not in paper.design.translations:
         return paper
@@ -176,7 +176,7 @@ def explained(paper: Paper, position: int) -> ExplainedAnswer | None:
 
 
 def may_explain(paper: Paper, position: int) -> bool:
-    """Return True if the study explains the answer now: after each answer, at the end, or never."""
+    """Return whether the study explains the answer now: after each answer, at the end, or never."""
     explain = paper.design.quiz.explain
     if str(position) not in paper.attempt.answers:
         return False
