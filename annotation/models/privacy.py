@@ -1,4 +1,4 @@
-"""Versions of consent texts, requests to be erased, and what is kept of a person who was."""
+"""Versions of consent texts, requests to be erased, and erasures."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class ConsentVersion(AppendOnlyRow):
 
 
 class ErasureRequest(models.Model):
-    """A participant's wish to leave a study and be erased; it goes with the person when it is granted."""
+    """A participant's request to leave a study and be erased; deleted with the person when granted."""
 
     class State(models.TextChoices):
         WAITING = "waiting", gettext_lazy("waiting")
@@ -65,11 +65,11 @@ class ErasureRequest(models.Model):
 
 
 class Erasure(AppendOnlyRow):
-    """What is kept of the erasure of a person from a study: no name, no pseudonym, no answer.
+    """The record of an erasure of a person from a study: no name, no pseudonym, no answer.
 
-    ``mark`` is a keyed hash of who it was, so that a restored copy can be cleaned again. ``content`` holds what was
-    removed, commitments to the person's judgments (``annotation.privacy.commitments``), and the releases made before.
-    The rows form a chain: ``previous`` is the digest of the row before.
+    ``mark`` is a keyed hash of the person, so that a restored copy can be cleaned again. ``content`` has the counts of
+    removed rows, commitments to the person's judgments (``annotation.privacy.commitments``), and the releases made
+    before. The rows form a chain: ``previous`` is the digest of the row before.
     """
 
     class Way(models.TextChoices):

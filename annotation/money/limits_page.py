@@ -1,4 +1,4 @@
-"""The page Money of the installation: limits, what is committed, and orders that wait for a second person."""
+"""The installation's page "Money": limits, commitments, and orders that wait for a second person."""
 
 from __future__ import annotations
 

@@ -52,7 +52,7 @@ def consent(request: HttpRequest, slug: str) -> HttpResponse:
 @require_http_methods(["GET", "HEAD", "POST"])
 @errors_as_pages
 def leave_study(request: HttpRequest, slug: str) -> HttpResponse:
-    """Show what leaving means, and leave."""
+    """Show the effects of leaving, and leave."""
     study = find_study(slug)
     worker = member_of(request, study)
     if worker is None:

@@ -83,7 +83,7 @@ class RehearsalRequest(Parameters):
 
 @operation("rehearse-copy", "Rehearse a copy", parameters=RehearsalRequest)
 def rehearse_copy(*, study: Study, by: User, **crowd: Any) -> Outcome:
-    """Copy a study and let simulated workers answer the copy; `args.study` of the job names it. The study stays clean."""
+    """Let simulated workers answer a copy, which `args.study` of the job names. The study itself stays clean."""
     Crowd(**crowd)  # check before anything is copied
     with transaction.atomic():  # no copy without its job
         copy = copy_for_rehearsal(study=study, user=by)
