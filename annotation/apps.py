@@ -1,5 +1,3 @@
-"""The annotation app."""
-
 from django.apps import AppConfig
 
 

@@ -1,4 +1,4 @@
-"""What other apps may listen to."""
+"""Signals for other apps."""
 
 from django.dispatch import Signal
 

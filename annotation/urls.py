@@ -1,5 +1,3 @@
-"""Addresses of the workers' pages, their pictures, and the landing page."""
-
 from django.urls import path
 
 from annotation.crowds import hooks

@@ -37,7 +37,7 @@ ROWS_AT_ONCE = 2_000
 
 @dataclass(slots=True)
 class FileContent:
-    """A file's content: a digest per unit and worker, not the rows."""
+    """The content of a file: a digest per unit and worker, not the rows."""
 
     path: Path
     protocols: Counter[str] = field(default_factory=Counter)
@@ -120,8 +120,8 @@ def import_judgments(
     """Import a file of judgments as a new study; the same file again changes nothing.
 
     Args:
-        protocol: the part of a published set (pascal-50s: triplet or pairwise), or the protocol of a table whose
-            rows do not name one.
+        protocol: the part of a published set (pascal-50s: triplet or pairwise), or the protocol of a table whose rows
+        do not name one.
         columns: the meaning of foreign columns (mturk).
     """
     found = find_dataset(dataset)

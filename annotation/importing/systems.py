@@ -22,7 +22,7 @@ class Credited(NamedTuple):
 
 
 class SystemsWriter:
-    """Adds missing systems and outputs in batches, and refuses contradictions.
+    """Add missing systems and outputs in batches; refuse contradictions.
 
     A file has only judged captions, so the dataset marks these systems as partly known until their own files are
     imported.

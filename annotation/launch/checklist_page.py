@@ -1,4 +1,4 @@
-"""What a study has and lacks before it is opened, in words, with the page where each is mended."""
+"""The checklist of a study before it is opened, in words, with the page that mends each point."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from judgments.templatetags.judgments_tags import cents
 
 
 class Readiness(StrEnum):
-    """How a point of the checklist stands; the values are the words shown."""
+    """The readiness of a point of the checklist; the values are the words shown."""
 
     READY = gettext_noop("ready")
     MISSING = gettext_noop("missing")  # the study opens without it
@@ -38,7 +38,7 @@ class Readiness(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """A point of the checklist, with where it is looked at or mended."""
+    """A point of the checklist, with a link to inspect or mend it."""
 
     title: str
     readiness: Readiness
@@ -53,8 +53,8 @@ class Launch:
 
     Attributes:
         user: who looks at it.
-        forecast: None while the plan is being counted, or where there is a problem.
-        plan: what the design of a draft comes to, for a template.
+        forecast: None while the plan is being counted, or if there is a problem.
+        plan: the plan of a draft's design, for a template.
     """
 
     study: Study
@@ -65,7 +65,7 @@ class Launch:
 
     @property
     def problem(self) -> str:
-        """Why no pages of work can be drawn from the design of a draft; or ""."""
+        """Return why no HITs can be drawn from the design of a draft; or ""."""
         return str(self.plan.get("problem", ""))
 
     @property
@@ -84,7 +84,7 @@ class Launch:
         page: str = "",
         link_words: str = "",
     ) -> Point:
-        """Make a point that is mended at a key of the design, or on a page.
+        """Return a point that is mended at a key of the design, or on a page.
 
         Only a draft's design can be changed; of other studies a duplicate is changed.
         """
@@ -121,7 +121,7 @@ def add_check(order: int, check: Check) -> None:
 
 
 def checklist(launch: Launch) -> list[Point]:
-    """Return the points, first what blocks the opening."""
+    """Return the points, first those that block the opening."""
     points = [point for _order, check in sorted(CHECKS, key=lambda one: one[0]) for point in check(launch)]
     return sorted(points, key=lambda point: point.readiness is not Readiness.BLOCKS)
 

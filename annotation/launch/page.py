@@ -1,4 +1,4 @@
-"""The page "Launch" of a study: the checklist before it is opened, then its link and what happens next."""
+"""The page "Launch" of a study: the checklist before it is opened, then its link and the next steps."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def show_launch(request: HttpRequest, study: Study, context: Context) -> HttpRes
 
 
 def _link(request: HttpRequest, study: Study) -> str:
-    """Return the address that people follow; "" where a crowd sends them."""
+    """Return the address for participants; "" if a crowd sends them."""
     if backend_of(study).sends_people:
         return ""
     access = design_of(study).access
@@ -56,7 +56,7 @@ def qr_code(address: str) -> SafeString:
 
 
 def _may_reopen(study: Study) -> bool:
-    """Return True for a closed study; before the first opening, the page itself has the button."""
+    """Return whether a study is closed; before the first opening, the page itself has the button."""
     return study.state == Study.State.CLOSED and not study.simulated and study.source == Study.Source.DESIGNED
 
 

@@ -50,6 +50,7 @@ class ConsentView(WorkView):
         summary="Read the consent text",
     )
     def get(self, request: Request, slug: str) -> Response:
+        """Read the text in force."""
         return private(self._reply(slug, calling_worker(request)))
 
     @extend_schema(

@@ -71,7 +71,7 @@ def known_people(study: Study) -> QuerySet[Worker]:
 
 
 def end_retention(*, study: Study, progress: Progress = no_progress) -> int:
-    """Remove people's identities once the promised time is over. Return their number. May be interrupted and repeated."""
+    """Remove people's identities once the promised time is over. Return their number. It may be interrupted."""
     if not due(study).over:
         return 0
     # a name that is part of another one is renamed in the log after it

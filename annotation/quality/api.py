@@ -153,10 +153,12 @@ class ControlItemSerializer(UnitSerializer):
         return found
 
     def get_seen(self, unit: Unit) -> int:
+        """The number of answers."""
         fared = self._figures().fared.get(unit.pk)
         return fared.seen if fared else 0
 
     def get_right(self, unit: Unit) -> int:
+        """The number of right answers."""
         fared = self._figures().fared.get(unit.pk)
         return fared.right if fared else 0
 

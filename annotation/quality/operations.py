@@ -168,6 +168,8 @@ def readmit(*, study: Study, by: User | None, worker: str, why: str) -> Outcome:
 
 
 class DecisionRequest(Parameters):
+    """The assignments to decide on."""
+
     assignments = serializers.ListField(
         child=serializers.UUIDField(),
         min_length=1,
@@ -286,6 +288,8 @@ def answer_appeal(*, study: Study, by: User, assignments: Collection[UUID], note
 
 
 class SendRequest(Parameters):
+    """The units, and the account that decides."""
+
     units = serializers.ListField(
         child=serializers.CharField(),
         min_length=1,

@@ -52,6 +52,8 @@ class QuizAttemptResource(Resource):
 
 
 class QuizOption(work.Schema):
+    """An answer to choose."""
+
     value = serializers.IntegerField()
     text = serializers.CharField()
 

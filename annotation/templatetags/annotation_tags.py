@@ -1,5 +1,3 @@
-"""Template tags of workers' pages."""
-
 from __future__ import annotations
 
 import unicodedata
@@ -46,7 +44,7 @@ def percent(share: float) -> str:
 
 @register.filter
 def answer_part(value: int | None) -> int | None:
-    """Return an answer to a pair without how sure the person is."""
+    """Return an answer to a pair without the person's confidence."""
     return None if value is None else value % SURE
 
 
@@ -96,7 +94,7 @@ def largest_first(boxes: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]
 def direction(text: str) -> str:
     """Return rtl or ltr by the first letter with a direction.
 
-    Isolated words need it, where dir="auto" may find no letters.
+    Isolated words need it, as dir="auto" may find no letters.
     """
     for letter in text:
         found = unicodedata.bidirectional(letter)
@@ -107,7 +105,7 @@ def direction(text: str) -> str:
 
 @register.filter
 def mirrored(key: str) -> str:
-    """Turn the sign of an arrow key around where the page runs from right to left."""
+    """Turn the sign of an arrow key around if the page runs from right to left."""
     return {"←": "→", "→": "←"}.get(key, key) if get_language_bidi() else key
 
 
@@ -153,8 +151,8 @@ def looks_empty(text: str) -> bool:
 def said(context: Context, text: str) -> SafeString:
     """Show a judged sentence.
 
-    ``bdi`` keeps right-to-left text and direction marks within the sentence. A sentence without visible
-    characters says so, since an empty card looks like a bug.
+    ``bdi`` keeps right-to-left text and direction marks within it. A sentence without visible characters is labelled
+    so, since an empty card looks like a bug.
     """
     language = getattr(context.get("design"), "language", "")
     if looks_empty(text):

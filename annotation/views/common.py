@@ -1,4 +1,4 @@
-"""Shared parts of the workers' pages. A worker is known by a cookie with the token, or in a frame by the address."""
+"""Shared parts of the workers' pages. A cookie with the token identifies a worker, or in a frame the address."""
 
 from __future__ import annotations
 
@@ -281,7 +281,7 @@ def render_sheet(
 
 
 def _hidden_line(assignment: Assignment, design: StudyDesign) -> str:
-    """Return the sentence that the page's script hides for programs; "" where the design has none."""
+    """Return the sentence that the page's script hides for programs; "" if the design has none."""
     if not design.writing.hidden_line or assignment.hit is None:
         return ""
     word = hidden_word(seed=design.seed, hit=assignment.hit.key, worker=assignment.worker.name)

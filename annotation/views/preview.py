@@ -54,7 +54,7 @@ from judgments.studies.studies import design_of, find_dataset
 @require_safe
 @staff_member_required
 def preview(request: HttpRequest, slug: str) -> HttpResponse:
-    """Show the first page of work: of a draft, from a temporary draw."""
+    """Show the first page of work; of a draft, from a temporary draw."""
     study = Study.objects.visible_to(request.user).select_related("dataset").filter(slug=slug).first()
     if study is None:
         raise Http404("There is no such study.")  # as on the study's other admin pages
@@ -77,7 +77,7 @@ def preview(request: HttpRequest, slug: str) -> HttpResponse:
 @staff_member_required
 @xframe_options_sameorigin
 def look(request: HttpRequest, key: str) -> HttpResponseBase:
-    """Show the first page of work of an unsaved design, framed by its form alone."""
+    """Show the first page of work of an unsaved design, framed only by its form."""
     return csp_replace({"frame-ancestors": [SELF]})(lambda asked: _look(asked, key))(request)
 
 

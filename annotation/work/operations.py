@@ -142,6 +142,8 @@ def expire(
 
 
 class InvitationRequest(Parameters):
+    """The number of invitations, and a note."""
+
     count = serializers.IntegerField(min_value=1, max_value=MOST_INVITATIONS)
     note = serializers.CharField(
         required=False,

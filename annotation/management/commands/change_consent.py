@@ -1,5 +1,3 @@
-"""``manage.py change_consent``: a new version of a consent text."""
-
 from __future__ import annotations
 
 from argparse import ArgumentParser

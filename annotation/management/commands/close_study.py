@@ -1,5 +1,3 @@
-"""Close a study. Workers who hold a HIT may still submit it."""
-
 from annotation.crowds import operations
 from judgments.management.base import OperationCommand
 

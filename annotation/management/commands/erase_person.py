@@ -1,5 +1,3 @@
-"""``manage.py erase_person``: remove who somebody is from a study, or from all of them."""
-
 from __future__ import annotations
 
 import json

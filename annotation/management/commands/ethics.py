@@ -1,5 +1,3 @@
-"""``manage.py ethics``: the checklist for an ethics board."""
-
 from __future__ import annotations
 
 from argparse import ArgumentParser

@@ -1,5 +1,3 @@
-"""Fetch what Prolific says of a study's people."""
-
 from annotation.crowds.operations import demographics
 from judgments.management.base import OperationCommand
 

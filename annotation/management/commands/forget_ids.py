@@ -1,5 +1,3 @@
-"""Delete the crowd's own ids of a study's workers."""
-
 from argparse import ArgumentParser
 from typing import Any
 

@@ -1,5 +1,3 @@
-"""Import judgments that were collected elsewhere."""
-
 from argparse import ArgumentParser
 from pathlib import Path
 from typing import Any

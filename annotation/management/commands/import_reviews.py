@@ -1,5 +1,3 @@
-"""``manage.py import_reviews``: approve and reject what a result file says."""
-
 from argparse import ArgumentParser
 from pathlib import Path
 from typing import Any

@@ -1,5 +1,3 @@
-"""Pause a study."""
-
 from annotation.work import operations
 from judgments.management.base import OperationCommand
 

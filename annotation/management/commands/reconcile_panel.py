@@ -1,5 +1,3 @@
-"""Compare a panel's list of submissions with the study's sessions."""
-
 from argparse import ArgumentParser
 from collections import Counter
 from pathlib import Path

@@ -1,5 +1,3 @@
-"""Rehearse a study with simulated workers."""
-
 from typing import Any
 
 from annotation.rehearsal import operations

@@ -1,5 +1,3 @@
-"""Run the detectors over a study's finished work."""
-
 from argparse import ArgumentParser
 from pathlib import Path
 from typing import Any

@@ -1,5 +1,3 @@
-"""Send due webhook messages, as the background worker does."""
-
 from typing import Any
 
 from annotation.webhooks.webhooks import send_webhooks

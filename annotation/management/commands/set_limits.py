@@ -1,5 +1,3 @@
-"""Set limits on money above studies."""
-
 from argparse import ArgumentParser
 from typing import Any
 

@@ -1,5 +1,3 @@
-"""Subscribe this server to Prolific's webhooks."""
-
 from typing import Any
 
 from django.conf import settings

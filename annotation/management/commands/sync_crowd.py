@@ -1,5 +1,3 @@
-"""Synchronize a study with its crowd."""
-
 import json
 from argparse import ArgumentParser
 from pathlib import Path
