@@ -23,8 +23,6 @@ class FileProblem(QuorumError):
 
 
 class HashedFile:
-    """A binary file that hashes and counts its bytes."""
-
     def __init__(self, file: BinaryIO) -> None:
         self._file = file
         self._hash = hashlib.sha256()

@@ -90,8 +90,6 @@ def as_prepared(sql: str, here: Any) -> str:
 
 
 class PreparedQuery(Generic[Row]):
-    """A query with ``given`` parameters."""
-
     def __init__(self, make: Callable[[], QuerySet[Any, Row]]) -> None:
         self._make = make
         self._made: dict[str, tuple[QuerySet[Any, Row], _Compiled]] = {}

@@ -77,7 +77,6 @@ def fields_with_choices() -> list[Any]:
 
 
 def _own_models() -> list[type[Model]]:
-    """Return the models that have a list in the admin."""
     from django.contrib import admin
 
     return [model for model in admin.site._registry if model._meta.app_label in OWN_APPS]

@@ -67,8 +67,6 @@ class ActingMiddleware:
 
 
 class AddressMiddleware:
-    """Set the visitor's address for limits."""
-
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
         self.get_response = get_response
 

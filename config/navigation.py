@@ -98,7 +98,6 @@ def sidebar(request: HttpRequest) -> list[dict[str, Any]]:
 
 
 def tables(request: HttpRequest) -> list[dict[str, Any]]:
-    """Return the tables of the admin that the person may view."""
     return _visible(request, TABLES)
 
 

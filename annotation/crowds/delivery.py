@@ -136,7 +136,6 @@ def _lacking_funds(study: Study, backend: CrowdBackend) -> str:
 
 
 def _next_call(study: Study, tried: Counter[int], skipped: tuple[str, ...]) -> CrowdCall | None:
-    """Return the oldest due call, else the next one within the longest wait."""
     now = timezone.now()
     spent = [pk for pk, times in tried.items() if times >= TRIES]
     calls = CrowdCall.objects.filter(_open(now), study=study, place=study.place)
@@ -254,7 +253,6 @@ def resolve_as_done(*, call: CrowdCall, by: User | None = None) -> CrowdCall:
 
 @transaction.atomic
 def resolve_as_not_done(*, call: CrowdCall, by: User | None = None) -> CrowdCall:
-    """Resolve an indeterminate call as not done and start it again."""
     refusal = "Nothing was changed: only a failed call can be marked as not done."
     _start_again(call, refusal, by, answer={})
     _note(call, "it was not done, so it is asked for again", by)

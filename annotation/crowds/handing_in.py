@@ -296,7 +296,6 @@ def late_note() -> str:
 
 
 def record_handed_in(*, session: CrowdSession) -> bool:
-    """Mark a working session as submitted, before the crowd confirms it."""
     working = CrowdSession.objects.filter(pk=session.pk, status=Status.WORKING)
     return bool(working.update(status=Status.SUBMITTED))
 

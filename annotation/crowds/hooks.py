@@ -21,7 +21,6 @@ from common.errors import QuorumError
 @never_cache
 @require_POST
 def mturk(request: HttpRequest) -> HttpResponse:
-    """Receive a message of Mechanical Turk's SNS topic."""
     topic = notifications.topic()
     if not topic:
         raise Http404("No topic is set.")

@@ -95,7 +95,7 @@ def write_message(
 def ask_to_take_down(
     *, publication: Publication, by: User | None = None, for_a_while: bool = False, why: str = ""
 ) -> CrowdCall:
-    """Ask to close an external HIT to new workers; pause it ``for_a_while`` if the crowd can."""
+    """Ask to close an external HIT to new workers; ``for_a_while`` pauses it if the crowd can."""
     number = publication.calls.filter(kind=Ability.EXPIRE).count() + 1
     return write_message(
         study=publication.study,
@@ -149,7 +149,6 @@ def _ask_about(
 def ask_to_qualify(
     *, study: Study, worker: Worker, qualification: str, value: int = 1, by: User | None = None
 ) -> CrowdCall:
-    """Ask to give the worker one of our qualifications, which studies may require by name."""
     name = qualification.strip()
     if not name:
         raise WrongState(_("Nobody was qualified: say which qualification."))

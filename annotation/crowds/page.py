@@ -300,7 +300,6 @@ def show_crowd(request: HttpRequest, study: Study, context: Context) -> HttpResp
 
 
 def _has_a_place(refusal: Refusal, forms: list[CrowdForm], wages: Wages) -> bool:
-    """Return whether a form of the page shows the refusal."""
     return any(form.step == refusal.step for form in forms) or (
         refusal.step == "top-up" and wages.top_ups > 0
     )
@@ -325,7 +324,6 @@ def _parked(calls: QuerySet[CrowdCall]) -> list[dict[str, object]]:
 
 
 def _lines(calls: QuerySet[CrowdCall]) -> list[Line]:
-    """Return the latest calls, grouped by kind, state, person and minute."""
     rows = calls.select_related("worker", "made_by", "publication__hit").order_by("-pk")[:LOOKED_AT]
     lines = []
     for _key, group in groupby(rows, key=_alike):
@@ -368,7 +366,6 @@ def _counted(rows: QuerySet[Any], field: str, words: type[TextChoices]) -> list[
 
 
 def _qualifications(study: Study, workers: Workers) -> list[tuple[str, int]]:
-    """Return how many people of the crowd have each qualification that the design names."""
     names = {*workers.requires, *workers.forbids, *filter(None, [workers.grants])}
     if not names:
         return []

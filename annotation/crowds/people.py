@@ -53,7 +53,6 @@ def installation_mark(*parts: str) -> str:
 
 
 def erased_mark(source: str, place: str, name: str) -> str:
-    """Return the mark of an erased person, which does not reveal the name."""
     return installation_mark("erased", source, place, name)
 
 

@@ -108,7 +108,6 @@ def ask_to_extend(
     by: User | None = None,
     why: str = "",
 ) -> None:
-    """Ask for more slots, more paid screen-outs, or more time."""
     if publication.state not in (*PUBLISHED_THERE, Publication.State.FINISHED):
         raise WrongState(
             _("Nothing was changed: publication %(publication)s is %(state)s.")
@@ -269,7 +268,6 @@ def carry_out_opening(*, study: Study, progress: Progress | None = None) -> str:
 
 
 def unfinished_calls(study: Study, carried: DeliveryResult) -> str:
-    """Return a sentence about failed and waiting calls, or ""."""
     refused = f"{carried.parked} calls were refused and wait to be looked at." if carried.parked else ""
     later = f"{carried.waiting} calls go on later (sync_crowd {study.slug})." if carried.waiting else ""
     return f"{refused} {later}".strip()
@@ -309,8 +307,6 @@ def begin_opening(*, study: Study, by: User | None = None) -> str:
 
 
 class Obstacle(NamedTuple):
-    """A reason why a study cannot be opened."""
-
     about: About
     words: str
 

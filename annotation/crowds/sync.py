@@ -322,7 +322,6 @@ def _sync_publication(
     asked_at: datetime,
     thorough: bool,
 ) -> None:
-    """Synchronise one external HIT: its work and, if it is over, its slots and money."""
     _compare(backend, publication, there, found)
     began = timezone.now()
     # do not give up unconfirmed work without reading it first

@@ -69,7 +69,6 @@ class _Facts:
 
 
 def ethics_of(study: Study) -> list[Section]:
-    """Return the checklist in the current language."""
     facts = _Facts(study, design_of(study), _places(study))
     parts = (
         (_("The study and who is responsible"), _responsible),

@@ -53,7 +53,6 @@ class FileContent:
     notes: list[str] = field(default_factory=list)
 
     def sentences(self) -> list[str]:
-        """Return a report, one sentence per line."""
         shares = ", ".join(f"{value}: {n:,}" for value, n in sorted(self.values.items())[:MOST_VALUES])
         more = len(self.values) - MOST_VALUES
         return [

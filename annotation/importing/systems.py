@@ -128,7 +128,6 @@ def _query(task: Output.Task, one: Credited) -> int:
 
 
 def systems_of_credits(credits: Mapping[str, tuple[Credit, ...]]) -> dict[str, str]:
-    """Return the first system credited with each caption id."""
     found: defaultdict[str, list[str]] = defaultdict(list)
     for key, own in credits.items():
         found[key] += [credit.system for credit in own]

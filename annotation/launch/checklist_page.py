@@ -38,8 +38,6 @@ class Readiness(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """A point of the checklist, with a link to inspect or mend it."""
-
     title: str
     readiness: Readiness
     words: str

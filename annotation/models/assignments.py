@@ -202,7 +202,6 @@ class JudgmentQuerySet(models.QuerySet["Judgment"]):
         return super().update(**values)
 
     def erase(self) -> int:
-        """Delete the judgments of a person who is erased."""
         return super().delete()[0]
 
 

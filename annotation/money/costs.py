@@ -294,7 +294,6 @@ class Wages:
 
 
 def wages_of(study: Study, pays: Sequence[Pay]) -> Wages:
-    """Summarise the result of ``pay_of_sessions``."""
     backend = backend_of(study)
     wages = [pay.wage_cents for pay in pays]
     wanting = [pay for pay in pays if pay.top_up_cents and pay.approved]

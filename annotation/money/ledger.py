@@ -37,7 +37,6 @@ class OverBudget(QuorumError):
 
 
 def budget_of(study: Study, place: str) -> Budget:
-    """Return the study's budget at a place; create an empty one if needed."""
     defaults = {"currency": lambda: design_of(study).currency}
     return Budget.objects.get_or_create(study=study, place=place, defaults=defaults)[0]
 
@@ -217,7 +216,6 @@ def release_call(*, call: CrowdCall) -> None:
 
 
 def spend_call(*, call: CrowdCall) -> None:
-    """Turn the reservation of a paid bonus into spending."""
     budget = budget_of(call.study, call.place)
     cents = call.reserved_cents
     book(

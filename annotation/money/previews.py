@@ -75,7 +75,6 @@ class Preview:
 
 
 def preview_bonus(*, study: Study, worker: str, cents: int) -> Preview:
-    """Preview a bonus for a worker's latest approved work."""
     session = approved_session(study, worker)
     _can_pay(study)
     fee = backend_of(study).bonus_fee(cents)

@@ -173,7 +173,6 @@ def _who(study: Study, name: str) -> list[tuple[str, str, str]]:
 
 
 def preview(*, study: Study, worker: Worker, way: str) -> Preview:
-    """Count the rows that an erasure would remove and keep."""
     judgments = _judgments(study, worker)
     going = judgments if way == Way.ALL else _texts_only(study, judgments)
     written = judgments.exclude(comment="").count()
@@ -343,7 +342,6 @@ def _locked(study: Study, workers: Collection[Worker]) -> list[Worker]:
 
 
 def _releases(study: Study) -> list[dict[str, Any]]:
-    """Return the releases so far, which may contain rows of the people."""
     return [dict(row) for row in study.releases.order_by("pk").values("version", "sha256")]
 
 
@@ -418,7 +416,6 @@ def _appeals(study: Study, worker: Worker) -> QuerySet[AppealNote]:
 
 
 def _rows(model: type[Model], study: Study, worker: Worker) -> QuerySet[Any]:
-    """Return a person's rows of a table in a study."""
     rows = model._default_manager.filter(worker=worker)
     if model is RawId:
         of_study = Q(session__study=study)
@@ -621,7 +618,6 @@ def _replacer(words: Mapping[str, str], *, sentences: bool = True) -> Callable[[
 
 
 def _entries(study: Study, words: Mapping[str, str]) -> list[StudyEvent]:
-    """Return the log entries that contain one of the words."""
     within = _replacer(words)
     return [
         event

@@ -88,7 +88,6 @@ def end_retention(*, study: Study, progress: Progress = no_progress) -> int:
 
 
 def end_what_is_over() -> None:
-    """Queue the job of each study whose promised time is over."""
     promised = Study.objects.filter(
         state=Study.State.CLOSED, design__retention__identities_days__gt=0, closed_at__isnull=False
     )

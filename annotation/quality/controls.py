@@ -79,7 +79,6 @@ def _draft(
     right: dict[Hashable, int],
     threshold: float,
 ) -> Suspicion:
-    """Return the counts of one item, with the unadjusted p."""
     here: dict[Hashable, list[int]] = defaultdict(lambda: [0, 0])
     for worker, is_right in given:
         here[worker][0] += 1

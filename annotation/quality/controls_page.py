@@ -193,7 +193,6 @@ def _right_answer(kind: Kind, expected: Any) -> str:
 
 
 def grouped(kind: Kind, units: Iterable[Unit], fared: dict[int, AnswersSeen]) -> list[ControlGroup]:
-    """Return runs of units under one image as workers see them."""
     groups: list[ControlGroup] = []
     before: Unit | None = None
     for unit in units:

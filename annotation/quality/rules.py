@@ -399,8 +399,6 @@ def replay_rules(*, study: Study, rules: Sequence[tuple[str, Mapping[str, Any]]]
 
 @dataclass(frozen=True, slots=True)
 class _People:
-    """The effects of excluding each worker."""
-
     names: Mapping[int, tuple[str, bool]]
     judgments: Mapping[int, int]
     slots: Mapping[int, int]

@@ -184,7 +184,6 @@ def may_explain(paper: Paper, position: int) -> bool:
 
 
 def texts_of(shown: dict[str, Any], letters: Sequence[str] = ()) -> list[tuple[str, str]]:
-    """Return the unit's texts, each with its letter on the page."""
     found = [
         str(one["text"])
         for value in shown.values()

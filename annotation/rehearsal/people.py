@@ -178,7 +178,6 @@ def pace_of(rng: np.random.Generator) -> float:
 
 
 def signals_of(person: Person, text: str, *, record: bool, rng: np.random.Generator) -> dict[str, int]:
-    """Return the page's counts while this person writes or pastes ``text``."""
     long = len(text)
     if person.sort == "pasting":
         counts = {

@@ -215,7 +215,6 @@ def first_of(design: StudyDesign, row: Any) -> dict[str, Any]:
 
 @register.filter
 def typed(answer: Sequence[str] | None, collocations: Sequence[str]) -> str:
-    """Return typed keywords, without offered collocations, as the form's text."""
     offered = {phrase(one) for one in collocations}
     return ", ".join(one for one in answer or () if phrase(one) not in offered)
 

@@ -201,7 +201,6 @@ def submitted(
 def read_form(
     request: HttpRequest, assignment: Assignment, places: Sequence[Place], *, final: bool
 ) -> tuple[list[Mapping[str, Any]], dict[int, Any]]:
-    """Return the form's answers and, by position, its invalid input."""
     design = design_of(assignment.study)
     kind = KINDS[design.protocol].of(design)
     answers = answers_of_form(request.POST, places, kind=kind, final=final, saved=assignment.answers)

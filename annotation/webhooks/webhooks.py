@@ -321,7 +321,6 @@ def ping_webhook(*, webhook: Webhook, by: User | None = None) -> WebhookDelivery
 
 @transaction.atomic
 def retry_delivery(*, delivery: WebhookDelivery) -> WebhookDelivery:
-    """Send a given-up delivery again, under the same id."""
     if not Webhook.objects.filter(pk=delivery.webhook_id, active=True).update(rests_until=None):
         raise WrongState(_("Nothing was sent: the webhook is switched off."))
     moved = WebhookDelivery.objects.filter(pk=delivery.pk, state=State.GIVEN_UP).update(

@@ -221,7 +221,6 @@ def _any_free(
 
 
 def page_size(design: StudyDesign) -> int:
-    """Return how many judged units a page of an arena gets."""
     return design.units_per_hit - design.controls.per_hit
 
 

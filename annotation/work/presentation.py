@@ -129,7 +129,6 @@ _PLACES = PreparedQuery(
 
 
 def units_of_hit(hit_id: int) -> list[Unit]:
-    """Return the HIT's units with their texts, in order."""
     return [row.unit for row in _PLACES.all(hit=hit_id)]
 
 
@@ -154,7 +153,6 @@ def placed(units: Sequence[Any], order: Sequence[int], sides: Sequence[Any]) -> 
 
 
 def places_of(assignment: Assignment) -> list[Place]:
-    """Return the assignment's units in the order shown."""
     if assignment.hit is None:  # imported judgments of an unknown HIT
         return []
     return placed(units_of(assignment.hit), assignment.order, assignment.flips)

@@ -412,7 +412,6 @@ def report_problem(*, assignment: Assignment, position: int, what: str, comment:
 
 
 def changeable_until(assignment: Assignment) -> datetime | None:
-    """Return the end of the time for revisions, if there is one."""
     minutes = design_of(assignment.study).crowd.edit_minutes
     if assignment.state != Assignment.State.SUBMITTED or assignment.submitted_at is None or not minutes:
         return None

@@ -75,8 +75,6 @@ def figures_response() -> HttpResponse:
 
 
 class _Rows(Collector):
-    """Rows of jobs and outboxes in the database."""
-
     def describe(self) -> list[Any]:
         return []  # so that registering asks the database nothing
 

@@ -83,8 +83,6 @@ def _outage_of(error: BaseException) -> str:
 
 
 class _State:
-    """The outage of this process."""
-
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._what = ""

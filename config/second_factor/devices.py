@@ -54,7 +54,6 @@ def secret_of(device: TOTPDevice) -> str:
 
 
 def picture_of(device: TOTPDevice) -> str:
-    """Return the QR code for the app as a data URI of an SVG."""
     return segno.make(device.config_url, micro=False).svg_data_uri(scale=4, light="#fff")
 
 

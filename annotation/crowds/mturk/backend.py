@@ -203,7 +203,6 @@ class MTurkBackend(CrowdBackend):
             return None
 
     def answered_there(self, publication: Publication, work: SeenWork) -> HandedIn | None:
-        """Read the answers of an HTMLQuestion from its receipt."""
         design = design_of(publication.study)
         if design.crowd.question != "html" or publication.hit is None:
             return None

@@ -355,7 +355,6 @@ class TurkClient:
         self._ask("delete_hit", HITId=hit)
 
     def assignments(self, hit: str) -> Iterator[TurkAssignment]:
-        """Yield the submitted assignments of a HIT, whatever was decided."""
         statuses = ["Submitted", "Approved", "Rejected"]
         rows = self._pages("list_assignments_for_hit", "Assignments", HITId=hit, AssignmentStatuses=statuses)
         return map(assignment_of, rows)
@@ -390,7 +389,6 @@ class TurkClient:
             yield TurkBonus(row["WorkerId"], row["AssignmentId"], cents, row.get("Reason", ""))
 
     def block(self, worker: str, *, reason: str) -> None:
-        """Block a worker from all HITs of the account."""
         self._ask("create_worker_block", WorkerId=worker, Reason=reason)
 
     def unblock(self, worker: str, *, reason: str) -> None:
@@ -420,7 +418,6 @@ class TurkClient:
         return next((row["QualificationTypeId"] for row in found if row["Name"] == name), None)
 
     def create_qualification(self, properties: Mapping[str, Any]) -> str:
-        """Create a qualification type; a second one of the name is refused."""
         answer = self._ask("create_qualification_type", "QualificationType", **properties)
         made: str = answer["QualificationType"]["QualificationTypeId"]
         return made

@@ -65,8 +65,6 @@ class NotificationForged(NotificationProblem):
 
 
 class NotificationTooOld(NotificationProblem):
-    """Signed too long ago, or in the future."""
-
     status = 403
 
 

@@ -361,7 +361,6 @@ def unblock(client: TurkClient, call: CrowdCall) -> dict[str, Any]:
 
 
 def qualify(client: TurkClient, call: CrowdCall) -> dict[str, Any]:
-    """Assign one of our qualifications; create it first if needed."""
     qualification = _given_by_us(client, call.payload["qualification"])
     value = int(call.payload.get("value", 1))
     if value:

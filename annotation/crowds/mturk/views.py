@@ -155,7 +155,6 @@ def _entrance(
 
 
 def work_in_frame(request: HttpRequest, frame: Frame) -> HttpResponse:
-    """Show the session's page of work, or its state."""
     session, design = frame.session, design_of(frame.session.study)
     refuse_passed_on(session)
     held = _latest(session)

@@ -239,7 +239,6 @@ def session_of(*, study: Study, worker: Worker) -> CrowdSession | None:
 
 
 def session_with_room(*, study: Study, design: StudyDesign, worker: Worker) -> CrowdSession | None:
-    """Return the running session if it has room for another assignment."""
     session = session_of(study=study, worker=worker)
     if session is None or session.status != Status.WORKING:
         return None

@@ -149,7 +149,6 @@ def _needs_address(design: StudyDesign) -> bool:
 
 
 def _reconcile(request: HttpRequest, study: Study) -> HttpResponse:
-    """Show the uploaded list beside our sessions; change nothing."""
     text = _text_of(request)
     columns = {kind: request.POST.get(f"column-{kind}", "").strip() for kind in KINDS}
     page = _page(request, study)

@@ -235,7 +235,6 @@ def _settle_arrival(
     country: str,
     replace: bool | None,
 ) -> None:
-    """End the session if there is no slot for its person."""
     worker = session.worker
     if any(one.status in TOOK_PART for one in earlier):
         end_with(session=session, status=Status.RETURNED, why="The person took part before.")

@@ -214,8 +214,6 @@ def as_csv(rows: Iterable[Sequence[object]]) -> str:
 
 
 class Verdict(NamedTuple):
-    """The result of comparing two sides; see ``Compared``."""
-
     verdict: str
     reason: str
     books: str = ""

@@ -143,7 +143,6 @@ class ProlificClient:
         return self._answered("GET", f"workspaces/{known_id(workspace, 'workspace')}/balance/")
 
     def filters(self, *, workspace: str = "") -> list[ListedFilter]:
-        """Return the filters that studies may use, with the names of their answers."""
         parameters = {"workspace_id": known_id(workspace, "workspace")} if workspace else {}
         return self._listed("filters/", parameters, ListedFilter.read)
 

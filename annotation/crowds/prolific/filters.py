@@ -34,7 +34,6 @@ Filter = dict[str, Any]
 
 
 def needs_the_list(workers: Workers) -> bool:
-    """Return whether a requirement must be looked up in Prolific's list."""
     return bool(
         workers.countries
         or workers.languages
@@ -89,7 +88,6 @@ def _filters(workers: Workers, listed: Mapping[str, ListedFilter]) -> Iterator[F
 
 
 def _select(name: str, choices: Mapping[str, str], shares: Mapping[str, int] | None = None) -> Filter:
-    """Return a filter that admits the choices, in shares if given."""
     made: Filter = {"filter_id": name, "selected_values": list(choices.values())}
     if shares:
         made["weightings"] = {choices[value]: share for value, share in shares.items()}

@@ -205,8 +205,6 @@ class BonusSetUp:
 
 @dataclass(frozen=True)
 class ParticipantGroup:
-    """A named list of participants that studies admit or exclude."""
-
     id: str
     name: str
 
@@ -217,8 +215,6 @@ class ParticipantGroup:
 
 @dataclass(frozen=True)
 class Hook:
-    """A subscription to an event: Prolific posts it to the address."""
-
     id: str
     event: str
     address: str

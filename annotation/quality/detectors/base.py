@@ -105,7 +105,6 @@ class SequentialRule(Rule):
 
 
 def look_schedule(least: int, *, growth: int = GROWTH, longest: int = LONGEST_STEP) -> Iterator[int]:
-    """Yield the numbers at which a look is due."""
     due = least
     while True:
         yield due

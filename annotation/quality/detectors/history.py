@@ -144,7 +144,6 @@ class History:
 
     @property
     def others_count(self) -> Ints:
-        """Return (N,) the number of others' judgments of each unit."""
         return self.others.sum(axis=1)
 
     @property

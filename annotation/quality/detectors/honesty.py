@@ -105,7 +105,6 @@ class PastedText(Sign):
 
 
 def is_pasted(signals: Mapping[str, int]) -> bool:
-    """Return whether an answer counts as pasted (``PastedText.examine``)."""
     if signals.get("text"):
         return 2 * signals.get("from_paste", 0) >= signals["text"]
     return bool(signals.get("pasted"))
@@ -291,7 +290,6 @@ class Phrasing(Sign):
 
 @lru_cache(maxsize=8_192)  # the texts of a study are looked at again and again; 30 MB
 def grams(text: str) -> frozenset[str]:
-    """Return the runs of four characters of a text without case and punctuation."""
     plain = folded(text)
     return frozenset(plain[place : place + GRAM] for place in range(max(1, len(plain) - GRAM + 1)))
 
