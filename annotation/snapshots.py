@@ -63,8 +63,8 @@ class Snapshot:
         self, study: Study, *, units: Sequence[int] | None = None, work: Sequence[Assignment] | None = None
     ) -> JudgmentQuerySet:
         """Return unrevised judgments, including those in ``gone``."""
-        standing = Q(replaced_by=None) | Q(replaced_by__gt=self.last)
-        return self.all_judgments(study, units=units, work=work).filter(standing)
+        unrevised = Q(replaced_by=None) | Q(replaced_by__gt=self.last)
+        return self.all_judgments(study, units=units, work=work).filter(unrevised)
 
     def counts(self, assignment: UUID, worker: int) -> bool:
         """Return whether the snapshot includes this work, unless an import excluded it."""

@@ -1,3 +1,5 @@
+"""Addresses of the workers' pages."""
+
 from django.urls import path
 
 from annotation.crowds import hooks

@@ -92,7 +92,7 @@ def _download(
         try:
             part = _range_of(request, size, etag, modified)
         except RangeNotSatisfiable:
-            answer = _problem(416, "That range is not in the file", f"The file has {size} bytes.")
+            answer = problem_page(416, f"The file has {size} bytes.", title="That range is not in the file")
             answer.headers["Content-Range"] = f"bytes */{size}"
         else:
             start, end = part or (0, size - 1)
@@ -111,8 +111,10 @@ def _download(
 def _unchanged(request: HttpRequest, etag: str, modified: int) -> HttpResponseBase | None:
     found = get_conditional_response(request, etag=etag, last_modified=modified)
     if found is not None and found.status_code == 412:
-        return _problem(
-            412, "The file was written anew", "It is not the file that was asked for; download it anew."
+        return problem_page(
+            412,
+            "It is not the file that was asked for; download it anew.",
+            title="The file was written anew",
         )
     return found
 
@@ -146,9 +148,12 @@ def _same(request: HttpRequest, etag: str, modified: int) -> bool:
     return parse_http_date_safe(asked) == modified < int(time.time())
 
 
-def _problem(status: int, title: str, detail: str) -> HttpResponse:
+def problem_page(
+    status: int, detail: str, *, title: str = "", headers: dict[str, str] | None = None
+) -> JsonResponse:
+    """Return an RFC 9457 problem document as a response, for views outside of the API's framework."""
     body = problem(status, detail, title=title)
-    return JsonResponse(body, status=status, content_type=PROBLEM_TYPE)
+    return JsonResponse(body, status=status, headers=headers, content_type=PROBLEM_TYPE)
 
 
 def batched(rows: Iterable[T], size: int) -> Iterator[list[T]]:

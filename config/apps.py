@@ -1,3 +1,5 @@
+"""The app of the installation: system checks and translated names."""
+
 from __future__ import annotations
 
 from collections.abc import Iterator

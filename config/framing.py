@@ -31,7 +31,7 @@ from annotation.crowds.mturk.pages import (
     read_ticket,
     sites_of,
 )
-from common.log_context import log_about
+from common.audit import log_about
 
 TICKET = re.compile(r"/f/([^/]+)(/.*)")
 # names of annotation.urls that are available under a ticket

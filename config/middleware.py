@@ -1,3 +1,5 @@
+"""Middleware of this installation."""
+
 from collections.abc import Callable
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
@@ -12,8 +14,9 @@ from django.utils import timezone, translation
 from django.utils.cache import patch_vary_headers
 
 from common.audit import acting_as
+from common.downloads import problem_page
 from common.rate_limits import TooMany, count, visiting_from
-from config.api.framework import problem_page, unknown_address
+from config.api.framework import unknown_address
 from config.observing.requests import visitor_address
 
 LARGE_BODY = 100_000  # bytes; answers of a page of work are far smaller

@@ -1,3 +1,5 @@
+"""The root addresses."""
+
 from django.contrib import admin
 from django.urls import include, path
 from django.views.i18n import set_language

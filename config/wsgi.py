@@ -1,3 +1,5 @@
+"""The WSGI application for gunicorn."""
+
 import os
 from importlib import import_module
 

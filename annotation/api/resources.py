@@ -120,14 +120,14 @@ class JudgmentSerializer(RowSerializer[Judgment]):
     @extend_schema_field(OpenApiTypes.ANY)
     def get_answer(self, row: Judgment) -> Any:
         """An open answer as in files; null if there is a value."""
-        return self._told(row, row.answer)
+        return self._exported(row, row.answer)
 
     @extend_schema_field(OpenApiTypes.ANY)
     def get_expected(self, row: Judgment) -> Any:
         """The right answer of a control item."""
-        return self._told(row, row.unit.expected)
+        return self._exported(row, row.unit.expected)
 
-    def _told(self, row: Judgment, given: Any) -> Any:
+    def _exported(self, row: Judgment, given: Any) -> Any:
         kind = KINDS[row.assignment.study.protocol]
         return None if given is None else kind.exchange.exported(given, content=row.unit.content)
 

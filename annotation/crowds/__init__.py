@@ -1,3 +1,5 @@
+"""The known crowds."""
+
 from __future__ import annotations
 
 from annotation.crowds.base import Ability, CrowdBackend, LocalBackend

@@ -21,8 +21,8 @@ from annotation.models import (
     Worker,
 )
 from annotation.models.assignments import LIVE
+from annotation.models.privacy import ids_forgotten
 from annotation.quality.flags import refuse_stopped, refuse_while_paused
-from annotation.signals import ids_forgotten
 from annotation.work.claims import (
     ATTEMPTS,
     Candidate,
@@ -61,11 +61,6 @@ def person_sent(*, study: Study, raw: str, name: str) -> Worker:
 
 
 @transaction.atomic
-def join_sent(*, study: Study, worker: Worker, consent: bool) -> Participation:
-    return join_from_crowd(study=study, worker=worker, consent=consent)
-
-
-@transaction.atomic
 def open_session(*, publication: Publication, worker: Worker, external_id: str) -> CrowdSession:
     """Return the worker's session of this external id; an id that passed on (psiTurk#184) ends the first session."""
     before = CrowdSession.objects.filter(
@@ -101,7 +96,7 @@ def receive_worker(
 @transaction.atomic
 def _receive(publication: Publication, raw: str, external_id: str, *, consent: bool) -> CrowdSession:
     worker = person_sent(study=publication.study, raw=raw, name="WorkerId")
-    join_sent(study=publication.study, worker=worker, consent=consent)
+    join_from_crowd(study=publication.study, worker=worker, consent=consent)
     session = open_session(publication=publication, worker=worker, external_id=external_id)
     if session.publication_id != publication.pk:
         raise ArrivalRefused(
@@ -112,12 +107,12 @@ def _receive(publication: Publication, raw: str, external_id: str, *, consent: b
         )
     ended = CrowdSession.objects.filter(pk=session.pk, status__in=[Status.RETURNED, Status.TIMED_OUT])
     ended.update(status=Status.WORKING)
-    _follow_worker(session)
+    _move_work(session)
     session.refresh_from_db(fields=["status"])
     return session
 
 
-def _follow_worker(session: CrowdSession) -> None:
+def _move_work(session: CrowdSession) -> None:
     """Move a worker's work on a HIT to their new session of it, also work that the crowd never heard of."""
     same = CrowdSession.objects.filter(publication=session.publication, worker=session.worker_id)
     for old in same.exclude(pk=session.pk).filter(confirmed=False).order_by("pk"):
@@ -150,14 +145,14 @@ def claim_for_session(*, session: CrowdSession, hit: HIT, late: bool = False) ->
     """
     for _attempt in range(ATTEMPTS):
         before = Assignment.objects.filter(session=session, hit=hit).order_by("-accepted_at").first()
-        if before is not None and before.state in LIVE and not _is_over(before):
+        if before is not None and before.state in LIVE and not _has_expired(before):
             return Claim(assignment=before, created=False, places=places_of(before))
         _refuse_second_time(session, hit)
         if not late:
             refuse_while_paused(session.study)
         if before is None and not late:
             _refuse_who_did_all(session)
-        offer = _offer(session, hit)
+        candidate = _candidate(session, hit)
         most: int | None = 0
         if _is_full(hit):  # only then is the crowd asked: nobody else waits for its answer
             most = None if session.confirmed or late else _slots_to_add(session)
@@ -168,9 +163,9 @@ def claim_for_session(*, session: CrowdSession, hit: HIT, late: bool = False) ->
                 mine = Assignment.objects.filter(hit=hit, worker=session.worker_id)
                 release_slots(mine.overdue(timezone.now()), Assignment.State.EXPIRED)
                 make_room(hit, most=most)
-                claim = claim_slot(offer, session=session, late=late)
+                claim = claim_slot(candidate, session=session, late=late)
                 if claim is not None:
-                    _lay_out_draft(claim.assignment)
+                    _restore_draft(claim.assignment)
         except (SlotLost, IntegrityError):
             continue  # the attempt was rolled back; try again
         if claim is None:
@@ -212,7 +207,7 @@ def _refuse_who_did_all(session: CrowdSession) -> None:
         )
 
 
-def _is_over(held: Assignment) -> bool:
+def _has_expired(held: Assignment) -> bool:
     if held.state != Assignment.State.ACCEPTED or held.expires_at is None:
         return False
     return held.expires_at <= timezone.now()
@@ -221,11 +216,11 @@ def _is_over(held: Assignment) -> bool:
 def _refuse_second_time(session: CrowdSession, hit: HIT) -> None:
     """Refuse a HIT that the worker has through another external HIT, unknown to the crowd."""
     mine = Assignment.objects.filter(hit=hit, worker=session.worker_id).exclude(session=session)
-    if any(not _is_over(one) for one in mine.filter(state__in=LIVE)):
+    if any(not _has_expired(one) for one in mine.filter(state__in=LIVE)):
         raise SlotTaken(_("You have this page of work already, or did it: please return this HIT."))
 
 
-def _lay_out_draft(now: Assignment) -> None:
+def _restore_draft(now: Assignment) -> None:
     left = Assignment.objects.filter(hit=now.hit_id, worker=now.worker_id, state__in=["returned", "expired"])
     before = left.order_by("-accepted_at").first()
     if before is not None and before.answers and (before.order, before.flips) == (now.order, now.flips):
@@ -233,7 +228,7 @@ def _lay_out_draft(now: Assignment) -> None:
         now.save(update_fields=["answers"])
 
 
-def _offer(session: CrowdSession, hit: HIT) -> Candidate:
+def _candidate(session: CrowdSession, hit: HIT) -> Candidate:
     study, worker = session.study, session.worker
     participation = Participation.objects.get(study=study, worker=worker)
     refuse_stopped(participation.standing)

@@ -94,18 +94,18 @@ def carry_out_calls(
             _put_back(call, stopped, after=0.0, undone=True)
             skipped = tuple(COSTS)
         except TryLater as problem:
-            said = error_of_call(call, str(problem))
+            words = error_of_call(call, str(problem))
             if call.attempts >= ALL_TRIES:
                 parked += _park(
                     call,
-                    f"Given up after {call.attempts} attempts: {said}",
+                    f"Given up after {call.attempts} attempts: {words}",
                     unsure=_may_have_succeeded(call) or not problem.undone,
                 )
             else:
                 pause = _pause(rng, tried[call.pk], problem.after)
-                _put_back(call, said, after=pause, undone=problem.undone)
+                _put_back(call, words, after=pause, undone=problem.undone)
             if problem.final:
-                stopped = said
+                stopped = words
                 break
         if progress is not None:
             left = CrowdCall.objects.filter(study=study, state__in=UNDER_WAY).count()
@@ -122,14 +122,14 @@ def _lacking_funds(study: Study, backend: CrowdBackend) -> str:
     if not wanted:
         return ""
     try:
-        held = backend.balance(study.place)
+        balance = backend.balance(study.place)
     except TryLater as problem:
         return f"The account's balance could not be asked: {problem}"
-    if held is None or held >= wanted:
+    if balance is None or balance >= wanted:
         return ""
     currency = design_of(study).currency
     return (
-        f"The account at {backend.title} holds {spell_cents(held, currency)}, and what waits costs "
+        f"The account at {backend.title} holds {spell_cents(balance, currency)}, and what waits costs "
         f"{spell_cents(wanted, currency)}: none "
         "of it was begun."
     )

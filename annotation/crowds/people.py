@@ -131,9 +131,9 @@ def remove_ids(rows: Collection[RawId]) -> None:
             call.save(update_fields=["payload", "answer", "why", "problem"])
     for session in CrowdSession.objects.filter(worker__in=values).exclude(receipt="", feedback="").iterator():
         own = values[session.worker_id]
-        told = (without_ids(session.receipt, own), without_ids(session.feedback, own))
-        if told != (session.receipt, session.feedback):
-            session.receipt, session.feedback = told
+        cleaned = (without_ids(session.receipt, own), without_ids(session.feedback, own))
+        if cleaned != (session.receipt, session.feedback):
+            session.receipt, session.feedback = cleaned
             session.save(update_fields=["receipt", "feedback"])
 
 

@@ -122,8 +122,8 @@ def ask_to_extend(
             % {"publication": publication}
         )
     backend_of(publication.study).refuse_places(publication, places)
-    reopened = _given_back(publication) if until or screen_outs else 0
-    again = _screen_outs_given_back(publication)
+    reopened = _released_slots(publication) if until or screen_outs else 0
+    again = _released_screen_outs(publication)
     number = publication.calls.filter(kind=Ability.EXTEND).count() + 1
     write_message(
         study=publication.study,
@@ -169,13 +169,13 @@ def offer_longer(*, study: Study, hours: int, by: User | None = None, why: str =
     return len(publications)
 
 
-def _given_back(publication: Publication) -> int:
+def _released_slots(publication: Publication) -> int:
     """Return the number of released slots, which reopen with more time."""
     decided = publication.sessions.exclude(booked="").count()
     return max(0, publication.places - publication.held - decided)
 
 
-def _screen_outs_given_back(publication: Publication) -> int:
+def _released_screen_outs(publication: Publication) -> int:
     """Return the number of paid screen-outs whose reservation was released."""
     paid = publication.entries.filter(what="screened-out").count()
     return max(0, publication.screen_outs - publication.screen_outs_held - paid)
@@ -204,7 +204,7 @@ def ask_to_expire(*, study: Study, by: User | None = None, for_a_while: bool = F
     backend = backend_of(study)
     if Ability.EXPIRE not in backend.can:
         return 0
-    _keep_down(study)
+    _cancel_unsent(study)
     up = list(Publication.objects.filter(study=study, place=study.place, state=Publication.State.PUBLISHED))
     for publication in up:
         ask_to_take_down(publication=publication, by=by, for_a_while=for_a_while, why=why)
@@ -229,11 +229,11 @@ def offer_again(*, study: Study, since: datetime, by: User | None = None, why: s
     publications = list(down.select_related("study").order_by("pk"))
     for publication in publications:
         ask_to_extend(publication=publication, until=until, by=by, why=why)
-    coming = {publication.hit_id for publication in publications}
-    return len(publications) + plan_publications(study=study, by=by, besides=coming)
+    reopened = {publication.hit_id for publication in publications}
+    return len(publications) + plan_publications(study=study, by=by, besides=reopened)
 
 
-def _keep_down(study: Study) -> None:
+def _cancel_unsent(study: Study) -> None:
     """Cancel publish messages that were certainly not sent."""
     never = CrowdCall.objects.filter(
         study=study,
@@ -296,14 +296,14 @@ def begin_opening(*, study: Study, by: User | None = None) -> str:
     backend.refuse(study, design)
     was = study.state
     mark_open(study=study)
-    _settle_in(study, backend)
+    _bind_to_place(study, backend)
     copy_rules(study=study)
     plan_publications(study=study, by=by)
-    said = backend.where(study)
+    where = backend.where(study)
     if was != Study.State.OPEN:
         place = "" if study.place == "local" else f" at {study.place}"
-        note_event(study=study, what="opened", words=f"Opened{place}. {said}", by=by)
-    return said
+        note_event(study=study, what="opened", words=f"Opened{place}. {where}", by=by)
+    return where
 
 
 class Obstacle(NamedTuple):
@@ -392,7 +392,7 @@ def _refuse_beyond(budget: Budget, cents: int) -> None:
         )
 
 
-def _settle_in(study: Study, backend: CrowdBackend) -> None:
+def _bind_to_place(study: Study, backend: CrowdBackend) -> None:
     """Bind the study to its place for good: people and money of two places never mix."""
     design = design_of(study)
     place = backend.place(design)

@@ -10,7 +10,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from annotation.launch.checklist_page import Point, Readiness, checklist, launch_of
+from annotation.launch.page import Point, Readiness, checklist, launch_of
 from common.errors import NotThere
 from judgments.access.roles import Right, rights_of, staff_of, study_for
 from judgments.models import Study

@@ -1,3 +1,5 @@
+"""Workers, assignments, judgments, quality control, crowds and money."""
+
 from annotation.models.assignments import AppendOnly, Assignment, Judgment, ProblemReport, WrittenCaption
 from annotation.models.crowds import CrowdCall, CrowdSession, Demographics, Publication, RawId
 from annotation.models.money import (

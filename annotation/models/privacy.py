@@ -1,15 +1,22 @@
-"""Versions of consent texts, requests to be erased, and erasures."""
+"""Versions of consent texts, requests to be erased, and erasures with their signals to other apps."""
 
 from __future__ import annotations
 
 from django.conf import settings
 from django.db import models
+from django.dispatch import Signal
 from django.utils import timezone
 from django.utils.translation import gettext_lazy
 
 from annotation.models.workers import Worker
 from common.rows import AppendOnlyRow
 from judgments.models import Study
+
+ids_forgotten = Signal()  # sends ``study``, in the transaction that deletes its raw ids
+# sends ``study`` and ``words`` (words that name people -> replacement), in the transaction that erases them
+person_erased = Signal()
+# sends ``study`` and ``withdraw``, after that transaction; may be sent again
+erasure_committed = Signal()
 
 
 class ConsentVersion(AppendOnlyRow):

@@ -26,7 +26,7 @@ from annotation.models import CrowdCall, SpendingRequest
 from annotation.models.money import KEY_LENGTH
 from annotation.money import previews
 from annotation.money.confirming import CONFIRM, confirm_request, refuse_request
-from annotation.money.limits import SEE_LIMITS, SET_LIMITS, set_limits, standings
+from annotation.money.limits import SEE_LIMITS, SET_LIMITS, set_limits, spending_by_account
 from annotation.money.operations import LimitsRequest
 from common.errors import NotThere
 from common.parameters import Parameters
@@ -293,7 +293,7 @@ class SpendingView(APIView):
         token = token_of(request)
         if not staff_of(request).has_perm(SEE_LIMITS) or (token is not None and token.limited):
             raise PermissionDenied
-        return self._standings()
+        return self._spending()
 
     @extend_schema(
         request=LimitsRequest,
@@ -306,7 +306,7 @@ class SpendingView(APIView):
         if not by.has_perms(SET_LIMITS) or (token is not None and token.limited):
             raise PermissionDenied
         set_limits(by=by, **LimitsRequest.read(request.data))
-        return self._standings()
+        return self._spending()
 
-    def _standings(self) -> Response:
-        return Response(StandingReply([asdict(one) for one in standings()], many=True).data)
+    def _spending(self) -> Response:
+        return Response(StandingReply([asdict(one) for one in spending_by_account()], many=True).data)

@@ -265,7 +265,7 @@ def lock_row(currency: str) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class AccountSpending:
     """The commitments and limits of an account, or of the installation (``account`` is "").
 
     Attributes:
@@ -282,7 +282,7 @@ class Standing:
     limit: int | None = None
 
 
-def standings() -> list[Standing]:
+def spending_by_account() -> list[AccountSpending]:
     """Return the installation and the accounts that commit most or have limits, for each currency."""
     shares = Commitment.objects.filter(account__isnull=False).order_by()
     limited = SpendingLimit.objects.filter(account__isnull=False).order_by("-pk")
@@ -318,7 +318,7 @@ def standings() -> list[Standing]:
     for currency in sorted(currencies):
         common = limits.get((currency, None)) or SpendingLimit(currency=currency)
         found.append(
-            Standing(
+            AccountSpending(
                 account="",
                 currency=currency,
                 today_cents=committed_today(currency),
@@ -334,7 +334,7 @@ def standings() -> list[Standing]:
                 continue
             own = limits.get((currency, pk))
             found.append(
-                Standing(
+                AccountSpending(
                     account=name,
                     currency=currency,
                     today_cents=today.get((currency, pk), 0),

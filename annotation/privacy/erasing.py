@@ -51,18 +51,17 @@ from annotation.models import (
     WrittenCaption,
 )
 from annotation.models.assignments import LIVE
+from annotation.models.privacy import person_erased
 from annotation.privacy.commitments import canonical, commitments, new_receipt
-from annotation.signals import person_erased
 from annotation.webhooks.webhooks import pseudonym_for_webhook
 from annotation.work.arena import recount
 from annotation.work.claims import release_slots
 from annotation.work.stopping import lock_for_settling, reopen_slots
-from common.codes import LETTERS, random_code
 from common.errors import Busy, NotThere, WrongState
 from judgments.jobs import enqueue
 from judgments.models import CachedFigures, Job, Study, StudyEvent
 from judgments.studies.log import note_event
-from judgments.studies.studies import design_of, kind_of
+from judgments.studies.studies import LETTERS, design_of, kind_of, random_code
 
 Way = Erasure.Way
 JOB = "finish_erasure"
@@ -176,7 +175,7 @@ def preview(*, study: Study, worker: Worker, way: str) -> Preview:
     judgments = _judgments(study, worker)
     going = judgments if way == Way.ALL else _texts_only(study, judgments)
     written = judgments.exclude(comment="").count()
-    named = dict.fromkeys((worker.name, *_told_of(study, worker)), GONE)
+    named = dict.fromkeys((worker.name, *_identifying_words(study, worker)), GONE)
     removed = [(words, _rows(model, study, worker).count()) for model, words in DELETED.items()]
     removed += [
         (gettext_noop("judgments"), going.count()),
@@ -357,7 +356,7 @@ def _replace(
         unnamed = list(_unnamed(study, worker).values_list("pk", flat=True))
         stand_in, payee = _stand_ins(study, worker)
         stand_ins.append((worker, stand_in, payee, unnamed))
-        words |= {**dict.fromkeys(_told_of(study, worker), GONE), worker.name: stand_in.name}
+        words |= {**dict.fromkeys(_identifying_words(study, worker), GONE), worker.name: stand_in.name}
         if texts:
             _forget_quotes(study, worker)
     if len(people) == 1:  # several are ended with the longest names first
@@ -532,14 +531,14 @@ def _texts_within(answer: Any) -> Iterator[str]:
             yield from _texts_within(one)
 
 
-def _told_of(study: Study, worker: Worker) -> list[str]:
+def _identifying_words(study: Study, worker: Worker) -> list[str]:
     """Return words besides the name that identify the person."""
-    told = {pseudonym_for_webhook(study, worker)} - {worker.name}
-    told |= set(RawId.objects.filter(worker=worker).values_list("value", flat=True))
-    told |= set(
+    words = {pseudonym_for_webhook(study, worker)} - {worker.name}
+    words |= set(RawId.objects.filter(worker=worker).values_list("value", flat=True))
+    words |= set(
         Participation.objects.filter(study=study, worker=worker).values_list("completion_code", flat=True)
     )
-    return sorted(told - {""})
+    return sorted(words - {""})
 
 
 def _stand_ins(study: Study, worker: Worker) -> tuple[Worker, Worker]:

@@ -265,7 +265,7 @@ def control_tallies(study: Study, *, workers: Collection[int] | None = None) -> 
     if workers is not None:
         own["assignment__worker__in"] = workers
     rows = (
-        _standing(as_first_given=False)
+        _valid_judgments(as_first_given=False)
         .filter(**own, unit__control=True, unit__withdrawn=False)
         .order_by()
         .values_list(
@@ -305,7 +305,7 @@ def control_answers(
     if workers is not None:
         own["assignment__worker__in"] = workers
     if moment is None:
-        given_ones = _standing(as_first_given=as_first_given).filter(**own)
+        given_ones = _valid_judgments(as_first_given=as_first_given).filter(**own)
         on_controls = given_ones.filter(unit__control=True, unit__withdrawn=False)
     else:
         given_ones = moment.judgments(study).filter(**own)
@@ -336,7 +336,7 @@ def control_answers(
     return answers
 
 
-def _standing(*, as_first_given: bool) -> JudgmentQuerySet:
+def _valid_judgments(*, as_first_given: bool) -> JudgmentQuerySet:
     """Return the last, or the first, valid judgment of each worker and unit."""
     if as_first_given:
         return Judgment.objects.filter(replaces__isnull=True).exclude(assignment__state__in=NOT_COUNTED)

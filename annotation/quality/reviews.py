@@ -73,8 +73,8 @@ def reasons_against(
         justify a rejection.
     """
     found: defaultdict[int, list[str]] = defaultdict(list)
-    standing = Exclusion.objects.filter(study=study, worker__in=workers, lifted_at=None)
-    for worker, why in standing.values_list("worker", "why"):
+    exclusions = Exclusion.objects.filter(study=study, worker__in=workers, lifted_at=None)
+    for worker, why in exclusions.values_list("worker", "why"):
         found[worker].append(why)
     cases = Case.objects.filter(study=study, worker__in=workers).exclude(state=Case.State.DISMISSED)
     for worker, rule, evidence in cases.order_by("pk").values_list("worker", "rule", "evidence"):

@@ -1,3 +1,5 @@
+"""Template tags of workers' pages."""
+
 from __future__ import annotations
 
 import unicodedata

@@ -396,11 +396,11 @@ def note_completions() -> int:
         study = webhook.study
         if study.pk not in known:
             known[study.pk] = is_complete(study)
-        told = webhook.told_complete_at
+        noted_at = webhook.told_complete_at
         if not known[study.pk]:
-            if told is not None:
-                Webhook.objects.filter(pk=webhook.pk, told_complete_at=told).update(told_complete_at=None)
-        elif told is None or _worked_again(study, webhook):
+            if noted_at is not None:
+                Webhook.objects.filter(pk=webhook.pk, told_complete_at=noted_at).update(told_complete_at=None)
+        elif noted_at is None or _worked_again(study, webhook):
             written += _note_completion(webhook)
     return written
 

@@ -439,7 +439,7 @@ def _prefer_new_items(study: Study, worker: Worker, window: list[HIT], met: Coll
 
 
 def claim_slot(
-    offer: Candidate, *, ahead: bool = False, session: CrowdSession | None = None, late: bool = False
+    candidate: Candidate, *, ahead: bool = False, session: CrowdSession | None = None, late: bool = False
 ) -> Claim | None:
     """Claim a slot of the HIT, within the caller's transaction, which holds the pause lock unless it is ``late``.
 
@@ -452,16 +452,16 @@ def claim_slot(
     Raises:
         SlotLost, IntegrityError: another worker or window was faster; roll back and look again.
     """
-    study, hit, worker = offer.study, offer.hit, offer.worker
-    promised, session = session is not None, session or offer.session
+    study, hit, worker = candidate.study, candidate.hit, candidate.worker
+    promised, session = session is not None, session or candidate.session
     welcoming = _welcoming(study, worker)
     if not _TAKE_SLOT[late](hit=hit.pk, **welcoming):
         if not _TAKING_WORK[late].all(**welcoming):
             return None
         raise SlotLost
-    if offer.participation.cursor != offer.cursor:
-        Participation.objects.filter(pk=offer.participation.pk).update(cursor=offer.cursor)
-    units = offer.units
+    if candidate.participation.cursor != candidate.cursor:
+        Participation.objects.filter(pk=candidate.participation.pk).update(cursor=candidate.cursor)
+    units = candidate.units
     settled = decided_units(hit.pk, units) if stops_early(study) else frozenset()
     if draws_live(study):
         own = own_captions(study, worker).values_list("caption", flat=True)
@@ -473,11 +473,11 @@ def claim_slot(
         settled = frozenset()
     design, now = design_of(study), timezone.now()
     layout = draw_layout(
-        design=design, hit=hit, worker=worker, units=units, left_out=offer.left_out | settled
+        design=design, hit=hit, worker=worker, units=units, left_out=candidate.left_out | settled
     )
     minutes = min(design.crowd.lease_minutes, RESERVED_MINUTES) if ahead else design.crowd.lease_minutes
-    if offer.left_out:
-        _note_used_up_controls(offer)
+    if candidate.left_out:
+        _note_used_up_controls(candidate)
     assignment = Assignment(
         study=study,
         hit=hit,
@@ -490,7 +490,7 @@ def claim_slot(
         expires_at=now + timedelta(minutes=minutes),
         order=layout.order,
         flips=layout.sides,
-        consent_version=offer.participation.consent_version,
+        consent_version=candidate.participation.consent_version,
         instructions_version=instructions_version(design),
         simulated=worker.source == Worker.Source.REHEARSAL,
     )
@@ -498,17 +498,17 @@ def claim_slot(
     return Claim(assignment=assignment, created=True, places=placed(units, layout.order, layout.sides))
 
 
-def _note_used_up_controls(offer: Candidate) -> None:
+def _note_used_up_controls(candidate: Candidate) -> None:
     """Count an assignment that lacks control items, because the worker has met them all."""
     # for the designer, all captions of a control image are one control item
-    items = len({unit.item_id for unit in offer.units if unit.pk in offer.left_out})
-    raised = controls_used_up(offer.study, offer.worker).update(
+    items = len({unit.item_id for unit in candidate.units if unit.pk in candidate.left_out})
+    raised = controls_used_up(candidate.study, candidate.worker).update(
         pages=F("pages") + 1, missing=F("missing") + items, last_at=timezone.now()
     )
     if not raised:  # a worker claims one HIT at a time: nobody else creates this row
         StudyAlarm.objects.create(
-            study=offer.study,
-            worker=offer.worker,
+            study=candidate.study,
+            worker=candidate.worker,
             what=StudyAlarm.What.CONTROLS_USED_UP,
             pages=1,
             missing=items,

@@ -31,9 +31,8 @@ from annotation.models.workers import hash_secret, new_secret
 from annotation.privacy.consent import agree, note_version
 from annotation.quiz.quizzes import has_passed, quiz_status
 from common import rate_limits
-from common.codes import CAPITALS, LETTERS, random_code
+from common.audit import log_about
 from common.errors import NotThere, WrongState
-from common.log_context import log_about
 from common.prepared import PreparedQuery, given
 from judgments.countries import COUNTRIES, country_name
 from judgments.design.requirements import Workers, approval_is_enough
@@ -41,7 +40,7 @@ from judgments.design.study_design import StudyDesign
 from judgments.drawing.material import content_key
 from judgments.models import Study
 from judgments.studies.log import note_event
-from judgments.studies.studies import design_of
+from judgments.studies.studies import CAPITALS, LETTERS, design_of, random_code
 
 # a returned or expired assignment does not count
 COUNTED = ("reserved", "accepted", "submitted", "approved", "rejected", "invalidated")
@@ -108,8 +107,8 @@ def refuse_unqualified(*, study: Study, design: StudyDesign, worker: Worker) -> 
     refuse_unfit(asked=design.checked_here, worker=worker)
     if has_passed(study=study, design=design, worker=worker):
         return
-    standing = quiz_status(study=study, worker=worker)
-    if standing.running is None and not standing.attempts_left:
+    status = quiz_status(study=study, worker=worker)
+    if status.running is None and not status.attempts_left:
         raise QuizFailed(study.slug)
     raise QuizNotPassed(study.slug)
 
@@ -341,8 +340,9 @@ def _new_token(worker: Worker) -> str:
     return token
 
 
+@transaction.atomic
 def join_from_crowd(*, study: Study, worker: Worker, consent: bool) -> Participation:
-    """Create or return the participation of a crowd's worker, within the caller's transaction.
+    """Create or return the participation of a crowd's worker.
 
     The crowd admitted them, so the study's own admission does not apply.
     """

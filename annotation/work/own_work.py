@@ -151,8 +151,8 @@ def _answers_of(assignment: Assignment) -> Iterator[dict[str, Any]]:
     design = design_of(assignment.study)
     kind = KINDS[design.protocol].of(design)
     key = answer_key(kind)
-    standing = Judgment.objects.filter(assignment=assignment, replaced_by__isnull=True)
-    given = {judgment.unit_id: judgment for judgment in standing}
+    current = Judgment.objects.filter(assignment=assignment, replaced_by__isnull=True)
+    given = {judgment.unit_id: judgment for judgment in current}
     for place in places_of(assignment):
         judgment = given.get(place.unit.pk)
         if judgment is None:

@@ -32,8 +32,8 @@ from annotation.work.claims import (
 from annotation.work.presentation import Place, places_of
 from annotation.work.stopping import settle_submission
 from annotation.work.worksheet import BESIDES, answer_key, checked_answers
+from common.audit import log_about
 from common.errors import NotThere, QuorumError
-from common.log_context import log_about
 from common.prepared import PreparedQuery, PreparedUpdate, given
 from common.rows import insert_rows
 from judgments.design.study_design import StudyDesign

@@ -14,7 +14,7 @@ from itertools import accumulate
 from typing import Any
 
 from django.core.exceptions import PermissionDenied, RequestDataTooBig
-from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect, JsonResponse
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.template import loader
 from django.utils.cache import patch_vary_headers
 from django.views.decorators.csrf import csrf_exempt
@@ -30,6 +30,7 @@ from rest_framework.response import Response
 
 from annotation.work.joining import worker_for_token
 from common import rate_limits
+from common.downloads import problem_page
 from common.errors import PROBLEM_TYPE, QuorumError, problem, shortened
 from common.files import can_be_stored
 from common.parameters import sentence_of
@@ -182,10 +183,6 @@ def unknown_address(request: HttpRequest) -> HttpResponse:
         return HttpResponseRedirect(f"{request.path}/{'?' if request.GET else ''}{request.GET.urlencode()}")
     hint = "" if request.path.endswith("/") else " Addresses end with a slash."
     return problem_page(404, f"There is nothing at this address.{hint}")
-
-
-def problem_page(status: int, detail: str) -> JsonResponse:
-    return JsonResponse(problem(status, detail), status=status, content_type=PROBLEM_TYPE)
 
 
 def server_error(request: HttpRequest) -> HttpResponse:

@@ -10,7 +10,7 @@ from typing import Any
 from gunicorn.glogging import Logger
 from pythonjsonlogger.json import JsonFormatter
 
-from common.log_context import log_context
+from common.audit import log_context
 from config.installation import exposed_files, sentence_of_exposed
 
 FORMATS = ("text", "json")

@@ -14,7 +14,7 @@ from django.contrib.admindocs.utils import replace_metacharacters, replace_named
 from django.http import HttpRequest, HttpResponse
 from django.utils.functional import LazyObject, empty
 
-from common.log_context import logged_with
+from common.audit import logged_with
 from config.observing import figures
 from config.observing.logs import KNOWN
 

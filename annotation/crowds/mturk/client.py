@@ -177,20 +177,20 @@ def assignment_of(row: Mapping[str, Any]) -> TurkAssignment:
     )
 
 
-def meaning_of(operation: str, told: Mapping[str, Any]) -> Exception:
+def error_of(operation: str, response: Mapping[str, Any]) -> Exception:
     """Return the named error of a failed call.
 
     Args:
-        told: botocore's ``ClientError.response``.
+        response: botocore's ``ClientError.response``.
     """
-    inner = told.get("Error", {})
+    inner = response.get("Error", {})
     name = str(inner.get("Code", ""))
-    code = str(told.get("TurkErrorCode") or inner.get("TurkErrorCode") or name).removeprefix(
+    code = str(response.get("TurkErrorCode") or inner.get("TurkErrorCode") or name).removeprefix(
         "AWS.MechanicalTurk."
     )
-    message = str(told.get("Message") or inner.get("Message") or "")
-    said = f"Mechanical Turk refused {operation}: {message}"
-    status = told.get("ResponseMetadata", {}).get("HTTPStatusCode", 0)
+    message = str(response.get("Message") or inner.get("Message") or "")
+    refusal = f"Mechanical Turk refused {operation}: {message}"
+    status = response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0)
     if name in THROTTLED or status == 429:
         return TryLater(f"Mechanical Turk asks for fewer calls: {message}", undone=True)
     if name in NOT_LET_IN:
@@ -204,14 +204,14 @@ def meaning_of(operation: str, told: Mapping[str, Any]) -> Exception:
     if code == "InsufficientFunds":
         return OutOfFunds(f"The account at Mechanical Turk holds too little: {message}")
     if code == "HitAlreadyExists":
-        return HitAlreadyExists(said, hit=_hit_named(message))
+        return HitAlreadyExists(refusal, hit=_hit_named(message))
     if "already been processed" in message:
-        return AskedBefore(said, code=code)
+        return AskedBefore(refusal, code=code)
     if code.endswith("DoesNotExist"):
-        return NotAtTurk(said, code=code)
+        return NotAtTurk(refusal, code=code)
     if re.fullmatch(r"Invalid\w+State", code):
-        return WrongStateAtTurk(said, code=code)
-    return TurkRefused(said, code=code)
+        return WrongStateAtTurk(refusal, code=code)
+    return TurkRefused(refusal, code=code)
 
 
 def _hit_named(message: str) -> str:
@@ -469,7 +469,7 @@ class TurkClient:
         try:
             answer: dict[str, Any] = getattr(self._client, operation)(**parameters)
         except ClientError as error:
-            raise meaning_of(operation, error.response) from None
+            raise error_of(operation, error.response) from None
         except ParamValidationError as error:
             raise TurkRefused(f"Not asked of Mechanical Turk: {error}", code="ParamValidation") from None
         except (NoCredentialsError, PartialCredentialsError) as error:

@@ -18,7 +18,6 @@ from django.utils.translation import gettext_noop, pgettext
 from annotation.crowds.base import Ability, CrowdBackend, Plan, Price, Refused, fee_of
 from annotation.crowds.people import installation_mark, session_pseudonym
 from annotation.models import Assignment, CrowdCall, CrowdSession, Worker
-from common.codes import CAPITALS
 from common.errors import NotThere, QuorumError, WrongState
 from judgments.design.panels import (
     PANEL_PRESETS,
@@ -32,7 +31,7 @@ from judgments.design.panels import (
 from judgments.design.requirements import CROWDS
 from judgments.design.study_design import StudyDesign
 from judgments.models import HIT, Study
-from judgments.studies.studies import design_of
+from judgments.studies.studies import CAPITALS, design_of
 
 Status = CrowdSession.Status
 # done in our books; the panel learns of it from lists that a person uploads there

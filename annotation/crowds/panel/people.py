@@ -18,7 +18,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from annotation.crowds import backend_of
-from annotation.crowds.arrivals import join_sent, person_sent
+from annotation.crowds.arrivals import person_sent
 from annotation.crowds.handing_in import exclude_unknown_work
 from annotation.crowds.outbox import release_unfilled
 from annotation.crowds.panel.backend import (
@@ -46,7 +46,7 @@ from annotation.models import Assignment, CrowdSession, Publication, QuizAttempt
 from annotation.models.workers import hash_secret
 from annotation.quality.flags import refuse_while_paused
 from annotation.work.claims import LEASED, UNANSWERED, release_slots
-from annotation.work.joining import checked_country, refuse_unfit
+from annotation.work.joining import checked_country, join_from_crowd, refuse_unfit
 from common import rate_limits
 from common.errors import QuorumError
 from judgments.design.panels import session_parameter, worker_parameter
@@ -223,7 +223,7 @@ def _enter(
             end_panel_session(session=one, status=Status.RETURNED, why=why)
     _settle_arrival(session, design, earlier=earlier, country=country, replace=replace)
     if session.status == Status.WORKING:
-        join_sent(study=study, worker=worker, consent=consent)
+        join_from_crowd(study=study, worker=worker, consent=consent)
     return session
 
 

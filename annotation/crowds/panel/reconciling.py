@@ -490,7 +490,7 @@ def payment_list(study: Study, compared: Sequence[Compared]) -> list[list[object
         if one.verdict != "pay" or one.here is None or one.there is None:
             continue
         cents = publications[one.here.publication_id].reward_cents
-        amount = f"{cents // 100}.{cents % 100:02d}"
+        amount = spell_cents(cents)
         rows.append([one.there.worker, one.there.session, amount, one.there.said, one.there.code, one.reason])
     return rows
 
@@ -602,5 +602,5 @@ def _bonus_lines(study: Study, calls: list[CrowdCall]) -> list[tuple[str, str]]:
                 % {"worker": call.worker}
             )
         cents = int(call.payload["bonus_cents"])
-        lines.append((raw, f"{cents // 100}.{cents % 100:02d}"))
+        lines.append((raw, spell_cents(cents)))
     return lines

@@ -1,3 +1,5 @@
+"""Make a new version of a consent text."""
+
 from __future__ import annotations
 
 from argparse import ArgumentParser

@@ -1,3 +1,5 @@
+"""Close a study."""
+
 from annotation.crowds import operations
 from judgments.management.base import OperationCommand
 

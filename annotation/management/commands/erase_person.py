@@ -1,3 +1,5 @@
+"""Erase a person from one study or all."""
+
 from __future__ import annotations
 
 import json

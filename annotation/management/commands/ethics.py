@@ -1,3 +1,5 @@
+"""Print the checklist for an ethics board."""
+
 from __future__ import annotations
 
 from argparse import ArgumentParser

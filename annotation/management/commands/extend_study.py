@@ -1,3 +1,5 @@
+"""Add workers or time to a running study."""
+
 from annotation.work import operations
 from judgments.management.base import OperationCommand
 

@@ -1,3 +1,5 @@
+"""Fetch demographics from Prolific."""
+
 from annotation.crowds.operations import demographics
 from judgments.management.base import OperationCommand
 

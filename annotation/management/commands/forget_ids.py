@@ -1,3 +1,5 @@
+"""Delete raw ids of a study's workers."""
+
 from argparse import ArgumentParser
 from typing import Any
 

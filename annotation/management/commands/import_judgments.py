@@ -1,3 +1,5 @@
+"""Import judgments collected elsewhere."""
+
 from argparse import ArgumentParser
 from pathlib import Path
 from typing import Any

@@ -1,3 +1,5 @@
+"""Import reviews from a result file."""
+
 from argparse import ArgumentParser
 from pathlib import Path
 from typing import Any

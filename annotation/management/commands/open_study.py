@@ -1,3 +1,5 @@
+"""Open a study and publish it at its crowd."""
+
 from annotation.crowds import operations
 from judgments.management.base import OperationCommand
 

@@ -1,3 +1,5 @@
+"""Pause a study."""
+
 from annotation.work import operations
 from judgments.management.base import OperationCommand
 

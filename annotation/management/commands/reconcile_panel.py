@@ -1,3 +1,5 @@
+"""Compare a panel's list with the study's sessions."""
+
 from argparse import ArgumentParser
 from collections import Counter
 from pathlib import Path

@@ -1,3 +1,5 @@
+"""Run the detectors over finished work."""
+
 from argparse import ArgumentParser
 from pathlib import Path
 from typing import Any

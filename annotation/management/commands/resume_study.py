@@ -1,3 +1,5 @@
+"""Resume a study."""
+
 from annotation.work import operations
 from judgments.management.base import OperationCommand
 

@@ -1,3 +1,5 @@
+"""Send due webhook messages."""
+
 from typing import Any
 
 from annotation.webhooks.webhooks import send_webhooks

@@ -1,3 +1,5 @@
+"""Set limits above studies."""
+
 from argparse import ArgumentParser
 from typing import Any
 

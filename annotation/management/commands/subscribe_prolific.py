@@ -1,3 +1,5 @@
+"""Subscribe to Prolific's webhooks."""
+
 from typing import Any
 
 from django.conf import settings

@@ -1,3 +1,5 @@
+"""Synchronise a study with its crowd."""
+
 import json
 from argparse import ArgumentParser
 from pathlib import Path

@@ -1,3 +1,5 @@
+"""Make the first admin account."""
+
 import secrets
 from typing import Any
 

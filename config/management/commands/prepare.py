@@ -1,3 +1,5 @@
+"""Prepare an installation in one process, between installing and serving."""
+
 import fcntl
 import hashlib
 import io

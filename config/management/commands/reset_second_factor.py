@@ -1,3 +1,5 @@
+"""Remove an account's second factor."""
+
 from typing import Any
 
 from django.contrib.auth.models import User
