@@ -337,6 +337,7 @@ from annotation.models import CrowdSession, LedgerEntry, Publication, SpendingLi
 from annotation.crowds.arrivals import open_session, person_sent
 from annotation.money import ledger, limits
 from annotation.money.payments import pay_bonus
+from annotation.work.joining import join_from_crowd
 from tests.annotation.casting import make_dataset
 from tests.annotation.crowds.framing import study_at_mturk
 
