@@ -299,7 +299,7 @@ class CaptionIds(Exchange):
 
 
 def ends_are_right(given: Mapping[str, int], expected: Mapping[str, int]) -> bool:
-    """Compare the ends that are expected: one or both."""
+    """Compare the expected ends, one or both."""
     return all(given[end] == place for end, place in expected.items())
 
 
@@ -341,8 +341,7 @@ BEST_OF = WORDINGS["best-of"]  # the words where the best alone is asked for
 class BestWorst(OpenKind):
     """Choose the best and the worst of a list of captions, by 1-based position; the worst may be left out.
 
-    ``content["options"]`` holds the captions in the unit's order; ``side`` holds a worker's order as
-    0-based positions of the unit.
+    ``content["options"]`` holds the captions in the unit's order; ``side`` a worker's order as 0-based positions.
     """
 
     name = "best-worst"
@@ -442,7 +441,7 @@ class BestWorst(OpenKind):
         )
 
     def _lists(self, design: StudyDesign, image: Image, texts: Sequence[Text]) -> list[list[Text]]:
-        """Return one tuple design for each number of captions, assigned to each image's captions."""
+        """Use one tuple design for each number of captions."""
         sampling = design.sampling
         lists = balanced_lists(
             len(texts),
@@ -464,7 +463,7 @@ class BestWorst(OpenKind):
     def _reference_control(
         self, design: StudyDesign, place: str, image: Image, images: Sequence[Image], rng: np.random.Generator
     ) -> Group:
-        """Return one reference among other images' captions (best), or the reverse (worst)."""
+        """Hide one reference among other images' captions (best), or the reverse (worst)."""
         size = _size_of_known(design, (image, *images))
         own = shuffled(image.distinct_references, rng)
         end = ENDS[int(rng.integers(2))]
@@ -478,10 +477,7 @@ class BestWorst(OpenKind):
     def _degraded_control(
         self, design: StudyDesign, place: str, image: Image, images: Sequence[Image], rng: np.random.Generator
     ) -> Group | None:
-        """Return a damaged caption among references (worst).
-
-        If references are too few, return one reference among damaged captions (best).
-        """
+        """Hide a damaged caption among references (worst), or the reverse (best) if references are few."""
         size = _size_of_known(design, (image, *images))
         own = shuffled(image.distinct_references, rng)
         end = WORST if len(own) >= size - 1 and design.answers.worst else BEST
