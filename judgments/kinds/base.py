@@ -382,7 +382,7 @@ class Kind(ABC):
     labelled: ClassVar[tuple[int, ...]] = ()
     no_source: ClassVar[str] = ""
     own_formats: ClassVar[tuple[str, ...]] = ()
-    wordings: ClassVar[Mapping[str, Wording]] = {}
+    wordings: Mapping[str, Wording] = {}
     wording: Wording | None = None
 
     page: Page

@@ -67,7 +67,6 @@ if TYPE_CHECKING:
 PRIOR = 0.5  # pseudo-wins each way keep strengths finite for captions that always won
 BEST, WORST = "best", "worst"
 ENDS = (BEST, WORST)
-ALL = "all"
 MOST_OPTIONS = 8  # of a list; its numbers are keys
 
 
@@ -402,10 +401,12 @@ class BestWorst(OpenKind):
 
     def batch(self, design: StudyDesign, material: Material) -> Batch:
         division = divided(design, material)
-        size = design.sampling.options
+        asked = design.sampling.options
         texts = {image.name: _texts_of(image) for image in division.judged}
         most = max(map(len, texts.values()), default=0)
-        if size == ALL:
+        if isinstance(asked, int):
+            size = asked
+        else:
             size = self.least_options if design.answers.worst else 2
             if most > MOST_OPTIONS:
                 raise DesignError(
@@ -420,7 +421,7 @@ class BestWorst(OpenKind):
         usable = [image for image in division.judged if len(texts[image.name]) >= size]
         if not usable:
             raise DesignError(
-                f"sampling.options is {design.sampling.options}, but the systems of dataset {material.name!r} gave "
+                f"sampling.options is {asked}, but the systems of dataset {material.name!r} gave "
                 f"at most {most} different captions for an image of split {design.sampling.split!r}.",
                 field="sampling.options",
             )
@@ -445,7 +446,7 @@ class BestWorst(OpenKind):
         sampling = design.sampling
         lists = balanced_lists(
             len(texts),
-            size=len(texts) if sampling.options == ALL else sampling.options,
+            size=sampling.options if isinstance(sampling.options, int) else len(texts),
             appearances=sampling.appearances,
             rng=rng_for(design.seed, f"lists of {len(texts)}"),
         )
@@ -580,8 +581,9 @@ def _asks_best_alone(values: Mapping[str, Any]) -> bool:
 
 def _size_of_known(design: StudyDesign, images: Sequence[Image]) -> int:
     """Return the number of captions in a list whose best or worst is known: as in the largest of other lists."""
-    if design.sampling.options != ALL:
-        return design.sampling.options
+    asked = design.sampling.options
+    if isinstance(asked, int):
+        return asked
     most = max(len(_texts_of(image)) for image in images)
     return min(most, MOST_OPTIONS) if most >= BestWorst.least_options else BestWorst.least_options
 

@@ -41,7 +41,10 @@ def animals(module_db: None) -> None:
 @pytest.fixture(scope="module")
 def study(animals: None) -> Study:
     """Five systems, each list with all of them, that eight people who err now and then filled."""
-    return rehearsed("best-worst", "best-of", accuracy=0.7, judgments_per_unit=8, **BEST_ALONE)
+    controls = {"per_hit": 1, "threshold": 0.0}
+    return rehearsed(
+        "best-worst", "best-of", accuracy=0.7, judgments_per_unit=8, controls=controls, **BEST_ALONE
+    )
 
 
 def design(**values: Any) -> Any:

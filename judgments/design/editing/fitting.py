@@ -246,7 +246,7 @@ class _Fitting:
             default=0,
         )
         asked = design.sampling.options
-        if asked != "all" and KINDS[design.protocol].least_options <= most < asked:
+        if isinstance(asked, int) and KINDS[design.protocol].least_options <= most < asked:
             self.values["sampling"]["options"] = most
             self.sentences.append(
                 ngettext(
