@@ -1,4 +1,4 @@
-"""The page "Dashboard" of a study, and its moving part, which the browser polls."""
+"""The page "Dashboard" and its live part, which the browser polls."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def show_dashboard(request: HttpRequest, study: Study, context: Context) -> Http
 
 @require_safe
 def show_live(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
-    """Render the moving part; 304 if nothing changed."""
+    """Render the live part; 304 if nothing changed."""
     mark = _look(study)
     tag = mark.tag(study, *_asked(request, context))
     answer: HttpResponse
@@ -122,7 +122,7 @@ def _no_alpha(kind: Kind) -> str:
 
 
 def _drawings(result: dict[str, Any]) -> dict[str, Any]:
-    """Return the stored plots and their sentences, which are English; they are drawn anew in another language."""
+    """Return the stored English plots, or redraw them in another language."""
     stored: dict[str, Any] = result.get("drawings", {})
     if not stored or (get_language() or "en").startswith("en"):
         return stored

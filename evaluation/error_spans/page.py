@@ -1,4 +1,4 @@
-"""The page "Errors by system" of a study whose answers are marked errors."""
+"""The page "Errors by system"."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ ON_A_PAGE = 10
 
 
 class SystemsForm(forms.Form):
-    """Which two systems stand side by side."""
+    """Choose two systems to compare."""
 
     def __init__(self, data: dict[str, str], *, systems: list[str]) -> None:
         super().__init__(data, auto_id="by-%s")
