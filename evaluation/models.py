@@ -88,7 +88,7 @@ class AnalysisQuerySet(models.QuerySet["Analysis"]):
         return self.filter(study=study, what=what).order_by("-created_at", "-pk")
 
     def replace(self, *, study: Study, what: str, signature: str, data_hash: str, **values: Any) -> Analysis:
-        """Store an analysis in the caller's transaction, in place of that of the same procedure and judgments."""
+        """Store an analysis, replacing one of equal signature and judgments, in the caller's transaction."""
         Study.objects.select_for_update(no_key=True).get(pk=study.pk)  # two at once would both insert
         values["created_at"] = timezone.now()
         analysis, _ = self.update_or_create(
@@ -150,7 +150,7 @@ class MetricScore(models.Model):
 
 
 class ScoreKeys(models.Model):
-    """What was scored, in Arrow columns: captions, systems or pairs, for all metrics that were imported together."""
+    """Arrow columns of captions, systems or pairs, shared by metrics imported together."""
 
     class Per(models.TextChoices):
         CAPTIONS = "captions", gettext_lazy("captions")
@@ -175,7 +175,7 @@ class ScoreKeys(models.Model):
 
 
 class ImportedMetric(models.Model):
-    """Scores of a metric that was computed elsewhere, as imported."""
+    """Imported scores of a metric."""
 
     class Better(models.TextChoices):
         HIGHER = "higher", gettext_lazy("higher")
@@ -210,7 +210,7 @@ class ImportedMetric(models.Model):
 
 
 class Registration(AppendOnlyRow):
-    """A study's plan, registered before it opened: hypotheses and analyses."""
+    """A study's plan, registered before it opened."""
 
     study = models.OneToOneField(Study, on_delete=models.CASCADE, related_name="registration")
     content = models.JSONField(help_text="Hypotheses, rules, planned analyses and the design, as registered.")
@@ -264,7 +264,7 @@ class Release(AppendOnlyRow):
 
 
 class ColumnBlock(models.Model):
-    """Columns of a study's judgments or units in Arrow; analyses read them instead of the rows."""
+    """Arrow columns of a study's judgments or units, which analyses read instead of rows."""
 
     class What(models.TextChoices):
         JUDGMENTS = "judgments"

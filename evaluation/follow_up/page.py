@@ -1,4 +1,4 @@
-"""The pages "Disputes" and "Known items" of a study."""
+"""The pages "Disputes" and "Known items"."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def show_disputes(request: HttpRequest, study: Study, context: Context) -> HttpR
 
 
 def _disputed(study: Study, show: str, begins: str) -> QuerySet[Consensus]:
-    """Return the consensus of the requested units, the closest first."""
+    """Return the consensus of the requested units, closest first."""
     rows = Consensus.objects.filter(study=study, unit__isnull=False)
     if begins:
         rows = rows.filter(unit__key__startswith=begins)

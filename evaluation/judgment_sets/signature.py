@@ -1,4 +1,4 @@
-"""Compute the judgment signature of a study from its rows (docs/signatures.md)."""
+"""Compute a study's judgment signature from its rows (docs/signatures.md)."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ ROWS_AT_ONCE = 2_000
 
 
 def signature_of_study(study: Study, *, table: JudgmentTable | None = None) -> Signature:
-    """Return the current judgment signature, of ``table`` if loaded; pages use ``stored_signature``."""
+    """Return the current signature, from ``table`` if loaded; pages use ``stored_signature``."""
     votes = votes_of(study) if table is None else votes_of_table(table)
     return signature_from(study, material_of(study), votes, circumstances(study))
 
@@ -57,7 +57,7 @@ def signature_from(study: Study, material: Material, votes: Votes, others: Mappi
 
 
 def stored_signature(study: Study) -> str:
-    """Return the signature of the newest analysis, or ''."""
+    """Return the newest analysis' signature, or ''."""
     newest = Analysis.objects.filter(study=study).exclude(judgments="").order_by("-created_at", "-pk")
     return newest.values_list("judgments", flat=True).first() or ""
 
@@ -87,7 +87,7 @@ def material_of(study: Study) -> Material:
 
 
 def votes_of(study: Study, *, moment: Snapshot | None = None) -> Votes:
-    """Return the votes of every judgment, now or at ``moment``."""
+    """Return counts over every judgment, now or at ``moment``."""
     tally = JudgmentTally()
     for _ in included_votes(study, moment, tally):
         continue

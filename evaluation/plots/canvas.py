@@ -58,7 +58,7 @@ def short(label: str, longest: int = LONGEST_LABEL) -> str:
 
 
 def label_of(metric: str) -> str:
-    """Return a metric's name with each option on its own line."""
+    """Put each option of a metric's name on its own line."""
     return metric.replace("|", "\n")
 
 
@@ -128,7 +128,7 @@ def draw_level(axes: Axes, value: float, words: str, *, dashed: bool = True, ali
 def write_beside(
     axes: Axes, words: str, place: tuple[float, float], offset: tuple[float, float], **style: Any
 ) -> None:
-    """Write words ``offset`` points from a place, also outside the axes; names may hold $ signs."""
+    """Write words ``offset`` points from a place, even outside the axes; names may hold $ signs."""
     usual: dict[str, Any] = {
         "fontsize": SMALL,
         "color": INK,

@@ -95,7 +95,6 @@ def _sizes(drawing: Heat) -> _Sizes:
 
 
 def heat_figure(drawing: Heat, foot: float) -> Canvas:
-    """Return the figure, with ``foot`` free inches below."""
     sizes = _sizes(drawing)
     rows = max(len(panel.rows) + APART * bool(panel.apart) for panel in drawing.panels)
     panel_height = HEAD + sizes.tall * rows + sizes.below

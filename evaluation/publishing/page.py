@@ -1,4 +1,4 @@
-"""The steps of the page Releases that give a release to an archive."""
+"""The step of the page Releases that publishes a release."""
 
 from __future__ import annotations
 

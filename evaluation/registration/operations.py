@@ -1,4 +1,4 @@
-"""Registering a plan, declared once for all doors."""
+"""The operation of registering a plan."""
 
 from __future__ import annotations
 

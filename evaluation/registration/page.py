@@ -1,4 +1,4 @@
-"""The page "Registration" of a study."""
+"""The page "Registration"."""
 
 from __future__ import annotations
 
@@ -155,7 +155,7 @@ def show_registration(request: HttpRequest, study: Study, context: Context) -> H
 
 
 def _outcome_words(one: Outcome) -> str:
-    """Say in the reader's language what reports say in English (``outcome_words``)."""
+    """Translate ``outcome_words``, which is English for reports."""
     if not one.claim:
         return _("Nothing here tests it; people judge it.")
     claim = read_claim(one.claim)

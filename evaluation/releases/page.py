@@ -1,4 +1,4 @@
-"""The page "Releases" of a study."""
+"""The page "Releases"."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def show_releases(request: HttpRequest, study: Study, context: Context) -> HttpR
 
 
 def _given_before(releases: list[Release]) -> dict[str, str]:
-    """Return what was said at the last deposit, for the form."""
+    """Return the last deposit's values for the form."""
     deposits = sorted((one for release in releases for one in release.deposits.all()), key=lambda one: one.pk)
     if not deposits:
         return {}

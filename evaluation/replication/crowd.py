@@ -1,4 +1,4 @@
-"""The rehearsal crowd for packs whose paper published no judgments, without a study in a database."""
+"""Rehearse packs whose paper published no judgments, without a database."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from evaluation.arrays import Ints
 
 @dataclass(frozen=True, slots=True)
 class Rehearsal:
-    """Simulated judgments, one a row: (N,) positions of units, numbers of workers, and answers."""
+    """Simulated judgments: (N,) unit positions, worker numbers, and answers."""
 
     unit: Ints
     worker: Ints
@@ -25,10 +25,10 @@ class Rehearsal:
 def rehearse(
     truth: ArrayLike, options: Sequence[float], votes: int, *, crowd: Crowd | None = None
 ) -> Rehearsal:
-    """Let a crowd answer units whose right answer is ``truth`` (U,), one of ``options``; each gets ``votes`` workers.
+    """Let ``votes`` workers answer each unit, whose right answer in ``truth`` (U,) is one of ``options``.
 
-    A careful worker is right as often as in `manage.py rehearse`, else gives one of the other options; a spammer
-    gives any.
+    A careful worker is right as often as in `manage.py rehearse`, else gives one of the other options; a
+    spammer gives any.
     """
     crowd = crowd or Crowd()
     rng = np.random.default_rng(crowd.seed)

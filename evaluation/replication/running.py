@@ -1,4 +1,4 @@
-"""Run a pack: its data are read, its module computes, and every published number gets a verdict."""
+"""Run a pack: read its data, compute, and give every published number a verdict."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Progress = Callable[[float, str], None]
 
 @dataclass(slots=True)
 class Run:
-    """What the module of a pack is called with: its data, and where its results go."""
+    """The argument of a pack's module: its data, and its results."""
 
     pack: Pack
     data: Mapping[str, Path]
@@ -35,16 +35,17 @@ class Run:
         return self.pack.contents.seed
 
     def has(self, data: str) -> bool:
-        """Whether optional data are there."""
         return data in self.data
 
     def number(self, name: str, ours: Estimate, *, why: str = "") -> None:
-        """State our value of a published number, shares as shares; ``why`` explains a difference, from this run."""
+        """State our value of a published number, shares as shares; ``why`` explains a difference in this
+        run.
+        """
         self._known(name)
         self.found[name] = ours, why
 
     def missing(self, name: str, why: str) -> None:
-        """State that a published number cannot be computed in this run, and what is missing."""
+        """State that a published number cannot be computed in this run, and why."""
         self._known(name)
         self.found[name] = None, why
 
@@ -57,7 +58,7 @@ class Run:
         plots: Iterable[Plot] = (),
         tables: Iterable[Table] = (),
     ) -> None:
-        """Add a section to the report. Names of plots and tables are those of their files."""
+        """Add a section to the report; plots and tables are named after their files."""
         # A report may hold several packs.
         self.sections.append(
             Section(
@@ -70,11 +71,11 @@ class Run:
         )
 
     def judged(self, sentence: str) -> None:
-        """Say in the report which judgments were used, and how many."""
+        """Report which judgments were used, and how many."""
         self.judgments.append(sentence)
 
     def signed(self, name: str, words: str) -> None:
-        """Say in the report how a result was made: the signature of a metric or a statistic."""
+        """Report a metric's or statistic's signature."""
         self.signatures[name] = words
 
     def _known(self, name: str) -> None:
@@ -86,8 +87,6 @@ class Run:
 
 @dataclass(frozen=True, slots=True)
 class Replication:
-    """The results of a pack."""
-
     pack: Pack
     verdicts: tuple[Verdict, ...]
     sections: tuple[Section, ...]
@@ -102,7 +101,7 @@ class Replication:
 
 
 def run_pack(pack: Pack, folder: Path, progress: Progress) -> Replication:
-    """Run a pack on the data in ``folder``. Raise ReplicationError if data that it must have are not there."""
+    """Run a pack on the data in ``folder``. Raise ReplicationError if required data are missing."""
     analyse = load_analysis(pack)
     run = Run(pack, pack.found_data(folder), progress)
     analyse(run)
@@ -116,7 +115,7 @@ def run_pack(pack: Pack, folder: Path, progress: Progress) -> Replication:
 
 
 def load_analysis(pack: Pack) -> Callable[[Run], None]:
-    """Return the function `analyse` of a pack's module. Raise ReplicationError if there is none."""
+    """Return the function `analyse` of a pack's module. Raise ReplicationError without one."""
     path = pack.folder / MODULE
     spec = spec_from_file_location(f"replication_pack_{pack.folder.name}", path)
     if not path.is_file() or spec is None or spec.loader is None:

@@ -20,12 +20,12 @@ TEMPLATES = text_templates(FOLDER / "templates", escape=escape)
 
 
 def check_output(folder: Path) -> None:
-    """Raise ExportError for a folder that no replication can be written to."""
+    """Raise ExportError for an unsuitable folder."""
     check_folder(folder, mark=VERDICTS)
 
 
 def write_replications(replications: Sequence[Replication], folder: Path) -> list[str]:
-    """Write a report of one or several packs, all or nothing; an earlier one is replaced."""
+    """Write a report of one or several packs atomically, replacing an earlier one."""
     return write_folder(folder, _files(replications), mark=VERDICTS)
 
 

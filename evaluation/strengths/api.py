@@ -1,4 +1,4 @@
-"""Strengths of systems over HTTP: GET /api/studies/{slug}/strengths/."""
+"""Strengths of systems over HTTP."""
 
 from __future__ import annotations
 

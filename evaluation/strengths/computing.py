@@ -1,4 +1,4 @@
-"""Rank the systems of a study by people's choices: one model for the page, the command and the HTTP call."""
+"""Compute strengths for the page, the command and the HTTP call."""
 
 from __future__ import annotations
 
@@ -68,9 +68,9 @@ def strengths_of(
 ) -> dict[str, Any]:
     """Return strengths, rank bands and the next comparisons of the study's systems, as JSON.
 
-    Every judgment that counts of a pair of two systems is a comparison; "neither" counts as no difference. Intervals
-    are clustered by image and, where people are known, by person. In an arena each judgment weighs one over the chance
-    of its pair of systems, so that all pairs count as if they had been drawn evenly (Chiang et al. 2024, section 5).
+    Every included judgment of two systems is a comparison; "neither" counts as no difference. Intervals are
+    clustered by image and, unless anonymous, by person. In an arena each judgment weighs one over the
+    probability of its pair of systems, as if pairs were drawn evenly (Chiang et al. 2024, section 5).
 
     Raises:
         EvaluationError: the study compares no pairs, or none of two systems.
@@ -123,9 +123,9 @@ def strengths_of(
 
 
 def chances_of(study: Study, units: Ints, workers: Ints) -> Floats:
-    """Return (N,) chances by which the pairs of systems of these judgments of an arena were drawn.
+    """Return (N,) probabilities by which an arena drew the judgments' pairs of systems.
 
-    Nobody judges a unit twice, so that unit and person name a page; another one may have left the unit out.
+    Nobody judges a unit twice, so unit and person identify the HIT.
     """
     drawn = HITUnit.objects.filter(hit__study=study, chance__isnull=False)
     live = drawn.filter(hit__assignments__judgments__unit=F("unit")).order_by()
@@ -186,7 +186,7 @@ def _as_result(found: StrengthResult, preferences: Floats, control: str) -> dict
 
 
 def _next(found: StrengthResult, names: list[str]) -> list[dict[str, Any]]:
-    """Return the pairs of systems of which one more judgment says most, with the gain in nats."""
+    """Return the pairs of systems with the largest gain of one more judgment, in nats."""
     gains = np.triu(found.gains(), 1)
     best = np.argsort(-gains, axis=None, kind="stable")[:NEXT_SHOWN]
     return [
@@ -197,7 +197,7 @@ def _next(found: StrengthResult, names: list[str]) -> list[dict[str, Any]]:
 
 
 def kept_strengths(study: Study, **asked: Any) -> dict[str, Any]:
-    """Return ``strengths_of``, computed once for the same judgments and events of the study."""
+    """Return ``strengths_of``, cached for the same judgments and events of the study."""
     newest = Judgment.objects.filter(assignment__study=study).aggregate(last=Max("pk"))["last"]
     event = study.events.aggregate(last=Max("pk"))["last"]
     told = "-".join(f"{name}={asked[name]}" for name in sorted(asked))  # "none" is a value of two of them

@@ -1,4 +1,4 @@
-"""The page "Ranking" of a study: its systems by people's choices."""
+"""The page "Ranking"."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def show_ranking(request: HttpRequest, study: Study, context: Context) -> HttpRe
 
 
 def _rows(systems: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return the systems with figures as text, and places on a common scale as SVG's lengths."""
+    """Return rows with formatted figures, and positions on a common scale as SVG lengths."""
     ends = [one[name] for one in systems for name in ("low", "high", "strength") if one[name] is not None]
     low, high = min(ends, default=0.0), max(ends, default=1.0)
     width = (high - low) * 1.04 or 1.0

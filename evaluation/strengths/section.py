@@ -1,4 +1,4 @@
-"""The section of a report that ranks systems by every single judgment."""
+"""Report the ranking of systems by single judgments."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from judgments.studies.studies import design_of
 
 
 def ranking_section(study: Study) -> Section | None:
-    """Return strengths and rank bands where chances or answers are not the usual ones; else None."""
+    """Return strengths and rank bands if probabilities or answers are unusual; else None."""
     design = design_of(study)
     special = design.answers != PairAnswers() or design.chosen is not None or draws_live(study)
     if not (KINDS[study.protocol].compares_pairs and special):

@@ -1,4 +1,4 @@
-"""manage.py agreement: Krippendorff's alpha of a judgments file, or how far two sources of judgments agree."""
+"""Measure the agreement of a judgments file, or of two sources."""
 
 from __future__ import annotations
 
@@ -283,7 +283,7 @@ def _report(result: dict[str, Any]) -> list[str]:
 
 @cache
 def _line_count(path: Path) -> int:
-    """Estimate the number of lines for the progress bar; of a folder, those of its largest file."""
+    """Estimate the number of lines for the progress bar; for a folder, of its largest file."""
     if path.is_dir():
         path = max(
             (one for one in path.iterdir() if one.is_file()), key=lambda one: one.stat().st_size, default=path

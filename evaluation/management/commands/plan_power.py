@@ -1,4 +1,4 @@
-"""``manage.py plan_power``: how many pairs, references and votes tell two systems or metrics apart."""
+"""Plan a study's size by simulation."""
 
 from __future__ import annotations
 

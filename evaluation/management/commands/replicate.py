@@ -1,4 +1,4 @@
-"""`manage.py replicate`: a paper's experiment again, from files to a report."""
+"""Replicate a paper's experiment, from files to a report."""
 
 from __future__ import annotations
 

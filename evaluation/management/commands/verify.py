@@ -1,4 +1,4 @@
-"""``manage.py verify``: whether a signature, or a study's results, still follow from the rows."""
+"""Verify a signature, a study's results, or a bundle from the rows."""
 
 from __future__ import annotations
 

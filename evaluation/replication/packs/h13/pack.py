@@ -209,7 +209,7 @@ def _heat(name: str, title: str, down: str, panels: Sequence[HeatPanel]) -> Plot
 
 
 def _shares(data: Flickr8k) -> Floats:
-    """Return (images, captions) shares of yes; nan where the crowd did not judge."""
+    """Return (images, captions) shares of yes; nan if not judged."""
     shares = np.full((len(data.images), len(data.images)), np.nan)
     shares[data.crowd.image, data.crowd.caption] = data.crowd.means
     return shares
@@ -568,7 +568,7 @@ def _first_captions(run: Run, data: Flickr8k, first: dict[str, Ints], best: str)
 
 
 def _share(flags: Flags, keep: Flags, images: Ints) -> Estimate:
-    """Return the share of flags among the (P,) pairs to `keep`, with an interval by image."""
+    """Return the share of flags among kept (P,) pairs, with an interval by image."""
     if not keep.any():
         return Estimate(None)
     found = share_of_rows(flags.astype(np.float64), {ITEM: images}, CONFIDENCE, keep=keep)

@@ -1,4 +1,6 @@
-"""MC12: the measures of SemEval-2007 task 10 against its scorer, and baselines on the paper's or on rehearsed data."""
+"""MC12: the measures of SemEval-2007 task 10 against its scorer, and baselines on the paper's or rehearsed
+data.
+"""
 
 from __future__ import annotations
 
@@ -58,7 +60,7 @@ Terms = list[str]
 
 @dataclass(frozen=True, slots=True)
 class Texts:
-    """Sentences, title and keywords of each image, as terms, with those of training images."""
+    """Each image's sentences, title and keywords as terms, and those of training images."""
 
     sentences: list[list[Terms]]
     titles: list[Terms]
@@ -92,7 +94,7 @@ def analyse(run: Run) -> None:
 
 
 def _semeval(run: Run) -> None:
-    """Hold the measures against what the task's own scorer printed."""
+    """Compare the measures with the output of the task's own scorer."""
     folder = run.data[SEMEVAL]
     gold = read_gold(_lines(folder / "lst_test.gold"))
     rows: list[tuple[Cell, ...]] = []
@@ -201,7 +203,7 @@ def _has_mode(tags: Mapping[str, int]) -> bool:
 
 
 def _read(file: Path, *, stem: str) -> Texts:
-    """Return the images of a file; see pack.toml for its columns."""
+    """Return a file's images; see pack.toml for its columns."""
     stop = smart_stop_words() if stem != "none" else frozenset()
     texts = Texts([], [], [], [], [])
     for record in read_json_lines(
@@ -228,7 +230,7 @@ def _read(file: Path, *, stem: str) -> Texts:
 
 
 def _rehearsed(run: Run) -> Texts:
-    """Return captions as texts, with keywords that rehearsed annotators chose among their words."""
+    """Return captions as texts, with keywords that rehearsed annotators chose from their words."""
     captions: dict[str, list[str]] = {}
     for row in open_dataset(PASCAL, run.data[PASCAL]).rows():
         if isinstance(row, ReferenceRow):
