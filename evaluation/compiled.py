@@ -57,7 +57,6 @@ def _digest(module: str) -> str:
 
 @cache
 def _imports(module: str) -> frozenset[str]:
-    """Return all modules of Quorum that a module imports."""
     return frozenset(name for name in _imported_names(module) if _file(name).exists())
 
 
@@ -74,6 +73,5 @@ def _imported_names(module: str) -> Iterator[str]:
 
 
 def _file(module: str) -> Path:
-    """Return the path of a module or package, which may not exist."""
     path = _ROOT.joinpath(*module.split("."))
     return path / "__init__.py" if path.is_dir() else path.with_suffix(".py")

@@ -70,7 +70,6 @@ def _generated(name: str) -> Study:
 
 
 def attribution() -> str:
-    """Return a credit line per photograph."""
     with (FOLDER / "ATTRIBUTION.csv").open(encoding="utf-8", newline="") as file:
         return "\n".join(
             f"{row['file']}: {row['title']}, {row['author']}, {row['licence']} ({row['source']})"

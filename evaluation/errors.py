@@ -72,7 +72,5 @@ class SubmissionRefused(QuorumError):
 
 
 class LimitReached(QuorumError):
-    """The account reached its limit of submissions."""
-
     status = 429
     title = "No more submissions now"

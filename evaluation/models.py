@@ -40,8 +40,6 @@ LONGEST_METRIC = 80  # characters of a metric's name with its options
 
 
 class Consensus(models.Model):
-    """The consensus of a unit's, or a candidate pair's, included judgments."""
-
     class Source(models.TextChoices):
         JUDGMENTS = "judgments", gettext_lazy("computed from judgments")
         PUBLISHED = "published", gettext_lazy("published without votes")
@@ -131,8 +129,6 @@ class Analysis(models.Model):
 
 
 class MetricScore(models.Model):
-    """A metric's scores of a pair's candidates, or of a unit's caption."""
-
     of_study = ("analysis__study",)
 
     analysis = models.ForeignKey(Analysis, on_delete=models.CASCADE, related_name="scores")
@@ -175,8 +171,6 @@ class ScoreKeys(models.Model):
 
 
 class ImportedMetric(models.Model):
-    """Imported scores of a metric."""
-
     class Better(models.TextChoices):
         HIGHER = "higher", gettext_lazy("higher")
         LOWER = "lower", gettext_lazy("lower")
@@ -233,8 +227,6 @@ class Registration(AppendOnlyRow):
 
 
 class Release(AppendOnlyRow):
-    """A frozen bundle of a study's judgments, as published."""
-
     study = models.ForeignKey(Study, on_delete=models.PROTECT, related_name="releases")
     version = models.CharField(max_length=20)
     title = models.CharField(max_length=300)

@@ -49,7 +49,6 @@ def image_names(challenge: Challenge) -> list[str]:
 
 
 def hash_of(references: dict[str, list[str]]) -> str:
-    """Return the SHA-256 of images and references."""
     digest = sha256()
     for image, texts in references.items():
         for text in (image, *texts):

@@ -298,6 +298,4 @@ class SubmissionForm(serializers.Serializer[Any]):
 
 
 class SubmissionBody(SubmissionForm):
-    """What is sent as multipart/form-data."""
-
     challenge = serializers.CharField()

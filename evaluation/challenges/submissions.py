@@ -200,8 +200,6 @@ class About:
 
 @dataclass(frozen=True, slots=True)
 class Places:
-    """Submissions that an account may still make."""
-
     today: int
     at_all: int
 

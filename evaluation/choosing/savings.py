@@ -39,7 +39,6 @@ class Targets:
     names: Sequence[str]
 
     def of(self, weights: Floats) -> Floats:
-        """Return (D, T) weighted means from (D, N) weights; nan without any."""
         known = ~np.isnan(self.values)
         with np.errstate(invalid="ignore", divide="ignore"):
             return np.asarray((weights @ np.where(known, self.values, 0.0)) / (weights @ known))

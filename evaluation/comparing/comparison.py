@@ -96,14 +96,11 @@ def compare_sources(
 
 @dataclass(frozen=True, slots=True)
 class _Drawing:
-    """Settings of intervals."""
-
     resamples: int
     seed: int
     naive: bool
 
     def options(self, **clusters: Any) -> dict[str, Any]:
-        """Return a statistic's options for these clusters."""
         own = NAIVE if self.naive else clusters
         return {"resamples": self.resamples, "seed": self.seed, "clusters": own}
 
@@ -199,7 +196,6 @@ def _grid(
     missing: str,
     drawing: _Drawing,
 ) -> tuple[KappaGrid | None, str]:
-    """Compare the second source's units at each pair of thresholds."""
     reason = _no_scores(matched)
     cuts = _cuts(matched.first, first_at_least), _cuts(matched.second, second_at_least)
     for one, own in zip((matched.first, matched.second), cuts, strict=True):

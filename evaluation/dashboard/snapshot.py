@@ -280,7 +280,6 @@ def _images_of_units(study: Study, units: Units, scores: Mapping[str, Any]) -> I
 
 
 def _decided(study: Study, units: Units) -> dict[int, int]:
-    """Return unit code -> adjudicated decision."""
     decisions = loaders.decisions_of(study)
     codes = places_in(units.pk, np.fromiter(decisions, dtype=np.int64, count=len(decisions))).tolist()
     return {code: one.value for code, one in zip(codes, decisions.values(), strict=True) if code >= 0}

@@ -136,7 +136,6 @@ def _entropies(shares: Floats) -> Floats:
 
 
 def _disputed(units: Units, places: Ints, soft: SoftLabels) -> list[dict[str, Any]]:
-    """Return the units of highest entropy with two or more judgments."""
     several = np.flatnonzero(soft.judgments > 1)
     first = several[np.lexsort((places[several], -soft.entropy[several]))][:DISPUTED_KEPT]
     return [
@@ -387,7 +386,6 @@ def _groups(
 
 
 def _known(study: Study, table: JudgmentTable, workers: list[WorkerRow], seed: int) -> list[dict[str, Any]]:
-    """Test each known grouping of raters, omitting small groups."""
     counted = table.counted
     unit, worker, value = table.unit[counted], table.worker[counted], table.value[counted]
     rows = []

@@ -194,7 +194,6 @@ def _ranked_before(study: int, metric: str, stamp: tuple[Any, ...]) -> RankedDis
 
 
 def _ranked_by_all(study: Study) -> dict[str, str]:
-    """Return metric -> packed ranking, for the newest evaluation."""
     analysis = newest_evaluation(study)
     if analysis is None:
         return {}

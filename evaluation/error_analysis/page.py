@@ -72,8 +72,6 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class ShadedWord:
-    """A word with its share of the score, as text and as a step of shading."""
-
     word: str
     shown: str
     shade: int

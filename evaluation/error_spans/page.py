@@ -29,8 +29,6 @@ ON_A_PAGE = 10
 
 
 class SystemsForm(forms.Form):
-    """Choose two systems to compare."""
-
     def __init__(self, data: dict[str, str], *, systems: list[str]) -> None:
         super().__init__(data, auto_id="by-%s")
         choices = [(name, name) for name in systems]

@@ -122,7 +122,6 @@ def _segment(judged: Sequence[Any], z: float) -> Segment:
 
 
 def system_scores(segments: Segments) -> list[SystemScore]:
-    """Return systems, best first."""
     found = [_of_system(name, own) for name, own in segments.items()]
     return sorted(found, key=lambda one: (-one.score, one.system))
 

@@ -182,7 +182,6 @@ def _mixed(image: Ints, word: Ints) -> Ints:
 
 
 def _best(found: list[tuple[str, str, int]]) -> list[tuple[str, str, int]]:
-    """Return each system once per task, at its best rank."""
     best: dict[tuple[str, str], int] = {}
     for task, system, place in sorted(found):
         best.setdefault((task, system), place)

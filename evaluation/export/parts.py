@@ -38,8 +38,6 @@ LAYOUT = 4  # format version of the folder; other versions are not resumed
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A written part: its last piece, and the pieces and counts so far."""
-
     number: int
     stage: int
     after: tuple[int, int]
@@ -184,7 +182,6 @@ class _Clock:
         self.starts(0)
 
     def starts(self, done: int) -> None:
-        """Begin a stage, or resume it after ``done`` pieces."""
         self._before = self._work.counts[self._count] if self._count else done
         self._since = time.monotonic()
 

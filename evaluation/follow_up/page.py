@@ -94,7 +94,6 @@ def show_disputes(request: HttpRequest, study: Study, context: Context) -> HttpR
 
 
 def _disputed(study: Study, show: str, begins: str) -> QuerySet[Consensus]:
-    """Return the consensus of the requested units, closest first."""
     rows = Consensus.objects.filter(study=study, unit__isnull=False)
     if begins:
         rows = rows.filter(unit__key__startswith=begins)
@@ -148,7 +147,6 @@ def _sent(one: Adjudication) -> dict[str, Any]:
 
 
 def _label(one: Adjudication) -> str:
-    """Describe the decision in the unit's order."""
     if one.value is None:
         return "–"
     kind = kind_of(one.study)

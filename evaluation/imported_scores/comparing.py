@@ -216,7 +216,6 @@ def _of_captions(
 def _calibrated(
     scores: Sequence[Floats], people: Floats, items: Sequence[Any], seed: int
 ) -> list[dict[str, Any]]:
-    """Return both metrics' tie-calibrated accuracy over the systems of each image."""
     return [
         as_json(
             pairwise_accuracy(one, people, items, epsilon="calibrate", seed=seed),

@@ -66,8 +66,6 @@ class ScoreRows:
 
 @dataclass(slots=True)
 class _Table:
-    """Columns collected from a table's records."""
-
     columns: tuple[str, ...]
     metrics: tuple[str, ...]
     keys: dict[str, list[str]] = field(init=False)
@@ -216,7 +214,6 @@ def _score(record: Record, column: str) -> float:
 
 
 def _of_mt_metrics_eval(path: Path, metrics: Sequence[str]) -> Iterator[ScoreRows]:
-    """Yield files of the same keys together."""
     files = sorted(path.iterdir()) if path.is_dir() else [path]
     named = [(_metric_of(file), file) for file in files if file.name.endswith((SEGMENTS, SYSTEMS))]
     if not path.is_dir() and len(metrics) == 1:

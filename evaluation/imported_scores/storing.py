@@ -182,8 +182,6 @@ def _store(
 
 
 class _Block:
-    """A file's keys, stored once for all its metrics."""
-
     def __init__(self, dataset: Dataset, per: str, keys: Keys, digest: str) -> None:
         self.dataset, self.per, self.digest = dataset, per, digest
         self._keys = keys
@@ -210,8 +208,6 @@ class _Block:
 
 
 class _Matching:
-    """A dataset's names, read when first needed."""
-
     def __init__(self, dataset: Dataset) -> None:
         self._dataset = dataset
 
@@ -238,7 +234,6 @@ class _Matching:
 
     @cached_property
     def _outputs(self) -> dict[tuple[int, int], str]:
-        """Return (system, image) -> its best-ranked caption."""
         rows = Output.objects.filter(system__dataset=self._dataset, task=Output.Task.ANNOTATION)
         rows = rows.order_by("system_id", "item_id", "-rank")
         return {
@@ -404,8 +399,6 @@ class Column:
 
 
 class ImportedScores:
-    """A dataset's imported metrics by name."""
-
     def __init__(self, dataset: Dataset | None, columns: Mapping[str, Mapping[str, Column]]) -> None:
         self._dataset = dataset
         self.columns = columns
@@ -415,7 +408,6 @@ class ImportedScores:
         return set(self.columns)
 
     def signature(self, name: str) -> str:
-        """Return the signature for captions or pairs, else for systems."""
         own = self.columns[name]
         return signature_of(
             next(own[per] for per in (Per.CAPTIONS, Per.PAIRS, Per.SYSTEMS) if per in own).metric

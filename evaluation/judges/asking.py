@@ -55,8 +55,6 @@ OPTIONS = ("temperature", "max_tokens")  # of the body of a call, beside the mod
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """The result of `ask_judge`; `why` it stopped early, or ""."""
-
     judge: Judge
     answered: int
     failed: int
@@ -195,8 +193,6 @@ def _make_rows(study: Study, judge: Judge) -> None:
 
 
 class _Run:
-    """A run that claims rows, asks several at once, and stores replies."""
-
     def __init__(
         self, study: Study, judge: Judge, endpoint: Endpoint, progress: Callable[[float, str], object]
     ) -> None:

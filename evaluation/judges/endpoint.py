@@ -141,5 +141,4 @@ def _read(body: bytes) -> Reply:
 
 
 def _clean(text: str) -> str:
-    """Replace what a database cannot store: NUL and half surrogates."""
     return text.replace("\0", "").encode(errors="replace").decode()

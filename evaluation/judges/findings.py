@@ -86,8 +86,6 @@ class Answers:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """All judges of a study beside its people."""
-
     study: Study
     result: dict[str, Any]
     settings: dict[str, Any]
@@ -174,7 +172,6 @@ def _material(study: Study, kind: Kind, table: Any) -> Material:
 
 
 def _texts(study: Study, pks: Ints) -> tuple[Floats, dict[str, Flags]]:
-    """Return word counts of each unit's texts, and each system's texts."""
     lengths = np.full((len(pks), 2), np.nan)
     made: defaultdict[str, Flags] = defaultdict(lambda: np.zeros((len(pks), 2), dtype=np.bool_))
     names = ("pk", "item_id", "first_id", "first__text", "second__text")
@@ -319,7 +316,6 @@ def _alpha(answers: Answers, material: Material) -> dict[str, Any]:
 
 
 def _mean(values: Floats, images: Ints) -> dict[str, Any]:
-    """Return the mean with an interval by image."""
     if not len(values):
         return {"value": None, "low": None, "high": None, "n": 0}
     clusters = Clusters.of_codes({ITEM: renumbered(images)})
@@ -334,7 +330,6 @@ def _around(value: float, influences: Floats, clusters: Clusters) -> dict[str, A
 
 
 def _difference(answers: Answers, material: Material) -> dict[str, Any]:
-    """Return the judge's answer minus people's mean."""
     both = np.flatnonzero(~np.isnan(answers.score) & ~np.isnan(material.people))
     return _mean(answers.score[both] - material.people[both], material.image[both])
 

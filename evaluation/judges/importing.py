@@ -92,7 +92,6 @@ def import_judge(
 
 
 def check_systems(study: Study, names: Sequence[str]) -> None:
-    """Raise EvaluationError for a name that is no system of the study."""
     known = sorted(System.objects.of_study(study).values_list("name", flat=True))
     for name in names:
         if name not in known:

@@ -34,7 +34,6 @@ class Question:
     most_tokens: int
 
     def digest(self, settings: Mapping[str, Any]) -> str:
-        """Return the SHA-256 of messages and settings."""
         text = json.dumps([self.messages, dict(settings)], sort_keys=True, ensure_ascii=False)
         return hashlib.sha256(text.encode()).hexdigest()
 
@@ -79,7 +78,6 @@ def instructions_of(kind: Kind, design: StudyDesign) -> str:
 
 
 def tokens_of(kind: Kind) -> list[str]:
-    """Return the reply for each choice."""
     if kind.two_sided:
         return [letter.upper() for letter in CANDIDATES]
     return [str(choice.value) for choice in kind.choices]

@@ -90,7 +90,6 @@ def _of_people(row: Mapping[str, Any]) -> Estimate:
 
 
 def _plot(rows: Sequence[tuple[str, Mapping[str, Any]]], shows: str, data: Table) -> Plot:
-    """Plot people's estimated answers: from people alone, then with each judge."""
     names = list(dict.fromkeys(row["of"] for _, row in rows))
     panels = {"people alone": {row["of"]: _of_people(row) for _, row in rows}}
     for judge, row in rows:

@@ -63,8 +63,6 @@ class FileJudgments:
 
 
 class _Needed(Columns):
-    """Require some columns and ignore others."""
-
     def check(self, names: Collection[str], file: Path, line: int | None, notes: ImportNotes) -> None:
         for needed in self.required:
             if needed not in names:

@@ -339,7 +339,6 @@ def unit_rows(study: Study) -> Units:
 
 
 def images_of(study: Study, units: Sequence[UnitRow]) -> Ints:
-    """Return (U,) row ids of images."""
     units = Units.of(units)
     by_pair = len(units) > 0 and bool((units.pair >= 0).all())  # pairs are fewer
     pairs = CandidatePair.objects.filter(study=study).values_list("pk", "item_id")

@@ -204,7 +204,6 @@ def read_corpus(path: Path, tokenizer: str = WG16_TOKENIZER) -> list[str]:
 
 
 def _is_part(name: str) -> bool:
-    """Return whether a corpus file holds text, not metadata."""
     return not name.startswith(".") and name.upper() not in ("README", "CONTENTS", "CATS.TXT")
 
 
@@ -250,7 +249,6 @@ def _instead(
 
 
 def _means(values: Floats, held: HeldOut) -> Floats:
-    """Return (images,) means of (n,) values."""
     sums = np.bincount(held.image_of, weights=values).astype(np.float64)
     return np.asarray(sums / held.counts)
 

@@ -135,21 +135,18 @@ class StudyVotes:
         return replace(self.table, used=self.table.used & ~np.isin(self.table.worker, out))
 
     def under(self, chosen: Chosen) -> JudgmentTable:
-        """Return the votes that the threshold leaves."""
         name = chosen.get("controls")
         threshold = self.threshold if name is None else float(name)
         found: JudgmentTable = self.once(("votes", name), lambda: self._with_controls(threshold))
         return found
 
     def columns(self, chosen: Chosen) -> tuple[Ints, Ints, Floats]:
-        """Return unit, worker and value of each included vote."""
         table = self.under(chosen)
         counted = table.counted
         return table.unit[counted], table.worker[counted], table.value[counted]
 
     @property
     def rules(self) -> tuple[str, ...]:
-        """Return the applicable consensus rules."""
         if self.kind.is_open or not self.has_votes:
             return ()
         if self.kind.compares_pairs:
@@ -303,7 +300,6 @@ def _columns_of(units: Ints, value: Floats, share: Floats) -> ConsensusColumns:
 
 
 def _at(wanted: Ints, units: Any, values: Floats) -> Floats:
-    """Return the wanted units' values; nan for others."""
     place = places_in(np.asarray(units, dtype=np.int64), wanted)
     return np.where(place >= 0, values[place], np.nan)
 

@@ -50,7 +50,6 @@ class Choice:
 
 
 def choices_of(options: Mapping[str, Sequence[str]]) -> tuple[Choice, ...]:
-    """Return the choices with several options, in the order of ``LABELS``."""
     return tuple(Choice(name, tuple(options[name])) for name in LABELS if len(options.get(name, ())) > 1)
 
 
@@ -84,7 +83,6 @@ class Universe:
         return len(self.taken)
 
     def __iter__(self) -> Iterator[dict[str, str]]:
-        """Yield each specification's options."""
         for row in self.taken.tolist():
             yield {
                 choice.name: choice.options[place] for choice, place in zip(self.choices, row, strict=True)

@@ -74,7 +74,6 @@ def _sentence(result: Result, one: Result) -> str:
 
 
 def _sorted(one: Result) -> list[int]:
-    """Return positions of defined specifications, lowest estimate first."""
     values = np.array([np.nan if value is None else value for value in one["value"]], dtype=np.float64)
     return [place for place in np.argsort(values, kind="stable").tolist() if not np.isnan(values[place])]
 

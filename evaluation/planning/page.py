@@ -158,7 +158,6 @@ class PlanningForm(forms.Form):
             )
 
     def groups(self) -> list[tuple[str, str, list[forms.BoundField]]]:
-        """Return each group's title, its only question or "", and its fields."""
         return [(_(title), question, [self[name] for name in names]) for title, question, names in GROUPS]
 
     def source(self) -> dict[str, str]:
@@ -182,7 +181,6 @@ class PlanningForm(forms.Form):
 
 
 def as_initial(assumptions: Mapping[str, Any]) -> dict[str, Any]:
-    """Format assumptions as typed in the form."""
     typed = {
         name: ", ".join(map(str, value)) if isinstance(value, list | tuple) else value
         for name, value in assumptions.items()

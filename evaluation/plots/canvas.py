@@ -58,7 +58,6 @@ def short(label: str, longest: int = LONGEST_LABEL) -> str:
 
 
 def label_of(metric: str) -> str:
-    """Put each option of a metric's name on its own line."""
     return metric.replace("|", "\n")
 
 
@@ -96,7 +95,6 @@ def quiet_axes(axes: Axes, *, grid: Literal["x", "y", "both"] = "x") -> None:
 
 
 def draw_dots(axes: Axes, dots: Sequence[Dot], *, named: bool = True) -> None:
-    """Draw one row per dot from the top."""
     for row, dot in enumerate(dots):
         colour = ACCENT if dot.accent else INK
         if dot.value is None:

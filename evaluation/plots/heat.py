@@ -63,7 +63,6 @@ def is_narrow(drawing: Heat) -> bool:
 
 
 def _room(width: float, rows: tuple[str, ...], named: bool) -> float:
-    """Return the width in inches left beside the row names."""
     return width - 0.12 - _label(rows, SMALL - 1, named)
 
 

@@ -186,7 +186,6 @@ def _in_base64(parts: Iterable[bytes]) -> Iterator[bytes]:
 
 
 def _send_large(site: Site, repository: str, files: list[Content]) -> None:
-    """Send files that the archive lacks by Git LFS."""
     if not files:
         return
     by_hash = {file.sha256: file for file in files}

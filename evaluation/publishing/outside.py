@@ -137,7 +137,6 @@ class Site:
         return found
 
     def is_own(self, address: str) -> bool:
-        """Return whether an address belongs to the archive's own API."""
         return address.startswith(f"{self.url}/")
 
     def _repeated(

@@ -33,8 +33,6 @@ State = Deposit.State
 
 @dataclass(frozen=True, slots=True)
 class Sent:
-    """The state of a deposit."""
-
     deposit: Deposit
     files: int
 

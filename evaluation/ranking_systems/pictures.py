@@ -51,7 +51,6 @@ class Histograms:
 
 
 def read_points(path: Path) -> Points:
-    """Return a picture file's points. Raise EvaluationError."""
     try:
         with Image.open(path) as picture:
             picture.thumbnail((SIDE, SIDE))
@@ -127,8 +126,6 @@ def _sift(light: Floats) -> Floats:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Codebooks:
-    """Each feature's (words, D) centres."""
-
     centres: dict[str, Floats]
 
     @classmethod

@@ -207,7 +207,6 @@ def _counted(document: Document, weight: Callable[[str], float]) -> dict[str, fl
 def _features(
     first: Sequence[Mapping[Any, float]], second: Sequence[Mapping[Any, float]]
 ) -> tuple[csr_array, csr_array]:
-    """Return two tables with a column per feature."""
     numbers: dict[Any, int] = {}
     tables = []
     for rows in (first, second):

@@ -24,8 +24,6 @@ UNREADABLE = (BadZipFile, EOFError, NotImplementedError, RuntimeError, zlib.erro
 
 
 class BundleWriter:
-    """Write a bundle's files in turn, with hashes and row counts."""
-
     def __init__(self, file: HashedFile) -> None:
         self._zip = ZipFile(cast("IO[bytes]", file), "w", ZIP_DEFLATED, compresslevel=LEVEL)
         self.files: dict[str, dict[str, Any]] = {}

@@ -153,7 +153,6 @@ def _audit(rows: ReleasedRows, consensus: StudyConsensus) -> dict[str, Any]:
 
 
 def _proposals(rows: ReleasedRows) -> Proposals:
-    """Return the systems' lists, numbered as for the study."""
     judged = {
         number: (row["image"], rows.same_words.get(number) or row["first"])
         for number, row in enumerate(rows.units)

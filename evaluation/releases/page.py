@@ -45,7 +45,6 @@ def show_releases(request: HttpRequest, study: Study, context: Context) -> HttpR
 
 
 def _given_before(releases: list[Release]) -> dict[str, str]:
-    """Return the last deposit's values for the form."""
     deposits = sorted((one for release in releases for one in release.deposits.all()), key=lambda one: one.pk)
     if not deposits:
         return {}

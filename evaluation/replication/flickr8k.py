@@ -50,7 +50,6 @@ class Flickr8k:
         return [own[POOL] for own in self.captions]
 
     def references(self, places: Sequence[int]) -> list[list[str]]:
-        """Return these captions of each test image, by number."""
         return [[own[place] for place in places] for own in self.captions]
 
 

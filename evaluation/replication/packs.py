@@ -23,8 +23,6 @@ Judgments = Literal["published", "rehearsal"]
 
 
 class Table(BaseModel):
-    """A table of `pack.toml`."""
-
     model_config = ConfigDict(extra="forbid", frozen=True, arbitrary_types_allowed=True)
 
 
@@ -71,8 +69,6 @@ class Number(Table):
 
 
 class Contents(Table):
-    """`pack.toml`."""
-
     title: str
     paper: str
     design: str

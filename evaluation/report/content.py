@@ -74,8 +74,6 @@ class Table:
 
 @dataclass(frozen=True, slots=True)
 class Level:
-    """A reference line with its interval."""
-
     words: str
     value: float
     dashed: bool = True

@@ -582,8 +582,6 @@ def read_with_own(
 
 @dataclass(frozen=True, slots=True)
 class MetaEvaluation:
-    """The result of ``evaluate`` with its provenance."""
-
     study: Study
     judged: MetricResults
     result: dict[str, Any]

@@ -412,7 +412,6 @@ def outputs_of(study: Study) -> QuerySet[Output]:
 
 
 def newest_output(study: Study) -> int:
-    """Return the row id of the last output, or 0."""
     found = outputs_of(study).aggregate(last=Max("pk"))
     return found["last"] or 0
 

@@ -67,7 +67,6 @@ class Readings:
     metric_at_least: Sequence[float] = ()
 
     def settings(self) -> dict[str, Any]:
-        """Return the request for the signature."""
         found = {name: getattr(self, name) for name in (*OF_PAIRS, *OF_CAPTIONS)}
         return {
             name.replace("_", "-"): "yes" if value is True else ",".join(map(str, value))
@@ -147,7 +146,6 @@ def metric_outcomes(scores: Floats, epsilon: float) -> Ints:
 
 
 def by_references(curves: Mapping[str, ReferenceCurve]) -> dict[str, list[dict[str, Any]]]:
-    """Return a row per number of references, by kind of pair."""
     names = ("references", "draws", "value", "low", "high")
     return {
         kind: [

@@ -22,7 +22,6 @@ def why_not(study: Study) -> str:
 
 
 def _described(study: Study) -> QuerySet[Any]:
-    """Return demographics of workers with judgments."""
     judged = Assignment.objects.filter(study=study, worker=OuterRef("worker"), submitted_at__isnull=False)
     rows = Demographics.objects.filter(Exists(judged), study=study)
     return rows.annotate(position=Value(0, IntegerField()))  # the parts of an export go by it

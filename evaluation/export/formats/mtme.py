@@ -187,7 +187,6 @@ class Mtme(Encoding):
 
 
 def _in_order(work: Work, board: JudgedSystems) -> Iterator[dict[str, Any]]:
-    """Yield metric scores in the board's order; parts are by row id."""
     places: dict[int, tuple[Path, int]] = {}
     for path in work.parts(SCORES):
         with path.open("rb") as lines:

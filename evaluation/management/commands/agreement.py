@@ -191,7 +191,6 @@ class Command(QuorumCommand):
             self.stdout.write(f"Written to {output}.")
 
     def _compare(self, options: dict[str, Any]) -> None:
-        """Compare two sources; the second is the standard."""
         for name in ("level", "coefficient"):
             if options[name] is not None:
                 raise EvaluationError(f"--{name} is about one judgments file, expected no --with beside it.")

@@ -202,7 +202,6 @@ def _right(inputs: ReportInputs, names: Sequence[str]) -> dict[str, Flags]:
 
 
 def _clusters(inputs: ReportInputs, right: Mapping[str, Flags], kinds: Sequence[str]) -> list[Table]:
-    """Compare metrics by McNemar's tests."""
     names = list(right)
     images = inputs.images_of(inputs.pks or ())
 
