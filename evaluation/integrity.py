@@ -376,9 +376,7 @@ def pairs_name_known_references() -> Sentences:
 
 
 def slots_match_assignments() -> Sentences:
-    """Live assignments, open and saved slots add up to a HIT's wanted slots; no two assignments share a
-    slot.
-    """
+    """Live assignments, open and saved slots add up to a HIT's wanted slots; no two assignments share a slot."""
     hits = (
         HIT.objects.filter(study__source=DESIGNED)
         .annotate(live=Count("assignments", filter=Q(assignments__state__in=LIVE)))

@@ -53,9 +53,7 @@ def signature(name: str, settings: dict[str, Any]) -> str:
 
 
 class DataHash:
-    """SHA-256 over judgments by unit, then worker name: answers and whether included, not row ids or
-    times.
-    """
+    """SHA-256 over judgments by unit, then worker name: answers and whether included, not row ids or times."""
 
     def __init__(self) -> None:
         self._hash = hashlib.sha256()

@@ -30,9 +30,7 @@ FEWEST = 20  # items, of which a twentieth is one
 
 @dataclass(frozen=True, slots=True)
 class Targets:
-    """(N, T) values per row whose means are the targets, nan for unrelated rows; with group and name of
-    each.
-    """
+    """(N, T) values per row whose means are the targets, nan for unrelated rows; with group and name of each."""
 
     values: Floats
     groups: Sequence[str]

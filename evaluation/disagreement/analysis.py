@@ -158,9 +158,7 @@ def _predictors(
     seed: int,
     predictions: Mapping[str, Path],
 ) -> list[dict[str, Any]]:
-    """Return how chance, overall shares, metrics, judges and models predict people's distributions, best
-    first.
-    """
+    """Return how chance, overall shares, metrics, judges and models predict people's distributions, best first."""
     size, width = soft.shares.shape
     generator = np.random.default_rng(seed)
     fold = generator.permutation(int(images.max()) + 1)[images] % FOLDS
@@ -186,9 +184,7 @@ def _predictors(
 
 
 def _judged(study: Study, units: Units, places: Ints) -> dict[str, Floats]:
-    """Return (U,) mean answers of each judge, nan without; for two candidates the share of the first less
-    1/2.
-    """
+    """Return (U,) mean answers of each judge, nan without; for two candidates the share of the first less 1/2."""
     answers = JudgeAnswer.objects.filter(judge__study=study, state=JudgeAnswer.State.ANSWERED)
     two_sided = kind_of(study).two_sided
     by_judge: dict[str, list[tuple[int, float]]] = {}
@@ -254,9 +250,7 @@ def read_predictions(path: Path, units: Units, places: Ints, soft: SoftLabels) -
 
 
 def _scores(study: Study, units: Units, places: Ints) -> dict[str, Floats]:
-    """Return (U,) scores by each metric of the newest evaluation, nan if missing; for a pair the
-    difference.
-    """
+    """Return (U,) scores by each metric of the newest evaluation, nan if missing; for a pair the difference."""
     newest = Analysis.objects.newest_first(study, Analysis.What.META_EVALUATION).values("pk")[:1]
     rows = MetricScore.objects.filter(analysis__in=newest)
     by_pair = KINDS[study.protocol].compares_pairs

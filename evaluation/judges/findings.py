@@ -335,9 +335,7 @@ def _difference(answers: Answers, material: Material) -> dict[str, Any]:
 
 
 def _side(answers: Answers, material: Material) -> dict[str, Any]:
-    """Return how often the text shown first, and the same text in both orders, was chosen; units with
-    both.
-    """
+    """Return how often the text shown first, and the same text in both orders, was chosen; units with both."""
     size = len(material.pk)
     straight = np.bincount(answers.unit[~answers.swapped], minlength=size)
     turned = np.bincount(answers.unit[answers.swapped], minlength=size)

@@ -61,9 +61,7 @@ class Origin:
 
 
 def origin_of(*, study: Study, bundle: Path, receipts: Collection[str] = ()) -> Origin:
-    """Compare a release's judgments with the study's rows and erasure commitments. Raise
-    VerificationError.
-    """
+    """Compare a release's judgments with the study's rows and erasure commitments. Raise VerificationError."""
     left = Counter(_key(row) for row in JudgmentRows(study, take_snapshot(study)))
     erasures = Erasure.objects.filter(study=study)
     known = Counter(one for erasure in erasures for one in erasure.content.get("commitments", ()))

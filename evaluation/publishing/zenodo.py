@@ -140,9 +140,7 @@ _ACCESS = {"record": "public", "files": "public"}
 
 
 def _earlier(site: Site, deposit: Deposit) -> Deposit | None:
-    """Return the study's last public record at this archive. Raise PublishingError if its last one is a
-    draft.
-    """
+    """Return the study's last public record at this archive. Raise PublishingError if its last one is a draft."""
     others = Deposit.objects.filter(release__study=deposit.release.study_id, host=deposit.host)
     others = others.exclude(pk=deposit.pk).exclude(remote="").exclude(state=State.GONE)
     for other in others.select_related("release").order_by("-release_id"):

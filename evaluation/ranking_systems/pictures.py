@@ -173,9 +173,7 @@ def _shares(regions: Ints, words: Ints, count: int, size: int) -> Floats:
 
 
 def histogram_kernel(first: Histograms, second: Histograms, power: int = 2) -> Floats:
-    """Return (first, second) intersections of whole pictures, averaged over features, to a power
-    (K_Histo).
-    """
+    """Return (first, second) intersections of whole pictures, averaged over features, to a power (K_Histo)."""
     return _averaged(first, second, lambda own, other: intersections(own[0], other[0]), power)
 
 

@@ -51,9 +51,7 @@ Progress = Callable[[float, str], object]
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A split's images with pictures and captions, as ids and as words; the pool has one caption per
-    image.
-    """
+    """A split's images with pictures and captions, as ids and as words; the pool has one caption per image."""
 
     images: list[str]
     pictures: list[Path]

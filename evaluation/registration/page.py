@@ -24,9 +24,8 @@ from common.amounts import thousands
 from evaluation.errors import RegistrationError
 from evaluation.models import Registration
 from evaluation.registration.deviations import deviations, outcomes
-from evaluation.registration.operations import register
+from evaluation.registration.operations import may_be_registered, register
 from evaluation.registration.plans import Outcome, read_claim
-from evaluation.registration.registering import may_be_registered
 from evaluation.report.content import p_in_text, percent_number
 from judgments.admin.base import signed_in
 from judgments.design.plans import Plan

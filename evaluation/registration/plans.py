@@ -130,9 +130,7 @@ class Registered:
 
 
 def metrics_right(inputs: ReportInputs) -> tuple[dict[str, Flags], list[str], NDArray[Any] | None]:
-    """Return whether each metric names people's winner of each decided pair, and the pairs' kinds and
-    images.
-    """
+    """Return whether each metric names people's winner of each decided pair, and the pairs' kinds and images."""
     if not inputs.kind.compares_pairs or not inputs.scores:
         return {}, [], None
     decided = inputs.winners != 0

@@ -1,6 +1,4 @@
-"""Flickr8k for packs: captions, expert grades and crowd answers, read by the importers, without a
-database.
-"""
+"""Flickr8k for packs: captions, expert grades and crowd answers, read by the importers, without a database."""
 
 from __future__ import annotations
 

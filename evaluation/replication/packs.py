@@ -1,6 +1,4 @@
-"""Read protocol packs: a folder with `pack.toml`, the published numbers, and `pack.py`, which computes
-ours.
-"""
+"""Read protocol packs: a folder with `pack.toml`, the published numbers, and `pack.py`, which computes ours."""
 
 from __future__ import annotations
 
@@ -104,9 +102,7 @@ class Pack:
         return self.contents.number
 
     def found_data(self, folder: Path) -> dict[str, Path]:
-        """Return the folder of each complete table of data. Raise ReplicationError if a required one is
-        missing.
-        """
+        """Return the folder of each complete table of data. Raise ReplicationError if a required one is missing."""
         found = {}
         for name, data in self.contents.data.items():
             inside = folder / (data.path or name)

@@ -40,7 +40,7 @@ from evaluation.report.loading import ReportInputs, load_inputs
 from evaluation.report.methods import bibtex, methods
 from evaluation.report.rendering import render_methods, render_report, render_table
 from evaluation.report.sections import sections_of
-from evaluation.strengths.section import ranking_section
+from evaluation.strengths.computing import ranking_section
 from judgments.models import Study
 from judgments.studies.generation import Progress, no_progress
 

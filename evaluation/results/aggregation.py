@@ -15,7 +15,7 @@ from django.db import transaction
 from common.downloads import batched
 from common.rows import insert_rows, large_cache, plain_rows
 from evaluation.arrays import places_in
-from evaluation.disagreement.models import worker_model
+from evaluation.disagreement.worker_models import worker_model
 from evaluation.judgment_sets import loaders
 from evaluation.judgment_sets.records import JudgmentTable, PairRow, UnitRow, Units, hash_with_winners
 from evaluation.judgment_sets.signature import signature_of_study

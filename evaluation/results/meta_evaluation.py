@@ -868,9 +868,7 @@ def evaluate_study(
     progress: Progress = no_progress,
     **readings: Any,
 ) -> dict[str, Any]:
-    """Compute and store how metrics agree with the consensus (docs/evaluation.md); ``readings`` as in
-    Readings.
-    """
+    """Compute and store how metrics agree with the consensus (docs/evaluation.md); ``readings`` as in Readings."""
     evaluation = compute_evaluation(
         study=study,
         metrics=metrics,

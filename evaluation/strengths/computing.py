@@ -1,4 +1,4 @@
-"""Compute strengths for the page, the command and the HTTP call."""
+"""Compute strengths for the page, the command, the HTTP call and the report."""
 
 from __future__ import annotations
 
@@ -19,11 +19,14 @@ from evaluation.errors import EvaluationError
 from evaluation.judgment_sets import loaders
 from evaluation.judgment_sets.records import NO_PAIR
 from evaluation.provenance import as_json, plain
+from evaluation.report.content import Dots, Estimate, Level, Panel, Section
+from evaluation.report.rendering import plot, say, section, table
 from evaluation.results.consensus import judgment_clusters
 from evaluation.statistics.aggregation import StrengthResult, preference_strengths, rank_bands
 from evaluation.statistics.aggregation.preferences import preferences_of
 from evaluation.statistics.aggregation.strengths import MODELS
 from evaluation.statistics.clustering import NAIVE
+from judgments.design.tables import PairAnswers
 from judgments.kinds import KINDS
 from judgments.kinds.spans.answers import words_of
 from judgments.models import CandidatePair, HITUnit, Study
@@ -207,3 +210,39 @@ def kept_strengths(study: Study, **asked: Any) -> dict[str, Any]:
         found = strengths_of(study, **asked)
         cache.set(key, found, KEPT_SECONDS)
     return found
+
+
+def ranking_section(study: Study) -> Section | None:
+    """Return strengths and rank bands if probabilities or answers are unusual; else None."""
+    design = design_of(study)
+    special = design.answers != PairAnswers() or design.chosen is not None or draws_live(study)
+    if not (KINDS[study.protocol].compares_pairs and special):
+        return None
+    try:
+        found = strengths_of(study)
+    except EvaluationError:  # nothing to rank yet
+        return None
+    if found["reason"]:
+        return section("ranking", empty=found["reason"])
+    rows = [
+        (
+            one["system"],
+            Estimate(one["strength"], one["low"], one["high"]),
+            one["best_rank"],
+            one["worst_rank"],
+        )
+        for one in found["systems"]
+    ]
+    data = table("ranking", rows)
+    best = [one["system"] for one in found["systems"] if one["best_rank"] == 1]
+    sentence = say(
+        "ranking", best=best, comparisons=found["comparisons"], ties=found["ties"], weighted=found["weighted"]
+    )
+    drawing = Dots(
+        tuple(name for name, *_ in rows),
+        (Panel("", tuple(strength for _, strength, *_ in rows), (Level("mean", 0.0),)),),
+        "log-strength, 95 % interval",
+        "number",
+        tuple(best),
+    )
+    return section("ranking", [sentence], [plot(sentence, drawing, data)], [data])

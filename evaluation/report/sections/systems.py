@@ -205,9 +205,7 @@ def _first_captions(inputs: ReportInputs) -> dict[str, dict[int, float]]:
 def _tests(
     first: Mapping[str, Mapping[int, float]], names: list[str], cuts: list[float]
 ) -> dict[str, tuple[list[float], Floats]]:
-    """Compare systems by McNemar's tests on images with both first captions judged, strictest threshold
-    first.
-    """
+    """Compare systems by McNemar's tests on images with both first captions judged, strictest threshold first."""
 
     def p(one: str, two: str, cut: float) -> float:
         shared = [image for image in first[one] if image in first[two]]

@@ -73,9 +73,7 @@ def _judged(rows: Iterable[JudgmentRow]) -> dict[tuple[str, str], list[float]]:
 def _expert(
     folder: Path, references: dict[str, list[str]], texts: dict[str, str], *, own: bool = False
 ) -> Graded:
-    """Return the grades without captions equal to a reference or, if ``own``, with them but without that
-    reference.
-    """
+    """Return the grades without captions equal to a reference or, if ``own``, with them but without that reference."""
     captions, grades = [], []
     for (image, key), values in _judged(Flickr8kExpert(folder).judgments()).items():
         if own or texts[key] not in references[image]:

@@ -15,9 +15,8 @@ from evaluation.metrics.text.words import STEM_FIRST, STOP_FIRST, TOKENIZERS, ch
 from evaluation.provenance import plain
 from evaluation.ranking_systems.systems import ranked
 from evaluation.ranking_systems.texts import BagOfWords, Document, Trigrams, idf_of, words_of
-from evaluation.replication.crowd import rehearse
 from evaluation.replication.flickr8k import POOL, Flickr8k, Pairs, read_flickr8k
-from evaluation.replication.running import Run
+from evaluation.replication.running import Run, rehearse
 from evaluation.report.content import Cell, Column, Estimate, Heat, HeatPanel, Plot, Table
 from evaluation.statistics.agreement import alpha_of_judgments, krippendorff_alpha
 from evaluation.statistics.agreement.thresholds import (

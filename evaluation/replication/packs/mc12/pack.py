@@ -1,6 +1,4 @@
-"""MC12: the measures of SemEval-2007 task 10 against its scorer, and baselines on the paper's or rehearsed
-data.
-"""
+"""MC12: the measures of SemEval-2007 task 10 against its scorer, and baselines on the paper's or rehearsed data."""
 
 from __future__ import annotations
 
@@ -35,8 +33,7 @@ from evaluation.metrics.keywords.baselines import (
 from evaluation.metrics.keywords.measures import KeywordScore
 from evaluation.metrics.keywords.semeval import read_answers, read_gold, substitution_scores
 from evaluation.metrics.text.stemming import smart_stop_words
-from evaluation.replication.crowd import rehearse
-from evaluation.replication.running import Run
+from evaluation.replication.running import Run, rehearse
 from evaluation.report.content import Cell, Column, Estimate, Table
 from evaluation.statistics.significance import bootstrap_interval
 from judgments.importers import open_dataset

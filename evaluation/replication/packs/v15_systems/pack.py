@@ -131,9 +131,7 @@ def _correlations(people: Floats, metric: Floats) -> Floats:
 
 
 def _on_all_pairs(data: Fifty, people: Floats) -> str:
-    """Describe the agreement of CIDEr with people on all ten pairs of images that all five systems
-    described.
-    """
+    """Describe the agreement of CIDEr with people on all ten pairs of images that all five systems described."""
     captions: dict[str, dict[str, str]] = {}
     for pair, names, image in zip(data.pairs, data.systems, data.images, strict=True):
         for name, text in zip(names, (pair.first, pair.second), strict=True):
@@ -160,9 +158,7 @@ def _on_all_pairs(data: Fifty, people: Floats) -> str:
 
 
 def _halves(run: Run, data: Fifty) -> None:
-    """Predict the winner by one half of the references from the other half, by people and by metrics
-    alike.
-    """
+    """Predict the winner by one half of the references from the other half, by people and by metrics alike."""
     rng = np.random.default_rng(run.seed)
     references = data.votes.shape[1]
     metrics = computable(ON_HALVES)

@@ -26,8 +26,7 @@ from evaluation.metrics.content.baselines import (
     unigram_ranks,
 )
 from evaluation.metrics.content.selection import ContentFigure, ContentScore
-from evaluation.replication.crowd import rehearse
-from evaluation.replication.running import Run
+from evaluation.replication.running import Run, rehearse
 from evaluation.report.content import Column, Curve, CurvePanel, Curves, Estimate, Plot, Table
 from evaluation.statistics.significance import bootstrap_interval
 from judgments.importers.readers import Columns, read_json_lines
@@ -42,9 +41,7 @@ LABELS, IMAGES, PEOPLE = 40, 400, 7  # of the rehearsal
 
 @dataclass(frozen=True, slots=True)
 class Images:
-    """Each image's labels, boxes (x, y, width, height) and size, and the boxes that each description
-    names.
-    """
+    """Each image's labels, boxes (x, y, width, height) and size, and the boxes that each description names."""
 
     labels: list[list[str]]
     boxes: list[np.ndarray]
