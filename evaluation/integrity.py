@@ -461,8 +461,8 @@ def exclusions_hold() -> Sentences:
 
     Invalidated work names an active exclusion of its worker; the worker's status agrees.
     """
-    standing = Exclusion.objects.filter(lifted_at=None)
-    own = standing.filter(study=OuterRef("study"), worker=OuterRef("worker"))
+    active = Exclusion.objects.filter(lifted_at=None)
+    own = active.filter(study=OuterRef("study"), worker=OuterRef("worker"))
     counts = Assignment.objects.filter(state__in=FINISHED).filter(Exists(own))
     yield from _sentences(counts, "assignment {pk} is {state}, but its worker is excluded.")
     invalid = Assignment.objects.filter(state=Assignment.State.INVALIDATED)

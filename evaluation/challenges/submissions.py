@@ -236,7 +236,7 @@ def submit_captions(
     for _attempt in range(TRIES):
         known = Submission.objects.filter(challenge=challenge, user=user, sha256=digest).first()
         if known is not None:
-            return _again(known), False
+            return _known_again(known), False
         try:
             return _store(challenge, user, about, digest, len(captions), packed), True
         except IntegrityError:  # a concurrent upload of this account took the number
@@ -278,7 +278,7 @@ def _store(
 
 
 @transaction.atomic
-def _again(known: Submission) -> Submission:
+def _known_again(known: Submission) -> Submission:
     """Return a known submission; retry a failed scoring at no cost."""
     failed = Submission.objects.filter(pk=known.pk, state=Submission.State.FAILED, removed_at__isnull=True)
     if failed.update(state=Submission.State.QUEUED, reason=""):

@@ -62,7 +62,7 @@ def targets_of(population: Population, scores: Floats, metrics: Sequence[str]) -
     return Targets(np.stack(values, axis=1), groups, names)
 
 
-def measured(
+def savings_rows(
     population: Population,
     usefulness: Mapping[str, Floats],
     targets: Targets,
@@ -160,7 +160,7 @@ def choice_savings(
         if method != "disagreement" or len(metrics) > 1
     }
     targets = targets_of(population, scored.of_rows, metrics)
-    rows = measured(
+    rows = savings_rows(
         population,
         usefulness,
         targets,

@@ -217,12 +217,14 @@ def _packed(ranked: RankedDisagreements) -> str:
 
 
 def _unpacked(text: str) -> RankedDisagreements:
-    with np.load(BytesIO(b64decode(text)), allow_pickle=False) as held:
-        kinds = held["kinds"].tolist()
+    with np.load(BytesIO(b64decode(text)), allow_pickle=False) as arrays:
+        kinds = arrays["kinds"].tolist()
         return RankedDisagreements(
-            held["pks"],
-            tuple(kinds[code] for code in held["code"].tolist()),
-            Ranking(held["rows"], held["metric"], held["people"], held["size"], int(held["compared"])),
+            arrays["pks"],
+            tuple(kinds[code] for code in arrays["code"].tolist()),
+            Ranking(
+                arrays["rows"], arrays["metric"], arrays["people"], arrays["size"], int(arrays["compared"])
+            ),
         )
 
 

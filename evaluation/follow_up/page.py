@@ -104,11 +104,11 @@ def _disputed(study: Study, show: str, begins: str) -> QuerySet[Consensus]:
 
 
 def _shown(chosen: Any) -> QuerySet[Consensus]:
-    standing = Adjudication.objects.filter(unit=OuterRef("unit")).exclude(state=Adjudication.State.WITHDRAWN)
+    active = Adjudication.objects.filter(unit=OuterRef("unit")).exclude(state=Adjudication.State.WITHDRAWN)
     return (
         Consensus.objects.filter(pk__in=chosen)
         .select_related("unit__reference", "unit__first", "unit__second", "unit__item")
-        .annotate(sent=Subquery(standing.values("state")[:1]))
+        .annotate(sent=Subquery(active.values("state")[:1]))
         .order_by(F("margin").asc(nulls_last=True), "pk")
     )
 

@@ -204,7 +204,7 @@ class _Run:
 
     def go(self) -> str:
         """Ask until nothing is left. Return why it ended early, or ""."""
-        self._take_over()
+        self._requeue_stale()
         total = max(self.judge.answers.count(), 1)
         with ThreadPoolExecutor(AT_ONCE) as pool:
             while True:
@@ -230,7 +230,7 @@ class _Run:
                 calls = [pool.submit(self._call, row, question) for row, question, _ in claimed]
                 stopped = ""
                 for (row, _, most), call in zip(claimed, calls, strict=True):
-                    stopped = self._settle(row, most, call.result()) or stopped
+                    stopped = self._store(row, most, call.result()) or stopped
                 stopped = stopped or self._unreadable() or self._pause([call.result() for call in calls])
                 if stopped:
                     return stopped
@@ -311,13 +311,13 @@ class _Run:
         except (AskLater, EvaluationError) as error:
             return error
 
-    def _settle(self, row: JudgeAnswer, most: int, found: Reply | AskLater | EvaluationError) -> str:
+    def _store(self, row: JudgeAnswer, most: int, found: Reply | AskLater | EvaluationError) -> str:
         """Store the reply. Return why the run must stop, or ""."""
         cost, why = 0, ""
         values: dict[str, Any] = {"state": JudgeAnswer.State.WAITING}
         if isinstance(found, Reply):
-            told = found.tokens_in >= 0 and found.tokens_out >= 0
-            cost = self._cost(found.tokens_in, found.tokens_out) if told else most
+            has_counts = found.tokens_in >= 0 and found.tokens_out >= 0
+            cost = self._cost(found.tokens_in, found.tokens_out) if has_counts else most
             values = self._values_of(row, found)
             if cost > most:
                 why = f"{self.endpoint.host} charged more than a call can cost by these prices; nothing more was asked."
@@ -382,7 +382,7 @@ class _Run:
                     reserved=F("reserved") - most, spent=F("spent") + cost
                 )
 
-    def _take_over(self) -> None:
+    def _requeue_stale(self) -> None:
         """Requeue calls of killed runs; their maximal cost counts as spent."""
         stale = self.judge.answers.filter(state=JudgeAnswer.State.ASKED, asked_at__lt=timezone.now() - STALE)
         for row in stale:

@@ -198,7 +198,7 @@ def load_judgments(
         records = _records(study, tallies, threshold)
     out = np.array([one for one, record in records.items() if not record.used], dtype=np.int64)
     used = (flags // SET_ASIDE % 2 == 0) & ~units.withdrawn[place] & ~np.isin(worker, out)
-    used &= ~np.isin(pk, _of_unnamed_work(study))
+    used &= ~np.isin(pk, _of_unconfirmed_work(study))
     answer: tuple[Any, ...] = ()
     if (flags >= OPEN).any():
         answers = _open_answers(study, newest)
@@ -233,7 +233,7 @@ def _current(study: Study, rows: pa.Table, newest: int | None) -> Ints:
     return np.flatnonzero(current & ~np.isin(pk, list(gone.order_by().values_list("pk", flat=True))))
 
 
-def _of_unnamed_work(study: Study) -> Ints:
+def _of_unconfirmed_work(study: Study) -> Ints:
     rows = Judgment.objects.filter(assignment__in=unconfirmed_work(study).values("pk"))
     return np.array(list(rows.values_list("pk", flat=True)), dtype=np.int64)
 

@@ -107,14 +107,14 @@ def included_votes(
     """
     if moment is None:
         unused, gone = excluded_workers(study), frozenset[UUID]()
-        unnamed = frozenset(unconfirmed_work(study).values_list("pk", flat=True))
-        standing = Judgment.objects.current().filter(
+        unconfirmed = frozenset(unconfirmed_work(study).values_list("pk", flat=True))
+        judgments = Judgment.objects.current().filter(
             Q(assignment__study=study) if units is None else Q(unit__in=units)
         )
     else:
-        unused, gone, unnamed = moment.unused, frozenset(moment.gone), moment.unnamed
-        standing = moment.judgments(study, units=units)
-    rows = standing.order_by("unit__position", "unit_id", "pk").values_list(
+        unused, gone, unconfirmed = moment.unused, frozenset(moment.gone), moment.unnamed
+        judgments = moment.judgments(study, units=units)
+    rows = judgments.order_by("unit__position", "unit_id", "pk").values_list(
         "unit_id", "assignment__worker__name", "assignment__worker_id", "unit__key", "value", "answer", "set_aside",
         "unit__withdrawn", "assignment_id", "unit__control", "presented",
     )  # fmt: skip
@@ -124,7 +124,7 @@ def included_votes(
             continue
         if moment is not None:
             withdrawn = unit in moment.withdrawn
-        used = not set_aside and not withdrawn and worker not in unused and assignment not in unnamed
+        used = not set_aside and not withdrawn and worker not in unused and assignment not in unconfirmed
         given = value if answer is None else answer
         tally.add(key, name, given, used=used, control=control, presented=presented)
         if used and not control:

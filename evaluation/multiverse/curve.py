@@ -81,7 +81,7 @@ def compute_multiverse(
         for conclusion in conclusions_of(rows[0]):
             low, value, high = _differences(rows, conclusion)
             shows = {"shows": of_metrics.shows, "axis": of_metrics.axis}
-            found.append(_told(conclusion, universe, low, value, high) | shows)
+            found.append(_conclusion_json(conclusion, universe, low, value, high) | shows)
     if votes.has_votes and not votes.kind.aggregation.no_alpha:
         universe = Universe.of(choices_of(votes.options_of_alpha), generator)
         progress(0.9, "choices of agreement")
@@ -92,8 +92,8 @@ def compute_multiverse(
         )
         if not math.isnan(value[0]):
             universes[AGREEMENT] = universe
-            told = _told(_of_alpha(float(value[0])), universe, low, value, high)
-            found.append(told | {"shows": "coefficient", "axis": "alpha"})
+            agreement = _conclusion_json(_of_alpha(float(value[0])), universe, low, value, high)
+            found.append(agreement | {"shows": "coefficient", "axis": "alpha"})
     if not found:
         raise EvaluationError(
             f"Study {study.slug!r} has no conclusion to hold under other choices: it needs two metrics that differ, "
@@ -173,11 +173,11 @@ def _differences(rows: Sequence[Figures], conclusion: Conclusion) -> tuple[Float
     return found[0], found[1], found[2]
 
 
-def _told(
+def _conclusion_json(
     conclusion: Conclusion, universe: Universe, low: Floats, value: Floats, high: Floats
 ) -> dict[str, Any]:
     """Return how often a conclusion holds, overall and by option."""
-    holds, clear = _held(conclusion, low, value, high)
+    holds, clear = _holds(conclusion, low, value, high)
     known = ~np.isnan(value)
     choices: dict[str, dict[str, dict[str, Any]]] = {}
     for column, choice in enumerate(universe.choices):
@@ -217,7 +217,7 @@ def _told(
     )
 
 
-def _held(conclusion: Conclusion, low: Floats, value: Floats, high: Floats) -> tuple[Flags, Flags]:
+def _holds(conclusion: Conclusion, low: Floats, value: Floats, high: Floats) -> tuple[Flags, Flags]:
     """Return whether the claim holds in each specification, and in its whole interval."""
     if conclusion.below:
         return value < conclusion.threshold, high < conclusion.threshold

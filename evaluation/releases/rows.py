@@ -299,7 +299,7 @@ class ReleasedRows:
         counted = table.counted
         images: dict[str, int] = {}
         things = [
-            _thing(number, row, images.setdefault(row["image"], len(images)))
+            _unit_of(number, row, images.setdefault(row["image"], len(images)))
             for number, row in enumerate(self.units)
         ]
         rows = zip(
@@ -341,7 +341,7 @@ class ReleasedRows:
         )
 
 
-def _thing(number: int, row: Row, image: int) -> SimpleNamespace:
+def _unit_of(number: int, row: Row, image: int) -> SimpleNamespace:
     """Return a unit with the attributes of ``judgments.models.Unit``."""
 
     def caption(name: str) -> SimpleNamespace | None:

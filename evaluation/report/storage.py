@@ -60,9 +60,9 @@ def build_report(
     ``multiverse`` repeats the analyses under all other defensible choices, unless stored.
     """
     inputs = load_inputs(study, metrics=metrics, tokenizer=tokenizer, progress=progress)
-    held = None
+    found = None
     if multiverse:
-        held = multiverse_of(study, inputs, lambda share, words: progress(0.3 + 0.2 * share, words))
+        found = multiverse_of(study, inputs, lambda share, words: progress(0.3 + 0.2 * share, words))
     progress(0.5, "figures and tables")
     sections = sections_of(inputs, progress)
     sections += [
@@ -70,8 +70,8 @@ def build_report(
         for one in (systems_section(study), ranking_section(study), judges_section(study))
         if one is not None
     ]
-    if held is not None:
-        sections.append(multiverse_section(held))
+    if found is not None:
+        sections.append(multiverse_section(found))
     if (plan := registered(study)) is not None:
         sections.append(plan.section(inputs))
     progress(0.8, "writing")
@@ -80,11 +80,11 @@ def build_report(
     if evaluation is not None:
         settings["meta-evaluation"] = dict(evaluation.settings)
         signatures |= {"meta-evaluation": evaluation.signature, **evaluation.result["signatures"]}
-    if held is not None:
-        signatures["multiverse"] = multiverse_signature(study, held)
+    if found is not None:
+        signatures["multiverse"] = multiverse_signature(study, found)
     return assemble(
         study, inputs, sections, title=study.name, signature=str(signature_of_study(study)), settings=settings,
-        signatures=signatures, multiverse=held,
+        signatures=signatures, multiverse=found,
     )  # fmt: skip
 
 

@@ -199,12 +199,12 @@ def _next(found: StrengthResult, names: list[str]) -> list[dict[str, Any]]:
     ]
 
 
-def kept_strengths(study: Study, **asked: Any) -> dict[str, Any]:
+def cached_strengths(study: Study, **asked: Any) -> dict[str, Any]:
     """Return ``strengths_of``, cached for the same judgments and events of the study."""
     newest = Judgment.objects.filter(assignment__study=study).aggregate(last=Max("pk"))["last"]
     event = study.events.aggregate(last=Max("pk"))["last"]
-    told = "-".join(f"{name}={asked[name]}" for name in sorted(asked))  # "none" is a value of two of them
-    key = f"strengths-{study.pk}-{newest}-{event}-{told}"
+    options = "-".join(f"{name}={asked[name]}" for name in sorted(asked))  # "none" is a value of two of them
+    key = f"strengths-{study.pk}-{newest}-{event}-{options}"
     found: dict[str, Any] | None = cache.get(key)
     if found is None:
         found = strengths_of(study, **asked)

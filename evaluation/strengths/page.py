@@ -11,7 +11,7 @@ from django.utils.translation import gettext, pgettext, pgettext_lazy
 from unfold.widgets import UnfoldAdminSelectWidget
 
 from evaluation.errors import EvaluationError
-from evaluation.strengths.computing import LENGTH, kept_strengths
+from evaluation.strengths.computing import LENGTH, cached_strengths
 from judgments.kinds import KINDS
 from judgments.models import Study
 from judgments.studies.study_page import Context, Group, StudyPage, add_page
@@ -42,7 +42,7 @@ def show_ranking(request: HttpRequest, study: Study, context: Context) -> HttpRe
         chosen = dict(asked.cleaned_data)
     context |= {"form": RankingForm(chosen)}
     try:
-        found = kept_strengths(study, **chosen)
+        found = cached_strengths(study, **chosen)
     except EvaluationError as error:
         return TemplateResponse(request, "evaluation/study_ranking.html", context | {"problem": str(error)})
     # a reason that holds counts comes as the statistics say it, in English
