@@ -298,4 +298,6 @@ class SubmissionForm(serializers.Serializer[Any]):
 
 
 class SubmissionBody(SubmissionForm):
+    """What is sent as multipart/form-data."""
+
     challenge = serializers.CharField()
