@@ -200,6 +200,8 @@ class About:
 
 @dataclass(frozen=True, slots=True)
 class Places:
+    """Submissions that an account may still make."""
+
     today: int
     at_all: int
 

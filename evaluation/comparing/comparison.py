@@ -96,6 +96,8 @@ def compare_sources(
 
 @dataclass(frozen=True, slots=True)
 class _Drawing:
+    """Settings of intervals."""
+
     resamples: int
     seed: int
     naive: bool

@@ -41,6 +41,7 @@ class KnownItemSerializer(RowSerializer[Consensus]):
 
     @extend_schema_field(OpenApiTypes.ANY)
     def get_expected(self, row: Consensus) -> Any:
+        """Return the unanimous or adjudicated answer."""
         assert row.unit is not None
         found = candidate_of(KINDS[row.unit.study.protocol], row)
         return found.expected if found else None

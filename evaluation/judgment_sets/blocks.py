@@ -146,6 +146,8 @@ def _last_row(model: type[Model]) -> int | None:
 
 @dataclass(frozen=True, slots=True)
 class _Stored:
+    """The last row id in blocks, and their total rows."""
+
     last: int
     rows: int
 

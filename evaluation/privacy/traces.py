@@ -65,5 +65,5 @@ def remove_files(*, study: Study, withdraw: bool, **_signal: Any) -> None:
 
 
 def erased_since(analysis: Analysis) -> bool:
-    """Return whether an erasure after the analysis changed its judgments or the order of names."""
+    """Return whether somebody was erased since: the analysis may rest on their judgments or the order of names."""
     return Erasure.objects.filter(study=analysis.study_id, at__gt=analysis.created_at).exists()
