@@ -1,4 +1,4 @@
-"""What becomes of a published number: matched, differs, or not reproducible."""
+"""Verdicts on published numbers: matched, differs, or not reproducible."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ ROUNDING = Decimal("1e-9")  # a float halfway between two printed numbers may be
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """A published number beside ours, in the unit of the published one."""
+    """A published number beside ours, in the published unit."""
 
     pack: str
     number: Number
@@ -63,7 +63,7 @@ class Verdict:
 
     @property
     def reasons(self) -> str:
-        """Return the convention and what explains the verdict, as sentences; a match explains itself."""
+        """Return convention and explanation as sentences; a match needs none."""
         texts = (self.number.convention, "" if self.kind == MATCHED else self.why)
         return ". ".join(_sentence(text) for text in texts if text)
 
@@ -73,7 +73,7 @@ class Verdict:
 
 
 def verdict_of(pack: Pack, number: Number, ours: Estimate | None, why: str = "") -> Verdict:
-    """Compare; ``why`` explains a difference in place of the pack's words, or says what is missing if ours is None."""
+    """Compare; ``why`` replaces the pack's explanation, or says what is missing if ours is None."""
     computed = None if ours is None else plain(ours.value)
     if ours is None or computed is None:
         reason = why or number.missing or number.why
@@ -89,7 +89,7 @@ def verdict_of(pack: Pack, number: Number, ours: Estimate | None, why: str = "")
 
 
 def is_equal(number: Number, value: float) -> bool:
-    """Whether a value, in the unit of the number, is printed as the number is."""
+    """Return whether a value, in the number's unit, prints as the number."""
     half = Decimal(1).scaleb(-_digits(number)) / 2
     return abs(Decimal(value) - Decimal(number.value)) <= half + ROUNDING
 
@@ -118,7 +118,7 @@ def verdict_rows(verdicts: Sequence[Verdict]) -> list[tuple[str, ...]]:
 
 
 def in_words(ours: Estimate, digits: int, *, scale: float = 1, unit: str = "") -> str:
-    """Return an estimate for a sentence, ``0.55 (0.54 to 0.58)``; without an interval its value alone."""
+    """Format as ``0.55 (0.54 to 0.58)``, or the value alone without an interval."""
     value, low, high = (
         None if (one := plain(part)) is None else f"{scale * one:.{digits}f}"
         for part in (ours.value, ours.low, ours.high)
@@ -141,7 +141,7 @@ def verdict_table(pack: Pack, verdicts: Sequence[Verdict]) -> Table:
 
 
 def verdict_markdown(pack: Pack, verdicts: Sequence[Verdict]) -> str:
-    """Return the section of `docs/replication.md` for a pack."""
+    """Return a pack's section of `docs/replication.md`."""
     lines = [f"### {pack.name}", "", f"{pack.contents.title}. {tally(verdicts)}", ""]
     lines += [_row(COLUMNS), _row(["---"] * len(COLUMNS))]
     lines += [_row([cell.replace("|", "\\|") for cell in row]) for row in verdict_rows(verdicts)]

@@ -13,10 +13,9 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from evaluation.metrics.meteor.tables import DATA as METEOR_DATA
-from evaluation.replication.crowd import rehearse
 from evaluation.replication.fifty import ABSTRACT, PASCAL, in_per_cent, read_fifty, share_by_image
 from evaluation.replication.packs import Pack, pack_named, shipped_packs
-from evaluation.replication.running import Replication, run_pack
+from evaluation.replication.running import Replication, rehearse, run_pack
 from evaluation.replication.verdicts import UNEXPLAINED
 from evaluation.report.content import Estimate
 from evaluation.statistics.meta import halves_of_votes
