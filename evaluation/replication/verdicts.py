@@ -165,8 +165,8 @@ def verdict_markdown(pack: Pack, verdicts: Sequence[Verdict]) -> str:
 
 def _with_notes(verdict: Verdict, notes: Sequence[str]) -> str:
     own = ". ".join(text for text in verdict.explanations if text not in notes)
-    marks = [f"[{notes.index(text) + 1}]" for text in verdict.explanations if text in notes]
-    return " ".join([*marks, own] if own else marks)
+    marks = ", ".join(f"[{notes.index(text) + 1}]" for text in verdict.explanations if text in notes)
+    return f"{marks} {own}".strip()
 
 
 def _not_reproducible(verdicts: Sequence[Verdict]) -> Iterator[str]:
