@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any, Literal
@@ -62,10 +63,14 @@ class Verdict:
         return f"{self.ours.low:.{self.digits}f} to {self.ours.high:.{self.digits}f}"
 
     @property
-    def reasons(self) -> str:
-        """Return convention and explanation as sentences; a match needs none."""
+    def explanations(self) -> list[str]:
+        """Return the convention and what explains the verdict, as sentences; a match explains itself."""
         texts = (self.number.convention, "" if self.kind == MATCHED else self.why)
-        return ". ".join(_sentence(text) for text in texts if text)
+        return [_sentence(text) for text in texts if text]
+
+    @property
+    def reasons(self) -> str:
+        return ". ".join(self.explanations)
 
     @property
     def _unit(self) -> str:
@@ -99,6 +104,7 @@ def _digits(number: Number) -> int:
     return max(0, -exponent) if isinstance(exponent, int) else 0
 
 
+SHORT = 24  # characters of a convention that is repeated rather than looked up
 COLUMNS = ("place", "number", "published", "ours", "95 % interval", "verdict", "convention, and why")
 
 
@@ -141,11 +147,38 @@ def verdict_table(pack: Pack, verdicts: Sequence[Verdict]) -> Table:
 
 
 def verdict_markdown(pack: Pack, verdicts: Sequence[Verdict]) -> str:
-    """Return a pack's section of `docs/replication.md`."""
+    """Return the section of `docs/replication.md` for a pack; what explains several numbers stands there once."""
+    compared = [one for one in verdicts if one.kind != NOT_REPRODUCIBLE]
+    counts = Counter(text for one in compared for text in one.explanations)
+    notes = [text for text, count in counts.items() if count > 1 and len(text) > SHORT]
     lines = [f"### {pack.name}", "", f"{pack.contents.title}. {tally(verdicts)}", ""]
-    lines += [_row(COLUMNS), _row(["---"] * len(COLUMNS))]
-    lines += [_row([cell.replace("|", "\\|") for cell in row]) for row in verdict_rows(verdicts)]
+    if compared:
+        lines += [_row(COLUMNS), _row(["---"] * len(COLUMNS))]
+    for one, row in zip(compared, verdict_rows(compared), strict=True):
+        lines.append(_row([cell.replace("|", "\\|") for cell in (*row[:-1], _with_notes(one, notes))]))
+    if notes:
+        lines += ["", *(f"{place}. {note}" for place, note in enumerate(notes, 1))]
+    if len(compared) < len(verdicts):
+        lines += ["", "Not reproducible:", "", *_not_reproducible(verdicts)]
     return "\n".join(lines) + "\n"
+
+
+def _with_notes(verdict: Verdict, notes: Sequence[str]) -> str:
+    own = ". ".join(text for text in verdict.explanations if text not in notes)
+    marks = ", ".join(f"[{notes.index(text) + 1}]" for text in verdict.explanations if text in notes)
+    return f"{marks} {own}".strip()
+
+
+def _not_reproducible(verdicts: Sequence[Verdict]) -> Iterator[str]:
+    """Yield for each reason the published numbers, by the place where they are printed."""
+    reasons: dict[str, dict[str, list[str]]] = {}
+    for one in verdicts:
+        if one.kind == NOT_REPRODUCIBLE:
+            places = reasons.setdefault(one.reasons, {})
+            places.setdefault(one.number.place, []).append(f"{one.number.what}: {one.published}")
+    for reason, places in reasons.items():
+        numbers = " ".join(f"*{place}*: {'; '.join(texts)}." for place, texts in places.items())
+        yield f"- {reason}. {numbers}"
 
 
 def _row(cells: Sequence[str]) -> str:
