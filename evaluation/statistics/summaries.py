@@ -17,7 +17,7 @@ class ScoreSummary:
     """Scores of captions of some images.
 
     micro: mean over captions. macro: mean of the images' means, with `low` and `high` over images (nan for one image).
-    deviation, median, least, most: over captions; the deviation divides by n - 1, and is nan for fewer than two.
+    deviation (with n - 1), median, least, most: over captions.
     """
 
     micro: float
@@ -31,7 +31,6 @@ class ScoreSummary:
 
 
 def summary_of_scores(scores: Floats, means: Floats, *, resamples: int, seed: Seed) -> ScoreSummary:
-    """Summarise (N,) scores of captions and (I,) `means` of their images."""
     interval = bootstrap_interval(means, resamples=resamples, seed=seed)
     return ScoreSummary(
         micro=float(scores.mean()),

@@ -51,10 +51,10 @@ NO_GUESS = "images without guesses"
 
 @dataclass(frozen=True, slots=True, eq=False)
 class KeywordScore:
-    """Means of the `images` (images,) float64 credits, which are 0 where not attempted.
+    """Means of the `images` (images,) credits, which are 0 where not attempted.
 
-    `recall` is over the `counted` defined images, `precision` over the `attempted` ones. `repeated` counts
-    attempted images with a repeated guess.
+    `recall` is over the `counted` defined images, `precision` over the `attempted` ones, of which `repeated` have a
+    repeated guess.
     """
 
     precision: float
@@ -70,10 +70,10 @@ class KeywordScore:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class KeywordOverlap:
-    """Precision, recall and F1 of (images,) float64, with counts as in `KeywordScore`; a repeated guess counts once.
+    """Precision, recall and F1 of (images,), with counts as in `KeywordScore`; a repeated guess counts once.
 
-    No guess leaves only the recall defined. `f1` is the harmonic mean of `precision` and `recall` (MC12),
-    `mean_f1` the mean over images.
+    No guess leaves only the recall defined. `f1` is the harmonic mean of `precision` and `recall` (MC12), `mean_f1` the
+    mean over images.
     """
 
     precision: float
@@ -199,8 +199,6 @@ def keyword_f1(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Task:
-    """Guesses and tags to compare: `sizes` (images,) is |R_j|, `is_repeated` marks repeated guesses."""
-
     guesses: Sequence[Sequence[str]]
     gold: Sequence[Tags]
     sizes: Ints
@@ -307,7 +305,6 @@ def _tally(keywords: Collection[str], image: int) -> Tags:
 
 
 def check_gold(gold: Sequence[Any]) -> None:
-    """Raise InvalidInput unless `gold` counts each image's tags, if any."""
     check_collection(gold, "gold", "the count of each tag for each image")
     for image, tags in enumerate(gold):
         if not isinstance(tags, Mapping):

@@ -19,7 +19,6 @@ PUNCTUATION = frozenset(["''", "'", "``", "`", ".", "?", "!", ",", ":", "-", "--
 
 
 def _sections(file: str) -> dict[str, list[str]]:
-    """Return the words of a data file under each heading (`heading:`)."""
     text = resources.files("evaluation.metrics").joinpath("data", file).read_text("ascii")
     sections: dict[str, list[str]] = {}
     for word in text.split():
@@ -31,7 +30,6 @@ def _sections(file: str) -> dict[str, list[str]]:
 
 
 def _character_class(ranges: list[str]) -> str:
-    """Turn ranges of code points (`00e0-00f6`) into the inside of a [...]."""
     return "".join("-".join(chr(int(bound, 16)) for bound in entry.split("-")) for entry in ranges)
 
 
@@ -204,7 +202,6 @@ _LOOKS_AROUND = re.compile(r"[<>]|[0-9]{{3}}|[0-9]{SLASH}|^I\.$|(?:{NUMBERED})\.
 
 
 def _longest(text: str, at: int) -> str:
-    """Return the token that begins at a place."""
     best, reach = text[at], at + 1
     for rule in _RULES:
         match = rule.match(text, at)
@@ -253,7 +250,6 @@ _INITIALS = re.compile(r"(?:[a-z]\.)+|ph\.?d\.|ed\.d\.")
 
 
 def _ends_sentence(abbreviation: str, text: str, after: int) -> bool:
-    """Return whether the program adds a full stop after an abbreviation, by the next word."""
     if len(abbreviation) == 1 or abbreviation in _TITLES:
         return False
     following = _STARTER_NEXT if _INITIALS.fullmatch(abbreviation) else _CAPITAL_NEXT

@@ -1,7 +1,7 @@
 """Captions as numbers: every text is tokenised and numbered once, for all metrics.
 
-Arrow cuts the texts at blanks; the tokenizer sees each distinct piece once. Only a caption with a piece that
-depends on its neighbours is tokenised as a whole. Line breaks of every kind are blanks. Tokenizers:
+Arrow cuts the texts at blanks, which all line breaks are; the tokenizer sees each distinct piece once. Only a caption
+with a piece that depends on its neighbours is tokenised as a whole. Tokenizers:
 
     ptb    that of the MS COCO caption evaluation (see `ptb`)
     space  captions that are tokens already, separated by blanks
@@ -42,12 +42,10 @@ class Tokenizer:
 
     @property
     def label(self) -> str:
-        """Return its name in signatures."""
         return self.name if self.version == FIRST else f"{self.name}-{self.version}"
 
 
 def _local(name: str, version: str, cut: Callable[[str], list[str]]) -> Tokenizer:
-    """Return a tokenizer that never looks across a blank."""
     return Tokenizer(name, version, cut, cut)
 
 
@@ -83,7 +81,6 @@ TOKENIZERS = {
 
 
 def tokenizer_labelled(label: object) -> Tokenizer:
-    """Return the tokenizer that a signature names."""
     labels = {tokenizer.label: tokenizer for tokenizer in TOKENIZERS.values()}
     if label not in labels:
         raise UnknownName("tokenizer", label, labels)
@@ -111,7 +108,6 @@ class Words:
 
     @cached_property
     def lengths(self) -> Ints:
-        """Return (texts,) int64: tokens of each text."""
         return np.diff(self.starts)
 
     def mapped(self, change: Callable[[Sequence[str]], Sequence[str]]) -> "Words":

@@ -1,10 +1,9 @@
 """Bradley-Terry: strengths of items from how often they beat each other, with Wald intervals.
 
 Bradley, Terry 1952: i beats j with probability s_i / (s_i + s_j). Ties are half a win each way, or have a
-parameter nu (Davidson 1970, eq. 2.4). The advantage of what is shown first multiplies the strength (after
-Davidson, Beaver 1977). With log-strengths theta and d = (theta_i - theta_j + order) / 2 the chances that the
-first wins, the second wins, or they tie are exp(d), exp(-d) and nu over their sum. The likelihood is concave in
-theta, log(nu) and order.
+parameter nu (Davidson 1970, eq. 2.4); an advantage of the item shown first multiplies its strength (after Davidson,
+Beaver 1977). With log-strengths theta and d = (theta_i - theta_j + order) / 2 the chances that the first wins, the
+second wins, or they tie are exp(d), exp(-d) and nu over their sum. The likelihood is concave in theta, log(nu), order.
 """
 
 from __future__ import annotations
@@ -88,7 +87,7 @@ class Parameters:
 
 @dataclass(frozen=True, slots=True)
 class Fit:
-    """`covariance` is that of theta, then of log_nu and of order where they are free."""
+    """`covariance` is that of theta, then of log_nu and order where they are free."""
 
     peak: Parameters
     covariance: Floats
@@ -99,7 +98,6 @@ class Fit:
 
 
 def log_chances(at: Parameters) -> tuple[Floats, Floats, Floats]:
-    """Return (K, K) log-probabilities that the first wins, that the second wins, and of a tie."""
     difference = at.theta[:, np.newaxis] - at.theta[np.newaxis, :] + at.order
     if at.log_nu == -math.inf:
         return log_expit(difference), log_expit(-difference), np.full_like(difference, -math.inf)
@@ -129,10 +127,10 @@ def order_is_strength(tables: Tables) -> bool:
 
 
 def has_no_maximum(tables: Tables, ties: bool, order: bool) -> bool:
-    """Return whether the likelihood of connected items has no maximum because of ties or the order effect.
+    """Return whether the likelihood of connected items rises for ever because of ties or the order effect.
 
-    It rises for ever in a direction in which no observed outcome becomes less likely beside the others of its
-    pair, and one becomes more likely.
+    It does in a direction in which one observed outcome gets likelier beside the others of its pair, and none less
+    likely.
     """
     won = (tables.first + tables.second.T) > 0
     both = (tables.first > 0) & (tables.second > 0)
@@ -226,7 +224,6 @@ def _moved(at: Parameters, step: Floats) -> Parameters:
 
 
 def _derivatives(tables: Tables, chances: tuple[Floats, Floats, Floats]) -> tuple[Floats, Floats]:
-    """Return (K + 2,) slope and (K + 2, K + 2) information of theta, log_nu and order."""
     # No nearly equal numbers are subtracted, so that one win in a million million counts.
     first, second, tie = (np.exp(chance) for chance in chances)
     games = tables.first + tables.second + tables.tied
@@ -255,7 +252,6 @@ def _derivatives(tables: Tables, chances: tuple[Floats, Floats, Floats]) -> tupl
 
 
 def _constrained(information: Floats, items: int) -> Floats:
-    """Fix the free direction: a constant added to all log-strengths."""
     constrained = information.copy()
     constrained[:items, :items] += constrained[:items, :items].max() / items
     return constrained
@@ -266,10 +262,9 @@ class BradleyTerryResult:
     """Strengths of K items, nan if no finite ones fit best.
 
     strength: (K,) with sum 1. log_strength: (K,) with mean 0; standard_error, low, high, covariance (K, K) are
-    on that scale. freedom: (K,) degrees of freedom of their t, where there are `clusters`. order: (K,) positions
-    from strongest to weakest. groups: (K,), within which wins or ties lead from each item to each; strengths need a
-    single group. nu: 0 without ties, nan for "half". order_effect: log of the factor for being shown first.
-    gradient: largest remaining derivative of the log-likelihood. note: why an interval is nan.
+    on that scale. freedom: (K,) degrees of freedom of their t, with `clusters`. order: (K,) positions from strongest to
+    weakest. groups: (K,) sets in which chains of wins or ties lead from each item to each; strengths need a single one.
+    nu: 0 without ties, nan for "half". order_effect: log of the factor for being shown first.
     """
 
     strength: Floats
@@ -342,8 +337,8 @@ def bradley_terry(
 ) -> BradleyTerryResult:
     """Fit strengths to a (K, K) table: wins[i, j] = how often i beat j; `ties` is symmetric.
 
-    `tie_model` is "half" or "davidson". `prior` adds that many wins each way to every pair. Converged if the
-    last step moved no parameter by more than `tolerance`, or than that part of its standard error.
+    `tie_model` is "half" or "davidson". `prior` adds that many wins each way to every pair. Converged if the last step
+    moved no parameter by more than `tolerance`, or than that part of its standard error.
     """
     table = _square(wins, "wins")
     drawn = np.zeros_like(table)
@@ -381,9 +376,8 @@ def bradley_terry_of_comparisons(
 ) -> BradleyTerryResult:
     """Fit strengths to (N,) items and winners; options as in `bradley_terry`.
 
-    With `order_effect` the `first` column was shown first, and its advantage is fitted. `clusters` are columns of one
-    entry a comparison, such as {"item": images, "rater": workers}: covariance and intervals are then the sandwich's
-    (Liang, Zeger 1986), with t's quantiles.
+    With `order_effect` the `first` column was shown first, and its advantage is fitted. With `clusters` covariance and
+    intervals are the sandwich's (Liang, Zeger 1986), with t's quantiles.
     """
     names, one, two, outcome, counts = encode_comparisons(first, second, winners)
     tied, won, lost = counts.astype(np.float64)
@@ -395,15 +389,12 @@ def bradley_terry_of_comparisons(
 
 @dataclass(frozen=True, slots=True)
 class _Rows:
-    """(N,) comparisons and their clusters."""
-
     first: Ints
     second: Ints
     outcome: Ints
     clusters: Clusters
 
     def covariance(self, found: Fit, settings: _Settings) -> tuple[Floats, Floats]:
-        """Return the sandwich covariance of the fit's parameters, and their degrees of freedom."""
         items, n = len(found.peak.theta), len(self.first)
         chances = [np.exp(chance)[self.first, self.second] for chance in log_chances(found.peak)]
         won, lost, tied = ((self.outcome == outcome).astype(np.float64) for outcome in (1, 2, 0))
@@ -534,7 +525,6 @@ def _fitted(
 
 
 def group_names(groups: Ints, items: NDArray[Any]) -> str:
-    """Return the members of the groups: "a, b; c; and 3 more"."""
     names = items.tolist()
     members: dict[int, list[str]] = {}
     for place, group in enumerate(groups.tolist()):

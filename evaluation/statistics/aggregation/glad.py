@@ -1,10 +1,9 @@
 """GLAD: true labels, the ability of workers and the difficulty of units.
 
 Whitehill, Ruvolo, Wu, Bergsma, Movellan 2009, *Whose Vote Should Count More: Optimal Integration of Labels from
-Labelers of Unknown Expertise*, NeurIPS 22, 2035-2043. An answer is right with probability 1 / (1 + exp(-alpha beta)),
-alpha of the worker and beta > 0 of the unit (eq. 1); wrong labels are equally likely (section 3). Alpha and log beta
-have normal priors of mean and variance one, as in the authors' program. The paper's EM takes gradient steps in M; here
-the gradient of the same posterior is followed to its zero.
+Labelers of Unknown Expertise*. An answer is right with probability 1 / (1 + exp(-alpha beta)), alpha of the worker and
+beta > 0 of the unit (eq. 1); wrong labels are equally likely (section 3). Alpha and log beta have normal priors of
+mean and variance one, as in the authors' program. L-BFGS climbs the posterior of the paper's EM.
 """
 
 from __future__ import annotations
@@ -28,12 +27,10 @@ PRIOR_MEAN = 1.0
 
 @dataclass(frozen=True, slots=True)
 class GladResult:
-    """The fitted model.
+    """The fitted model; shared fields as in the package.
 
-    posterior: (U, L). winner: (U,) position in `labels`, -1 for a tie. ability: (W,) alpha; zero is a coin, below
-    zero answers the opposite. difficulty: (U,) 1 / beta. accuracy: (W,) mean probability of a right answer over the
-    units that the worker judged. height: logarithm of the posterior density of the parameters, without its
-    constant, and `gradient` its largest partial derivative. reached: starts that ended as high. judgments: (W,).
+    ability: (W,) alpha; zero is a coin, below zero answers the opposite. difficulty: (U,) 1 / beta. accuracy: (W,) mean
+    probability of a right answer over the worker's units. height: log posterior density, without its constant.
     """
 
     units: NDArray[Any]
@@ -54,7 +51,6 @@ class GladResult:
     signature: str = ""
 
     def values(self) -> list[Any]:
-        """Return the most likely label of each unit; None for a tie."""
         return values_of(self.labels, self.winner)
 
 
@@ -70,7 +66,7 @@ def glad(
     max_iterations: int = 5000,
     tolerance: float = 1e-5,
 ) -> GladResult:
-    """Fit the model to three (N,) columns; a repeated judgment counts twice.
+    """Fit the model to three (N,) columns.
 
     The first of `restarts` starts is the mean of the priors, the others are drawn from them; the highest end counts.
     """

@@ -1,10 +1,9 @@
 """MACE: who knows, who guesses, and what is true.
 
-Hovy, Berg-Kirkpatrick, Vaswani, Hovy 2013, *Learning Whom to Trust with MACE*, NAACL-HLT, 1120-1130. A worker knows
-the true label with probability theta, and otherwise draws one from habits xi of their own. All true labels are
-equally likely. Section 3 trains by expectation maximisation with smoothed counts, or by variational Bayes with
-Beta(0.5, 0.5) on theta and Dirichlet(10) on xi. Both objectives are climbed here by their gradients, whose zeros are
-the fixed points of those steps.
+Hovy, Berg-Kirkpatrick, Vaswani, Hovy 2013, *Learning Whom to Trust with MACE*. A worker knows the true label with
+probability theta, and otherwise draws one from habits xi of their own. All true labels are equally likely. L-BFGS
+climbs the objectives of section 3: EM with smoothed counts, or variational Bayes with Beta(0.5, 0.5) on theta and
+Dirichlet(10) on xi.
 """
 
 from __future__ import annotations
@@ -33,12 +32,10 @@ _SCATTER = 1.0
 
 @dataclass(frozen=True, slots=True)
 class MaceResult:
-    """The fitted model.
+    """The fitted model; shared fields as in the package.
 
-    posterior: (U, L). winner: (U,) position in `labels`, -1 for a tie. entropy: (U,) of the posterior, in nats.
-    competence: (W,) probability of knowing; its posterior mean where training is variational. guesses: (W, L)
-    probability of each label when guessing. height: the objective, and `gradient` its largest partial derivative.
-    reached: starts that ended as high. judgments: (W,).
+    entropy: (U,) of the posterior, in nats. competence: (W,) probability of knowing; its posterior mean if training is
+    variational. guesses: (W, L) probability of each label when guessing.
     """
 
     units: NDArray[Any]
@@ -60,7 +57,6 @@ class MaceResult:
     signature: str = ""
 
     def values(self) -> list[Any]:
-        """Return the most likely label of each unit; None for a tie."""
         return values_of(self.labels, self.winner)
 
 
@@ -77,7 +73,7 @@ def mace(
     max_iterations: int = 5000,
     tolerance: float = 1e-5,
 ) -> MaceResult:
-    """Fit the model to three (N,) columns; a repeated judgment counts twice.
+    """Fit the model to three (N,) columns; `training` is "variational" or "em".
 
     The first of `restarts` starts is near the votes, the others are drawn; the highest end counts.
     """
@@ -119,9 +115,9 @@ def mace(
 
 
 def _expect(answers: Answers, knows: Floats, guesses: Floats) -> tuple[Floats, float, Floats, Floats]:
-    """Do the E step with (W,) log-weights of knowing and (W, L) of guessing a label.
+    """Return the posterior, the log-likelihood, and expected numbers (W,) of known and (W, L) of guessed answers.
 
-    Return the posterior, the log-likelihood, and the expected numbers (W,) of known and (W, L) of guessed answers.
+    `knows` (W,) and `guesses` (W, L) are log-weights.
     """
     units, workers, width = answers.shape
     by_answer = answers.worker, answers.value
@@ -134,8 +130,6 @@ def _expect(answers: Answers, knows: Floats, guesses: Floats) -> tuple[Floats, f
 
 
 class _Smoothed:
-    """EM's objective: the log-likelihood and the smoothing; by logits of theta, and unnormalised logarithms of xi."""
-
     def __init__(self, answers: Answers) -> None:
         self.answers = answers
         _, self.workers, self.width = answers.shape
@@ -168,8 +162,6 @@ class _Smoothed:
 
 
 class _Variational:
-    """The lower bound of the evidence, by the logarithms of the parameters of Beta (W, 2) and Dirichlet (W, L)."""
-
     def __init__(self, answers: Answers) -> None:
         self.answers = answers
         _, self.workers, self.width = answers.shape
@@ -210,12 +202,10 @@ class _Variational:
 
 
 def _mean_logs(dirichlet: Floats) -> Floats:
-    """Return the expected logarithms of (W, K) probabilities by the parameters of their Dirichlets."""
     return digamma(dirichlet) - digamma(dirichlet.sum(axis=1, keepdims=True))
 
 
 def _divergence(own: Floats, prior: float) -> float:
-    """Return the sum of the Kullback-Leibler divergences of (W, K) Dirichlets from a symmetric one."""
     width = own.shape[1]
     constants = gammaln(own.sum(axis=1)) - gammaln(own).sum(axis=1)
     constants -= gammaln(prior * width) - width * gammaln(prior)

@@ -1,8 +1,8 @@
-"""Rankings of items: Borda's count of rankings, and the tournament of paired comparisons.
+"""Borda's count of rankings, and the tournament of paired comparisons.
 
-Borda (H13 section 4.1.3): with N items an item ranked r = 0..N-1 gets N - r points; ties of the sums are
-ordered by the median of the ranks. Tournament (V15 section 7.3): with w_ij the wins of i over j and n_ij their
-comparisons, a system's fraction is sum_j w_ij / sum_j n_ij.
+Borda (H13 section 4.1.3): of N items the one ranked r = 0..N-1 gets N - r points; ties of the sums are ordered by
+the median rank. Tournament (V15 section 7.3): with w_ij wins of i over j in n_ij comparisons, a system's fraction is
+sum_j w_ij / sum_j n_ij.
 """
 
 from __future__ import annotations
@@ -54,8 +54,8 @@ TOO_FEW = "there are fewer than two {}, which give no interval"
 class BordaResult:
     """The joint ranking of (N,) items.
 
-    points: sums. median: median ranks from 0. order: positions in `items`, best first. rank: from 0; items
-    equal in points and median share the smallest, and are `tied`.
+    order: positions in `items`, best first. median, rank: from 0; items equal in points and median share the smallest
+    rank, and are `tied`.
     """
 
     items: NDArray[Any]
@@ -68,7 +68,6 @@ class BordaResult:
     signature: str = ""
 
     def ranking(self) -> list[Any]:
-        """Return the items, best first."""
         names = self.items.tolist()
         return [names[place] for place in self.order.tolist()]
 
@@ -119,8 +118,8 @@ def _join(names: NDArray[Any], ranks: Ints) -> BordaResult:
 class TournamentResult:
     """Fractions of comparisons won by (K,) systems, with an interval over `resampled` rows or clusters.
 
-    table: (K, K) fraction of comparisons with the column's system that the row's won. compared: (K, K)
-    comparisons. order: (K,) positions from the largest fraction, nan last.
+    table: (K, K) fraction of comparisons with the column's system that the row's won. compared: (K, K) comparisons.
+    order: (K,) positions from the largest fraction, nan last.
     """
 
     systems: NDArray[Any]
@@ -159,10 +158,8 @@ def tournament(
 ) -> TournamentResult:
     """Return fractions of wins of (N,) systems.
 
-    A tie is "half" a win each, "no-win" (but a comparison, as V15 count a metric's tie), or "set-aside". The
-    bootstrap resamples rows, or whole `clusters` (N,), such as images. `clusters` of several names, such as {"item":
-    images, "rater": workers}, give intervals of clustered shares, for which nothing is resampled. `resamples=0` gives
-    no intervals.
+    A tie is "half" a win each, "no-win" (but a comparison, as V15 count a metric's tie), or "set-aside". `clusters` as
+    one (N,) column, such as images, are resampled whole. `resamples=0` gives no intervals.
     """
     one_of(ties, TIE_RULES, "ties")
     check_confidence(confidence)
@@ -237,14 +234,12 @@ def _clustered_fraction(
     clusters: Mapping[str, Iterable[Any]],
     confidence: float,
 ) -> ClusteredInterval:
-    """Return the interval of the fraction of its comparisons that the system at `place` wins."""
     keep = ((one == place) | (two == place)) & ((outcome != 0) | (ties != "set-aside"))
     won = np.where(outcome == 0, 0.5 if ties == "half" else 0.0, np.where(outcome == 1, one, two) == place)
     return share_of_rows(won, clusters, confidence, keep=keep)
 
 
 def _counted(beaten: Ints, tied: Ints, ties: str) -> tuple[NDArray[Any], Ints]:
-    """Return (K, K) wins of the row's system, and comparisons."""
     met = beaten + beaten.T
     if ties == "set-aside":
         return beaten, met
@@ -258,7 +253,6 @@ def _redrawn_rows(
     resamples: int,
     generator: np.random.Generator,
 ) -> Floats:
-    """Return (resamples, K) fractions; a system's wins, losses and ties are one multinomial draw."""
     counts = np.stack([beaten.sum(axis=1), beaten.sum(axis=0), tied.sum(axis=1)], axis=1)
     games = int(counts.sum()) // 2
     draws = np.empty((resamples, len(counts)))

@@ -8,7 +8,7 @@ and m_u its judgments, units with m_u < 2 are dropped, and
 with d the squared distance of the level. The ordinal distance is the interval distance of mid-ranks.
 
 Alpha of parts compares answers of several values (links of words to boxes, best and worst options) part by
-part. The parts of a unit depend on each other, so resamples draw whole units.
+part. Resamples draw whole units, as their parts depend on each other.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ def alpha_interval(
     over: str = "units",
     clusters: ClusterColumns = NAIVE,
 ) -> AgreementResult:
-    """Return `krippendorff_alpha` with the interval of `agreement`."""
+    """Return `krippendorff_alpha` with its interval."""
     return agreement(
         reliability_data,
         Alpha(level),
@@ -103,9 +103,9 @@ def alpha_of_judgments(
     over: str = "units",
     clusters: ClusterColumns = NAIVE,
 ) -> AgreementResult:
-    """Return alpha of (N,) columns, one judgment a row; at the nominal level the values need not be numbers.
+    """Return alpha of (N,) columns, one judgment a row; nominal values need not be numbers.
 
-    Raises DuplicateJudgment if a worker judged a unit twice.
+    Raise DuplicateJudgment if a worker judged a unit twice.
     """
     one_of(level, LEVELS, "level")
     ratings = ratings_of_judgments(units, workers, values)
@@ -135,7 +135,7 @@ def alpha_of_parts(
 ) -> AgreementResult:
     """Return alpha of (N,) columns with one value of one part a row; the result counts whole units and answers.
 
-    Raises DuplicateJudgment if a worker gave a part two values.
+    Raise DuplicateJudgment if a worker gave a part two values.
     """
     columns = (units, parts, workers, values)
     return agreement(
@@ -238,11 +238,6 @@ class AlphaOfParts:
 
 
 class AlphaOfWeights:
-    """Alpha of many weightings of the same patterns: (B, P) weights to (B,) values.
-
-    Sums of squared differences follow from moments; only the ratio level needs a table of values by values.
-    """
-
     def __init__(self, patterns: Patterns, level: str) -> None:
         self._counts = patterns.counts
         self._size = np.asarray(patterns.counts.sum(axis=1), dtype=np.float64)
@@ -271,7 +266,6 @@ class AlphaOfWeights:
         return 1 - ratio((n - 1) * observed, expected)
 
     def _within(self, mean: Floats) -> Floats:
-        """Return (P,) sums of squared deviations from the unit's mean."""
         counts = self._counts
         rows = np.repeat(np.arange(counts.shape[0]), np.diff(counts.indptr))
         deviations = counts.data * (self._values[counts.indices] - mean[rows]) ** 2
@@ -304,13 +298,12 @@ class AlphaOfWeights:
 
 
 def _ratio_distance(first: Floats, second: Floats) -> Floats:
-    """Return ((v - w) / (v + w))^2, by convention 0 for -1 and 1."""
+    """Return ((v - w) / (v + w))^2, by convention 0 for opposite numbers."""
     total = first + second
     return ratio(first - second, total, where=total != 0, otherwise=0.0) ** 2
 
 
 def _ratio_within(patterns: Patterns, values: Floats) -> Floats:
-    """Return (P,) sums of n_v n_w d(v, w) over the ordered pairs of values of each pattern."""
     counts = patterns.counts
     rows = np.repeat(np.arange(counts.shape[0]), np.diff(counts.indptr))
     total = np.zeros(counts.shape[0])
@@ -325,7 +318,6 @@ def _ratio_within(patterns: Patterns, values: Floats) -> Floats:
 
 
 def _ratio_between(totals: Floats, values: Floats) -> Floats:
-    """Return (B,) sums of n_v n_w d(v, w) over all ordered pairs of values, of (B, V) totals."""
     expected = np.zeros(len(totals))
     step = max(1, _PAIRS // max(len(values), 1))
     for start in range(0, len(values), step):

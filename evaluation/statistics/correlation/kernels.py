@@ -30,9 +30,9 @@ def add_weight(tree: Floats, levels: int, column: int, weight: float) -> None:
 def kendall_sums(rows: Ints, columns: Ints, weights: Floats, starts: Ints, levels: Ints) -> Floats:
     """Return (G, 6) sums behind tau-b and tau-c of groups of weighted observations.
 
-    Group g holds observations starts[g] to starts[g + 1], ascending by `rows`; `columns` are codes below
-    levels[g]. Sums: concordant less discordant pairs; weights; squared weights of equal rows, and of equal
-    columns; different rows and columns with a weight.
+    Group g holds observations starts[g] to starts[g + 1], ascending by `rows`; `columns` are codes below levels[g].
+    Sums: concordant less discordant pairs; weights; squared weights of equal rows, and of equal columns; different rows
+    and columns with a weight.
     """
     groups = starts.shape[0] - 1
     sums = np.zeros((groups, 6))
@@ -80,8 +80,7 @@ def kendall_sums(rows: Ints, columns: Ints, weights: Floats, starts: Ints, level
 def gap_sums(scores: Floats, columns: Ints, starts: Ints, levels: Ints, epsilon: float) -> Floats:
     """Return (G, 3) pairs whose scores differ by more than epsilon: concordant, discordant, tied by people.
 
-    Group g holds observations starts[g] to starts[g + 1], ascending by `scores`; `columns` are codes of
-    people's scores below levels[g].
+    Groups are as in `kendall_sums`, ascending by `scores`; `columns` are codes of people's scores.
     """
     groups = starts.shape[0] - 1
     sums = np.zeros((groups, 3))

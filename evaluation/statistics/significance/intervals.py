@@ -157,7 +157,6 @@ def _median_draws(ordered: Floats, resamples: int, generator: np.random.Generato
 
 
 def _left_out(sample: Floats, name: str, function: RowStatistic) -> Floats:
-    """Return (N,) statistics without each value in turn, in any order."""
     n = len(sample)
     if name == "mean":
         return np.asarray((sample.sum() - sample) / (n - 1), dtype=np.float64)
