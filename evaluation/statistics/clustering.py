@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 from scipy.sparse import csr_array
-from scipy.special import stdtr, stdtrit
+from scipy.special import ndtri, stdtr, stdtrit
 
 from evaluation.arrays import Flags, Floats, Ints
 from evaluation.statistics.inputs import BadOption, BadShape, BadValue, encode, same_length
@@ -65,6 +65,20 @@ class Spread:
 NO_SPREAD = Spread(math.nan, math.nan)
 
 
+def quantile_of(confidence: float, df: float = math.inf) -> float:
+    """Return the two-sided quantile of t, or of the normal distribution for infinite `df`."""
+    return float(stdtrit(df, 0.5 + confidence / 2) if df < math.inf else ndtri(0.5 + confidence / 2))
+
+
+def column_codes(values: Iterable[Any], name: str, rows: int, row: str = "a row") -> Ints:
+    """Return the (N,) codes of a column of clusters."""
+    column = f"clusters[{name!r}]"
+    _, codes = encode(values, column)
+    if len(codes) != rows:
+        raise BadShape(f"{column} has {len(codes)} entries, expected {rows}, one {row}")
+    return codes
+
+
 @dataclass(frozen=True, slots=True)
 class Clusters:
     """(N,) rows by item, by rater, or by both.
@@ -90,9 +104,7 @@ class Clusters:
             raise BadOption(f"clusters has {len(columns)} columns, expected one or two (item, rater)")
         found: dict[str, Ints] = {}
         for name, values in columns.items():
-            _, codes = encode(values, f"clusters[{name!r}]")
-            if len(codes) != rows:
-                raise BadShape(f"clusters[{name!r}] has {len(codes)} entries, expected {rows}, one a row")
+            codes = column_codes(values, name, rows)
             found[name] = codes if keep is None else renumbered(codes[keep])
         return cls.of_codes(found)
 

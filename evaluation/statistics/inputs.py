@@ -235,6 +235,17 @@ def one_of(value: str, known: Sequence[str], name: str) -> str:
     return value
 
 
+def from_zero(value: float, name: str) -> None:
+    if not (is_real(value) and 0 <= value < np.inf):
+        raise BadOption(f"{name} is {value!r}, expected a number from zero on")
+
+
+def above_zero(value: float, name: str) -> float:
+    if isinstance(value, bool) or not is_real(value) or not 0 < value < np.inf:
+        raise BadOption(f"{name} is {value!r}, expected a number above zero")
+    return float(value)
+
+
 def positive(value: int, name: str) -> int:
     if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < 1:
         raise BadOption(f"{name} is {value!r}, expected a whole number above zero")
@@ -249,6 +260,16 @@ def score_vector(values: ArrayLike, name: str) -> Floats:
 def gappy_vector(values: ArrayLike, name: str) -> Floats:
     """Return (N,) float64 of moderate size where nan means missing."""
     return _moderate(float_vector(values, name), name)
+
+
+def score_table(values: ArrayLike, name: str) -> Floats:
+    """Return (systems, items) float64 of moderate size where nan means missing."""
+    table = floats_of(values, name)
+    if table.ndim != 2:
+        raise BadShape(f"{name} has {table.ndim} dimensions, expected two: systems and items")
+    for system, row in enumerate(table):
+        gappy_vector(row, f"{name}[{system}]")
+    return table
 
 
 def _moderate(vector: Floats, name: str) -> Floats:

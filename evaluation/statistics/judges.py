@@ -22,13 +22,13 @@ from evaluation.statistics.clustering import (
     NAIVE,
     ClusterColumns,
     Clusters,
+    column_codes,
     columns_of,
     renumbered,
     share_interval,
 )
 from evaluation.statistics.inputs import (
     BadOption,
-    BadShape,
     BadValue,
     DuplicateJudgment,
     encode,
@@ -187,13 +187,7 @@ def alternative_annotator_test_of_scores(
     same_length(units=unit, raters=rater, person_scores=person, judge_scores=judge)
     # With less than two units nothing varies, whatever is asked for.
     least = max(positive(least_units, "least_units"), 2) if few == LEAVE_OUT else 2
-    columns = dict(columns_of(clusters)) or {ITEM: unit}
-    if len(columns) != 1:
-        raise BadOption(f"clusters has {len(columns)} columns, expected one: what units share")
-    ((name, given),) = columns.items()
-    _, cluster = encode(given, f"clusters[{name!r}]")
-    if len(cluster) != len(unit):
-        raise BadShape(f"clusters[{name!r}] has {len(cluster)} entries, expected {len(unit)}, one a row")
+    name, cluster = _one_column(clusters, unit, "a row")
     usable = ~np.isnan(person) & ~np.isnan(judge)
     counts = np.bincount(rater[usable], minlength=len(names))
     tested = np.flatnonzero(counts >= least)
@@ -353,7 +347,7 @@ def prediction_powered_mean(
     refuse_values(label, np.isinf(label), "people", "a finite number, or nan")
     if power is not None and not (math.isfinite(power) and 0 <= power <= 1):
         raise BadOption(f"power is {power!r}, expected a number from 0 to 1, or None")
-    codes = _codes(clusters, len(label))
+    codes = _one_column(clusters, np.arange(len(label)), "a unit")
     given = np.flatnonzero(~np.isnan(label))
     alone = np.flatnonzero(np.isnan(label))
     n = len(given)
@@ -394,17 +388,15 @@ def prediction_powered_mean(
     )
 
 
-def _codes(clusters: ClusterColumns, rows: int) -> tuple[str, Ints]:
+def _one_column(clusters: ClusterColumns, alone: Ints, row: str) -> tuple[str, Ints]:
+    """Return the name and the codes of what units share; without clusters each is `alone`."""
     columns = columns_of(clusters)
     if not columns:
-        return ITEM, np.arange(rows)
+        return ITEM, alone
     if len(columns) != 1:
         raise BadOption(f"clusters has {len(columns)} columns, expected one: what units share")
     ((name, given),) = columns.items()
-    _, codes = encode(given, f"clusters[{name!r}]")
-    if len(codes) != rows:
-        raise BadShape(f"clusters[{name!r}] has {len(codes)} entries, expected {rows}, one a unit")
-    return name, codes
+    return name, column_codes(given, name, len(alone), row)
 
 
 def _around(value: float, variance: float, df: float, confidence: float) -> tuple[float, float]:

@@ -90,9 +90,7 @@ def recall_at_k(
     unjudged: str = "count",
 ) -> RankingResult:
     """Return R@k: the share of a query's relevant items among its first k (H13: of the one original item)."""
-    cut = positive(k, "k")
-    lists = _judged_rankings(rankings, relevant, unjudged)
-    hits, blank = _counts_within(lists, np.full(len(lists.total), min(cut, len(lists.codes))))
+    cut, lists, hits, blank = _first_k(rankings, relevant, k, unjudged)
     share, best = _share(hits, lists.total), _share(hits + blank, lists.total + blank)
     return _result(f"R@{cut}", lists, blank, unjudged, share, best)
 
@@ -106,9 +104,7 @@ def success_at_k(
     unjudged: str = "count",
 ) -> RankingResult:
     """Return S@k: whether a relevant item is among the first k."""
-    cut = positive(k, "k")
-    lists = _judged_rankings(rankings, relevant, unjudged)
-    hits, blank = _counts_within(lists, np.full(len(lists.total), min(cut, len(lists.codes))))
+    cut, lists, hits, blank = _first_k(rankings, relevant, k, unjudged)
     found, best = (hits > 0).astype(np.float64), (hits + blank > 0).astype(np.float64)
     return _result(f"S@{cut}", lists, blank, unjudged, found, best)
 
@@ -271,6 +267,14 @@ def _judged_rankings(
     before = starts_of(keep)[lists.starts]
     removed = np.diff(lists.starts) - np.diff(before)
     return replace(lists, starts=before, codes=lists.codes[keep], left_out=removed)
+
+
+def _first_k(
+    rankings: Sequence[Ranking] | JudgedRankings, relevant: Sequence[Relevant] | None, k: int, unjudged: str
+) -> tuple[int, JudgedRankings, Ints, Ints]:
+    cut = positive(k, "k")
+    lists = _judged_rankings(rankings, relevant, unjudged)
+    return cut, lists, *_counts_within(lists, np.full(len(lists.total), min(cut, len(lists.codes))))
 
 
 def _counts_within(lists: JudgedRankings, depth: Ints) -> tuple[Ints, Ints]:

@@ -98,17 +98,17 @@ def content_selection(
     if sets.sizes.size != images:
         raise InvalidInput(f"selections has {sets.sizes.size} images, expected {images} as in descriptions")
     precision, recall = _compared(sets, np.arange(images), np.full(images, -1), gold)
-    is_silent = sets.sizes == 0
+    is_empty = sets.sizes == 0
     if empty == ZERO:
-        precision[is_silent & (gold.counts > 0)] = 0.0
-    is_silent_only = np.isnan(precision) & ~np.isnan(recall)
+        precision[is_empty & (gold.counts > 0)] = 0.0
+    is_only_selection_empty = np.isnan(precision) & ~np.isnan(recall)
     return _score(
         [precision, recall, _harmonic(precision, recall)],
         gold,
-        int(is_silent.sum()),
+        int(is_empty.sum()),
         {
             "images without a gold description that names a box": int(np.isnan(recall).sum()),
-            "images whose selection names no box": int(is_silent_only.sum()),
+            "images whose selection names no box": int(is_only_selection_empty.sum()),
         },
         signature("content-selection", empty=empty),
     )

@@ -230,14 +230,14 @@ def _task(
         gold = [{tag: count for tag, count in tags.items() if tag in known} for tags in gold]
     if duplicates == ONCE:
         distinct: list[Sequence[str]] = [list(dict.fromkeys(own)) for own in annotations]
-        read, looked_at = [own[:guesses] for own in distinct], annotations
+        read, considered = [own[:guesses] for own in distinct], annotations
     else:
-        read = looked_at = [own[:guesses] for own in annotations]
+        read = considered = [own[:guesses] for own in annotations]
     return _Task(
         read,
         gold,
         np.fromiter((sum(tags.values()) for tags in gold), dtype=np.int64, count=len(gold)),
-        np.array([len(set(own)) < len(own) for own in looked_at], dtype=np.bool_),
+        np.array([len(set(own)) < len(own) for own in considered], dtype=np.bool_),
     )
 
 

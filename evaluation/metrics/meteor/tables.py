@@ -149,17 +149,17 @@ def _source(given: str) -> _Source | None:
     if path.suffix == ".whl":
         inside = f"{PACKAGE}/meteor"
         return _Source(f"{inside}/{JAR}", f"{inside}/data/{PARAPHRASES}", str(path))
-    return _Source(str(path), _beside(path.parent))
+    return _Source(str(path), _paraphrases_near(path.parent))
 
 
 def _folder(folder: Path) -> _Source:
     for inside in (folder, folder / "meteor", folder / PACKAGE / "meteor"):
         if (inside / JAR).is_file():
-            return _Source(str(inside / JAR), _beside(inside))
+            return _Source(str(inside / JAR), _paraphrases_near(inside))
     raise InvalidFile(f"{DATA}: found no {JAR} in the folder {folder}, expected the folder of METEOR 1.5")
 
 
-def _beside(folder: Path) -> str | None:
+def _paraphrases_near(folder: Path) -> str | None:
     found = [path for path in (folder / "data" / PARAPHRASES, folder / PARAPHRASES) if path.is_file()]
     return str(found[0]) if found else None
 
@@ -176,10 +176,10 @@ def _installed() -> _Source | None:
 def _read(source: _Source) -> Tables:
     members = _members(source)
     tail = _tail(source)
-    seal = sha256(tail)
+    checksum = sha256(tail)
     for name in MEMBERS:
-        seal.update(members[name])
-    digest = seal.hexdigest()[:8]
+        checksum.update(members[name])
+    digest = checksum.hexdigest()[:8]
     found = _load(digest)
     if found is None:
         found = _synset_arrays(_lines(members[SYNSETS]), source)

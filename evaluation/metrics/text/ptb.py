@@ -191,14 +191,14 @@ def piece(piece: str) -> list[str] | None:
         word = piece.rstrip(".,").lower()
         if word not in _NOT_PLAIN:
             return [word] if word else []
-    return None if _LOOKS_AROUND.search(piece) else tokens(piece)
+    return None if _NEEDS_CONTEXT.search(piece) else tokens(piece)
 
 
 # Letters, perhaps with hyphens, perhaps with one mark behind: one word, unless it is among those below.
 _PLAIN = re.compile(r"(?:[A-Za-z]{2,}(?:-[A-Za-z]+)*)?[.,]?")
 _NOT_PLAIN = frozenset([*_GLUED_SPLIT, *chain.from_iterable(_SHORT.values())])
 # Tags, telephone numbers and mixed fractions hold blanks; some abbreviations ask what comes next.
-_LOOKS_AROUND = re.compile(r"[<>]|[0-9]{{3}}|[0-9]{SLASH}|^I\.$|(?:{NUMBERED})\.$".format(**_PARTS))
+_NEEDS_CONTEXT = re.compile(r"[<>]|[0-9]{{3}}|[0-9]{SLASH}|^I\.$|(?:{NUMBERED})\.$".format(**_PARTS))
 
 
 def _longest(text: str, at: int) -> str:

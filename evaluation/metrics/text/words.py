@@ -149,16 +149,16 @@ class Pieces:
         known: dict[str, int] = {}
         made: list[int] = []
         ends = np.zeros(len(self.distinct) + 1, dtype=np.int64)
-        hangs_together = np.zeros(len(self.distinct), dtype=np.bool_)
+        needs_context = np.zeros(len(self.distinct), dtype=np.bool_)
         for number, piece in enumerate(self.distinct):
             tokens = tokenizer.piece(piece)
             if tokens is None:
-                hangs_together[number] = True
+                needs_context[number] = True
             else:
                 made.extend([known.setdefault(token, len(known)) for token in tokens])
             ends[number + 1] = len(made)
         words_of_piece = np.array(made, dtype=np.int32)
-        words, starts, whole = _replaced(self.numbers, self.starts, words_of_piece, ends, hangs_together)
+        words, starts, whole = _replaced(self.numbers, self.starts, words_of_piece, ends, needs_context)
         if whole.size:
             words, starts = self._with_whole(words, starts, whole, tokenizer, known)
         return Words(words, starts, list(known))
@@ -200,7 +200,7 @@ def _left_over(words: Numbers, starts: Ints, is_dropped: Flags) -> tuple[Numbers
 
 @compiled
 def _replaced(
-    pieces: Numbers, starts: Ints, words_of_piece: Numbers, ends: Ints, hangs_together: Flags
+    pieces: Numbers, starts: Ints, words_of_piece: Numbers, ends: Ints, needs_context: Flags
 ) -> tuple[Numbers, Ints, Ints]:
     """Replace every piece by its words; also return the texts with a piece that depends on others."""
     count = starts.size - 1
@@ -208,11 +208,11 @@ def _replaced(
     whole = []
     for text in range(count):
         total = new_starts[text]
-        together = False
+        is_whole = False
         for at in range(starts[text], starts[text + 1]):
             total += ends[pieces[at] + 1] - ends[pieces[at]]
-            together |= hangs_together[pieces[at]]
-        if together:
+            is_whole |= needs_context[pieces[at]]
+        if is_whole:
             whole.append(text)
         new_starts[text + 1] = total
     words = np.empty(new_starts[count], dtype=np.int32)

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evaluation.arrays import Flags, Floats, Ints, ratio, starts_of
-from evaluation.statistics.clustering import NAIVE, ClusterColumns, columns_of, share_of_rows
+from evaluation.statistics.clustering import NAIVE, ClusterColumns, column_codes, columns_of, share_of_rows
 from evaluation.statistics.correlation.coefficients import group_coefficients
 from evaluation.statistics.inputs import BadShape, BadValue, encode, one_per_row, positive, same_length
 from evaluation.statistics.resampling import CONFIDENCE, Seed, generator_of
@@ -95,7 +95,10 @@ def best_worst_scores(
     reasons: dict[str, None] = {}
     counts: Mapping[str, int] = {}
     if columns:
-        coded = {name: _of_answers(values, name, rows) for name, values in columns.items()}
+        coded = {
+            name: column_codes(values, name, rows.count, "an answer")[rows.answer]
+            for name, values in columns.items()
+        }
         counts = {name: len(np.unique(codes)) for name, codes in coded.items()}
         points = (1 + rows.point.astype(np.float64)) / 2  # from 0 to 1
         order, bounds = np.argsort(rows.item, kind="stable"), starts_of(times)
@@ -117,14 +120,6 @@ def best_worst_scores(
         reason="; ".join(reasons),
         clusters=counts,
     )
-
-
-def _of_answers(values: Iterable[Any], name: str, rows: _Answers) -> Ints:
-    column = f"clusters[{name!r}]"
-    _, codes = encode(values, column)
-    if len(codes) != rows.count:
-        raise BadShape(f"{column} has {len(codes)} entries, expected {rows.count}, one an answer")
-    return codes[rows.answer]
 
 
 def implied_comparisons(

@@ -16,11 +16,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import coo_array, csr_array
-from scipy.special import expit, log_expit, ndtri, stdtrit
+from scipy.special import expit, log_expit
 
 from evaluation.arrays import Floats, Ints
 from evaluation.statistics.aggregation.voting import outcomes_of
-from evaluation.statistics.clustering import NAIVE, ClusterColumns, Clusters, columns_of
+from evaluation.statistics.clustering import NAIVE, ClusterColumns, Clusters, columns_of, quantile_of
 from evaluation.statistics.inputs import (
     LARGEST_TABLE,
     BadOption,
@@ -28,6 +28,7 @@ from evaluation.statistics.inputs import (
     BadValue,
     encode_both,
     floats_of,
+    from_zero,
     is_real,
     one_of,
     one_per_row,
@@ -226,14 +227,14 @@ def _moved(at: Parameters, step: Floats) -> Parameters:
 def _derivatives(tables: Tables, chances: tuple[Floats, Floats, Floats]) -> tuple[Floats, Floats]:
     # No nearly equal numbers are subtracted, so that one win in a million million counts.
     first, second, tie = (np.exp(chance) for chance in chances)
-    games = tables.first + tables.second + tables.tied
+    comparisons = tables.first + tables.second + tables.tied
     decided = first + second
     by_pair = (
         tables.first * (2 * second + tie) - tables.second * (2 * first + tie) - tables.tied * (first - second)
     ) / 2
-    spread = games * (decided * tie + 4 * first * second) / 4
-    pull = -games * (first - second) * tie / 2
-    items = len(games)
+    spread = comparisons * (decided * tie + 4 * first * second) / 4
+    pull = -comparisons * (first - second) * tie / 2
+    items = len(comparisons)
     slope = np.empty(items + 2)
     slope[:items] = by_pair.sum(axis=1) - by_pair.sum(axis=0)
     slope[items] = (tables.tied * decided).sum() - ((tables.first + tables.second) * tie).sum()
@@ -243,7 +244,7 @@ def _derivatives(tables: Tables, chances: tuple[Floats, Floats, Floats]) -> tupl
     information[np.arange(items), np.arange(items)] += spread.sum(axis=1) + spread.sum(axis=0)
     information[:items, items] = pull.sum(axis=1) - pull.sum(axis=0)
     information[:items, items + 1] = spread.sum(axis=1) - spread.sum(axis=0)
-    information[items, items] = (games * decided * tie).sum()
+    information[items, items] = (comparisons * decided * tie).sum()
     information[items, items + 1] = pull.sum()
     information[items + 1, items + 1] = spread.sum()
     information[items:, :items] = information[:items, items:].T
@@ -306,7 +307,7 @@ class BradleyTerryResult:
             - 2 * self.covariance[first, second]
         )
         df = float(self.freedom[[first, second]].min()) if len(self.freedom) else math.inf
-        half = _quantile(self.confidence, df) * math.sqrt(max(variance, 0.0))
+        half = quantile_of(self.confidence, df) * math.sqrt(max(variance, 0.0))
         low, middle, high = (float(expit(difference + step)) for step in (-half, 0.0, half))
         return middle, low, high
 
@@ -475,8 +476,7 @@ class _Settings:
         check_confidence(self.confidence)
         positive(self.max_iterations, "max_iterations")
         one_of(self.tie_model, TIE_MODELS, "tie_model")
-        if not (is_real(self.prior) and 0 <= self.prior < math.inf):
-            raise BadOption(f"prior is {self.prior!r}, expected a number from zero on")
+        from_zero(self.prior, "prior")
         if not (is_real(self.tolerance) and self.tolerance >= 0):
             raise BadOption(f"tolerance is {self.tolerance!r}, expected a number from zero on")
 
@@ -514,13 +514,13 @@ def _fitted(
     made = _result(found, items, groups, comparisons, settings, reason, freedom)
     if rows is None:
         return made
-    said = rows.clusters
+    clusters = rows.clusters
     return replace(
         made,
-        clusters=said.counts,
+        clusters=clusters.counts,
         freedom=freedom[: len(items)],
-        reason=made.reason or said.reason,
-        note="; ".join(filter(None, (made.note, said.note))),
+        reason=made.reason or clusters.reason,
+        note="; ".join(filter(None, (made.note, clusters.note))),
     )
 
 
@@ -558,20 +558,20 @@ def _result(
         covariance = found.covariance[:count, :count]
         order = np.argsort(-theta, kind="stable")
         if found.peak.log_nu > -math.inf:
-            error = _quantile(confidence, freedom[count]) * math.sqrt(found.covariance[count, count])
+            error = quantile_of(confidence, freedom[count]) * math.sqrt(found.covariance[count, count])
             low, high = found.peak.log_nu - error, found.peak.log_nu + error
             # A tie in a million million comparisons has an interval without end.
             tie = (math.exp(found.peak.log_nu), math.exp(low), math.exp(high) if high < 700 else math.inf)
         elif settings.tie_model == "davidson":
             tie = (0.0, math.nan, math.nan)
         if settings.order_effect:
-            error = _quantile(confidence, freedom[len(found.covariance) - 1]) * math.sqrt(
+            error = quantile_of(confidence, freedom[len(found.covariance) - 1]) * math.sqrt(
                 found.covariance[-1, -1]
             )
             shown_first = (found.peak.order, found.peak.order - error, found.peak.order + error)
     strength = np.exp(theta - theta.max(initial=-math.inf))
     error_of = np.sqrt(np.diag(covariance))
-    half = error_of * [_quantile(confidence, df) for df in freedom[:count]]
+    half = error_of * [quantile_of(confidence, df) for df in freedom[:count]]
     return BradleyTerryResult(
         strength=strength / strength.sum(),
         log_strength=theta,
@@ -599,7 +599,3 @@ def _result(
         order_effect_high=shown_first[2],
         note=NO_TIES if tie[0] == 0 else "",
     )
-
-
-def _quantile(confidence: float, df: float = math.inf) -> float:
-    return float(stdtrit(df, 0.5 + confidence / 2) if df < math.inf else ndtri(0.5 + confidence / 2))

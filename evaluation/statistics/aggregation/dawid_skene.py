@@ -14,13 +14,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evaluation.arrays import Floats, Ints, ratio
-from evaluation.statistics.aggregation.latent import note_of, values_of, winners
+from evaluation.statistics.aggregation.latent import note_of, winners
+from evaluation.statistics.aggregation.voting import values_of
 from evaluation.statistics.inputs import (
     BadOption,
     check_cells,
     encode,
     encode_on_scale,
-    is_real,
+    from_zero,
     one_of,
     positive,
     same_length,
@@ -96,8 +97,8 @@ def dawid_skene(
 
     one_of(model, MODELS, "model")
     positive(max_iterations, "max_iterations")
-    _from_zero(tolerance, "tolerance")
-    _from_zero(smoothing, "smoothing")
+    from_zero(tolerance, "tolerance")
+    from_zero(smoothing, "smoothing")
     unit_names, unit_codes = encode(units, "units")
     worker_names, worker_codes = encode(workers, "workers")
     scale, codes = encode_on_scale(values, labels)
@@ -233,8 +234,3 @@ def _is_steady(changes: list[float]) -> bool:
         return False
     first, second, third = changes
     return third / second - second / first <= _STEADY * (1 - third / second)
-
-
-def _from_zero(value: float, name: str) -> None:
-    if not (is_real(value) and 0 <= value < math.inf):
-        raise BadOption(f"{name} is {value!r}, expected a number from zero on")

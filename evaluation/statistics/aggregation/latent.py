@@ -17,7 +17,6 @@ from evaluation.statistics.inputs import (
     check_cells,
     encode,
     encode_on_scale,
-    is_real,
     same_length,
 )
 
@@ -101,11 +100,6 @@ def winners(posterior: Floats) -> Ints:
     return np.where(alike, -1, posterior.argmax(axis=1))
 
 
-def values_of(labels: NDArray[Any], winner: Ints) -> list[Any]:
-    names = labels.tolist()
-    return [names[place] if place >= 0 else None for place in winner.tolist()]
-
-
 @dataclass(frozen=True, slots=True)
 class Optimum:
     """The highest optimum found; fields as in the packages."""
@@ -154,9 +148,3 @@ def climb(
         converged=gradient <= tolerance,
         reached=sum(bool(end.fun <= best.fun + near) for end in ends),
     )
-
-
-def above_zero(value: float, name: str) -> float:
-    if isinstance(value, bool) or not is_real(value) or not 0 < value < np.inf:
-        raise BadOption(f"{name} is {value!r}, expected a number above zero")
-    return float(value)

@@ -17,8 +17,9 @@ from numpy.typing import NDArray
 from scipy.special import digamma, entr, expit, gammaln, log_expit, log_softmax, polygamma, softmax
 
 from evaluation.arrays import Floats, Ints
-from evaluation.statistics.aggregation.latent import Answers, above_zero, climb, values_of, winners
-from evaluation.statistics.inputs import one_of, positive
+from evaluation.statistics.aggregation.latent import Answers, climb, winners
+from evaluation.statistics.aggregation.voting import values_of
+from evaluation.statistics.inputs import above_zero, one_of, positive
 from evaluation.statistics.results import signed
 
 TRAININGS = ("variational", "em")
@@ -83,12 +84,12 @@ def mace(
     above_zero(tolerance, "tolerance")
     answers = Answers.of(units, workers, values, labels)
     objective = _Variational(answers) if training == "variational" else _Smoothed(answers)
-    _, crowd, width = answers.shape
+    _, n_workers, width = answers.shape
     generator = np.random.default_rng(seed)
-    drawn = (generator.normal(0.0, _SCATTER, crowd * (width + 1)) for _ in range(restarts - 1))
+    drawn = (generator.normal(0.0, _SCATTER, n_workers * (width + 1)) for _ in range(restarts - 1))
     found = climb(
         objective.height,
-        [objective.start(logits) for logits in (np.zeros(crowd * (width + 1)), *drawn)],
+        [objective.start(logits) for logits in (np.zeros(n_workers * (width + 1)), *drawn)],
         max_iterations=max_iterations,
         tolerance=tolerance,
     )
@@ -109,7 +110,7 @@ def mace(
         converged=found.converged,
         reached=found.reached,
         training=training,
-        judgments=np.bincount(answers.worker, minlength=crowd),
+        judgments=np.bincount(answers.worker, minlength=n_workers),
         note=answers.note,
     )
 

@@ -164,15 +164,15 @@ def tournament(
     one_of(ties, TIE_RULES, "ties")
     check_confidence(confidence)
     systems, one, two, outcome, cells = encode_comparisons(first, second, winners)
-    count, games = len(systems), len(one)
+    count, comparisons = len(systems), len(one)
     drawn, won, lost = cells
-    beaten, tied = won + lost.T, drawn + drawn.T
-    gained, met = _counted(beaten, tied, ties)
-    fraction = ratio(gained.sum(axis=1), met.sum(axis=1))
+    wins, tied = won + lost.T, drawn + drawn.T
+    credits, met = _counted(wins, tied, ties)
+    fraction = ratio(credits.sum(axis=1), met.sum(axis=1))
     missing = [str(systems.tolist()[place]) for place in np.flatnonzero(np.isnan(fraction))]
     reason = NOTHING_DECIDED.format(", ".join(missing)) if missing else ""
 
-    resampled, units = "rows", games
+    resampled, units = "rows", comparisons
     if isinstance(clusters, str) and clusters == NAIVE:
         clusters = None
     if isinstance(clusters, Mapping):
@@ -196,7 +196,7 @@ def tournament(
     elif resamples:
         positive(resamples, "resamples")
         if clusters is None:
-            draws = _redrawn_rows(beaten, tied, ties, resamples, generator)
+            draws = _redrawn_rows(wins, tied, ties, resamples, generator)
         else:
             draws = _redrawn_clusters(one, two, outcome, cluster, (units, count), ties, resamples, generator)
         undefined = np.isnan(draws).sum(axis=0)
@@ -207,14 +207,14 @@ def tournament(
         fraction=fraction,
         low=low,
         high=high,
-        wins=beaten.sum(axis=1),
-        losses=beaten.sum(axis=0),
+        wins=wins.sum(axis=1),
+        losses=wins.sum(axis=0),
         tied=tied.sum(axis=1),
-        table=ratio(gained, met),
-        compared=beaten + beaten.T + tied,
+        table=ratio(credits, met),
+        compared=wins + wins.T + tied,
         order=np.argsort(-fraction, kind="stable"),
         ties=ties,
-        comparisons=games,
+        comparisons=comparisons,
         clusters=units,
         resampled=resampled,
         confidence=float(confidence),
@@ -239,28 +239,28 @@ def _clustered_fraction(
     return share_of_rows(won, clusters, confidence, keep=keep)
 
 
-def _counted(beaten: Ints, tied: Ints, ties: str) -> tuple[NDArray[Any], Ints]:
-    met = beaten + beaten.T
+def _counted(wins: Ints, tied: Ints, ties: str) -> tuple[NDArray[Any], Ints]:
+    met = wins + wins.T
     if ties == "set-aside":
-        return beaten, met
-    return (beaten + tied / 2 if ties == "half" else beaten), met + tied
+        return wins, met
+    return (wins + tied / 2 if ties == "half" else wins), met + tied
 
 
 def _redrawn_rows(
-    beaten: Ints,
+    wins: Ints,
     tied: Ints,
     ties: str,
     resamples: int,
     generator: np.random.Generator,
 ) -> Floats:
-    counts = np.stack([beaten.sum(axis=1), beaten.sum(axis=0), tied.sum(axis=1)], axis=1)
-    games = int(counts.sum()) // 2
+    counts = np.stack([wins.sum(axis=1), wins.sum(axis=0), tied.sum(axis=1)], axis=1)
+    comparisons = int(counts.sum()) // 2
     draws = np.empty((resamples, len(counts)))
     for place, own in enumerate(counts):
-        shares = np.append(own, games - own.sum()) / games
-        won, lost, drawn, _ = generator.multinomial(games, shares, size=resamples).T
-        gained = won + drawn / 2 if ties == "half" else won
-        draws[:, place] = ratio(gained, won + lost if ties == "set-aside" else won + lost + drawn)
+        shares = np.append(own, comparisons - own.sum()) / comparisons
+        won, lost, drawn, _ = generator.multinomial(comparisons, shares, size=resamples).T
+        credits = won + drawn / 2 if ties == "half" else won
+        draws[:, place] = ratio(credits, won + lost if ties == "set-aside" else won + lost + drawn)
     return draws
 
 

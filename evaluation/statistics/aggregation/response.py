@@ -17,9 +17,10 @@ from scipy.sparse import csr_array
 from scipy.special import expit, log_expit, logsumexp
 
 from evaluation.arrays import Floats, Ints
-from evaluation.statistics.aggregation.latent import above_zero, climb
+from evaluation.statistics.aggregation.latent import climb
 from evaluation.statistics.inputs import (
     BadOption,
+    above_zero,
     encode,
     finite_column,
     finite_vector,

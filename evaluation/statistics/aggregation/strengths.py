@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_array
-from scipy.special import expit, logit, ndtri, stdtrit
+from scipy.special import expit, logit
 
 from evaluation.arrays import Floats, Ints
 from evaluation.statistics.aggregation.bradley_terry import (
@@ -30,7 +30,7 @@ from evaluation.statistics.aggregation.bradley_terry import (
     group_names,
     groups_of,
 )
-from evaluation.statistics.clustering import NAIVE, ClusterColumns, Clusters, columns_of
+from evaluation.statistics.clustering import NAIVE, ClusterColumns, Clusters, columns_of, quantile_of
 from evaluation.statistics.inputs import (
     BadShape,
     BadValue,
@@ -236,7 +236,7 @@ def preference_strengths(
     rows = _Rows.of(first, second, preferences, covariates, weights)
     columns = columns_of(clusters)
     own = Clusters.of(columns, len(rows.first)) if columns else None
-    reason = rows.why_not()
+    reason = rows.no_maximum_reason()
     fit = None if reason else _fit(rows, model, max_iterations, tolerance)
     if fit is not None and fit.reason:
         reason = fit.reason
@@ -295,7 +295,7 @@ class _Rows:
                 raise BadValue("weights holds a number that is not above zero")
         return cls(items, one, two, levels, np.searchsorted(levels, whole), table, weight)
 
-    def why_not(self) -> str:
+    def no_maximum_reason(self) -> str:
         count = len(self.items)
         if count < 2:
             return NO_GAMES
@@ -346,11 +346,11 @@ def _fit(rows: _Rows, name: str, max_iterations: int, tolerance: float) -> _Fit:
     value = float((counts * np.log(chances)).sum())
     converged, iterations = False, 0
     slope, information = _derivatives(model, design, counts, linear, cuts, chances)
-    if not _tells_apart(information, items):
+    if not _is_identified(information, items):
         return _Fit(linear, cuts, information, value, 0, False, CONFOUNDED)
     while not converged and iterations < max_iterations:
         iterations += 1
-        step = np.linalg.solve(_held(information, items), slope)
+        step = np.linalg.solve(_constrained(information, items), slope)
         size = min(1.0, _FARTHEST / max(float(np.abs(step).max()), _ROUNDING))
         while True:
             moved, moved_cuts = linear + size * step[: len(linear)], cuts + size * step[len(linear) :]
@@ -365,11 +365,11 @@ def _fit(rows: _Rows, name: str, max_iterations: int, tolerance: float) -> _Fit:
         converged = bool(min(float(np.abs(step).max()), away) <= tolerance)
         linear, cuts, chances, value = moved, moved_cuts, tried, reached
         slope, information = _derivatives(model, design, counts, linear, cuts, chances)
-    inverse: Floats = np.linalg.inv(_held(information, items)).astype(np.float64, copy=False)
+    inverse: Floats = np.linalg.inv(_constrained(information, items)).astype(np.float64, copy=False)
     if not np.diag(inverse).max() < _VAGUEST:
         return _Fit(linear, cuts, information, value, iterations, False, RISING)
     # The constant that held the strengths in place is no part of it.
-    inverse[:items, :items] -= 1 / (_held_by(information, items) * items**2)
+    inverse[:items, :items] -= 1 / (_constraint(information, items) * items**2)
     return _Fit(linear, cuts, inverse, value, iterations, converged)
 
 
@@ -394,23 +394,23 @@ def _derivatives(
     return slope, information
 
 
-def _held_by(information: Floats, items: int) -> float:
+def _constraint(information: Floats, items: int) -> float:
     return float(information[:items, :items].max()) / items
 
 
-def _held(information: Floats, items: int) -> Floats:
+def _constrained(information: Floats, items: int) -> Floats:
     """Fix the free direction: a constant added to all strengths."""
-    held = information.copy()
-    held[:items, :items] += _held_by(information, items)
-    return held
+    constrained = information.copy()
+    constrained[:items, :items] += _constraint(information, items)
+    return constrained
 
 
-def _tells_apart(information: Floats, items: int) -> bool:
-    held = _held(information, items)
-    scale = np.sqrt(np.diag(held))
+def _is_identified(information: Floats, items: int) -> bool:
+    constrained = _constrained(information, items)
+    scale = np.sqrt(np.diag(constrained))
     if not (scale > 0).all():
         return False
-    return bool(np.linalg.eigvalsh(held / scale / scale[:, np.newaxis])[0] > _SINGULAR)
+    return bool(np.linalg.eigvalsh(constrained / scale / scale[:, np.newaxis])[0] > _SINGULAR)
 
 
 def _result(
@@ -485,11 +485,6 @@ def _scores(rows: _Rows, model: _Model, fit: _Fit) -> csr_array:
         ),
         shape=(n, items + width + len(fit.cuts)),
     )
-
-
-def quantile_of(confidence: float, df: float) -> float:
-    """Return the two-sided quantile of t, or of the normal distribution for infinite `df`."""
-    return float(stdtrit(df, 0.5 + confidence / 2) if df < math.inf else ndtri(0.5 + confidence / 2))
 
 
 @dataclass(frozen=True, slots=True)

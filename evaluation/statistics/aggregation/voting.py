@@ -72,8 +72,12 @@ class MajorityResult:
 
     def values(self) -> list[Any]:
         """Return the winning label of each unit; None if a tie decides nothing."""
-        labels = self.labels.tolist()
-        return [labels[place] if place >= 0 else None for place in self.winner.tolist()]
+        return values_of(self.labels, self.winner)
+
+
+def values_of(labels: NDArray[Any], winner: Ints) -> list[Any]:
+    names = labels.tolist()
+    return [names[place] if place >= 0 else None for place in winner.tolist()]
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,7 +21,7 @@ from typing import Any, ClassVar
 import numpy as np
 from scipy.sparse import csr_array
 
-from evaluation.arrays import Floats, ratio
+from evaluation.arrays import Floats, Ints, ratio
 from evaluation.statistics.agreement.coefficient import (
     NO_PAIRS,
     AgreementResult,
@@ -36,6 +36,7 @@ from evaluation.statistics.agreement.ratings import (
     Patterns,
     Ratings,
     check_numeric,
+    distance_at,
     exact_positions,
     patterns_of,
     positions_at,
@@ -52,6 +53,9 @@ from evaluation.statistics.inputs import (
 )
 from evaluation.statistics.resampling import CONFIDENCE, RESAMPLES, Seed
 from evaluation.statistics.results import signed
+
+# Columns of units, parts, workers and values.
+Parts = tuple[Iterable[Any], Iterable[Any], Iterable[Any], Iterable[Any]]
 
 LEVELS = ("nominal", "ordinal", "interval", "ratio")
 
@@ -163,10 +167,10 @@ class Alpha:
         return alpha_influences(ratings_of(data, numeric=self.level != "nominal"), self.level)
 
     def of_raters(self, ratings: Ratings) -> OfRaters:
-        from evaluation.statistics.agreement.kernels import DIFFERENT, RATIO, SQUARED, all_distances
+        from evaluation.statistics.agreement.kernels import all_distances
 
         units = WeightedUnits(ratings)
-        kind = {"nominal": DIFFERENT, "ratio": RATIO}.get(self.level, SQUARED)
+        kind = distance_at(self.level)
         places = positions_at(self.level, ratings.labels)
 
         def alpha(weights: Floats, unit_weights: Floats) -> float:
@@ -191,25 +195,21 @@ class AlphaOfParts:
     level: str = "nominal"
     name: ClassVar[str] = "krippendorff-alpha"
 
-    def sample(self, data: tuple[Iterable[Any], Iterable[Any], Iterable[Any], Iterable[Any]]) -> ReadData:
+    def sample(self, data: Parts) -> ReadData:
         one_of(self.level, LEVELS, "level")
-        unit_names, unit = encode(data[0], "units")
-        _, part = encode(data[1], "parts")
-        worker_names, worker = encode(data[2], "workers")
-        labels, code = encode(data[3], "values")
-        same_length(units=unit, parts=part, workers=worker, values=code)
+        units, unit, cells = _cells(data)
         if self.level != "nominal":
-            check_numeric(Ratings(unit_names, worker_names, labels, unit, worker, code))
-        places, cell = np.unique(unit * (int(part.max(initial=0)) + 1) + part, return_inverse=True)
-        owner = np.zeros(len(places), dtype=np.int64)
+            check_numeric(cells)
+        cell, parts, workers = cells.unit, len(cells.units), len(cells.raters)
+        owner = np.zeros(parts, dtype=np.int64)
         owner[cell] = unit
-        if first_repeated(cell, worker) is not None:
+        if first_repeated(cell, cells.rater) is not None:
             raise DuplicateJudgment(
                 "a worker gave a part of a unit two values, expected one value a part and worker"
             )
-        counts = csr_array((np.ones(len(cell)), (cell, code)), shape=(len(places), len(labels)))
-        every_part = np.ones(len(places), dtype=np.int64)
-        patterns = Patterns(labels, counts, every_part, len(unit_names), len(worker_names), len(cell))
+        counts = csr_array((np.ones(len(cell)), (cell, cells.code)), shape=(parts, len(cells.labels)))
+        every_part = np.ones(parts, dtype=np.int64)
+        patterns = Patterns(cells.labels, counts, every_part, units, workers, len(cell))
         compared, group = np.unique(owner[patterns.sizes() >= 2], return_inverse=True)
         comparable = patterns.comparable()
         alpha = AlphaOfWeights(comparable, self.level)
@@ -217,24 +217,29 @@ class AlphaOfParts:
             of_units=lambda weights: alpha(weights[:, group]),
             frequency=np.ones(len(compared), dtype=np.int64),
             width=max(counts.shape[1], len(group)),
-            units=len(unit_names),
+            units=units,
             pairable=len(compared),
-            raters=len(worker_names),
-            judgments=len(np.unique(unit * max(len(worker_names), 1) + worker)),
+            raters=workers,
+            judgments=len(np.unique(unit * max(workers, 1) + cells.rater)),
             reason=NO_VARIATION if len(compared) else NO_PAIRS,
         )
 
-    def influences(
-        self, data: tuple[Iterable[Any], Iterable[Any], Iterable[Any], Iterable[Any]]
-    ) -> Influences | None:
-        _, unit = encode(data[0], "units")
-        _, part = encode(data[1], "parts")
-        workers, worker = encode(data[2], "workers")
-        labels, code = encode(data[3], "values")
-        places, cell = np.unique(unit * (int(part.max(initial=0)) + 1) + part, return_inverse=True)
-        found = alpha_influences(Ratings(places, workers, labels, cell, worker, code), self.level)
+    def influences(self, data: Parts) -> Influences | None:
+        _, unit, cells = _cells(data)
+        found = alpha_influences(cells, self.level)
         # The parts of a unit are answered together.
         return found and replace(found, items=unit[found.counts])
+
+
+def _cells(data: Parts) -> tuple[int, Ints, Ratings]:
+    """Return the number of units, the (N,) unit of each row, and ratings of the parts of units."""
+    units, unit = encode(data[0], "units")
+    _, part = encode(data[1], "parts")
+    workers, worker = encode(data[2], "workers")
+    labels, code = encode(data[3], "values")
+    same_length(units=unit, parts=part, workers=worker, values=code)
+    cells, cell = np.unique(unit * (int(part.max(initial=0)) + 1) + part, return_inverse=True)
+    return len(units), unit, Ratings(cells, workers, labels, cell, worker, code)
 
 
 class AlphaOfWeights:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from evaluation.arrays import Flags, Floats, Ints, starts_of
-from evaluation.statistics.agreement.ratings import Ratings, positions_at
+from evaluation.statistics.agreement.ratings import Ratings, distance_at, positions_at
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,9 +75,9 @@ def alpha_influences(ratings: Ratings, level: str) -> Influences | None:
     A judgment changes O by 2 D / (m - 1) - P / (m (m - 1)), with its distances D from the unit's other judgments, and
     all of the unit's distances P. At the ordinal level it also moves the ranks of the values above it.
     """
-    from evaluation.statistics.agreement import kernels
+    from evaluation.statistics.agreement.kernels import value_distances
 
-    kind = {"nominal": kernels.DIFFERENT, "ratio": kernels.RATIO}.get(level, kernels.SQUARED)
+    kind = distance_at(level)
     values = len(ratings.labels)
     totals = np.bincount(ratings.code[ratings.answered(2)], minlength=values).astype(np.float64)
     positions = np.cumsum(totals) - totals / 2 if level == "ordinal" else positions_at(level, ratings.labels)
@@ -87,7 +87,7 @@ def alpha_influences(ratings: Ratings, level: str) -> Influences | None:
     n, less = totals.sum(), found.sizes - 1
     observed = float((found.disagreement / less).sum())
     from_all = np.empty(values)
-    kernels.value_distances(kind, positions, totals, from_all)
+    value_distances(kind, positions, totals, from_all)
     expected = float(totals @ from_all)
     if not expected > 0:
         return None

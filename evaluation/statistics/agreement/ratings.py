@@ -158,6 +158,13 @@ def positions_at(level: str, labels: NDArray[Any]) -> Floats:
     return np.arange(float(len(labels)))
 
 
+def distance_at(level: str) -> int:
+    """Return the kind of `kernels.distance` at a level; the ordinal one is of mid-ranks."""
+    from evaluation.statistics.agreement import kernels
+
+    return {"nominal": kernels.DIFFERENT, "ratio": kernels.RATIO}.get(level, kernels.SQUARED)
+
+
 @dataclass(frozen=True, slots=True)
 class Patterns:
     """The distinct ways in which units were answered; where hardly two units share one, each unit is a pattern.

@@ -19,7 +19,7 @@ from evaluation.arrays import Floats, Ints, ratio
 from evaluation.statistics.agreement.alpha import LEVELS, NO_VARIATION
 from evaluation.statistics.agreement.coefficient import NO_PAIRS
 from evaluation.statistics.agreement.kappa import WEIGHTS, check_weights
-from evaluation.statistics.agreement.ratings import Data, positions_at, ratings_of
+from evaluation.statistics.agreement.ratings import Data, distance_at, positions_at, ratings_of
 from evaluation.statistics.inputs import one_of
 from evaluation.statistics.results import signed
 
@@ -69,7 +69,7 @@ def agreement_by_unit(reliability_data: Data, level: str = "nominal") -> UnitAgr
     contribution = np.full(units, np.nan)
     reason = NO_VARIATION if pairable.any() else NO_PAIRS
     if np.count_nonzero(totals) > 1:
-        kind = {"nominal": kernels.DIFFERENT, "ratio": kernels.RATIO}.get(level, kernels.SQUARED)
+        kind = distance_at(level)
         positions = positions_at(level, ratings.labels)
         if level == "ordinal":
             positions = np.cumsum(totals) - totals / 2

@@ -124,23 +124,11 @@ def balances(rows: Ints, columns: Ints, levels: int) -> Floats:
         while 0 <= place < n:
             end = place
             while 0 <= end < n and rows[end] == rows[place]:
-                below = 0.0
-                at = columns[end]  # sum of the columns before this one
-                while at > 0:
-                    below += tree[at]
-                    at -= at & -at
-                upto = 0.0
-                at = columns[end] + 1
-                while at > 0:
-                    upto += tree[at]
-                    at -= at & -at
-                found[end] += side * (below - (total - upto))
+                below, up_to = weight_below(tree, columns[end]), weight_below(tree, columns[end] + 1)
+                found[end] += side * (below - (total - up_to))
                 end += side
             while place != end:
-                at = columns[place] + 1
-                while at <= levels:
-                    tree[at] += 1.0
-                    at += at & -at
+                add_weight(tree, levels, columns[place], 1.0)
                 total += 1.0
                 place += side
     return found

@@ -17,8 +17,8 @@ from scipy.sparse import coo_array, csr_array, triu
 from scipy.special import entr, softmax
 
 from evaluation.arrays import Floats, Ints
-from evaluation.statistics.aggregation.latent import Answers, above_zero
-from evaluation.statistics.inputs import BadValue, encode, positive, same_length
+from evaluation.statistics.aggregation.latent import Answers
+from evaluation.statistics.inputs import BadValue, above_zero, encode, positive, same_length
 from evaluation.statistics.results import signed
 
 FEW_GROUPS = "all raters are of one group, expected two or more to compare"
@@ -86,9 +86,9 @@ def rater_groups(
     limits = max_iterations, tolerance
 
     def gain_of(data: _Data) -> tuple[float, _Fit, _Fit]:
-        one = _fit(data, np.ones((data.crowd, 1)), *limits)
+        one = _fit(data, np.ones((data.workers, 1)), *limits)
         # Even memberships are a saddle from which two groups never part.
-        logits = (generator.normal(0.0, _SCATTER, (data.crowd, 2)) for _ in range(restarts))
+        logits = (generator.normal(0.0, _SCATTER, (data.workers, 2)) for _ in range(restarts))
         two = max(
             (_fit(data, softmax(start, axis=1), *limits) for start in logits), key=lambda fit: fit.bound
         )
@@ -129,9 +129,9 @@ class _Data:
 
     def __init__(self, unit: Ints, worker: Ints, value: Ints, shape: tuple[int, int, int]) -> None:
         self.unit, self.worker, self.shape = unit, worker, shape
-        units, self.crowd, self.width = shape
+        units, self.workers, self.width = shape
         rows = worker * self.width + value
-        self.given = csr_array((np.ones(len(unit)), (rows, unit)), shape=(self.crowd * self.width, units))
+        self.given = csr_array((np.ones(len(unit)), (rows, unit)), shape=(self.workers * self.width, units))
         self.by_unit = csr_array(self.given.T)
         votes = np.bincount(unit * self.width + value, minlength=units * self.width).reshape(units, -1)
         self.votes = votes / votes.sum(axis=1, keepdims=True)
@@ -156,12 +156,12 @@ class _Fit:
 
 def _fit(data: _Data, membership: Floats, max_iterations: int, tolerance: float) -> _Fit:
     """Raise the bound from (W, G) memberships and the shares of votes until a step gains at most `tolerance`."""
-    _, crowd, width = data.shape
+    _, workers, width = data.shape
     truth, bound, converged = data.votes, -np.inf, False
     groups = membership.shape[1]
     for _ in range(max_iterations):
         # (W, given, true) expected answers of each worker, and (G, true, given) of each group.
-        own = (data.given @ truth).reshape(crowd, width, width)
+        own = (data.given @ truth).reshape(workers, width, width)
         met = np.einsum("wg,wvl->glv", membership, own) + _SMOOTHING
         confusion = met / met.sum(axis=2, keepdims=True)
         prior, shares = truth.mean(axis=0), membership.mean(axis=0)
@@ -170,7 +170,7 @@ def _fit(data: _Data, membership: Floats, max_iterations: int, tolerance: float)
         height = _SMOOTHING * float(logs.sum())
         pull = np.einsum("wvl,glv->wg", own, logs) + np.log(np.maximum(shares, 1e-300))
         membership = softmax(pull, axis=1)
-        of_answers = np.einsum("wg,glv->wvl", membership, logs).reshape(crowd * width, width)
+        of_answers = np.einsum("wg,glv->wvl", membership, logs).reshape(workers * width, width)
         log_prior = np.log(np.maximum(prior, 1e-300))
         joint = data.by_unit @ of_answers + log_prior
         truth = softmax(joint, axis=1)
@@ -194,11 +194,11 @@ class _Pairs:
 
 
 def _pairs(answers: Answers) -> _Pairs:
-    units, crowd, width = answers.shape
+    units, workers, width = answers.shape
     columns = answers.unit * width + answers.value
     ones = np.ones(len(columns))
-    given = csr_array((ones, (answers.worker, columns)), shape=(crowd, units * width))
-    judged = csr_array((ones, (answers.worker, answers.unit)), shape=(crowd, units))
+    given = csr_array((ones, (answers.worker, columns)), shape=(workers, units * width))
+    judged = csr_array((ones, (answers.worker, answers.unit)), shape=(workers, units))
     both = coo_array(triu(judged @ judged.T, k=1))
     first, second = (np.asarray(one, dtype=np.int64) for one in both.coords)
     # A sparse table cannot be read at no place.

@@ -20,11 +20,10 @@ from evaluation.statistics.inputs import (
     BadShape,
     encode_both,
     finite_vector,
-    floats_of,
-    gappy_vector,
     one_of,
     positive,
     same_length,
+    score_table,
 )
 from evaluation.statistics.resampling import Seed, coin_tosses, generator_of
 from evaluation.statistics.results import signed
@@ -109,11 +108,7 @@ def soft_pairwise_accuracy(
 
 
 def _table(scores: ArrayLike, name: str, missing: str) -> Floats:
-    table = floats_of(scores, name)
-    if table.ndim != 2:
-        raise BadShape(f"{name} has {table.ndim} dimensions, expected two: systems and items")
-    for system, row in enumerate(table):
-        gappy_vector(row, f"{name}[{system}]")
+    table = score_table(scores, name)
     if missing == "refuse" and np.isnan(table).any():
         system, item = np.argwhere(np.isnan(table))[0].tolist()
         raise BadShape(f"{name}[{system}] has no score at position {item}, expected one of every system")

@@ -33,13 +33,13 @@ from evaluation.statistics.inputs import (
     finite_vector,
     float_vector,
     floats_of,
-    gappy_vector,
     is_real,
     one_of,
     one_per_row,
     positive,
     refuse_values,
     same_length,
+    score_table,
     score_vector,
 )
 from evaluation.statistics.resampling import (
@@ -393,7 +393,7 @@ def system_clusters(
     one_of(missing, ("refuse", "leave-out"), "missing")
     positive(reassignments, "reassignments")
     generator, reported = generator_of(seed)
-    table = _table(scores)
+    table = score_table(scores, "scores")
     given = ~np.isnan(table)
     if missing == "refuse" and not given.all():
         system, item = np.argwhere(~given)[0]
@@ -448,15 +448,6 @@ def clusters_of_p_values(
     return _clustered(
         means, p, names, correction, level, {"n": 0, "left_out": 0, "reassignments": 0, "seed": None}
     )
-
-
-def _table(scores: ArrayLike) -> Floats:
-    table = floats_of(scores, "scores")
-    if table.ndim != 2:
-        raise BadShape(f"scores has {table.ndim} dimensions, expected two: systems and items")
-    for system, row in enumerate(table):
-        gappy_vector(row, f"scores[{system}]")
-    return table
 
 
 def _clustered(
