@@ -1,9 +1,9 @@
 """The metrics as data: descriptions, options, functions that compute and explain them.
 
-To add a metric, write its function in its own module and declare it in `METRICS`; a package adds one by an entry
-point of the group `quorum.metrics` that is a `Metric`, such as `text_metric` makes (docs/metrics.md).
+To add a metric, write its function in its own module and declare it in `METRICS`, or in a package as an entry point of
+the group `quorum.metrics` (docs/metrics.md).
 
-Each metric explains itself from what its kernels compute: sums by their parts (CIDEr, ROUGE-n, the Bleu-pre filter),
+Metrics explain themselves from what their kernels compute: sums by their parts (CIDEr, ROUGE-n, the Bleu-pre filter),
 BLEU by an equal share for each order, ROUGE-L by the words of the longest common subsequence, METEOR by its stages.
 """
 

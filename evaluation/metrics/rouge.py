@@ -1,4 +1,4 @@
-"""ROUGE of the script ROUGE-1.5.5, and ROUGE-L of the MS COCO caption evaluation.
+"""ROUGE of the script ROUGE-1.5.5, and ROUGE-L of the MS COCO caption evaluation (docs/metrics.md).
 
 Lin 2004, *ROUGE: A Package for Automatic Evaluation of Summaries*. R = hits / reference total, P = hits /
 candidate total, F = P R / ((1 - alpha) P + alpha R). Hits are
@@ -13,11 +13,7 @@ The script is followed where it differs from its paper: SU4 leaves out a text's 
 ROUGE-W divides by (m ^ weight) ^ weight for a reference of m words, so that a perfect match is below 1, and its runs
 are of reference words alone.
 
-Several references: `multi="average"` (-f A) sums hits and totals, "best" (-f B) takes the reference of highest
-recall. The jackknife (Lin 2004 §2.1) averages the scores without each reference in turn. `corpus="mean"` (-t 0)
-averages, "pooled" (-t 1) divides summed hits.
-
-The kernels that count fill `hits` (pairs,).
+Several references, the jackknife (§2.1) and other options: docs/metrics.md. Kernels fill `hits` (pairs,).
 """
 
 from typing import NamedTuple

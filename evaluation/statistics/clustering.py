@@ -178,7 +178,7 @@ class Clusters:
         return parts.sum(axis=0), np.array(freedom)
 
     def components(self, values: Floats) -> Floats:
-        """Return the variance of (N,) values between the clusters of each kind."""
+        """Return the variance of (N,) values between the clusters of each kind, none below zero."""
         centred = values - values.mean()
         squares = [np.square(np.bincount(one, weights=centred)).sum() for one in self.codes]
         found: Floats = np.maximum(np.linalg.solve(self.expected, squares), 0)

@@ -1,9 +1,9 @@
 """How well systems rank captions for an image, or images for a caption (H13 section 4.3).
 
 A ranking is a query's list of items from best to worst. `relevant` is, for each query, a collection of the relevant
-items, or a mapping from judged items to grades (relevant above zero). `JudgedRankings`, which look every item up once,
-can replace both. `unjudged` items that a measure looks at are counted ("count"), taken out of the list ("leave-out",
-the condensed lists of Sakai 2007), or refused ("refuse").
+items, or a mapping from judged items to grades (relevant above zero). `JudgedRankings` can replace both. `unjudged`
+items that a measure looks at are counted ("count"), taken out of the list ("leave-out", Sakai 2007), or refused
+("refuse").
 """
 
 from __future__ import annotations

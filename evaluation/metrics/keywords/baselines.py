@@ -2,8 +2,8 @@
 
 Documents are lists of terms (`keyword_terms`). `keywords` limits their number; a `vocabulary` excludes other words.
 Equal weights keep the document's order; for `corpus`, the alphabet's. A term of no training document weighs as if one
-held it. The closest sentence is that of KLSum (Haghighi, Vanderwende 2009), with the smallest KL(P_D || P_S), the
-first of equals, where P_S(w) = (c_S(w) + a) / (|S| + a V), V different words in the document and a = `smoothing`.
+held it. The closest sentence has the smallest KL(P_D || P_S), as KLSum (Haghighi, Vanderwende 2009), the first of
+equals, where P_S(w) = (c_S(w) + a) / (|S| + a V), V different words in the document and a = `smoothing`.
 """
 
 import math

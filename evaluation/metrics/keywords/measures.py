@@ -1,4 +1,4 @@
-"""How well keywords agree with people's (MC12 sections 5.2 and 6.2).
+"""How well keywords agree with people's (MC12 sections 5.2 and 6.2; docs/content-and-keywords.md).
 
 R_j is the multiset of tags of image j's annotators, |a in R_j| the count of a. With the guesses A_j of a
 system, over the images I that have tags:
@@ -6,14 +6,12 @@ system, over the images I that have tags:
     best = sum_j |a_j in R_j| / |R_j| / |I|                  one guess an image; several share the credit
     oot  = sum_j sum_(a in A_j) |a in R_j| / |R_j| / |I|     "out of ten": ten guesses
 
-*Mode* variants: over the images with a single most frequent tag, the share where it is the first guess
-(best), or among the guesses (oot). As in SemEval-2007 task 10 (McCarthy, Navigli 2007), an image without guesses
-counts in the recall (MC12's figure) with credit 0, not in the precision; a repeated guess is credited again
-(`duplicates="once"`: not).
+*Mode* variants: over the images with a single most frequent tag, the share where it is the first guess (best), or
+among the guesses (oot). As in SemEval-2007 task 10 (McCarthy, Navigli 2007), an image without guesses counts in the
+recall (MC12's figure) alone, and a repeated guess is credited again (`duplicates="once"`: not).
 
-`annotations` holds each image's guesses, best first, `gold` its tag counts. The standard evaluation keeps only
-what is in a `vocabulary` (`frequent_words`). An image without a gold keyword is undefined. Keywords match when
-equal: bring them to one form first (`keyword_forms`).
+`annotations` holds each image's guesses, best first, `gold` its tag counts, in one form (`keyword_forms`). The
+standard evaluation keeps only what is in a `vocabulary`. An image without a gold keyword is undefined.
 """
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence

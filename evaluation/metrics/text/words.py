@@ -1,15 +1,8 @@
 """Captions as numbers: every text is tokenised and numbered once, for all metrics.
 
 Arrow cuts the texts at blanks, which all line breaks are; the tokenizer sees each distinct piece once. Only a caption
-with a piece that depends on its neighbours is tokenised as a whole. Tokenizers:
-
-    ptb    that of the MS COCO caption evaluation (see `ptb`)
-    space  captions that are tokens already, separated by blanks
-    h13    H13 §4.1.1: hyphenated words split, non-alphanumeric characters dropped, lower case
-    rouge  that of the ROUGE-1.5.5 script (Lin 2004)
-    v15    that of V15's published scores: lower case, runs of letters, digits, underscores
-
-`CHANGES` names what is done to words between tokenising and counting.
+with a piece that depends on its neighbours is tokenised as a whole. docs/metrics.md describes `TOKENIZERS`; `CHANGES`
+names what is done to words between tokenising and counting.
 """
 
 import re

@@ -1,12 +1,9 @@
 """Halves of the votes (V15 section 7.4): what people and metrics reach on them, and what nobody can pass.
 
 The votes on a pair (or its triplets, each won, lost or tied) are split into two halves; where their number is odd, one
-has a vote more. One half is the consensus; where it is tied, the pair is left out. Over all splits and both halves,
-in closed form:
-
-- people: how often the other half names the same winner, its tie being wrong
-- a metric: how often it names that winner, its tie being wrong
-- the ceiling: how often the pair's better answer is that winner, which no fixed answer can pass
+has a vote more. One half is the consensus; where it is tied, the pair is left out. The figures are chances over all
+splits and both halves, in closed form: that the other half, or a metric, names the consensus (its tie being wrong),
+and that the pair's better answer does (the ceiling).
 """
 
 from __future__ import annotations
