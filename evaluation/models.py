@@ -14,7 +14,7 @@ from common.rows import AppendOnlyRow
 from evaluation.challenges.models import Challenge, ChallengeEvent, Standing, Submission, SubmissionContent
 from evaluation.judges.models import Judge, JudgeAnswer
 from evaluation.publishing.models import Deposit
-from judgments.design.plans import Plan
+from judgments.design.tables import Plan
 from judgments.models import CandidatePair, Dataset, Study, Unit
 
 __all__ = [

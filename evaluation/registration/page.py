@@ -29,7 +29,7 @@ from evaluation.registration.plans import Outcome, read_claim
 from evaluation.registration.registering import may_be_registered
 from evaluation.report.content import p_in_text, percent_number
 from judgments.admin.base import signed_in
-from judgments.design.plans import Plan
+from judgments.design.tables import Plan
 from judgments.models import Study
 from judgments.studies.studies import design_of
 from judgments.studies.study_page import (

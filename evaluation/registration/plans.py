@@ -24,7 +24,7 @@ from evaluation.report.rendering import WORDING, say, section, table
 from evaluation.results.verdict import right_pairs
 from evaluation.statistics.clustering import ITEM, NAIVE
 from evaluation.statistics.significance import McNemarResult, holm, mcnemar_test, wilson_interval
-from judgments.design.plans import Plan, read_claim
+from judgments.design.tables import Plan, read_claim
 
 UNDECIDED, FOR_PEOPLE = gettext_noop("undecided"), gettext_noop("for people to judge")
 SUPPORTED, NOT_SUPPORTED = gettext_noop("supported"), gettext_noop("not supported")

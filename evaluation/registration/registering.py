@@ -12,7 +12,7 @@ from evaluation.errors import RegistrationError
 from evaluation.models import Registration
 from evaluation.registration.plans import plan_hash
 from evaluation.releases.making import shareable_design
-from judgments.design.plans import Plan
+from judgments.design.tables import Plan
 from judgments.models import Study
 from judgments.studies.log import note_event
 from judgments.studies.studies import REGISTERED, design_of, store_plan

@@ -17,7 +17,7 @@ from evaluation.releases.bundle import MANIFEST, BundleReader
 from evaluation.releases.findings import Findings, find
 from evaluation.releases.rows import ReleasedRows, Settings
 from evaluation.report.rendering import csv_of
-from judgments.design.plans import Plan
+from judgments.design.tables import Plan
 
 FORMAT = 1
 REPORT = "report/"  # the folder of figures and tables

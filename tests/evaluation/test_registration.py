@@ -25,9 +25,9 @@ from evaluation.report.rendering import render_report
 from evaluation.report.storage import build_report
 from evaluation.results.aggregation import aggregate_study
 from evaluation.results.meta_evaluation import evaluate_study
-from judgments.design.plans import Plan
 from judgments.design.reading import make_design, read_toml
 from judgments.design.saved_presets import preset_values
+from judgments.design.tables import Plan
 from judgments.models import Study
 from judgments.studies.generation import generate_hits
 from judgments.studies.log import note_event
