@@ -38,7 +38,7 @@ from evaluation.metrics.leave_one_out import (
     score_held_out,
 )
 from evaluation.statistics.correlation import kendall_tau_b
-from evaluation.statistics.summaries import ScoreSummary, deviation_of, summary_of_scores
+from evaluation.statistics.significance.intervals import ScoreSummary, deviation_of, summary_of_scores
 from judgments.kinds.base import or_none
 
 WORDS = 10
