@@ -18,8 +18,7 @@ from evaluation.errors import EvaluationError
 from evaluation.integrity import check_integrity
 from evaluation.results.aggregation import aggregate_study
 from evaluation.statistics.aggregation import luce_choice
-from evaluation.strengths.computing import strengths_of
-from evaluation.strengths.section import ranking_section
+from evaluation.strengths.computing import ranking_section, strengths_of
 from judgments.design.reading import make_design, read_toml, write_toml
 from judgments.kinds import KINDS
 from judgments.models import HIT, Output, Study, Unit

@@ -32,7 +32,14 @@ from evaluation.statistics.aggregation.bradley_terry import (
     groups_of,
 )
 from evaluation.statistics.aggregation.strengths import quantile_of
-from evaluation.statistics.clustering import NAIVE, ClusterColumns, Clusters, columns_of, share_of_rows
+from evaluation.statistics.clustering import (
+    NAIVE,
+    ClusterColumns,
+    Clusters,
+    column_codes,
+    columns_of,
+    share_of_rows,
+)
 from evaluation.statistics.correlation.coefficients import group_coefficients
 from evaluation.statistics.inputs import (
     LARGEST_TABLE,
@@ -58,10 +65,7 @@ _FARTHEST = 4.0
 
 @dataclass(frozen=True, slots=True)
 class BestWorstResult:
-    """(K,) items, counts and scores (best - worst) / shown, from `answers` answers, with intervals by clusters.
-
-    low, high: (K,), nan without clusters. reason: why an item has no interval.
-    """
+    """(K,) items, counts and scores (best - worst) / shown; low and high are nan without clusters."""
 
     items: NDArray[Any]
     shown: Ints
@@ -78,10 +82,10 @@ class BestWorstResult:
 
 @dataclass(frozen=True, slots=True)
 class SplitHalfResult:
-    """Correlation between scores of two random halves of the answers: mean and deviation over `splits` splits.
+    """Mean and deviation, over `splits` splits, of the correlation between scores of two random halves of the answers.
 
-    There is no Spearman-Brown correction, as usual in the field. `items`: mean number of items with answers in
-    both halves. `undefined` splits have no coefficient.
+    There is no Spearman-Brown correction. `items`: mean number of items with answers in both halves. `undefined` splits
+    have no coefficient.
     """
 
     pearson: float
@@ -99,8 +103,6 @@ class SplitHalfResult:
 
 @dataclass(frozen=True, slots=True)
 class _Answers:
-    """(K,) names; of each of M showings: (M,) answer and item, and point: 1 best, -1 worst, 0 neither."""
-
     names: NDArray[Any]
     answer: Ints
     item: Ints
@@ -116,10 +118,9 @@ def best_worst_scores(
     *,
     clusters: ClusterColumns = NAIVE,
 ) -> BestWorstResult:
-    """Return the items' scores.
+    """Return the items' scores; with `clusters` (one entry an answer) also their 95 % intervals.
 
-    `clusters`, columns of one entry an answer such as {"item": images, "rater": workers}, give 95 % intervals of each
-    score as of the mean of its showings (1 best, -1 worst, 0 neither). Without them there are none.
+    An interval is that of the mean of the item's showings.
     """
     columns = columns_of(clusters)
     rows = _read(shown, best, worst)
@@ -131,7 +132,10 @@ def best_worst_scores(
     reasons: dict[str, None] = {}
     counts: Mapping[str, int] = {}
     if columns:
-        coded = {name: _of_answers(values, name, rows) for name, values in columns.items()}
+        coded = {
+            name: column_codes(values, name, rows.count, "an answer")[rows.answer]
+            for name, values in columns.items()
+        }
         counts = {name: len(np.unique(codes)) for name, codes in coded.items()}
         points = (1 + rows.point.astype(np.float64)) / 2  # from 0 to 1
         order, bounds = np.argsort(rows.item, kind="stable"), starts_of(times)
@@ -153,15 +157,6 @@ def best_worst_scores(
         reason="; ".join(reasons),
         clusters=counts,
     )
-
-
-def _of_answers(values: Iterable[Any], name: str, rows: _Answers) -> Ints:
-    """Return the (M,) cluster of each showing."""
-    column = f"clusters[{name!r}]"
-    _, codes = encode(values, column)
-    if len(codes) != rows.count:
-        raise BadShape(f"{column} has {len(codes)} entries, expected {rows.count}, one an answer")
-    return codes[rows.answer]
 
 
 def implied_comparisons(
@@ -234,7 +229,6 @@ def split_half_reliability(
 
 
 def _halves(groups: Ints, generator: np.random.Generator) -> Flags:
-    """Return (N,) the half of each answer: every other one of its group in random order."""
     count = len(groups)
     order = np.lexsort((generator.random(count), groups))
     sizes = np.bincount(groups)
