@@ -53,6 +53,7 @@ class JudgmentWriter:
         self.places: dict[tuple[str, str], None] = {}
         self.pair_references: defaultdict[str, list[str]] = defaultdict(list)
         self.said: set[int] = set()
+        self.parts: set[tuple[str, ...]] = set()  # of open answers
         self.published = {
             pair.key: pair for pair in PublishedPair.objects.filter(dataset=dataset).select_related()
         }
@@ -141,7 +142,10 @@ class JudgmentWriter:
 
     def _given(self, row: JudgmentRow) -> tuple[int | None, Any]:
         if self.kind.is_open:
-            return None, self._canonical(row, row.answer)
+            answer = self._canonical(row, row.answer)
+            if isinstance(answer, Mapping):
+                self.parts.add(tuple(answer))
+            return None, answer
         if row.value is None:
             return None, row.answer
         self.said.add(int(row.value))
@@ -173,13 +177,13 @@ class JudgmentWriter:
     def _keep_answers_that_were_asked_for(self) -> None:
         """Add the file's kinds of answers to the design, such as "no difference"."""
         try:
-            setting = self.kind.setting_of(sorted(self.said))
+            setting = self.kind.setting_of(sorted(self.said) or sorted(self.parts))
         except ValueError as error:
             raise DataConflict(
                 f"Nothing was imported: of the file's values, in ascending order, {error}."
             ) from None
         if setting:
-            design = self.study.design | {"answers": dict.fromkeys(setting.split(","), True)}
+            design = self.study.design | {"answers": self.kind.asked(setting)}
             Study.objects.filter(pk=self.study.pk).update(design=design)
 
     def _numbered_places(self) -> Iterator[tuple[int, int, int]]:

@@ -355,10 +355,14 @@ def caption_table(figures: Mapping[str, Any]) -> dict[str, Any]:
         if len(rows) <= 2 * CAPTIONS_AT_AN_END
         else rows[:CAPTIONS_AT_AN_END] + rows[-CAPTIONS_AT_AN_END:]
     )
+    worst = all("worst" in row for row in rows)
     half = figures.get("split_half", {})
     reliable = half.get("spearman")
     return {
-        "rows": [row | {"shown_score": f"{row['score']:+.2f}"} for row in ends],
+        "rows": [
+            row | {"shown_score": f"{row['score']:+.2f}" if worst else percent(row["score"])} for row in ends
+        ],
+        "worst": worst,
         "count": len(rows),
         "left": len(rows) - len(ends),
         "splits": half.get("splits"),

@@ -8,9 +8,11 @@ height: the objective. reached: starts that ended as high. note: a warning if th
 
 from evaluation.statistics.aggregation.best_worst import (
     BestWorstResult,
+    LuceResult,
     SplitHalfResult,
     best_worst_scores,
     implied_comparisons,
+    luce_choice,
     split_half_reliability,
 )
 from evaluation.statistics.aggregation.bradley_terry import (
@@ -59,6 +61,7 @@ __all__ = [
     "BradleyTerryResult",
     "DawidSkeneResult",
     "GladResult",
+    "LuceResult",
     "MaceResult",
     "MajorityResult",
     "MeanResult",
@@ -81,6 +84,7 @@ __all__ = [
     "implied_comparisons",
     "is_relevant",
     "item_response",
+    "luce_choice",
     "mace",
     "majority_vote",
     "mean_grade",
