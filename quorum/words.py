@@ -1,4 +1,4 @@
-"""The words of ``quorum``: for each, the command of ``manage.py`` that it runs, and what it does."""
+"""The words of ``quorum``: for each, the command of ``manage.py`` and a description."""
 
 BEGIN, DATASETS, STUDIES, RESULTS, CROWDS, FILES, SERVER = (
     "To begin", "Datasets", "Studies", "Results", "Crowds and money", "Files, without a database", "The installation",
@@ -97,7 +97,6 @@ WITHOUT_DATA = {command for command, _ in SECTIONS[FILES].values()} | {"plan_pow
 
 
 def page(group: str = "") -> str:
-    """Return the list of words, or those of one group."""
     lines = []
     if not group:
         lines = [

@@ -29,9 +29,9 @@ UNKNOWN_TO_CROWD = "unknown-to-crowd"  # likewise, if the crowd does not know th
 
 
 class JudgmentWriter:
-    """Writes rows as units, pairs, HITs, workers, assignments and judgments, in batches.
+    """Write rows as units, pairs, HITs, workers, assignments and judgments, in batches.
 
-    It holds names and row ids, not the rows.
+    Memory holds names and row ids, not the rows.
     """
 
     def __init__(self, study: Study, dataset: Dataset, items: dict[str, int], references: set[str]) -> None:
@@ -53,6 +53,7 @@ class JudgmentWriter:
         self.places: dict[tuple[str, str], None] = {}
         self.pair_references: defaultdict[str, list[str]] = defaultdict(list)
         self.said: set[int] = set()
+        self.parts: set[tuple[str, ...]] = set()  # of open answers
         self.published = {
             pair.key: pair for pair in PublishedPair.objects.filter(dataset=dataset).select_related()
         }
@@ -141,7 +142,10 @@ class JudgmentWriter:
 
     def _given(self, row: JudgmentRow) -> tuple[int | None, Any]:
         if self.kind.is_open:
-            return None, self._canonical(row, row.answer)
+            answer = self._canonical(row, row.answer)
+            if isinstance(answer, Mapping):
+                self.parts.add(tuple(answer))
+            return None, answer
         if row.value is None:
             return None, row.answer
         self.said.add(int(row.value))
@@ -154,7 +158,7 @@ class JudgmentWriter:
             raise DataConflict(f"Unit {row.unit!r} has the answer {str(answer)[:80]}; {error}.") from None
 
     def finish(self) -> None:
-        """Store what is known only at the end: the slots of HITs and the references of pairs."""
+        """Store data known only at the end: the slots of HITs and the references of pairs."""
         self.systems.finish()
         self._keep_answers_that_were_asked_for()
         of_size: defaultdict[int, list[int]] = defaultdict(list)
@@ -171,15 +175,15 @@ class JudgmentWriter:
         CandidatePair.objects.bulk_update(pairs, ["references"], batch_size=500)
 
     def _keep_answers_that_were_asked_for(self) -> None:
-        """Let the design have the answers that the file has, such as "no difference"."""
+        """Add the file's kinds of answers to the design, such as "no difference"."""
         try:
-            setting = self.kind.setting_of(sorted(self.said))
+            setting = self.kind.setting_of(sorted(self.said) or sorted(self.parts))
         except ValueError as error:
             raise DataConflict(
                 f"Nothing was imported: of the file's values, in ascending order, {error}."
             ) from None
         if setting:
-            design = self.study.design | {"answers": dict.fromkeys(setting.split(","), True)}
+            design = self.study.design | {"answers": self.kind.asked(setting)}
             Study.objects.filter(pk=self.study.pk).update(design=design)
 
     def _numbered_places(self) -> Iterator[tuple[int, int, int]]:
@@ -314,7 +318,7 @@ class JudgmentWriter:
     ) -> list[str]:
         """Return the published pair's leading references, else those of the image that are no candidate.
 
-        As when pairs are drawn, a reference with the words of a person's candidate is left out too.
+        As when pairs are drawn, leave out a reference with the words of a person's candidate too.
         """
         rows = self._references_by_item[self.items[image]]
         if published is not None:

@@ -1,7 +1,8 @@
-"""Rank the systems of a study by people's choices: one model for the page, the command and the HTTP call."""
+"""Compute strengths for the page, the command, the HTTP call and the report."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -19,21 +20,34 @@ from evaluation.errors import EvaluationError
 from evaluation.judgment_sets import loaders
 from evaluation.judgment_sets.records import NO_PAIR
 from evaluation.provenance import as_json, plain
+from evaluation.report.content import Dots, Estimate, Level, Panel, Section
+from evaluation.report.rendering import plot, say, section, table
 from evaluation.results.consensus import judgment_clusters
-from evaluation.statistics.aggregation import StrengthResult, preference_strengths, rank_bands
+from evaluation.statistics.aggregation import (
+    LuceResult,
+    RankBands,
+    StrengthResult,
+    luce_choice,
+    preference_strengths,
+    rank_bands,
+)
 from evaluation.statistics.aggregation.preferences import preferences_of
 from evaluation.statistics.aggregation.strengths import MODELS
-from evaluation.statistics.clustering import NAIVE
+from evaluation.statistics.clustering import NAIVE, share_of_rows
+from evaluation.statistics.resampling import CONFIDENCE
+from judgments.design.tables import AskedAnswers
 from judgments.kinds import KINDS
 from judgments.kinds.spans.answers import words_of
-from judgments.models import CandidatePair, HITUnit, Study
+from judgments.models import CandidatePair, HITUnit, Output, Study, System, Unit
 from judgments.studies.studies import design_of
 
 LENGTH = "length"
 WEIGHTS = ("drawn", "none")
 NEXT_SHOWN = 3
 KEPT_SECONDS = 3600
-NOT_PAIRS = "Study {slug!r} compares no pairs, so that no system won against another."
+LUCE = "luce"
+PEOPLE = "people"  # who wrote what no system gave
+NOT_PAIRS = "Study {slug!r} compares no pairs and names no best one, so that no system won against another."
 
 
 class StrengthsRequest(Parameters):
@@ -44,7 +58,8 @@ class StrengthsRequest(Parameters):
         required=False,
         initial=MODELS[0],
         label="Model",
-        help_text="adjacent (with ties, Davidson's) or cumulative (with ties, Rao and Kupper's); default: adjacent.",
+        help_text="Of pairs: adjacent (with ties, Davidson's) or cumulative (with ties, Rao and Kupper's); default: "
+        "adjacent. The best of several has Luce's.",
     )
     control = serializers.ChoiceField(
         ["none", LENGTH],
@@ -68,21 +83,25 @@ def strengths_of(
 ) -> dict[str, Any]:
     """Return strengths, rank bands and the next comparisons of the study's systems, as JSON.
 
-    Every judgment that counts of a pair of two systems is a comparison; "neither" counts as no difference. Intervals
-    are clustered by image and, where people are known, by person. In an arena each judgment weighs one over the chance
-    of its pair of systems, so that all pairs count as if they had been drawn evenly (Chiang et al. 2024, section 5).
+    Every included judgment of two systems is a comparison; "neither" counts as no difference. Intervals are
+    clustered by image and, unless anonymous, by person. In an arena each judgment weighs one over the
+    probability of its pair of systems, as if pairs were drawn evenly (Chiang et al. 2024, section 5).
+    Where people name the best of several captions, strengths are those of Luce's choice model.
 
     Raises:
-        EvaluationError: the study compares no pairs, or none of two systems.
+        EvaluationError: the study compares no pairs and names no best one, or none of two systems, or its model has no
+            such setting.
     """
+    if KINDS[study.protocol].names_best:
+        return _strengths_of_choices(study, model=model, control=control)
     if not KINDS[study.protocol].compares_pairs:
         raise EvaluationError(NOT_PAIRS.format(slug=study.slug))
     table, units = loaders.load_judgments(study), loaders.unit_rows(study)
     names = ("pk", "first_system__name", "second_system__name", "first__text", "second__text", "key")
     pairs = list(CandidatePair.objects.filter(study=study).order_by("pk").values_list(*names))
     pks, first, second, *texts, keys = zip(*pairs, strict=True) if pairs else ((),) * 6
-    firsts = np.array([name or "people" for name in first], dtype=object)
-    seconds = np.array([name or "people" for name in second], dtype=object)
+    firsts = np.array([name or PEOPLE for name in first], dtype=object)
+    seconds = np.array([name or PEOPLE for name in second], dtype=object)
     counted = np.flatnonzero(table.counted)
     pair = units.pair[places_in(units.pk, table.unit[counted])]
     kept = pair != NO_PAIR
@@ -122,10 +141,106 @@ def strengths_of(
     return _as_result(found, preferences, control) | {"weighted": inverse is not None}
 
 
-def chances_of(study: Study, units: Ints, workers: Ints) -> Floats:
-    """Return (N,) chances by which the pairs of systems of these judgments of an arena were drawn.
+def _strengths_of_choices(study: Study, *, model: str, control: str) -> dict[str, Any]:
+    """Return strengths and rank bands from which caption of several was named the best.
 
-    Nobody judges a unit twice, so that unit and person name a page; another one may have left the unit out.
+    A caption that several systems gave counts for each of them in part.
+    """
+    if model != MODELS[0] or control != "none":
+        raise EvaluationError(
+            gettext(
+                "Study %(slug)r asks for the best of several: its model is Luce's, and controls for nothing."
+            )
+            % {"slug": study.slug}
+        )
+    table, units = loaders.load_judgments(study), loaders.unit_rows(study)
+    counted = table.counted
+    owners, options = _options_of(study)
+    given = table.given(counted)
+    shown = [options[unit] for unit in table.unit[counted].tolist()]
+    best = [row[one["best"] - 1] for row, one in zip(shown, given, strict=True)]
+    if len({name for row in set(map(tuple, shown)) for option in row for name in owners[option]}) < 2:
+        raise EvaluationError(
+            gettext("Study %(slug)r has no judgment that counts of captions of two different systems.")
+            % {"slug": study.slug}
+        )
+    anonymous = any(worker.anonymous for worker in loaders.worker_rows(study))
+    clusters = judgment_clusters(
+        units,
+        loaders.images_of(study, units),
+        table.unit[counted],
+        table.worker[counted],
+        anonymous=anonymous,
+    )
+    found = luce_choice(shown, best, owners=owners, clusters=clusters or NAIVE)
+    bands = _bands_of(found)
+    named = [(owners[one], row) for one, row in zip(best, shown, strict=True)]
+    shares = _shares_of_best(found, named, owners, clusters)
+    return {
+        "systems": [row | shares[row["system"]] for row in _system_rows(found, bands)],
+        "next": [],
+        "length": None,
+        "ties": 0.0,
+        "levels": [],
+        "cuts": [],
+        "control": control,
+        "clusters": dict(found.clusters),
+        "model": LUCE,
+        "comparisons": found.choices,
+        **as_json(found, "log_likelihood", "converged", "reason", "note", "signature"),
+        "ranks": bands.signature,
+        "weighted": False,
+    }
+
+
+def _options_of(study: Study) -> tuple[dict[tuple[int, str], list[str]], dict[int, list[tuple[int, str]]]]:
+    """Return the systems of each image and text that is shown, and the images and texts of each unit."""
+    judged = Unit.objects.filter(study=study, control=False)
+    outputs = Output.objects.annotations().filter(
+        system__in=System.objects.of_study(study), item__in=judged.values("item")
+    )
+    gave: dict[tuple[int, str], list[str]] = {}
+    for item, text, system in outputs.order_by("system__name").values_list(
+        "item", "caption__text", "system__name"
+    ):
+        gave.setdefault((item, text), []).append(system)
+    options = {
+        pk: [(item, option["text"]) for option in content["options"]]
+        for pk, item, content in judged.values_list("pk", "item", "content")
+    }
+    shown = {option for row in options.values() for option in row}
+    return {option: gave.get(option, [PEOPLE]) for option in shown}, options
+
+
+def _shares_of_best(
+    found: LuceResult,
+    rows: list[tuple[list[str], list[tuple[int, str]]]],
+    owners: dict[tuple[int, str], list[str]],
+    clusters: Mapping[str, Ints],
+) -> dict[str, dict[str, Any]]:
+    """Return, by system, in how many lists it was shown, and the share of those in which its caption was the best."""
+    shares = {}
+    there = [{name for option in shown for name in owners[option]} for _, shown in rows]
+    for name in found.items.tolist():
+        keep = np.array([name in systems for systems in there])
+        won = np.array([float(name in winners) for winners, _ in rows])
+        low = high = float("nan")
+        if clusters:
+            interval = share_of_rows(won, clusters, CONFIDENCE, keep=keep)
+            low, high = interval.low, interval.high
+        shares[str(name)] = {
+            "shown": int(keep.sum()),
+            "best": plain(won[keep].mean()),
+            "best_low": plain(low),
+            "best_high": plain(high),
+        }
+    return shares
+
+
+def chances_of(study: Study, units: Ints, workers: Ints) -> Floats:
+    """Return (N,) probabilities by which an arena drew the judgments' pairs of systems.
+
+    Nobody judges a unit twice, so unit and person identify the HIT.
     """
     drawn = HITUnit.objects.filter(hit__study=study, chance__isnull=False)
     live = drawn.filter(hit__assignments__judgments__unit=F("unit")).order_by()
@@ -149,19 +264,7 @@ def _length_difference(first: tuple[str, ...], second: tuple[str, ...]) -> Float
 
 
 def _as_result(found: StrengthResult, preferences: Floats, control: str) -> dict[str, Any]:
-    bands = rank_bands(found.log_strength, found.covariance, freedom=found.freedom.tolist())
-    names = [str(name) for name in found.items.tolist()]
-    systems = [
-        {
-            "system": names[at],
-            "strength": plain(found.log_strength[at]),
-            "low": plain(found.low[at]),
-            "high": plain(found.high[at]),
-            "best_rank": int(bands.best[at]) or None,
-            "worst_rank": int(bands.worst[at]) or None,
-        }
-        for at in (found.order.tolist() or range(len(names)))
-    ]
+    names, bands = [str(name) for name in found.items.tolist()], _bands_of(found)
     coefficient = None
     if control == LENGTH and not found.reason:
         coefficient = {
@@ -170,7 +273,7 @@ def _as_result(found: StrengthResult, preferences: Floats, control: str) -> dict
             "high": plain(found.coefficient_high[0]),
         }
     return {
-        "systems": systems,
+        "systems": _system_rows(found, bands),
         "next": [] if found.reason else _next(found, names),
         "length": coefficient,
         "ties": float((preferences == 0).mean()),
@@ -185,8 +288,27 @@ def _as_result(found: StrengthResult, preferences: Floats, control: str) -> dict
     }
 
 
+def _bands_of(found: StrengthResult | LuceResult) -> RankBands:
+    return rank_bands(found.log_strength, found.covariance, freedom=found.freedom.tolist())
+
+
+def _system_rows(found: StrengthResult | LuceResult, bands: RankBands) -> list[dict[str, Any]]:
+    names = [str(name) for name in found.items.tolist()]
+    return [
+        {
+            "system": names[at],
+            "strength": plain(found.log_strength[at]),
+            "low": plain(found.low[at]),
+            "high": plain(found.high[at]),
+            "best_rank": int(bands.best[at]) or None,
+            "worst_rank": int(bands.worst[at]) or None,
+        }
+        for at in (found.order.tolist() or range(len(names)))
+    ]
+
+
 def _next(found: StrengthResult, names: list[str]) -> list[dict[str, Any]]:
-    """Return the pairs of systems of which one more judgment says most, with the gain in nats."""
+    """Return the pairs of systems with the largest gain of one more judgment, in nats."""
     gains = np.triu(found.gains(), 1)
     best = np.argsort(-gains, axis=None, kind="stable")[:NEXT_SHOWN]
     return [
@@ -196,14 +318,51 @@ def _next(found: StrengthResult, names: list[str]) -> list[dict[str, Any]]:
     ]
 
 
-def kept_strengths(study: Study, **asked: Any) -> dict[str, Any]:
-    """Return ``strengths_of``, computed once for the same judgments and events of the study."""
+def cached_strengths(study: Study, **asked: Any) -> dict[str, Any]:
+    """Return ``strengths_of``, cached for the same judgments and events of the study."""
     newest = Judgment.objects.filter(assignment__study=study).aggregate(last=Max("pk"))["last"]
     event = study.events.aggregate(last=Max("pk"))["last"]
-    told = "-".join(f"{name}={asked[name]}" for name in sorted(asked))  # "none" is a value of two of them
-    key = f"strengths-{study.pk}-{newest}-{event}-{told}"
+    options = "-".join(f"{name}={asked[name]}" for name in sorted(asked))  # "none" is a value of two of them
+    key = f"strengths-{study.pk}-{newest}-{event}-{options}"
     found: dict[str, Any] | None = cache.get(key)
     if found is None:
         found = strengths_of(study, **asked)
         cache.set(key, found, KEPT_SECONDS)
     return found
+
+
+def ranking_section(study: Study) -> Section | None:
+    """Return strengths and rank bands if probabilities or answers are unusual; else None."""
+    design = design_of(study)
+    kind = KINDS[study.protocol]
+    special = design.answers != AskedAnswers() or design.chosen is not None or draws_live(study)
+    if not ((kind.compares_pairs or kind.names_best) and special):
+        return None
+    try:
+        found = strengths_of(study)
+    except EvaluationError:  # nothing to rank yet
+        return None
+    if found["reason"]:
+        return section("ranking", empty=found["reason"])
+    rows = [
+        (
+            one["system"],
+            Estimate(one["strength"], one["low"], one["high"]),
+            one["best_rank"],
+            one["worst_rank"],
+        )
+        for one in found["systems"]
+    ]
+    luce = found["model"] == LUCE
+    data = table("ranking", rows, luce=luce)
+    best = [one["system"] for one in found["systems"] if one["best_rank"] == 1]
+    counts = {name: found[name] for name in ("comparisons", "ties", "weighted")}
+    sentence = say("ranking", best=best, luce=luce, **counts)
+    drawing = Dots(
+        tuple(name for name, *_ in rows),
+        (Panel("", tuple(strength for _, strength, *_ in rows), (Level("mean", 0.0),)),),
+        "log-strength, 95 % interval",
+        "number",
+        tuple(best),
+    )
+    return section("ranking", [sentence], [plot(sentence, drawing, data)], [data])

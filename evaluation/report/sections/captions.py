@@ -1,4 +1,4 @@
-"""Single captions: metrics against people, and open answers."""
+"""Report single captions: metrics against people, and open answers."""
 
 from __future__ import annotations
 
@@ -219,9 +219,11 @@ def _leave_one_out(figures: Mapping[str, Any]) -> Section:
 def _captions(figures: Mapping[str, Any]) -> Section:
     rows = sorted(figures["captions"], key=lambda row: (-row["score"], row["image"], row["text"]))
     ends = rows if len(rows) <= 2 * MOST_CAPTIONS else rows[:MOST_CAPTIONS] + rows[-MOST_CAPTIONS:]
+    with_worst = all("worst" in row for row in rows)
+    names = ("text", "image", "score", "best", *(("worst",) if with_worst else ()), "shown")
     data = table(
-        "captions",
-        [[row[name] for name in ("text", "image", "score", "best", "worst", "shown")] for row in ends],
+        "captions" if with_worst else "captions-best",
+        [[row[name] for name in names] for row in ends],
         captions=len(rows),
         ends=MOST_CAPTIONS if len(ends) < len(rows) else 0,
     )
@@ -272,7 +274,7 @@ def _content(figures: Mapping[str, Any]) -> Section:
 
 
 def _spans(figures: Mapping[str, Any]) -> Section:
-    """Show whether two people mark the same characters, beyond what chance does."""
+    """Show whether two people mark the same characters, beyond chance."""
     found = figures["spans"]
     named = {
         "character F1": "f1",

@@ -1,10 +1,18 @@
-"""Joint answers of judges: votes, means, models of workers, and rankings of items."""
+"""Joint answers of judges: votes, means, models of workers, and rankings of items.
+
+Models of workers (Dawid-Skene, GLAD, MACE) count a repeated judgment twice. Their results share these fields:
+
+posterior: (U, L). winner: (U,) position in `labels`, -1 for a tie. judgments: (W,).
+height: the objective. reached: starts that ended as high. note: a warning if the data cannot tell errors from truth.
+"""
 
 from evaluation.statistics.aggregation.best_worst import (
     BestWorstResult,
+    LuceResult,
     SplitHalfResult,
     best_worst_scores,
     implied_comparisons,
+    luce_choice,
     split_half_reliability,
 )
 from evaluation.statistics.aggregation.bradley_terry import (
@@ -53,6 +61,7 @@ __all__ = [
     "BradleyTerryResult",
     "DawidSkeneResult",
     "GladResult",
+    "LuceResult",
     "MaceResult",
     "MajorityResult",
     "MeanResult",
@@ -75,6 +84,7 @@ __all__ = [
     "implied_comparisons",
     "is_relevant",
     "item_response",
+    "luce_choice",
     "mace",
     "majority_vote",
     "mean_grade",
