@@ -11,7 +11,7 @@ from django.utils.translation import gettext
 from rest_framework import serializers
 
 from annotation.models import Judgment
-from annotation.work.arena import draws_live
+from annotation.work.arena import has_chances
 from common.parameters import Parameters
 from common.rows import columns_of
 from evaluation.arrays import Floats, Ints, places_in
@@ -107,7 +107,7 @@ def strengths_of(
     chosen, inverse = design_of(study).chosen, None
     if chosen and weights == WEIGHTS[0]:
         inverse = 1 / np.array([chosen.chances[key] for key in keys])[place]
-    elif draws_live(study) and weights == WEIGHTS[0]:
+    elif weights == WEIGHTS[0] and has_chances(study):
         inverse = 1 / chances_of(study, table.unit[rows], table.worker[rows])
         inverse /= inverse.mean()
     found = preference_strengths(
