@@ -4,13 +4,10 @@
 
 writes `dataset.jsonl`, `systems/nearest.jsonl` and `systems/random.jsonl` below FOLDER (default: `demo/`).
 
-`nearest` is the nearest-neighbour baseline of H13 §3: a photograph is the bag of words of its five captions, bags are
-compared by F1 with words weighted by inverse document frequency, and the caption is the first of the nearest other
-photograph. It reads captions of the photograph that it describes, so it is a stand-in for a model.
-
-`random` gives the first caption of another photograph, drawn at random.
-
-Neither gives a photograph one of its own captions.
+`nearest` is the nearest-neighbour baseline of H13 §3: a photograph is the bag of words of its five captions, bags
+are compared by F1 with words weighted by inverse document frequency, and the caption is the first of the nearest
+other photograph. It reads captions of the photograph that it describes, so it is a stand-in for a model. `random`
+gives the first caption of another photograph, drawn at random. Neither gives a photograph one of its own captions.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
-"""Cache the figures of large studies in rows, since counting a million rows is slow.
+"""Cache the figures of large studies, since counting a million rows is slow.
 
 Figures younger than a minute are shown as they are; older ones while a job recomputes them. Missing figures of a
 large study are computed by a job, and the page fills in later. Figures over few rows are never cached.
 
-After a person's action on the study, quick figures are recomputed at once, so that the person sees the
-effect; others are marked as being recomputed.
+After a person's action on the study, quick figures are recomputed at once, so that the person sees the effect;
+others are marked as being recomputed.
 """
 
 from __future__ import annotations
@@ -37,7 +37,6 @@ def plain_value(value: Any) -> Any:
 
 
 def version_of(study: Study) -> object:
-    """Return what changes with every logged action on the study."""
     last = study.events.aggregate(last=Max("pk"))["last"]
     return str(study.created_at), study.state, str(study.paused_at), last
 
@@ -67,11 +66,11 @@ class Figures(Generic[T]):
 
 @dataclass(frozen=True, slots=True)
 class ShownFigures(Generic[T]):
-    """Figures as shown on a page.
+    """Figures on a page.
 
     Attributes:
         value: None only while a job computes them for the first time.
-        made_at: None for figures computed just now.
+        made_at: None if computed just now.
         again: whether a job is recomputing them.
     """
 
@@ -90,7 +89,7 @@ def add_figures(figures: Figures[T]) -> Figures[T]:
 
 
 def add_figures_by_prefix(prefix: str, figures_named: Callable[[str], Figures[Any]]) -> None:
-    """Register figures named ``<prefix>:<more>``, such as those of a study beside another one."""
+    """Register figures named ``<prefix>:<more>``, such as comparisons with another study."""
     _BY_PREFIX[prefix] = figures_named
 
 
@@ -102,7 +101,7 @@ def _named(name: str) -> Figures[Any] | None:
 
 
 class FiguresPending(Exception):
-    """Figures that a page cannot do without are being computed for the first time."""
+    pass
 
 
 def required_figures(shown: ShownFigures[T]) -> T:
@@ -112,7 +111,7 @@ def required_figures(shown: ShownFigures[T]) -> T:
 
 
 def cached_figures(study: Study, figures: Figures[T], *, wait: bool = False) -> ShownFigures[T]:
-    """Return the figures of a study. With ``wait``, missing ones are computed at once, whatever their size."""
+    """Return the figures of a study; with ``wait``, compute missing ones at once, whatever their size."""
     beyond = figures.beyond_a_page is not None and figures.beyond_a_page(study)
     if figures.beyond_a_page is not None and not beyond:
         return ShownFigures(figures.compute(study))
@@ -134,7 +133,7 @@ def cached_figures(study: Study, figures: Figures[T], *, wait: bool = False) -> 
 
 
 def _cached(study: Study, figures: Figures[Any]) -> tuple[CachedFigures | None, bool]:
-    """Return the cached figures, and whether they are large, in one query."""
+    """Return the figures, and whether they are large, in one query."""
     if figures.many is None:
         return CachedFigures.objects.filter(study=study, name=figures.name).first(), False
     own = FilteredRelation("cached_figures", condition=Q(cached_figures__name=figures.name))
@@ -153,7 +152,7 @@ def newest_figures_job(study: Study) -> Job | None:
 
 
 def _start_unless_failed(study: Study, name: str) -> None:
-    """Start a job unless one just failed: a waiting page would retry for ever."""
+    """Do not start after a failure: a waiting page would retry for ever."""
     last = newest_figures_job(study)
     failed_at = last.finished_at if last is not None and last.state == Job.State.FAILED else None
     if failed_at is None or (timezone.now() - failed_at).total_seconds() >= FRESH:
@@ -161,7 +160,7 @@ def _start_unless_failed(study: Study, name: str) -> None:
 
 
 def request_figures(study: Study, names: Iterable[str]) -> None:
-    """Start a job for the figures, unless one is running."""
+    """Start a job, unless one is running."""
     under_way = Job.objects.under_way().filter(kind=JOB, args__study=study.slug)
     asked = {name for args in under_way.values_list("args", flat=True) for name in args["names"]}
     wanted = sorted(set(names) - asked)
@@ -192,7 +191,7 @@ def store_figures(rows: Iterable[CachedFigures]) -> None:
 
 
 def _compute_for_page(study: Study, figures: Figures[T]) -> T:
-    """Compute for a page; read the cache only here, as most studies are small."""
+    """Read the cache only here, as most studies are small."""
     made_at, began = timezone.now(), time.monotonic()
     found = figures.compute(study)
     if figures.rows(found) >= MANY_ROWS and get_language() != settings.LANGUAGE_CODE:

@@ -22,12 +22,11 @@ COUNTRIES = _read()  # code -> English name
 
 
 def country_name(code: str) -> str:
-    """Return its name in the reader's language, or an unknown code."""
     return gettext(COUNTRIES.get(code, code))
 
 
 def countries_by_name() -> dict[str, str]:
-    """Return code -> translated name, sorted by name without diacritics."""
+    """Sort by the translated name, without diacritics."""
     names = {code: country_name(code) for code in COUNTRIES}
     return dict(sorted(names.items(), key=lambda named: _plain(named[1])))
 

@@ -21,7 +21,7 @@ from judgments.studies.studies import find_dataset, find_study
 
 @contextmanager
 def _stored(run: Run, upload: str) -> Iterator[tuple[uploads.Files, dict[str, Any]]]:
-    """Open an upload and the transaction of the job's end; discard the upload afterwards."""
+    """Open an upload and the job's last transaction; discard the upload afterwards."""
     with uploads.opened(upload) as files, run.commit() as result:
         yield files, result
     uploads.discard(upload)
@@ -96,7 +96,7 @@ def import_candidates(
 
 
 def import_rankings(run: Run, *, upload: str, format: str, dataset: str, encoding: str = "") -> None:
-    """Import uploaded rankings; ``format`` is their task."""
+    """Import rankings; ``format`` is their task."""
     user = require_editor(acting_person(), find_dataset(dataset))
     with _stored(run, upload) as (files, result):
         summary = importing.import_rankings(

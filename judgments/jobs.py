@@ -1,8 +1,8 @@
-"""Long work that survives killed workers and is done once (docs/decisions/0002-jobs.md).
+"""Background jobs that survive killed workers and are done once (docs/decisions/0002-jobs.md).
 
-The table of jobs is the queue. A worker claims a row and renews its lease by heartbeats. The handler reads
-and computes outside any transaction, reports progress, and writes inside `run.commit()`, whose one
-transaction also marks the row done. `sweep_jobs` requeues jobs whose lease ended.
+The table of jobs is the queue. A worker claims a row and renews its lease by heartbeats. The handler reads and
+computes outside any transaction, reports progress, and writes inside `run.commit()`, whose one transaction also
+marks the row done. `sweep_jobs` requeues jobs whose lease ended.
 """
 
 import logging
@@ -19,6 +19,7 @@ from functools import cache
 from types import TracebackType
 from typing import Any, Protocol
 
+import redis
 from django.conf import settings
 from django.contrib.auth.models import User
 from django.db import InterfaceError, OperationalError, connection, transaction
@@ -27,10 +28,8 @@ from django.db.models.functions import Now
 from django.utils import timezone
 from django.utils.module_loading import import_string
 
-from common.audit import acting_as
+from common.audit import acting_as, logged_with
 from common.errors import Busy
-from common.log_context import logged_with
-from judgments import bell
 from judgments.models.jobs import Job, JobQuerySet
 
 log = logging.getLogger(__name__)
@@ -40,6 +39,7 @@ RETRY_AFTER = timedelta(seconds=30)  # pause after the database failed, or while
 STOP_AFTER = timedelta(seconds=5)  # time for a stopping worker to be gone before another takes its job
 LOOK_EVERY = 1.0  # seconds between checks for progress to write
 BEATS = 6  # heartbeats for each lease
+CHANNEL = "quorum-jobs"  # of Redis, which wakes waiting workers; who misses a message polls
 DATABASE_FAILURES = (OperationalError, InterfaceError)
 OURS = {"annotation", "common", "config", "evaluation", "judgments"}
 
@@ -53,7 +53,7 @@ stopping = threading.Event()  # set by a worker that was asked to end
 
 
 class UnknownJobKind(Exception):
-    """No app has registered the kind."""
+    pass
 
 
 class LostClaim(Exception):
@@ -65,17 +65,17 @@ class WorkerStops(BaseException):
 
 
 class Progress(Protocol):
-    """The `progress` argument of services: the share done, 0 to 1, and what is being done."""
+    """The `progress` argument of services: the share done, 0 to 1, and the current activity."""
 
     def __call__(self, share: float, words: str = "") -> None:
-        """Report progress."""
+        pass
 
 
 def register(kind: str, handler: str, *, scope: str = "studies", patient: bool = False) -> None:
     """Register the dotted path of `handler(run, **args) -> dict | None` for `kind`.
 
-    A token needs the right to read `scope` for the kind's results. A stopping worker gives a patient kind more time: it
-    asks a service that may carry out what it does not answer.
+    A token needs the right to read `scope` for the kind's results. A stopping worker gives a patient kind more
+    time: it asks a service that may carry out what it does not answer.
     """
     _scopes[kind] = scope
     if patient:
@@ -93,7 +93,7 @@ def handlers() -> dict[str, str]:
 
 
 def repeat(function: str, *, every: Callable[[], float]) -> None:
-    """Register the dotted path of a function that workers call, and how often, in seconds: read as they start."""
+    """Register the dotted path of a function that workers call every so many seconds."""
     _rounds[function] = every
 
 
@@ -112,8 +112,22 @@ def enqueue(*, kind: str, args: dict[str, Any] | None = None, user: User | None 
         raise UnknownJobKind(f"There is no job kind {kind!r}; known are: {known}.")
     with transaction.atomic():
         job = Job.objects.create(kind=kind, args=args or {}, created_by=user)
-        transaction.on_commit(bell.ring)
+        transaction.on_commit(_wake_workers)
     return job
+
+
+def _wake_workers() -> None:
+    if not settings.CELERY_BROKER_URL:
+        return
+    try:
+        redis_server(settings.CELERY_BROKER_URL).publish(CHANNEL, "")
+    except redis.RedisError as error:
+        log.warning("A job is stored, but Redis could not be reached: %s", error)
+
+
+@cache
+def redis_server(url: str) -> redis.Redis:
+    return redis.Redis.from_url(url, socket_connect_timeout=2, socket_timeout=2)
 
 
 @dataclass
@@ -133,13 +147,13 @@ class Run:
 
     @property
     def name(self) -> str:
-        """Return 8 random hexadecimal digits that tell this run from the job's other runs."""
+        """8 hexadecimal digits that identify this run."""
         return self.owner.rpartition(":")[2]
 
     def progress(self, share: float, words: str = "") -> None:
         """Report progress; a separate thread writes it, so this is cheap.
 
-        Raise WorkerStops if the worker was asked to end, and LostClaim if the job belongs to another worker by now.
+        Raise WorkerStops if the worker was asked to end, and LostClaim if the job now belongs to another worker.
         """
         if stopping.is_set():
             raise WorkerStops
@@ -151,7 +165,7 @@ class Run:
     def commit(self) -> Iterator[dict[str, Any]]:
         """Open the transaction for the handler's writes and the job's end; yield the result dict.
 
-        Raise LostClaim, and roll back, if the job belongs to another worker by now.
+        Raise LostClaim, and roll back, if the job now belongs to another worker.
         """
         result: dict[str, Any] = {}
         with transaction.atomic():
@@ -210,8 +224,8 @@ class Run:
 class _Heart(threading.Thread):
     """Write progress and heartbeats through a separate connection.
 
-    The handler's transaction hides its writes, and on SQLite blocks all other writers: then the heartbeat
-    waits without delaying the handler.
+    The handler's transaction hides its writes, and on SQLite blocks all other writers: then the heartbeat waits
+    without delaying the handler.
     """
 
     def __init__(self, run: Run) -> None:
@@ -246,12 +260,12 @@ class _Heart(threading.Thread):
 
 
 def run_next() -> bool:
-    """Run the oldest job that is due; return False if there is none."""
+    """Return False if no job is due."""
     return _run_first(Job.objects.due()) is not None
 
 
 def run_job(job_id: int) -> bool:
-    """Run a queued job; return False if there was nothing to claim, or it was not finished.
+    """Run a queued job; return whether it was finished.
 
     Raise what the handler raises, except Quorum's named errors, which are stored in the row.
     """
@@ -290,7 +304,7 @@ def _asked_for_by(run: Run) -> User | None:
 
 
 def _claim(jobs: JobQuerySet, owner: str) -> Run | None:
-    """Claim the first job that no other worker claims: PostgreSQL skips locked rows, SQLite has one writer."""
+    """PostgreSQL skips rows that other workers claim; SQLite has one writer."""
     if not jobs.exists():
         return None  # do not take SQLite's write lock at every poll
     with transaction.atomic():
@@ -311,14 +325,12 @@ def _claim(jobs: JobQuerySet, owner: str) -> Run | None:
 
 @dataclass(frozen=True)
 class Swept:
-    """The ids of jobs that a sweep requeued, and of those that it gave up."""
-
     requeued: tuple[int, ...]
     given_up: tuple[int, ...]
 
 
 def sweep_jobs() -> Swept:
-    """Requeue the jobs of workers whose heartbeats ended; safe at any time."""
+    """Requeue the jobs of dead workers; safe at any time."""
     silent_before = Now() - timedelta(seconds=settings.JOB_STALE_SECONDS)
     # A suspended computer wakes up with late heartbeats: do not take its jobs from this process itself.
     own = tuple(_claims)
@@ -336,13 +348,13 @@ def sweep_jobs() -> Swept:
 
 
 def wait_for_patient(seconds: float) -> None:
-    """Wait until no patient job runs in this process, at most so long."""
+    """Wait at most so long."""
     end = time.monotonic() + seconds
     while _awaited and time.monotonic() < end:
         time.sleep(0.1)
 
 
 def give_back_all() -> None:
-    """Requeue the jobs that still run in this process, which is about to end."""
+    """Requeue the jobs of this process, which is about to end."""
     running = Job.objects.filter(state=Job.State.RUNNING, owner__in=tuple(_claims))
     running.give_back(after=STOP_AFTER, counted=False)

@@ -1,4 +1,4 @@
-"""Jobs and their results in words."""
+"""Describe jobs and their results in words."""
 
 from __future__ import annotations
 

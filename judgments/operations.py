@@ -19,7 +19,7 @@ from judgments.study_operations import Outcome, operation
 
 
 def _can_be_drawn(study: Study) -> None:
-    """Refuse what is no draft, and a design that its dataset cannot supply, if that is counted quickly."""
+    """Check the dataset only if that is quick."""
     if study.state != Study.State.DRAFT:
         raise WrongState(
             gettext("Study %(slug)r is %(state)s; HITs are generated once, from a draft.")

@@ -1,7 +1,7 @@
 """Operations on a study, each declared once for page, HTTP call, command and client.
 
-An operation is a function that calls a service and says what was done. ``@operation`` adds its parameters, the right
-that it needs, and what follows it::
+An operation is a function that calls a service and says what was done. ``@operation`` adds its parameters, its
+right, and what follows::
 
     @operation("pause", "Pause the study", parameters=Reason, then=ASK_THE_CROWD)
     def pause(*, study: Study, by: User | None, why: str) -> Outcome:
@@ -35,12 +35,12 @@ Row = TypeVar("Row", bound=Model)
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What an operation did.
+    """The result of an operation.
 
     Attributes:
         words: a sentence for the page and the command.
-        value: what the HTTP call answers with, where that is not the study.
-        waits: whether it is not done yet, since another person must confirm it; ``value`` names the request.
+        value: the answer of the HTTP call, if it is not the study.
+        waits: whether another person must confirm it first; ``value`` names the request.
     """
 
     words: str
@@ -58,22 +58,22 @@ class FollowUp:
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """Something that is done to a study.
+    """An action on a study.
 
     Attributes:
-        name: last part of its HTTP address, and the end of its id in the schema, ``studies_<name>``.
+        name: last part of its HTTP address, and of its schema id ``studies_<name>``.
         right: what a person must be allowed to do.
         scope: the area of a token's scopes that opens it.
-        do: gets ``study``, ``by`` (None for a command) and the parameters by name. None for what only a job does.
-        row: the argument of ``do`` that gets the key of a row of the study, from an address or a hidden field; "" for
-            what is about the study as a whole.
+        do: gets ``study``, ``by`` (None for a command) and the parameters by name. None if only a job does it.
+        row: the argument of ``do`` that gets the key of a row of the study, from an address or a hidden field; ""
+            if it is about the whole study.
         job: the kind of job that does it for pages and HTTP calls, or "". It gets ``study`` (its slug) and the
             parameters; a command calls ``do`` instead, with ``progress``.
-        check: raises where it is not possible, before a job starts.
+        check: raises if it is not possible, before a job starts.
         prepare: the same with the parameters by name; returns the arguments of the job.
-        once: the doors that refuse it while its job waits or runs for the study. Commands refuse it while the job runs,
-            unless it is ``never``.
-        preview: returns what it would cost, with the word that confirms it, which ``do`` gets as ``confirm``.
+        once: the doors that refuse it while its job waits or runs for the study. Commands refuse it while the job
+            runs, unless it is ``never``.
+        preview: returns its cost, with the word that ``do`` gets as ``confirm``.
         orders: whether it may cost so much that another person must confirm it.
     """
 
@@ -98,7 +98,7 @@ class Operation:
 
         Args:
             needed: optional parameters that are required this time.
-            row: the key of the row; where None, ``data`` holds it, as a form does.
+            row: the key of the row; None if ``data`` holds it, as a form does.
 
         Raises:
             rest_framework.exceptions.ValidationError: a parameter is missing or wrong.
@@ -129,7 +129,6 @@ class Operation:
         return Outcome(f"{outcome.words} {added}".rstrip(), outcome.value)
 
     def start(self, study: Study, values: Mapping[str, Any], *, by: User | None, page: bool = False) -> Job:
-        """Start the job that does it, for a page or an HTTP call."""
         if self.check is not None:
             self.check(study)
         if self.prepare is not None:
@@ -144,7 +143,7 @@ class Operation:
 
 
 def row_of(rows: QuerySet[Row], key: str) -> Row:
-    """Return the row of this key. Raise NotThere if it is not among ``rows``."""
+    """Raise NotThere."""
     try:
         found = rows.filter(pk=key).first()
     except (ValueError, ValidationError):  # the key is no number, or no UUID

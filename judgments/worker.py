@@ -9,16 +9,49 @@ import time
 from collections.abc import Callable
 from types import FrameType, TracebackType
 
+import redis
+from django.conf import settings
 from django.db import close_old_connections
+from redis.client import PubSub
 
 from judgments import jobs
-from judgments.bell import Listener
 
 log = logging.getLogger(__name__)
 
+POLL_SECONDS = 0.25
+POLL_SECONDS_WITH_REDIS = 5
 JOB_SECONDS = 5.0  # for a job to stop; `make run` kills the worker after 8
 CALL_SECONDS = 30.0  # for a crowd or a webhook to answer
 LONGEST_PAUSE = 30.0  # after failures, such as those of a database that is away
+
+
+class Listener:
+    def __init__(self, stopping: threading.Event) -> None:
+        self._stopping = stopping
+        self._subscription: PubSub | None = None
+
+    def wait(self) -> None:
+        """Return when it is time to poll, a message came, or the worker stops."""
+        if not settings.CELERY_BROKER_URL:
+            self._stopping.wait(POLL_SECONDS)
+            return
+        try:
+            self._wait_for_message()
+        except redis.RedisError as error:
+            log.warning("Redis cannot be reached, so jobs are polled every second: %s", error)
+            self._subscription = None
+            self._stopping.wait(1.0)
+
+    def _wait_for_message(self) -> None:
+        if self._subscription is None:
+            self._subscription = jobs.redis_server(settings.CELERY_BROKER_URL).pubsub(
+                ignore_subscribe_messages=True
+            )
+            self._subscription.subscribe(jobs.CHANNEL)
+            return  # poll again: a job may have come before the subscription
+        for _ in range(POLL_SECONDS_WITH_REDIS):
+            if self._stopping.is_set() or self._subscription.get_message(timeout=1.0):
+                return
 
 
 class Worker:
@@ -33,7 +66,7 @@ class Worker:
         ]
 
     def run(self) -> None:
-        """Work until SIGTERM or SIGINT. Jobs that do not end by then go back to the queue.
+        """Work until SIGTERM or SIGINT. Unfinished jobs go back to the queue.
 
         A second signal ends the process at once.
         """
@@ -78,7 +111,7 @@ def _join(threads: list[threading.Thread], seconds: float) -> None:
 
 
 class _FailuresLogged:
-    """Log what fails, so that the thread goes on; use no connection that broke before."""
+    """Log failures, so that the thread goes on; drop broken connections."""
 
     failed = False
 

@@ -1,4 +1,4 @@
-"""Read the command line: the words, the folder of the data, and the shell's questions about what comes next."""
+"""The command line ``quorum``: its words, the data folder, and completion."""
 
 from __future__ import annotations
 
@@ -65,16 +65,15 @@ def _run(line: list[str]) -> None:
 
 
 def split(line: list[str]) -> tuple[str, list[str]]:
-    """Return the one or two words that name a command, and what follows."""
     words = " ".join(line[:2])
     return (words, line[2:]) if words in WORDS else (" ".join(line[:1]), line[1:])
 
 
 @contextmanager
 def _data_folder(*, make: bool = False) -> Iterator[Path | None]:
-    """Name the data folder to the settings: DATA_DIR, else `quorum-data` here, and in a clone that of manage.py.
+    """Set DATA_DIR: as given, else `quorum-data` here, and in a clone that of manage.py.
 
-    Where there is none, yield its name and let the settings use a passing one, so that `--help` leaves nothing behind.
+    If there is none, yield its name and use a temporary one, so that `--help` leaves nothing behind.
     """
     folder = _name_data_folder() if INSTALLED else None
     if folder is None or folder.is_dir() or make:
@@ -86,7 +85,7 @@ def _data_folder(*, make: bool = False) -> Iterator[Path | None]:
 
 
 def _name_data_folder(named: str | None = None) -> Path:
-    """Set the places that an installed Quorum keeps outside of its own folder; return that of the data."""
+    """Set the folders outside the installed package; return that of the data."""
     if Path(".env").is_file():
         from environ import Env
 
@@ -110,7 +109,7 @@ def _check_known(name: str) -> None:
 
 
 def _load(name: str, rest: list[str]) -> BaseCommand:
-    """Return a command of manage.py. Settings, apps and models are loaded only where it needs them."""
+    """Load settings, apps and models only if the command needs them."""
     manage = import_module("manage")
     if manage.is_of_files(name, rest):
         command: BaseCommand = manage.load_of_files(name)
@@ -133,7 +132,7 @@ def _set_up() -> None:
 
 
 def _serve(rest: list[str]) -> None:
-    """Do what `make run` does, with the packages that are installed."""
+    """Do what `make run` does, with the installed packages."""
     from scripts import services
     from scripts.environment import CannotGoOn, check_port, check_writable, setting
 
@@ -190,7 +189,7 @@ def _add_shell(parser: ArgumentParser) -> None:
 
 
 def _complete(line: list[str]) -> None:
-    """Answer the shell, which names the line so far in the environment, and end."""
+    """Answer the shell, which puts the line into the environment, and end."""
     import argcomplete
 
     with _data_folder():
@@ -198,7 +197,7 @@ def _complete(line: list[str]) -> None:
 
 
 def _parser(line: list[str]) -> ArgumentParser:
-    """Return all words as a parser, with the options of the command that the line names."""
+    """Return all words as a parser, with the options of the named command."""
     parser = ArgumentParser(prog="quorum")
     groups = {"": parser.add_subparsers()}
     _add_run_options(groups[""].add_parser("run", help=OWN["run"]))

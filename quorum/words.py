@@ -1,4 +1,4 @@
-"""The words of ``quorum``: for each, the command of ``manage.py`` that it runs, and what it does."""
+"""The words of ``quorum``: for each, the command of ``manage.py`` and a description."""
 
 BEGIN, DATASETS, STUDIES, RESULTS, CROWDS, FILES, SERVER = (
     "To begin", "Datasets", "Studies", "Results", "Crowds and money", "Files, without a database", "The installation",
@@ -48,7 +48,7 @@ SECTIONS: dict[str, dict[str, tuple[str, str]]] = {
         "weigh": ("weigh_back", "what chosen items say of all, and what choosing saves"),
         "errors": ("error_spans", "scores of systems by marked errors"),
         "disagreement": ("soft_labels", "soft labels, what predicts them, groups of raters"),
-        "disagreement import": ("import_predictions", "a model's own distributions of people's answers"),
+        "predictions import": ("import_predictions", "a model's own distributions of people's answers"),
         "metrics import": ("import_scores", "scores of metrics that were computed elsewhere"),
         "metrics compare": ("compare_metrics", "by how much one agrees with people better than another"),
         "judge import": ("import_judge", "a model's or another crowd's answers"),
@@ -98,7 +98,6 @@ WITHOUT_DATA = {command for command, _ in SECTIONS[FILES].values()} | {"plan_pow
 
 
 def page(group: str = "") -> str:
-    """Return the list of words, or those of one group."""
     lines = []
     if not group:
         lines = [

@@ -21,7 +21,7 @@ class Problem(Exception):
     """A refusal of the server (RFC 9457).
 
     Attributes:
-        status: HTTP status; 0 where the server could not be reached.
+        status: HTTP status; 0 if the server could not be reached.
         detail: a sentence.
         members: the whole document.
     """
@@ -34,8 +34,8 @@ class Problem(Exception):
 class Calls:
     """A connection to an installation, such as https://quorum.example.
 
-    If the server is busy or away, calls that may be repeated are tried again after 0.5, 1, 2, ... seconds, or when the
-    server says.
+    If the server is busy or away, calls that are safe to repeat are tried again after 0.5, 1, 2, ... seconds, or
+    when the server says.
     """
 
     def __init__(
@@ -68,7 +68,7 @@ class Calls:
         self.http.close()
 
     def ask(self, method: str, path: str, **options: Any) -> httpx.Response:
-        """Return the answer; raise Problem if the server refused or could not be reached."""
+        """Return the answer. Raise Problem if the server refused or could not be reached."""
         # The server does it once, however often it is asked.
         once_only = KEY in (options.get("headers") or {})
         tries = self.tries if method in SAFE_TO_REPEAT or once_only else 1
@@ -82,18 +82,18 @@ class Calls:
                 continue
             if response.status_code not in TRIED_AGAIN or attempt == tries:
                 break
-            self.sleep(_wanted(response) or 0.5 * 2 ** (attempt - 1))
+            self.sleep(_retry_after(response) or 0.5 * 2 ** (attempt - 1))
         if response.is_error or response.is_redirect:
             raise _problem(response)
         return response
 
     def get(self, path: str, **parameters: Any) -> dict[str, Any]:
         """Return the JSON object at an address below /api/."""
-        found: dict[str, Any] = self.ask("GET", path, params=_said(parameters)).json()
+        found: dict[str, Any] = self.ask("GET", path, params=_query(parameters)).json()
         return found
 
     def post(self, path: str, body: Any = None, *, key: str = "") -> dict[str, Any]:
-        """Post and return the JSON of the answer. Only a call with an idempotency ``key`` is tried again."""
+        """Post and return the JSON answer. Only a call with an idempotency ``key`` is tried again."""
         headers = {KEY: key} if key else {}
         made: dict[str, Any] = self.ask("POST", path, json=body, headers=headers).json()
         return made
@@ -144,7 +144,7 @@ class Calls:
             attempt += 1
 
 
-def _said(parameters: dict[str, Any]) -> dict[str, Any] | None:
+def _query(parameters: dict[str, Any]) -> dict[str, Any] | None:
     """Write booleans as the interface does; return None without parameters, so that a link keeps its own."""
     if not parameters:
         return None
@@ -153,7 +153,7 @@ def _said(parameters: dict[str, Any]) -> dict[str, Any] | None:
     }
 
 
-def _wanted(response: httpx.Response) -> float:
+def _retry_after(response: httpx.Response) -> float:
     seconds = response.headers.get("Retry-After", "")
     return min(float(seconds), 60.0) if seconds.isdecimal() else 0.0
 

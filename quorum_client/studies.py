@@ -32,11 +32,11 @@ class Quorum(Calls):
         return _frame(self.rows("studies", **filters))
 
     def study(self, slug: str) -> StudyHandle:
-        """Return a study; the first call finds out whether it exists."""
+        """Return a study, without checking that it exists."""
         return StudyHandle(self, slug)
 
     def dataset(self, name: str) -> DatasetHandle:
-        """Return a dataset; the first call finds out whether it exists."""
+        """Return a dataset, without checking that it exists."""
         return DatasetHandle(self, name)
 
     def frame(self, resource: str, **filters: Any) -> pd.DataFrame:
@@ -44,7 +44,7 @@ class Quorum(Calls):
         return _frame(self.rows(resource, **filters))
 
     def create_study(self, toml: str | Path) -> StudyHandle:
-        """Create a draft from a study file: its text, or its path."""
+        """Create a draft from the text or the path of a study file."""
         text = toml.read_text(encoding="utf-8") if isinstance(toml, Path) else toml
         made = self.ask(
             "POST", "studies/", content=text.encode(), headers={"Content-Type": "application/toml"}
@@ -62,14 +62,14 @@ class Quorum(Calls):
         """Simulate how many pairs, references and votes a difference takes, and wait for the result.
 
         Args:
-            assumptions: those that differ from the default; docs/planning.md describes each.
-            study: slug of a study whose prices and HITs are taken, and which stores the plan.
-            pilot: slug of a study whose people are taken.
+            assumptions: those that differ from the default (docs/planning.md).
+            study: slug of a study that gives prices and HITs, and stores the plan.
+            pilot: slug of a study that gives the people.
             apart: two systems, or metrics, of the pilot, whose difference is to be found.
 
         Returns:
-            ``assumptions``; ``designs``, a frame with a row for each design (pairs, references, votes, power with its
-            interval, cost_cents); ``best``, the cheapest that surely reaches the power, or None.
+            ``assumptions``; ``designs``, a frame with a row for each design (pairs, references, votes, power with
+                its interval, cost_cents); ``best``, the cheapest that surely reaches the power, or None.
         """
         body: dict[str, Any] = {"assumptions": assumptions or {}}
         body |= {name: value for name, value in (("study", study), ("pilot", pilot)) if value}
@@ -88,8 +88,8 @@ class Quorum(Calls):
         """Wait for a job and return it.
 
         Raises:
-            JobFailed: the message is the job's.
-            TimeoutError: it goes on after ``seconds``.
+            JobFailed: with the job's message.
+            TimeoutError: it is not done after ``seconds``.
         """
         end, pause = time.monotonic() + seconds, 0.1
         while True:
@@ -174,7 +174,7 @@ class StudyHandle:
         return self._computed("evaluation", "evaluate")
 
     def checklist(self) -> pd.DataFrame:
-        """Return what the study has and lacks before it is opened, a row for each point, first what blocks it."""
+        """Return the checklist, a row for each point, first what prevents opening."""
         return pd.DataFrame(self.quorum.get(f"studies/{self.slug}/checklist/")["points"])
 
     def aggregate(self) -> dict[str, Any]:
@@ -193,9 +193,9 @@ class StudyHandle:
         return self._computed("evaluation", "evaluate")
 
     def compare(self, other: str, *, missing: str = "leave-out", seconds: float = 600.0) -> dict[str, Any]:
-        """Return how far this study agrees with another study of its dataset, which is the standard.
+        """Return the agreement of this study with another of its dataset, which is the standard.
 
-        ``missing`` says what becomes of units that only the other has: "leave-out", or "no", a no of this study.
+        ``missing`` says how to treat units that only the other has: "leave-out", or "no", a no of this study.
         """
         asked = {"with": other, "missing": missing}
         return self._counted("comparison", f"The comparison with {other!r}", seconds, asked)
@@ -205,7 +205,6 @@ class StudyHandle:
         return self._counted("soft-labels", "Disagreement", seconds, {})
 
     def _counted(self, name: str, what: str, seconds: float, asked: dict[str, Any]) -> dict[str, Any]:
-        """Return what a job may have to count first."""
         until = time.monotonic() + seconds
         while True:
             response = self.quorum.ask("GET", f"studies/{self.slug}/{name}/", params=asked)
@@ -221,7 +220,7 @@ class StudyHandle:
         return self.quorum.get(f"studies/{self.slug}/board/")
 
     def strengths(self, *, model: str = "adjacent", control: str = "none") -> dict[str, Any]:
-        """Return the systems by people's choices; ``systems`` is a frame with intervals and rank bands."""
+        """Return the systems' strengths by people's choices; ``systems`` is a frame with intervals and rank bands."""
         found = self.quorum.get(f"studies/{self.slug}/strengths/", model=model, control=control)
         return found | {"systems": pd.DataFrame(found["systems"])}
 
@@ -250,7 +249,7 @@ class StudyHandle:
         return StudyHandle(self.quorum, made["slug"])
 
     def rehearse(self, **crowd: Any) -> dict[str, Any]:
-        """Let simulated workers answer a copy, and wait: the copy with ``crowd`` and ``result``."""
+        """Let simulated workers answer a copy; return the copy with ``crowd`` and ``result``."""
         job = self.quorum.post("rehearsals/", {"study": self.slug, **crowd})
         self.quorum.wait(job)
         return self.quorum.get(f"rehearsals/{job['args']['study']}/")
@@ -276,7 +275,7 @@ class StudyHandle:
         return next(rows, None)
 
     def do(self, operation: str, **parameters: Any) -> dict[str, Any]:
-        """Do an operation. Return the answer, mostly the study; the finished job if a job does it."""
+        """Do an operation. Return the answer (mostly the study), or the finished job if a job does it."""
         answer = self.quorum.ask("POST", f"studies/{self.slug}/{operation}/", json=parameters)
         found: dict[str, Any] = answer.json()
         return self.quorum.wait(found) if answer.status_code == ACCEPTED else found
@@ -301,11 +300,11 @@ class StudyHandle:
         return self._money(f"studies/{self.slug}/budget/", {"cents": cents})
 
     def retry(self, call: int) -> MoneyStep:
-        """Preview trying a failed call again; ``confirm`` does it."""
+        """Preview trying a failed outbox message again; ``confirm`` does it."""
         return self._money(f"crowd-calls/{call}/retry/", {})
 
     def was_done(self, call: int, done: bool) -> MoneyStep:
-        """Preview resolving an indeterminate call; ``confirm`` does it."""
+        """Preview resolving an indeterminate outbox message; ``confirm`` does it."""
         return self._money(f"crowd-calls/{call}/{'was-done' if done else 'was-not-done'}/", {})
 
     def _money(self, path: str, asked: dict[str, Any]) -> MoneyStep:
@@ -343,7 +342,7 @@ class MoneyStep:
         """Do it once: a repeated call changes nothing and answers the same.
 
         Args:
-            why: what the workers read with a bonus; else for the log.
+            why: the message to workers with a bonus; else for the log.
 
         Raises:
             Problem: 409, the preview is out of date or beyond the budget; nothing was done.
@@ -353,7 +352,7 @@ class MoneyStep:
 
 
 def _frame(rows: Iterable[dict[str, Any]]) -> pd.DataFrame:
-    """Return a frame of the rows; members that end in ``_at`` become times."""
+    """Convert ``..._at`` to times."""
     frame = pd.DataFrame(list(rows))
     for name in frame.columns:
         if name.endswith("_at"):

@@ -1,4 +1,4 @@
-"""`make test`, `make coverage`, `make lint`, `make docs` and what looks after packages: what a developer runs."""
+"""Developers' orders: `make test`, `make coverage`, `make lint`, `make docs` and audits of packages."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def environment() -> int:
 
 
 def test(arguments: list[str]) -> int:
-    """Run pytest, all of it or what is named, with a browser if one can be found."""
+    """Run pytest, whole or as named, with a browser if possible."""
     check_writable(ROOT)
     install("requirements-dev.txt")
     find_browser()
@@ -55,7 +55,7 @@ def test(arguments: list[str]) -> int:
 
 
 def _memory() -> str | None:
-    """Return a folder in memory if there is one with room, as each commit waits for a disk; else None."""
+    """Return a folder in memory with enough room, as each commit waits for a disk."""
     folder = os.path.join("/dev", "shm")
     roomy = os.access(folder, os.W_OK) and shutil.disk_usage(folder).free > 8 << 30
     return folder if roomy and "TMPDIR" not in os.environ else None
@@ -64,8 +64,8 @@ def _memory() -> str | None:
 def coverage() -> int:
     """Require that the tests of the numeric packages see every branch.
 
-    Kernels run as plain Python, so that their lines are seen too; tests on the shared data, and those marked as large,
-    would take hours that way and are left to `make test`.
+    Kernels run as plain Python, so that their lines are seen too; tests on the shared data, and those marked as
+    large, would take hours that way and are left to `make test`.
     """
     check_writable(ROOT)
     install("requirements-dev.txt")
@@ -133,7 +133,7 @@ def lint() -> int:
 
 
 def pinned() -> int:
-    """Write requirements-pinned.txt anew: the newest versions that requirements.txt allows, with their hashes."""
+    """Write requirements-pinned.txt: the newest versions that requirements.txt allows, with their hashes."""
     install(TOOLS)
     path = os.path.join(ROOT, PINNED)
     with tempfile.TemporaryDirectory() as folder:
@@ -162,7 +162,6 @@ def audit() -> int:
 
 
 def sbom() -> int:
-    """Write var/sbom.json, the pinned packages as CycloneDX."""
     install(TOOLS)
     os.makedirs(os.path.join(ROOT, "var"), mode=0o700, exist_ok=True)
     command = [PYTHON, "-m", "cyclonedx_py", "requirements", "--pyproject", "pyproject.toml"]

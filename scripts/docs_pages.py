@@ -107,7 +107,7 @@ def study_file_page() -> Iterator[str]:
 
 
 def _part(field: dict[str, Any], schema: dict[str, Any]) -> dict[str, Any] | None:
-    """Return the schema of the table that a field, or an entry of its list, refers to."""
+    """Return the table that a field, or an entry of its list, refers to."""
     for one in (field, field.get("items", {}), *field.get("anyOf", ()), *field.get("allOf", ())):
         if "$ref" in one:
             found: dict[str, Any] = schema["$defs"][one["$ref"].rpartition("/")[2]]

@@ -1,6 +1,6 @@
 """Check and prepare the machine before Quorum starts: Python, writable folders, ports, packages.
 
-Only the standard library, as nothing is installed yet, and no syntax that an old Python cannot read.
+Use only the standard library, as nothing is installed yet, and no syntax that an old Python cannot read.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ def setting(name: str, default: str) -> str:
 
 
 def check_writable(folder: str) -> None:
-    """Write a file to find out: permissions do not reveal read-only disks, or root."""
+    """Write a file: permissions do not reveal read-only disks, or root."""
     try:
         os.makedirs(folder, mode=0o700, exist_ok=True)
         with tempfile.TemporaryFile(dir=folder):
@@ -92,7 +92,7 @@ def check_port(name: str = "PORT", usual: str = "8000", another: str = "make run
 
 
 def install(requirements: str) -> None:
-    """Make .venv and install a requirements file, unless its text is installed."""
+    """Make .venv and install a requirements file, unless that is done."""
     wanted = hashlib.sha256(sys.version.encode())
     for name in sorted({"requirements.txt", requirements}):
         with open(os.path.join(ROOT, name), "rb") as stream:
@@ -122,7 +122,7 @@ def install(requirements: str) -> None:
 
 
 def _is_new_enough(python: str) -> bool:
-    """Return whether .venv's Python still runs; a system upgrade may have removed it."""
+    """Return whether .venv's Python still runs after system upgrades."""
     if not os.path.exists(python):
         return False
     program = f"import sys; sys.exit(sys.version_info[:2] != {tuple(sys.version_info[:2])})"

@@ -25,7 +25,7 @@ DOCUMENTED = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
 
 
 def sources(*folders: str) -> Iterator[Path]:
-    """Yield the Python files, without migrations and empty ``__init__.py``."""
+    """Skip migrations and empty ``__init__.py``."""
     for folder in folders:
         for path in sorted((ROOT / folder).rglob("*.py")):
             if path.parent.name != "migrations" and path.stat().st_size:
@@ -46,7 +46,7 @@ def docstring_words(paths: Iterator[Path]) -> int:
 
 
 def folders() -> Counter[Path]:
-    """Return how many modules each folder of the product holds, without ``__init__.py`` and commands."""
+    """Skip ``__init__.py`` and commands."""
     return Counter(
         path.parent
         for path in sources(*PRODUCT)

@@ -76,7 +76,6 @@ MADE = datetime(2026, 11, 20, tzinfo=UTC)  # no clock: the same texts make the s
 
 @functools.cache
 def collected(*, staff: bool = False) -> Catalog:
-    """Return the messages of workers, or those that only staff read."""
     catalog = Catalog(project="Quorum", charset="utf-8")
     workers = collected() if staff else catalog
     for path, source in _sources():
@@ -99,7 +98,7 @@ def _has(catalog: Catalog, message: Any, context: str | None) -> bool:
 
 
 def _data() -> Iterator[tuple[str, str]]:
-    """Yield (path, text) of data in the code that is translated where it is shown."""
+    """Yield data that is translated where it is shown."""
     from annotation import errors as of_answers
     from common import errors
     from judgments.countries import COUNTRIES
@@ -140,14 +139,14 @@ def _data() -> Iterator[tuple[str, str]]:
 
 
 def _of_design(path: str, values: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """Yield the texts of a design that its workers read; captions in its examples are not translated."""
+    """Skip captions in examples."""
     yield from ((path, values[key]) for key in ("question", "instructions", "consent") if values.get(key))
     for example in values.get("examples", ()):
         yield from ((path, example[key]) for key in ("scene", "answer", "why") if example.get(key))
 
 
 def _staff_data() -> Iterator[tuple[str, str]]:
-    """Yield (path, text) of declared words that staff pages translate where they show them."""
+    """Yield declared words that staff pages translate."""
     from django.contrib import admin
 
     from config.apps import declared_names, fields_with_choices
@@ -155,7 +154,7 @@ def _staff_data() -> Iterator[tuple[str, str]]:
     from judgments.access.tokens import SCOPES
     from judgments.datasets.understanding import ENCODINGS
     from judgments.jobs_in_words import LABELS, WORDS
-    from judgments.studies.needs_page import NEEDS
+    from judgments.studies.front_page import NEEDS
 
     yield from (("the admin's theme", text) for text in THEME)
     yield from _of_study_pages()
@@ -175,7 +174,6 @@ def _staff_data() -> Iterator[tuple[str, str]]:
 
 
 def _of_study_pages() -> Iterator[tuple[str, str]]:
-    """Yield what places, pages and steps of a study are called, and the words of their forms."""
     from judgments.studies.study_page import PAGES, START_PAGES, STEPS, Group
 
     path = "judgments/studies/study_page.py"
@@ -195,7 +193,6 @@ def _of_study_pages() -> Iterator[tuple[str, str]]:
 
 
 def _of_design_pages() -> Iterator[tuple[str, str]]:
-    """Yield the words of the design form for every kind, and of the presets."""
     from django.conf import settings
 
     from judgments.design.editing.form import DesignForm, starting_values
@@ -225,7 +222,7 @@ def _of_design_pages() -> Iterator[tuple[str, str]]:
 
 
 def _shown_constants() -> Iterator[tuple[str, str]]:
-    """Yield (path, text) of constants that pages translate: reasons, formats, crowds, and why something is not done."""
+    """Yield constants that pages translate, such as reasons and formats."""
     import pkgutil
     from importlib import import_module
 
@@ -252,7 +249,7 @@ def _shown_constants() -> Iterator[tuple[str, str]]:
 
 
 def _sources() -> Iterator[tuple[str, bytes]]:
-    """Yield (path, Python source) of everything that can hold a message, in order."""
+    """Yield (path, Python source) of everything that can hold a message."""
     from django.utils.translation.template import templatize
 
     for place in PACKAGES:
@@ -288,7 +285,7 @@ def compiled(catalog: Catalog) -> bytes:
 
 
 def update(language: str, *, staff: bool = False) -> None:
-    """Add new messages untranslated, and remove unused ones."""
+    """Leave new messages untranslated; remove unused ones."""
     old = stored(language, staff=staff)
     new = Catalog(
         locale=language,
@@ -348,7 +345,7 @@ def problems(language: str, *, staff: bool = False) -> list[str]:
 
 
 def _parts(text: str) -> set[str]:
-    """Return what a translation takes over as it is: placeholders of Python and of scripts, and tags."""
+    """Return what a translation must keep: placeholders and tags."""
     return set(re.findall(r"%\(\w+\)\w|%%|\{\w+\}|<[^>]+>", text))
 
 

@@ -1,7 +1,7 @@
-"""Take the pictures of the README and the documentation anew: ``python -m scripts.pictures``.
+"""Take the pictures of the README and the documentation: ``python -m scripts.pictures``.
 
-They show the demo of the data folder (DATA_DIR, else `var`), which `make run` has prepared, in a browser that must be
-installed (`make test` looks for one). A study with a flag for review is added to it.
+They show the demo of the data folder (DATA_DIR, else `var`), prepared by `make run`, in an installed browser (`make
+test` looks for one). A study with a flag for review is added to it.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ COLOURS = 96  # enough for text and plots, at a fifth of the bytes
 
 
 class Picture(NamedTuple):
-    """A picture: its file, the address it shows, and what of the page: the top of what matches, or all of a card."""
+    """A picture: its file, its address, and the part of the page: the top of what matches, or a whole card."""
 
     name: str
     path: str
@@ -41,8 +41,6 @@ class Picture(NamedTuple):
 
 
 class Silent(WSGIRequestHandler):
-    """A server that keeps quiet about requests."""
-
     def log_message(self, format: str, *args: object) -> None:
         pass
 

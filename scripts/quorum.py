@@ -1,6 +1,6 @@
 """The orders of the Makefile.
 
-Only the standard library, and no syntax that an old Python cannot read (scripts/environment.py).
+Use only the standard library, and no syntax that an old Python cannot read (scripts/environment.py).
 """
 
 from __future__ import annotations
@@ -10,26 +10,16 @@ import sys
 from scripts import checks, services
 from scripts.environment import CannotGoOn, use_a_new_python
 
+ORDERS = ("environment", "coverage", "lint", "docs", "pinned", "audit", "sbom")  # functions of checks
+
 
 def main() -> int:
     use_a_new_python()
     order, arguments = sys.argv[1], sys.argv[2:]
-    if order == "environment":
-        return checks.environment()
     if order == "test":
         return checks.test(arguments)
-    if order == "coverage":
-        return checks.coverage()
-    if order == "lint":
-        return checks.lint()
-    if order == "docs":
-        return checks.docs()
-    if order == "pinned":
-        return checks.pinned()
-    if order == "audit":
-        return checks.audit()
-    if order == "sbom":
-        return checks.sbom()
+    if order in ORDERS:
+        return int(getattr(checks, order)())
     services.run()
     return 0
 

@@ -1,6 +1,6 @@
-"""`make run` and `quorum run`: start the web server and the background worker, look after them, and end them.
+"""`make run` and `quorum run`: start, supervise and stop the web server and the background worker.
 
-Only the standard library, and no syntax that an old Python cannot read (scripts/environment.py).
+Use only the standard library, and no syntax that an old Python cannot read (scripts/environment.py).
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ Services = Dict[str, "subprocess.Popen[bytes]"]
 
 @dataclass(frozen=True)
 class Place:
-    """The Python that has the packages, what commands are called by, and the environment of the services."""
+    """The Python with the packages, the prefix of commands, and the environment of the services."""
 
     python: str
     command: str
@@ -72,7 +72,7 @@ class Place:
 
 
 class Stopped(Exception):
-    """The user asked to end."""
+    pass
 
 
 @contextlib.contextmanager
@@ -125,7 +125,7 @@ def serve(services: Services, place: Place, *, demo: bool = True) -> None:
 
 
 def start(name: str, place: Place) -> subprocess.Popen[bytes]:
-    """Start a service in its own session, so that Ctrl-C reaches this script alone, which ends them in order."""
+    """Start a service in its own session, so that Ctrl-C reaches only this script, which ends them in order."""
     return subprocess.Popen(
         [place.python, "-m", *COMMANDS[name]],
         cwd=ROOT,
@@ -136,7 +136,6 @@ def start(name: str, place: Place) -> subprocess.Popen[bytes]:
 
 
 def keep_running(services: Services, place: Place) -> None:
-    """Start services that die again, but not for ever."""
     restarts = 0
     while True:
         for name, process in services.items():
@@ -152,7 +151,7 @@ def keep_running(services: Services, place: Place) -> None:
 
 
 def prepare(place: Place, *, demo: bool = True) -> dict[str, str] | None:
-    """Set up database, static files and demo; return the first account when it is new."""
+    """Set up database, static files and demo; return the first account if it is new."""
     data = place.environment["DATA_DIR"]
     note, wanted = os.path.join(data, "prepared", "by-make-run"), _what_prepare_reads(demo)
     static = os.path.join(ROOT, setting("STATIC_ROOT", "staticfiles"), "staticfiles.json")
@@ -175,7 +174,7 @@ def prepare(place: Place, *, demo: bool = True) -> dict[str, str] | None:
 
 
 def _what_prepare_reads(demo: bool) -> str:
-    """Return a hash of packages, migrations, static files and settings."""
+    """Hash packages, migrations, static files and settings."""
     seen = hashlib.sha256(b"" if demo else b"no demo")
     for name in ("DATABASE_URL", "STATIC_ROOT"):
         seen.update(f"{name}={setting(name, '')}\n".encode())

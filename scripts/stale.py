@@ -1,7 +1,7 @@
-"""Say which figures in the docs are older than the code they measure: ``python -m scripts.stale``.
+"""List figures in the docs that are older than the code they measure: ``python -m scripts.stale``.
 
 docs/figures/measured.csv names for each of them the commit at which it was measured, and its modules. Whoever
-measures anew sets the commit there.
+measures again sets the commit there.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ NO_FIGURES = {"Several machines"}  # headings
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """Figures under one name, ``commit``, and the files or folders that they measure."""
+    """Figures under one name, their ``commit``, and the files or folders that they measure."""
 
     name: str
     commit: str
@@ -37,7 +37,6 @@ def measured() -> list[Measured]:
 
 
 def wanted() -> list[str]:
-    """Return the sections of the pages, and the groups of the table."""
     names = [
         f"{page}: {line.removeprefix('## ')}"
         for page in PAGES
@@ -51,7 +50,6 @@ def wanted() -> list[str]:
 
 
 def changes(one: Measured) -> list[str]:
-    """Return the commits that changed the modules since, newest first."""
     command = ["git", "log", "--no-merges", "--format=%h %cs %s", f"{one.commit}..HEAD", "--", *one.modules]
     found = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
     return found.stdout.splitlines()

@@ -1,4 +1,4 @@
-"""What of a study waits for a person, most urgent first: "Your studies" counts it."""
+"""The work in a study that waits for a person, most urgent first; counted in "Your studies"."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from annotation.models import (
 )
 from judgments.access.roles import Right
 from judgments.models import Study
-from judgments.studies.needs_page import Need, add_needs
+from judgments.studies.front_page import Need, add_needs
 
 SOON = timedelta(days=1)
 

@@ -11,8 +11,8 @@ from common.amounts import thousands
 from evaluation.judgment_sets.loaders import metric_outcomes
 from evaluation.models import Analysis, Registration
 from evaluation.registration.plans import Deviation, Outcome, Registered, plan_hash, tested_hypotheses
-from judgments.design.plans import Plan
 from judgments.design.reading import stored_design
+from judgments.design.tables import Plan
 from judgments.models import Study, StudyEvent, Unit
 from judgments.studies.studies import design_of
 
@@ -29,7 +29,7 @@ AS_PLANNED = (
 
 
 def registered(study: Study, *, log_in_words: bool = True) -> Registered | None:
-    """Return the plan with its deviations, which quote the log only if asked, as it may name people."""
+    """Return the plan with its deviations; log quotes may name people, so they are optional."""
     registration = Registration.objects.filter(study=study).first()
     if registration is None:
         return None

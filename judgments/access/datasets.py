@@ -1,4 +1,4 @@
-"""Roles in a dataset, who else may read it, and whose systems are published.
+"""Roles in a dataset, its readers, and publishing systems.
 
 The permission to change datasets counts for every dataset, a role for its own one.
 """
@@ -22,7 +22,7 @@ ROLES = [
 
 
 def has_role(user: Person, dataset: Dataset, least: str) -> bool:
-    """Return whether a person has this role in a dataset, or one that includes it."""
+    """Return whether a person has this role, or a higher one."""
     if sees_all_datasets(user):
         return True
     if not is_staff(user):
@@ -33,7 +33,7 @@ def has_role(user: Person, dataset: Dataset, least: str) -> bool:
 
 
 def require_editor(user: User | None, dataset: Dataset) -> User:
-    """Return the account for which a job or a page adds to a dataset. Raise WrongState if it may not, or is gone."""
+    """Return the account of a job or page that adds to a dataset. Raise WrongState if it may not, or is gone."""
     if user is None:
         raise WrongState(gettext("Nothing was added: the account that asked for it is there no longer."))
     if not has_role(user, dataset, Role.EDITOR):
@@ -72,13 +72,13 @@ def give_dataset_role(*, dataset: Dataset, user: User, role: str, by: User | Non
 
 @transaction.atomic
 def take_dataset_role(*, dataset: Dataset, user: User) -> None:
-    """Remove a person's role. Raise WrongState if the dataset would lose its last owner."""
+    """Raise WrongState if the dataset would lose its last owner."""
     _keep_an_owner(dataset, user)
     DatasetRole.objects.filter(dataset=dataset, user=user).delete()
 
 
 def _keep_an_owner(dataset: Dataset, user: User) -> None:
-    """Refuse to take the role of the only owner; lock the dataset, so that the last two cannot leave at once."""
+    """Lock the dataset, so that the last two owners cannot leave at once."""
     Dataset.objects.select_for_update(no_key=True).get(pk=dataset.pk)
     owners = set(
         DatasetRole.objects.filter(dataset=dataset, role=Role.OWNER).values_list("user_id", flat=True)
@@ -91,7 +91,6 @@ def _keep_an_owner(dataset: Dataset, user: User) -> None:
 
 
 def share_dataset(*, dataset: Dataset, sharing: str) -> None:
-    """Say who may read a dataset beside its members. Studies of it keep their people."""
     Dataset.objects.filter(pk=dataset.pk).update(sharing=sharing)
     dataset.sharing = sharing
 
@@ -102,7 +101,7 @@ def publish_system(*, dataset: Dataset, name: str, by: User | None = None) -> Sy
     This is final: studies that draw from the system could not be drawn or exported alike without it.
 
     Raises:
-        NotThere: ``by`` sees no such system. WrongState: it is somebody else's, or nobody's.
+        NotThere: ``by`` sees no such system. WrongState: it has another owner, or none.
     """
     systems = System.objects.filter(dataset=dataset)
     system = (systems if by is None else systems.visible_to(by)).filter(name=name).first()

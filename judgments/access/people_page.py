@@ -1,4 +1,4 @@
-"""The pages "People" and "Log" of a study."""
+"""The pages "Access" and "Log" of a study."""
 
 from __future__ import annotations
 
@@ -50,7 +50,6 @@ def show_people(request: HttpRequest, study: Study, context: Context) -> HttpRes
 
 
 def offered_accounts() -> Context:
-    """Return the accounts that can get a role, for the context of a page."""
     accounts = list(
         User.objects.filter(is_active=True, is_staff=True).order_by("username")[: MOST_OFFERED + 1]
     )
@@ -67,7 +66,9 @@ def show_log(request: HttpRequest, study: Study, context: Context) -> HttpRespon
     asked = {name: request.GET[name] for name in ("what", "by") if request.GET.get(name)}
     context |= {
         "page": page,
-        "events": [{"event": event, "details": _spelled(event.details)} for event in page.object_list],
+        "events": [
+            {"event": event, "details": _details_in_lines(event.details)} for event in page.object_list
+        ],
         "kinds": kinds,
         "people": people,
         "what": request.GET.get("what", ""),
@@ -90,7 +91,7 @@ def _narrowed(request: HttpRequest, events: QuerySet[StudyEvent]) -> QuerySet[St
     return events
 
 
-def _spelled(details: dict[str, Any]) -> str:
+def _details_in_lines(details: dict[str, Any]) -> str:
     return json.dumps(details, ensure_ascii=False, indent=2, sort_keys=True) if details else ""
 
 
@@ -131,10 +132,10 @@ def _csv_lines(rows: Iterator[dict[str, Any]]) -> Iterator[str]:
     yield writer.writerow(COLUMNS)
     for row in rows:
         cells = row | {"details": json.dumps(row["details"], ensure_ascii=False, sort_keys=True)}
-        yield writer.writerow([_harmless(cells[name] or "") for name in COLUMNS])
+        yield writer.writerow([_guarded(cells[name] or "") for name in COLUMNS])
 
 
-def _harmless(text: str) -> str:
+def _guarded(text: str) -> str:
     return f"'{text}" if text.startswith(FORMULA_STARTS) else text
 
 

@@ -1,7 +1,7 @@
 """Roles in a study and their rights, visible rows, and the rights of requests.
 
-A Django permission counts for every study, a role for its own study. A token allows at most what its
-account, its scopes and its studies allow.
+A Django permission counts for every study, a role for its own. A token allows at most what its account, its scopes
+and its studies allow.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from rest_framework.filters import BaseFilterBackend
 from rest_framework.permissions import SAFE_METHODS, BasePermission
 from rest_framework.request import Request
 
+from common.audit import log_about
 from common.errors import DesignError, NotThere, WrongState
-from common.log_context import log_about
 from judgments.access.tokens import allows
 from judgments.models import (
     ApiToken,
@@ -46,7 +46,7 @@ OF_DATASETS: tuple[type[Model], ...] = (Dataset, Item, Caption, System, Output, 
 
 
 class Right(StrEnum):
-    """Rights to a study, from the least to the most."""
+    """From the least to the most."""
 
     VIEW = "view"  # its pages, results, files
     REVIEW = "review"  # approve, reject, exclude, adjudicate, answer appeals
@@ -73,7 +73,7 @@ def rights_of(user: Person, study: Study) -> frozenset[Right]:
 
 
 def rights_in(user: Person, studies: Collection[Study]) -> dict[int, frozenset[Right]]:
-    """Return the rights to each study by its key, in one query."""
+    """Use one query for all studies."""
     if not isinstance(user, User) or not user.is_active:
         return dict.fromkeys((study.pk for study in studies), frozenset())
     given = frozenset(right for right, permission in PERMISSIONS.items() if user.has_perm(permission))
@@ -128,7 +128,7 @@ def give_role(*, study: Study, user: User, role: str, by: User | None = None) ->
 
 @transaction.atomic
 def take_role(*, study: Study, user: User, by: User | None = None) -> None:
-    """Remove a person's role. Raise WrongState if the study would lose its last owner."""
+    """Raise WrongState if the study would lose its last owner."""
     had = _role_and_lock(study, user)
     if had is None:
         return
@@ -146,7 +146,7 @@ def take_role(*, study: Study, user: User, by: User | None = None) -> None:
 
 
 def person_named(pk: int, username: str) -> User:
-    """Return the account of staff of this name, else of this row. Raise WrongState if there is none."""
+    """Return the staff account of this name, else of this key. Raise WrongState."""
     if username:
         person = User.objects.filter(is_active=True, is_staff=True, username=username).first()
         if person is None:
@@ -162,7 +162,7 @@ def person_named(pk: int, username: str) -> User:
 
 
 def _role_and_lock(study: Study, user: User) -> str | None:
-    """Return the person's role; lock the study, so that the last two owners cannot leave at once."""
+    """Lock the study, so that the last two owners cannot leave at once."""
     Study.objects.select_for_update(no_key=True).get(pk=study.pk)
     return StudyRole.objects.filter(study=study, user=user).values_list("role", flat=True).first()
 
@@ -176,7 +176,6 @@ def _keep_an_owner(study: Study, user: User) -> None:
 
 
 def takes_part(user: Person) -> bool:
-    """Return whether any study is visible to this person."""
     if not isinstance(user, User) or not user.is_active:
         return False
     if not hasattr(user, _KEPT):
@@ -185,7 +184,7 @@ def takes_part(user: Person) -> bool:
 
 
 def may_view(user: Person, model: type[Model]) -> bool:
-    """Return whether this person has lists of the model, if perhaps empty ones."""
+    """Return whether this person has lists of the model, perhaps empty."""
     if sees_all(user, model) or (belongs_to_studies(model) and takes_part(user)):
         return True
     return model in OF_DATASETS and DatasetRole.objects.filter(user=user.pk or 0).exists()
@@ -203,7 +202,6 @@ def belongs_to_studies(model: type[Model]) -> bool:
 
 
 def lookups_of(model: type[Model]) -> tuple[str, ...]:
-    """Return the lookups from a row to its study, if any."""
     lookups: tuple[str, ...] = getattr(model, "of_study", ())
     if lookups:
         return lookups
@@ -237,7 +235,7 @@ def visible_rows(rows: QuerySet[M], user: Person) -> QuerySet[M]:
 
 
 def own_jobs(user: User) -> Q:
-    """Match the jobs that a person started, but for those of a study, which its role opens: it may be taken away.
+    """Match the jobs that a person started, except a study's, which its role opens: it may be taken away.
 
     An import of judgments names the study that it makes.
     """
@@ -260,7 +258,7 @@ def staff_of(request: Request) -> User:
 
 
 def token_of(request: Request) -> ApiToken | None:
-    """Return the request's token; None for sessions and for old tokens, which have every scope."""
+    """Return the token; None for sessions and old tokens, which have every scope."""
     return request.auth if isinstance(request.auth, ApiToken) else None
 
 
@@ -271,7 +269,7 @@ def studies_of(request: Request) -> QuerySet[Study]:
 
 
 def study_for(request: Request, slug: str, right: Right = Right.VIEW) -> Study:
-    """Return a study. Raise NotThere if it is not visible, PermissionDenied if the right is missing."""
+    """Raise NotThere if the study is not visible, PermissionDenied if the right is missing."""
     study = studies_of(request).select_related("dataset").filter(slug=slug).first()
     if study is None:
         raise NotThere(gettext("There is no study %(slug)r.") % {"slug": slug})
@@ -324,9 +322,9 @@ class IsStaff(BasePermission):
 class VisibleRows(BaseFilterBackend):
     """Exclude rows of studies that are not visible to the requester.
 
-    A view names ``study_path``, the lookup from row to study ('' for none), and ``several``, whether a
-    row can belong to more than one; or it has ``rows_for(queryset, studies, request)``. Rows of datasets have their
-    own rule, and name ``to_dataset``, the lookup from row to dataset.
+    A view names ``study_path``, the lookup from row to study ('' for none), and ``several``, whether a row can
+    belong to more than one; or it has ``rows_for(queryset, studies, request)``. Rows of datasets have their own
+    rule, and name ``to_dataset``, the lookup from row to dataset.
     """
 
     def filter_queryset(self, request: Request, queryset: QuerySet[Any], view: Any) -> QuerySet[Any]:

@@ -39,7 +39,7 @@ NOTED_EVERY = timedelta(minutes=1)  # avoid a write per request of a token in us
 
 
 def allows(granted: Iterable[str], asked: str) -> bool:
-    """Return whether one of the scopes includes ``asked``; write includes read."""
+    """Write includes read."""
     area, _, verb = asked.partition(":")
     return asked in granted or (verb == "read" and f"{area}:write" in granted)
 
@@ -101,7 +101,7 @@ def create_token(
 
 
 def token_for_key(key: str) -> ApiToken | None:
-    """Return the valid token of a key and record its use."""
+    """Return the valid token of a key; record its use."""
     now = timezone.now()
     token = ApiToken.objects.usable(now).select_related("user").filter(digest=_digest(key)).first()
     if token is not None and (token.last_used_at is None or now - token.last_used_at > NOTED_EVERY):
@@ -110,7 +110,7 @@ def token_for_key(key: str) -> ApiToken | None:
 
 
 def revoke_token(*, token: ApiToken) -> None:
-    """Revoke a token, if it is not revoked. Raise NotThere if it went with its account."""
+    """Raise NotThere if the token was deleted with its account."""
     ApiToken.objects.filter(pk=token.pk, revoked_at=None).update(revoked_at=timezone.now())
     if not ApiToken.objects.filter(pk=token.pk).exists():
         raise NotThere(gettext("There is no such token any more."))

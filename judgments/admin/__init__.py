@@ -1,6 +1,6 @@
 """The designer's pages in the admin, and the rows behind them to look at."""
 
-from judgments.access import accounts_page, people_page, tokens_page
+from judgments.access import accounts_page, people_page
 from judgments.admin import jobs, rows
 from judgments.datasets import page as datasets_page
 from judgments.design.editing import page as design_page
@@ -16,5 +16,4 @@ __all__ = [
     "people_page",
     "rows",
     "studies_admin",
-    "tokens_page",
 ]

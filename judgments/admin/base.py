@@ -36,7 +36,6 @@ Row = TypeVar("Row", bound=Model)
 
 
 def picture_address(item: Item) -> str:
-    """Return the URL of an image for staff, or ''."""
     if item.picture:
         return reverse("annotation:preview-picture", args=[item.pk])
     return item.url
@@ -69,8 +68,6 @@ def counted_beside(model: type[Any], relation: str) -> Coalesce:
 
 
 def count_column(description: str, field: str) -> Callable[[Any], str]:
-    """Return a column of a list with the number in the annotation ``field``."""
-
     @display(description=description, ordering=field)
     def column(row: Any) -> str:
         return thousands(getattr(row, field))
@@ -86,7 +83,7 @@ def row_or_404(rows: QuerySet[Row], key: int | str) -> Row:
 
 
 def in_short(value: float | None) -> str:
-    """Format a score or share with four places, without trailing zeros; a dash for None."""
+    """Format with four places, without trailing zeros; a dash for None."""
     if value is None:
         return "–"
     text = f"{value:.4f}".rstrip("0").rstrip(".")
@@ -137,7 +134,7 @@ def short_time(at: datetime) -> str:
 
 
 class BoundedChoices(RelatedFieldListFilter):
-    """Filter by a row of another table; offer the newest rows and the chosen one."""
+    """Offer the newest rows and the chosen one."""
 
     most = MOST_OFFERED
 
@@ -162,14 +159,12 @@ class BoundedChoices(RelatedFieldListFilter):
 
 
 class VisibleChoices(BoundedChoices):
-    """Filter by a study or dataset that the person may see."""
-
     def offered(self, field: Any, request: HttpRequest) -> QuerySet[Any]:
         return visible_rows(super().offered(field, request), request.user)
 
 
 class BoundedValues(AllValuesFieldListFilter):
-    """Filter by the field's values in the newest rows."""
+    """Offer the field's values in the newest rows."""
 
     most = MOST_OFFERED
     looked_at = 10_000
@@ -204,7 +199,6 @@ class QuorumAdmin(ModelAdmin):
         return visible_rows(self.all_rows(request), request.user)
 
     def all_rows(self, request: HttpRequest) -> QuerySet[Any]:
-        """Return the rows without the rule of visibility."""
         return super().get_queryset(request)
 
     def has_module_permission(self, request: HttpRequest) -> bool:
@@ -236,8 +230,6 @@ class QuorumAdmin(ModelAdmin):
 
 
 class ReadOnlyAdmin(QuorumAdmin):
-    """Rows that only services write."""
-
     actions = None
 
     def has_add_permission(self, request: HttpRequest) -> bool:

@@ -27,7 +27,6 @@ STATE_COLOURS = {
 
 
 def about(job: Job, person: Person) -> tuple[str, str] | None:
-    """Return name and address of the job's study or dataset, if the person may see it."""
     study = Study.objects.visible_to(person).filter(slug=job.args.get("study", "")).first()
     if study is not None:
         return study.name, page_address(study, "change" if study.state == Study.State.DRAFT else "results")
@@ -105,7 +104,7 @@ class JobAdmin(ReadOnlyAdmin):
         return TemplateResponse(request, "judgments/job.html", context)
 
     def progress_view(self, request: HttpRequest, pk: int) -> HttpResponse:
-        """Show a job's progress; once it has ended, reload the page around it."""
+        """Reload the page once the job has ended."""
         job = self._job(request, pk)
         response = TemplateResponse(request, "judgments/parts/job.html", {"job": job})
         if job.state in (Job.State.DONE, Job.State.FAILED):

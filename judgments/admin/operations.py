@@ -1,4 +1,4 @@
-"""Operations on pages: a step of a study, with a form made from the operation's parameters."""
+"""Operations on pages: steps of a study, with forms made from the operations' parameters."""
 
 from __future__ import annotations
 
@@ -38,17 +38,17 @@ def add_operation(
     done: str = "",
     shows: Callable[[HttpRequest, Study, Outcome], HttpResponse] | None = None,
 ) -> None:
-    """Let an operation be done from a study's pages, by a step (``StudyStep``).
+    """Offer an operation on a study's pages as a step (``StudyStep``).
 
     Args:
-        name: of the step, where one operation has several.
-        fields: the parameters that the step's form asks for; all if None. () for a form that is written by hand.
+        name: of the step, if one operation has several.
+        fields: the parameters in the step's form; None for all, () for a form written by hand.
         needed: optional parameters that this form requires.
         hidden: arguments of the operation that are no parameters, in hidden fields.
-        leads_to: the name of the page to show afterwards; the one that the post came from if None.
-        leads_away: the page of the study that the operation made, shown afterwards.
-        beside: whether a refusal is shown beside the form; if None, wherever there is a form.
-        shows: answers with a page of its own instead, for what is shown once.
+        leads_to: the name of the page to show afterwards; None for the one that the post came from.
+        leads_away: the page to show of the study that the operation made.
+        beside: whether a refusal is shown beside the form; None if there is one.
+        shows: answers with a page of its own, for what is shown once.
     """
     asked = tuple(operation.parameters().fields) if fields is None else fields
     form = StepForm(operation.parameters, asked, needed, hidden)
@@ -85,7 +85,7 @@ def posted(
     needed: Collection[str] = (),
     empty: bool = True,
 ) -> dict[str, Any]:
-    """Return the checked parameters of a form; raise QuorumError if one is missing or wrong.
+    """Return the checked parameters of a form. Raise QuorumError if one is missing or wrong.
 
     With ``empty=False``, fields that were left empty keep their defaults.
     """

@@ -1,4 +1,4 @@
-"""Reading request bodies, and declaring answers that are files."""
+"""Read request bodies, and declare answers that are files."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ RANGE_HEADERS = [
 
 
 def body_of(request: Request) -> dict[str, Any]:
-    """Return the body. Raise ValidationError if it is no JSON object."""
+    """Raise ValidationError if the body is no JSON object."""
     data = request.data
     if not isinstance(data, dict):
         raise ValidationError("The body must be a JSON object.")
@@ -40,12 +40,12 @@ class TOMLBody(Parameters):
 
 
 def toml_of(body: dict[str, Any]) -> str | None:
-    """Return the study file that is the whole body; None where the body is a design itself."""
+    """Return the study file that is the whole body; None if the body is a design itself."""
     return TOMLBody.read(body)["toml"] if set(body) == {"toml"} else None
 
 
 def refuse_compressed(parser_context: Any) -> None:
-    """Raise UnsupportedMediaType for a compressed body, which could become very large."""
+    """Raise UnsupportedMediaType: the body could become very large."""
     coding = parser_context["request"].headers.get("Content-Encoding", "").strip().lower()
     if coding not in ("", "identity"):
         raise UnsupportedMediaType(
@@ -54,7 +54,7 @@ def refuse_compressed(parser_context: Any) -> None:
 
 
 class FormParser(MultiPartParser):
-    """A form with files; refuses texts that no database stores."""
+    """Refuse texts that no database stores."""
 
     def parse(self, stream: Any, media_type: str | None = None, parser_context: Any = None) -> Any:
         refuse_compressed(parser_context)
@@ -65,8 +65,6 @@ class FormParser(MultiPartParser):
 
 
 class TOMLParser(BaseParser):
-    """A study file as text."""
-
     media_type = "application/toml"
 
     def parse(self, stream: Any, media_type: str | None = None, parser_context: Any = None) -> dict[str, Any]:
@@ -79,7 +77,6 @@ class TOMLParser(BaseParser):
 
 
 def file_responses(*content_types: str) -> dict[Any, Any]:
-    """Return the responses of a download, for the schema."""
     kinds = sorted({kind.partition(";")[0] for kind in content_types})
     part = OpenApiResponse(OpenApiTypes.BINARY, description="The range that was asked for.")
     return {

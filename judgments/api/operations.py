@@ -1,4 +1,4 @@
-"""The HTTP door of operations: POST /api/studies/{slug}/{name}/."""
+"""Operations over HTTP: POST /api/studies/{slug}/{name}/."""
 
 from __future__ import annotations
 
@@ -34,11 +34,11 @@ class WaitingReply(serializers.Serializer[Any]):
 
 
 class OperationView(APIView):
-    """Does an operation and answers with the study, or with the job that does it.
+    """Do an operation and answer with the study, or with its job.
 
     Attributes:
         responses, job_responses: the answers by status, for the schema.
-        reply: serializes ``Outcome.value``, which is answered; None to answer with the study.
+        reply: serializes ``Outcome.value`` as the answer; None to answer with the study.
     """
 
     operation: ClassVar[Operation]
@@ -104,18 +104,15 @@ class OfStudy(Parameters):
 
 
 def named_study(request: Request, right: Right = Right.VIEW) -> Study:
-    """Return the study that the body names, if the requester has the right."""
     return study_for(request, OfStudy.read(request.data)["study"], right)
 
 
 def with_study(parameters: type[Parameters], **options: Any) -> type[Parameters]:
-    """Return the parameters of a call whose body names the study too."""
     members = {"study": serializers.CharField(**options), "__doc__": parameters.__doc__}
     return type(parameters.__name__, (parameters,), members)
 
 
 def start_named(request: Request, operation: Operation, *, route: str = "api:jobs-detail") -> Response:
-    """Start the job of an operation whose study is named in the body."""
     study = named_study(request, operation.right)
     return job_response(
         request, operation.start(study, operation.read(request.data), by=staff_of(request)), route=route
@@ -130,7 +127,7 @@ def job_response(request: Request, job: Job, *, route: str = "api:jobs-detail") 
 def operation_path(
     operation: Operation, view: type[OperationView] = OperationView, place: str = ""
 ) -> URLPattern:
-    """Return the address of an operation, ``api:do-<name>``; ``place`` replaces its name in the address."""
+    """Return the route of an operation, ``api:do-<name>``; ``place`` replaces its name in the address."""
     return path(
         f"studies/<str:slug>/{place or operation.name}/",
         view.of(operation).as_view(),
@@ -146,9 +143,9 @@ def row_action(
     status: int = 200,
     responses: Mapping[int, Any] | None = None,
 ) -> Any:
-    """Return an action of a resource that does an operation on a row: POST /api/<rows>/{key}/<name>/.
+    """Return a resource action that does an operation on a row: POST /api/<rows>/{key}/<name>/.
 
-    ``reply`` serializes ``Outcome.value``, which is answered.
+    ``reply`` serializes ``Outcome.value`` as the answer.
     """
 
     def do(view: Resource, request: Request, pk: str) -> Response:
@@ -176,11 +173,11 @@ def create_action(
     route: str = "",
     responses: Mapping[int, Any],
 ) -> Any:
-    """Return the ``create`` of a resource that does an operation on the study that the body names.
+    """Return a resource's ``create`` that does an operation on the study in the body.
 
     Args:
-        reply: serializes ``Outcome.value``, which is answered.
-        route: the name of the address of the new row, for the Location; "" for none.
+        reply: serializes ``Outcome.value`` as the answer.
+        route: the name of the new row's route, for the Location; "" for none.
     """
 
     def create(view: Resource, request: Request, *args: Any, **kwargs: Any) -> Response:

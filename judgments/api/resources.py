@@ -33,8 +33,6 @@ SLUG = "[-a-zA-Z0-9_]+"
 
 @extend_schema_field(OpenApiTypes.BOOL)
 class TrueOrFalse(filters.TypedChoiceFilter):
-    """A yes-no parameter that refuses anything but true and false."""
-
     def __init__(self, **options: Any) -> None:
         choices = (("true", "true"), ("false", "false"))
         super().__init__(**{"choices": choices, "coerce": lambda text: text == "true", **options})
@@ -42,8 +40,6 @@ class TrueOrFalse(filters.TypedChoiceFilter):
 
 @extend_schema_field(OpenApiTypes.INT)
 class WholeNumber(filters.NumberFilter):
-    """A filter of integer columns that refuses fractions."""
-
     field_class = forms.IntegerField
 
 
@@ -77,12 +73,12 @@ def filters_of(
 
 
 def study_filter(**options: Any) -> filters.ModelChoiceFilter:
-    """Filter by the study's slug; one that is not there for the requester is an error."""
+    """An unknown or invisible study is an error."""
     return filters.ModelChoiceFilter(queryset=_studies, to_field_name="slug", **options)
 
 
 def dataset_filter() -> filters.ModelChoiceFilter:
-    """Filter by the dataset's name; one that is not there for the requester is an error."""
+    """An unknown or invisible dataset is an error."""
     return filters.ModelChoiceFilter(queryset=_datasets, to_field_name="name")
 
 
@@ -108,14 +104,12 @@ class HITFilters(Filters):
 
 
 class RowSerializer(serializers.ModelSerializer[Row]):
-    """A read-only serializer of rows."""
-
     def get_extra_kwargs(self) -> dict[str, Any]:
         return {name: {"read_only": True} for name in self.Meta.fields}
 
 
 class Related(serializers.CharField):
-    """A text of a related row; null where it is ``optional`` and there is no such row."""
+    """A text of a related row; null if it is ``optional`` and there is no such row."""
 
     def __init__(self, source: str, *, optional: bool = False) -> None:
         missing: dict[str, Any] = {"default": None, "allow_null": True} if optional else {}
@@ -353,7 +347,7 @@ class JobResource(Resource):
 
 
 def jobs_about(rows: QuerySet[Job], studies: QuerySet[Study], request: Request) -> QuerySet[Job]:
-    """Return jobs of visible studies; without a limited token also those of no study that the person started."""
+    """Return jobs of visible studies; without a limited token also the person's jobs of no study."""
     token = token_of(request)
     own = Q(args__study__in=list(studies.values_list("slug", flat=True)))
     return rows.filter(own if token is not None and token.limited else own | own_jobs(staff_of(request)))

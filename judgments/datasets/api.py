@@ -33,12 +33,12 @@ class DatasetSerializer(RowSerializer[Dataset]):
         ]
 
     def get_notes(self, dataset: Any) -> dict[str, Any]:
-        """Return the sentences; other notes name studies and unpublished systems."""
+        """Return only the sentences; other notes name studies and unpublished systems."""
         return {name: value for name, value in dataset.notes.items() if name == "sentences"}
 
 
 def dataset_action(operation: DatasetOperation) -> Any:
-    """Return the action of a resource that does an operation: POST /api/datasets/{name}/<operation>/."""
+    """Return the resource action of an operation: POST /api/datasets/{name}/<operation>/."""
 
     def do(view: Resource, request: Request, name: str) -> Response:
         dataset, token = view.get_object(), token_of(request)
@@ -61,7 +61,6 @@ def dataset_action(operation: DatasetOperation) -> Any:
 
 
 def readable_by_all(resource: Any) -> Any:
-    """Say in the schema that a list needs no account."""
     ways: Any = [{}, {"cookieAuth": []}, {"token": []}]
     return extend_schema_view(list=extend_schema(auth=ways), retrieve=extend_schema(auth=ways))(resource)
 

@@ -71,7 +71,6 @@ def known_lists(
 
 
 def rank_by_place(system: System, task: Output.Task) -> None:
-    """Replace the ranks of a system's outputs by places, if they differ."""
     rows = list(Output.objects.filter(system=system, task=task).select_related("caption"))
     by_image = task == Output.Task.ANNOTATION
     lists: defaultdict[int, list[Any]] = defaultdict(list)
@@ -108,7 +107,7 @@ def know_whole(dataset: Dataset, system: str, task: str) -> None:
 
 @dataclass(frozen=True, slots=True)
 class ImportSummary:
-    """The result of an import; not ``created`` if the same rows existed and nothing changed."""
+    """The result of an import; not ``created`` if nothing changed."""
 
     what: str
     created: bool
@@ -134,12 +133,12 @@ def import_dataset(
         images: a folder with the pictures, or their base address.
         attribution: source and licence, shown with the pictures.
         taken: the part of the table that holds people's captions.
-        user: who owns a new dataset, and reads it alone until it is shared. What a command imports (None) is shared
-            with all researchers of the installation.
+        user: who owns a new dataset, and reads it alone until it is shared. None (a command) shares it with all
+            researchers of the installation.
 
     Raises:
-        ImportProblem: the file cannot be read as this format. DataConflict: the dataset exists with other
-            rows. PictureProblem: a picture is missing or invalid.
+        ImportProblem: the file cannot be read as this format. DataConflict: the dataset exists with other rows.
+            PictureProblem: a picture is missing or invalid.
     """
     if not re.fullmatch(r"[-a-zA-Z0-9_]{1,80}", name):
         raise DataConflict(f"The dataset's name is {name!r}; expected up to 80 letters, digits, - or _.")
@@ -351,11 +350,11 @@ def import_candidates(
     user: User | None = None,
     progress: Progress = no_progress,
 ) -> ImportSummary:
-    """Import one system's captions; a person (``user``) owns a new system, which is not published yet.
+    """Import one system's captions; ``user`` owns a new system, which is unpublished.
 
     Raises:
-        NotThere: no such dataset. ImportProblem: an unreadable file, or an unknown image. DataConflict:
-            the system exists with other captions.
+        NotThere: no such dataset. ImportProblem: an unreadable file, or an unknown image. DataConflict: the system
+            exists with other captions.
     """
     found = find_dataset(dataset)
     items = by_name(Item.objects.filter(dataset=found).values_list("name", "pk"))
@@ -410,7 +409,7 @@ def import_candidates(
 def _complete(
     system: System, rows: Iterable[CandidateRow], items: dict[str, int], notes: ImportNotes
 ) -> ImportSummary:
-    """Complete a system that a judgments file made known in part. Raise DataConflict if they contradict each other."""
+    """Complete a system that is known in part. Raise DataConflict on a contradiction."""
     dataset = Dataset.objects.select_for_update(no_key=True).get(pk=system.dataset_id)
     task = Output.Task.ANNOTATION
     in_part = dataset.known_in_part
@@ -471,14 +470,14 @@ def import_rankings(
     """Store ranked lists from a TREC run of any number of systems.
 
     Args:
-        task: ``annotation``: an image is the query, caption ids are ranked; ``search``: a caption id is
-            the query, images are ranked (H13 §4).
+        task: ``annotation``: an image is the query, caption ids are ranked; ``search``: a caption id is the query,
+            images are ranked (H13 §4).
         depth: length to which lists are cut.
-        user: who owns the new systems, which are not published yet; None for a command.
+        user: who owns the new, unpublished systems; None for a command.
 
     Raises:
-        NotThere: no such dataset. ImportProblem: an unreadable file, or unknown names. DataConflict: a
-            system exists with other lists for this task.
+        NotThere: no such dataset. ImportProblem: an unreadable file, or unknown names. DataConflict: a system
+            exists with other lists for this task.
     """
     items = by_name(Item.objects.filter(dataset=find_dataset(dataset)).values_list("name", "pk"))
     captions = by_name(Caption.objects.filter(dataset__name=dataset).values_list("key", "pk"))
@@ -505,7 +504,7 @@ def import_rankings(
 
 
 def check_own(system: System | None, user: User | None) -> None:
-    """Raise DataConflict for an unpublished system of somebody else; a word more would say what it holds."""
+    """Raise DataConflict for another person's unpublished system; do not tell what it holds."""
     if system is not None and system.private and user is not None and system.owner_id != user.pk:
         raise DataConflict(f"There is a system {system.name!r} already; choose another name.")
 
@@ -513,7 +512,7 @@ def check_own(system: System | None, user: User | None) -> None:
 def _store_run(dataset: Dataset, name: str, task: str, rows: list[RankedRow], user: User | None) -> int:
     """Store the missing rows of a system's lists; return their number.
 
-    A system known in part from a judgments file is completed if the lists agree.
+    A system known in part is completed if the lists agree.
     """
     column = "fingerprint" if task == Output.Task.ANNOTATION else "search_fingerprint"
     query, item = ("item_id", "caption_id") if task == Output.Task.ANNOTATION else ("caption_id", "item_id")
@@ -549,11 +548,11 @@ def _store_run(dataset: Dataset, name: str, task: str, rows: list[RankedRow], us
 def with_titles(
     *, design: StudyDesign, titles: Iterable[str], progress: Callable[[int], None] = lambda read: None
 ) -> StudyDesign:
-    """Return the design with the ``titles`` found in its dataset's texts added.
+    """Add the ``titles`` found in the dataset's texts to the design.
 
     Raises:
-        NotThere: no such dataset. DesignError: the protocol uses no titles, or no text contains one:
-            falling back to frequent phrases would be another design.
+        NotThere: no such dataset. DesignError: the protocol uses no titles, or no text contains one (falling back
+            to frequent phrases would be another design).
     """
     if "keywords.titles" not in KINDS[design.protocol].asks:
         raise DesignError(

@@ -34,10 +34,10 @@ Sharing = Dataset.Sharing
 
 @dataclass(frozen=True, slots=True)
 class DatasetOperation:
-    """Something that is done to a dataset; ``carry_out`` returns the sentence that page and command show.
+    """An operation on a dataset; ``carry_out`` returns the sentence for page and command.
 
-    ``do`` returns it as a lazy translation, since the history has it in English. ``role`` is what a
-    person must be in the dataset.
+    ``do`` returns it as a lazy translation, since the history has it in English. ``role`` is the role that a person
+    needs in the dataset.
     """
 
     name: str
@@ -52,7 +52,7 @@ class DatasetOperation:
 
     @transaction.atomic
     def carry_out(self, *, dataset: Dataset, by: User | None, **values: Any) -> str:
-        """Do it, and keep who did it in the admin's history; a command, which is nobody there, in the server's log."""
+        """Do it, and log who did it: in the admin's history, or for a command in the server's log."""
         words = self.do(dataset=dataset, by=by, **values)
         with translation.override("en"):
             kept = str(words)

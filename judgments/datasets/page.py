@@ -69,7 +69,7 @@ WORDS = {
     "search": gettext_noop("Images ranked for a caption: qid is the id of a caption, docid an image"),
     "inputs": gettext_noop("Rows of inputs for a HIT template: CSV with a header line"),
 }
-SHELF = "quorum-upload"  # of the session: upload -> what it was understood as, until it is imported
+UNDERSTOOD = "quorum-upload"  # of the session: upload -> what it was understood as, until it is imported
 ROLE_WORDS = {
     PEOPLE: gettext_lazy("captions by people"),
     SYSTEM: gettext_lazy("captions of a system"),
@@ -83,7 +83,7 @@ short_name = RegexValidator(
 
 @dataclass(frozen=True, slots=True)
 class DatasetPage:
-    """A page of a dataset, which higher apps add; those who may read the dataset may see it."""
+    """A page of a dataset, added by higher apps, for those who may read the dataset."""
 
     name: str
     view: Callable[[HttpRequest, Dataset, dict[str, Any]], HttpResponse]
@@ -110,7 +110,7 @@ class FilesField(forms.FileField):
 
 class FilesForm(forms.Form):
     def keep(self) -> str | None:
-        """Store the files and return the upload's name, or None with an error."""
+        """Return the upload's name, or None with an error."""
         try:
             return uploads.keep(self.cleaned_data["files"])
         except QuorumError as error:
@@ -153,13 +153,10 @@ class UploadForm(FilesForm):
         self.order_fields(self.field_order)
 
     def arguments(self) -> dict[str, str]:
-        """Return further arguments of the job."""
         return {}
 
 
 class DatasetForm(FilesForm):
-    """The files of a dataset, with its pictures and systems. What they are is found out."""
-
     pictures_at = forms.URLField(
         label=gettext_lazy("Address of the pictures"),
         required=False,
@@ -194,7 +191,7 @@ class DatasetForm(FilesForm):
 
 
 class UnderstoodForm(forms.Form):
-    """What an upload was understood as, to be put right: the dataset's name, and whose captions each part holds."""
+    """Correct what an upload was understood as: the dataset's name, and whose captions each part holds."""
 
     def __init__(self, *args: Any, understood: Understood, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -367,7 +364,7 @@ class JudgmentsForm(UploadForm):
 
 
 def _take_as_said(understood: Understood, format: str) -> None:
-    """Let the upload be the only file or the folder in the format that was chosen, if one was."""
+    """Read the upload in the chosen format, if any."""
     if format:
         part = Part(format=format, encoding=understood.encoding or "utf-8")
         understood.parts, understood.problems, understood.lacking = [part], [], 0
@@ -444,7 +441,6 @@ class DatasetAdmin(QuorumAdmin):
     def add_view(
         self, request: HttpRequest, form_url: str = "", extra_context: dict[str, Any] | None = None
     ) -> HttpResponse:
-        """Take files, show what was understood, and import it when that is confirmed."""
         if not self.has_add_permission(request):
             raise PermissionDenied
         if request.method == "POST" and "upload" in request.POST:
@@ -464,7 +460,7 @@ class DatasetAdmin(QuorumAdmin):
     def _show_understood(self, request: HttpRequest, form: DatasetForm, upload: str) -> HttpResponse:
         given = form.cleaned_data
         try:
-            with uploads.looked_into(upload) as (root, pictures):
+            with uploads.opened_without_pictures(upload) as (root, pictures):
                 names = [file.name or "" for file in given["files"]]
                 understood = understand(root, pictures, uploaded=names, encoding=given["encoding"])
         except QuorumError as error:
@@ -473,9 +469,9 @@ class DatasetAdmin(QuorumAdmin):
             return self._upload_page(request, form, gettext("Upload your data"), lead="")
         understood.name = _free_name(understood.name)
         _take_as_said(understood, given["format"])
-        for earlier in request.session.get(SHELF, {}):
+        for earlier in request.session.get(UNDERSTOOD, {}):
             uploads.discard(earlier)
-        request.session[SHELF] = {
+        request.session[UNDERSTOOD] = {
             upload: {
                 "understood": asdict(understood),
                 "pictures_at": given["pictures_at"],
@@ -486,7 +482,7 @@ class DatasetAdmin(QuorumAdmin):
 
     def _import_understood(self, request: HttpRequest) -> HttpResponse:
         upload = request.POST["upload"]
-        kept = request.session.get(SHELF, {}).get(upload)
+        kept = request.session.get(UNDERSTOOD, {}).get(upload)
         if kept is None:
             messages.error(request, gettext("Nothing was imported: please upload the files again."))
             return redirect("admin:judgments_dataset_add")
@@ -511,15 +507,14 @@ class DatasetAdmin(QuorumAdmin):
             "pictures": understood.folder if with_pictures else None,
         }
         job = enqueue(kind="import_dataset", args=args, user=signed_in(request))
-        del request.session[SHELF]
+        del request.session[UNDERSTOOD]
         return redirect(reverse("admin:judgments_job_change", args=[job.pk]))
 
     def _look_again(self, request: HttpRequest, upload: str, kept: dict[str, Any]) -> HttpResponse:
-        """Read the upload in the encoding that was chosen on the page of what was understood."""
         encoding = request.POST.get("encoding", "")
         before = kept["understood"]
         try:
-            with uploads.looked_into(upload) as (root, pictures):
+            with uploads.opened_without_pictures(upload) as (root, pictures):
                 understood = understand(
                     root,
                     pictures,
@@ -531,7 +526,7 @@ class DatasetAdmin(QuorumAdmin):
             return redirect("admin:judgments_dataset_add")
         _take_as_said(understood, kept.get("format", ""))
         understood.name = request.POST.get("name") or before["name"]
-        request.session[SHELF] = {upload: kept | {"understood": asdict(understood)}}
+        request.session[UNDERSTOOD] = {upload: kept | {"understood": asdict(understood)}}
         form = UnderstoodForm(understood=understood)
         form.initial["attribution"] = request.POST.get("attribution", "")
         if len(understood.parts) == len(before["parts"]):
@@ -622,7 +617,6 @@ class DatasetAdmin(QuorumAdmin):
         return page.view(request, dataset, context)
 
     def do_view(self, request: HttpRequest, pk: int, name: str) -> HttpResponse:
-        """Do an operation on the dataset, and return to its page."""
         dataset = self._dataset(request, pk)
         operation = OPERATIONS.get(name)
         if operation is None:
@@ -642,13 +636,12 @@ class DatasetAdmin(QuorumAdmin):
 
 
 def _free_name(name: str) -> str:
-    """Return the name, with a number behind it if there is such a dataset."""
     tried = (name if number == 1 else f"{name[:70]}-{number}" for number in count(1))
     return next(one for one in tried if not Dataset.objects.filter(name=one).exists())
 
 
 def _contents(dataset: Dataset, person: Person) -> dict[str, Any]:
-    """Return counts and a few images, in six queries for any size."""
+    """Use six queries, whatever the size."""
     items = Item.objects.filter(dataset=dataset)
     sample = list(items.select_related("dataset").prefetch_related("references")[:SAMPLE])
     jobs = visible_rows(Job.objects.filter(kind__in=IMPORTS), person).filter(

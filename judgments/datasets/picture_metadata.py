@@ -1,6 +1,6 @@
-"""Pictures without metadata: cameras and phones write where and when a picture was taken.
+"""Remove metadata from pictures: cameras and phones write where and when a picture was taken.
 
-Pixels are not encoded again. The file that was imported stays as it is; what is served is made of it.
+Pixels are not encoded again. The imported file stays as it is; only what is served changes.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ ANIMATION = (b"NETSCAPE2.0", b"ANIMEXTS1.0")
 
 
 def without_metadata(data: bytes) -> bytes:
-    """Return a JPEG, PNG, WebP or GIF without metadata, up to the first place that is broken.
+    """Return a JPEG, PNG, WebP or GIF without metadata, up to the first broken place.
 
-    A JPEG keeps its colour profile, and which side is up. Other data are returned as they are.
+    A JPEG keeps its colour profile and orientation. Other data are returned unchanged.
     """
     for start, clean in READERS:
         if data.startswith(start):
@@ -57,14 +57,13 @@ def _jpeg(data: bytes) -> Iterator[bytes]:
 
 
 def _is_shown(marker: int, start: bytes) -> bool:
-    """Return whether a segment says how the picture looks."""
     if marker == 0xE2:
         return start.startswith(b"ICC_PROFILE")
     return marker in (0xE0, 0xEE) or not (0xE0 <= marker <= 0xEF or marker == 0xFE)
 
 
 def _orientation(data: bytes) -> bytes:
-    """Return a segment that says which side is up and nothing else; b"" where that is the usual one."""
+    """Return a segment with the orientation alone; b"" if it is the usual one."""
     try:
         with PillowImage.open(io.BytesIO(data), formats=["JPEG"]) as picture:
             side = picture.getexif().get(ExifTags.Base.Orientation, 1)
@@ -116,10 +115,10 @@ def _gif(data: bytes) -> Iterator[bytes]:
             yield data[at:end]
         elif data[at] == 0x21:
             kind, end = data[at + 1], _behind_blocks(data, at + 2)
-            told = kind == GIF_COMMENT or (
+            dropped = kind == GIF_COMMENT or (
                 kind == GIF_APPLICATION and data[at + 3 : at + 14] not in ANIMATION
             )
-            yield b"" if told else data[at:end]
+            yield b"" if dropped else data[at:end]
         else:
             break
         at = end
@@ -127,7 +126,6 @@ def _gif(data: bytes) -> Iterator[bytes]:
 
 
 def _table(flags: bytes) -> int:
-    """Return the size of the colour table that the flags announce."""
     return 3 << ((flags[0] & 7) + 1) if flags and flags[0] & 0x80 else 0
 
 

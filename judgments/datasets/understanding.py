@@ -1,4 +1,4 @@
-"""What the files of an upload are: captions by people, captions of systems, pictures."""
+"""Detect what the files of an upload are: captions by people, captions of systems, pictures."""
 
 from __future__ import annotations
 
@@ -73,10 +73,10 @@ class Part:
     Attributes:
         file: the file, or the folder of a published set, from the root of the upload.
         role: PEOPLE, SYSTEM or LEFT_OUT.
-        system: its name, where a system wrote them.
+        system: its name, if a system wrote them.
         encoding: of the file, guessed or chosen.
         only, columns: as in ``Taken``.
-        images, captions: counted, as far as the file was looked at.
+        images, captions: counts, as far as the file was read.
         rows: the first ones, as image and caption.
     """
 
@@ -106,7 +106,6 @@ class Part:
 
     @property
     def where(self) -> str:
-        """Return the file and the part of it, in words."""
         if self.columns:
             listed = ", ".join(self.columns)
             return f"{self.file}, column{'s' if len(self.columns) > 1 else ''} {listed}"
@@ -120,10 +119,10 @@ class Understood:
     """An upload as it was understood.
 
     Attributes:
-        pictures: how many there are; ``folder`` is theirs.
-        found, lacking: images of people's captions with and without a picture, counted; ``missing`` are the first.
-        problems: what keeps a file from being read, in sentences.
-        uploaded, encoding: as ``understand`` was given them.
+        pictures: their number; ``folder`` is theirs.
+        found, lacking: numbers of images with and without a picture; ``missing`` names the first.
+        problems: sentences about unreadable files.
+        uploaded, encoding: as given to ``understand``.
     """
 
     name: str
@@ -141,7 +140,7 @@ class Understood:
 def understand(
     root: Path, pictures: Sequence[str], *, uploaded: Sequence[str], encoding: str = ""
 ) -> Understood:
-    """Look at the files below ``root`` without the database.
+    """Inspect the files below ``root`` without the database.
 
     Args:
         pictures: names of the pictures, from the root.
@@ -195,7 +194,7 @@ def understand(
 
 
 def _is_of_a_set(file: Path) -> bool:
-    """Return whether the file belongs to a published set that another file stands for."""
+    """Return whether another file stands for the published set."""
     if file.name == "pairs.jsonl":
         return (file.parent / "references.jsonl").exists()
     return file.suffix == ".txt" and file.name != TOKEN_FILE and (file.parent / TOKEN_FILE).exists()
@@ -316,7 +315,7 @@ def _joined(tallies: Sequence[_Tally]) -> _Tally:
 
 
 def _with_roles(parts: list[Part]) -> list[Part]:
-    """Return people's captions first: those of the file that says so, else with the most captions for an image."""
+    """Return people's captions first: by file name, else by captions per image."""
     people = [part for part in parts if part.role == PEOPLE]
     open_ones = [part for part in parts if not part.role]
     if not people and open_ones:
@@ -340,13 +339,12 @@ def _as(part: Part, role: str) -> Part:
 
 
 def _name_of(files: Iterable[str]) -> str:
-    """Return a name for the dataset: that of the first file whose name says something."""
+    """Return the first specific file name."""
     stems = [re.sub(r"[^A-Za-z0-9]+", "-", PurePosixPath(file).stem).strip("-").lower() for file in files]
     return next((stem[:80] for stem in stems if stem and stem not in GENERAL_NAMES), "my-data")
 
 
 def _match_pictures(understood: Understood, pictures: Sequence[str], images: set[str]) -> None:
-    """Find the folder in which the most images have their picture."""
     there = set(pictures)
     folders = Counter(str(folder) for picture in pictures for folder in PurePosixPath(picture).parents)
     named = {image for image in images if image}

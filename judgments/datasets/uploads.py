@@ -1,7 +1,7 @@
 """Store uploaded files until a job has read them, unpack them safely, and copy pictures.
 
-Archives are untrusted: no entry may leave its folder, be a link, need a password, or grow without bound.
-Declared sizes are checked first, but real ones are counted while unpacking.
+Archives are untrusted: no entry may leave its folder, be a link, need a password, or grow without bound. Declared
+sizes are checked first, but real ones are counted while unpacking.
 """
 
 from __future__ import annotations
@@ -108,14 +108,13 @@ def discard(upload: str) -> None:
 
 
 def discard_leftovers() -> list[str]:
-    """Discard uploads that no job waits for any more: their import failed, or was never asked for."""
     wanted = Job.objects.under_way().filter(args__has_key="upload").values_list("args__upload", flat=True)
     return remove_leftovers(_root(), "*", but=set(wanted))
 
 
 @contextmanager
 def opened(upload: str) -> Iterator[Files]:
-    """Open the upload's files, unpacked, for a with block.
+    """Open the upload's unpacked files for a with block.
 
     Raises:
         UploadRefused: the upload is gone, an archive is unusable, or the block found a problem in a file.
@@ -138,8 +137,8 @@ def opened(upload: str) -> Iterator[Files]:
 
 
 @contextmanager
-def looked_into(upload: str) -> Iterator[tuple[Path, list[str]]]:
-    """Open the upload's files without its pictures, for a with block: the folder, and the names of the pictures.
+def opened_without_pictures(upload: str) -> Iterator[tuple[Path, list[str]]]:
+    """Open the upload's folder without its pictures, whose names are listed, for a with block.
 
     Raises:
         UploadRefused: the upload is gone, or an archive is unusable.
@@ -207,7 +206,7 @@ def unpack(
     suffixes: set[str] | None = None,
     passed_over: Collection[str] = (),
 ) -> list[str]:
-    """Unpack below ``target``; return the names of files with a suffix ``passed_over``, which are not unpacked.
+    """Unpack below ``target``; return the names of files skipped for a suffix in ``passed_over``.
 
     Raise UploadRefused if the archive is unsafe, damaged, or larger than declared.
     """
@@ -249,7 +248,7 @@ def _size(packed: IO[bytes] | UploadedFile) -> int:
 
 
 def _listing_size(packed: IO[bytes] | UploadedFile) -> int:
-    """Return the bytes of an archive's table of contents, as its end states them; 0 where there is no end."""
+    """Return the bytes of the table of contents, as the archive's end states them; 0 without an end."""
     size = _size(packed)
     packed.seek(max(0, size - LONGEST_END))
     tail = packed.read(LONGEST_END)
@@ -281,7 +280,7 @@ def _archive(packed: IO[bytes] | UploadedFile, name: str) -> zipfile.ZipFile:
 def _wanted_members(
     archive: zipfile.ZipFile, name: str, suffixes: set[str] | None, size: int
 ) -> list[tuple[zipfile.ZipInfo, PurePosixPath]]:
-    """Return the archive's files with their targets, if all may be unpacked."""
+    """Return the files with their targets, if all may be unpacked."""
     members = archive.infolist()
     if len(members) > MOST_FILES:
         raise UploadRefused(
@@ -357,7 +356,7 @@ def is_address(images: str) -> bool:
 
 
 def picture_address(images: str, file: str) -> str:
-    """Return the quoted address of a picture. Raise PictureProblem if it is too long to store."""
+    """Raise PictureProblem if the address is too long to store."""
     address = f"{images.rstrip('/')}/{quote(file)}"
     if len(address) > ADDRESS_LIMIT:
         raise PictureProblem(
@@ -409,7 +408,9 @@ def checked_pictures(folder: Path, names: Iterable[tuple[str, str]]) -> dict[str
 
 
 def picture_format(path: Path) -> str:
-    """Raise PictureProblem for a file that is none of ``SUFFIXES``, or that would fill a browser's memory."""
+    """Return a picture's format. Raise PictureProblem if it is none of ``SUFFIXES``, or too large for a browser's
+    memory.
+    """
     if path.stat().st_size > MOST_PICTURE_BYTES:
         raise PictureProblem(
             gettext("%(path)s is too large; expected at most %(most_picture_bytes)s bytes.")

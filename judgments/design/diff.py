@@ -14,7 +14,7 @@ from judgments.design.study_design import StudyDesign
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """A key with two values as in a study file; '' where a side lacks it."""
+    """A key with two values as in a study file; '' if a side lacks it."""
 
     key: str
     this: str
@@ -23,7 +23,7 @@ class Difference:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """The differences by table of the study file ('' for top-level keys), and a unified diff of the files."""
+    """The differences by table ('' for top-level keys), and a unified diff of the study files."""
 
     tables: dict[str, list[Difference]]
     lines: list[str]
@@ -39,7 +39,6 @@ def compare_designs(
     *,
     names: tuple[str, str] = ("this", "that"),
 ) -> Comparison:
-    """Return every key in which two designs (or values of designs) differ."""
     first, second = _values(this), _values(that)
     tables: dict[str, list[Difference]] = {}
     before, after = dict(_keys(first)), dict(_keys(second))
@@ -77,7 +76,7 @@ def _keys(values: dict[str, Any], table: str = "") -> Iterator[tuple[str, Any]]:
 
 
 def _in_file_order(before: dict[str, Any], after: dict[str, Any]) -> list[str]:
-    """Return the keys of both in study-file order, top-level keys first."""
+    """Put top-level keys first."""
     keys = [*before, *(key for key in after if key not in before)]
     roots = [*StudyDesign.model_fields]
 

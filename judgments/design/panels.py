@@ -1,10 +1,10 @@
-"""Panels that send people by a link and take them back (panels.toml): parameters, addresses, columns.
+"""Panels that send people by a link and take them back (panels.toml).
 
 Sources (November 2026): Prolific's parameters and completion address, docs.prolific.com "The study object"; its
 export's columns, docs.prolific.com "Export demographic data" and published exports; SONA's completion address,
 sona-systems.com "External Study Credit Granting"; Connect's redirect, connect-researcher-help.cloudresearch.com
-"Project Completion". Connect's parameters are those that published studies and other platforms read. Neither Connect
-nor SONA documents its columns in public, so a person may name them.
+"Project Completion". Connect's parameters are those that published studies and other platforms read. Neither
+Connect nor SONA documents its columns in public, so a person may name them.
 """
 
 from __future__ import annotations
@@ -30,8 +30,6 @@ PLACEHOLDERS = frozenset({"code", "worker", "session"})
 
 @dataclass(frozen=True, slots=True)
 class Columns:
-    """The names of the columns in a panel's list of submissions."""
-
     worker: tuple[str, ...]
     session: tuple[str, ...] = ()
     status: tuple[str, ...] = ("status",)
@@ -43,11 +41,11 @@ class PanelPreset:
     """The words of a panel.
 
     Attributes:
-        worker, session, project: parameters of the link it sends people by.
-        values: what the panel fills the parameters with, as written in the link.
-        addresses: outcome -> address that takes people back, if it is the same for every study.
-        currency: what it pays in unless the study names another.
-        pays_by_session: whether its lists for paying name submissions rather than people.
+        worker, session, project: parameters of its link.
+        values: the panel's placeholders for the parameters.
+        addresses: outcome -> return address, if it is the same for every study.
+        currency: what it pays in by default.
+        pays_by_session: whether its lists for paying name submissions, not people.
     """
 
     title: str
@@ -62,7 +60,6 @@ class PanelPreset:
 
 
 def _preset(*, columns: Mapping[str, list[str]], address: str = "", **values: Any) -> PanelPreset:
-    """Return a panel of the file; its ``address`` takes people back after any outcome."""
     return PanelPreset(
         columns=Columns(**{name: tuple(words) for name, words in columns.items()}),
         addresses=dict.fromkeys(OUTCOMES, address) if address else {},
@@ -77,12 +74,11 @@ PANEL_PRESETS = {
 
 
 def placeholders(address: str) -> set[str]:
-    """Return the names in braces."""
     return {name for _, name, _, _ in Formatter().parse(address) if name is not None}
 
 
 def checked_address(address: str) -> str:
-    """Return an address that people may be sent to: https, or this machine for trials."""
+    """Return an address for participants: https, or this machine for trials. Raise ValueError."""
     try:
         parts, names = urlsplit(address), placeholders(address)
         host = parts.hostname or ""
@@ -228,7 +224,7 @@ def entry_query(panel: Panel) -> str:
 
 
 def return_address(panel: Panel, outcome: str, *, code: str, worker: str, session: str) -> str:
-    """Return the address that takes a person back; '' if the code is shown instead, or an id is unknown."""
+    """Return the address for a person; '' if the code is shown instead, or an id is unknown."""
     if panel.finish == "code":
         return ""
     address = panel.address_of(outcome) or PANEL_PRESETS[panel.preset].addresses.get(outcome, "")

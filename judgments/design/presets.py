@@ -1,10 +1,10 @@
 """The papers' protocols as designs, read from study_presets/.
 
-Each file is a study file without ``name`` and ``dataset``, and with a table ``[about]``: what lists show,
-the paper, the data that it needs, when to choose it, and ``ours``, the keys that the paper does not give, so that
-they are not cited as published.
-Most instructions are in our words, from what the paper says its workers were told. No paper prints worked examples
-for workers, so that no preset has any: an example teaches what to prefer.
+Each file is a study file without ``name`` and ``dataset``. Its table ``[about]`` holds what lists show; its
+``ours`` names the keys that the paper does not give, so that they are not cited as published.
+
+Most instructions are in our words, from what the paper says its workers were told. No paper prints worked examples,
+and an example teaches what to prefer, so that no preset has any.
 """
 
 from __future__ import annotations
@@ -39,7 +39,6 @@ class Preset:
     """A published protocol.
 
     Attributes:
-        values: of the study file.
         ours: dotted keys whose values the paper does not give.
         needs: the data it needs, in words.
         choose: when to choose it, as the end of a sentence.

@@ -1,4 +1,4 @@
-"""Read, check and complete designs: study files and stored values, with presets and the rules of the kinds."""
+"""Read, check and complete designs by presets and the rules of the kinds."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def slugify_name(name: str) -> str:
 
 
 def contradictions_of(design: StudyDesign) -> Iterator[str]:
-    """Yield the contradictions of a design; each clause begins with the key concerned."""
+    """Yield the contradictions of a design; each clause begins with its key."""
     kind = KINDS.get(design.protocol)
     if kind is None:
         yield gettext("protocol is %(protocol)r; this version knows %(listed)s") % {
@@ -193,16 +193,16 @@ def make_design(values: dict[str, Any], *, saved: Mapping[str, Preset] = NO_PRES
     """Check ``values`` (a study file as nested dicts) and complete them from preset and protocol.
 
     Args:
-        saved: presets of this installation; values with every key need none.
+        saved: presets of this installation.
 
     Raises:
-        DesignError: with the dotted key concerned in ``field``.
+        DesignError: with the dotted key in ``field``.
     """
     return _checked(_completed(values, saved))
 
 
 def refuse_short_code(access: Access) -> None:
-    """Check the code of a new design; studies of earlier versions keep theirs."""
+    """Check new designs; older studies keep their codes."""
     code = access.code.strip()
     if code and access.is_guessable:
         raise DesignError(
@@ -216,7 +216,7 @@ def refuse_short_code(access: Access) -> None:
 
 
 def problems_in(values: dict[str, Any], *, saved: Mapping[str, Preset] = NO_PRESETS) -> list[DesignError]:
-    """Return everything that ``make_design`` would refuse, one error for each key."""
+    """Return all errors of ``make_design``, one for each key."""
     try:
         design = StudyDesign.model_validate(_completed(values, saved))
     except ValidationError as error:
@@ -237,7 +237,7 @@ def _completed(values: dict[str, Any], saved: Mapping[str, Preset]) -> dict[str,
     presets = {**saved, **PRESETS}
     complete = values.keys() >= WRITTEN_WHOLE
     if complete:
-        values = _as_it_was_drawn(values)
+        values = _with_pairs_from(values)
     if preset_name and (not complete or preset_name in PRESETS):
         if not isinstance(preset_name, str) or preset_name not in presets:
             raise DesignError(
@@ -266,8 +266,8 @@ def _completed(values: dict[str, Any], saved: Mapping[str, Preset]) -> dict[str,
 
 
 def stored_design(values: dict[str, Any]) -> StudyDesign:
-    """Read a design that an earlier version stored; missing keys get the values they had then."""
-    return _checked(_as_it_was_drawn(values))
+    """Read a design that an earlier version stored."""
+    return _checked(_with_pairs_from(values))
 
 
 def _checked(values: dict[str, Any]) -> StudyDesign:
@@ -280,7 +280,7 @@ def _checked(values: dict[str, Any]) -> StudyDesign:
     return design
 
 
-def _as_it_was_drawn(values: dict[str, Any]) -> dict[str, Any]:
+def _with_pairs_from(values: dict[str, Any]) -> dict[str, Any]:
     """Complete a design from before 0.6, which had no ``sampling.pairs_from`` and crossed texts and images."""
     kind, sampling = KINDS.get(str(values.get("protocol"))), values["sampling"]
     if (
@@ -304,7 +304,7 @@ def _with_requirements(values: dict[str, Any]) -> dict[str, Any]:
 
 
 def _merge(below: dict[str, Any], above: dict[str, Any]) -> dict[str, Any]:
-    """Lay ``above`` over ``below``, table by table; ``sampling.pairs`` and ``chosen`` are one value each."""
+    """Merge table by table; ``sampling.pairs`` and ``chosen`` are one value each."""
     merged = dict(below)
     for key, value in above.items():
         under = below.get(key)
@@ -320,20 +320,20 @@ def _as_design_errors(error: ValidationError) -> list[DesignError]:
     # each is compared with all, and a body can hold a hundred thousand
     problems = error.errors(include_url=False)[:MOST_PROBLEMS]
     found: list[DesignError] = []
-    told: set[tuple[str, ...]] = set()
+    seen: set[tuple[str, ...]] = set()
     for problem in problems:
         path = _path(problem["loc"])
         if problem["type"] == "extra_forbidden":  # a stranger's key may look like one of pydantic's marks
             path = [*_path(problem["loc"][:-1]), str(problem["loc"][-1])]
-        if tuple(path) in told:
+        if tuple(path) in seen:
             continue  # a key that takes 'all' or a number fails once for each
-        told.add(tuple(path))
+        seen.add(tuple(path))
         found.append(_as_design_error(problem, path, problems))
     return found
 
 
 def _as_said(path: list[str], said: str) -> DesignError:
-    """Return an error of a sentence that may begin with its key."""
+    """Find the key in the sentence if ``path`` is empty."""
     key = ".".join(path)
     named = re.findall(r"^[a-z_]+(?:\.[a-z_]+)?", said)
     field = key or next((name for name in named if name.split(".")[0] in StudyDesign.model_fields), "")
@@ -373,7 +373,6 @@ def _path(location: tuple[int | str, ...]) -> list[str]:
 
 
 def _keys_beside(path: list[str]) -> list[str]:
-    """Return the known keys of the table that ``path`` ends in."""
     model: type[BaseModel] = StudyDesign
     for part in path[:-1]:
         annotation = model.model_fields[part].annotation if part in model.model_fields else None
@@ -403,7 +402,6 @@ def toml_values(text: str, *, source: str = "study file") -> dict[str, Any]:
 
 
 def write_toml(design: StudyDesign) -> str:
-    """Return the complete design as TOML; ``read_toml`` gives the same design back."""
     return dump_toml(design.model_dump(mode="json"))
 
 
@@ -412,7 +410,7 @@ def dump_toml(values: Mapping[str, Any]) -> str:
 
 
 def line_of(text: str, key: str) -> int:
-    """Return the line, from 1, that sets a dotted key or begins the nearest table around it; 0 if none does."""
+    """Return the line, from 1, of a dotted key or of the nearest table around it; 0 if there is none."""
     lines: dict[str, int] = {}
     table, inside = "", False
     for number, line in enumerate(text.splitlines(), start=1):

@@ -1,4 +1,4 @@
-"""Worker requirements and the quiz as data, and which requirements each crowd can state or check."""
+"""Worker requirements and the quiz, and the requirements that each crowd supports."""
 
 from __future__ import annotations
 
@@ -46,12 +46,12 @@ LANGUAGES, DEVICES, QUALIFIED, QUOTAS = "languages", "devices", "qualifications"
 
 @dataclass(frozen=True, slots=True)
 class CrowdWords:
-    """A crowd's label in the form, and the requirements that it states to its workers or that are checked here.
+    """A crowd's label, and the requirements that it states or that are checked here.
 
     Here, workers declare their country, and approval is this installation's record.
 
     Attributes:
-        currency: the only one that it pays in; "" where a study may name it.
+        currency: the only one that it pays in; "" if a study may name it.
     """
 
     label: str
@@ -80,7 +80,7 @@ DEVICE_WORDS = {"desktop": "Desktop computer", "tablet": "Tablet", "mobile": "Mo
 
 @dataclass(frozen=True, slots=True)
 class RequirementPreset:
-    """What a paper asked of its workers; ``values`` are keys of the table ``workers``."""
+    """A paper's requirements; ``values`` are keys of the table ``workers``."""
 
     title: str
     source: str
@@ -297,7 +297,6 @@ def own_record_needed(workers: Workers, backend: str) -> str:
 
 
 def not_stated(workers: Workers, backend: str, *, api: bool = False) -> list[str]:
-    """Return the words of the requirements that the crowd, with the panel's ``api``, can neither state nor check."""
     can = CROWDS[backend].requirements if backend in CROWDS else frozenset()
     if api:
         can = BY_PROLIFIC
@@ -305,14 +304,14 @@ def not_stated(workers: Workers, backend: str, *, api: bool = False) -> list[str
 
 
 def approval_is_enough(approved: int, rejected: int, above: float) -> bool:
-    """Return whether the share approved is above the mark, or nothing was reviewed yet."""
+    """Return whether the share approved is above the mark, or nothing was reviewed."""
     reviewed = approved + rejected
     return not reviewed or approved / reviewed > above
 
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A question with several answers, of which that at the index ``right`` is right."""
+    """A question with several answers; ``right`` is the index of the right one."""
 
     key: str
     text: str
@@ -332,7 +331,7 @@ class QuizPreset:
 
 
 def _english() -> QuizPreset:
-    """Read the test of english.toml; the first option of each question is the right one."""
+    """Read english.toml; the first option of each question is right."""
     test = tomllib.loads(Path(__file__).with_name("english.toml").read_text(encoding="utf-8"))
     questions = tuple(
         Question(
@@ -430,7 +429,6 @@ class Quiz(Part):
 
 
 def own_questions(quiz: Quiz) -> list[Question]:
-    """Return the questions that the study brings, in the order of the design."""
     return [
         Question(
             key=content_key("question", one.text, list(one.options), one.answer),
@@ -451,7 +449,7 @@ def questions_of(quiz: Quiz) -> dict[str, Question]:
 def draw_questions(
     keys: Sequence[str], count: int, *, asked: Collection[str], rng: np.random.Generator
 ) -> list[str]:
-    """Draw ``count`` of ``keys``; those asked before come only when the others are used up."""
+    """Draw ``count`` of ``keys``; repeat those ``asked`` before only if the others do not suffice."""
     mixed = shuffled(keys, rng)
     fresh = [key for key in mixed if key not in asked]
     again = [key for key in mixed if key in asked]
@@ -463,7 +461,6 @@ def asks_anything(quiz: Quiz) -> bool:
 
 
 def questions_asked(quiz: Quiz) -> int:
-    """Return how many questions an attempt asks, without known items."""
     return min(quiz.ask, len(questions_of(quiz)))
 
 

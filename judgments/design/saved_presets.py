@@ -1,4 +1,4 @@
-"""Saved presets, and designs found by name."""
+"""Save presets, and find designs by name."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def rename_preset(*, slug: str, title: str, description: str, by: User) -> Saved
     """Change title and description; the slug stays, as study files name it.
 
     Raises:
-        NotThere, WrongState: it does not exist, or belongs to another person. DesignError: no title.
+        NotThere, WrongState: it does not exist, or is another person's. DesignError: no title.
     """
     _check_title(title, description)
     preset = _own(slug, by)
@@ -99,12 +99,11 @@ def rename_preset(*, slug: str, title: str, description: str, by: User) -> Saved
 
 @transaction.atomic
 def delete_preset(*, slug: str, by: User) -> None:
-    """Delete a preset; studies made from it keep their designs."""
+    """Studies made from it keep their designs."""
     _own(slug, by).delete()
 
 
 def may_change_preset(preset: SavedPreset, user: User) -> bool:
-    """Return whether the user made it or may delete any study."""
     return preset.made_by_id == user.pk or user.has_perm("judgments.delete_study")
 
 
@@ -130,14 +129,13 @@ def _check_title(title: str, description: str) -> None:
 
 @dataclass(frozen=True, slots=True)
 class NamedDesign:
-    """A design and its title; a preset is not ``whole``, as it lacks name, slug, dataset and seed."""
+    """A design and its title; a preset is not ``whole``: it lacks name, slug, dataset and seed."""
 
     title: str
     design: StudyDesign
     whole: bool = True
 
     def values_beside(self, other: NamedDesign) -> dict[str, Any]:
-        """Return the values comparable with ``other``."""
         values = self.design.model_dump(mode="json")
         if not (self.whole and other.whole):
             for key in ("name", "slug", "dataset", "seed"):
@@ -146,10 +144,10 @@ class NamedDesign:
 
 
 def find_design(words: str, *, studies: QuerySet[Study], files: bool = False) -> NamedDesign:
-    """Return the design of a study that the requester sees, of a preset, or with ``files`` of a study file.
+    """Return the design of a visible study, of a preset, or with ``files`` of a study file.
 
-    ``words`` are ``SLUG``, ``SLUG@NUMBER`` (before that log entry), ``preset:NAME``, a preset's bare name that no
-    study has, or a path.
+    ``words`` are ``SLUG``, ``SLUG@NUMBER`` (before that log entry), ``preset:NAME``, the bare name of a preset, or
+    a path.
     """
     slug, _, number = words.partition("@")
     study = studies.filter(slug=slug).first()
@@ -176,7 +174,6 @@ def find_design(words: str, *, studies: QuerySet[Study], files: bool = False) ->
 
 
 def earlier_designs(study: Study) -> list[StudyEvent]:
-    """Return log entries with earlier designs, the latest first."""
     return list(_changes(study).select_related("by")[:50])
 
 

@@ -1,7 +1,7 @@
-"""The design of a study: one frozen, validated value, the study file key for key (docs/study-files.md).
+"""The design of a study: a frozen, validated value with the keys of the study file (docs/study-files.md).
 
-The fields carry label (``title``), help (``description``) and words of the choices for the design form and the
-reference. A study stores its complete design, so that a preset that changes later changes no existing study.
+The fields carry label (``title``), help (``description``) and words of the choices. A study stores its complete
+design, so that a changed preset changes no existing study.
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ from typing import Annotated, Any, Literal
 from pydantic import BeforeValidator, Field, SerializerFunctionWrapHandler, model_serializer
 
 from judgments.design.panels import PANEL_PRESETS, Panel
-from judgments.design.plans import Plan
 from judgments.design.requirements import CROWDS, Listed, Part, Quiz, Slug, Workers
 from judgments.design.tables import (
     Access,
@@ -27,6 +26,7 @@ from judgments.design.tables import (
     Keywords,
     Language,
     PairAnswers,
+    Plan,
     Retention,
     RuleSetting,
     Sampling,
@@ -169,29 +169,27 @@ class StudyDesign(Part):
 
     @property
     def about_pictures(self) -> bool:
-        """Whether workers need the picture: captions are judged, without a source text."""
         return self.judged == CAPTION and not self.source.show
 
     @property
     def checked_here(self) -> Workers:
-        """Return what is asked of workers without what Prolific's API states there: it sends nobody else."""
+        """The requirements that Prolific's API does not check."""
         if not self.panel.api:
             return self.workers
         return Workers(hits_at_most=self.workers.hits_at_most, show_accuracy=self.workers.show_accuracy)
 
     @property
     def currency(self) -> str:
-        """Return the currency of all amounts."""
         return self.named_currency or USUAL_CURRENCY
 
     @property
     def named_currency(self) -> str:
-        """Return the crowd's currency, else the study's; "" where neither says it, so that no worker reads a guess."""
+        """The crowd's currency, else the study's; "" without one, so that no worker reads a guess."""
         return currency_named(self.crowd, self.panel)
 
     @model_serializer(mode="wrap")
     def _without_what_is_not_there(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        """Leave out what is missing, since TOML has no null, and usual tables."""
+        """Leave out missing values, since TOML has no null, and tables with default values."""
         values: dict[str, Any] = handler(self)
         for key, usual in USUAL.items():
             if getattr(self, key) == usual:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import difflib
+import re
+from dataclasses import dataclass
 from typing import Annotated, Any, Literal, get_args
 
 from django.conf import settings
@@ -15,6 +17,8 @@ from judgments.design.wordings import JUDGED
 PairKind = Literal["HC", "HI", "HM", "MM"]
 PAIR_KINDS: tuple[str, ...] = get_args(PairKind)
 CROSSED = "crossed"
+CLAIM = re.compile(r"\s*(?P<better>\S+)\s*>\s*(?P<worse>\S+)(?:\s+on\s+(?P<kind>HC|HI|HM|MM|all))?\s*")
+Words = Annotated[str, Field(max_length=2000)]
 
 
 class Sampling(Part):
@@ -279,7 +283,7 @@ class Access(Part):
 
     @property
     def is_guessable(self) -> bool:
-        """Return True for a code that is too short, as those of studies before 0.6 may be."""
+        """Whether the code is too short, as in some studies before 0.6."""
         return self.join == "code" and len(self.code.strip()) < SHORTEST_CODE
 
 
@@ -432,7 +436,7 @@ class Source(Part):
 
 
 def checked_judged(value: Any) -> Any:
-    """Refuse a sort of text that there is not, and name the nearest one."""
+    """Refuse an unknown sort of text; name the nearest one."""
     if value in JUDGED:
         return value
     near = difflib.get_close_matches(str(value), JUDGED, n=1, cutoff=0.0)[0]
@@ -641,7 +645,6 @@ Language = Annotated[str, AfterValidator(_offered)]
 class _Words(Part):
     @property
     def given(self) -> dict[str, Any]:
-        """The texts that are not left out."""
         return {name: text for name, text in self if text}
 
 
@@ -675,3 +678,54 @@ class Texts(Part):
     )
     examples: Listed[ExampleTexts] = ()
     questions: Listed[QuestionTexts] = Field((), description="Those of the quiz (quiz.questions).")
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """One metric is right more often than another, on pairs of a kind or on all."""
+
+    better: str
+    worse: str
+    kind: str
+
+
+def read_claim(text: str) -> Claim:
+    found = CLAIM.fullmatch(text)
+    if found is None:
+        raise ValueError(
+            gettext("the claim %(text)r cannot be checked; expected a form such as 'cider-d > rouge-l on HC'")
+            % {"text": text}
+        )
+    return Claim(found["better"], found["worse"], found["kind"] or "all")
+
+
+class Hypothesis(Part):
+    """What is expected, in words, and where it can be checked by itself, as ``cider-d > rouge-l on HC``."""
+
+    text: Annotated[str, Field(min_length=1, max_length=2000)]
+    claim: Words = Field("", description="Checked by McNemar's test; empty: people judge it.")
+
+    @field_validator("claim")
+    @classmethod
+    def _it_can_be_checked(cls, claim: str) -> str:
+        if claim:
+            read_claim(claim)
+        return claim
+
+
+class Plan(Part):
+    """What is fixed with a hash before the study opens; `register` does it."""
+
+    hypotheses: Listed[Hypothesis] = Field(min_length=1, max_length=100, description="What is expected.")
+    exclusions: Words = Field("", description="Whose answers will not count, in words.")
+    exclude_by: Listed[Words] = Field(
+        (), max_length=50, description="Detectors that may exclude people; others are deviations."
+    )
+    stopping: Words = Field("", description="When collection stops, in words.")
+    analyses: Listed[Words] = Field((), max_length=100, description="What will be computed, in words.")
+    metrics: Listed[Words] = Field(
+        (), max_length=100, description="Held against people; others are deviations. Empty: any may be."
+    )
+    level: Annotated[float, Field(gt=0, lt=1)] = Field(
+        0.05, description="Of all checked hypotheses together, after Holm."
+    )

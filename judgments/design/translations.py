@@ -1,4 +1,4 @@
-"""The design of a study as a reader of another language sees it (``[translations.de]``)."""
+"""Show the design of a study in another language (``[translations.de]``)."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def contradictions_of_translations(design: StudyDesign) -> Iterator[str]:
 
 
 def design_in(design: StudyDesign, language: str | None) -> StudyDesign:
-    """Return the design with its texts in ``language``, as far as it has them."""
+    """Return the design with its texts in ``language``, if it has them."""
     texts: Texts | None = design.translations.get(language or "")
     if texts is None:
         return design

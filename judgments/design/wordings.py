@@ -1,4 +1,4 @@
-"""The words of a kind's page (wordings.toml), by what the study judges."""
+"""The words of a kind's page (wordings.toml), by what is judged."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ JUDGED = (CAPTION, "summary", "translation", "text")
 
 @dataclass(frozen=True, slots=True)
 class Wording:
-    """How a kind asks about one sort of text.
+    """A kind's words for one sort of text.
 
     Attributes:
         title: for researchers.
-        choices: English labels of the kind's choices, in their order.
-        earlier: labels of the choices before 0.7, for designs whose own texts speak of them.
-        poles: what 0 and 100 mean, in English.
+        choices: English labels, in the kind's order.
+        earlier: labels before 0.7, for designs whose own texts use them.
+        poles: the meaning of 0 and 100, in English.
         label: heading above a judged text.
-        hint: what a worker does to go on.
+        hint: how a worker goes on.
         keys: what the keys of the page do.
         twice: why two answers contradict each other.
     """

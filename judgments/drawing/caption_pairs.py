@@ -1,4 +1,4 @@
-"""Draw the image-caption pairs to judge, filter them by Bleu-pre, and audit the filter."""
+"""Draw image-caption pairs, filter them by Bleu-pre, and audit the filter."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def passes_filter(
     threshold: float,
     order: str,
 ) -> Flags:
-    """Return (N,) which of the captions of m images, image by image, reach the threshold of Bleu-pre (H13: 0.25).
+    """Return (N,) which captions, image by image, reach the threshold of Bleu-pre (H13: 0.25).
 
     They are compared exactly, as integers: thousands of pairs hit 1/4 or 1/3.
     """
@@ -60,7 +60,7 @@ class ImageCaptions:
     """The captions drawn for an image.
 
     Attributes:
-        texts: n texts, no two of the same words.
+        texts: n distinct texts.
         passed: (n,) whether the filter passes them; all true without a filter.
         audited: (n,) whether a filtered-out caption is judged to audit the filter.
     """
@@ -71,7 +71,7 @@ class ImageCaptions:
     audited: Flags
 
     def judged(self, rng: np.random.Generator, audit: np.random.Generator) -> list[tuple[Text, bool]]:
-        """Return the judged texts and whether each is for the audit, whose draws leave the others' order alone."""
+        """Return each judged text with whether it is for the audit; the audit's draws do not reorder the others."""
         places = shuffled(np.flatnonzero(self.passed).tolist(), rng)
         for place in shuffled(np.flatnonzero(self.audited).tolist(), audit):
             places.insert(int(audit.integers(len(places) + 1)), place)
@@ -80,7 +80,7 @@ class ImageCaptions:
     def fill(
         self, count: int, pool: Sequence[Text], images: Sequence[Image], rng: np.random.Generator
     ) -> list[Text]:
-        """Return up to ``count`` further texts: filtered-out ones, then ``pool``, then captions of ``images``."""
+        """Return up to ``count`` more texts: filtered-out ones, then ``pool``, then captions of ``images``."""
         left = np.flatnonzero(~(self.passed | self.audited)).tolist()
         found = [self.texts[place] for place in shuffled(left, rng)[:count]]
         if len(found) < count and self.texts is not pool:  # a crossed image has no further ones
@@ -114,7 +114,6 @@ class CaptionDraw:
 
     @property
     def notes(self) -> dict[str, Any]:
-        """The results of the draw and the filter, for the study page and the audit."""
         audited = sum(int(one.audited.sum()) for one in self.images)
         return {
             "candidate_pairs": self.drawn,
@@ -126,7 +125,7 @@ class CaptionDraw:
 def draw_captions(
     design: StudyDesign, material: Material, unit_keys: Callable[[Image, Sequence[Text]], list[str]]
 ) -> CaptionDraw:
-    """Draw the image-caption pairs of a design; ``sampling.only`` names those of some keys.
+    """Draw the image-caption pairs of a design; ``unit_keys`` resolves ``sampling.only``.
 
     Raises:
         DesignError: the dataset cannot supply them.
@@ -173,7 +172,7 @@ def _outputs(design: StudyDesign, material: Material, division: Division) -> Fou
 
 
 def _top_k(design: StudyDesign, material: Material, division: Division) -> Found:
-    """Return the union of the first k of every ranked list with the image (H13 §4.3.2)."""
+    """Yield the union of the first k of every ranked list with the image (H13 §4.3.2)."""
     k, task = design.sampling.k, design.sampling.task
     for image in division.judged:
         texts: list[Text] = []

@@ -1,4 +1,4 @@
-"""Make and deal control items: units with known answers, including damaged captions."""
+"""Make and deal control items, including damaged captions."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ Mark = tuple[Hashable, ...]
 def degraded_text(
     text: Text, image: Image, images: Sequence[Image], rng: np.random.Generator, *, whole: bool
 ) -> Text | None:
-    """Return a caption damaged with words of other ``images``' captions (``degraded``), or None."""
+    """Return a caption damaged with words of other ``images``, or None."""
     others = [other for other in images if other.name != image.name and other.references]
     some = shuffled(others, rng)[:MOST_DONORS]
     found = degraded(
@@ -67,8 +67,8 @@ def degraded(
     Args:
         own: every caption of the image; words with one of their stems are never inserted.
         donors: captions of other images.
-        whole: exchange every content word, so that another scene is described; otherwise half (at least two), so
-            that the text is the worse of two, or shuffle a text with too few.
+        whole: exchange every content word, to describe another scene; otherwise half (at least two), to make a
+            worse text, or shuffle a text with too few.
     """
     pieces = text.split()
     places = [place for place, piece in enumerate(pieces) if _is_content(_core(piece))]
@@ -103,7 +103,7 @@ def _stems(words: Sequence[str]) -> list[str]:
 def _spare_words(
     wanted: int, *, own: Collection[str], donors: Sequence[str], rng: np.random.Generator
 ) -> list[str]:
-    """Return up to ``wanted`` content words of the donors, of different stems."""
+    """Return content words of different stems."""
     taken = set(_stems([word for text in own for word in _WORD.findall(text)]))
     found: list[str] = []
     for donor in shuffled(donors, rng):
@@ -124,7 +124,7 @@ def _put_in(piece: str, word: str) -> str:
 
 
 def _shuffled_words(pieces: Sequence[str], rng: np.random.Generator) -> str | None:
-    """Shuffle the words; return None if no order reads differently."""
+    """Return None if no order reads differently."""
     if len(set(pieces)) < 3:  # exchanging just two words may give an equally good text
         return None
     while True:
@@ -140,7 +140,7 @@ MakeOrNot = Callable[[str, Image, Sequence[Image], np.random.Generator], Group |
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """A designer's item with its resolved texts, and its number from 1 in the study file."""
+    """A designer's item with its texts, and its number from 1 in the study file."""
 
     number: int
     image: Image
@@ -160,12 +160,12 @@ class Makers:
 
     Attributes:
         reference: (place, image, control images, generator) -> group; the place distinguishes equal items of
-            different HITs. It also makes the items of a quiz.
+            different HITs. Also used for quizzes.
         degraded: likewise; returns None if no caption can be damaged.
         known: (place, items, control images, generator) -> group.
         known_together: whether the known items of an image form one group.
         least_references: references that an image needs for one item.
-        quiz_usable: whether an image can give an item of a quiz.
+        quiz_usable: whether an image can be in a quiz.
     """
 
     reference: Make | None = None
@@ -186,12 +186,11 @@ def control_dealer(
 ) -> Dealer:
     """Return a function (page number, page) -> control groups.
 
-    The seed draws each place's control kind, in equal shares. A page may get fewer: a single group cannot
-    be repeated at a distance, and known items stay off pages with their image.
+    The seed draws each place's control kind, in equal shares. A page may get fewer: a single group cannot be
+    repeated at a distance, and known items stay off pages with their image.
 
     Args:
         images: those of the control split.
-        known: the designer's items.
         shows_picture: whether workers see the image, which then appears once per page.
 
     Raises:
@@ -292,7 +291,7 @@ def _damaged(
 
 
 def repeated(group: Group, *, place: str, seed: int, rng: np.random.Generator) -> Group:
-    """Return the group again as control items that expect the worker's first answers."""
+    """Return the group again as control items that expect the first answers."""
     units = [
         replace(
             unit,
@@ -316,7 +315,7 @@ def needs_split(design: StudyDesign) -> bool:
 def divided(design: StudyDesign, material: Material) -> Division:
     """Return the images of the judged split and of the control split.
 
-    Without two splits, a tenth of the images (at least two), drawn with the seed, is kept for control items if needed.
+    Without two splits, a tenth of the images (at least two) is drawn for control items, if there are any.
     """
     judged, controls, images = design.sampling.split, design.controls.split, material.images
     if material.has_splits and judged != controls:
@@ -362,7 +361,7 @@ def known_items(items: Sequence[Any], material: Material) -> list[Known]:
 
 
 def _texts_of(images: Sequence[Image]) -> dict[str, Text]:
-    """Return words -> caption, preferring references."""
+    """Prefer references."""
     outputs = {text.text: text for image in images for _, text in image.outputs}
     return outputs | {text.text: text for image in images for text in image.references}
 
@@ -445,10 +444,10 @@ def right_caption_count(image: Image, group_size: int, rng: np.random.Generator)
 
 @dataclass(frozen=True, slots=True)
 class ControlPool:
-    """How many distinct control items a study has.
+    """The distinct control items of a study.
 
     Attributes:
-        lasts: HITs a worker can do before an item repeats, given that HITs with new controls come first.
+        lasts: HITs a worker can do before an item repeats, if HITs with new controls come first.
         comes_again: whether any item is in two HITs.
     """
 
@@ -458,10 +457,9 @@ class ControlPool:
 
 
 def mark_of(image: Hashable, *texts: Hashable, grouped: bool) -> Mark:
-    """Return what a worker would recognise a control item by: the image, and its captions unless ``grouped``.
+    """Return what a worker recognises a control item by: the image, and its captions unless ``grouped``.
 
-    Args:
-        image, texts: names or row ids; None for a caption that the kind lacks.
+    Names or row ids identify them; None stands for a missing caption.
     """
     if grouped:
         return (image,)

@@ -1,8 +1,8 @@
-"""Values that a study is generated from and generates, and seeded draws.
+"""Inputs and outputs of generation, and seeded draws.
 
 ``studies.generation`` reads a ``Material`` from a dataset, a kind turns it into a ``Batch``, and
-``studies.generation`` stores that. The same material, design and seed give the same batch, on every database.
-Every purpose has its own random stream, so a new step never shifts another step's draws.
+``studies.generation`` stores that. The same material, design and seed give the same batch, on every database. Every
+purpose has its own random stream, so a new step never shifts another step's draws.
 """
 
 from __future__ import annotations
@@ -51,14 +51,11 @@ class Image:
 
     @property
     def distinct_references(self) -> list[Text]:
-        """One reference of each text."""
         return list({text.text: text for text in self.references}.values())
 
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """Two candidates for an image, and the keys of their references."""
-
     key: str
     kind: str
     image: str
@@ -75,7 +72,7 @@ class Material:
 
     Attributes:
         published: candidate pairs of the dataset.
-        people: names of the systems that are people's held-out captions.
+        people: names of systems that are people's held-out captions.
     """
 
     name: str
@@ -96,7 +93,7 @@ class Division:
 
 @dataclass(slots=True)  # a frozen one takes twice as long to make, and a million are made
 class UnitSpec:
-    """A unit before it is a row; nothing changes it.
+    """A unit before it is a row. Never changed.
 
     Attributes:
         audited: whether it was filtered out and is judged for the audit.
@@ -122,7 +119,7 @@ class UnitSpec:
 
 @dataclass(slots=True)  # as many as units, nearly
 class Group:
-    """Units about one image that stay together on a page; nothing changes it."""
+    """Units about one image that stay together on a page. Never changed."""
 
     image: str
     units: tuple[UnitSpec, ...]
@@ -136,9 +133,9 @@ class HITSpec:
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """All that a study gets at generation; ``quiz`` holds known items outside HITs.
+    """All that generation makes for a study; ``quiz`` holds known items outside HITs.
 
-    ``pool`` are the units that the pages of an arena are drawn from later, those of two systems one after the other.
+    Pages of an arena are drawn later from ``pool``, which is grouped by pairs of systems.
     """
 
     hits: tuple[HITSpec, ...]
@@ -153,13 +150,13 @@ class Batch:
 
     @property
     def place_count(self) -> int:
-        """Return how many units all pages show, those drawn later included."""
+        """The number of units on all pages, including those drawn later."""
         if self.pool:
             return len(self.hits) * int(self.notes[LARGEST_PAGE])
         return self.unit_count + self.control_count
 
     def first_page(self) -> tuple[UnitSpec, ...]:
-        """Return the units of the first page; of an arena, such as could be drawn."""
+        """Return the units of the first page; for an arena, an example of it."""
         more = self.notes[LARGEST_PAGE] - len(self.hits[0].units) if self.pool else 0
         step = max(1, len(self.pool) // max(1, more))
         return (*self.hits[0].units, *self.pool[::step][:more])
@@ -174,7 +171,7 @@ def draw_images(
 ) -> list[Image]:
     """Return all images, or a sample of ``wanted`` in import order.
 
-    ``which`` says in the message what ``images`` have that others of the split lack.
+    ``which`` is for the message.
     """
     if wanted == "all":
         return list(images)
@@ -216,7 +213,6 @@ def _digits(text: str) -> str:
 
 
 def candidate_key(text: str) -> str:
-    """Return the caption id of a candidate text."""
     return f"c-{content_key(text)}"
 
 
@@ -230,6 +226,6 @@ def shuffled(values: Sequence[T], rng: np.random.Generator) -> list[T]:
 
 
 def balanced_sides(count: int, rng: np.random.Generator) -> list[bool]:
-    """Draw whether each of ``count`` units shows the second candidate first, balanced to within one."""
+    """Draw whether each unit shows the second candidate first, balanced to within one."""
     flipped = count // 2 + (int(rng.integers(2)) if count % 2 else 0)
     return shuffled([True] * flipped + [False] * (count - flipped), rng)

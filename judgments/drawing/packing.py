@@ -24,8 +24,8 @@ def pack_groups(
 ) -> list[list[Group]]:
     """Fill pages of ``per_hit`` groups, images with the most groups left first.
 
-    That order minimises pages without a repeated image. When too few images are left, ``repeat_images``
-    allows repeats; otherwise the page stays short. Pages and the groups within are shuffled.
+    That order minimises repeated images on a page. When too few images are left, ``repeat_images`` allows repeats;
+    otherwise the page stays short. Pages and the groups within are shuffled.
     """
     queues: dict[str, list[Group]] = defaultdict(list)
     for group in shuffled(groups, rng):
@@ -54,9 +54,9 @@ def pack_groups(
 
 
 def pack_runs(groups: Sequence[Group], *, size: int, rng: np.random.Generator) -> list[list[Group]]:
-    """Fill pages of up to ``size`` units with whole groups, in a random order; a longer group is a page by itself.
+    """Fill pages of up to ``size`` units with whole groups; a longer group gets its own page.
 
-    No page has two groups of an image.
+    The order is random. No page has two groups of an image.
     """
     pages: list[list[Group]] = []
     open_pages: list[tuple[list[Group], set[str], int]] = []
@@ -77,8 +77,8 @@ def pack_runs(groups: Sequence[Group], *, size: int, rng: np.random.Generator) -
 def apart(count: int, twins: Mapping[int, int], rng: np.random.Generator) -> list[int]:
     """Order 0 to ``count`` - 1 with each of ``twins`` a third of the page apart.
 
-    A suitable first draw is returned unchanged. If impossible, twins stand nearer, but never adjacent:
-    such a twin is left out.
+    A suitable first draw is returned unchanged. If impossible, twins are nearer, but never adjacent: such a twin is
+    left out.
     """
     order = np.arange(count)
     for least in range(max(2, count // 3), 1, -1):
@@ -91,7 +91,6 @@ def apart(count: int, twins: Mapping[int, int], rng: np.random.Generator) -> lis
 
 
 def hits_with_an_image_twice(hits: Sequence[HITSpec]) -> int:
-    """Count HITs that repeat an image; where it is shown, only for repeated units."""
     images = ([unit.image for unit in hit.units if not unit.control] for hit in hits)
     return sum(len(set(names)) < len(names) for names in images)
 
@@ -129,8 +128,8 @@ def hits_of(
 ) -> tuple[HITSpec, ...]:
     """Build HITs of ``size`` groups, including the design's control groups.
 
-    ``repeat_images`` allows a page to repeat an image if too few are left, where workers do not see it. Those of an
-    arena have control groups alone, as their others are drawn later.
+    ``repeat_images`` allows a page to repeat an image that workers do not see, if too few are left. Pages of an
+    arena get control groups only; their pairs are drawn later.
     """
     deal = control_dealer(design, control_images, makers=makers, known=known, shows_picture=not repeat_images)
     pages: Sequence[Sequence[Group]] = [()] * design.arena.pages or pack_groups(

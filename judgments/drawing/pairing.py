@@ -1,9 +1,9 @@
 """Candidate pairs of the kinds HC, HI, HM and MM (V15 §6).
 
-HC pairs two human captions of one image, HI a caption of the image with one of another image, HM a human
-with a machine caption, MM two machine captions. Human candidates come from the references and are
-excluded from that pair's references, with any equal text. Equal texts are never paired. Two texts are
-compared for an image once per study. Machines take part about equally often.
+HC pairs two human captions of one image, HI a caption of the image with one of another image, HM a human with a
+machine caption, MM two machine captions. Human candidates come from the references and are excluded from that
+pair's references, with any equal text. Equal texts are never paired. Two texts are compared for an image once per
+study. Machines take part about equally often.
 """
 
 from __future__ import annotations
@@ -58,13 +58,13 @@ def draw_pairs(
     Args:
         wanted: kind -> number; empty means ``DEFAULT_PER_KIND`` of each, or as many as there are.
         references: references per pair, or ``"all"``. Pairs with fewer are passed over.
-        source: ``published`` takes the dataset's pairs, ``references`` draws new ones, ``auto`` prefers
-            published ones.
-        only: ids of pairs to keep of those drawn (of all published, where these are used). Empty: all.
+        source: ``published`` takes the dataset's pairs, ``references`` draws new ones, ``auto`` prefers published
+            ones.
+        only: ids of pairs to keep of those drawn, or of all published ones. Empty: all.
 
     Raises:
-        DesignError: the dataset has too few pairs of a kind, or too few with enough references. Unusable
-            published pairs (equal texts, duplicates) count here, though they are left out.
+        DesignError: the dataset has too few pairs of a kind, or too few with enough references. Unusable published
+            pairs (equal texts, duplicates) count here, though they are left out.
     """
     use_published = source == "published" or (source == "auto" and bool(material.published))
     if use_published and not material.published:
@@ -110,7 +110,7 @@ def count_pairs(
     source: str,
     seed: int,
 ) -> dict[str, int]:
-    """Return how many pairs of each kind can be drawn, up to ``wanted``, with the arguments of ``draw_pairs``."""
+    """Return how many pairs of each kind ``draw_pairs`` can draw, up to ``wanted``."""
     published = source == "published" or (source == "auto" and bool(material.published))
     draw = _Draw(material, images, wanted, published, seed)
     drawn = draw.of_each_kind(0 if references == "all" else int(references))
@@ -118,7 +118,7 @@ def count_pairs(
 
 
 def not_drawn(lacking: Collection[str], what: str) -> DesignError:
-    """Return the message about missing ids of ``sampling.only``."""
+    """Return an error about missing ids of ``sampling.only``."""
     many = f" and {len(lacking) - 1} more" if len(lacking) > 1 else ""
     return DesignError(
         gettext(
@@ -131,7 +131,7 @@ def not_drawn(lacking: Collection[str], what: str) -> DesignError:
 
 
 def system_names(pair: Pair) -> tuple[str, str]:
-    """Return the names of the systems of a pair, whichever came first."""
+    """Return the sorted names of the systems of a pair."""
     one, two = sorted((pair.first_system or "", pair.second_system or ""))
     return one, two
 
@@ -145,7 +145,7 @@ def _with_references(pair: Pair, wanted: str | int, rng: np.random.Generator) ->
 
 @dataclass
 class _Drawn:
-    """Results of a draw of pairs with at least ``least`` references; ``passed_over`` counts those with fewer."""
+    """The pairs drawn; ``passed_over`` counts those with fewer than ``least`` references."""
 
     least: int
     of_kind: dict[str, list[Pair]] = field(default_factory=dict)
@@ -153,7 +153,7 @@ class _Drawn:
     passed_over: int = 0
 
     def takes(self, pair: Pair) -> bool:
-        """Note the pair if it has enough references and is no duplicate; return whether it is."""
+        """Note and accept the pair if it has enough references and is no duplicate."""
         if _compared(pair) in self.compared:
             return False
         if len(pair.references) < self.least:
@@ -286,10 +286,10 @@ def _draw_published(
     images: Sequence[Image],
     kind: str,
     count: int,
-    looked: _Drawn,
+    so_far: _Drawn,
     rng: np.random.Generator,
 ) -> list[Pair]:
-    """Return published pairs in random order, those of rarely used machines first."""
+    """Take pairs in random order, those of rarely used machines first."""
     pool: dict[Machines, list[Pair]] = {}
     usable = [pair for pair in _published(material, images, kind) if not _equal(pair)]
     for pair in shuffled(usable, rng):
@@ -302,7 +302,7 @@ def _draw_published(
         pair = pool[machines].pop()
         if not pool[machines]:
             del pool[machines]
-        if looked.takes(pair):
+        if so_far.takes(pair):
             drawn.append(pair)
             used.update(machines)
     return drawn
@@ -349,9 +349,8 @@ def pairs_left_out(
 
 
 def _draw_new(
-    images: Sequence[Image], kind: str, count: int, looked: _Drawn, rng: np.random.Generator
+    images: Sequence[Image], kind: str, count: int, so_far: _Drawn, rng: np.random.Generator
 ) -> list[Pair]:
-    """Draw pairs in rounds over all images, until there are enough."""
     used: Counter[str] = Counter()
     waiting = [(image, _options(image, kind, images, rng)) for image in shuffled(images, rng)]
     drawn: list[Pair] = []
@@ -360,7 +359,7 @@ def _draw_new(
         for image, options in waiting:
             if len(drawn) == count:
                 break
-            pair = _next_pair(image, kind, options, used, looked, rng)
+            pair = _next_pair(image, kind, options, used, so_far, rng)
             if pair is not None:
                 drawn.append(pair)
                 left.append((image, options))
@@ -373,10 +372,9 @@ def _next_pair(
     kind: str,
     options: dict[Machines, Iterator[_Option]],
     used: Counter[str],
-    looked: _Drawn,
+    so_far: _Drawn,
     rng: np.random.Generator,
 ) -> Pair | None:
-    """Return the image's next new pair with enough references, or None."""
     while options:
         machines = _least_used(options, used)
         option = next(options[machines], None)
@@ -384,14 +382,14 @@ def _next_pair(
             del options[machines]
             continue
         texts = frozenset((option.first.text.strip(), option.second.text.strip()))
-        if len(texts) < 2 or (image.name, texts) in looked.compared:
+        if len(texts) < 2 or (image.name, texts) in so_far.compared:
             continue
         left = len(image.references) - HELD_BACK[kind]
-        if 0 < left < looked.least:
-            looked.passed_over += 1
+        if 0 < left < so_far.least:
+            so_far.passed_over += 1
             continue
         pair = _as_pair(image, kind, option, rng)
-        if pair.references and looked.takes(pair):
+        if pair.references and so_far.takes(pair):
             used.update(machines)
             return pair
     return None
@@ -400,7 +398,6 @@ def _next_pair(
 def _options(
     image: Image, kind: str, images: Sequence[Image], rng: np.random.Generator
 ) -> dict[Machines, Iterator[_Option]]:
-    """Return the image's options of a kind by machine, each in random order."""
     own = shuffled(image.references, rng)
     outputs = shuffled(image.outputs, rng)
     if kind == "HC":
@@ -419,7 +416,6 @@ def _options(
 def _with_foreign(
     image: Image, own: Sequence[Text], images: Sequence[Image], rng: np.random.Generator
 ) -> Iterator[_Option]:
-    """Pair each own caption with a caption of a random image."""
     texts = {text.text for text in image.references}
     for first in own:
         other = images[int(rng.integers(len(images)))]
@@ -429,7 +425,6 @@ def _with_foreign(
 
 
 def _as_pair(image: Image, kind: str, option: _Option, rng: np.random.Generator) -> Pair:
-    """Draw which candidate is first and exclude human candidates from the references."""
     if rng.integers(2):
         option = _Option(option.second, option.first, option.second_system, option.first_system)
     first, second = option.first, option.second

@@ -1,10 +1,10 @@
 """Words of an image's text, n-grams offered as collocations (MC12 §3.2), and words for boxes.
 
-A word is what stands between blanks, without punctuation at its edges, case or apostrophe shape. The page's script
+A word is a token between blanks, without punctuation at its edges, case or apostrophe shape. The page's script
 applies the same rules (static/js/kinds/keywords.js). MC12's annotators typed words and ticked collocations: n-grams
 of the text, n <= 7, that are titles of Wikipedia articles. A design states its titles (``known_titles`` finds those
-in its texts). Without titles, frequent n-grams are offered, which is our own rule: twice in the text or in several
-texts of the dataset, within a clause, with no stop word at either end.
+in its texts). Without titles, frequent n-grams are offered by our own rule: twice in the text or in several texts
+of the dataset, within a clause, with no stop word at either end.
 
 A box has ``id``, ``label``, and ``x``, ``y``, ``width`` and ``height`` as shares of the picture's sides.
 """
@@ -35,7 +35,7 @@ _STEPS = 12
 
 
 def plain(text: str) -> str:
-    """Normalise ``text`` for comparison: composed, lower case, plain apostrophes and hyphens."""
+    """Normalise for comparison: composed, lower case, plain apostrophes and hyphens."""
     return unicodedata.normalize("NFC", text).translate(_APOSTROPHES).lower()
 
 
@@ -45,7 +45,7 @@ def _is_edge(letter: str) -> bool:
 
 
 def trimmed(word: str) -> str:
-    """Strip punctuation from the edges of ``word``; '' if nothing is left."""
+    """Strip punctuation from the edges; '' if nothing is left."""
     if word.isalnum():
         return word
     start, end = 0, len(word)
@@ -104,7 +104,6 @@ def clauses(text: str) -> Iterator[list[str]]:
 
 
 def _abbreviates(word: str, behind: str) -> bool:
-    """Return whether a full stop is part of an initial or of "u.s."."""
     return behind == "." and (len(word) == 1 or "." in word)
 
 
@@ -115,7 +114,7 @@ def ngrams(words: Sequence[str], longest: int = LONGEST) -> Iterator[tuple[str, 
 
 
 def titled(text: str, titles: Collection[str], longest: int = LONGEST) -> list[str]:
-    """Return the runs of words of ``text`` among ``titles`` (in the form of ``phrase``), in order."""
+    """Return the n-grams of ``text`` among ``titles`` (in the form of ``phrase``), in order."""
     return list(dict.fromkeys(gram for gram, _ in ngrams(words_of(text), longest) if gram in titles))
 
 
@@ -128,7 +127,7 @@ def as_written(text: str, grams: Sequence[str]) -> list[str]:
 
 
 def spread_of(texts: Iterable[str], stop_words: Collection[str], longest: int = LONGEST) -> Counter[str]:
-    """Count the texts that contain each eligible run of words; omit runs of a single text."""
+    """Count the texts with each eligible n-gram; omit n-grams of a single text."""
     counts: Counter[str] = Counter()
     for text in texts:
         counts.update({gram for gram, _ in _candidates(text, stop_words, longest)})
@@ -142,9 +141,9 @@ def frequent(
     longest: int = LONGEST,
     most: int = MOST_OFFERED,
 ) -> list[str]:
-    """Return runs of words that occur twice in ``text``, or in several texts.
+    """Return n-grams that occur twice in ``text``, or in several texts.
 
-    Omit runs inside a longer one that is as frequent. Of too many, take the most frequent, in text order.
+    Omit n-grams inside a longer one that is as frequent. Of too many, take the most frequent, in text order.
     """
     counts: Counter[str] = Counter()
     first: dict[str, int] = {}
@@ -177,8 +176,8 @@ def known_titles(
 ) -> list[str]:
     """Return the sorted distinct ``titles`` whose words occur consecutively in one of ``texts``.
 
-    Memory holds eight bytes per run of words of the texts, since Wikipedia has millions of titles. Underscores count
-    as blanks, as in Wikipedia's lists. ``progress`` gets the number of titles read.
+    Memory holds eight bytes per n-gram of the texts, since Wikipedia has millions of titles. Underscores count as
+    blanks, as in Wikipedia's lists. ``progress`` gets the number of titles read.
     """
     runs = np.unique(
         np.fromiter((hash(gram) for text in texts for gram, _ in ngrams(words_of(text), longest)), np.int64)
@@ -214,12 +213,12 @@ def label_words(label: str) -> str:
 
 
 def key_of(place: int) -> str:
-    """Return the key of box ``place`` (0-based), or its number beyond the last key."""
+    """Return the key of a 0-based box, or its number beyond the last key."""
     return KEYS[place] if place < len(KEYS) else str(place + 1)
 
 
 def tags_of(boxes: Sequence[Mapping[str, Any]]) -> list[Tag]:
-    """Place each box's tag inside its box and off other tags, if there is room; small boxes choose first."""
+    """Place each box's tag inside its box and off other tags, if possible; small boxes choose first."""
     found: dict[int, tuple[float, float]] = {}
     order = sorted(
         range(len(boxes)), key=lambda place: (boxes[place]["width"] * boxes[place]["height"], place)
@@ -234,7 +233,7 @@ def tags_of(boxes: Sequence[Mapping[str, Any]]) -> list[Tag]:
 
 
 def _places(box: Mapping[str, Any]) -> Iterator[tuple[float, float, int]]:
-    """Yield candidate places, best first: upper edge, sides, then outside."""
+    """Yield upper edge, sides, then outside."""
     left, top = box["x"], box["y"]
     wide, high = max(0.0, box["width"] - TAG), max(0.0, box["height"] - TAG)
     rank = 0

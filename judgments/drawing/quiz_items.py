@@ -1,4 +1,4 @@
-"""Reserve images for a quiz and make known items of the study's kind from them."""
+"""Reserve images for a quiz, and make known items of them."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class SetAside:
 
 
 def set_aside(design: StudyDesign, material: Material) -> SetAside:
-    """Draw the quiz images from the control split, as many as all attempts need if there are so many.
+    """Draw the quiz images from the control split, enough for all attempts if possible.
 
     Control items keep enough images for a HIT. If no split is reserved for controls, the quiz takes at most half of
     the images.

@@ -43,10 +43,10 @@ def unit_range(kind: Kind, stopping: Stopping, values: Sequence[int], remaining:
 
 
 def full_depth_hits(design: StudyDesign, hits: int) -> frozenset[int]:
-    """Draw the 0-based HITs of the unstopped sample, which get all their judgments.
+    """Draw the 0-based HITs that get all their judgments.
 
-    Whole HITs are drawn: units are packed at random, so theirs are a random sample, and the other HITs can end as a
-    whole, which saves their pay.
+    Units are packed at random, so whole HITs are a random sample of units, and the other HITs can end as a whole,
+    which saves their pay.
     """
     share = design.stopping.full_depth
     count = min(hits, max(1, round(share * hits))) if share else 0

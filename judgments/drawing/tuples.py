@@ -1,10 +1,9 @@
 """Balanced tuples of items for best-worst scaling.
 
-Louviere, Flynn, Marley 2015, *Best-Worst Scaling*, ask for designs where every item, and every pair of
-items, comes equally often. Few sizes have one, so random tuples are improved as in Kiritchenko, Mohammad
-2016 (*Capturing reliable fine-grained sentiment associations by crowdsourcing and best-worst scaling*,
-NAACL): no repeated tuple, no repeated item within one, items as even as possible; a seeded exchange search evens
-out pairs.
+Louviere, Flynn, Marley 2015, *Best-Worst Scaling*, ask for designs where every item, and every pair of items, comes
+equally often. Few sizes have one, so random tuples are improved as in Kiritchenko, Mohammad 2016 (*Capturing
+reliable fine-grained sentiment associations by crowdsourcing and best-worst scaling*, NAACL): no repeated tuple, no
+repeated item within one, items as even as possible; a seeded exchange search evens out pairs.
 """
 
 from __future__ import annotations
@@ -43,7 +42,7 @@ def balanced_lists(
 
 
 def _dealt(items: int, size: int, count: int, rng: np.random.Generator) -> list[List]:
-    """Fill lists one by one with the least used items, of which those that met the list's items least."""
+    """Use the least used items, of these the ones that met the list's items least."""
     came = [0] * items
     met = np.zeros((items, items), dtype=np.int64)
     lists = []
@@ -72,7 +71,7 @@ class _Design:
                 self._meet(first, second, 1)
 
     def improve(self, rng: np.random.Generator, tries: int) -> None:
-        """Exchange items between lists if no list repeats and pairs get no less even."""
+        """Exchange items between lists if no list repeats and pairs stay as even."""
         if len(self.lists) < 2:
             return
         lots = rng.random((tries, 4))

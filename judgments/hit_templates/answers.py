@@ -1,4 +1,4 @@
-"""Read and check the answer to a template's page. Questions are those of one filled row."""
+"""Read and check the answer to a template's page, given the questions of its filled row."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ TOO_LONG = gettext_lazy("“%(name)s” is too long: at most %(most)d characters
 
 
 class NoTemplateAnswer(ValueError):
-    """An invalid answer; ``says`` is the message to its worker."""
+    """An invalid answer; ``says`` is for its worker."""
 
     def __init__(self, why: str, says: Any) -> None:
         super().__init__(why)
@@ -29,7 +29,7 @@ class NoTemplateAnswer(ValueError):
 def checked_answer(questions: Sequence[Question], given: Any) -> dict[str, Any]:
     """Return an answer in its stored form: name -> text, number, or list of ticked values.
 
-    Unanswered questions are omitted, except boxes. Hidden constants always have the template's value.
+    Unanswered questions are omitted, except boxes. Hidden constants have the template's value.
 
     Raises:
         ValueError: it is invalid; the message ends with what was expected.
@@ -160,7 +160,7 @@ CHECKS = {"choice": _choice, "several": _several, "number": _number, "text": _te
 
 
 def first_answer(questions: Sequence[Question]) -> dict[str, Any]:
-    """Return the page's initial answer; a slider without a value of its own has none."""
+    """Return the page's initial answer; an untouched slider has none."""
     found: dict[str, Any] = {}
     for question in questions:
         chosen = [option.value for option in question.options if option.chosen]
@@ -186,7 +186,7 @@ def _middle(question: Question) -> str:
 
 
 def _read_number(name: str, text: str) -> dict[str, Any]:
-    """Read a field as a number; return other text unchanged, to be refused by name."""
+    """Return other text unchanged, to be refused later."""
     if not text.strip():
         return {}
     try:

@@ -1,4 +1,4 @@
-"""Clean the HTML of a template by an allow list, and turn Amazon's elements into plain ones.
+"""Clean the HTML of a template by an allow list, and replace Amazon's elements by plain ones.
 
 Styles and classes are removed: the page has one look, light and dark, and no step can cover its surroundings.
 """
@@ -108,7 +108,7 @@ def cleaned(source: str) -> str:
 
 
 def cleaned_again(page: str) -> str:
-    """Clean a filled page once more, by the narrower allow list."""
+    """Clean a filled page, by the narrower allow list."""
     return nh3.clean(
         page,
         tags=PLAIN | {"output"},
@@ -175,7 +175,7 @@ def _text_area(element: Element) -> Nodes:
 
 
 def _slider(element: Element) -> Nodes:
-    """Return a slider, by default from 0 to 100 by 1, like Amazon's."""
+    """Go from 0 to 100 by 1 by default, like Amazon's."""
     kept = {"min": "0", "max": "100", "step": "1", **_without(element.attributes, "label")}
     return _labelled(element, Element("input", kept | {"type": "range"}))
 
@@ -217,7 +217,7 @@ def _classifier(kind: str) -> Callable[[Element], Nodes]:
 
 
 def _categories(text: str, tag: str) -> list[str]:
-    """Parse a classifier's list, as JSON or with Amazon's single quotation marks."""
+    """Accept JSON, or Amazon's single quotation marks."""
     found: object = None
     for read in (json.loads, ast.literal_eval):
         try:
@@ -238,7 +238,7 @@ def _categories(text: str, tag: str) -> list[str]:
 
 
 def name_radio_group(element: Element) -> str | None:
-    """Give a group's buttons one name, as Amazon lets each have its own; return a sentence if they had."""
+    """Give a group's buttons one name; Amazon lets each have its own. Return a sentence if they had."""
     buttons = _buttons(element)
     names = [one.attributes.get("name", "") for one in buttons]
     distinct = list(dict.fromkeys(name for name in names if name))
@@ -248,15 +248,15 @@ def name_radio_group(element: Element) -> str | None:
         return None
     name = group or (distinct[0] if distinct else "")
     values = [one.attributes.get("value", "") for one in buttons]
-    told = len(set(values)) == len(values) and all(values)
+    distinct_values = len(set(values)) == len(values) and all(values)
     for one, own, value in zip(buttons, names, values, strict=True):
-        one.attributes |= {"name": name, "value": value if told else own or value}
+        one.attributes |= {"name": name, "value": value if distinct_values else own or value}
     _require(element, buttons)
     if len(distinct) < 2:
         return None
     return (
         f"The buttons {', '.join(distinct[:5])} of one group have names of their own: here they are one question, "
-        f"“{name}”, whose answer is {'the value' if told else 'the name'} of the chosen button."
+        f"“{name}”, whose answer is {'the value' if distinct_values else 'the name'} of the chosen button."
     )
 
 

@@ -32,7 +32,7 @@ WRITTEN = "An answer of a simulated worker."
 
 
 def control_contradictions(template: Template, design: StudyDesign) -> Iterator[str]:
-    """Yield how control items contradict a template; each clause begins with the design's key."""
+    """Yield how control items contradict a template; each clause begins with its key."""
     if design.controls.known:
         yield (
             gettext(
@@ -62,8 +62,8 @@ def control_contradictions(template: Template, design: StudyDesign) -> Iterator[
 
 def known_rows(template: Template, rows: Sequence[Image], dataset: str) -> list[Known]:
     """Return the rows with expected answers, which workers must not see."""
-    told = expected_columns((name for name, _ in rows[0].fields), template.questions)
-    shown = next((name for name in template.fields if name in told), None)
+    expecting = expected_columns((name for name, _ in rows[0].fields), template.questions)
+    shown = next((name for name in template.fields if name in expecting), None)
     if shown is not None:
         raise DesignError(
             gettext(

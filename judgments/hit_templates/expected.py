@@ -1,6 +1,6 @@
-"""Expected answers of rows: read from the columns and compared with given answers.
+"""Read expected answers from columns, and compare them with given answers.
 
-``Expected.NAME``, like ``Answer.NAME`` in results, or ``NAME_gold`` with ``NAME_gold_reason``, as in
+Columns are ``Expected.NAME``, like ``Answer.NAME`` in results, or ``NAME_gold`` with ``NAME_gold_reason``, as in
 CrowdFlower's test questions. An expectation is JSON, name of the question -> one of
 
 - ``{"any": [...]}``: a choice; each of these values is right,
@@ -30,7 +30,7 @@ Expected = dict[str, dict[str, Any]]
 
 
 class ExpectedProblem(ValueError):
-    """A cell that is no possible answer; ``column`` names it, and the message ends with what was expected."""
+    """A cell of ``column`` that is no possible answer; the message ends with what was expected."""
 
     def __init__(self, column: str, words: str) -> None:
         super().__init__(words)
@@ -38,7 +38,7 @@ class ExpectedProblem(ValueError):
 
 
 def expected_columns(columns: Iterable[str], questions: Sequence[Question]) -> dict[str, str]:
-    """Return expectation columns -> question; '' for ``Expected.…`` of an unknown question."""
+    """Return expectation columns -> question; '' if the question is unknown."""
     names = {question.name for question in questions if question.shape != "fixed"}
     found: dict[str, str] = {}
     for column in columns:
@@ -51,7 +51,7 @@ def expected_columns(columns: Iterable[str], questions: Sequence[Question]) -> d
 
 
 def expected_of(questions: Sequence[Question], cells: Mapping[str, str]) -> Expected:
-    """Return a row's expectations; {} if no such cell is filled.
+    """Return a row's expectations; {} if it has none.
 
     Raises:
         ExpectedProblem: a cell is no possible answer, or its question is unknown.
@@ -120,7 +120,6 @@ def _about(question: Question, cell: str) -> dict[str, Any]:
 
 
 def _takes_one(question: Question, first: float, last: float) -> bool:
-    """Return whether a step of the question lies between two numbers."""
     if not question.step:
         return True
     start = question.low or 0.0

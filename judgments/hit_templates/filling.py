@@ -1,7 +1,7 @@
 """Fill a template's page with a row's cells, as HTML for one step of a form.
 
-A cell is always text: it cannot create a tag, an attribute, or an address other than http, https and the
-row's own picture. Ids and names are unique to the step.
+A cell is always text: it cannot create a tag, an attribute, or an address other than http, https and the row's own
+picture. Ids and names are unique to the step.
 """
 
 from __future__ import annotations
@@ -72,7 +72,6 @@ def fill_page(
     """Return the page of a row as HTML.
 
     Args:
-        cells: column -> text.
         position: of the unit, from 1; ids begin with ``t<position>-``, names with ``u<position>-``.
         held: the answer, from ``checked_answer`` or ``answer_of_form``; None if unanswered.
         picture: address of the row's own picture.

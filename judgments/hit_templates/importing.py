@@ -126,40 +126,45 @@ def _check_columns(template: Template, columns: tuple[str, ...], inputs: Path) -
 def _about_cells(
     template: Template, columns: tuple[str, ...], marked: Counter[str], empty: Counter[str]
 ) -> list[str]:
-    said = []
-    told = expected_columns(columns, template.questions)
+    sentences = []
+    expecting = expected_columns(columns, template.questions)
     unused = [
-        name for name in columns if name not in template.fields and name not in told and name != "picture"
+        name
+        for name in columns
+        if name not in template.fields and name not in expecting and name != "picture"
     ]
     if unused:
         more = f" and {len(unused) - MOST_NAMED} more" if len(unused) > MOST_NAMED else ""
         names = ", ".join(unused[:MOST_NAMED]) + more
-        said.append(
+        sentences.append(
             f"Columns that the template does not show go along to the exports, and no worker sees them: {names}."
         )
     for name, count in marked.items():
         if name in template.fields:
-            said.append(f"Column “{name}” holds HTML in {_rows(count)}: it is shown as text, tags and all.")
+            sentences.append(
+                f"Column “{name}” holds HTML in {_rows(count)}: it is shown as text, tags and all."
+            )
     for name, count in empty.items():
-        said.append(f"Column “{name}” is empty in {_rows(count)}: that option cannot be chosen there.")
-    return said
+        sentences.append(f"Column “{name}” is empty in {_rows(count)}: that option cannot be chosen there.")
+    return sentences
 
 
 def _about_known(template: Template, columns: tuple[str, ...], known: int, odd: list[str]) -> list[str]:
-    told = expected_columns(columns, template.questions)
-    if not told:
+    expecting = expected_columns(columns, template.questions)
+    if not expecting:
         return []
-    said = []
+    sentences = []
     if known:
         says = "says" if known == 1 else "say"
-        said.append(
-            f"{_rows(known)} {says} what is expected ({', '.join(list(told)[:MOST_NAMED])}), which no worker sees: "
+        columns_named = ", ".join(list(expecting)[:MOST_NAMED])
+        sentences.append(
+            f"{_rows(known)} {says} what is expected ({columns_named}), which no worker sees: "
             "with controls.per_hit they are control items."
         )
     if odd:
         more = f" (and {len(odd) - 1} more)" if len(odd) > 1 else ""
-        said.append(f"What is expected could not be met by any answer in {odd[0]}{more}.")
-    return said
+        sentences.append(f"What is expected could not be met by any answer in {odd[0]}{more}.")
+    return sentences
 
 
 def _rows(count: int) -> str:
@@ -207,7 +212,7 @@ def import_template(
     Raises:
         DataConflict: the study exists, or the dataset exists with other rows.
     """
-    brought = check_template(source=source, inputs=inputs, encoding=encoding)
+    checked = check_template(source=source, inputs=inputs, encoding=encoding)
     design = sketched_design(source=source, slug=slug, name=name, **values)
     if Study.objects.filter(slug=slug).exists():
         raise DataConflict(f"There is a study {slug!r} already; choose another slug.")
@@ -224,8 +229,8 @@ def import_template(
             progress=progress,
         )
         study = create_study(design=design, user=user)
-        study.notes = study.notes | {"left_out": list(brought.left_out)}
+        study.notes = study.notes | {"left_out": list(checked.left_out)}
         study.save(update_fields=["notes"])
-        words = f"A HIT template was brought over with {_rows(brought.rows)} of inputs."
+        words = f"A HIT template was brought over with {_rows(checked.rows)} of inputs."
         note_event(study=study, what="template-brought", words=words, by=user)
-    return study, brought
+    return study, checked

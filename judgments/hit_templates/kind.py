@@ -142,8 +142,6 @@ def _alpha(found: AgreementResult | None) -> dict[str, Any]:
 
 
 class OfTemplate:
-    """A capability of a kind that knows its template."""
-
     def __init__(self, kind: HITTemplate) -> None:
         self._kind = kind
 
@@ -192,7 +190,7 @@ class AnswersByQuestion(OfTemplate, OpenAggregation):
     def codes(self, unit: Any, given: Any) -> dict[str, float]:
         """Code closed questions: the number of the chosen option (0 for none), and 0 or 1 per box.
 
-        Numbers have another level of measurement: ``figures`` has each question's agreement.
+        Numbers have another level of measurement; ``figures`` has the agreement of each question.
         """
         found: dict[str, float] = {}
         for question in self._kind.questions(unit):
@@ -333,7 +331,7 @@ class HITTemplate(OpenKind):
         yield from control_contradictions(read, design)
 
     def batch(self, design: StudyDesign, material: Material) -> Batch:
-        """Return one unit per row; those with expected answers become known-good controls, if requested."""
+        """Return one unit per row; rows with expected answers become controls, if requested."""
         rows = [image for image in material.images if image.fields]
         if not rows:
             raise DesignError(
@@ -388,7 +386,7 @@ class HITTemplate(OpenKind):
         )
 
     def shown(self, unit: Any, *, side: Any, picture_url: str) -> dict[str, Any]:
-        """Return the cells on the page and the questions; other columns are not sent to workers."""
+        """Return the cells on the page and the questions; workers get no other columns."""
         cells = unit.content["fields"]
         return {
             "fields": {name: cells.get(name, "") for name in self.form.fields},

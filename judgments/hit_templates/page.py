@@ -1,4 +1,4 @@
-"""The form that takes a HIT template and its inputs."""
+"""The form that imports a HIT template and its inputs."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from judgments.models import Dataset, Study
 from judgments.studies.study_page import page_address
 
 MOST_INPUTS = 50 * 2**20  # bytes that a request may read while somebody waits; the command takes more
-SHELF = "quorum-brought"  # preview key -> the upload with its inputs, of the template that was checked last
+CHECKED = "quorum-brought"  # preview key -> the upload with its inputs, of the template that was checked last
 
 
 class HITTemplateForm(forms.Form):
@@ -115,7 +115,7 @@ def upload_template(admin: QuorumAdmin, request: HttpRequest) -> HttpResponse:
     form = HITTemplateForm(request.POST or None, request.FILES or None)
     context: dict[str, Any] = {}
     if request.method == "POST" and form.is_valid():
-        context = _looked_at(request, form)
+        context = _check_files(request, form)
     return _page(admin, request, {"form": form, **context})
 
 
@@ -128,26 +128,25 @@ def _page(admin: QuorumAdmin, request: HttpRequest, context: dict[str, Any]) -> 
     )
 
 
-def _looked_at(request: HttpRequest, form: HITTemplateForm) -> dict[str, Any]:
-    """Return the checked files; add an error to the form if they are unusable."""
+def _check_files(request: HttpRequest, form: HITTemplateForm) -> dict[str, Any]:
     given = form.cleaned_data
     try:
         _refuse_taken(given["slug"])
         design = sketched_design(source=given["template"], slug=given["slug"], name=given["name"])
         upload = uploads.keep([given["inputs"]], given.get("pictures"))
         with uploads.opened(upload) as files:
-            brought = check_template(source=given["template"], inputs=files.path)
+            checked = check_template(source=given["template"], inputs=files.path)
     except QuorumError as error:
         form.add_error(None, str(error))
         return {}
-    for earlier in request.session.get(SHELF, {}).values():
+    for earlier in request.session.get(CHECKED, {}).values():
         uploads.discard(earlier)
     key = store_preview(request.session, design)
-    keep_row(request.session, key, brought.first)
-    request.session[SHELF] = {key: upload}
+    keep_row(request.session, key, checked.first)
+    request.session[CHECKED] = {key: upload}
     return {
-        "brought": brought,
-        "questions": _told(brought),
+        "brought": checked,
+        "questions": _question_rows(checked),
         "key": key,
         "name": design.name,
         "slug": design.slug,
@@ -166,7 +165,7 @@ def _refuse_taken(slug: str) -> None:
         )
 
 
-def _told(brought: CheckedTemplate) -> list[dict[str, str]]:
+def _question_rows(checked: CheckedTemplate) -> list[dict[str, str]]:
     words = {
         "radio": gettext("one of"),
         "select": gettext("one of"),
@@ -178,7 +177,7 @@ def _told(brought: CheckedTemplate) -> list[dict[str, str]]:
         "hidden": gettext("a constant"),
     }
     rows = []
-    for one in brought.template.questions:
+    for one in checked.template.questions:
         options = ", ".join(option.value or "–" for option in one.options)
         rows.append(
             {
@@ -194,9 +193,8 @@ def _told(brought: CheckedTemplate) -> list[dict[str, str]]:
 
 
 def _create(admin: QuorumAdmin, request: HttpRequest) -> HttpResponse:
-    """Create the study of the files that this person checked last."""
     key = request.POST.get("_create", "")
-    design, upload = find_preview(request.session, key), request.session.get(SHELF, {}).get(key)
+    design, upload = find_preview(request.session, key), request.session.get(CHECKED, {}).get(key)
     form = HITTemplateForm()
     if design is None or upload is None:
         messages.error(
@@ -205,7 +203,7 @@ def _create(admin: QuorumAdmin, request: HttpRequest) -> HttpResponse:
         return _page(admin, request, {"form": form})
     try:
         with uploads.opened(upload) as files:
-            study, brought = import_template(
+            study, checked = import_template(
                 slug=design.slug,
                 source=design.template.html,
                 inputs=files.path,
@@ -217,9 +215,9 @@ def _create(admin: QuorumAdmin, request: HttpRequest) -> HttpResponse:
         messages.error(request, gettext("Nothing was created. %(error)s") % {"error": error})
         return _page(admin, request, {"form": form})
     uploads.discard(upload)
-    del request.session[SHELF]
+    del request.session[CHECKED]
     admin.log_addition(request, study, "brought over as a HIT template")
-    rows = ngettext("%(n)s row", "%(n)s rows", brought.rows) % {"n": thousands(brought.rows)}
+    rows = ngettext("%(n)s row", "%(n)s rows", checked.rows) % {"n": thousands(checked.rows)}
     messages.success(
         request,
         gettext("“%(name)s” is a draft now, with %(rows)s of inputs.") % {"name": study.name, "rows": rows},

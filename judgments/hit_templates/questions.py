@@ -1,4 +1,4 @@
-"""A template's elements, and the questions of its controls. Controls of one name are one question."""
+"""Elements of a template, and the questions of its controls. Controls of one name are one question."""
 
 from __future__ import annotations
 
@@ -48,7 +48,6 @@ class Option:
 
     Attributes:
         required: of a checkbox: it must be ticked.
-        chosen: whether it is chosen initially.
     """
 
     value: str
@@ -64,7 +63,6 @@ class Question:
     Attributes:
         name: of its control, as in the answer and the results file.
         control: a key of ``SHAPES``.
-        label: its words on the page, or its name.
         low, high, step: of numbers; None if unbounded.
         longest: maximal characters of a text.
         preset: initial value of text, number and fixed; may contain ``${field}``.
@@ -101,7 +99,7 @@ class Element:
 
 
 def words_in(element: Element) -> str:
-    """Return an element's text in one line, without that of its controls."""
+    """Return an element's text in one line, without its controls."""
     return " ".join("".join(_texts(element)).split())
 
 
@@ -164,7 +162,7 @@ class _Labels:
 
 
 def find_questions(page: list[Element | str]) -> tuple[tuple[Question, ...], list[str]]:
-    """Return a page's ordered questions, and sentences about unusable controls, which are removed.
+    """Return a page's ordered questions, and sentences about removed unusable controls.
 
     Raises:
         ValueError: an invalid name, a name shared by two sorts of controls, or bounds that are no numbers.
@@ -172,14 +170,14 @@ def find_questions(page: list[Element | str]) -> tuple[tuple[Question, ...], lis
     _one_id_each(page)
     labels = _Labels(page)
     found: dict[str, Question] = {}
-    said: list[str] = []
-    _read(page, labels, found, said)
+    sentences: list[str] = []
+    _read(page, labels, found, sentences)
     if len(found) > MOST_QUESTIONS:
         raise ValueError(f"The template asks {len(found)} questions; expected at most {MOST_QUESTIONS}.")
     for one in found.values():
         _check_options(one)
         one.label = one.label or one.name
-    return tuple(found.values()), list(dict.fromkeys(said))
+    return tuple(found.values()), list(dict.fromkeys(sentences))
 
 
 def _one_id_each(page: list[Element | str]) -> None:
@@ -191,19 +189,21 @@ def _one_id_each(page: list[Element | str]) -> None:
         seen.add(own)
 
 
-def _read(nodes: list[Element | str], labels: _Labels, found: dict[str, Question], said: list[str]) -> None:
+def _read(
+    nodes: list[Element | str], labels: _Labels, found: dict[str, Question], sentences: list[str]
+) -> None:
     kept: list[Element | str] = []
     for one in nodes:
         if isinstance(one, str) or one.tag not in ("input", "select", "textarea"):
             if isinstance(one, Element):
-                _read(one.inside, labels, found, said)
+                _read(one.inside, labels, found, sentences)
             kept.append(one)
             continue
         control = _control(one)
         if control in BUTTONS | NOT_CARRIED:
             continue  # left_out tells of those that matter
         if not one.attributes.get("name", "").strip():
-            said.append(
+            sentences.append(
                 f"{SORTS[control][0].upper()}{SORTS[control][1:]} without a name: left out, as an answer needs one."
             )
             continue
@@ -268,7 +268,7 @@ def _single_label(element: Element, control: str, own: str) -> str:
 
 
 def _take_list(element: Element, one: Question) -> None:
-    """Read a list's options; without an empty first entry, its first option would count as an answer."""
+    """Without an empty first entry, the first option would count as an answer."""
     places = [part for part in walk(element.inside) if part.tag == "option"]
     chosen = any("selected" in part.attributes for part in places)
     for part in places:

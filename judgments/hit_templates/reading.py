@@ -1,4 +1,4 @@
-"""Read the HTML of a template as a fillable page with questions."""
+"""Parse the HTML of a template as a fillable page with questions."""
 
 from __future__ import annotations
 
@@ -182,9 +182,9 @@ def read_template(source: str) -> Template:
         raise TemplateProblem(
             f"The template's elements stand {reader.deepest} deep in each other; expected at most {DEEPEST}."
         )
-    said: list[str] = []
+    sentences: list[str] = []
     try:
-        page = _plain(reader.root.inside, said)
+        page = _plain(reader.root.inside, sentences)
         _level_headings(page)
         questions, about = find_questions(page)
     except ValueError as error:
@@ -199,7 +199,7 @@ def read_template(source: str) -> Template:
         page=tuple(page),
         questions=questions,
         fields=tuple(dict.fromkeys(fields_in(clean))),
-        left_out=(*left_out_of(source), *said, *about),
+        left_out=(*left_out_of(source), *sentences, *about),
     )
 
 
@@ -231,15 +231,15 @@ class _TreeReader(HTMLParser):
             inside.append(data)
 
 
-def _plain(nodes: list[Element | str], said: list[str]) -> list[Element | str]:
+def _plain(nodes: list[Element | str], sentences: list[str]) -> list[Element | str]:
     found: list[Element | str] = []
     for one in nodes:
         if isinstance(one, str):
             found.append(one)
             continue
         if one.tag == "crowd-radio-group" and (sentence := name_radio_group(one)):
-            said.append(sentence)
-        one.inside = _plain(one.inside, said)
+            sentences.append(sentence)
+        one.inside = _plain(one.inside, sentences)
         if one.tag in PLAIN_OF:
             found += PLAIN_OF[one.tag](one)
         elif one.tag in BOXES:
@@ -252,7 +252,7 @@ def _plain(nodes: list[Element | str], said: list[str]) -> list[Element | str]:
 
 
 def _boxes_of(select: Element) -> list[Element | str]:
-    """Turn a multiple-choice list into boxes, which need no modifier key."""
+    """Boxes need no modifier key."""
     options = [one for one in walk(select.inside) if one.tag == "option"]
     boxes: list[Element | str] = []
     for one in options:

@@ -50,7 +50,7 @@ _RESULT = Shape(CandidateRow, columns={"image": "image_id", "text": "caption"}, 
 class CocoDataset(DatasetSource):
     """Captions JSON: `images` with `id` and `file_name`, `annotations` with `image_id`, `id`, `caption`.
 
-    An image is named by its id, as in results files; its picture by `file_name`.
+    An image is named by its id, its picture by `file_name`.
     """
 
     def rows(self) -> Iterator[ReferenceRow]:

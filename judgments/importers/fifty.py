@@ -1,8 +1,8 @@
 """PASCAL-50S and ABSTRACT-50S (V15 §4, App. I): references, candidate pairs, votes and winners.
 
-Both are folders with `references.jsonl` and `pairs.jsonl`. PASCAL-50S has fifty references per image, of which its
-pairs use the first 48, eleven pairwise votes per pair, and each pair's triplet winner without votes. ABSTRACT-50S
-has a majority vote for each of 48 triplets.
+Both are folders with `references.jsonl` and `pairs.jsonl`. PASCAL-50S has fifty references per image (its pairs use
+the first 48), eleven pairwise votes per pair, and each pair's triplet winner without votes. ABSTRACT-50S has a
+majority vote for each of 48 triplets.
 """
 
 from __future__ import annotations
@@ -186,7 +186,7 @@ class _FiftyReader(Source):
 
 
 class FiftyDataset(_FiftyReader, DatasetSource):
-    """References and candidate pairs of a folder; keeps the references while reading the pairs."""
+    """References and candidate pairs; keeps the references while reading the pairs."""
 
     def rows(self) -> Iterator[ReferenceRow]:
         register = CaptionRegister(self.notes)
@@ -238,7 +238,7 @@ class FiftyPairwise(_FiftyReader, JudgmentSource):
 
 
 class FiftyTriplets(_FiftyReader, JudgmentSource):
-    """Triplet judgments (V15 §3): ABSTRACT-50S's majority votes, PASCAL-50S's winners without votes."""
+    """Triplet judgments (V15 §3): ABSTRACT-50S's majority votes, PASCAL-50S's winners."""
 
     protocol = "triplet"
     anonymous = True
@@ -246,7 +246,7 @@ class FiftyTriplets(_FiftyReader, JudgmentSource):
     def judgments(
         self, images: Container[str] | None = None, captions: Container[str] | None = None
     ) -> Iterator[JudgmentRow]:
-        """Yield one aggregated row per reference and pair; PASCAL-50S's votes are unpublished."""
+        """Yield an aggregated row per reference and pair; PASCAL-50S's votes are unpublished."""
         if self._folder.name == "pascal-50s":
             return
         references = {image: texts for _, image, texts in self._folder.images()}
@@ -272,7 +272,7 @@ class FiftyTriplets(_FiftyReader, JudgmentSource):
                 )
 
     def winners(self, images: Container[str] | None = None) -> Iterator[WinnerRow]:
-        """Yield PASCAL-50S's published winners; ties were broken at random and not marked."""
+        """Yield PASCAL-50S's winners; ties were broken at random and not marked."""
         if self._folder.name != "pascal-50s":
             return
         for record, row in self._folder.pairs(images):

@@ -1,7 +1,6 @@
 """Flickr8k (H13 §2, §4): captions and splits, expert grades, crowd judgments.
 
-A pair's released grades are sorted and the crowd's answers are totals, so raters are unknown: both become
-judgments of anonymous raters.
+A pair's grades are sorted and the crowd's answers are totals, so both become judgments of anonymous raters.
 """
 
 from __future__ import annotations
@@ -40,7 +39,6 @@ _CAPTION_ID = re.compile(r"(?P<image>.+?\.(?:jpe?g|png))(?P<stray>\.\d+)?#(?P<nu
 
 
 def _records(path: Path, encoding: str | None, columns: tuple[str, ...], expected: str) -> Iterator[Record]:
-    """Yield the lines of a tab-separated file without header."""
     for number, line in read_lines(path, encoding=encoding):
         if line.isspace():
             continue
@@ -94,7 +92,7 @@ class Flickr8kDataset(DatasetSource):
 
 
 class _AnonymousJudgments(JudgmentSource):
-    """A file with a line per image-caption pair and its judgments by anonymous people."""
+    """A file with a line per image-caption pair, judged by anonymous people."""
 
     name: ClassVar[str]
     columns: ClassVar[tuple[str, ...]]
@@ -195,7 +193,7 @@ class Flickr8kCrowd(_AnonymousJudgments):
 
 
 def inside(path: Path, name: str) -> Path:
-    """Return the file itself, or ``name`` (or name.gz) in a folder."""
+    """Return the file, or ``name`` (or name.gz) in a folder."""
     if not path.is_dir():
         return path
     for candidate in (path / name, path / f"{name}.gz"):

@@ -1,4 +1,4 @@
-"""Judgments from JSON lines or CSV, in the columns of the export."""
+"""Read judgments from JSON lines or CSV, in the columns of the export."""
 
 from __future__ import annotations
 
@@ -40,8 +40,6 @@ ANONYMOUS = re.compile(r"anon-[1-9]\d*")
 
 
 class Scale(NamedTuple):
-    """The whole numbers that a protocol allows as `value`."""
-
     low: int
     high: int
 
@@ -202,7 +200,7 @@ def _value(record: Record, expected: str = "a number") -> float | None:
 
 
 def _json_or_text(record: Record, column: str) -> object:
-    """Parse a column's JSON in CSV, unless it is plain text."""
+    """In CSV, parse what is JSON."""
     value = record.get(column)
     if record.textual and isinstance(value, str) and value[0] in '[{"':
         return parse_json(value, record.file, record.line)
@@ -258,5 +256,4 @@ def _credit(value: object) -> Credit:
 
 
 def answer_cell(answer: object) -> str:
-    """Encode an open answer as a CSV cell of JSON, which restores it exactly."""
     return "" if answer is None else json.dumps(answer, ensure_ascii=False)

@@ -26,9 +26,9 @@ _SPACE = " \t\r\n"
 
 @dataclass(frozen=True, slots=True)
 class Columns:
-    """The columns of a table. `strict` refuses other columns; otherwise they are ignored.
+    """The columns of a table. `strict` refuses others; otherwise they are ignored.
 
-    `loose` does not look for misspelt names among them. `instead` maps a required column to one that may replace it.
+    `loose` does not look for misspelt names. `instead` maps a required column to its substitute.
     """
 
     required: tuple[str, ...]
@@ -38,7 +38,7 @@ class Columns:
     instead: Mapping[str, str] = field(default_factory=dict)
 
     def check(self, names: Collection[str], file: Path, line: int | None, notes: ImportNotes) -> None:
-        """Refuse a missing or apparently misspelt column."""
+        """Refuse a missing or probably misspelt column."""
         known = self.required + self.optional
         for name in () if self.loose else names:
             if name in known or any(note.detail == name for note in notes):
@@ -59,7 +59,7 @@ RecordReader = Callable[[Path, Columns, ImportNotes, str | None], Iterator[Recor
 def read_json_lines(
     path: Path, columns: Columns, notes: ImportNotes, encoding: str | None = None
 ) -> Iterator[Record]:
-    """Yield one JSON object per line; skip blank lines."""
+    """Skip blank lines."""
     checked: tuple[str, ...] = ()
     for number, line in read_lines(path, encoding=encoding):
         if line.isspace():
@@ -89,7 +89,7 @@ _decode = JSONDecoder(parse_constant=_refuse, object_pairs_hook=_unique).decode
 
 
 def parse_json(text: str, path: Path, line: int | None) -> object:
-    """Parse JSON; refuse NaN, Infinity and repeated keys."""
+    """Refuse NaN, Infinity and repeated keys."""
     try:
         return _decode(text)
     except (ValueError, RecursionError):
@@ -97,8 +97,6 @@ def parse_json(text: str, path: Path, line: int | None) -> object:
 
 
 def _parse_or_say(text: str, path: Path, line: int | None) -> object:
-    """Parse JSON again, for the words on what is wrong with it."""
-
     def refuse(constant: str) -> NoReturn:
         raise ImportProblem(path, line, None, constant, "a JSON number or null")
 
@@ -129,7 +127,7 @@ def json_cell(record: Record, column: str) -> Any:
 
 
 def json_array(path: Path, *, encoding: str | None) -> Iterator[Record]:
-    """Yield the objects of a JSON array, one in memory at a time."""
+    """Hold one object in memory at a time."""
     stream = read_lines(path, encoding=encoding)
     decoder, held, line = JSONDecoder(), "", 1
     began = False
@@ -159,7 +157,7 @@ def json_array(path: Path, *, encoding: str | None) -> Iterator[Record]:
 def _next_value(
     path: Path, decoder: JSONDecoder, held: str, stream: Iterator[tuple[int, str]], line: int
 ) -> tuple[Any, int, str]:
-    """Return (value, its end in the buffer, the buffer); double what is read until the value is complete."""
+    """Return (value, its end in the buffer, the buffer)."""
     while True:
         try:
             value, end = decoder.raw_decode(held)
@@ -191,7 +189,7 @@ def _more(path: Path, stream: Iterator[tuple[int, str]], line: int, *, at_least:
 
 
 def cell_of(value: Any) -> str:
-    """Return a value as a cell: text unchanged, None as '', containers as JSON."""
+    """Leave text; None becomes '', containers JSON."""
     if value is None:
         return ""
     if isinstance(value, str):
@@ -216,7 +214,7 @@ def find_header(
     separators: str = SEPARATORS,
     rename: Callable[[str], str] = str.strip,
 ) -> Header:
-    """Read a header with the separator that scores most, the first on ties."""
+    """Choose the separator that scores most, the first on ties."""
     if not text.strip():
         raise ImportProblem(path, line, None, "no header", wanted)
     readings: list[tuple[int, str, list[str]]] = []
@@ -241,7 +239,7 @@ def find_header(
 
 
 def csv_rows(path: Path, lines: Iterator[tuple[int, str]], header: Header) -> Iterator[tuple[int, list[str]]]:
-    """Yield (first line, cells) of the records below a header; skip empty ones."""
+    """Yield (first line, cells); skip empty records."""
     reader = csv.reader((text for _, text in lines), delimiter=header.separator, strict=True)
     while True:
         start = header.line + 1 + reader.line_num
@@ -268,7 +266,7 @@ def named_cells(
 def read_csv(
     path: Path, columns: Columns, notes: ImportNotes, encoding: str | None = None
 ) -> Iterator[Record]:
-    """Yield the records of a CSV file with a header; detect comma, semicolon, tab or bar."""
+    """Detect comma, semicolon, tab or bar."""
     lines = read_lines(path, encoding=encoding, newline="")
     number, text, separators = 1, next((text for _, text in lines), ""), SEPARATORS
     if named := re.fullmatch(r"sep=(.)[\r\n]*", text):  # written by Excel above the header

@@ -1,7 +1,7 @@
-"""The frozen rows of every format, the reading of their fields, and the sources that yield them.
+"""The rows of every format, the parsing of their fields, and the sources that yield them.
 
-Dataclass fields carry the types as pydantic annotations; `Shape` reads records as that dataclass. A value
-that does not fit raises ImportProblem with file, line, column, found and expected.
+`Shape` reads records by a dataclass with pydantic annotations. A value that does not fit raises ImportProblem with
+file, line, column, found and expected.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ SHORT_NAME_LIMIT = 80
 WORKER_LIMIT = 100
 ADDRESS_LIMIT = 500
 RULE_LIMIT = 40
-MOST_REMEMBERED = 10_000  # texts of a column
+MOST_CACHED = 10_000  # texts of a column
 PAIR_KINDS = ("HC", "HI", "HM", "MM")
 HUMAN = "human"
 HUMAN_OTHER = "human-other"
@@ -49,7 +49,7 @@ T = TypeVar("T")
 
 
 class BadValue(ValueError):
-    """A value does not fit its column. `place` is its path inside the column: `[3].label`."""
+    """A value does not fit its column. `place` is its path in it: `[3].label`."""
 
     def __init__(self, found: str, expected: str, place: str = "") -> None:
         super().__init__(found, expected, place)
@@ -63,10 +63,10 @@ class Record:
     """The values of one record with their place.
 
     Attributes:
-        line: the 1-based first line; None where the format has no lines.
+        line: the 1-based first line; None if the format has no lines.
         textual: whether the format is untyped (CSV): empty cells are missing, numbers and flags are parsed.
         path: the record's path in a document without lines, such as `annotations[3]`.
-        origins: column -> its name in problems, where the file's name differs.
+        origins: column -> its name in problems, if the file has another.
     """
 
     file: Path
@@ -98,9 +98,8 @@ class Shape(Generic[T]):
     """Read records as rows of a dataclass.
 
     Args:
-        row: the dataclass; its annotated types read the values.
-        columns: field -> column, where the names differ.
-        given: fields passed by the caller of `read` instead of columns.
+        columns: field -> column, if the names differ.
+        given: fields that the caller of `read` passes.
     """
 
     def __init__(
@@ -128,7 +127,7 @@ class Shape(Generic[T]):
 
 
 def read_text(value: Any, expected: str = "a text") -> str:
-    """Return a non-empty text with its outer blanks."""
+    """Keep outer blanks; refuse an empty text."""
     if not isinstance(value, str):
         raise BadValue(quoted(value), expected)
     if not value.strip():
@@ -144,13 +143,13 @@ def composed(name: str) -> str:
 
 
 def by_name(rows: Iterable[tuple[str, int]]) -> dict[str, int]:
-    """Return name -> row id, for composed names too where a row was stored in another form."""
+    """Return name -> row id, by stored and by composed names."""
     known = dict(rows)
     return {composed(name): pk for name, pk in known.items()} | known
 
 
 def read_name(value: Any, expected: str = "a name", limit: int = NAME_LIMIT) -> str:
-    """Return a composed one-line identifier; whole numbers become digits, as MS COCO's image ids."""
+    """Return a composed one-line identifier; whole numbers become digits (MS COCO's image ids)."""
     if type(value) is int:
         value = str(value)
     if not isinstance(value, str):
@@ -166,7 +165,7 @@ def read_name(value: Any, expected: str = "a name", limit: int = NAME_LIMIT) -> 
 
 
 def read_image(value: Any) -> str:
-    """Return an image's name; it must not lead out of a folder."""
+    """Refuse a name that leads out of a folder."""
     name = read_name(value, "an image's name")
     parts = re.split(r"[/\\]", name)
     if ".." in parts or parts[0] == "" or re.match(r"[A-Za-z]:[/\\]", name):
@@ -184,7 +183,7 @@ def read_address(value: Any) -> str:
 
 
 def read_number(value: Any, textual: bool, expected: str = "a number") -> float:
-    """Return a finite number; whole numbers become int."""
+    """Return a finite number, as int if whole."""
     number = value
     if textual and isinstance(value, str):
         try:
@@ -206,7 +205,7 @@ def read_whole(value: Any, textual: bool, expected: str = "a whole number from 0
 
 
 def read_flag(value: Any, textual: bool) -> bool:
-    """Return true or false; CSV may use 1 and 0."""
+    """Accept 1 and 0 in CSV."""
     if textual and isinstance(value, str) and value.strip().lower() in _FLAGS:
         return _FLAGS[value.strip().lower()]
     if not isinstance(value, bool):
@@ -226,9 +225,9 @@ def read_time(value: Any) -> datetime:
     return moment
 
 
-def remembered(read: Callable[[Any], T]) -> Callable[[Any], T]:
-    """Read a text that comes again only once: names, captions and times of a file stand in many of its rows."""
-    read_once = lru_cache(MOST_REMEMBERED)(read)
+def cached_texts(read: Callable[[Any], T]) -> Callable[[Any], T]:
+    """Cache `read` for texts: names, captions and times stand in many rows of a file."""
+    read_once = lru_cache(MOST_CACHED)(read)
     return lambda value: read_once(value) if type(value) is str else read(value)
 
 
@@ -254,11 +253,11 @@ def _seconds(value: Any, info: ValidationInfo) -> float:
 
 
 def text(expected: str) -> PlainValidator:
-    return PlainValidator(remembered(lambda value: read_text(value, expected)))
+    return PlainValidator(cached_texts(lambda value: read_text(value, expected)))
 
 
 def name(expected: str = "a name", limit: int = NAME_LIMIT) -> PlainValidator:
-    return PlainValidator(remembered(lambda value: read_name(value, expected, limit)))
+    return PlainValidator(cached_texts(lambda value: read_name(value, expected, limit)))
 
 
 def one_of(*choices: str) -> PlainValidator:
@@ -276,18 +275,17 @@ CaptionText = Annotated[str, text("a caption")]
 Name = Annotated[str, name()]
 ShortName = Annotated[str, name(limit=SHORT_NAME_LIMIT)]
 WorkerName = Annotated[str, name(limit=WORKER_LIMIT)]
-ImageName = Annotated[str, PlainValidator(remembered(read_image))]
+ImageName = Annotated[str, PlainValidator(cached_texts(read_image))]
 Address = Annotated[str, PlainValidator(read_address)]
 Number = Annotated[float, PlainValidator(lambda value, info: read_number(value, _textual(info)))]
 Whole = Annotated[int, PlainValidator(lambda value, info: read_whole(value, _textual(info)))]
 Seconds = Annotated[float, PlainValidator(_seconds)]
 Chance = Annotated[float, PlainValidator(_chance)]
 Flag = Annotated[bool, PlainValidator(lambda value, info: read_flag(value, _textual(info)))]
-Time = Annotated[datetime, PlainValidator(remembered(read_time))]
+Time = Annotated[datetime, PlainValidator(cached_texts(read_time))]
 
 
 def quoted(value: object) -> str:
-    """Return a short text of a value for messages; '' if missing."""
     if value is None:
         return "nothing"
     if isinstance(value, str) and not value.strip():
@@ -301,7 +299,7 @@ def quoted(value: object) -> str:
 class ReferenceRow:
     """A human caption of an image; `position` counts the image's captions from 0.
 
-    `file` is the picture's file name if it is not the image's name.
+    `file` is the picture's file name if it differs from the image's name.
     """
 
     image: str
@@ -318,7 +316,7 @@ _Decimal = Annotated[float, PlainValidator(lambda value: float(read_number(value
 
 @dataclass(frozen=True, slots=True)
 class BoxRow:
-    """A labelled box over an image: upper left corner and size, as shares of the picture's sides."""
+    """A labelled box: upper left corner and size, as shares of the picture's sides."""
 
     id: ShortName
     label: ShortName
@@ -330,7 +328,7 @@ class BoxRow:
 
 @dataclass(frozen=True, slots=True)
 class ImageRow:
-    """An image's text (MC12 section 3.2) or labelled boxes (WG15 section 3), before its captions."""
+    """An image's text (MC12 section 3.2) or labelled boxes (WG15 section 3)."""
 
     image: str
     text: str = ""
@@ -341,7 +339,7 @@ class ImageRow:
 
 @dataclass(frozen=True, slots=True)
 class DocumentRow(ImageRow):
-    """An image, or a segment, of a document; a class of its own, so that fingerprints of others stay as they were."""
+    """An image, or segment, of a document; a class of its own, to keep the fingerprints of others."""
 
     document: str = ""
 
@@ -357,7 +355,7 @@ class InputRow:
 
 @dataclass(frozen=True, slots=True)
 class PairRow:
-    """Two candidates for an image (V15 §3), and how many of its first references they go with; None: all."""
+    """Two candidates for an image (V15 §3), with its first `references` references (None: all)."""
 
     pair: str
     image: str
@@ -442,7 +440,7 @@ class JudgmentRow:
 
 @dataclass(frozen=True, slots=True)
 class Credit:
-    """A system that captioned an image, or retrieved it; `rank` is the place in its list, from 1."""
+    """A system that captioned or retrieved an image; `rank` is from 1."""
 
     system: str
     rank: int | None = None
@@ -453,7 +451,7 @@ class Credit:
 class CreditedRow(JudgmentRow):
     """A judgment with the systems of its captions, by caption id.
 
-    It is a class apart, so that the fingerprints of files without credits stay.
+    It is a class of its own, to keep the fingerprints of files without credits.
     """
 
     credits: Mapping[str, tuple[Credit, ...]] = field(default_factory=dict)
@@ -461,7 +459,7 @@ class CreditedRow(JudgmentRow):
 
 @dataclass(frozen=True, slots=True)
 class WinnerRow:
-    """A published winner of a candidate pair without votes; `winner` is 1 or 2."""
+    """A published winner (1 or 2) of a candidate pair without votes."""
 
     pair: str
     image: str
@@ -472,7 +470,7 @@ class WinnerRow:
 
 
 class Source:
-    """A file or folder to import; read it once. `notes` are complete when its rows are exhausted."""
+    """A file or folder to import, to be read once. `notes` are complete when its rows are exhausted."""
 
     def __init__(self, path: Path, encoding: str | None = None) -> None:
         self.path = path
@@ -481,7 +479,7 @@ class Source:
 
 
 class DatasetSource(Source, ABC):
-    """References of images, with images' texts and boxes, and optional candidate pairs."""
+    """References of images, images' texts and boxes, and optional candidate pairs."""
 
     @abstractmethod
     def rows(self) -> Iterator[ReferenceRow | ImageRow | InputRow]: ...
@@ -504,7 +502,7 @@ class JudgmentSource(Source, ABC):
     """Judgments collected elsewhere. With `images` or `captions`, unknown names are ImportProblems.
 
     Attributes:
-        protocol: that of every row; None if rows state it.
+        protocol: of every row; None if rows state it.
         anonymous: whether no rater is a person.
     """
 
@@ -517,5 +515,4 @@ class JudgmentSource(Source, ABC):
     ) -> Iterator[JudgmentRow]: ...
 
     def winners(self, images: Container[str] | None = None) -> Iterator[WinnerRow]:
-        """Yield results published without votes."""
         return iter(())

@@ -64,7 +64,7 @@ def open_dataset(
 
     Args:
         encoding: for files that are neither UTF-8 nor marked (docs/formats.md).
-        taken: the part of a table (TABLE_FORMATS) that holds people's captions.
+        taken: the part of a table that holds people's captions.
 
     Raises:
         ImportProblem: the format is unknown, or nothing is there.
@@ -97,8 +97,8 @@ def open_judgments(
     """Open judgments in one of JUDGMENT_FORMATS, TABLE_FORMATS or RESULT_FORMATS, as `open_dataset` does.
 
     Args:
-        protocol: chooses among a published set's judgments; for other formats, that of rows without one.
-        columns: for RESULT_FORMATS alone, which require it.
+        protocol: chooses among a published set's judgments; else that of rows without one.
+        columns: required by RESULT_FORMATS, refused by others.
     """
     path = _checked(format, (*JUDGMENT_FORMATS, *TABLE_FORMATS, *RESULT_FORMATS), path)
     if (columns is None) == (format in RESULT_FORMATS):

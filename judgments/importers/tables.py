@@ -1,4 +1,4 @@
-"""JSON lines and CSV as datasets, inputs of HIT templates, and candidates."""
+"""Read JSON lines and CSV as datasets, inputs of HIT templates, and candidates."""
 
 from __future__ import annotations
 
@@ -171,7 +171,6 @@ class _FirstRecord:
         return cls(row.split, row.url, row.document, text, boxes)
 
     def check(self, record: Record, row: _AboutImage) -> None:
-        """Refuse a later record that differs."""
         for column, before, now in (
             ("split", self.split, row.split),
             ("url", self.url, row.url),
@@ -201,7 +200,7 @@ class CaptionRegister:
         return self._counts[image]
 
     def add(self, record: Record, caption_id: str, image: str, text: str, column: str = "caption_id") -> bool:
-        """Return whether the caption is new; refuse an id that is used again for another one."""
+        """Return whether the caption is new; refuse a used id."""
         key, content = hash(caption_id), hash((image, text))
         if key in self._by_id:
             if self._by_id[key] != content:
@@ -219,12 +218,12 @@ class CaptionRegister:
 
 @dataclass(frozen=True, slots=True)
 class Taken:
-    """The part of a table that is one system's captions, or people's, where a file holds several.
+    """The part of a table that is one system's captions, or people's.
 
     Attributes:
-        only: rows whose column `system` holds this; "" for those without a system; None for all rows.
-        columns: columns that hold a caption each, instead of the column `caption`.
-        images_alone: whether a dataset gets the images of the part without its captions.
+        only: rows with this `system`; "" for those without one; None for all rows.
+        columns: columns that hold a caption each, instead of `caption`.
+        images_alone: whether a dataset gets the images without their captions.
     """
 
     only: str | None = None
@@ -232,8 +231,6 @@ class Taken:
     images_alone: bool = False
 
     def of(self, records: RecordReader) -> RecordReader:
-        """Return a reader of this part alone."""
-
         def read(
             path: Path, wanted: Columns, notes: ImportNotes, encoding: str | None = None
         ) -> Iterator[Record]:
@@ -311,7 +308,6 @@ def _side(record: Record, name: str) -> float | None:
 
 
 def _box(record: Record, size: tuple[float, float] | None) -> BoxRow:
-    """Return a box in shares of the picture's sides, clipped."""
     for name in KEYS:
         if name not in record.values:
             raise record.problem(name, "no such key", "it in every box")
@@ -343,7 +339,7 @@ def _within(
 
 
 class InputTable(DatasetSource):
-    """CSV with a column per `${field}` of a HIT template and a row per task, as MTurk and Turkle take it.
+    """CSV with a column per `${field}` of a HIT template and a row per task, as for MTurk and Turkle.
 
     Column names are case-sensitive. A column `picture` names the row's picture, if pictures are imported.
     """
@@ -380,7 +376,6 @@ class InputTable(DatasetSource):
 
 
 def read_pairs(path: Path, encoding: str | None = None) -> Iterator[tuple[str, str]]:
-    """Yield image and caption of JSON lines or CSV, detected by the first character."""
     first = next((line for _, line in read_lines(path, encoding=encoding) if not line.isspace()), "")
     records = read_json_lines if first.lstrip().startswith("{") else read_csv
     found = False
@@ -393,7 +388,7 @@ def read_pairs(path: Path, encoding: str | None = None) -> Iterator[tuple[str, s
 
 
 class TableCandidates(CandidateSource):
-    """One system's captions from JSON lines or CSV with `image, caption`, optionally `rank, score`.
+    """One system's captions: `image, caption`, optionally `rank, score`.
 
     Several captions of an image need distinct ranks. A `system` column must name one system.
     """
@@ -423,8 +418,6 @@ class TableCandidates(CandidateSource):
 
 
 class CandidateRegister:
-    """Find unknown images and repeated ranks of an image."""
-
     def __init__(self, notes: ImportNotes, images: Container[str] | None) -> None:
         self._notes = notes
         self._images = images

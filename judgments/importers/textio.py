@@ -1,8 +1,8 @@
-"""Open text files with any compression, byte order mark, encoding and line length; problems of imports.
+"""Open text files of any compression, byte order mark, encoding and line length; problems of imports.
 
-A byte order mark decides; otherwise the file must be UTF-8, or its encoding must be given. Guessing could
-show workers "cafÃ©" for "café", so other files are refused, naming the likely encoding. Only where a person looks
-at the first rows before anything is stored, `likely_encoding` guesses.
+A byte order mark decides; otherwise the file must be UTF-8, or its encoding must be given. Guessing could show
+workers "cafÃ©" for "café", so other files are refused, naming the likely encoding. Only previews guess
+(`likely_encoding`).
 """
 
 from __future__ import annotations
@@ -113,7 +113,7 @@ class ImportNotes:
         self._counts: Counter[tuple[str, str]] = Counter()
 
     def count(self, quirk: str, by: int = 1, *, detail: str = "") -> None:
-        """Count a quirk of QUIRKS; a count of 0 leaves no note."""
+        """Count a quirk of QUIRKS; 0 leaves no note."""
         QUIRKS[quirk]
         if by:
             self._counts[quirk, detail] += by
@@ -130,9 +130,9 @@ class ImportNotes:
 
 
 def read_lines(path: Path, *, encoding: str | None = None, newline: str = "\n") -> Iterator[tuple[int, str]]:
-    r"""Yield (1-based line number, line with its end), holding one line at a time.
+    """Yield (1-based line number, line with its end), holding one line at a time.
 
-    `newline` is "\n", or "" to accept a lone carriage return too.
+    `newline` is "\\n", or "" to accept a lone carriage return too.
 
     Raises:
         ImportProblem: the file cannot be opened, unpacked or decoded, or holds a NUL or a line beyond LINE_LIMIT.
@@ -160,15 +160,11 @@ def read_lines(path: Path, *, encoding: str | None = None, newline: str = "\n") 
 
 
 def read_whole(path: Path, *, encoding: str | None = None) -> str:
-    """Return a file's text with its line ends, as `read_lines` reads it."""
     return "".join(line for _, line in read_lines(path, encoding=encoding))
 
 
 def likely_encoding(path: Path) -> str:
-    """Guess the encoding of a file from its first part.
-
-    What is neither marked nor UTF-8 nor UTF-16 of Western text is called Windows-1252, which Excel writes.
-    """
+    """Guess the encoding from the file's first part; Windows-1252, which Excel writes, if no other fits."""
     head = _head_of(path, LOOKED_AT)
     if marked := _marked(head):
         return "utf-8" if marked == "utf-8-sig" else marked
@@ -183,7 +179,7 @@ def likely_encoding(path: Path) -> str:
 
 
 def read_head(path: Path, size: int, *, encoding: str | None = None) -> str:
-    """Return the text of a file's first bytes, with U+FFFD for what cannot be decoded."""
+    """Return the text of a file's first bytes, with U+FFFD for undecodable ones."""
     head = _head_of(path, size)
     return head.decode(_marked(head) or encoding or "utf-8", errors="replace").lstrip("\ufeff")
 

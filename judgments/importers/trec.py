@@ -53,7 +53,7 @@ class RankedLists:
     def in_order(self, depth: int | None, notes: ImportNotes) -> list[tuple[int, int, int, float]]:
         """Return (query, item, rank from 1, score) by query and rank, the first ``depth`` of each list.
 
-        Ranks decide; contradicting scores are noted. A list that repeats a rank or an item is refused.
+        Ranks decide; contradicting scores are noted. Refuse a repeated rank or item.
         """
         query, item, rank, line = (
             np.array(column, dtype=np.int64) for column in (self.query, self.item, self.rank, self.line)

@@ -1,8 +1,8 @@
 """Define what a kind of HIT is composed of.
 
-A kind is one object in ``KINDS``. Each of its capabilities has one group of callers: ``page`` and ``sides`` the
-worker's page, ``aggregation`` and ``results`` the consensus, ``comparison`` and ``relevance`` the metrics,
-``exchange`` exports and imports, ``rehearsal`` the simulated workers. No other package compares a kind's name.
+Each capability of a kind has one group of callers: ``page`` and ``sides`` the worker's page, ``aggregation`` and
+``results`` the consensus, ``comparison`` and ``relevance`` the metrics, ``exchange`` exports and imports,
+``rehearsal`` the simulated workers. No other package compares a kind's name.
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ Answers = Sequence[Any] | npt.NDArray[Any]
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """An answer a worker can give: its value in the worker's order, English label and key.
+    """An answer a worker can give.
 
-    ``letter`` is the one that its text has on the page; its key answers too.
+    ``value`` is in the worker's order; ``letter`` is that of its text on the page, and works as a key too.
     """
 
     value: int
@@ -73,14 +73,11 @@ class Consensus:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ConsensusColumns(Mapping[int, Consensus]):
-    """The consensus of many units as columns; the object of a unit is made when it is asked for.
+    """The consensus of many units as columns.
 
     Attributes:
         unit: (U,) row ids, ascending.
-        n: (U,) included judgments.
         value: (U,), nan on a tie; ``whole`` if the values are whole numbers.
-        share, margin: (U,), or None.
-        tie: (U,) bool.
         votes: (U, L) judgments of each of the L ``answers``.
         single: units beside the columns, such as adjudicated ones.
     """
@@ -120,7 +117,7 @@ class ConsensusColumns(Mapping[int, Consensus]):
         )
 
     def cells(self, places: npt.NDArray[np.int64]) -> Iterator[tuple[Any, ...]]:
-        """Yield n, value, share, margin, tie, and the votes as JSON text, as the database takes them."""
+        """Yield n, value, share, margin, tie and the votes as JSON text, for the database."""
 
         @cache
         def as_text(counts: tuple[int, ...]) -> str:
@@ -166,7 +163,6 @@ class KindResults:
 
     Attributes:
         units: unit row id -> extra columns of the unit.
-        study: results of the whole study, by name.
     """
 
     units: Mapping[int, Mapping[str, Any]] = field(default_factory=dict)
@@ -175,7 +171,7 @@ class KindResults:
 
 @dataclass(frozen=True, slots=True)
 class CaptionScore:
-    """A human score of a caption; ``item`` is the row id of the image, ``key`` the caption's id."""
+    """A human score of a caption; ``item`` is a row id, ``key`` the caption's id."""
 
     item: int
     key: str
@@ -191,11 +187,10 @@ class Page:
         template: below templates/.
         script: below static/ (docs/adding-a-kind.md).
         guide: a template that extends the instructions.
-        keys: keyboard help: ((keys), words), ...; () to use the choices' own.
+        keys: keyboard help: ((keys), words), ...; () for the choices' own.
         letters: the letters of a unit's texts.
-        shows_picture: whether workers see the image; the page then shows it once.
         custom: whether the researcher supplies the page.
-        self_contained: whether a page without this server and its scripts can ask it (MTurk's HTMLQuestion).
+        self_contained: whether it works without this server and its scripts (MTurk's HTMLQuestion).
     """
 
     template: str
@@ -209,14 +204,14 @@ class Page:
 
 
 class Sides:
-    """The order in which one worker sees what is judged; by default that of the unit."""
+    """The order in which one worker sees the parts of a unit; by default the unit's."""
 
     def draw(self, units: Sequence[Any], rng: np.random.Generator) -> list[Any]:
-        """Draw each unit's side or order of options for one worker; empty if nothing is drawn."""
+        """Draw a side or order of options for each unit; empty if nothing is drawn."""
         return []
 
     def mirrored(self, side: Any) -> Any:
-        """Return the opposite of a drawn side, for counterbalanced pages."""
+        """Return the opposite side, for counterbalanced pages."""
         return side
 
     def canonical(self, given: Any, *, side: Any) -> Any:
@@ -229,7 +224,7 @@ class Sides:
 
 
 class Aggregation(ABC):
-    """How judgments become a consensus, and how their agreement is measured.
+    """The consensus and agreement of judgments.
 
     Attributes:
         rule, tie_rule: their names in the judgment signature.
@@ -246,7 +241,7 @@ class Aggregation(ABC):
 
     @abstractmethod
     def consensus(self, units: Units, values: Answers) -> Mapping[int, Consensus]:
-        """Return the consensus of each unit, from the unit (N,) and the canonical answer (N,) of each judgment.
+        """Return the consensus of each unit; both arguments have an entry for each judgment (N,).
 
         Whole numbers may come as arrays, also of floats.
         """
@@ -254,19 +249,19 @@ class Aggregation(ABC):
     def outcome_range(self, values: Sequence[int], remaining: int) -> tuple[int, int]:
         """Return the outcome bounds of a unit after up to ``remaining`` more answers.
 
-        1 is the first answer, -1 the second, 0 a tie (evaluation.statistics.aggregation.stopping).
+        1 is the first answer, -1 the second, 0 a tie.
         """
         return OPEN
 
     def codes(self, unit: Any, given: Any) -> dict[str, float]:
-        """Return a canonical answer as named numeric codes for agreement; {} if it has no parts to compare."""
+        """Return an answer as named numbers for agreement; {} if it has no parts to compare."""
         return {"": given}
 
 
 class OpenAggregation(Aggregation):
     @abstractmethod
     def together(self, answers: list[Any]) -> Consensus:
-        """Return the consensus of a unit's canonical answers."""
+        pass
 
     def consensus(self, units: Units, values: Answers) -> dict[int, Consensus]:
         answers: dict[int, list[Any]] = {}
@@ -280,7 +275,7 @@ class Results:
         return KindResults()
 
     def caption_scores(self, judged: Sequence[IncludedJudgment]) -> list[CaptionScore] | None:
-        """Return human caption scores for ``evaluate``; None if a unit's consensus is that of its caption."""
+        """Return human caption scores; None if a unit's consensus is its caption's."""
         return None
 
 
@@ -291,7 +286,7 @@ class Comparison:
     Attributes:
         cuts: thresholds of human caption scores for kappa with a metric.
         per_image: whether scores are also compared within each image.
-        refusal: what to do where metrics cannot be compared with the answers; "" if they can.
+        refusal: what to do instead if they cannot be compared; "" if they can.
     """
 
     cuts: tuple[float, ...] = ()
@@ -301,10 +296,9 @@ class Comparison:
 
 @dataclass(frozen=True, slots=True)
 class RelevanceScale:
-    """What the consensus on a caption of an image means.
+    """The meaning of the consensus on a caption.
 
     Attributes:
-        describes: whether the caption describes the image.
         grade: the TREC relevance, 0 for not relevant.
         averaged: whether the consensus is a mean.
     """
@@ -315,22 +309,20 @@ class RelevanceScale:
 
 
 class Exchange:
-    """Answers in files."""
-
     def exported(self, given: Any, *, content: Mapping[str, Any]) -> Any:
-        """Convert a canonical or consensus answer for files; ``content`` is the unit's."""
+        """Convert an answer or consensus for files; ``content`` is the unit's."""
         return given
 
     def imported(self, given: Any, *, content: Mapping[str, Any]) -> Any:
-        """Convert an answer from a file, the inverse of ``exported``; ValueError says what was expected."""
+        """Convert an answer from a file. Raise ValueError with what was expected."""
         return given
 
     def mturk_names(self) -> list[str]:
-        """Return the names of the extra answer columns of an MTurk result file."""
+        """Return the extra answer columns of an MTurk result file."""
         return []
 
     def mturk_cells(self, given: Any) -> dict[str, str]:
-        """Return a canonical answer as extra columns of an MTurk result file; {} if one cell is enough."""
+        """Return an answer as those columns; {} if one cell is enough."""
         return {}
 
     def mturk_inputs(self, content: Mapping[str, Any]) -> dict[str, str]:
@@ -339,19 +331,17 @@ class Exchange:
 
 
 class Rehearsal(ABC):
-    """What simulated workers answer."""
-
     @abstractmethod
     def draw_truth(self, unit: Any, qualities: Sequence[float], rng: np.random.Generator) -> Any:
-        """Draw a true answer; ``qualities`` are those of the unit's candidates, from 1 to 4."""
+        """Draw a true answer; ``qualities`` are the candidates', from 1 to 4."""
 
     @abstractmethod
     def draw_answer(self, unit: Any, truth: Any, *, right: bool | None, rng: np.random.Generator) -> Any:
-        """Draw a simulated worker's canonical answer: right, wrong, or random (None)."""
+        """Draw an answer: right, wrong, or random (None)."""
 
     @abstractmethod
     def recovers(self, found: Consensus, truth: Any) -> bool:
-        """Return whether a consensus matches its truth."""
+        pass
 
 
 class Kind(ABC):
@@ -404,12 +394,12 @@ class Kind(ABC):
 
     @property
     def is_open(self) -> bool:
-        """Whether answers are JSON under ``answer`` instead of numbers under ``value``."""
+        """Whether answers are JSON in ``answer``, not numbers in ``value``."""
         return not self.values
 
     @property
     def outcomes(self) -> tuple[int, ...]:
-        """What the value of a judged answer can be, without its strength or confidence."""
+        """The values of answers without their strength or confidence."""
         return self.values
 
     @property
@@ -419,7 +409,7 @@ class Kind(ABC):
 
     @property
     def hidden_keys(self) -> frozenset[str]:
-        """Keys of a known item that mean nothing for this kind."""
+        """Keys of a known item that this kind does not use."""
         shown = {"reference"} if self.two_sided and not self.page.shows_picture else set()
         return frozenset({"reference", "second"} - shown - ({"second"} if self.two_sided else set()))
 
@@ -432,7 +422,7 @@ class Kind(ABC):
         return with_wording(self.with_setting(self.setting(design)), design.judged, design.labels)
 
     def question_for(self, values: Mapping[str, Any]) -> Any:
-        """Return the default question: the preset's, or the built-in one for what is judged."""
+        """Return the default question for what is judged."""
         question, wording = values.get("question", ""), self.wordings.get(str(values.get("judged")))
         return wording.question if wording and question == self.defaults.get("question") else question
 
@@ -441,18 +431,18 @@ class Kind(ABC):
         return self.defaults
 
     def setting(self, design: StudyDesign) -> str:
-        """Return the part of a design that its answers depend on besides the units; exports carry it."""
+        """Return the part of a design that answers depend on besides the units; exports carry it."""
         return ""
 
     def with_setting(self, setting: str) -> Kind:
         return self
 
     def setting_of(self, answers: Sequence[float]) -> str:
-        """Return the setting that these answers of a file need; ValueError: no setting allows them."""
+        """Return the setting that a file's answers need. Raise ValueError if none allows them."""
         return ""
 
     def contradictions(self, design: StudyDesign) -> Iterator[str]:
-        """Yield how a design contradicts this kind; each clause begins with the key concerned."""
+        """Yield how a design contradicts this kind; each clause begins with its key."""
         return iter(())
 
     @abstractmethod
@@ -471,7 +461,6 @@ class Kind(ABC):
         control_images: Sequence[Image] = (),
         known: Sequence[Known] = (),
     ) -> tuple[HITSpec, ...]:
-        """Pack the groups into HITs, with control items of the images and of those ``known``."""
         return hits_of(
             groups,
             design=design,
@@ -486,7 +475,7 @@ class Kind(ABC):
         return design.images_per_hit if self.grouped else design.units_per_hit
 
     def control_items(self, design: StudyDesign) -> Makers:
-        """Return what makes items with a known answer, for HITs and for a quiz; none by default."""
+        """Return the makers of items with a known answer, for HITs and for a quiz."""
         return Makers()
 
     def control_unit(
@@ -504,7 +493,6 @@ class Kind(ABC):
         Args:
             place: distinguishes equal items of different HITs.
             parts: what its key is derived from, besides the image.
-            shown: texts and content of the unit.
         """
         return UnitSpec(
             key=content_key("control", self.name, seed, place, image.name, *parts),
@@ -516,14 +504,14 @@ class Kind(ABC):
         )
 
     def passage(self, unit: Any) -> str:
-        """Return the name of the run of units, as of a document, that are shown together in their order; "" if none."""
+        """Return the name of the run (such as a document) that the unit is shown in; "" if none."""
         return ""
 
     @abstractmethod
     def shown(self, unit: Any, *, side: Any, picture_url: str) -> dict[str, Any]:
         """Return the unit as its worker sees it (docs/api.md), without position, protocol and question.
 
-        ``unit`` is a ``Unit`` row or a ``UnitSpec`` (a preview); ``side`` was drawn by ``sides``, if anything was.
+        ``unit`` is a ``Unit`` row or a ``UnitSpec`` (a preview).
         """
 
     @abstractmethod
@@ -531,15 +519,15 @@ class Kind(ABC):
         """Return an answer in its stored form, still in the worker's order.
 
         Raises:
-            ValueError: it is invalid; the message ends with what was expected ("expected 1 or 2").
+            ValueError: it is invalid; the message ends with "expected ...".
         """
 
     @abstractmethod
     def read_form(self, form: Mapping[str, Any], position: int, unit: Any) -> Any:
-        """Return the unchecked form answer at ``position``, or None."""
+        """Return the unchecked answer at ``position``, or None."""
 
     def without_texts(self, answer: Any) -> Any:
-        """Return an open answer without what its worker wrote freely; None if that is all of it."""
+        """Return an open answer without free text; None if nothing else is left."""
         return None if self.writes_captions else answer
 
     def in_words(self, given: Any) -> str:
@@ -547,7 +535,7 @@ class Kind(ABC):
         return words.get(given, str(given)) if isinstance(given, int) else str(given)
 
     def said_together(self, answer: Any, *, unit: Any) -> list[str]:
-        """Return an open consensus (``Consensus.answer``) as text, most frequent first."""
+        """Return an open consensus as text, most frequent first."""
         return []
 
     def is_right(self, given: Any, expected: Any) -> bool:
@@ -555,7 +543,7 @@ class Kind(ABC):
 
     @property
     def expectations(self) -> tuple[Any, ...]:
-        """The expectations that a study file can give for a known item."""
+        """Answers that a study file can expect of a known item."""
         return ()
 
     @property
@@ -566,11 +554,11 @@ class Kind(ABC):
         return sum(self.is_right(value, self.expectations[0]) for value in self.values) / len(self.values)
 
     def outcome_of(self, given: Any) -> Any:
-        """Return what an answer says of the unit, without its strength or confidence: one of ``outcomes``."""
+        """Return an answer without its strength or confidence: one of ``outcomes``."""
         return given
 
     def again(self, given: Any) -> Any:
-        """Return the expectation for a repeated unit, given its first canonical answer."""
+        """Return the expectation for a repeated unit, given its first answer."""
         return given
 
 
@@ -590,7 +578,7 @@ class ChoiceKind(Kind):
         return gettext(" or ").join(map(str, sorted(self.values)))
 
     def read_form(self, form: Mapping[str, Any], position: int, unit: Any) -> Any:
-        """Read field ``u<position>`` as a whole number; leave other text for ``checked`` to refuse."""
+        """Read field ``u<position>``; leave what is no number for ``checked`` to refuse."""
         text = form.get(f"u{position}")
         if text in (None, ""):
             return None
@@ -605,7 +593,7 @@ class OpenKind(Kind):
 class ChoiceRehearsal(Rehearsal):
     """Rehearse a kind whose answers are whole numbers.
 
-    ``leaning`` maps qualities to the probability of each of ``values`` as the truth.
+    ``leaning`` maps qualities to the probability of each of ``values``.
     """
 
     def __init__(
@@ -620,7 +608,7 @@ class ChoiceRehearsal(Rehearsal):
         return int(rng.choice(self.values, p=self.leaning(qualities)))
 
     def draw_answer(self, unit: Any, truth: Any, *, right: bool | None, rng: np.random.Generator) -> int:
-        """Draw any value for a random answer; wrong answers on a scale are near misses."""
+        """Draw any value for a random answer, a near miss for a wrong one."""
         if right is None:
             return int(rng.choice(self.values))
         good = [value for value in self.values if self.is_right(value, truth)]
@@ -631,7 +619,7 @@ class ChoiceRehearsal(Rehearsal):
         return int(rng.choice([value for value in wrong if distance[value] == min(distance.values())]))
 
     def recovers(self, found: Consensus, truth: Any) -> bool:
-        """Return whether the value, or the grade nearest to the mean (halves round down), is right."""
+        """Return whether the value, or the grade nearest to the mean, is right."""
         return found.value is not None and self.is_right(math.ceil(found.value - 0.5), truth)
 
 
@@ -640,7 +628,6 @@ def or_none(value: float) -> float | None:
 
 
 def by_count(counts: Mapping[str, int]) -> dict[str, int]:
-    """Return the counts, largest first, equal ones by name."""
     return dict(sorted(counts.items(), key=lambda entry: (-entry[1], entry[0])))
 
 

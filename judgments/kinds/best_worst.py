@@ -247,7 +247,7 @@ class CaptionIds(Exchange):
 
 
 def ends_are_right(given: Mapping[str, int], expected: Mapping[str, int]) -> bool:
-    """Compare the ends that are expected: one or both."""
+    """Compare the expected ends, one or both."""
     return all(given[end] == place for end, place in expected.items())
 
 
@@ -277,8 +277,7 @@ class BestWorstRehearsal(Rehearsal):
 class BestWorst(OpenKind):
     """Choose the best and the worst of a list of captions, by 1-based position.
 
-    ``content["options"]`` holds the captions in the unit's order; ``side`` holds a worker's order as
-    0-based positions of the unit.
+    ``content["options"]`` holds the captions in the unit's order; ``side`` a worker's order as 0-based positions.
     """
 
     name = "best-worst"
@@ -329,7 +328,7 @@ class BestWorst(OpenKind):
         )
 
     def _lists(self, design: StudyDesign, image: Image, texts: Sequence[Text]) -> list[list[Text]]:
-        """Return one tuple design for each number of captions, assigned to each image's captions."""
+        """Use one tuple design for each number of captions."""
         sampling = design.sampling
         lists = balanced_lists(
             len(texts),
@@ -351,7 +350,7 @@ class BestWorst(OpenKind):
     def _reference_control(
         self, design: StudyDesign, place: str, image: Image, images: Sequence[Image], rng: np.random.Generator
     ) -> Group:
-        """Return one reference among other images' captions (best), or the reverse (worst)."""
+        """Hide one reference among other images' captions (best), or the reverse (worst)."""
         size = design.sampling.options
         own = shuffled(image.distinct_references, rng)
         end = ENDS[int(rng.integers(2))]
@@ -365,10 +364,7 @@ class BestWorst(OpenKind):
     def _degraded_control(
         self, design: StudyDesign, place: str, image: Image, images: Sequence[Image], rng: np.random.Generator
     ) -> Group | None:
-        """Return a damaged caption among references (worst).
-
-        If references are too few, return one reference among damaged captions (best).
-        """
+        """Hide a damaged caption among references (worst), or the reverse (best) if references are few."""
         size = design.sampling.options
         own = shuffled(image.distinct_references, rng)
         end = WORST if len(own) >= size - 1 else BEST
@@ -425,7 +421,7 @@ class BestWorst(OpenKind):
         return {end: given[end] for end in ENDS}
 
     def read_form(self, form: Mapping[str, Any], position: int, unit: Any) -> dict[str, int] | None:
-        """Read ``u<position>-best`` and ``-worst``, which must differ."""
+        """Read ``u<position>-best`` and ``-worst``."""
         places = [str(form.get(f"u{position}-{end}", "")) for end in ENDS]
         if not all(place.isascii() and place.isdigit() and len(place) < 4 for place in places):
             return None

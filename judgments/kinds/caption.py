@@ -1,7 +1,7 @@
-"""Writing captions, and what automatic metrics say of the captions that people wrote (WG16 §4 and §5).
+"""Write captions, and score them by metrics against each other (WG16 §4 and §5).
 
-Each caption is scored against the image's other captions: the human upper bound. A caption of another
-image in its place gives the lower bound.
+Each caption is scored against the image's other captions: the human upper bound. A caption of another image in its
+place gives the lower bound.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from django.utils.translation import gettext
 
 from common.errors import DesignError
 from evaluation.statistics.significance import bootstrap_interval
-from evaluation.statistics.summaries import ScoreSummary, summary_of_scores
+from evaluation.statistics.significance.intervals import ScoreSummary, summary_of_scores
 from judgments.drawing.controls import divided
 from judgments.drawing.material import Batch, Group, Material, UnitSpec, content_key, draw_images, rng_for
 from judgments.kinds.base import (
@@ -60,7 +60,7 @@ TOO_FEW = "No image has two captions, so none can be held against the others."
 
 @dataclass(frozen=True, slots=True)
 class UpperBound(ScoreSummary):
-    """Human performance by one metric; ``floor`` is ``macro`` for captions of other images (WG16 §5)."""
+    """Human performance by one metric; ``floor`` is that of captions of other images (WG16 §5)."""
 
     metric: str
     floor: float
@@ -76,7 +76,7 @@ class UpperBound(ScoreSummary):
 
 @dataclass(frozen=True, slots=True)
 class LeaveOneOut:
-    """Upper bounds by metric (none if no image has two captions); ``left_out`` images have one caption."""
+    """Upper bounds by metric; ``left_out`` images have one caption."""
 
     bounds: tuple[UpperBound, ...]
     images: int
@@ -103,8 +103,7 @@ def leave_one_out(
 ) -> LeaveOneOut:
     """Score each image's captions against its others (WG16 §4), and random captions of other images (§5).
 
-    Scores are of sentences, so BLEU is a mean over sentences. CIDEr-D counts documents over the images with
-    all their captions, including the one left out: an n-gram found only there has document frequency one.
+    BLEU is a mean over sentences. CIDEr-D counts documents over all captions, including the one left out.
     """
     # imported lazily: web processes start without the compiler
     from evaluation.metrics.leave_one_out import hold_out, of_other_images, score_held_out
@@ -182,7 +181,7 @@ class CaptionRehearsal(Rehearsal):
         return list(unit.item.references.order_by("position").values_list("text", flat=True))
 
     def draw_answer(self, unit: Any, truth: Any, *, right: bool | None, rng: np.random.Generator) -> str:
-        """Vary a reference; truncate it when wrong; write a stock caption when random."""
+        """Vary a reference, truncate it (wrong), or write a stock caption (random)."""
         if right is None:
             return COPIED[int(rng.integers(len(COPIED)))]
         if not truth:
@@ -200,8 +199,6 @@ class CaptionRehearsal(Rehearsal):
 
 
 class CaptionWriting(OpenKind):
-    """Write one caption per image and worker."""
-
     name = "caption"
     title = "Caption writing: describe what is going on in the image"
     writes_captions = True
@@ -226,7 +223,7 @@ class CaptionWriting(OpenKind):
     rehearsal = CaptionRehearsal()
 
     def batch(self, design: StudyDesign, material: Material) -> Batch:
-        """Return one unit per image; its HIT has ``judgments_per_unit`` assignments, so writers differ."""
+        """Return one unit per image; a HIT has ``judgments_per_unit`` assignments, so writers differ."""
         if design.controls.per_hit:
             raise DesignError(
                 f"controls.per_hit is {design.controls.per_hit}, but no caption is the right one: caption writing "
@@ -265,7 +262,7 @@ class CaptionWriting(OpenKind):
         return text
 
     def read_form(self, form: Mapping[str, Any], position: int, unit: Any) -> str | None:
-        """Read field ``u<position>``; white space alone is None."""
+        """Read field ``u<position>``; None if it is blank."""
         text = form.get(f"u{position}")
         return text if isinstance(text, str) and tidied(text) else None
 

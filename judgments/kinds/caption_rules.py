@@ -38,7 +38,7 @@ class Rule:
         says: the message to the worker.
         refused, fine: example captions.
         pattern: a caption breaks the rule if this matches anywhere.
-        counts: "words" or "characters" for a count rule, broken below ``least`` or above ``most``.
+        counts: "words" or "characters" for a count rule.
         languages: primary language subtags it applies to; empty for all but ``besides``.
     """
 
@@ -57,7 +57,6 @@ class Rule:
     besides: tuple[str, ...] = ()
 
     def is_for(self, language: str) -> bool:
-        """Return whether it applies to captions in ``language`` (BCP 47)."""
         first = first_part(language)
         return first in self.languages if self.languages else first not in self.besides
 
@@ -69,7 +68,7 @@ class Rule:
         return _compiled(self.pattern, self.ignore_case).search(text) is not None
 
     def as_data(self) -> dict[str, Any]:
-        """Return the fields that the page's script needs."""
+        """Return the fields for the page's script."""
         test: dict[str, Any] = (
             {"counts": self.counts, "least": self.least, "most": self.most}
             if self.counts

@@ -1,4 +1,4 @@
-"""Graded relevance (H13 §4.2.1): how well the caption describes the image, from 4 to 1."""
+"""Graded relevance (H13 §4.2.1): how well a caption describes the image, from 4 to 1."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ GRADES = (1, 2, 3, 4)
 
 
 class MeanGrade(Aggregation):
-    """The mean grade (H13); votes of the ``listed`` grades are listed even if nobody gave them."""
+    """The mean grade (H13); votes of the ``listed`` grades are listed even at 0."""
 
     rule = "mean"
     level = "interval"
@@ -67,7 +67,7 @@ class MeanGrade(Aggregation):
 
 
 def in_range(given: int, expected: Any) -> bool:
-    """Check a range (3-4 for a reference, 1-2 for another image's caption) or one grade."""
+    """Compare with a range ("3-4") or one grade."""
     grades = [int(grade) for grade in str(expected).split("-")]
     return grades[0] <= given <= grades[-1]
 
@@ -78,14 +78,12 @@ def nearest_grade(mean: float) -> int:
 
 
 def leaning(qualities: Sequence[float]) -> list[float]:
-    """Weight grades by a factor of e per grade of distance from the quality."""
+    """Weight grades by a factor of e per grade of distance."""
     weights = [math.exp(-abs(grade - qualities[0])) for grade in GRADES]
     return [weight / sum(weights) for weight in weights]
 
 
 class Graded(ImageCaptionKind):
-    """One grade per image-caption pair."""
-
     name = "graded"
     wordings = WORDINGS[name]
     wording = wordings[CAPTION]
@@ -108,7 +106,7 @@ class Graded(ImageCaptionKind):
     rehearsal: Rehearsal = ChoiceRehearsal(GRADES, leaning, in_range)
 
     def again(self, given: int) -> str:
-        """Allow one grade of difference: H13's mean grades differ by as much between judges."""
+        """Allow one grade of difference, as H13's mean grades differ by as much between judges."""
         return f"{max(given - 1, self.values[0])}-{min(given + 1, self.values[-1])}"
 
     def is_right(self, given: int, expected: Any) -> bool:

@@ -1,8 +1,7 @@
 """Grounding (WG15 §3): link caption words to boxes of the picture.
 
-As in the paper, links are of single words, not phrases. A word links to at most one box; a box may be named by
-several words or none (eq. 1-3: "a woman ... her"). Words are the caption's tokens between blanks, 0-based; those
-without letter or digit cannot be linked.
+A word links to at most one box; a box may have several words or none (eq. 1-3: "a woman ... her"). Words are the
+caption's tokens between blanks, 0-based; those without letter or digit cannot be linked.
 """
 
 from __future__ import annotations
@@ -54,7 +53,7 @@ class MajorityOfLinks(OpenAggregation):
     tie_rule = "no-link"
 
     def together(self, answers: list[list[dict[str, Any]]]) -> Consensus:
-        """Return the majority link per word, where "no box" competes too; a tied word stays unlinked.
+        """Return the majority link per word ("no box" competes too); a tied word stays unlinked.
 
         ``share`` and ``margin`` are means over the words that anyone linked.
         """
@@ -85,7 +84,7 @@ class MajorityOfLinks(OpenAggregation):
         )
 
     def codes(self, unit: Any, given: Any) -> dict[str, float]:
-        """Code each linkable word by the 1-based number of its box in the picture's order; 0 for no box."""
+        """Code each word by the 1-based number of its box; 0 for no box."""
         number = {box["id"]: float(place) for place, box in enumerate(unit.content["boxes"], start=1)}
         links = as_links(given)
         return {str(word): number.get(links.get(word, ""), 0.0) for word in _linkable(unit)}
@@ -93,7 +92,7 @@ class MajorityOfLinks(OpenAggregation):
 
 class NamedBoxes(Results):
     def figures(self, judged: Sequence[IncludedJudgment], *, seed: int) -> KindResults:
-        """Return ``content_selection`` (WG15 §5) and each unit's named ``boxes``."""
+        """Return ``content_selection`` (WG15 §5) and each unit's ``boxes``."""
         # Imported lazily: the metrics' machine code would cost every web process memory.
         from judgments.kinds.keyword_and_link_figures import content_figures
 
@@ -114,7 +113,7 @@ class GroundingRehearsal(Rehearsal):
     def draw_truth(
         self, unit: Any, qualities: Sequence[float], rng: np.random.Generator
     ) -> list[dict[str, Any]]:
-        """Link label words to their boxes; name half of the other boxes by random words."""
+        """Link label words to their boxes; link half of the other boxes to random words."""
         links = said_labels(unit.first.text, unit.content["boxes"])
         free = [word for word in _linkable(unit) if word not in links]
         for box in unit.content["boxes"]:
@@ -125,7 +124,7 @@ class GroundingRehearsal(Rehearsal):
     def draw_answer(
         self, unit: Any, truth: Any, *, right: bool | None, rng: np.random.Generator
     ) -> list[dict[str, Any]]:
-        """Overlook links of the truth, get one wrong, or draw random links."""
+        """Overlook links, get one wrong, or draw random links."""
         words, boxes = _linkable(unit), [box["id"] for box in unit.content["boxes"]]
         links = as_links(truth)
         if right is None:
@@ -229,7 +228,7 @@ class Grounding(OpenKind):
     def _control(
         self, design: StudyDesign, place: str, image: Image, images: Sequence[Image], rng: np.random.Generator
     ) -> Group:
-        """Return a caption that contains labels verbatim; other links are ignored."""
+        """Expect labels that the caption contains verbatim; ignore other links."""
         text, links = shuffled(certain_links(image), rng)[0]
         shown = {"first": text, "content": {"boxes": _frozen(image)}}
         unit = self.control_unit(design.seed, place, image, (text.key,), links_of(links), REFERENCE, **shown)
@@ -251,7 +250,7 @@ class Grounding(OpenKind):
         }
 
     def checked(self, given: Any, *, unit: Any, design: StudyDesign) -> list[dict[str, Any]]:
-        """Return the links by word; none means that no word links to a box."""
+        """Return the links by word; an empty list is an answer."""
         if not isinstance(given, list) or not all(
             isinstance(one, Mapping) and set(one) == {"word", "box"} for one in given
         ):
@@ -296,12 +295,12 @@ def links_of(links: Links) -> list[dict[str, Any]]:
 
 
 def boxes_named(answer: Any) -> list[str]:
-    """Return the boxes that a description names (the set G_m of WG15 eq. 1-3), in order of mention."""
+    """Return the boxes of a description (G_m of WG15 eq. 1-3), in order of mention."""
     return list(dict.fromkeys(one["box"] for one in answer))
 
 
 def box_numbers(answer: Any, boxes: Sequence[Mapping[str, Any]]) -> list[int]:
-    """Return the named boxes as 0-based indices of the picture's boxes."""
+    """Return the named boxes as 0-based indices."""
     number = {box["id"]: place for place, box in enumerate(boxes)}
     return [number[box] for box in boxes_named(answer)]
 
@@ -309,7 +308,7 @@ def box_numbers(answer: Any, boxes: Sequence[Mapping[str, Any]]) -> list[int]:
 def said_labels(caption: str, boxes: Sequence[Mapping[str, Any]]) -> Links:
     """Return words that equal exactly one box's label and occur once.
 
-    A label of several words is found by its last word.
+    A longer label is found by its last word.
     """
     tokens = [trimmed(plain(token)) for token in caption.split()]
     heads: dict[str, list[str]] = {}

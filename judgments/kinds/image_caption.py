@@ -1,4 +1,4 @@
-"""What relevance, graded and slider share: one caption of one image is judged."""
+"""The base of relevance, graded and slider: judge one caption of one image."""
 
 from __future__ import annotations
 
@@ -40,9 +40,9 @@ if TYPE_CHECKING:
 
 
 class ImageCaptionKind(ChoiceKind):
-    """Judge an image and a caption together.
+    """Judge an image and a caption.
 
-    ``good`` and ``bad`` are what control items expect of an own caption and of another image's.
+    Control items expect ``good`` of an image's own caption and ``bad`` of another image's.
     """
 
     good: ClassVar[Any]
@@ -70,13 +70,13 @@ class ImageCaptionKind(ChoiceKind):
     def groups(
         self, design: StudyDesign, draw: CaptionDraw, one: ImageCaptions
     ) -> list[tuple[UnitSpec, ...]]:
-        """Return the units of an image, in groups that stay together."""
+        """Return an image's units, in groups that stay together."""
         return [
             (unit,) for unit in self.judged(design, one, rng_for(design.seed, f"captions {one.image.name}"))
         ]
 
     def judged(self, design: StudyDesign, one: ImageCaptions, rng: np.random.Generator) -> list[UnitSpec]:
-        """Return the units of an image that the filter passes, and those of the audit."""
+        """Return an image's units that the filter passes, and those of the audit."""
         audit = rng_for(design.seed, f"audited {one.image.name}")
         return self.units(design, one.image, one.judged(rng, audit))
 
@@ -91,7 +91,7 @@ class ImageCaptionKind(ChoiceKind):
         *,
         filtered: bool = False,
     ) -> list[UnitSpec]:
-        """Return the units of the texts drawn for an image, each with whether it is for the audit."""
+        """Return the units of texts, each given with whether it is for the audit."""
         keys = self.unit_keys(design, image, [text for text, _ in drawn])
         return [
             UnitSpec(key=key, image=image.name, first=text, filtered=filtered, audited=audited)
@@ -113,7 +113,7 @@ class ImageCaptionKind(ChoiceKind):
     def reference_control(
         self, design: StudyDesign, place: str, image: Image, images: Sequence[Image], rng: np.random.Generator
     ) -> Group:
-        """Return an own caption (expected good) or another image's (expected bad), at random."""
+        """Return an own caption (good) or another image's (bad), at random."""
         if rng.integers(2):
             text, expected = image.references[int(rng.integers(len(image.references)))], self.good
         else:
@@ -123,7 +123,7 @@ class ImageCaptionKind(ChoiceKind):
     def degraded_control(
         self, design: StudyDesign, place: str, image: Image, images: Sequence[Image], rng: np.random.Generator
     ) -> Group | None:
-        """Return an own caption with its content words replaced, expected bad."""
+        """Return an own caption with its content words replaced."""
         for own in shuffled(image.references, rng):
             damaged = degraded_text(own, image, images, rng, whole=True)
             if damaged is not None:
@@ -141,7 +141,7 @@ class ImageCaptionKind(ChoiceKind):
         return Group(items[0].image.name, tuple(self.known_unit(design, place, item) for item in items))
 
     def known_unit(self, design: StudyDesign, place: str, item: Known) -> UnitSpec:
-        """Return the unit of a designer's item, for which some answers must be right and others wrong."""
+        """Return the unit of a designer's item. Some answers must be right and others wrong."""
         if item.first is None:
             raise known_problem(item, "needs the caption under first")
         try:

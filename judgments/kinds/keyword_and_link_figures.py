@@ -1,4 +1,4 @@
-"""Results of keywords and links beyond consensus and alpha, without the database."""
+"""Results of keywords and links beyond consensus and alpha."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ NO_TWO = "No unit has two judgments, so nobody can be held against anybody."
 
 
 def f1(first: Collection[str], second: Collection[str]) -> float:
-    """Return the symmetric F1, 2 |A & B| / (|A| + |B|); 1 for two empty sets."""
+    """Return 2 |A & B| / (|A| + |B|); 1 for two empty sets."""
     sizes = len(first) + len(second)
     return 2 * len(set(first) & set(second)) / sizes if sizes else 1.0
 
 
 def pairwise_f1(answers: Mapping[int, Sequence[Collection[str]]], *, seed: int) -> dict[str, Any]:
-    """Return the mean keyword F1 over pairs of answers of a unit, then over units, with a bootstrap over units.
+    """Return the mean F1 over pairs of answers of a unit, then over units, with a bootstrap over units.
 
-    ``floor`` compares each unit's answers with those of the next unit, about another text.
+    ``floor`` compares each unit's answers with the next unit's.
 
     Args:
         answers: unit -> the keywords of each worker.
@@ -69,11 +69,10 @@ def content_figures(
 ) -> dict[str, Any]:
     """Compare each description's boxes with those of its image's others (WG15 §5).
 
-    ``boxes_named`` is the mean per description (WG15: 2.89). ``floor`` uses as many random boxes as a description
-    of the image names (WG15 §4, the random baseline).
+    ``boxes_named`` is the mean per description (WG15: 2.89). ``floor`` draws as many random boxes (WG15 §4).
 
     Args:
-        named: image -> the box numbers that each of its descriptions names.
+        named: image -> the box numbers of each description.
         boxes: image -> its number of boxes.
     """
     bound = content_upper_bound(list(named.values()))
@@ -100,7 +99,7 @@ def content_figures(
 def _at_random(
     named: Mapping[str, Sequence[Collection[int]]], boxes: Mapping[str, int], seed: int
 ) -> dict[str, float | None]:
-    """Return the means over the images where two descriptions name a box."""
+    """Average over the images with two descriptions that name a box."""
     generator = np.random.default_rng(seed)
     selections: list[list[int]] = []
     gold: list[Sequence[Collection[int]]] = []

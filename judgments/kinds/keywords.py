@@ -1,7 +1,7 @@
-"""Keywords (MC12 §3.2): which words of an image's text describe it.
+"""Keywords (MC12 §3.2): choose the words of a text that describe its image.
 
-The paper's annotators type words of the text and mark collocations among candidates (``drawing.phrases``). The
-gold standard counts how many of five people gave each. Raw answers are stored; merging by stem is a view.
+The paper's annotators type words and mark collocations among candidates (``drawing.phrases``). Raw answers are
+stored; merging by stem is a view.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ OMITTED = 0.15  # probability that a careful simulated worker omits a keyword
 
 
 class NoKeyword(ValueError):
-    """Typed text that is no keyword; ``says`` is the message to the worker."""
+    """Typed text that is no keyword; ``says`` is for the worker."""
 
     def __init__(self, keyword: str, why: str, says: Any) -> None:
         super().__init__(f"{_shortened(keyword)} {why}")
@@ -64,7 +64,7 @@ class NoKeyword(ValueError):
 
 
 class KeywordCounts(OpenAggregation):
-    """Keyword -> number of workers, compared without case; ``share`` is that of the most frequent one."""
+    """Count workers per keyword, without case; ``share`` is that of the most frequent one."""
 
     rule = "counts"
 
@@ -79,7 +79,7 @@ class KeywordCounts(OpenAggregation):
         )
 
     def codes(self, unit: Any, given: Any) -> dict[str, float]:
-        """Code every word of the text and every offered collocation as 0 or 1."""
+        """Code every word and offered collocation as 0 or 1."""
         chosen = {phrase(one) for one in given}
         names = dict.fromkeys((*words_of(unit.content["text"]), *map(phrase, unit.content["collocations"])))
         return {name: float(name in chosen) for name in names}
@@ -87,7 +87,7 @@ class KeywordCounts(OpenAggregation):
 
 class KeywordResults(Results):
     def figures(self, judged: Sequence[IncludedJudgment], *, seed: int) -> KindResults:
-        """Return ``pairwise_f1``, by words and merged by stem, and each unit's ``stems``."""
+        """Return ``pairwise_f1`` by words and by stem, and each unit's ``stems``."""
         # Imported lazily: the statistics' machine code would cost every web process memory.
         from evaluation.metrics.keywords import keyword_forms
         from judgments.kinds.keyword_and_link_figures import pairwise_f1
@@ -110,7 +110,7 @@ class KeywordResults(Results):
 
 class KeywordRehearsal(Rehearsal):
     def draw_truth(self, unit: Any, qualities: Sequence[float], rng: np.random.Generator) -> list[str]:
-        """Draw three to six words that are no stop words, and sometimes a collocation."""
+        """Draw three to six words that are no stop words, and up to two collocations."""
         stop_words = _stop_words()
         words = [word for word in dict.fromkeys(words_of(unit.content["text"])) if word not in stop_words]
         offered = list(unit.content["collocations"])
@@ -131,7 +131,7 @@ class KeywordRehearsal(Rehearsal):
         return list(truth[: len(truth) // 2]) + _drawn(others or words, 2, rng)
 
     def recovers(self, found: Consensus, truth: Any) -> bool:
-        """Return whether the majority's keywords reach an F1 of ``CLOSE`` with the truth."""
+        """Return whether the majority's keywords reach an F1 of ``CLOSE``."""
         most = {keyword for keyword, count in (found.answer or {}).items() if 2 * count > found.n}
         wanted = {phrase(one) for one in truth}
         return 2 * len(most & wanted) >= CLOSE * (len(most) + len(wanted))
@@ -189,7 +189,7 @@ class Keywords(OpenKind):
     def _offered(
         self, design: StudyDesign, images: Sequence[Image], there: Sequence[Image]
     ) -> dict[str, list[str]]:
-        """Return image -> the collocations its page offers, as written in the text."""
+        """Return image -> collocations, as the text has them."""
         longest = design.keywords.longest
         if titles := frozenset(map(phrase, design.keywords.titles)):
             grams = {image.name: titled(image.text, titles, longest) for image in images}
@@ -217,7 +217,7 @@ class Keywords(OpenKind):
         return [f"{word} ({count})" for word, count in answer.items()]
 
     def checked(self, given: Any, *, unit: Any, design: StudyDesign) -> list[str]:
-        """Collapse blanks, and drop punctuation at the edges and repeats."""
+        """Collapse blanks; drop punctuation at the edges and repeats."""
         if not isinstance(given, list) or not all(isinstance(one, str) for one in given):
             raise ValueError(gettext("expected a list of texts"))
         if len(given) > MOST_KEYWORDS:
@@ -239,9 +239,7 @@ class Keywords(OpenKind):
         return list(kept.values())
 
     def read_form(self, form: Mapping[str, Any], position: int, unit: Any) -> list[str] | None:
-        """Read ``u<position>`` (typed keywords, separated by comma, semicolon or line break),
-        ``u<position>-c<n>`` (the n-th collocation is ticked) and ``u<position>-none`` (no word fits).
-        """
+        """Read ``u<position>`` (typed keywords), ``u<position>-c<n>`` (ticks) and ``u<position>-none`` (no word)."""
         name = f"u{position}"
         typed = [one.strip() for one in BETWEEN.split(str(form.get(name) or ""))]
         ticked = [
@@ -254,14 +252,14 @@ class Keywords(OpenKind):
 
 
 def _stop_words() -> frozenset[str]:
-    """Return SMART's stop words, imported lazily: web processes start without the compiler."""
+    """Import lazily: web processes start without the compiler."""
     from evaluation.metrics.text.stemming import smart_stop_words
 
     return smart_stop_words()
 
 
 def stemmed(counts: Mapping[str, int]) -> dict[str, int]:
-    """Merge keywords of one stem (MC12 §3.2); a count may then exceed the number of annotators."""
+    """Merge keywords of one stem (MC12 §3.2); a count may exceed the number of annotators."""
     from evaluation.metrics.keywords import keyword_forms
 
     merged: Counter[str] = Counter()

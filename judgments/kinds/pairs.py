@@ -1,7 +1,7 @@
-"""What triplet and pairwise share: two candidates, a choice, the majority.
+"""The base of triplet and pairwise: choose one of two candidates.
 
-The choice is forced, as in the papers, unless the design has more answers (``answers``): no difference, neither, how
-much better, how sure. The numbers that stand for them are those of evaluation.statistics.aggregation.preferences.
+The choice is forced, as in the papers, unless the design allows more (``answers``): no difference, neither, how
+much better, how sure. Their numbers are those of evaluation.statistics.aggregation.preferences.
 """
 
 from __future__ import annotations
@@ -97,14 +97,14 @@ TIES = 0.4  # nu of Davidson's model, by which simulated people see no differenc
 def arena_pool(
     pairs: Sequence[Pair], groups: Sequence[Group], rng: np.random.Generator
 ) -> tuple[UnitSpec, ...]:
-    """Return the units of an arena, those of two systems one after the other, in the order of the systems' names."""
+    """Return the units of an arena, grouped by the two systems' names."""
     cell = {pair.key: system_names(pair) for pair in pairs}
     units = [unit for group in shuffled(groups, rng) for unit in group.units]
     return tuple(sorted(units, key=lambda unit: cell[unit.pair]))
 
 
 class TwoSides(Sides):
-    """Whether the second candidate is shown first; sides are balanced to within one."""
+    """Whether the second candidate is shown first; balanced to within one."""
 
     def draw(self, units: Sequence[Any], rng: np.random.Generator) -> list[bool]:
         return balanced_sides(len(units), rng)
@@ -113,7 +113,7 @@ class TwoSides(Sides):
         return not side
 
     def canonical(self, given: int, *, side: Any) -> int:
-        """Exchange first and second; the strength and what is on no side stay."""
+        """Exchange first and second; keep the strength and the other answers."""
         answered = given % MUCH
         return given + FIRST + SECOND - 2 * answered if side and answered in (FIRST, SECOND) else given
 
@@ -124,8 +124,7 @@ class TwoSides(Sides):
 class Majority(Aggregation):
     """The majority of sides with explicit ties (V15 §3), whatever the strength.
 
-    The value of a unit of which most say "no difference" is 0, and 3 where most say "neither": no tie of votes, but it
-    decides nothing either.
+    "No difference" (0) and "neither" (3) can win; that is no tie of votes, but decides nothing.
     """
 
     rule = "majority"
@@ -159,19 +158,19 @@ class Majority(Aggregation):
 
 
 def leaning(qualities: Sequence[float]) -> list[float]:
-    """Return a logistic curve of the difference: 0.95 for a reference against another image's caption."""
+    """Return a logistic curve of the difference; 0.95 for a reference against another image's caption."""
     first = 1 / (1 + math.exp(qualities[1] - qualities[0]))
     return [first, 1 - first]
 
 
 def is_same_side(given: Any, expected: Any) -> bool:
-    """Compare the sides of two answers; what an imported item expects may be no number."""
+    """Compare the sides of two answers; an imported expectation may be no number."""
     return isinstance(expected, int) and isinstance(given, int) and given % MUCH == expected % MUCH
 
 
 @dataclass(frozen=True, slots=True)
 class PairLeaning:
-    """Chances of a design's answers (Davidson's model; strength follows the difference)."""
+    """Probabilities of a design's answers (Davidson's model; strength follows the difference)."""
 
     values: Sequence[int]
 
@@ -189,7 +188,7 @@ class PairLeaning:
 
 
 class PairKind(ChoiceKind):
-    """Choose between two candidates; ``value`` 1 is the first and 2 the second."""
+    """Choose the first candidate (1) or the second (2)."""
 
     values: tuple[int, ...] = (FIRST, SECOND)
     two_sided = True
@@ -251,7 +250,6 @@ class PairKind(ChoiceKind):
         return own
 
     def _choices(self, more: Sequence[str]) -> list[Choice]:
-        """Return the choices in the order of the scale: the first candidate's, those of no side, the second's."""
         first, second = self.choices
         between = [
             choice
@@ -274,7 +272,7 @@ class PairKind(ChoiceKind):
 
     @property
     def sides_apart(self) -> bool:
-        """Whether the texts themselves are the two choices; a row below them holds the others."""
+        """Whether the two texts are choices themselves; a row below holds the others."""
         return "strength" not in self.more
 
     @property
@@ -286,9 +284,9 @@ class PairKind(ChoiceKind):
         return self.choices[0], self.choices[-1]
 
     def read_form(self, form: Mapping[str, Any], position: int, unit: Any) -> Any:
-        """Read ``u<position>``, and how sure the worker is from ``v<position>`` where that is asked.
+        """Read ``u<position>``, and the confidence from ``v<position>``.
 
-        An answer without it is kept for the worker, and ``checked`` refuses it.
+        An answer without confidence is kept for the worker; ``checked`` refuses it.
         """
         answer = super().read_form(form, position, unit)
         if not self.confidences or answer is None:
@@ -306,14 +304,14 @@ class PairKind(ChoiceKind):
         }
 
     def is_right(self, given: Any, expected: Any) -> bool:
-        """Compare sides: strength and confidence are opinions, but no difference is an answer of its own."""
+        """Compare sides; strength and confidence are opinions."""
         return is_same_side(given, expected)
 
     def outcome_of(self, given: int) -> int:
         return given % MUCH
 
     def again(self, given: int) -> int:
-        """Expect the same side of a repeated unit, however strongly."""
+        """Expect the same side, however strongly."""
         return self.outcome_of(given)
 
     @property

@@ -1,4 +1,4 @@
-"""Pairwise (V15 App. I): which of two candidates describes the image better."""
+"""Pairwise (V15 App. I): choose the candidate that describes the image better."""
 
 from __future__ import annotations
 
@@ -30,8 +30,6 @@ def _texts_of(design: StudyDesign) -> Iterator[str]:
 
 
 class Pairwise(PairKind):
-    """One unit per candidate pair."""
-
     name = "pairwise"
     wordings = WORDINGS[name]
     wording = wordings[CAPTION]

@@ -1,4 +1,4 @@
-"""Binary relevance (H13 §4.3.2): which of ten captions describe an image."""
+"""Binary relevance (H13 §4.3.2): choose which of ten captions describe an image."""
 
 from __future__ import annotations
 
@@ -67,13 +67,13 @@ class TwoThirds(Aggregation):
 
 
 def leaning(qualities: Sequence[float]) -> list[float]:
-    """Return even odds at the middle of the scale; 0.05 for a caption of another image."""
+    """Return even odds at the middle of the scale; 0.05 for another image's caption."""
     yes = 1 / (1 + math.exp(2 * (2.5 - qualities[0])))
     return [1 - yes, yes]
 
 
 class Relevance(ImageCaptionKind):
-    """Judge groups of captions under one image; ``value`` 1 means that the caption describes it."""
+    """Judge groups of captions under one image; 1 means that the caption describes it."""
 
     name = "relevance"
     wordings = WORDINGS[name]
@@ -91,14 +91,14 @@ class Relevance(ImageCaptionKind):
     good, bad = 1, 0
 
     def defaults_for(self, values: Mapping[str, Any]) -> dict[str, Any]:
-        """Fill up groups where systems proposed few captions: those of control images are full."""
+        """Fill up groups of few captions: those of control images are full."""
         sampling = values.get("sampling")
         if isinstance(sampling, Mapping) and (sampling.get("pairs_from") == CROSSED or sampling.get("only")):
             return self.defaults
         return {**self.defaults, "filter": {"fill_to": values.get("captions_per_image", 10)}}
 
     def contradictions(self, design: StudyDesign) -> Iterator[str]:
-        """Refuse groups smaller than control images, which would give the controls away."""
+        """Refuse groups smaller than control images; they would give the controls away."""
         size, fill_to = design.captions_per_image, design.filter.fill_to
         drawn = design.sampling.pairs_from != CROSSED and not design.sampling.only
         if drawn and design.controls.per_hit and fill_to < size:
@@ -115,7 +115,7 @@ class Relevance(ImageCaptionKind):
     def groups(
         self, design: StudyDesign, draw: CaptionDraw, one: ImageCaptions
     ) -> list[tuple[UnitSpec, ...]]:
-        """Split the image's filtered captions into tens and fill up the last (H13)."""
+        """Split an image's filtered captions into tens; fill up the last (H13)."""
         rng = rng_for(design.seed, f"captions {one.image.name}")
         units = self.judged(design, one, rng)
         size = design.captions_per_image
@@ -131,7 +131,7 @@ class Relevance(ImageCaptionKind):
     def reference_control(
         self, design: StudyDesign, place: str, image: Image, images: Sequence[Image], rng: np.random.Generator
     ) -> Group:
-        """Return one to three own captions as right answers among captions of other images."""
+        """Return one to three own captions (right) among captions of other images."""
         size = design.captions_per_image
         right = right_caption_count(image, size, rng)
         own = shuffled(image.distinct_references, rng)[:right]
@@ -143,7 +143,7 @@ class Relevance(ImageCaptionKind):
     def degraded_control(
         self, design: StudyDesign, place: str, image: Image, images: Sequence[Image], rng: np.random.Generator
     ) -> Group | None:
-        """Return one to three own captions as right answers among damaged ones, and others' where these are few."""
+        """Return one to three own captions (right) among damaged ones; fill up with others'."""
         size = design.captions_per_image
         right = right_caption_count(image, size, rng)
         own = shuffled(image.distinct_references, rng)
@@ -182,7 +182,7 @@ class Relevance(ImageCaptionKind):
         units: Sequence[UnitSpec],
         rng: np.random.Generator,
     ) -> list[UnitSpec]:
-        """Fill the group with captions of other images: its length would give it away."""
+        """Fill with captions of other images: a shorter group would give it away."""
         taken = {unit.first.text for unit in units if unit.first is not None}
         lacking = design.captions_per_image - len(units)
         spare = foreign_captions(image, images, lacking + len(taken), rng)

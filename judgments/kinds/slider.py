@@ -31,7 +31,7 @@ POSITIONS = tuple(range(101))
 
 class StandardisedMeans(Results):
     def figures(self, judged: Sequence[IncludedJudgment], *, seed: int) -> KindResults:
-        """Return ``z`` of each unit: the mean of answers standardised per worker (mean 0, deviation 1)."""
+        """Return ``z`` of each unit: the mean of answers standardised per worker."""
         result = standardised_mean(
             [one.unit.pk for one in judged], [one.worker for one in judged], [one.given for one in judged]
         )
@@ -49,13 +49,13 @@ class StandardisedMeans(Results):
 
 
 def is_right(given: int, expected: Any) -> bool:
-    """Check a control item's range, or nearness to a rehearsal's truth."""
+    """Compare with a control item's range, or with a rehearsal's truth."""
     low, _, high = str(expected).partition("-")
     return int(low) <= given <= int(high) if high else abs(given - int(low)) <= NEAR
 
 
 def leaning(qualities: Sequence[float]) -> list[float]:
-    """Weight values by nearness to the quality, mapped from grades 1 to 4."""
+    """Weight values by nearness to the quality."""
     centre = (qualities[0] - 1) / 3 * 100
     weights = [math.exp(-abs(value - centre) / SPREAD) for value in POSITIONS]
     return [weight / sum(weights) for weight in weights]
@@ -74,8 +74,6 @@ class SliderRehearsal(ChoiceRehearsal):
 
 
 class Slider(Graded):
-    """Grade on a finer scale, with z-scores."""
-
     name = "slider"
     wordings = WORDINGS[name]
     wording = wordings[CAPTION]

@@ -1,4 +1,4 @@
-"""Triplet (V15 §3): which of B and C is more similar to A, without an image."""
+"""Triplet (V15 §3): choose which of B and C is more similar to A, without an image."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Commands of operations, and what commands of the apps share."""
+"""Commands of operations, and helpers of commands."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def say_import(command: QuorumCommand, what: str, summary: ImportSummary) -> Non
 
 
 class OperationCommand(QuorumCommand):
-    """A command that does an operation on the study of the first argument."""
+    """Do an operation on the study of the first argument."""
 
     operation: ClassVar[Operation]
 
@@ -53,7 +53,7 @@ class OperationCommand(QuorumCommand):
 
         Raises:
             CommandError: a parameter is missing or wrong.
-            WrongState: a job does the same at this moment. A waiting one is no obstacle: a command needs no worker.
+            WrongState: a job does the same now. A waiting one is no obstacle: a command needs no worker.
         """
         operation = self.operation
         study = find_study(options["study"])
@@ -98,7 +98,6 @@ def add_parameters(parser: ArgumentParser, parameters: Parameters) -> None:
 
 
 def as_text(parameters: Parameters, options: dict[str, Any]) -> QueryDict:
-    """Return the given options as a form would send them."""
     text = QueryDict(mutable=True)
     fields: Mapping[str, Any] = parameters.fields
     for name, field in fields.items():

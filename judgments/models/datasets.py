@@ -21,7 +21,7 @@ def picture_path(item: Item, filename: str) -> str:
 
 class DatasetQuerySet(models.QuerySet["Dataset"]):
     def visible_to(self, user: Person) -> DatasetQuerySet:
-        """Return what a person may read: published datasets, those where they have a role, and those of their studies.
+        """Return published datasets, those where a person has a role, and those of their studies.
 
         The permission to view datasets adds those shared with the installation; the one to change them, all.
         """
@@ -49,8 +49,6 @@ def sees_all_datasets(user: Person) -> bool:
 
 
 class Dataset(models.Model):
-    """A set of images with reference captions, imported from one source."""
-
     class Sharing(models.TextChoices):
         MEMBERS = "members", "its members alone"
         INSTALLATION = "installation", "all researchers of this installation"
@@ -92,16 +90,15 @@ class Dataset(models.Model):
 
     @property
     def known_in_part(self) -> dict[str, list[str]]:
-        """Return task -> systems known only in part, from a judgments file.
+        """Task -> systems known only in part, from a judgments file.
 
-        Their ranks are places in the list even where earlier ones are missing.
+        Their ranks are places in the list, even if earlier ones are missing.
         """
         return dict(self.notes.get("known_in_part", {}))
 
 
 class DatasetRoleQuerySet(models.QuerySet["DatasetRole"]):
     def visible_to(self, user: Person) -> DatasetRoleQuerySet:
-        """Return the roles in datasets where a person has one."""
         if sees_all_datasets(user):
             return self
         account = user.pk if is_staff(user) else 0
@@ -142,7 +139,6 @@ class DatasetRole(models.Model):
 
 class ItemQuerySet(models.QuerySet["Item"]):
     def visible_to(self, user: Person) -> ItemQuerySet:
-        """Return the images of visible datasets."""
         if sees_all_datasets(user):
             return self
         return self.filter(dataset__in=Dataset.objects.visible_to(user).order_by().values("pk"))
@@ -179,7 +175,7 @@ class Item(models.Model):
 
 class CaptionQuerySet(models.QuerySet["Caption"]):
     def visible_to(self, user: Person) -> CaptionQuerySet:
-        """Return references, candidates of visible systems, and what units of the person's studies show."""
+        """Return references, candidates of visible systems, and captions in units of the person's studies."""
         if sees_all_datasets(user):
             return self
         seen = Q(role=Caption.Role.REFERENCE)
@@ -199,8 +195,7 @@ class CaptionQuerySet(models.QuerySet["Caption"]):
 class Caption(models.Model):
     """A sentence.
 
-    A reference belongs to its image; a candidate text is stored once for all systems and images (see
-    Output).
+    A reference belongs to its image; a candidate text is stored once for all systems and images (see Output).
     """
 
     class Role(models.TextChoices):
@@ -232,7 +227,6 @@ class Caption(models.Model):
 
 class SystemQuerySet(models.QuerySet["System"]):
     def visible_to(self, user: Person) -> SystemQuerySet:
-        """Return the systems of visible datasets without the unpublished ones of others."""
         if sees_all_datasets(user):
             return self
         return self.open_to(user.pk if is_staff(user) else None).filter(
@@ -292,26 +286,23 @@ class System(models.Model):
 
 class OutputQuerySet(models.QuerySet["Output"]):
     def visible_to(self, user: Person) -> OutputQuerySet:
-        """Return the outputs of visible systems."""
         if sees_all_datasets(user):
             return self
         return self.filter(system__in=System.objects.visible_to(user).order_by().values("pk"))
 
     def open_to(self, maker: int | None) -> OutputQuerySet:
-        """Return the outputs of the systems that a study made by this account draws from."""
         own = Q() if maker is None else Q(system__owner=maker)
         return self.filter(Q(system__private=False) | own)
 
     def of_study(self, study: Any) -> OutputQuerySet:
-        """Return the outputs that a study draws from and reports on."""
         return self.filter(system__dataset=study.dataset_id).open_to(study.created_by_id)
 
     def annotations(self) -> OutputQuerySet:
-        """Return captions proposed for images, best first per system and image."""
+        """Return captions proposed for images."""
         return self.filter(task=Output.Task.ANNOTATION)
 
     def searches(self) -> OutputQuerySet:
-        """Return images found for captions, best first per system and caption."""
+        """Return images found for captions."""
         return self.filter(task=Output.Task.SEARCH)
 
 

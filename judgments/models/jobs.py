@@ -1,4 +1,4 @@
-"""Long work as a row: request, progress and result; and cached figures."""
+"""Background jobs, and cached figures."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from judgments.models.studies import Study
 
 class JobQuerySet(models.QuerySet["Job"]):
     def due(self) -> JobQuerySet:
-        """Return the queued jobs that may start now, the oldest first."""
+        """Return the queued jobs that may start now, oldest first."""
         now = Q(retry_at=None) | Q(retry_at__lte=Now())
         return self.filter(now, state=Job.State.QUEUED).order_by("pk")
 
@@ -24,7 +24,7 @@ class JobQuerySet(models.QuerySet["Job"]):
         return self.filter(state__in=[Job.State.QUEUED, Job.State.RUNNING])
 
     def give_back(self, *, after: timedelta | None = None, counted: bool = True) -> int:
-        """Queue running jobs again, and return their number; the attempt may not count."""
+        """Queue running jobs again; return their number. The attempt may not count."""
         return self.update(
             state=Job.State.QUEUED,
             attempts=F("attempts") - (0 if counted else 1),
@@ -94,7 +94,7 @@ class Job(models.Model):
 
 
 class CachedFigures(models.Model):
-    """A cached figure; it can be recomputed from the study's rows."""
+    """Cached figures, which can be recomputed from the study's rows."""
 
     study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="cached_figures")
     name = models.CharField(max_length=60)

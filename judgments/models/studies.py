@@ -1,4 +1,4 @@
-"""Studies, their units and HITs, saved presets, and the outcomes that units can still have."""
+"""Studies, their units and HITs, saved presets, and outcome bounds of units."""
 
 from __future__ import annotations
 
@@ -25,8 +25,6 @@ class StudyQuerySet(models.QuerySet["Study"]):
 
 
 class Study(models.Model):
-    """A data collection: a dataset, a protocol, its settings and seed."""
-
     class State(models.TextChoices):
         DRAFT = "draft", "draft"
         GENERATED = "generated", "generated"
@@ -196,7 +194,7 @@ class Unit(models.Model):
 
 
 class SystemPair(models.Model):
-    """Two systems of an arena, the units that compare them, and the current answers to these (docs/arena.md)."""
+    """Two systems of an arena, the units that compare them, and the current answers (docs/arena.md)."""
 
     study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="system_pairs", db_index=False)
     position = models.PositiveIntegerField()
@@ -224,7 +222,7 @@ class SystemPair(models.Model):
 
 
 class DrawState(models.Model):
-    """The answers that pages of an arena were drawn by; it is never changed."""
+    """The answers that pages of an arena were drawn by. Never changed."""
 
     study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="draw_states", db_index=False)
     number = models.PositiveIntegerField()
@@ -290,8 +288,6 @@ class HIT(models.Model):
 
 
 class HITUnit(models.Model):
-    """A unit's 1-based position in a HIT."""
-
     hit = models.ForeignKey(HIT, on_delete=models.CASCADE, related_name="places", db_index=False)
     unit = models.ForeignKey(Unit, on_delete=models.CASCADE, related_name="places")
     position = models.PositiveSmallIntegerField()

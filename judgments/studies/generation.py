@@ -150,7 +150,7 @@ def store_batch(study: Study, design: StudyDesign, batch: Batch, progress: Progr
 
 
 def store_system_pairs(study: Study, batch: Batch, systems: Mapping[str, int], *, start: int) -> None:
-    """Store the pairs of systems of an arena; its pool has the units of each one after the other, from ``start`` on."""
+    """Store the pairs of systems of an arena, whose units follow one another in the pool, from ``start``."""
     names = {pair.key: system_names(pair) for pair in batch.pairs}
     sizes = Counter(names[unit.pair] for unit in batch.pool)
     starts = chain((0,), accumulate(sizes.values()))
@@ -177,16 +177,12 @@ def store_system_pairs(study: Study, batch: Batch, systems: Mapping[str, int], *
 
 
 def _ids_in_order(model: type[HIT | Unit], study: Study) -> npt.NDArray[np.int64]:
-    """Return the row ids of a study's HITs or units by position."""
     rows = model.objects.filter(study=study).order_by("position").values_list("pk")
     return columns_of(rows, 1)[0].astype(np.int64)
 
 
 def _captions(dataset: Dataset, batch: Batch) -> dict[str, int]:
-    """Return key -> row id of the dataset's captions.
-
-    New texts of control items become candidates of no system.
-    """
+    """Store new texts of control items as candidates of no system."""
     captions = dict(Caption.objects.filter(dataset=dataset).values_list("key", "pk"))
     texts = (
         text
@@ -215,7 +211,6 @@ class Plan:
     """The amounts of a design before generation.
 
     Attributes:
-        units, controls: judged units, and control items.
         judgments: answers, controls included.
         asked: expected share of the judgments on units, if the design stops early.
         pool: distinct control items, and HITs per worker before one repeats.
@@ -237,17 +232,17 @@ class Plan:
 
 
 def no_progress(share: float, words: str) -> None:
-    """Ignore progress."""
+    pass
 
 
 def load_material(dataset: Dataset, *, ranked: int | None = None, maker: int | None = None) -> Material:
     """Read a dataset for generation with six queries, in import order.
 
     Args:
-        maker: row id of the account that made the study, which draws nothing from unpublished systems of others;
-            None: a command made it.
-        ranked: places of ranked lists to read. None: none; a ranked reference is then an output only if
-            first, and no image is ``found``.
+        maker: row id of the account that made the study (None: a command); others' unpublished systems are left
+            out.
+        ranked: places of ranked lists to read. None: none; a ranked reference is then an output only if first, and
+            no image is ``found``.
     """
     references: dict[int, list[Text]] = {}
     texts: dict[int, Text] = {}
@@ -305,7 +300,7 @@ def _outputs(
     texts: Mapping[int, Text],
     ranked: int | None,
 ) -> tuple[dict[int, list[tuple[str, Text]]], dict[int, list[tuple[str, Text, int]]]]:
-    """Return image row id -> machine outputs and retrievals, in an order that no import or collation changes."""
+    """Return image row id -> machine outputs and retrievals, in an order independent of import and collation."""
     machines = {pk: system.name for pk, system in systems.items() if not system.human}
     rows = Output.objects.filter(system__dataset=dataset, system__human=False).open_to(maker)
     outputs: dict[int, list[tuple[str, Text]]] = {}
@@ -332,7 +327,7 @@ def _outputs(
 
 @many_objects()
 def build_batch(design: StudyDesign, dataset: Dataset, *, maker: int | None = None) -> Batch:
-    """Draw what a study made by this account (None: by a command) would get.
+    """Draw what a study of this account (None: a command) gets.
 
     Raise DesignError if the dataset cannot supply it.
     """
@@ -416,7 +411,7 @@ def generate_hits(*, study: Study, progress: Progress = no_progress) -> Batch:
     Drawing only reads, so workers of other studies are not blocked. Storing is one transaction.
 
     Raises:
-        WrongState: the study has HITs. DesignError: the dataset cannot supply what the design asks for.
+        WrongState: the study has HITs. DesignError: the dataset cannot supply the design.
     """
     batch = draw_hits(study=study, progress=progress)
     store_hits(study=study, batch=batch, progress=progress)
@@ -438,7 +433,7 @@ def draw_hits(*, study: Study, progress: Progress = no_progress) -> Batch:
 @trusted_keys()
 @transaction.atomic
 def store_hits(*, study: Study, batch: Batch, progress: Progress = no_progress) -> None:
-    """Store a batch. Raise WrongState if the study has HITs, or another design since the draw."""
+    """Store a batch. Raise WrongState if the study has HITs, or its design changed since the draw."""
     drawn_from = study.design
     notes = study.notes | batch.notes
     if batch.control_count:
@@ -471,7 +466,7 @@ def store_hits(*, study: Study, batch: Batch, progress: Progress = no_progress) 
 def withdraw_control(*, study: Study, unit_key: str) -> Unit:
     """Withdraw a control item from scoring and from new assignments.
 
-    In a study that was opened it keeps its place in its HIT; its answers no longer count for or against workers.
+    After the study was opened it keeps its place in its HIT; its answers no longer count for or against workers.
 
     Raises:
         WrongState: the study has no HITs of its own, or the unit is no control item of it.
@@ -497,7 +492,7 @@ def withdraw_control(*, study: Study, unit_key: str) -> Unit:
 
 
 def batch_lines(batch: Batch, design: StudyDesign) -> Iterator[str]:
-    """Yield the batch as canonical JSON lines: pairs, HITs with units, what an arena draws from, quiz items."""
+    """Yield the batch as canonical JSON lines: pairs, HITs with units, the pool of an arena, quiz items."""
     for pair in batch.pairs:
         yield _line(
             {

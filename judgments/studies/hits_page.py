@@ -36,7 +36,7 @@ def show_plan(request: HttpRequest, study: Study, context: Context) -> HttpRespo
 
 
 def plan_of(study: Study) -> Context:
-    """Return the design and what it comes to, for a template that shows it: a plan, a problem, or neither yet."""
+    """Return the design with its plan, a problem, or a mark that it is being counted, for a template."""
     design = design_of(study)
     plan = cached_figures(study, PLAN).value
     try:
@@ -50,7 +50,6 @@ def plan_of(study: Study) -> Context:
 
 
 def parts_of_plan(design: StudyDesign, plan: Plan) -> list[dict[str, Any]]:
-    """Return what the apps above add to a plan."""
     items = plan.judgments // design.judgments_per_unit  # on all pages
     return [{"template": one.template, "facts": one.facts(design, plan.hits, items)} for one in PLAN_PARTS]
 

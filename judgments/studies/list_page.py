@@ -23,9 +23,9 @@ from django.views.decorators.http import require_POST
 from unfold.decorators import display
 
 from common.amounts import thousands
+from common.audit import log_about
 from common.errors import QuorumError
 from common.files import can_be_stored
-from common.log_context import log_about
 from judgments.access.roles import Right, has_right
 from judgments.admin.base import QuorumAdmin, row_or_404, signed_in, simulated_mark
 from judgments.cached_figures import FiguresPending
@@ -34,8 +34,8 @@ from judgments.design.editing import page as design_page
 from judgments.hit_templates import page as hit_templates_page
 from judgments.kinds import KINDS
 from judgments.models import Study, StudyEvent
+from judgments.studies.front_page import with_progress
 from judgments.studies.log import note_event
-from judgments.studies.needs_page import with_progress
 from judgments.studies.studies import delete_study
 from judgments.studies.study_page import (
     PAGES,
@@ -198,7 +198,7 @@ class StudyAdmin(QuorumAdmin):
 
     @staticmethod
     def _keep_in_log(request: HttpRequest, study: Study, step: StudyStep, last: int) -> None:
-        """Log the step itself, if its service logged nothing after entry ``last``."""
+        """Log the step, if its service logged nothing after entry ``last``."""
         person = signed_in(request)
         if not Study.objects.filter(pk=study.pk).exists():
             return  # the step deleted it, and said so while it stood
@@ -207,7 +207,6 @@ class StudyAdmin(QuorumAdmin):
             note_event(study=study, what=step.name, words=words, why=request.POST.get("why", ""), by=person)
 
     def _back(self, request: HttpRequest, study: Study, at: str = "") -> HttpResponseRedirect:
-        """Redirect to the page that the post came from."""
         page = PAGES.get(request.POST.get("page", ""))
         address = page_address(study, page.name) if page and (page.label or page.group) else first_page(study)
         return HttpResponseRedirect(address + at)
@@ -216,7 +215,6 @@ class StudyAdmin(QuorumAdmin):
         return study_context(self.admin_site, request, study, active=active)
 
     def _study(self, request: HttpRequest, pk: int | str, permission: str) -> Study:
-        """Return the study if it is visible and the person has the right."""
         studies = Study.objects.visible_to(request.user).select_related("dataset")
         study = row_or_404(studies.annotate(warned=Count("alarms")), pk)
         if not has_right(request.user, Right(permission), study):

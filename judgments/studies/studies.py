@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import secrets
 from functools import lru_cache
 from itertools import count
 from typing import TYPE_CHECKING, Any
@@ -12,15 +13,13 @@ from django.db.models import ProtectedError
 from django.utils import timezone
 from django.utils.translation import gettext
 
-from common.codes import LETTERS, random_code
+from common.audit import log_about
 from common.errors import DataConflict, DesignError, NotThere, WrongState
-from common.log_context import log_about
 from judgments.access.roles import visible_rows
 from judgments.design.diff import changed_keys
-from judgments.design.plans import Plan
 from judgments.design.reading import make_design, refuse_short_code
 from judgments.design.study_design import StudyDesign
-from judgments.design.tables import SHORTEST_CODE, Access
+from judgments.design.tables import SHORTEST_CODE, Access, Plan
 from judgments.kinds import KINDS, Kind
 from judgments.models import Dataset, Job, Study, StudyRole
 from judgments.studies.log import note_event
@@ -29,8 +28,15 @@ if TYPE_CHECKING:
     from django.contrib.auth.models import User
 
 
+# of codes that people type: without letters that look alike
+LETTERS = "abcdefghjkmnpqrstuvwxyz23456789"
+CAPITALS = "ABCDEFGHJKLMNPQRSTUVWXYZ23456789"
 CODE_LENGTH = 10  # of a code that is made: 49 bits
 REGISTERED = "registered"  # in a study's log, where its plan was registered
+
+
+def random_code(letters: str, length: int) -> str:
+    return "".join(secrets.choice(letters) for _ in range(length))
 
 
 def is_registered(study: Study) -> bool:
@@ -52,12 +58,11 @@ def _validated(design: str) -> StudyDesign:
 
 
 def kind_of(study: Study) -> Kind:
-    """Return the kind of the study's protocol, configured by its design."""
     return KINDS[study.protocol].of(design_of(study))
 
 
 def find_study(slug: str) -> Study:
-    """Raise NotThere if there is no such study."""
+    """Raise NotThere."""
     study = Study.objects.select_related("dataset").filter(slug=slug).first()
     if study is None:
         raise NotThere(gettext("There is no study %(slug)r.") % {"slug": slug})
@@ -66,7 +71,7 @@ def find_study(slug: str) -> Study:
 
 
 def find_dataset(name: str, *, user: User | None = None) -> Dataset:
-    """Return a dataset that ``user`` may see; a command (None) sees all. Raise NotThere, naming those visible."""
+    """Return a dataset that ``user`` may see (None: any). Raise NotThere, naming the visible ones."""
     datasets = Dataset.objects.all() if user is None else visible_rows(Dataset.objects.all(), user)
     dataset = datasets.filter(name=name).first()
     if dataset is None:
@@ -114,8 +119,8 @@ def change_design(*, study: Study, design: StudyDesign, user: User | None = None
     """Replace the design of a draft; its jobs follow a changed slug.
 
     Raises:
-        WrongState: HITs were generated. DesignError, DataConflict: as for ``create_study``, or the registered
-            plan differs.
+        WrongState: HITs were generated. DesignError, DataConflict: as for ``create_study``, or the registered plan
+            differs.
     """
     _require(study, Study.State.DRAFT, gettext("its design is frozen"))
     design = _with_code(_with_the_registered_plan(study, design), before=design_of(study).access)
@@ -142,7 +147,7 @@ def change_design(*, study: Study, design: StudyDesign, user: User | None = None
 
 
 def _with_code(design: StudyDesign, *, before: Access | None = None) -> StudyDesign:
-    """Add the code that the design asks for and leaves open: the one before, or a new one."""
+    """Add a missing code: the one before, or a new one."""
     access = design.access
     if before is None or access.code != before.code:
         refuse_short_code(access)
@@ -155,7 +160,6 @@ def _with_code(design: StudyDesign, *, before: Access | None = None) -> StudyDes
 
 
 def without_short_code(values: dict[str, Any]) -> dict[str, Any]:
-    """Return a stored design for a new study, which gets a code of its own instead of one that can be guessed."""
     if Access.model_validate(values["access"]).is_guessable:
         return values | {"access": values["access"] | {"code": ""}}
     return values
@@ -183,7 +187,7 @@ def _rename_jobs(before: str, after: str) -> None:
 
 
 def _leave_jobs(slug: str) -> None:
-    """Detach the jobs of a deleted study: a later study of its slug must not get them."""
+    """A later study of the slug must not get the jobs."""
     for job in Job.objects.filter(args__study=slug):
         args = {name: value for name, value in job.args.items() if name != "study"}
         Job.objects.filter(pk=job.pk).update(args=args | {"deleted_study": slug})
@@ -207,7 +211,6 @@ def duplicate_study(*, study: Study, name: str = "", slug: str = "", user: User 
 
 
 def next_copy(study: Study) -> int:
-    """Return the first number whose slug is free."""
     stem = f"{study.slug[:75]}-"
     taken = set(Study.objects.filter(slug__startswith=stem).values_list("slug", flat=True))
     return next(number for number in count(2) if f"{stem}{number}" not in taken)
@@ -215,7 +218,7 @@ def next_copy(study: Study) -> int:
 
 @transaction.atomic
 def delete_study(*, study: Study) -> None:
-    """Delete a study that was never opened. Raise WrongState for others: answers are never deleted."""
+    """Raise WrongState for a study that was opened: answers are never deleted."""
     _lock(study)
     if study.state not in (Study.State.DRAFT, Study.State.GENERATED) or study.assignments.exists():
         raise WrongState(
@@ -246,7 +249,7 @@ def mark_open(*, study: Study) -> Study:
 
 
 def refuse_opening(*, study: Study) -> None:
-    """Raise WrongState if the study's own state or plan keeps it from being opened."""
+    """Raise WrongState if the study's own state or plan prevents opening."""
     if study.state == Study.State.DRAFT:
         raise WrongState(
             gettext("Study %(slug)r is a draft; generate its HITs first (generate_hits %(slug)s).")

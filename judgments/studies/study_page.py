@@ -39,7 +39,7 @@ def never(study: Study) -> bool:
 
 
 def was_opened(study: Study) -> bool:
-    """Return whether people, or a rehearsal, could answer; imported judgments count as answers."""
+    """Return whether people, or a rehearsal, could answer; imported judgments count."""
     return study.state in (Study.State.OPEN, Study.State.CLOSED)
 
 
@@ -61,7 +61,7 @@ class Group(StrEnum):
         return True
 
     def label_for(self, study: Study) -> str:
-        """Return its name: what people did stays to be looked at once nobody works any more."""
+        """Return its name; Live becomes Answers once nobody works any more."""
         if self is Group.LIVE and study.state != Study.State.OPEN:
             return gettext("Answers")
         return gettext(self.value)
@@ -74,11 +74,11 @@ class StudyPage:
     Attributes:
         name: last part of its address, and of its URL name ``admin:judgments_study_<name>``.
         label: the tab; '' for a page without one.
-        order: tabs of a place have this order; the place leads to its first.
-        shown: whether the page has content, and thus a tab; its address works in any case.
+        order: of the tabs in a place; the place leads to its first.
+        shown: whether it has a tab; its address works in any case.
         group: its place.
-        before: its place until the study is opened, where that is another.
-        under: of a page without a tab, the name of the page whose tab stays marked.
+        before: its place until the study is opened, if another.
+        under: for a page without a tab, the page whose tab is marked.
     """
 
     name: str
@@ -97,8 +97,6 @@ class StudyPage:
 
 @dataclass(frozen=True, slots=True)
 class StepForm:
-    """The parameters that a step's form asks for or requires, and further arguments in hidden fields."""
-
     parameters: type[Parameters]
     fields: tuple[str, ...]
     needed: tuple[str, ...] = ()
@@ -107,7 +105,7 @@ class StepForm:
 
 @dataclass(frozen=True, slots=True)
 class StudyStep:
-    """Something that is done to a study by a post to ``do/<name>/``.
+    """An action on a study, by a post to ``do/<name>/``.
 
     Attributes:
         label: the button.
@@ -115,10 +113,10 @@ class StudyStep:
         done: message afterwards; '' for none.
         offered: whether the button is at the top of the study's pages.
         primary_in, primary_on: the states, and pages, in which it is a filled button; else it is in the menu.
-        also: a permission of Django's that the person needs besides, such as ``judgments.add_study``.
+        also: another Django permission that it needs, such as ``judgments.add_study``.
         job: the kind of job that it starts; while one is under way, the button is hidden.
-        beside: whether its page shows a refusal beside the step's form (``take_refusal``).
-        form: what ``{% step_form %}`` asks for; None for a form that is written by hand.
+        beside: whether a refusal is shown beside the step's form (``take_refusal``).
+        form: for ``{% step_form %}``; None for a form written by hand.
     """
 
     name: str
@@ -137,8 +135,6 @@ class StudyStep:
 
 @dataclass(frozen=True, slots=True)
 class StartPage:
-    """A page before a study exists: a link, and the question before it. "New study" leads to it."""
-
     name: str
     label: str
     words: str
@@ -151,8 +147,6 @@ class StartPage:
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """Why a step was refused, and the values of its form, to be shown again."""
-
     step: str
     words: str
     sent: dict[str, str]
@@ -160,7 +154,7 @@ class Refusal:
 
 @dataclass(frozen=True, slots=True)
 class PlanPart:
-    """An addition of an app above to the plan of a draft, shown by a template that gets the facts as ``part``.
+    """A higher app's addition to the plan of a draft; its template gets the facts as ``part``.
 
     Facts and problems get the design, the number of HITs, and the number of items with control items.
     """
@@ -193,7 +187,6 @@ def add_plan_part(part: PlanPart) -> None:
 
 
 def store_refusal(request: HttpRequest, study: Study, step: str, words: str) -> None:
-    """Store why a step was refused, for the page that follows."""
     sent = {name: value[:LONGEST_KEPT] for name, value in request.POST.items() if isinstance(value, str)}
     for name in ("csrfmiddlewaretoken", "page"):
         sent.pop(name, None)
@@ -214,7 +207,6 @@ def page_address(study: Study, name: str) -> str:
 
 
 def first_page(study: Study) -> str:
-    """Return the address of the page that matters in the study's state."""
     if study.simulated and not was_opened(study):
         return page_address(study, "rehearsal")
     names = {
@@ -226,7 +218,6 @@ def first_page(study: Study) -> str:
 
 
 def study_context(site: AdminSite, request: HttpRequest, study: Study, *, active: str) -> Context:
-    """Return the context of every page of a study."""
     rights = rights_of(request.user, study)
     jobs = jobs_to_show(study)
     busy = {job.kind for job in jobs if job.state != Job.State.FAILED}
@@ -276,7 +267,7 @@ def _waits_for_its_launch(study: Study, next_step: StudyStep | None, active: str
 def tab_groups(study: Study, rights: Collection[str], active: str) -> list[Context]:
     """Return the places that have content, with the tabs that the person may open.
 
-    A page that is looked at has a tab even if it has no content.
+    The current page has a tab even without content.
     """
     page = PAGES.get(active)
     marked = page.under if page and page.under else active
@@ -303,7 +294,6 @@ def tab_groups(study: Study, rights: Collection[str], active: str) -> list[Conte
 
 
 def next_step_of(steps: Sequence[StudyStep], study: Study, active: str) -> StudyStep | None:
-    """Return the next step of the page, else of the state."""
     of_page = [step for step in steps if active in step.primary_on]
     of_state = [step for step in steps if study.state in step.primary_in]
     return next(iter([*of_page, *of_state]), None)
@@ -318,7 +308,7 @@ def jobs_to_show(study: Study) -> list[Job]:
 
 
 def show_counting(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
-    """Show since when figures are being counted. Its script polls, and gets no content while nothing is new."""
+    """Show that figures are being counted. Its script polls, and gets status 204 while nothing is new."""
     job = newest_figures_job(study)
     failed = job is not None and job.state == Job.State.FAILED
     if request.headers.get("HX-Request") and not failed:

@@ -104,7 +104,7 @@ def step_form(
     reason: bool = False,
     **begin: Any,
 ) -> dict[str, Any]:
-    """Return the form of a step, folded up until it is opened or was refused.
+    """Return the form of a step, folded until it is opened or was refused.
 
     Args:
         button: a class of the button.

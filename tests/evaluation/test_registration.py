@@ -19,15 +19,15 @@ from common.errors import DesignError, WrongState
 from evaluation.models import Registration
 from evaluation.registration.deviations import deviations, outcomes
 from evaluation.registration.deviations import registered as registered_plan
+from evaluation.registration.operations import register_study
 from evaluation.registration.plans import make_plan, plan_hash
-from evaluation.registration.registering import register_study
 from evaluation.report.rendering import render_report
 from evaluation.report.storage import build_report
 from evaluation.results.aggregation import aggregate_study
 from evaluation.results.meta_evaluation import evaluate_study
-from judgments.design.plans import Plan
 from judgments.design.reading import make_design, read_toml
 from judgments.design.saved_presets import preset_values
+from judgments.design.tables import Plan
 from judgments.models import Study
 from judgments.studies.generation import generate_hits
 from judgments.studies.log import note_event

@@ -229,7 +229,7 @@ class TestStudyFile:
         shown = self.applied(designer, text, name="Kept")
         assert said in words(shown)
         assert shown.context["form"]["name"].value() == "Kept"
-        assert text.strip() in shown.context["desk"].toml
+        assert text.strip() in shown.context["editor"].toml
 
     def test_a_file_without_name_and_dataset_leaves_them_to_the_form(self, designer: Client) -> None:
         make_dataset()

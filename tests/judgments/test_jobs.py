@@ -21,7 +21,6 @@ from django.utils.module_loading import import_string
 from psycopg import sql
 
 from judgments import jobs
-from judgments.bell import CHANNEL
 from judgments.models import Job
 from tests import forking
 from tests.installations import Installation, until
@@ -317,7 +316,7 @@ def test_redis_wakes_the_workers_when_the_environment_says_so(
     installation = installation_on("sqlite")
     installation.env["CELERY_BROKER_URL"] = redis_url
     with closing(redis.Redis.from_url(redis_url).pubsub(ignore_subscribe_messages=True)) as heard:
-        heard.subscribe(CHANNEL)
+        heard.subscribe(jobs.CHANNEL)
         installation.start_worker(include=KINDS)
         job = enqueue(installation, count=4)
         until(lambda: heard.get_message(timeout=1.0) is not None, what="the message")

@@ -159,7 +159,7 @@ def _change(request: Request, study: Study, design: StudyDesign) -> Study:
 
 
 def _patched(design: dict[str, Any], change: dict[str, Any]) -> dict[str, Any]:
-    """JSON Merge Patch (RFC 7396)."""
+    """Apply a JSON Merge Patch (RFC 7396)."""
     result = dict(design)
     for key, value in change.items():
         below = result.get(key)

@@ -40,7 +40,7 @@ from judgments.studies.study_page import PLAN_PARTS
 
 ORDER_IN_SIGHT = {"judgments_per_unit": 1, "captions_per_image": 1, "crowd-budget_cents": 2}
 NO_SAVE = ("_look", "_apply", "_fit")  # buttons that show the form again
-SHELF = "quorum-looks"  # of the session: preview key -> design
+PREVIEWS = "quorum-looks"  # of the session: preview key -> design
 ROWS = "quorum-look-rows"  # of designs whose dataset is not there yet: the row that is shown
 KEPT = 4  # two open forms, and what each showed before
 LONGEST_TOML = 200_000
@@ -59,15 +59,15 @@ REQUIREMENT_FIELDS = {
 def store_preview(session: MutableMapping[str, Any], design: StudyDesign) -> str:
     values = design.model_dump(mode="json")
     key = content_key("look", design.model_dump_json())[:32]
-    shelf: dict[str, Any] = session.get(SHELF, {})
+    shelf: dict[str, Any] = session.get(PREVIEWS, {})
     if list(shelf)[-1:] != [key]:
         kept = [(name, one) for name, one in shelf.items() if name != key][-KEPT + 1 :]
-        session[SHELF] = dict([*kept, (key, values)])
+        session[PREVIEWS] = dict([*kept, (key, values)])
     return key
 
 
 def keep_row(session: MutableMapping[str, Any], key: str, cells: Mapping[str, str]) -> None:
-    """Let the preview of that design show this row of inputs instead of its dataset."""
+    """Let the preview of a design show this row instead of its dataset."""
     session[ROWS] = {key: dict(cells)}
 
 
@@ -77,7 +77,7 @@ def find_row(session: MutableMapping[str, Any], key: str) -> dict[str, str] | No
 
 
 def find_preview(session: MutableMapping[str, Any], key: str) -> StudyDesign | None:
-    values = session.get(SHELF, {}).get(key)
+    values = session.get(PREVIEWS, {}).get(key)
     return StudyDesign.model_validate(values) if values is not None else None
 
 
@@ -86,11 +86,11 @@ class EditorPage:
     """The page of a design.
 
     Attributes:
-        base: values of what the form does not ask.
-        toml: the study file of the form, or refused text that was typed in its place.
+        base: values that the form does not ask for.
+        toml: the study file of the form, or refused text typed in its place.
         key: of the design that preview and numbers show; '' without one.
-        asked: whether the person asked for a preview: then the numbers are counted at once.
-        cut: what was cut to what the dataset has, in sentences.
+        asked: whether the person asked for a preview; the numbers are then counted at once.
+        cut: sentences about what was cut to fit the dataset.
     """
 
     form: DesignForm
@@ -106,7 +106,7 @@ class EditorPage:
     def context(self) -> dict[str, Any]:
         return {
             "form": self.form,
-            "desk": self,
+            "editor": self,
             "base_json": json.dumps(self.base),
             "path": steps_of(self.form),
             "problems": self.form.problems() if self.form.is_bound else [],
@@ -117,7 +117,6 @@ class EditorPage:
 
 
 def steps_of(form: DesignForm) -> list[dict[str, Any]]:
-    """Return the steps of the path, each with the fields in sight, and groups of the others."""
     steps: dict[Step, dict[str, Any]] = {
         step: {
             "title": step.value,
@@ -142,7 +141,7 @@ def steps_of(form: DesignForm) -> list[dict[str, Any]]:
         folded = [one for group in step["groups"] for one in group["fields"]]
         step["wrong_folded"] = any(one.errors for one in folded)
         step["wrong"] = any(one.errors for one in [*step["in_sight"], *step["pairs"], *folded])
-        step["said"] = form.said(group["section"] for group in step["groups"])
+        step["said"] = form.folded_values(group["section"] for group in step["groups"])
         step["next"] = f"s-{following.value.lower()}" if following else "panes"
     return list(steps.values())
 
@@ -155,21 +154,21 @@ def open_editor(
     saved: dict[str, Preset],
     cut: list[str],
 ) -> EditorPage:
-    """Return the form as requested or posted; save nothing but its preview."""
+    """Store nothing but the preview."""
     base = _base_sent(request) or base
     if request.method != "POST":
-        desk = EditorPage(
+        editor = EditorPage(
             form=DesignForm(base=base, datasets=datasets), base=base, toml=dump_toml(base), cut=cut
         )
     else:
-        desk = _bound(request, base, datasets, saved)
-    sketch = desk.form.sketch()
+        editor = _bound(request, base, datasets, saved)
+    sketch = editor.form.sketch()
     if sketch is not None:
-        desk.key = store_preview(request.session, sketch)
-    return desk
+        editor.key = store_preview(request.session, sketch)
+    return editor
 
 
-def answer_script(desk: EditorPage) -> JsonResponse:
+def answer_script(editor: EditorPage) -> JsonResponse:
     return JsonResponse(
         {
             "problems": [
@@ -179,12 +178,12 @@ def answer_script(desk: EditorPage) -> JsonResponse:
                     "label": str(bound.label) if bound else "",
                     "words": words,
                 }
-                for bound, words in desk.form.problems()
+                for bound, words in editor.form.problems()
             ],
-            "toml": desk.toml,
-            "currency": desk.form.currency,
-            "preview": preview_of(desk.key),
-            "numbers": numbers_of(desk.key),
+            "toml": editor.toml,
+            "currency": editor.form.currency,
+            "preview": preview_of(editor.key),
+            "numbers": numbers_of(editor.key),
         }
     )
 
@@ -193,15 +192,15 @@ def wants_json(request: HttpRequest) -> bool:
     return "_look" in request.POST and request.headers.get("Accept", "") == "application/json"
 
 
-def count_now(desk: EditorPage, request: HttpRequest) -> None:
-    """Add the numbers to the page, and their problems to the fields, for browsers without scripts."""
-    design = find_preview(request.session, desk.key) if desk.key else None
-    if design is None or not desk.asked:
+def count_now(editor: EditorPage, request: HttpRequest) -> None:
+    """Count for browsers without scripts."""
+    design = find_preview(request.session, editor.key) if editor.key else None
+    if design is None or not editor.asked:
         return
-    desk.numbers = numbers_context(request, design)
-    for note in desk.numbers["notes"]:
-        if note["field"] in desk.form.fields:
-            desk.form.add_error(note["field"], note["words"])
+    editor.numbers = numbers_context(request, design)
+    for note in editor.numbers["notes"]:
+        if note["field"] in editor.form.fields:
+            editor.form.add_error(note["field"], note["words"])
 
 
 def show_numbers(request: HttpRequest, key: str) -> HttpResponse:
@@ -252,7 +251,7 @@ def numbers_of(key: str) -> str:
 def _bound(
     request: HttpRequest, base: dict[str, Any], datasets: list[str], saved: dict[str, Preset]
 ) -> EditorPage:
-    """Return the form with what was posted, or with what a study file typed in its place says."""
+    """Return the form as posted, or of a study file typed in its place."""
     text, problem = request.POST.get("toml", "")[:LONGEST_TOML], ""
     data: Any = request.POST
     cut: list[str] = []
@@ -279,7 +278,7 @@ def _bound(
 
 
 def _base_sent(request: HttpRequest) -> dict[str, Any] | None:
-    """Return the values that travelled with the form; None if no design could have them."""
+    """Return the posted base; None if it is no design."""
     try:
         sent = json.loads(request.POST.get("_base", "null"))
     except (ValueError, RecursionError):

@@ -1,4 +1,4 @@
-"""Cut a design to what its dataset has, so that a design of one's own data does not begin with an error."""
+"""Cut a design to what its dataset has, so that a new design does not begin with an error."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ PAIR_WORDS = {
 
 @dataclass(frozen=True, slots=True)
 class Holdings:
-    """What a dataset holds, counted; ``systems`` are those that the person may draw from."""
+    """Counts of a dataset; ``systems`` are those that the person may draw from."""
 
     images: int
     pictures: int
@@ -49,7 +49,7 @@ class Holdings:
     pairs: int
 
     def lacks(self, preset: Preset) -> str:
-        """Return what a study of this preset needs and the dataset does not have; "" if it has all."""
+        """Return what a preset needs and the dataset lacks; "" if nothing."""
         kind, shows_text = KINDS[preset.values["protocol"]], bool(preset.values.get("source", {}).get("show"))
         two_captions = self.captions > self.captioned
         if shows_text and self.texts < self.images:
@@ -94,20 +94,20 @@ def holdings_of(dataset: Dataset, person: Person) -> Holdings:
 def fitted(
     values: dict[str, Any], dataset: Dataset, *, maker: int | None
 ) -> tuple[dict[str, Any], list[str]]:
-    """Return the values of a design cut to the dataset, and what was cut, in sentences.
+    """Return the values cut to the dataset, and sentences about what was cut.
 
     Args:
         values: a complete design; name and slug may be empty.
-        maker: row id of the account that makes the study: unpublished systems of others are not drawn from.
+        maker: row id of the study's maker: others' unpublished systems are not drawn from.
     """
-    return _Cut(values, dataset, maker).result()
+    return _Fitting(values, dataset, maker).result()
 
 
-class _Cut:
+class _Fitting:
     def __init__(self, values: dict[str, Any], dataset: Dataset, maker: int | None) -> None:
         self.values = deepcopy(values) | {"dataset": dataset.name}
         self.dataset, self.maker = dataset, maker
-        self.said: list[str] = []
+        self.sentences: list[str] = []
 
     def result(self) -> tuple[dict[str, Any], list[str]]:
         self.requirements()
@@ -115,14 +115,14 @@ class _Cut:
         with suppress(DesignError):  # what is wrong by itself is said beside its field
             if few:
                 self.to_material()
-        return self.values, self.said
+        return self.values, self.sentences
 
     def design(self) -> StudyDesign:
         names = {key: self.values[key] or "open" for key in ("name", "slug")}
         return make_design(self.values | names)
 
     def requirements(self) -> None:
-        """Take off what a paper asked of a paid crowd: people who come by the link have no record here."""
+        """Clear requirements for a paid crowd: people who come by the link have no record here."""
         workers = self.values["workers"]
         preset = REQUIREMENT_PRESETS.get(workers["requirements"])
         if (
@@ -133,7 +133,7 @@ class _Cut:
             return
         nothing = Workers().model_dump(mode="json")
         self.values["workers"] = workers | {"requirements": ""} | {key: nothing[key] for key in preset.values}
-        self.said.append(
+        self.sentences.append(
             gettext(
                 "The requirements of the paper (%(title)s) are off: people who come by the link have "
                 "no record of approved work here. They are under “People”."
@@ -155,7 +155,6 @@ class _Cut:
         self.controls(material)
 
     def splits(self, material: Material) -> None:
-        """Judge a split that there is, and take check questions from another one, or from a tenth of the images."""
         sizes = Counter(image.split for image in material.images if image.split)
         sampling, controls = self.values["sampling"], self.values["controls"]
         if not sizes:
@@ -163,7 +162,7 @@ class _Cut:
         if not sizes[sampling["split"]]:
             others = [split for split, _ in sizes.most_common() if split != controls["split"]]
             asked, sampling["split"] = sampling["split"], (others or list(sizes))[0]
-            self.said.append(
+            self.sentences.append(
                 gettext("The split %(sampling)r is judged: the dataset has no split %(asked)r.")
                 % {"sampling": sampling["split"], "asked": asked}
             )
@@ -190,7 +189,7 @@ class _Cut:
             )
             if sum(whole.values()) > sum(there.values()):
                 there, sampling["references"] = whole, "all"
-                self.said.append(
+                self.sentences.append(
                     gettext(
                         "Each pair is compared with all the captions that its image has left: fewer than the "
                         "%(references)s of the preset."
@@ -207,13 +206,13 @@ class _Cut:
         if cut:
             listed = "; ".join(f"{there[name]} × {gettext(PAIR_WORDS[name])} ({name})" for name in asked)
             of = ", ".join(thousands(count) for count in sorted(set(asked.values())))
-            self.said.append(
+            self.sentences.append(
                 gettext("Pairs: %(listed)s. The preset asks for %(of)s of each kind.")
                 % {"listed": listed, "of": of}
             )
 
     def captions(self, material: Material) -> None:
-        """Judge what the dataset has: ranked lists, else what systems gave, else people's captions."""
+        """Judge ranked lists, else systems' texts, else people's captions."""
         sampling, filter_ = self.values["sampling"], self.values["filter"]
         outputs = any(image.outputs for image in material.images)
         found = any(image.found for image in material.images)
@@ -226,7 +225,7 @@ class _Cut:
                 if outputs
                 else gettext("people's captions, with captions of other images")
             )
-            self.said.append(
+            self.sentences.append(
                 (
                     gettext("Judged is %(what)s: the dataset has no ranked lists.")
                     if asked == "top-k" and outputs
@@ -236,7 +235,7 @@ class _Cut:
             )
         if filter_["bleu_pre"] and any(not image.references for image in material.images):
             filter_["bleu_pre"], filter_["audit"] = 0.0, 0
-            self.said.append(
+            self.sentences.append(
                 gettext("The filter is off: some images have no captions of people to compare with.")
             )
 
@@ -248,7 +247,7 @@ class _Cut:
         )
         if KINDS[design.protocol].least_options <= most < design.sampling.options:
             self.values["sampling"]["options"] = most
-            self.said.append(
+            self.sentences.append(
                 ngettext(
                     "One caption is shown: the systems gave no more for an image.",
                     "%(most)s captions are shown together: the systems gave no more for an image.",
@@ -258,7 +257,6 @@ class _Cut:
             )
 
     def controls(self, material: Material) -> None:
-        """Take out check questions, or the filter, that the dataset cannot supply."""
         for _ in range(2):
             design = self.design()
             try:
@@ -266,14 +264,14 @@ class _Cut:
             except DesignError as error:
                 if error.field.startswith("controls") and design.controls.per_hit:
                     self.values["controls"]["per_hit"] = 0
-                    self.said.append(
+                    self.sentences.append(
                         gettext(
                             "There are no check questions: the dataset has too few captions to make them of."
                         )
                     )
                 elif error.field == "filter.bleu_pre" and design.filter.bleu_pre:
                     self.values["filter"]["bleu_pre"] = 0.0
-                    self.said.append(gettext("The filter is off: no caption would pass it."))
+                    self.sentences.append(gettext("The filter is off: no caption would pass it."))
                 else:
                     return
             else:

@@ -38,14 +38,12 @@ from judgments.templatetags.judgments_tags import cents
 
 REQUIREMENTS = "workers.requirements"
 IN_CENTS = ", in cents"  # ends the titles of keys that hold money
-MOST_SAID = 6
-LONGEST_SAID = 40  # characters of a value that stands beside "Advanced"
+MOST_FOLDED = 6
+LONGEST_FOLDED = 40  # characters of a value that stands beside "Advanced"
 NAMES = ("name", "slug", "dataset")  # what a design to start from lacks
 
 
 class AllOrNumberField(forms.CharField):
-    """``all`` or a whole number from 1 on."""
-
     def to_python(self, value: Any) -> Any:
         text = str(super().to_python(value)).strip().lower()
         if text in ("", "all"):
@@ -64,8 +62,6 @@ class TypedField(forms.CharField):
 
 
 class LinesField(TypedField):
-    """A list of texts, one a line."""
-
     def prepare_value(self, value: Any) -> Any:
         return "\n".join(value) if isinstance(value, (list, tuple)) else value
 
@@ -74,7 +70,7 @@ class LinesField(TypedField):
 
 
 class PairsField(LinesField):
-    """A list of pairs of texts, one pair a line with a tab between."""
+    """A list of pairs, one a line with a tab between."""
 
     def prepare_value(self, value: Any) -> Any:
         if not isinstance(value, (list, tuple)):
@@ -100,10 +96,10 @@ def starting_values(
 
 
 def values_from_toml(text: str, *, saved: Mapping[str, Preset] = NO_PRESETS) -> dict[str, Any]:
-    """Return a complete design from a study file, which may leave out name, slug and dataset.
+    """Return a complete design from a study file that may lack name, slug and dataset.
 
     Raises:
-        DesignError: the file is refused for anything else; the sentence begins with the line.
+        DesignError: the file is refused; the sentence begins with the line.
     """
     values = toml_values(text, source="This")
     open_keys = [key for key in NAMES if not values.get(key)]
@@ -117,7 +113,7 @@ def values_from_toml(text: str, *, saved: Mapping[str, Preset] = NO_PRESETS) -> 
 
 
 def in_words(key: str, value: Any) -> str:
-    """Return a value as the form shows it; a dash for an empty one."""
+    """Format as the form does; a dash if empty."""
     if isinstance(value, bool):
         return gettext("yes") if value else gettext("no")
     if is_money(key):
@@ -143,7 +139,7 @@ def is_money(key: str) -> bool:
 
 
 def _currency(base: Mapping[str, Any]) -> str:
-    """Return the currency of a design whose other values may be missing or wrong."""
+    """Return the currency; other values may be missing or wrong."""
     crowd = Crowd(**{key: base["crowd"][key] for key in ("backend", "currency")})
     return currency_named(crowd, Panel(preset=base["panel"]["preset"])) or USUAL_CURRENCY
 
@@ -158,7 +154,7 @@ class DesignForm(forms.Form):
     Attributes:
         values: the content of a checked form as in a study file, valid or not.
         design: the design of a valid form.
-        currency: that of all amounts.
+        currency: of all amounts.
     """
 
     values: dict[str, Any]
@@ -166,7 +162,7 @@ class DesignForm(forms.Form):
     currency: str
 
     def __init__(self, data: Any = None, *, base: dict[str, Any], datasets: list[str]) -> None:
-        """Ask for what ``base`` holds, a study file as nested dicts with every key."""
+        """Build the fields from ``base``, a study file as nested dicts with every key."""
         super().__init__(data)
         # a design leaves these tables out where they say what is usual
         base = {**{table: usual.model_dump(mode="json") for table, usual in USUAL.items()}, **base}
@@ -182,8 +178,8 @@ class DesignForm(forms.Form):
                     chosen = gettext("Quorum chose the value, as the paper gives none.")
                     field.help_text = f"{field.help_text} {chosen}".strip()
                 if key in asked:
-                    said = gettext("From the paper: %(source)s.") % {"source": asked[key]}
-                    field.help_text = f"{field.help_text} {said}".strip()
+                    source = gettext("From the paper: %(source)s.") % {"source": asked[key]}
+                    field.help_text = f"{field.help_text} {source}".strip()
                 field.initial = field.prepare_value(value_at(base, key))
                 if isinstance(field, TranslationsField):
                     field.disabled = field.initial.longest > MOST_ROWS
@@ -200,14 +196,13 @@ class DesignForm(forms.Form):
             yield section, [self[html_name(key)] for key in section.entries]
 
     def pair_keys_in_sight(self) -> list[str]:
-        """Return the kinds of pairs that are asked for; all of them where no number is given."""
+        """Return the kinds of pairs with a number; all if none has one."""
         keys = [f"sampling.pairs.{name}" for name in PAIR_KINDS] if self.kind.compares_pairs else []
         asked = [key for key in keys if self[html_name(key)].value() not in (0, "0", "", None)]
         wrong = [key for key in keys if self.is_bound and html_name(key) in self.errors]
         return [key for key in keys if key in asked or key in wrong] or keys
 
-    def said(self, sections: Iterable[Section]) -> list[tuple[str, str]]:
-        """Return label and value of what folded groups hold: short values that are not empty."""
+    def folded_values(self, sections: Iterable[Section]) -> list[tuple[str, str]]:
         found = []
         for section in sections:
             for key, entry in section.entries.items():
@@ -220,12 +215,12 @@ class DesignForm(forms.Form):
                 ):
                     continue
                 words = in_words(key, value)
-                if len(words) <= LONGEST_SAID and not key.startswith("sampling.pairs."):
+                if len(words) <= LONGEST_FOLDED and not key.startswith("sampling.pairs."):
                     found.append((gettext(entry.label), words))
-        return found[:MOST_SAID]
+        return found[:MOST_FOLDED]
 
     def as_posted(self) -> dict[str, Any]:
-        """Return what a browser sends for the form as it begins."""
+        """Return what a browser sends for the unchanged form."""
         sent: dict[str, Any] = {}
         for name, field in self.fields.items():
             value = self.get_initial_for_field(field, name)
@@ -238,7 +233,6 @@ class DesignForm(forms.Form):
         return sent
 
     def clean(self) -> dict[str, Any]:
-        """Check the whole as one design and add each error to its field."""
         cleaned = super().clean() or {}
         self.values = self._values(cleaned)
         # a stand-in for what is still open, so that its want hides nothing else
@@ -261,7 +255,7 @@ class DesignForm(forms.Form):
                 field.unit = self.currency
 
     def sketch(self) -> StudyDesign | None:
-        """Return a design to preview, with stand-ins for a missing name or slug; None if anything else is wrong."""
+        """Return a design to preview, with a stand-in name and slug if missing; None if it is invalid."""
         if not self.is_bound:
             values = deepcopy(self.base) | {
                 "dataset": self.get_initial_for_field(self.fields["dataset"], "dataset")
@@ -281,7 +275,7 @@ class DesignForm(forms.Form):
             return None
 
     def problems(self) -> list[tuple[BoundField | None, list[str]]]:
-        """Return the errors in the order of the fields; None stands for the whole form."""
+        """Follow the order of the fields; None stands for the whole form."""
         general = [str(error) for error in self.non_field_errors()]
         found: list[tuple[BoundField | None, list[str]]] = [(None, general)] if general else []
         return found + [
@@ -291,7 +285,7 @@ class DesignForm(forms.Form):
         ]
 
     def _take_requirements_off(self) -> None:
-        """Clear what the set of requirements chosen before filled in, unless one of its fields was edited."""
+        """Clear the previous set of requirements, unless one was edited."""
         named = value_at(self.base, REQUIREMENTS)
         chosen = self.data.get(html_name(REQUIREMENTS))
         if named not in REQUIREMENT_PRESETS or chosen in (None, named):
@@ -312,13 +306,12 @@ class DesignForm(forms.Form):
             return False
 
     def _field_of(self, key: str) -> str | None:
-        """Return the field of a dotted key, or of the table around it."""
         while key and html_name(key) not in self.fields:
             key = key.rpartition(".")[0]
         return html_name(key) if key else None
 
     def _values(self, cleaned: dict[str, Any]) -> dict[str, Any]:
-        """Return the base with the form's answers laid over it; an empty answer means the default."""
+        """Lay the answers over the base; an empty answer means the default."""
         values = deepcopy(self.base)
         built_in = self.kind.wordings.get(values.get("judged", ""))
         for section in self.sections:
@@ -340,7 +333,7 @@ class DesignForm(forms.Form):
 
 
 def asked_by_paper(base: Mapping[str, Any]) -> dict[str, str]:
-    """Return dotted key -> source, for what the preset asks of workers because its paper does."""
+    """Return dotted key -> source."""
     preset = PRESETS.get(base.get("preset", ""))
     if preset is None:
         return {}
@@ -357,7 +350,7 @@ def asked_by_paper(base: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _put(values: dict[str, Any], key: str, answer: Any) -> None:
-    """Set a dotted key; an empty answer removes it, so that its default holds."""
+    """Set a dotted key; remove it for an empty answer."""
     *tables, last = key.split(".")
     for table in tables:
         values = values.setdefault(table, {})
@@ -421,7 +414,6 @@ def _field_for(key: str, entry: Entry, datasets: list[str]) -> forms.Field:
 
 
 def _list_field(key: str, field: FieldInfo, *, rows: int, **options: Any) -> forms.Field | None:
-    """Return the form field of a list of tables, of pairs or of texts; None for a key that holds no list."""
     if get_origin(field.annotation) is not tuple:
         return None
     (member, *_) = get_args(field.annotation)

@@ -46,7 +46,6 @@ from judgments.design.editing.form import (
     value_at,
 )
 from judgments.design.editing.sections import sections_for
-from judgments.design.plans import Plan
 from judgments.design.presets import PRESETS, Preset
 from judgments.design.reading import read_toml, slugify_name, write_toml
 from judgments.design.saved_presets import (
@@ -60,6 +59,7 @@ from judgments.design.saved_presets import (
     saved_presets,
 )
 from judgments.design.study_design import StudyDesign
+from judgments.design.tables import Plan
 from judgments.kinds import KINDS
 from judgments.models import Dataset, SavedPreset, Study
 from judgments.operations import duplicate, save_preset
@@ -103,16 +103,16 @@ def add_study(admin: QuorumAdmin, request: HttpRequest) -> HttpResponse:
     if request.method != "POST" and chosen is not None:
         base, cut = fitted(base, chosen, maker=signed_in(request).pk)
         base["name"] = _free_name(f"{_title_of(base, saved).partition(':')[0]}, {chosen.name}")
-    desk = open_editor(request, base=base, datasets=dataset_names(request), saved=saved, cut=cut)
+    editor = open_editor(request, base=base, datasets=dataset_names(request), saved=saved, cut=cut)
     if wants_json(request):
-        return answer_script(desk)
-    if _is_save(request) and desk.form.is_valid():
-        study = _stored(desk.form, lambda design: create_study(design=design, user=signed_in(request)))
+        return answer_script(editor)
+    if _is_save(request) and editor.form.is_valid():
+        study = _stored(editor.form, lambda design: create_study(design=design, user=signed_in(request)))
         if study is not None:
             admin.log_addition(request, study, "designed")
             return _next_page(request, study)
-    count_now(desk, request)
-    context = _outside(admin, request) | _form_context(desk, saved) | {"subtitle": gettext("New study")}
+    count_now(editor, request)
+    context = _outside(admin, request) | _form_context(editor, saved) | {"subtitle": gettext("New study")}
     return TemplateResponse(request, "judgments/study/add.html", context)
 
 
@@ -132,7 +132,6 @@ def _show_start(
     chosen: Dataset | None,
     saved: dict[str, Preset],
 ) -> HttpResponse:
-    """Show the protocols as cards; those that the chosen dataset has not enough data for say so."""
     newest = list(datasets.order_by("-pk")[:MOST_DATASETS])
     chosen = chosen or next(iter(newest), None)
     holdings = holdings_of(chosen, request.user) if chosen else None
@@ -169,7 +168,6 @@ def _title_of(base: dict[str, Any], saved: dict[str, Preset]) -> str:
 
 
 def _free_name(name: str) -> str:
-    """Return the name, with a number behind it if a study has its short name already."""
     for number in count(1):
         tried = name[:180] if number == 1 else f"{name[:180]} ({number})"
         if not Study.objects.filter(slug=slugify_name(tried)).exists():
@@ -195,7 +193,6 @@ def add_study_from_file(admin: QuorumAdmin, request: HttpRequest) -> HttpRespons
 
 
 def show_design(admin: QuorumAdmin, request: HttpRequest, study: Study) -> HttpResponse:
-    """Show the form of a draft, or the design of any other study."""
     context = admin.context(request, study, "change")
     context["toml"] = write_toml(design_of(study))
     if study.state != Study.State.DRAFT or not context["may_change"]:
@@ -206,18 +203,18 @@ def show_design(admin: QuorumAdmin, request: HttpRequest, study: Study) -> HttpR
     cut: list[str] = []
     if (asked := _asked_start(request, saved, kept=study.design)) is not None:
         base, cut = fitted(asked, study.dataset, maker=study.created_by_id)
-    desk = open_editor(request, base=base, datasets=dataset_names(request), saved=saved, cut=cut)
+    editor = open_editor(request, base=base, datasets=dataset_names(request), saved=saved, cut=cut)
     if wants_json(request):
-        return answer_script(desk)
-    if _is_save(request) and desk.form.is_valid():
+        return answer_script(editor)
+    if _is_save(request) and editor.form.is_valid():
         changed = _stored(
-            desk.form, lambda design: change_design(study=study, design=design, user=signed_in(request))
+            editor.form, lambda design: change_design(study=study, design=design, user=signed_in(request))
         )
         if changed is not None:
             admin.log_change(request, study, "design")
             return _next_page(request, study)
-    count_now(desk, request)
-    return TemplateResponse(request, "judgments/study/design.html", context | _form_context(desk, saved))
+    count_now(editor, request)
+    return TemplateResponse(request, "judgments/study/design.html", context | _form_context(editor, saved))
 
 
 def _is_save(request: HttpRequest) -> bool:
@@ -239,7 +236,7 @@ def _outside(admin: QuorumAdmin, request: HttpRequest) -> dict[str, Any]:
 def _asked_start(
     request: HttpRequest, saved: dict[str, Preset], kept: dict[str, Any] | None = None
 ) -> dict[str, Any] | None:
-    """Return the values of the preset or protocol in the address, with the names and the seed of ``kept``."""
+    """Return the values that the address names, with names and seed of ``kept``."""
     preset, protocol = request.GET.get("preset", ""), request.GET.get("protocol", "")
     if preset not in {**saved, **PRESETS}:
         preset = ""
@@ -255,18 +252,18 @@ def _asked_start(
     return base
 
 
-def _form_context(desk: EditorPage, saved: dict[str, Preset]) -> dict[str, Any]:
-    return desk.context | {
-        "form_kind": KINDS[desk.base["protocol"]],
-        "preset": {**saved, **PRESETS}.get(desk.base.get("preset", "")),
-        "preset_ships": desk.base.get("preset", "") in PRESETS,
+def _form_context(editor: EditorPage, saved: dict[str, Preset]) -> dict[str, Any]:
+    return editor.context | {
+        "form_kind": KINDS[editor.base["protocol"]],
+        "preset": {**saved, **PRESETS}.get(editor.base.get("preset", "")),
+        "preset_ships": editor.base.get("preset", "") in PRESETS,
         "presets": PRESETS,
         "saved": saved,
     }
 
 
 def _stored(form: DesignForm, store: Callable[[StudyDesign], Study]) -> Study | None:
-    """Store the form's design; add a refusal to its field and return None."""
+    """Add a refusal to its field and return None."""
     try:
         return store(form.design)
     except DesignError as error:
@@ -280,7 +277,6 @@ def _stored(form: DesignForm, store: Callable[[StudyDesign], Study]) -> Study | 
 
 
 def _next_page(request: HttpRequest, study: Study) -> HttpResponse:
-    """Go where the button leads: a step of the form, or the page that follows the design."""
     messages.success(request, gettext("The design of “%(name)s” is saved.") % {"name": study.name})
     wanted = request.POST.get("_to", "")
     if wanted == REHEARSE:
@@ -292,7 +288,7 @@ def _next_page(request: HttpRequest, study: Study) -> HttpResponse:
 
 
 def _rehearse(request: HttpRequest, study: Study) -> HttpResponse:
-    """Rehearse a copy with the usual crowd and the design's seed; the page says what else could be chosen."""
+    """Use the usual crowd and the design's seed."""
     step = STEPS[REHEARSE]
     answer = None
     if step.permission in rights_of(request.user, study) and signed_in(request).has_perm(step.also):
@@ -304,7 +300,6 @@ def _rehearse(request: HttpRequest, study: Study) -> HttpResponse:
 
 
 def _readable(design: StudyDesign) -> list[tuple[str, list[tuple[str, str]]]]:
-    """Return titles, each with its labelled values; Markdown becomes HTML."""
     values = design.model_dump(mode="json")
     shown = []
     for section in sections_for(KINDS[design.protocol]):
@@ -370,7 +365,6 @@ def show_reuse(request: HttpRequest, study: Study, context: Context) -> HttpResp
 
 
 def show_comparison(admin: QuorumAdmin, request: HttpRequest) -> HttpResponse:
-    """Compare the two designs in the address; studies that the person may not see are not found."""
     context: Context = {
         **admin.admin_site.each_context(request),
         "title": gettext("Compare designs"),
@@ -417,7 +411,7 @@ add_operation(save_preset, label="Save as a preset", leads_to=lambda study: "reu
 
 @admin.register(SavedPreset)
 class SavedPresetAdmin(QuorumAdmin):
-    """Presets are made on a study's page “Use again”, never here."""
+    """Presets are made on a study's page “Use again”, not here."""
 
     empty_words = "A study's page “Use again” saves its design as a preset."
     list_display = ("title", "slug", "description", "made_by", "made_at", "used")

@@ -1,4 +1,4 @@
-"""Lists of tables as rows of fields: quiz questions, known items, worked examples, detectors, quotas, translations."""
+"""Edit lists of tables as rows of fields: quiz questions, examples, detectors, quotas, translations."""
 
 from __future__ import annotations
 
@@ -37,8 +37,6 @@ Row = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A key of the rows: how it is typed, and whether a row needs it."""
-
     key: str
     label: str
     help: str
@@ -48,7 +46,7 @@ class Column:
 
     @property
     def counts(self) -> bool:
-        """Whether a row with this cell filled is a row: a choice with a default always holds something."""
+        """Whether a filled cell makes a row; a choice with a default is always filled."""
         return self.shape != "choice" or self.needed
 
     def text_of(self, value: Any) -> str:
@@ -59,13 +57,11 @@ class Column:
         return "" if value is None else str(value)
 
     def shown(self, value: Any) -> str:
-        """Return the value in words, as a choice is named."""
         text = self.text_of(value)
         words = dict(self.choices).get(text)
         return gettext(words) if words else text
 
     def read(self, text: str, where: str) -> Any:
-        """Return the typed value of a filled cell."""
         if self.shape == "lines":
             return [line.strip() for line in text.splitlines() if line.strip()]
         if self.shape == "settings":
@@ -82,7 +78,6 @@ class Column:
 
 
 def columns_of(model: type[BaseModel]) -> list[Column]:
-    """Return a column for each key of the table."""
     return [_column(key, field) for key, field in model.model_fields.items()]
 
 
@@ -132,7 +127,6 @@ def _settings(text: str, where: str) -> dict[str, Any]:
 
 
 def rows_in_words(columns: list[Column], rows: list[Row]) -> str:
-    """Return one line for each row."""
     lines = []
     for row in rows:
         cells = [(column, column.shown(row.get(column.key)).replace("\n", " / ")) for column in columns]
@@ -146,7 +140,7 @@ class RowsWidget(forms.Widget):
     """Rows of inputs named ``<field>-<number>-<key>``, with buttons that add and remove rows.
 
     Attributes:
-        hidden: keys that mean nothing for the protocol; they are shown where a row has them.
+        hidden: keys that the protocol does not use; shown if a row has them.
     """
 
     use_fieldset = True
@@ -160,7 +154,6 @@ class RowsWidget(forms.Widget):
         return ""
 
     def value_from_datadict(self, data: Any, files: Any, name: str) -> list[dict[str, str]]:
-        """Return the rows that were filled, in the order of their numbers."""
         rows: dict[int, dict[str, str]] = {}
         for key in data:
             match = re.fullmatch(rf"{re.escape(name)}-(\d{{1,6}})-([a-z_]+)", key)
@@ -207,8 +200,6 @@ def _row(name: str, columns: list[Column], number: str, row: Row) -> dict[str, A
 
 
 class RowsField(forms.Field):
-    """A list of tables of a study file."""
-
     widget: RowsWidget
 
     def __init__(self, columns: list[Column], **options: Any) -> None:
@@ -232,7 +223,6 @@ class RowsField(forms.Field):
         return found
 
     def posted(self, name: str, rows: list[Row]) -> dict[str, str]:
-        """Return what a browser sends for the rows."""
         return {
             f"{name}-{number}-{column.key}": column.text_of(row.get(column.key))
             for number, row in enumerate(rows)

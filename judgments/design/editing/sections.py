@@ -1,4 +1,4 @@
-"""The path of the design form: steps, each with a few fields in sight and groups of others folded.
+"""The path of the design form: steps, each with visible fields and folded groups.
 
 Labels and help are those of the design's fields.
 """
@@ -19,7 +19,7 @@ from judgments.kinds import Kind
 
 
 class Step(StrEnum):
-    """The steps of the path that hold fields, in order. "Check" and "Launch" follow."""
+    """The steps that hold fields, in order. "Check" and "Launch" follow."""
 
     DATA = "Data"
     QUESTION = "Question"
@@ -66,7 +66,7 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """A group of the form; ``crowd`` is the only crowd it is for, '' for all."""
+    """A group of the form, for one ``crowd`` or all ('')."""
 
     step: Step
     title: str
@@ -84,7 +84,7 @@ PAIR_ENTRIES = {
 
 
 def field_of(key: str) -> FieldInfo | None:
-    """Return the field of the design that a dotted key names; None for a key within a mapping or a list."""
+    """Return the design's field of a dotted key; None for a key within a mapping or a list."""
     model: Any = StudyDesign
     *tables, last = key.split(".")
     for table in tables:
@@ -97,16 +97,15 @@ def field_of(key: str) -> FieldInfo | None:
 
 
 def extra_of(key: str) -> dict[str, Any]:
-    """Return what the form needs of a key besides label and help.
+    """Return a key's settings besides label and help.
 
-    ``words`` are those of the choices, by value; ``radio`` shows them as radio buttons; ``rows`` is the field's height.
+    ``words`` are those of the choices, by value; ``radio`` asks for radio buttons; ``rows`` is the height.
     """
     field = field_of(key)
     return dict(field.json_schema_extra) if field and isinstance(field.json_schema_extra, dict) else {}
 
 
 def sections_for(kind: Kind) -> list[Section]:
-    """Return the groups and keys that apply to ``kind``, in form order."""
     return [
         _section(Step.DATA, "Names and seed", "", ("name", "slug", "dataset", "seed")),
         _sampling(kind),
@@ -238,7 +237,6 @@ def _section(
     *,
     crowd: str = "",
 ) -> Section:
-    """Return a group of the keys; ``changed`` holds entries that differ from the design's fields."""
     entries = {key: (changed or {}).get(key) or _entry(key) for key in keys}
     return Section(step, title, text, entries, crowd)
 

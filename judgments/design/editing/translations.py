@@ -1,8 +1,8 @@
-"""The texts of a study in other languages as rows of fields: one row for a language, an example or a question."""
+"""Edit a study's texts in other languages: one row for a language, an example or a question."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -32,8 +32,6 @@ NUMBERS = {
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """The rows of each part."""
-
     of: dict[str, list[Row]] = field(default_factory=dict)
 
     @property
@@ -50,7 +48,6 @@ def _numbered(part: str, model: type[BaseModel]) -> RowsField:
 
 
 def rows_of(translations: Mapping[str, Any]) -> Rows:
-    """Return the rows of ``[translations]`` of a study file."""
     rows: dict[str, list[Row]] = {part: [] for part in TITLES}
     for language, texts in translations.items():
         rows[TEXTS].append({"language": language} | texts)
@@ -92,8 +89,6 @@ class TranslationsWidget(forms.Widget):
 
 
 class TranslationsField(forms.Field):
-    """The table ``[translations]`` of a study file."""
-
     widget: TranslationsWidget
 
     def __init__(self, **options: Any) -> None:
@@ -139,7 +134,7 @@ class TranslationsField(forms.Field):
             ) from None
 
     def _numbered_rows(self, value: Any, part: str) -> dict[str, list[dict[str, Any]]]:
-        """Return the rows of each language by their number; examples without a row stay as they are written."""
+        """Leave examples without a row untranslated."""
         by_language: dict[str, dict[int, dict[str, Any]]] = {}
         for row in self._read(value, part):
             language, number = row.pop("language"), row.pop("number")
@@ -162,7 +157,6 @@ class TranslationsField(forms.Field):
         return found
 
     def posted(self, name: str, rows: Rows) -> dict[str, str]:
-        """Return what a browser sends for the rows."""
         sent: dict[str, str] = {}
         for part, one in self.parts.items():
             sent |= one.posted(part_name(name, part), rows.of.get(part, []))
@@ -174,11 +168,6 @@ def _title(language: str) -> str:
 
 
 def in_lines(translations: Mapping[str, Any]) -> str:
-    """Return a line for each row."""
-    return "\n".join(_lines(rows_of(translations)))
-
-
-def _lines(rows: Rows) -> Iterator[str]:
-    for part, one in TranslationsField().parts.items():
-        if found := rows.of[part]:
-            yield rows_in_words(one.columns, found)
+    rows = rows_of(translations).of
+    parts = TranslationsField().parts.items()
+    return "\n".join(rows_in_words(one.columns, rows[part]) for part, one in parts if rows[part])

@@ -1,9 +1,9 @@
 """CrowdFlower's (Figure Eight's, Appen's) full and aggregated reports.
 
-A full report has a row per judgment: ``_unit_id, _created_at, _golden, _id, _started_at, _tainted, _worker_id``
-and others, the questions, the data columns and, for a test question, ``QUESTION_gold`` with the right answers, one
-per line. An aggregated report has a row per unit: ``_unit_id, _golden, _trusted_judgments, _last_judgment_at`` and
-the questions. Sources: descriptions of published reports (zenodo.org/records/3626185) and CrowdFlower's help pages.
+A full report has a row per judgment: ``_unit_id, _created_at, _golden, _id, _started_at, _tainted, _worker_id`` and
+others, the questions, the data columns and, for a test question, ``QUESTION_gold`` with the right answers, one per
+line. An aggregated report has a row per unit: ``_unit_id, _golden, _trusted_judgments, _last_judgment_at`` and the
+questions. Sources: descriptions of published reports (zenodo.org/records/3626185) and CrowdFlower's help pages.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def _read(path: Path, encoding: str | None, zone: tzinfo | None, notes: ImportNo
 
 
 def _truth(cells: dict[str, str], golden: bool, notes: ImportNotes) -> dict[str, str] | None:
-    """Return a test question's right answers by column, except where there are several."""
+    """Return the right answers by column; skip several right ones."""
     if not golden:
         return None
     truth: dict[str, str] = {}

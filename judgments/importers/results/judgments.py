@@ -1,4 +1,4 @@
-"""Judgments of result files, by a mapping of columns from the importing person."""
+"""Read judgments of result files by a given mapping of columns."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class ResultColumns:
 
     Attributes:
         columns: a judgment's column (``NAMES``) -> the file's, which may hold ``{n}``.
-        values: cell -> value, for answers in words; empty: cells are values.
+        values: cell -> value, for answers in words; empty if cells are values.
         zone: of times without one.
         worker_name: maps a worker's id in the file to the stored name.
     """
@@ -71,7 +71,6 @@ def parse_zone(text: str, path: Path) -> tzinfo:
 
 
 def read_mapping(path: Path, worker_name: Callable[[str], str]) -> ResultColumns:
-    """Read ``[columns]``, ``[values]`` and ``zone`` from a TOML file."""
     try:
         found = tomllib.loads(read_whole(path))
     except tomllib.TOMLDecodeError as error:
@@ -104,8 +103,8 @@ def _texts(path: Path, name: str, found: Any) -> dict[str, str]:
 class ResultJudgments(TableJudgments):
     """Answers of a result file; those of rejected assignments are stored but excluded.
 
-    A unit is identified by a named column, or by equal image, captions and the rest of ``WHAT``. Image
-    addresses may end in the image's name.
+    A unit is identified by a named column, or by equal image, captions and the rest of ``WHAT``. Image addresses
+    may end in the image's name.
     """
 
     def __init__(
@@ -168,7 +167,7 @@ class ResultJudgments(TableJudgments):
             raise ImportProblem(path, None, "--columns", found, "one of the file")
 
     def _places(self, row: ResultRow, answers: Mapping[str, str]) -> Iterator[dict[str, str]]:
-        """Yield name -> column for each thing the HIT asked about; one mapping without numbered columns."""
+        """Yield name -> column for each part of the HIT; one mapping without numbered columns."""
         numbered = [column for column in self._columns.values() if NUMBER in column]
         if not numbered:
             yield self._columns
@@ -238,7 +237,7 @@ class ResultJudgments(TableJudgments):
         return text
 
     def _image(self, text: str) -> str:
-        """Return the image's name; for an address outside the dataset, its last part."""
+        """Return the name; of an unknown address, its last part."""
         if self._images is not None and text in self._images:
             return text
         last = unquote(urlsplit(text).path).rpartition("/")[2] if re.match(r"https?://", text) else ""
@@ -250,7 +249,7 @@ def _has(row: ResultRow, answers: Mapping[str, str], column: str) -> bool:
 
 
 def _number(text: str) -> Any:
-    """Parse a number; other text is refused later with its column."""
+    """Leave other text, to be refused later with its column."""
     if _WHOLE.fullmatch(text):
         return int(text.partition(".")[0])
     try:

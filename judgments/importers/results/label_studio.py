@@ -43,7 +43,7 @@ def _first_letter(path: Path, encoding: str | None) -> str:
 
 
 def _of_task(record: Record, zone: tzinfo | None, notes: ImportNotes) -> Iterator[ResultRow]:
-    """Yield a task's annotations; a ground-truth annotation gives the expected answer."""
+    """Take the expected answer from a ground-truth annotation."""
     task = record.values
     data, annotations = task.get("data"), task["annotations"]
     if not isinstance(data, dict):
@@ -131,7 +131,7 @@ def _seconds(record: Record, value: Any) -> float | None:
 
 
 def _plain(value: Any) -> Any:
-    """Unwrap an answer: one choice as its word, a taxonomy path as ``a/b``."""
+    """Unwrap one choice to its word, a taxonomy path to ``a/b``."""
     if isinstance(value, dict):
         kept = [name for name in ANSWERS if name in value]
         if len(kept) != 1:

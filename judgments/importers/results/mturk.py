@@ -1,9 +1,9 @@
 """Result files of MTurk and of Turkle.
 
-MTurk's are the requester pages' CSV and the older tab-separated ``.results``. Variants were found in public files
-and the programs that read them; docs/crowds/batch-files.md names them. Turkle's have the columns of
-``Batch._get_csv_fieldnames`` in turkle/models.py of github.com/hltcoe/turkle (version 2.10): MTurk's, but
-``WorkerId`` is the user's row number and empty for anonymous work.
+MTurk's are the requester pages' CSV and the older tab-separated ``.results`` (docs/crowds/batch-files.md names
+public files and programs). Turkle's have the columns of ``Batch._get_csv_fieldnames`` in turkle/models.py of
+github.com/hltcoe/turkle (version 2.10): MTurk's, but ``WorkerId`` is the user's row number and empty for anonymous
+work.
 """
 
 from __future__ import annotations

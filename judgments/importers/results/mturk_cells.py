@@ -86,7 +86,7 @@ Groups = Mapping[str, Sequence[tuple[str, str]]]
 
 
 def canonical(name: str) -> str:
-    """Return a header's name as the requester pages write it; keep the case of unknown names."""
+    """Write a header's name as the requester pages do; leave unknown names."""
     name = name.strip()
     for prefix in (INPUT, ANSWER):
         if name.lower().startswith(prefix.lower()):
@@ -100,7 +100,7 @@ def is_known(name: str) -> bool:
 
 @lru_cache(maxsize=4_096)  # cached: the rows of a batch repeat the times of their HITs
 def parse_time(text: str, zone: tzinfo | None = None) -> datetime:
-    """Parse a time in any of the known forms as UTC; ``zone`` is for times without one."""
+    """Parse a time in any known form as UTC; ``zone`` is for times without one."""
     for form in _FORMS:
         if found := form.fullmatch(text):
             return _moment(found.groupdict(), zone)
@@ -199,7 +199,7 @@ def answers_of(cells: Mapping[str, str], groups: Groups) -> dict[str, str]:
 
 
 def _chosen(buttons: Mapping[str, str]) -> str | None:
-    """Return the values of the true buttons; None if they are no buttons, or all empty."""
+    """Return None if they are no buttons, or all empty."""
     said = {value: cell.strip().lower() for value, cell in buttons.items() if cell.strip()}
     if not said or not all(cell in _TRUTHS for cell in said.values()):
         return None

@@ -99,7 +99,7 @@ def _json(path: Path, line: int | None, text: str) -> dict[str, Any]:
 
 
 def _labels(record: Record, labels: Any) -> Any:
-    """Read ``[[{"schema", "name"}, value], ...]`` as the lines' object, which older states have."""
+    """Convert ``[[{"schema", "name"}, value], ...]`` of older states."""
     if not isinstance(labels, list):
         return labels
     found: dict[str, dict[str, Any]] = {}

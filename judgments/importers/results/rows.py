@@ -1,4 +1,4 @@
-"""The rows of result files, whatever platform wrote them."""
+"""Rows of result files of any platform."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class ResultRow:
         cells: MTurk's or the platform's own column -> cell.
         zone: of times without one.
         groups: of MTurk's radio buttons.
-        seconds: work time, where the file is more precise than whole seconds.
+        seconds: work time, if the file has fractions.
         control: whether it was a control question.
         truth: right answers of the file, in the columns of ``cells``.
     """
@@ -51,7 +51,6 @@ class ResultRow:
         return cell
 
     def time(self, column: str) -> datetime | None:
-        """Return a UTC time, or None for an empty cell."""
         return self._read(column, lambda cell: parse_time(cell, self.zone), TIME_EXPECTED)
 
     def whole(self, column: str) -> int | None:
@@ -72,7 +71,6 @@ class ResultRow:
 
     @property
     def answers(self) -> dict[str, str]:
-        """Return field -> value for every form of answers (``mturk_cells``)."""
         try:
             return answers_of(self.cells, self.groups)
         except ValueError as error:
@@ -84,10 +82,6 @@ def _whole(text: str) -> int:
     if not (text.isascii() and text.isdigit() and len(text) <= MOST_DIGITS):
         raise ValueError("no whole number")
     return int(text)
-
-
-def _as_it_is(column: str) -> str:
-    return column
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +97,7 @@ class ResultSource:
     """
 
     read: Callable[[Path, str | None, tzinfo | None, ImportNotes], Iterator[ResultRow]]
-    canonical: Callable[[str], str] = _as_it_is
+    canonical: Callable[[str], str] = str
     unit: str | None = None
     sparse: bool = False
     rejected: str = "rejected-assignment"

@@ -1,7 +1,6 @@
-"""Marked spans as answers: their options, checks, words to choose from, weights and consensus.
+"""Marked spans as answers: options, checks, words to choose from, weights and consensus.
 
-Offsets count Unicode code points of the text from 0; ``end`` is the first one after the span. What is missing from
-the text has no place in it: its ``start`` and ``end`` are null.
+Offsets count Unicode code points from 0; ``end`` is exclusive. A missing part has ``start`` and ``end`` null.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ _WORD = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Mqm:
-    """MQM's types and what an error of each weighs."""
+    """MQM's types of errors and their weights."""
 
     labels: Mapping[str, str]
     weights: Mapping[str, float]
@@ -44,7 +43,7 @@ class Mqm:
         return own.get(span[SEVERITY], self.weights[span[SEVERITY]])
 
     def score(self, spans: Iterable[Span]) -> float:
-        """Return the score of a text as WMT has it: minus the weights of its errors."""
+        """Return minus the weights of the errors, as WMT does."""
         return 0.0 - sum(map(self.weight, spans))
 
 
@@ -65,9 +64,9 @@ class Options:
     """What is asked of a worker: the part of the design that answers depend on.
 
     Attributes:
-        categories: names with their labels; empty if errors have no category.
+        categories: names with labels; empty if errors have no category.
         score: whether a score from 0 to 100 follows.
-        missing: whether what is missing from the text can be marked.
+        missing: whether missing parts can be marked.
     """
 
     severities: tuple[str, ...] = SEVERITIES[:2]
@@ -91,10 +90,10 @@ class Options:
         )
 
     def checked(self, given: Any, *, length: int) -> dict[str, Any]:
-        """Return an answer on a text of so many code points in its stored form: spans by place, then what is missing.
+        """Return an answer in its stored form: spans by place, then missing parts.
 
         Raises:
-            ValueError: it is none; the message ends with what was expected.
+            ValueError: it is invalid; the message ends with what was expected.
         """
         keys = {"spans", "score"} if self.score else {"spans"}
         if (
@@ -138,7 +137,7 @@ class Options:
 
 
 def in_order(spans: Iterable[Span]) -> list[dict[str, Any]]:
-    """Return the spans by place, each once, and those of what is missing last."""
+    """Return the distinct spans by place, missing parts last."""
 
     def place(span: Span) -> tuple[Any, ...]:
         absent = span[START] is None
@@ -154,14 +153,14 @@ def placed(spans: Iterable[Span]) -> list[Span]:
 
 
 def words_of(text: str) -> list[tuple[int, int]]:
-    """Return what keys and forms choose: runs between blanks; of scripts without blanks, each letter."""
+    """Return the runs between blanks, or each letter in scripts without blanks."""
     return [found.span() for found in _WORD.finditer(text)]
 
 
 def joined_words(
     text: str, marks: Mapping[int, tuple[str, ...]], keys: Sequence[str]
 ) -> list[dict[str, Any]]:
-    """Return the spans of marked words; neighbours with the same marks are one span."""
+    """Return the spans of marked words; join neighbours with the same marks."""
     words = words_of(text)
     found: list[dict[str, Any]] = []
     before: tuple[int, tuple[str, ...]] | None = None
@@ -180,21 +179,21 @@ def characters(spans: Iterable[Span]) -> set[int]:
 
 
 def f1(one: Iterable[Span], other: Iterable[Span]) -> float:
-    """Return the F1 of two answers by characters; 1 if neither marks any."""
+    """Return the F1 by characters; 1 if neither marks any."""
     first, second = characters(one), characters(other)
     return 2 * len(first & second) / (len(first) + len(second)) if first or second else 1.0
 
 
 def value_of(answer: Mapping[str, Any]) -> float:
-    """Return the score of an answer: the given one, else MQM's of its spans."""
+    """Return an answer's score, else MQM's of its spans."""
     return float(answer["score"]) if "score" in answer else MQM.score(answer["spans"])
 
 
 def together(answers: Sequence[Mapping[str, Any]]) -> Consensus:
     """Return the mean score, and the characters that more than half of the answers mark.
 
-    Characters next to each other are one span, unless another severity (or category) leads among those who mark them;
-    of equally frequent severities the least counts. Something is missing if more than half say so.
+    Adjacent characters form one span while the leading severity and category stay the same; of equally frequent
+    severities the least counts. Something is missing if more than half say so.
     """
     n = len(answers)
     marks: dict[int, list[tuple[str, str]]] = {}
@@ -227,7 +226,6 @@ def together(answers: Sequence[Mapping[str, Any]]) -> Consensus:
 
 
 def _leading(marks: Sequence[tuple[str, str]]) -> dict[str, str]:
-    """Return the most frequent severity, and the most frequent category with any severity."""
     severities = Counter(severity for severity, _ in marks)
     categories = Counter(category for _, category in marks if category)
     severity = min(severities, key=lambda one: (-severities[one], SEVERITIES.index(one)))

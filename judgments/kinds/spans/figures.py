@@ -1,4 +1,4 @@
-"""Agreement on spans, and how often each sort of error is marked."""
+"""Agreement on spans, and frequencies of errors."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ RESAMPLES = 1000
 
 
 def figures_of(judged: Sequence[IncludedJudgment], *, seed: int) -> KindResults:
-    """Return the study's ``spans``, and each unit's mean MQM score and mean standardised score.
+    """Return the study's ``spans``, and each unit's mean MQM and standardised score.
 
     Documents, else items, are resampled together.
     """

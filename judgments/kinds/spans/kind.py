@@ -1,4 +1,4 @@
-"""Spans: mark the errors of a text, then give it a score from 0 to 100 (ESA), or let their weights score it (MQM)."""
+"""Mark the errors of a text, then score it from 0 to 100 (ESA), or let their weights score it (MQM)."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ SEVERITY_WORDS = {"minor": _("Minor"), "major": _("Major"), "critical": _("Criti
 
 
 class MajorityOfCharacters(OpenAggregation):
-    """The mean score, and what most people mark; agreement is of the scores (`Results` has that of the spans)."""
+    """The mean score and the majority's marks; agreement is that of the scores."""
 
     rule = "majority-of-characters"
     tie_rule = "unmarked"
@@ -98,7 +98,7 @@ class SpanResults(Results):
         return figures_of(judged, seed=seed)
 
     def caption_scores(self, judged: Sequence[IncludedJudgment]) -> list[CaptionScore]:
-        """Return each text's mean score on its image, or item."""
+        """Return each text's mean score per item."""
         scores: defaultdict[tuple[int, str, str], list[float]] = defaultdict(list)
         for one in judged:
             scores[one.unit.item_id, one.unit.first.key, one.unit.first.text].append(value_of(one.given))
@@ -119,7 +119,7 @@ class SpanRehearsal(Rehearsal):
     def draw_answer(
         self, unit: Any, truth: Any, *, right: bool | None, rng: np.random.Generator
     ) -> dict[str, Any]:
-        """Miss, move or invent spans and give a near score; or a far one, or anything."""
+        """Miss, move or invent spans with a near score (right) or a far one (wrong), or draw anything."""
         text = unit.first.text
         anything = [span for span in (self._span(text, rng) for _ in range(int(rng.integers(0, 4)))) if span]
         if right is None:
@@ -151,7 +151,7 @@ class SpanRehearsal(Rehearsal):
         return {"spans": in_order(spans), **given}
 
     def _span(self, text: str, rng: np.random.Generator) -> dict[str, Any]:
-        """Draw a span of one to three words; {} if there is no word."""
+        """Draw one to three words; {} if there are none."""
         words = words_of(text)
         if not words:
             return {}
@@ -167,7 +167,7 @@ class SpanRehearsal(Rehearsal):
         return marks
 
     def _read(self, text: str, span: Mapping[str, Any], rng: np.random.Generator) -> dict[str, Any]:
-        """Return a true span, with one more or one fewer word at its end at times."""
+        """Move the end at times."""
         ends = [end for _, end in words_of(text) if span[START] is not None and end > span[START]]
         if not ends or rng.random() >= MOVED:
             return dict(span)
@@ -176,7 +176,7 @@ class SpanRehearsal(Rehearsal):
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """The texts of one document by one system, in order; systems that gave the same share it."""
+    """The texts of one document, in order, by the systems that gave the same ones."""
 
     document: str
     column: int
@@ -184,7 +184,7 @@ class Run:
 
 
 class Spans(OpenKind):
-    """One text of a system; ``content`` holds its place in a document, if whole documents are judged."""
+    """Mark one text of a system; ``content`` holds its place in a document, if documents are judged."""
 
     name = "spans"
     wordings = WORDINGS[name]
@@ -237,7 +237,6 @@ class Spans(OpenKind):
 
     @property
     def scale(self) -> Any:
-        """The question of the slider."""
         judged = next(judged for judged, one in self.wordings.items() if one.title == self.title)
         scale = WORDINGS["slider"][judged]
         return gettext(scale.question)
@@ -386,7 +385,7 @@ class Spans(OpenKind):
         control_images: Sequence[Image] = (),
         known: Sequence[Known] = (),
     ) -> tuple[HITSpec, ...]:
-        """Pack whole documents where they are judged as such."""
+        """Keep documents whole if they are judged."""
         if not design.spans.documents:
             return super().hits(design, groups, control_images=control_images, known=known)
         deal = control_dealer(
@@ -416,7 +415,7 @@ class Spans(OpenKind):
     def _reference_control(
         self, design: StudyDesign, place: str, image: Image, images: Sequence[Image], rng: np.random.Generator
     ) -> Group:
-        """Return a person's text, or without one a system's, with words of another item, which must be marked."""
+        """Damage a person's text, else a system's."""
         group = self._damaged(design, place, image, images, rng, image.references or _texts(image), REFERENCE)
         if group is None:
             raise DesignError(
@@ -446,7 +445,7 @@ class Spans(OpenKind):
         texts: Sequence[Text],
         control_kind: str,
     ) -> Group | None:
-        """Replace a run of words by one of another item's text; they must be marked (Kocmi et al. 2024, section 3)."""
+        """Replace a run of words by another item's; they must be marked (Kocmi et al. 2024, section 3)."""
         donors = [text.text for other in images if other.name != image.name for text in _texts(other)]
         for own in shuffled(texts, rng):
             words = words_of(own.text)
@@ -477,7 +476,7 @@ class Spans(OpenKind):
         return {"again": given}
 
     def is_right(self, given: Any, expected: Any) -> bool:
-        """Look for a span over the damage, or for nearly the first answer to a repeated text."""
+        """Look for a span over the damage, or compare with the first answer to a repeated text."""
         if "within" in expected:
             start, end = expected["within"]
             return any(span[START] < end and start < span[END] for span in placed(given["spans"]))
@@ -506,8 +505,8 @@ class Spans(OpenKind):
         return options.checked(given, length=len(unit.first.text))
 
     def read_form(self, form: Mapping[str, Any], position: int, unit: Any) -> dict[str, Any] | None:
-        """Read ``u<position>`` (the score), ``u<position>-w<word>`` (its severity), ``-k<word>`` (its category),
-        ``-m`` and ``-mk`` (of what is missing), and ``-none`` (no error).
+        """Read ``u<position>`` (the score), ``-w<word>`` (severity), ``-k<word>`` (category), ``-m`` and ``-mk``
+        (missing parts), and ``-none`` (no error).
         """
         name, text = f"u{position}", unit.first.text
         marks: dict[int, tuple[str, ...]] = {}
@@ -554,7 +553,7 @@ def _texts(image: Image) -> list[Text]:
 
 
 def _runs(images: Sequence[Image]) -> list[Run]:
-    """Return the runs of the images that name a document, in import order; equal runs of systems are one."""
+    """Group images by document, in import order; equal runs are one."""
     documents: dict[str, list[Image]] = {}
     for image in images:
         if (name := dict(image.fields).get("document", "").strip()) and image.outputs:

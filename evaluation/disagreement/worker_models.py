@@ -1,4 +1,4 @@
-"""Models of workers beside the consensus, which they never change."""
+"""Fit worker models beside the consensus, which they never change."""
 
 from __future__ import annotations
 
@@ -39,10 +39,10 @@ def worker_model(
     *,
     reason: str,
 ) -> dict[str, Any]:
-    """Return a model of WORKER_MODELS as ``model_answers`` does, with its own parameters of workers.
+    """Return a model of WORKER_MODELS as ``model_answers`` does, with its worker parameters.
 
-    The response model is about answers that are right or not. Its keys are ``workers`` (ability, deviation),
-    ``units`` (discrimination, difficulty) and ``answers``, how many it rests on.
+    The response model treats answers as right or wrong. Its keys: ``workers`` (ability, deviation), ``units``
+    (discrimination, difficulty) and ``answers``, their number.
     """
     if name in _FITS:
         fit, parameters = _FITS[name]

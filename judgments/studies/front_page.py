@@ -1,4 +1,4 @@
-"""What of a study waits for a person, counted for many studies in one query; and the next thing to do with each."""
+"""The admin's first page: an account's studies, what waits for a person in them, and the next action for each."""
 
 from __future__ import annotations
 
@@ -8,27 +8,29 @@ from typing import Any
 
 from django.db.models import Count, IntegerField, OuterRef, QuerySet, Subquery, Sum
 from django.db.models.functions import Coalesce
+from django.http import HttpRequest
 from django.utils.translation import gettext
 
 from common.amounts import thousands
-from judgments.access.roles import Right
-from judgments.admin.base import count_of
-from judgments.models import HIT, Study
-from judgments.studies.study_page import first_page, page_address, was_opened
+from judgments.access.roles import Person, Right, may_view, rights_in, takes_part, visible_rows
+from judgments.admin.base import BoundedPaginator, count_of
+from judgments.models import HIT, Dataset, Job, Study
+from judgments.studies.study_page import QUIET_JOBS, first_page, page_address, was_opened
 
+ON_A_PAGE = 20
 FINISHED = ("submitted", "approved", "rejected")
 
 
 @dataclass(frozen=True, slots=True)
 class Need:
-    """A sort of rows of a study that wait for a person; declared by the app that has them.
+    """Rows of a study that wait for a person.
 
     Attributes:
-        page: the name of the study's page where a person looks at them.
+        page: the study's page that shows them.
         words: for one row, and for several.
         rows: those that wait, of all studies.
-        button: what the button of a study says that has such rows.
-        right: what a person must be allowed to do with them.
+        button: the label of the study's button.
+        right: needed to handle them.
     """
 
     name: str
@@ -41,8 +43,6 @@ class Need:
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    """How many rows of a need a study has, and where."""
-
     words: str
     link: str
     button: str
@@ -63,7 +63,7 @@ def add_needs(*needs: Need) -> None:
 
 
 def with_progress(studies: QuerySet[Study]) -> QuerySet[Study]:
-    """Annotate how many pages of work are ``wanted``, and how many were ``finished``."""
+    """Annotate the numbers of assignments ``wanted`` and ``finished``."""
     hits = HIT.objects.filter(study=OuterRef("pk")).order_by().values("study")
     wanted = hits.annotate(n=Sum("required")).values("n")
     finished = hits.filter(assignments__state__in=FINISHED).annotate(n=Count("assignments")).values("n")
@@ -74,14 +74,13 @@ def with_progress(studies: QuerySet[Study]) -> QuerySet[Study]:
 
 
 def with_needs(studies: QuerySet[Study]) -> QuerySet[Study]:
-    """Annotate how many rows of each need wait."""
     return studies.annotate(**{_column(name): count_of(need.rows(), "study") for name, need in NEEDS.items()})
 
 
 def waiting_for_a_person(study: Study, rights: Collection[str]) -> list[Waiting]:
     """Return what waits for a person of these rights, most urgent first; ``study`` comes from ``with_needs``.
 
-    What a rehearsal leaves waits for nobody.
+    A rehearsal leaves nothing waiting.
     """
     found = []
     for name, need in NEEDS.items():
@@ -94,7 +93,6 @@ def waiting_for_a_person(study: Study, rights: Collection[str]) -> list[Waiting]
 
 
 def next_action(study: Study, waiting: Sequence[Waiting], rights: Collection[str]) -> NextAction:
-    """Return the one thing to do next with a study."""
     if waiting:
         return NextAction(waiting[0].button, waiting[0].link, urgent=True)
     if study.simulated and not was_opened(study):
@@ -110,3 +108,46 @@ def next_action(study: Study, waiting: Sequence[Waiting], rights: Collection[str
 
 def _column(name: str) -> str:
     return f"waits_{name}"
+
+
+def own_studies(request: HttpRequest, context: dict[str, Any]) -> dict[str, Any]:
+    """Use a constant number of queries."""
+    user = request.user
+    context["title"] = gettext("Your studies")
+    if takes_part(user) or user.has_perm("judgments.view_study") or user.has_perm("judgments.add_study"):
+        studies = Study.objects.visible_to(user)
+        shown = with_needs(with_progress(studies.select_related("dataset")))
+        page = BoundedPaginator(shown.order_by("-created_at", "slug"), ON_A_PAGE).get_page(
+            request.GET.get("page")
+        )
+        by_state = dict(studies.order_by().values_list("state").annotate(n=Count("pk")))
+        context |= {
+            "states": [(label, by_state.get(value, 0)) for value, label in Study.State.choices],
+            "page": page,
+            "studies": _entries(user, list(page.object_list)),
+            "may_add_study": user.has_perm("judgments.add_study"),
+        }
+    if may_view(user, Dataset):
+        context |= {
+            "datasets": visible_rows(Dataset.objects.all(), user).count(),
+            "may_add_dataset": user.has_perm("judgments.add_dataset"),
+        }
+    if user.is_active and user.is_staff:
+        under_way = Job.objects.under_way().exclude(kind__in=QUIET_JOBS)
+        context["jobs"] = list(visible_rows(under_way, user)[:ON_A_PAGE])
+    return context
+
+
+def _entries(user: Person, studies: list[Study]) -> list[dict[str, Any]]:
+    rights, entries = rights_in(user, studies), []
+    for study in studies:
+        waiting = waiting_for_a_person(study, rights[study.pk])
+        entries.append(
+            {
+                "study": study,
+                "link": first_page(study),
+                "waiting": waiting,
+                "next": next_action(study, waiting, rights[study.pk]),
+            }
+        )
+    return entries
