@@ -215,7 +215,7 @@ def cached_strengths(study: Study, **asked: Any) -> dict[str, Any]:
 def ranking_section(study: Study) -> Section | None:
     """Return strengths and rank bands if probabilities or answers are unusual; else None."""
     design = design_of(study)
-    special = design.answers != PairAnswers() or design.chosen is not None or draws_live(study)
+    special = design.answers != PairAnswers() or design.chosen is not None or has_chances(study)
     if not (KINDS[study.protocol].compares_pairs and special):
         return None
     try:
