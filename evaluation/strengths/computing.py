@@ -12,7 +12,7 @@ from django.utils.translation import gettext
 from rest_framework import serializers
 
 from annotation.models import Judgment
-from annotation.work.arena import draws_live
+from annotation.work.arena import has_chances
 from common.parameters import Parameters
 from common.rows import columns_of
 from evaluation.arrays import Floats, Ints, places_in
@@ -126,7 +126,7 @@ def strengths_of(
     chosen, inverse = design_of(study).chosen, None
     if chosen and weights == WEIGHTS[0]:
         inverse = 1 / np.array([chosen.chances[key] for key in keys])[place]
-    elif draws_live(study) and weights == WEIGHTS[0]:
+    elif weights == WEIGHTS[0] and has_chances(study):
         inverse = 1 / chances_of(study, table.unit[rows], table.worker[rows])
         inverse /= inverse.mean()
     found = preference_strengths(
@@ -335,7 +335,7 @@ def ranking_section(study: Study) -> Section | None:
     """Return strengths and rank bands if probabilities or answers are unusual; else None."""
     design = design_of(study)
     kind = KINDS[study.protocol]
-    special = design.answers != AskedAnswers() or design.chosen is not None or draws_live(study)
+    special = design.answers != AskedAnswers() or design.chosen is not None or has_chances(study)
     if not ((kind.compares_pairs or kind.names_best) and special):
         return None
     try:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -45,7 +47,7 @@ def test_strengths_are_where_hunter_s_steps_stay() -> None:
 def test_lists_of_two_are_bradley_and_terry_s(prior: float, clustered: bool) -> None:
     generator = np.random.default_rng(3)
     lists, best = choices(generator, [1.5, 0.4, 0.0, -0.2, -1.4], 2, 600)
-    clusters = "naive"
+    clusters: Any = "naive"
     if clustered:
         clusters = {"item": generator.integers(40, size=600), "rater": generator.integers(12, size=600)}
     first, second = zip(*lists, strict=True)
@@ -141,6 +143,6 @@ def test_strengths_far_apart_are_found() -> None:
         ([["a", "b"]], ["a"], {"owners": {"a": ["x"]}}, BadValue, "owners names no item of 'b'"),
     ],
 )  # fmt: skip
-def test_wrong_input_is_named(shown: object, best: object, options: dict, error: type, words: str) -> None:
+def test_wrong_input_is_named(shown: Any, best: Any, options: dict, error: type, words: str) -> None:
     with pytest.raises(error, match=words):
         luce_choice(shown, best, **options)

@@ -477,7 +477,7 @@ def _held(information: Floats) -> Floats:
 
 def _fit(rows: _Rows, prior: float, max_iterations: int, tolerance: float) -> _Fit:
     items = len(rows.items)
-    won = np.asarray(rows.wins.sum(axis=0)).ravel()
+    won = np.asarray(rows.wins.sum(axis=0), dtype=np.float64).ravel()
     theta = np.zeros(items)
     chances, sums = _chances(rows, theta)
     value = _log_likelihood(rows, theta, sums, prior)
