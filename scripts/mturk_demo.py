@@ -51,13 +51,13 @@ def main() -> None:
         run.wait_for_answer(address, services)
         run.wait_for_answer(site, services)
         services[run.WORKER] = run.start(run.WORKER, place)
-        publish(environment)
+        crowd = publish(environment)
         say(
             BANNER.format(
                 address=address,
                 site=site,
                 worker=secrets.token_hex(4).upper(),
-                crowd=crowd_page(environment),
+                crowd=crowd,
                 account=run.account_lines(account).splitlines()[0],
             )
         )
@@ -101,28 +101,22 @@ def begin_anew(folder: str) -> None:
         pass
 
 
-def publish(environment: dict[str, str]) -> None:
+def publish(environment: dict[str, str]) -> str:
+    """Put the study up; return the path of its page of the crowd."""
     say("Putting the study up ...")
-    for step in (
-        ["create_study", "demo/studies/mturk.toml"],
-        ["generate_hits", STUDY],
-        ["open_study", STUDY],
-    ):
-        command = [PYTHON, "manage.py", *step]
-        done = subprocess.run(command, cwd=ROOT, env=environment, stdout=subprocess.DEVNULL)
-        if done.returncode:
-            raise CannotGoOn(f"manage.py {' '.join(step)} failed; the reason is above.")
-
-
-def crowd_page(environment: dict[str, str]) -> str:
-    asked = (
+    # in one process, since each takes seconds to start
+    program = (
+        "from io import StringIO; from django.core.management import call_command; "
+        f"call_command('create_study', 'demo/studies/mturk.toml', stdout=StringIO()); "
+        f"call_command('generate_hits', {STUDY!r}, stdout=StringIO()); "
+        f"call_command('open_study', {STUDY!r}, stdout=StringIO()); "
         "from judgments.models import Study; from judgments.studies.study_page import page_address; "
         f"print(page_address(Study.objects.get(slug={STUDY!r}), 'crowd'))"
     )
-    command = [PYTHON, "manage.py", "shell", "--no-imports", "-c", asked]
+    command = [PYTHON, "manage.py", "shell", "--no-imports", "-c", program]
     done = subprocess.run(command, cwd=ROOT, env=environment, stdout=subprocess.PIPE, text=True)
     if done.returncode:
-        raise CannotGoOn("The study's page could not be found; the reason is above.")
+        raise CannotGoOn("The study could not be put up; the reason is above.")
     return done.stdout.strip()
 
 

@@ -100,10 +100,15 @@ class Installation:
         self.processes.append(process)
         return process
 
+    def collect_static(self) -> None:
+        """Collect the static files, once for all installations of a run."""
+        with once_a_run(Path(self.env["STATIC_ROOT"]) / "staticfiles.json") as missing:
+            if missing:
+                self.manage("collectstatic", "--no-input", "--verbosity", "0")
+
     def start_server(self, *, workers: int | None = None, port: int = 0) -> str:
         """Starts gunicorn on a free port, or on `port` again, and waits for its first answer; the address."""
-        if not (Path(self.env["STATIC_ROOT"]) / "staticfiles.json").exists():  # once for all of a process
-            self.manage("collectstatic", "--no-input", "--verbosity", "0")
+        self.collect_static()
         port = port or free_port()
         # fmt: off
         process = self.start(
@@ -153,7 +158,7 @@ class Installations:
         return passed | {
             "DJANGO_SETTINGS_MODULE": "tests.installed_settings",
             "DATA_DIR": str(folder),
-            "STATIC_ROOT": str(self.folder / "static"),
+            "STATIC_ROOT": str(self.shared / "static"),
             "DATABASE_URL": database_url,
             "CELERY_BROKER_URL": "",
             "SECRET_KEY": "the-same-for-every-installation-under-test-0123456789",

@@ -136,7 +136,7 @@ def test_gunicorn_s_processes_are_counted_together_and_log_objects(
     installation_on: Callable[[str], Installation],
 ) -> None:
     installation = installation_on("sqlite")
-    installation.manage("collectstatic", "--no-input", "--verbosity", "0")
+    installation.collect_static()
     url = f"http://127.0.0.1:{free_port()}"
     environment = installation.env | {
         "PORT": url.rpartition(":")[2], "LOG_FORMAT": "json", "METRICS_TOKEN": "a-token", "WEB_PROCESSES": "2",
@@ -176,7 +176,10 @@ def test_gunicorn_s_processes_are_counted_together_and_log_objects(
 
 def test_data_is_readable_by_its_owner_alone(installation_on: Callable[[str], Installation]) -> None:
     installation = installation_on("sqlite")
-    installation.env["DATA_DIR"] = str(installation.folder / "new")
+    installation.env |= {
+        "DATA_DIR": str(installation.folder / "new"),
+        "STATIC_ROOT": str(installation.folder / "static"),
+    }
     installation.manage("prepare", "--no-demo")
     found = [installation.folder / "new", *(installation.folder / "new").rglob("*")]
     assert {path.name for path in found} >= {"new", "quorum.sqlite3", "prepared"}

@@ -69,15 +69,24 @@ def sign_in(page: Page, office: Installation, name: str = "designer") -> None:
     assert request.post(address, form=fields, max_redirects=0).status == 302
 
 
-def looked_at(page: Page) -> None:
-    """Wide and on a phone nothing runs over the window, and axe finds nothing serious there."""
+def fits(page: Page) -> None:
+    """Wide and on a phone nothing runs over the window."""
     page.wait_for_load_state()
     size = page.viewport_size
     assert size is not None
-    within = ".q-page" if page.locator(".q-page").count() else None
     for width in (1280, 320):
         page.set_viewport_size({"width": width, "height": 844})
         assert page.evaluate(RUNS_OVER) == [], (page.url, width)
+    page.set_viewport_size(size)
+
+
+def looked_at(page: Page) -> None:
+    """The same, and axe finds nothing serious on the phone. It takes seconds: one test looks at a page so."""
+    fits(page)
+    size = page.viewport_size
+    assert size is not None
+    page.set_viewport_size({"width": 320, "height": 844})
+    within = ".q-page" if page.locator(".q-page").count() else None
     assert problems(page, within=within, impacts=SERIOUS) == [], page.url
     page.set_viewport_size(size)
 

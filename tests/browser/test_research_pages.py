@@ -14,7 +14,7 @@ import pytest
 from playwright.sync_api import FilePayload, Locator, Page, expect
 
 from tests.annotation.listening import Listener, listening
-from tests.browser.researching import PASSWORD, looked_at, make_researcher, sign_in
+from tests.browser.researching import PASSWORD, fits, looked_at, make_researcher, sign_in
 from tests.browser.working import NewPage
 from tests.evaluation.challenging import captions
 from tests.installations import Installation, Installations, until
@@ -205,7 +205,7 @@ def test_a_webhook_is_added_tried_and_its_log_says_delivered(
 ) -> None:
     sign_in(page, office, "rosa")
     page.goto(f"{office.live}/webhooks/")
-    looked_at(page)
+    fits(page)
     page.get_by_label("Address").fill("http://example.org/hook")
     page.get_by_role("button", name="Add the webhook").click()
     expect(page.get_by_text("expected https://")).to_be_visible()
@@ -236,7 +236,7 @@ def test_a_token_is_shown_once_opens_what_it_says_and_is_revoked(
     page.get_by_role("link", name="Make a token").click()
     page.get_by_label("What it is for").fill("notebook")
     page.get_by_label("studies:read").check()
-    looked_at(page)
+    fits(page)
     page.get_by_role("button", name="Make the token").click()
     key = page.get_by_label("The key").input_value()
     looked_at(page)

@@ -19,6 +19,7 @@ from tests.browser.researching import (
     PASSWORD,
     POOR,
     Counted,
+    fits,
     looked_at,
     make_researcher,
     pictures,
@@ -68,7 +69,7 @@ def brings_data(researcher: Counted) -> None:
     """A spreadsheet and a zip of pictures, in one field; what is understood is shown first."""
     page = researcher.page
     researcher.follow("Import a dataset")
-    looked_at(page)
+    fits(page)
     researcher.choose_files("Files", [spreadsheet(), pictures()])
     assert page.locator("[name=pictures_at]").input_value() == ""  # Unfold would write the file's name there
     researcher.press("Look at it")
@@ -84,7 +85,7 @@ def designs_a_study(researcher: Counted) -> None:
     """From a card; the preset is cut to the data."""
     page = researcher.page
     expect(page.locator(".q-protocol-off", has_text="Grounding")).to_contain_text("this dataset has none")
-    looked_at(page)
+    fits(page)
     researcher.follow("Pairwise: which is the better description?")
     expect(page.get_by_label("Two systems")).to_have_value(str(len(ANIMALS)))
     expect(page.locator(".q-cut")).to_contain_text("8 × two systems (MM)")
@@ -104,7 +105,7 @@ def rehearses_and_launches(researcher: Counted, office: Installation) -> None:
     page = researcher.page
     researcher.press("Save and rehearse")
     expect(page.get_by_text("Truth found again", exact=True)).to_be_visible()
-    looked_at(page)
+    fits(page)
     researcher.follow("Pairwise, meadow")
     researcher.press("Generate pages of work")
     researcher.press("Open to participants")
@@ -141,7 +142,7 @@ def lets_two_people_judge(page: Page, new_page: NewPage, office: Installation) -
     judge(ben, len(ANIMALS))
     expect(ben.get_by_role("heading", name="Thank you")).to_be_visible()
     expect(judgments).to_have_attribute("data-judgments", "16")
-    looked_at(board)
+    fits(board)
 
 
 def finds_out_and_releases(researcher: Counted, office: Installation, folder: Path) -> None:
@@ -154,13 +155,13 @@ def finds_out_and_releases(researcher: Counted, office: Installation, folder: Pa
     table = page.locator("section", has=page.get_by_role("heading", name="Which metric agrees with people?"))
     expect(table.locator("tbody tr", has_text="cider-d")).to_contain_text("88 %")
     expect(table.locator("tbody tr", has_text="cider-d")).to_contain_text("n = 8")
-    looked_at(page)
+    fits(page)
     researcher.follow("Share", pages_of(page))
     researcher.follow("Releases", pages_of(page))
     researcher.fill("Version", "1.0")
     researcher.press("Make the release")
     expect(page.get_by_text("SHA-256")).to_be_visible()
-    looked_at(page)
+    fits(page)
     with page.expect_download() as download:
         page.get_by_role("link", name="Download", exact=True).click()
     bundle = folder / download.value.suggested_filename
@@ -187,12 +188,12 @@ def looks_closer(page: Page) -> None:
     row = page.locator(".c-row")
     expect(row).to_have_count(1)
     expect(row.locator("p", has_text="people’s choice")).to_contain_text(f"A zebra {POOR}")
-    looked_at(page)
+    fits(page)
     row.get_by_role("link", name="Analyse").click()
     expect(page.get_by_role("heading", name="Why does")).to_be_visible()
     expect(page.locator(".c-top img")).to_have_js_property("naturalWidth", 320)
     expect(page.locator(".c-vote")).to_have_count(2)
-    looked_at(page)
+    fits(page)
     page.get_by_role("link", name="Back to the list").click()
     page.get_by_role("checkbox", name="Choose").check()
     page.get_by_label("Why (for the log)").fill("two votes are few")
@@ -233,7 +234,7 @@ def reports(page: Page, office: Installation) -> None:
             numbers = [cell[name] for name in (kind, f"{kind} low", f"{kind} high")]
             found = [f"{100 * float(one):.0f}" for one in numbers if one]
             assert re.findall(r"[\d.]+", text) == found
-    looked_at(page)
+    fits(page)
 
 
 def reads_the_log(page: Page) -> None:
@@ -244,7 +245,7 @@ def reads_the_log(page: Page) -> None:
         "two votes are few", "released",
     ):  # fmt: skip
         expect(page.locator("tbody tr", has_text=words).first).to_contain_text("rosa")
-    looked_at(page)
+    fits(page)
 
 
 def test_from_a_question_to_a_publishable_table(
