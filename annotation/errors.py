@@ -15,7 +15,7 @@ class JoinRefused(QuorumError):
 
 
 class PlacesHeld(JoinRefused):
-    """All places are taken, and one of them may be free soon; nothing is recorded."""
+    """All slots are taken, and one of them may be free soon; nothing is recorded."""
 
     status = 409
     title = "All places are taken"
@@ -111,8 +111,6 @@ class ArrivalRefused(QuorumError):
 
 
 class NotAdmitted(QuorumError):
-    """A quiz or requirement comes before work."""
-
     status = 403
     title = "No work for you here"
 
@@ -158,7 +156,7 @@ class QuizFailed(QuizNotPassed):
 
 
 class RequirementNotMet(NotAdmitted):
-    """The worker does not meet a requirement of the study."""
+    pass
 
 
 class WorkPaused(QuorumError):

@@ -7,8 +7,8 @@ from typing import Any
 
 from annotation.crowds.sync import sync_crowd as bring_together
 from annotation.importing.judgments import import_judgments as import_rows
+from annotation.models.privacy import erasure_committed
 from annotation.privacy.retention import end_retention as end_promised
-from annotation.signals import erasure_committed
 from common.audit import acting_person
 from judgments.access.datasets import require_editor
 from judgments.datasets import uploads

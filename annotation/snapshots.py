@@ -1,4 +1,4 @@
-"""A consistent snapshot of a study's judgments, and a fast estimate of how many there are."""
+"""A consistent snapshot of a study's judgments, and a fast estimate of their number."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ class Snapshot:
 
     Attributes:
         last: row id of the last judgment.
-        gone: invalidated work -> the detector, as files name it.
-        unnamed: paid work that the crowd has not confirmed.
+        gone: invalidated work -> the detector, as named in files.
+        unnamed: unconfirmed paid work.
         unused: row ids of workers excluded by the control rule.
         withdrawn: row ids of withdrawn control items.
         decisions: adjudicated values by unit row id.
-        systems: row ids of the systems that the study draws from; None in a snapshot of before they were kept.
+        systems: row ids of the systems that the study draws from; None in snapshots older than this field.
         outputs: row id of the last system output; ``searched`` if some are found images.
         in_part: partly known systems by task (``Dataset.known_in_part``).
     """
@@ -48,7 +48,7 @@ class Snapshot:
     def all_judgments(
         self, study: Study, *, units: Sequence[int] | None = None, work: Sequence[Assignment] | None = None
     ) -> JudgmentQuerySet:
-        """Return every judgment of the snapshot, revised ones included.
+        """Return every judgment of the snapshot, including revised ones.
 
         With ``work``, the study is not part of the query: SQLite would scan all of its work.
         """
@@ -62,12 +62,12 @@ class Snapshot:
     def judgments(
         self, study: Study, *, units: Sequence[int] | None = None, work: Sequence[Assignment] | None = None
     ) -> JudgmentQuerySet:
-        """Return unrevised judgments; those in ``gone`` are included."""
-        standing = Q(replaced_by=None) | Q(replaced_by__gt=self.last)
-        return self.all_judgments(study, units=units, work=work).filter(standing)
+        """Return unrevised judgments, including those in ``gone``."""
+        unrevised = Q(replaced_by=None) | Q(replaced_by__gt=self.last)
+        return self.all_judgments(study, units=units, work=work).filter(unrevised)
 
     def counts(self, assignment: UUID, worker: int) -> bool:
-        """Return True if the snapshot includes this work, unless an import excluded it."""
+        """Return whether the snapshot includes this work, unless an import excluded it."""
         return assignment not in self.gone and assignment not in self.unnamed and worker not in self.unused
 
     def as_json(self) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Addresses of the workers' pages, their pictures, and the landing page."""
+"""Addresses of the workers' pages."""
 
 from django.urls import path
 

@@ -77,7 +77,7 @@ def of_pairs(folder: Path, kind: str = "") -> Population:
 
 
 def report(name: str, population: Population, scored: Scored, targets: Targets) -> dict[str, Floats]:
-    from evaluation.choosing.savings import SHARES, measured
+    from evaluation.choosing.savings import SHARES, savings_rows
     from evaluation.choosing.selecting import usefulness_of
 
     useful = {}
@@ -85,7 +85,7 @@ def report(name: str, population: Population, scored: Scored, targets: Targets) 
         began = time.perf_counter()
         useful[method] = usefulness_of(method, population, scored)
         print(f"{name}: {method} of {population.size:,} items in {time.perf_counter() - began:.1f} s")
-    found = measured(population, useful, targets, draws=DRAWS)
+    found = savings_rows(population, useful, targets, draws=DRAWS)
     for group in dict.fromkeys(targets.groups):
         print(
             f"\n{name}, {group} ({targets.groups.count(group)} figures): error, and saved against an even draw"

@@ -1,4 +1,4 @@
-"""Amounts of money, which are stored as whole cents and typed as 1.50, and large numbers in sentences."""
+"""Amounts of money, stored as whole cents and typed as 1.50, and large numbers in sentences."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ CENT = Decimal("0.01")
 
 
 def thousands(number: float) -> str:
-    """Format as 12,345; elsewhere than in English a comma stands before decimals, so that a space parts groups."""
+    """Format as 12,345; outside of English with a space, as the comma is the decimal mark there."""
     text = f"{number:,}"
     return (
         text if (get_language() or "en").startswith("en") else text.replace(",", "\N{NARROW NO-BREAK SPACE}")
@@ -24,7 +24,7 @@ def thousands(number: float) -> str:
 
 
 class AmountField(forms.DecimalField):
-    """Whole cents, shown and typed as an amount such as 1.50; ``unit`` is the currency that stands beside it."""
+    """An amount in whole cents, shown and typed as 1.50; ``unit`` is its currency."""
 
     def __init__(
         self,

@@ -1,4 +1,7 @@
-"""The current account and the door that it came by, for log entries and the ledger."""
+"""The context of a request, job or command: its account and way in, and the fields of its log lines.
+
+Fields are ids and the study's slug, never names or answers.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +17,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Act:
-    """What is being done.
+    """An account and its way in.
 
     Attributes:
         who: returns the account; called only if needed, as it may cost a query.
@@ -29,11 +32,11 @@ class Act:
 
 NOBODY = Act(lambda: None)
 _now: ContextVar[Act] = ContextVar("act", default=NOBODY)
+_known: ContextVar[dict[str, str | int] | None] = ContextVar("log_context", default=None)
 
 
 @contextmanager
 def acting_as(who: Callable[[], User | None], *, door: str = "", call: str = "") -> Iterator[None]:
-    """Set account and door within the block; see ``Act``."""
     token = _now.set(Act(who, door, call[:200]))
     try:
         yield
@@ -48,3 +51,23 @@ def acting_person() -> User | None:
 
 def current_act() -> Act:
     return _now.get()
+
+
+@contextmanager
+def logged_with(**known: str | int) -> Iterator[dict[str, str | int]]:
+    """Begin a request or job; yield its fields, to which ``log_about`` adds."""
+    token = _known.set(dict(known))
+    try:
+        yield log_context()
+    finally:
+        _known.reset(token)
+
+
+def log_about(**known: str | int) -> None:
+    log_context().update(known)
+
+
+def log_context() -> dict[str, str | int]:
+    """Return the fields of this request or job; a new dict outside of both."""
+    known = _known.get()
+    return {} if known is None else known

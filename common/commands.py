@@ -1,4 +1,4 @@
-"""What commands share that needs neither the apps nor a database: errors as one line, and a progress bar."""
+"""What all commands share: errors as one line, and a progress bar."""
 
 from __future__ import annotations
 
@@ -24,8 +24,7 @@ Report = Callable[[float, str], None]
 class QuorumCommand(BaseCommand):
     """A command whose errors are one line.
 
-    ``example`` ends ``--help``, which keeps the line breaks of ``help``. An exception in ``named_errors`` ends the
-    command with its message and exit code 1.
+    ``example`` ends ``--help``. An exception in ``named_errors`` ends the command with its message and exit code 1.
     """
 
     example = ""

@@ -1,4 +1,4 @@
-"""What migrations do to many tables or indexes at once."""
+"""Migration operations on many tables or indexes at once."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from django.db.migrations.state import ProjectState
 
 
 class CreateModels(Operation):
-    """Create models, or indexes, and render all models once.
+    """Create models or indexes and render all models once.
 
     Django renders all related models again for each operation, which is quadratic in their number.
     """
@@ -42,9 +42,9 @@ class CreateModels(Operation):
 
 
 def drop_key_indexes(app_label: str, columns: Mapping[str, Sequence[str]]) -> Callable[[Any, Any], None]:
-    """Return a step that drops the indexes of foreign keys that are there: model -> columns.
+    """Return a step that drops the indexes of these foreign keys, if present: model -> columns.
 
-    They are dropped by their columns, as their names end with a hash.
+    It finds them by their columns, as their names end with a hash.
     """
 
     def drop(apps: Any, editor: Any) -> None:

@@ -1,8 +1,7 @@
-"""Read in batches, fingerprint what is read, and send downloads that can be resumed (RFC 9110).
+"""Read in batches, fingerprint rows, and send downloads that can be resumed (RFC 9110).
 
-A file has a strong ETag of its size and modification time in nanoseconds, since files are replaced as a whole
-(common.files.whole_file); content in memory has one of its bytes. A request for several ranges gets the whole
-file, as the RFC allows.
+A file's strong ETag is its size and modification time in nanoseconds, since files are replaced as a whole
+(common.files.whole_file). A request for several ranges gets the whole file, as the RFC allows.
 """
 
 from __future__ import annotations
@@ -29,12 +28,10 @@ T = TypeVar("T")
 
 
 class RangeNotSatisfiable(Exception):
-    """The range starts behind the end of the file."""
+    pass
 
 
 class Slice:
-    """A part of an open file."""
-
     def __init__(self, file: BinaryIO, start: int, count: int) -> None:
         file.seek(start)
         self._file, self._left = file, count
@@ -51,8 +48,8 @@ class Slice:
 def file_download(request: HttpRequest, path: Path, *, name: str, content_type: str) -> HttpResponseBase:
     """Return the file as an attachment: whole (200), a range (206), or not modified (304).
 
-    A failed ``If-Match`` or ``If-Unmodified-Since`` gives 412, a range behind the end 416, both with a problem
-    document. ``If-Range`` with another validator gives the whole file.
+    A failed ``If-Match`` or ``If-Unmodified-Since`` gives 412, a range behind the end 416, both as problem documents.
+    ``If-Range`` with another validator gives the whole file.
     """
     file = path.open("rb")
     found = os.fstat(file.fileno())
@@ -95,7 +92,7 @@ def _download(
         try:
             part = _range_of(request, size, etag, modified)
         except RangeNotSatisfiable:
-            answer = _problem(416, "That range is not in the file", f"The file has {size} bytes.")
+            answer = problem_page(416, f"The file has {size} bytes.", title="That range is not in the file")
             answer.headers["Content-Range"] = f"bytes */{size}"
         else:
             start, end = part or (0, size - 1)
@@ -114,8 +111,10 @@ def _download(
 def _unchanged(request: HttpRequest, etag: str, modified: int) -> HttpResponseBase | None:
     found = get_conditional_response(request, etag=etag, last_modified=modified)
     if found is not None and found.status_code == 412:
-        return _problem(
-            412, "The file was written anew", "It is not the file that was asked for; download it anew."
+        return problem_page(
+            412,
+            "It is not the file that was asked for; download it anew.",
+            title="The file was written anew",
         )
     return found
 
@@ -149,9 +148,12 @@ def _same(request: HttpRequest, etag: str, modified: int) -> bool:
     return parse_http_date_safe(asked) == modified < int(time.time())
 
 
-def _problem(status: int, title: str, detail: str) -> HttpResponse:
+def problem_page(
+    status: int, detail: str, *, title: str = "", headers: dict[str, str] | None = None
+) -> JsonResponse:
+    """Return an RFC 9457 problem document as a response, for views outside of the API's framework."""
     body = problem(status, detail, title=title)
-    return JsonResponse(body, status=status, content_type=PROBLEM_TYPE)
+    return JsonResponse(body, status=status, headers=headers, content_type=PROBLEM_TYPE)
 
 
 def batched(rows: Iterable[T], size: int) -> Iterator[list[T]]:

@@ -1,6 +1,6 @@
 """Named errors, each with a sentence for its user and an HTTP status.
 
-A command prints the sentence and exits with 1; a page shows it; the API returns it in an RFC 9457 problem document.
+A command prints the sentence and exits with 1; a page shows it; the API returns an RFC 9457 problem document.
 """
 
 from __future__ import annotations
@@ -44,25 +44,23 @@ class NotThere(QuorumError):
 
 
 class WrongState(QuorumError):
-    """The operation is not possible in the current state."""
-
     status = 409
     title = "Not possible now"
 
 
 class Busy(WrongState):
-    """Something else does the same at this moment; a job tries again later."""
+    """The same runs elsewhere at this moment; a job tries again later."""
 
 
 class Changed(QuorumError):
-    """The object was changed by somebody else since it was read."""
+    """Somebody else changed the object since it was read."""
 
     status = 412
     title = "Changed meanwhile"
 
 
 def problem(status: int, detail: str, *, title: str = "", **members: Any) -> dict[str, Any]:
-    """Return an RFC 9457 problem document with ``members`` as extensions; long input is shortened."""
+    """Return an RFC 9457 problem document with ``members`` as extensions; shorten long input."""
     return {
         "type": "about:blank",
         "title": title or HTTPStatus(status).phrase,
@@ -81,5 +79,5 @@ def shortened(value: Any) -> Any:
 
 
 def counted(n: int, noun: str) -> str:
-    """Return ``1 pair``, ``2 pairs``, for a sentence."""
+    """Return ``1 pair`` or ``2 pairs``."""
     return f"{n:,} {noun}" if n == 1 else f"{n:,} {noun}s"

@@ -23,8 +23,6 @@ class FileProblem(QuorumError):
 
 
 class HashedFile:
-    """A binary file that hashes and counts what is written."""
-
     def __init__(self, file: BinaryIO) -> None:
         self._file = file
         self._hash = hashlib.sha256()
@@ -85,7 +83,7 @@ def whole_file(path: Path) -> Iterator[HashedFile]:
 
 
 def remove_leftovers(folder: Path, *patterns: str, but: Collection[str] = ()) -> list[str]:
-    """Remove files and folders in which nothing was written for a day, but for those named; return their names."""
+    """Remove matching files and folders unwritten for a day, except ``but``; return their names."""
     removed, before = [], time.time() - LEFTOVER_SECONDS
     for path in sorted({found for pattern in patterns for found in folder.glob(pattern)}):
         with suppress(FileNotFoundError):  # another process removes it, or writes on
@@ -100,15 +98,15 @@ def remove_leftovers(folder: Path, *patterns: str, but: Collection[str] = ()) ->
 
 
 def write_json(path: Path, value: Any) -> None:
-    """Write indented JSON; undefined numbers are refused."""
+    """Write indented JSON; refuse undefined numbers."""
     with whole_file(path) as file:
         file.write_text(f"{indented(value)}\n")
 
 
 def indented(value: Any, depth: int = 0) -> str:
-    """Return what ``json.dumps(value, indent=1)`` does, sooner: Python's fast encoder does not indent.
+    """Return what ``json.dumps(value, indent=1)`` does, faster: Python's C encoder does not indent.
 
-    It encodes objects and lists without further ones inside, with the indentation in the separator.
+    It encodes innermost objects and lists, with the indentation in the separator.
     """
     inner = value.values() if isinstance(value, dict) else value if isinstance(value, (list, tuple)) else ()
     if not inner:
@@ -140,7 +138,7 @@ def write_lines(path: Path, lines: Iterable[str]) -> None:
 
 
 def can_be_stored(value: Any) -> bool:
-    """Return True if no text in parsed JSON, including keys, has U+0000 or a lone surrogate.
+    """Return whether no text in parsed JSON, including keys, has U+0000 or a lone surrogate.
 
     Raises:
         RecursionError: it is nested too deeply.

@@ -67,7 +67,7 @@ def render_markdown(text: str) -> SafeString:
 
 @lru_cache(maxsize=512)
 def render_inline(text: str) -> SafeString:
-    """Return a question as HTML with emphasis and code only; typed tags are shown as text."""
+    """Return a question as HTML with emphasis and code only; show typed tags as text."""
     reader = markdown.Markdown(output_format="html")
     for name in BLOCKS:
         reader.parser.blockprocessors.deregister(name)
@@ -83,7 +83,6 @@ def render_inline(text: str) -> SafeString:
 
 
 def plain_text(text: str) -> str:
-    """Return a question as plain text, for instance for a crowd's list of work."""
     return unescape(re.sub(r"<[^>]*>", "", render_inline(text)))
 
 

@@ -1,7 +1,7 @@
-"""The parameters of an operation: their types, bounds and words, declared once as a serializer.
+"""The parameters of an operation: types, bounds and words, declared once as a serializer.
 
-A JSON body is checked strictly: ``"2"`` is no number and ``true`` is no number. A form and a command line hold text,
-which the same fields parse. All of them get the same sentence about the same mistake (``sentence_of``).
+A JSON body is checked strictly: neither ``"2"`` nor ``true`` is a number. Forms and command lines hold text, which the
+same fields parse. All give the same sentence about the same mistake (``sentence_of``).
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ JSON_TYPES: tuple[tuple[type[serializers.Field[Any, Any, Any, Any]], type | tupl
 
 
 class Parameters(serializers.Serializer[Any]):
-    """What an operation takes. Subclasses declare fields with bounds, ``label``, ``help_text`` and ``initial``.
+    """Parameters of an operation: fields with bounds, ``label``, ``help_text`` and ``initial``.
 
     Attributes:
-        one_of: groups of optional parameters, of each of which exactly one must be given.
+        one_of: groups of optional parameters; exactly one of each group is required.
     """
 
     one_of: ClassVar[tuple[tuple[str, ...], ...]] = ()
@@ -60,7 +60,6 @@ class Parameters(serializers.Serializer[Any]):
 
         Args:
             needed: optional parameters that are required this time.
-
         Raises:
             rest_framework.exceptions.ValidationError: a parameter is missing or wrong.
         """
@@ -107,7 +106,7 @@ def _wrong_type(field: Any, value: Any) -> str:
 
 
 class KeysField(serializers.ListField):
-    """Keys of rows. In text they have commas, spaces or line breaks between them."""
+    """Keys of rows; in text, separated by commas, spaces or line breaks."""
 
     child: serializers.Field[Any, Any, Any, Any] = serializers.CharField()
 
@@ -119,8 +118,6 @@ class KeysField(serializers.ListField):
 
 
 class RowId(serializers.IntegerField):
-    """The id of a database row."""
-
     def __init__(self, **kwargs: Any) -> None:
         super().__init__(min_value=1, max_value=2**63 - 1, **kwargs)
 
@@ -139,7 +136,7 @@ class Reason(Parameters):
 
 
 def sentence_of(detail: Any) -> str:
-    """Return a sentence about the first mistake in ``ValidationError.detail``, after the parameter's name."""
+    """Return a sentence about the first mistake in ``ValidationError.detail``, with the parameter's name."""
     if isinstance(detail, Mapping):
         name, inner = next(iter(detail.items()))
         sentence = sentence_of(inner)

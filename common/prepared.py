@@ -1,13 +1,12 @@
-"""Queries of a fixed shape, whose SQL Django makes once for a process instead of at every call.
+"""Queries of a fixed shape, whose SQL Django makes once a process instead of at every call.
 
-Making the SQL of a small query costs several times what the database needs to answer it, and PostgreSQL's plan of it
-takes longer than its execution. A request that many people make at once declares its queries:
+Making the SQL of a small query costs several times its execution, and so does PostgreSQL's plan. A request that many
+people make at once declares its queries:
 
     OF_NAME = PreparedQuery(lambda: Worker.objects.filter(name=given("name", CharField())))
     OF_NAME.first(name="ada")
 
-Whether a value is null is part of the shape, as is how many there are. A query that is made rarely stays an ordinary
-one.
+The shape includes whether a value is null, and how many values there are.
 """
 
 from __future__ import annotations
@@ -39,14 +38,12 @@ class _Given(Expression):
 
 
 def given(name: str, field: Field[Any, Any] | None = None) -> Any:
-    """Return the place of the value that each call gives under ``name``; without a ``field`` it is the id of a row."""
+    """Return a parameter to which each call assigns a value by ``name``; without ``field`` it is a row id."""
     return _Given(name, field or BigAutoField())
 
 
 @dataclass(frozen=True, slots=True)
 class _Compiled:
-    """What a database's compiler made of a query: its SQL, and the compiler, which reads the rows."""
-
     compiler: Any
     sql: str
     parameters: tuple[Any, ...]
@@ -60,7 +57,7 @@ class _Compiled:
         return cls(compiler, sql, tuple(parameters), compiler.get_converters(columns))
 
     def bound(self, values: dict[str, Any]) -> Any:
-        """Return a compiler that runs the same SQL with these values, on this thread's connection."""
+        """Return a compiler that runs the SQL with these values on this thread's connection."""
         here = connections[DEFAULT_DB_ALIAS]
         parameters = [
             one.output_field.get_db_prep_save(values[one.name], here) if isinstance(one, _Given) else one
@@ -79,7 +76,7 @@ _prepared: WeakKeyDictionary[Any, dict[str, str]] = WeakKeyDictionary()
 
 
 def as_prepared(sql: str, here: Any) -> str:
-    """Return a statement that does what ``sql`` does, whose plan PostgreSQL keeps while the connection lasts."""
+    """Return a statement equivalent to ``sql``, whose plan PostgreSQL keeps for the connection."""
     here.close_if_health_check_failed()
     here.ensure_connection()
     known = _prepared.setdefault(here.connection, {})
@@ -93,8 +90,6 @@ def as_prepared(sql: str, here: Any) -> str:
 
 
 class PreparedQuery(Generic[Row]):
-    """A query whose values are ``given`` at each call."""
-
     def __init__(self, make: Callable[[], QuerySet[Any, Row]]) -> None:
         self._make = make
         self._made: dict[str, tuple[QuerySet[Any, Row], _Compiled]] = {}
@@ -120,7 +115,7 @@ class PreparedQuery(Generic[Row]):
 
 
 class PreparedUpdate:
-    """A guarded update whose values are ``given`` at each call; it returns how many rows it changed."""
+    """A guarded update with ``given`` parameters; calling it returns the number of changed rows."""
 
     def __init__(self, make: Callable[[], QuerySet[Any]], **changes: Any) -> None:
         self._make, self._changes = make, changes

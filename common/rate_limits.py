@@ -1,11 +1,10 @@
-"""Limits on how often one address may try a thing (docs/install.md).
+"""Limits on attempts by one address (docs/install.md).
 
-What a door refuses counts, such as a wrong code; of what it lets in only that which costs others, such as a place in
-a study; and, far above what a class behind one address needs, every call and every large body. The doors do not know
-addresses: a middleware hands the visitor's address in (``visiting_from``). Commands and jobs have none, and no limit.
+Refused attempts count, such as wrong codes; of accepted ones only those that cost others, such as joining a study;
+and, far above the needs of a class behind one address, every call and large body. A middleware sets the visitor's
+address (``visiting_from``); commands and jobs have none and no limit.
 
-Counts are kept in the Redis of the installation, which all web processes share; without one each process counts for
-itself.
+Counts are in the installation's Redis, which all web processes share; without one, each process counts alone.
 """
 
 from __future__ import annotations
@@ -38,7 +37,7 @@ _address: ContextVar[str] = ContextVar("address", default="")
 
 
 class TooMany(QuorumError):
-    """A limit is reached; ``wait`` is the number of seconds until it is worth trying again."""
+    """A limit is reached; ``wait`` is the number of seconds until the next try makes sense."""
 
     status = 429
     title = "Too many requests"
@@ -50,7 +49,6 @@ class TooMany(QuorumError):
 
 @contextmanager
 def visiting_from(address: str) -> Iterator[None]:
-    """Set the visitor's address for the limits within the block."""
     token = _address.set(_network(address))
     try:
         yield
@@ -59,7 +57,7 @@ def visiting_from(address: str) -> Iterator[None]:
 
 
 def _network(address: str) -> str:
-    """Return an IPv4 address as it is and the /64 of an IPv6 address, of which one household has many."""
+    """Return an IPv4 address as it is, and the /64 of an IPv6 address: a household has one."""
     try:
         found = ipaddress.ip_address(address)
     except ValueError:
@@ -75,13 +73,13 @@ def check(name: str, *of: str) -> None:
     """Raise TooMany if the visitor has used up the limit ``name``; count nothing.
 
     Args:
-        of: what the visitor tries it on, such as a study or an account; each has a count of its own.
+        of: the target, such as a study or an account; each has its own count.
     """
     _use(name, of, counted=False)
 
 
 def count(name: str, *of: str) -> None:
-    """Count one use of the limit ``name`` by the visitor, and raise TooMany if it was used up before."""
+    """Count one use of the limit ``name`` by the visitor; raise TooMany if it was used up before."""
     _use(name, of, counted=True)
 
 
@@ -122,7 +120,7 @@ def _limiter(broker: str, many: bool) -> RateLimiter:
 
 
 class _Sweeper(threading.Timer):
-    """A timer that calls its function again and again."""
+    """A timer that repeats."""
 
     def run(self) -> None:
         while not self.finished.wait(self.interval):
@@ -130,7 +128,7 @@ class _Sweeper(threading.Timer):
 
 
 def _memory() -> Storage:
-    """Return the library's counts in memory, swept once a minute; by itself it starts a thread at nearly every use."""
+    """Return counts in memory, swept once a minute; the library would start a thread at nearly every use."""
     storage = MemoryStorage()
     storage.timer = _Sweeper(SWEEP_SECONDS, storage.timer.function)
     storage.timer.daemon = True

@@ -34,7 +34,7 @@ AS_THEY_ARE = (
 
 
 class LogIsAppendOnly(Exception):
-    """A row of a log or ledger must not be changed or deleted."""
+    pass
 
 
 class AppendOnlyQuerySet(models.QuerySet[Any]):
@@ -45,7 +45,7 @@ class AppendOnlyQuerySet(models.QuerySet[Any]):
         raise LogIsAppendOnly(f"{self.model.__name__} rows are never deleted")
 
     def redact(self, **values: Any) -> int:
-        """Overwrite personal data; for the erasure of a person alone."""
+        """Overwrite personal data; only for erasing a person."""
         return super().update(**values)
 
 
@@ -71,10 +71,9 @@ def insert_rows(
     *,
     ready: Collection[str] = (),
 ) -> int:
-    """Insert ``rows`` with values for the fields ``names`` (``unit_id`` for a raw foreign key). Return their
-    number.
+    """Insert ``rows`` with values for the fields ``names`` (``unit_id`` for a raw foreign key). Return their number.
 
-    Values of the fields ``ready`` are as the database takes them, such as JSON as text.
+    Values of the fields ``ready`` are in the database's form, such as JSON as text.
     """
     count = 0
     write = _writer(model, names, ready)
@@ -85,7 +84,7 @@ def insert_rows(
 
 
 def insert_columns(model: type[models.Model], columns: Mapping[str, Iterable[Any]]) -> None:
-    """Insert rows that are given as columns of equal length: the fields' names and their values."""
+    """Insert rows given as columns of equal length, by field name."""
     write, values = _writer(model, list(columns), ()), [iter(column) for column in columns.values()]
     while any(batch := [list(islice(column, ROWS_AT_ONCE)) for column in values]):
         if len(set(map(len, batch))) > 1:
@@ -94,7 +93,7 @@ def insert_columns(model: type[models.Model], columns: Mapping[str, Iterable[Any
 
 
 def insert_object(row: models.Model) -> None:
-    """Insert a new object whose key is known, in a fraction of the time of ``save``; no signals are sent."""
+    """Insert a new object whose key is known. Much faster than ``save``; no signals are sent."""
     names = [field.attname for field in row._meta.concrete_fields]
     _writer(type(row), names, ())([[getattr(row, name)] for name in names])
     row._state.adding, row._state.db = False, DEFAULT_DB_ALIAS
@@ -103,7 +102,7 @@ def insert_object(row: models.Model) -> None:
 def _writer(
     model: type[models.Model], names: Sequence[str], ready: Collection[str]
 ) -> Callable[[Iterable[Iterable[Any]]], None]:
-    """Return what inserts rows, of which it gets the columns."""
+    """Return a function that inserts rows, given as columns."""
     into, prepare, unnamed = _columns_of(model, tuple(names), frozenset(ready), connection.vendor)
     defaults = [make(field.get_default()) for field, make in unnamed]
     insert = _insert if connection.vendor == "postgresql" else _execute
@@ -122,7 +121,7 @@ def _writer(
 def _columns_of(
     model: type[models.Model], names: tuple[str, ...], ready: frozenset[str], vendor: str
 ) -> tuple[str, list[Callable[[Any], Any]], list[tuple[Any, Callable[[Any], Any]]]]:
-    """Return table and columns as a statement names them, and how values and defaults are converted."""
+    """Return table and columns as SQL, converters of the values, and (field, converter) of the defaults."""
     quote = connection.ops.quote_name
     named: list[Any] = [model._meta.get_field(name) for name in names]
     unnamed = [
@@ -145,7 +144,7 @@ def _execute(into: str, width: int, rows: Iterable[Sequence[Any]]) -> None:
 
 
 def _insert(into: str, width: int, rows: Iterable[Sequence[Any]]) -> None:
-    """Write a page of work by one prepared statement, more by COPY, which takes two more messages."""
+    """Insert few rows by one prepared statement, more by COPY, which takes two more messages."""
     given = list(rows)
     if len(given) > FEW:
         _copy(into, width, given)
@@ -157,7 +156,6 @@ def _insert(into: str, width: int, rows: Iterable[Sequence[Any]]) -> None:
 
 
 def _copy(into: str, width: int, rows: Iterable[Sequence[Any]]) -> None:
-    """Write the rows by PostgreSQL's COPY."""
     connection.validate_no_broken_transaction()
     # Django wraps the errors of execute, not those of copy.
     with (
@@ -171,9 +169,9 @@ def _copy(into: str, width: int, rows: Iterable[Sequence[Any]]) -> None:
 
 @contextmanager
 def many_objects() -> Iterator[None]:
-    """Do not look for garbage in cycles while millions of objects are made, none of which is in a cycle.
+    """Switch off the cyclic garbage collector while millions of objects are made, none of which is in a cycle.
 
-    Each look passes over all that stay, which can take as long as making them.
+    Its passes over all of them can take as long as making them.
     """
     was_on = gc.isenabled()
     gc.disable()
@@ -186,9 +184,9 @@ def many_objects() -> Iterator[None]:
 
 @contextmanager
 def large_cache() -> Iterator[None]:
-    """Let SQLite hold many pages while a million rows are written.
+    """Give SQLite a large page cache while a million rows are written.
 
-    With its usual 2 MB it writes pages of indexes to the disk and reads them again thousands of times.
+    With its usual 2 MB it writes index pages to the disk and reads them again thousands of times.
     """
     with _with_pragma("cache_size", -CACHE_KIB):
         yield
@@ -196,10 +194,10 @@ def large_cache() -> Iterator[None]:
 
 @contextmanager
 def trusted_keys() -> Iterator[None]:
-    """Let SQLite store rows without looking up what their foreign keys name.
+    """Let SQLite store rows without checking their foreign keys.
 
-    Only for a transaction that reads or writes all that its new rows name, and deletes nothing. In a transaction that
-    began before, the keys are checked.
+    Only for a transaction that reads or writes all rows that its new rows name, and deletes nothing. In a transaction
+    that began before, the keys are checked.
     """
     with _with_pragma("foreign_keys", 0):
         yield
@@ -207,7 +205,7 @@ def trusted_keys() -> Iterator[None]:
 
 @contextmanager
 def _with_pragma(name: str, value: int) -> Iterator[None]:
-    """Set a setting of SQLite for a while; another database has none."""
+    """Change a setting of SQLite within the block; do nothing on another database."""
     if connection.vendor != "sqlite":
         yield
         return
@@ -225,9 +223,9 @@ def _with_pragma(name: str, value: int) -> Iterator[None]:
 
 @contextmanager
 def indexes_built_after(model: type[models.Model], *, rows: int) -> Iterator[None]:
-    """Let SQLite build a table's indexes after ``rows`` are written in the caller's transaction, if most are new.
+    """Let SQLite build a table's indexes after ``rows`` rows are written in the caller's transaction, if most are new.
 
-    Sorting them once takes a fraction of a million places found in each index. PostgreSQL would lock the table.
+    Sorting once takes a fraction of a million inserts into each index. PostgreSQL would lock the table.
     """
     table = model._meta.db_table
     older = model._default_manager.order_by()
@@ -249,10 +247,9 @@ def indexes_built_after(model: type[models.Model], *, rows: int) -> Iterator[Non
 
 
 def refresh_statistics(*tables: type[models.Model]) -> None:
-    """Update PostgreSQL's table statistics, within the caller's transaction.
+    """Update PostgreSQL's table statistics within the caller's transaction.
 
-    Autovacuum does it about once a minute; until then, plans for a new study of 10,000 HITs make a claim 50 %
-    slower.
+    Autovacuum takes about a minute; until then, plans for a new study of 10,000 HITs make a claim 50 % slower.
     """
     if connection.vendor != "postgresql":
         return
@@ -262,10 +259,10 @@ def refresh_statistics(*tables: type[models.Model]) -> None:
 
 
 def last_row(model: type[models.Model]) -> int:
-    """Return a table's highest row id, once no lower one can appear.
+    """Return a table's highest row id once no lower one can appear.
 
-    PostgreSQL assigns ids before commit. A lock that waits for writers and is released at once rules out a
-    lower id; SQLite has one writer.
+    PostgreSQL assigns ids before commit. A lock that waits for writers and is released at once rules out a lower id;
+    SQLite has one writer.
     """
     with transaction.atomic():
         if connection.vendor == "postgresql":
@@ -279,7 +276,6 @@ def last_row(model: type[models.Model]) -> int:
 
 
 def _preparation(field: Any) -> Callable[[Any], Any]:
-    """Return the conversion of a Python value to this column."""
     target = field.target_field if field.is_relation else field
     if isinstance(target, AS_THEY_ARE):
         return _as_it_is
@@ -314,7 +310,7 @@ def plain_rows(rows: QuerySet[Any, Any]) -> Iterator[tuple[Any, ...]]:
 
 
 def converted_rows(rows: QuerySet[Any, Any]) -> Iterator[tuple[Any, ...]]:
-    """Yield rows of a values query of fields as Django does, but convert what comes again only once.
+    """Yield converted rows of a values query, converting equal values only once.
 
     Equal JSON may be one object: do not change it.
     """
@@ -342,7 +338,7 @@ def _converted(functions: Sequence[Callable[..., Any]], expression: Any, connect
 
 
 def columns_of(rows: QuerySet[Any, Any], count: int) -> npt.NDArray[np.float64]:
-    """Return the columns of a values query that the database gives as numbers without NULL.
+    """Return the columns of a values query of numbers without NULL.
 
     The model's converters are skipped, as they cost more than reading: UUIDs, JSON, dates and booleans are not
     allowed.
@@ -355,7 +351,7 @@ def columns_of(rows: QuerySet[Any, Any], count: int) -> npt.NDArray[np.float64]:
 
 
 def column_parts(rows: QuerySet[Any, Any], count: int) -> Iterator[npt.NDArray[np.float64]]:
-    """Yield the columns of ``columns_of`` some thousand rows at a time, for what would not fit into memory."""
+    """Yield the columns of ``columns_of`` in parts of some thousand rows, to save memory."""
     compiler = rows.query.get_compiler(using=rows.db)
     found: Any = compiler.execute_sql(chunked_fetch=True, chunk_size=READ_AT_ONCE)
     for chunk in found or ():

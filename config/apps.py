@@ -1,4 +1,4 @@
-"""The app of this installation's system checks."""
+"""The app of the installation: system checks and translated names."""
 
 from __future__ import annotations
 
@@ -79,7 +79,6 @@ def fields_with_choices() -> list[Any]:
 
 
 def _own_models() -> list[type[Model]]:
-    """Return the models that have a list in the admin."""
     from django.contrib import admin
 
     return [model for model in admin.site._registry if model._meta.app_label in OWN_APPS]

@@ -31,7 +31,7 @@ from annotation.crowds.mturk.pages import (
     read_ticket,
     sites_of,
 )
-from common.log_context import log_about
+from common.audit import log_about
 
 TICKET = re.compile(r"/f/([^/]+)(/.*)")
 # names of annotation.urls that are available under a ticket
@@ -59,10 +59,10 @@ def framed_policy(sites: tuple[str, ...]) -> dict[str, list[str]]:
 
 
 class FramedPagesMiddleware:
-    """Removes the ticket from an address, and answers for its worker.
+    """Remove the ticket from an address and authenticate its worker.
 
-    The ticket is a secret like a cookie: forms need no CSRF token, and no cookie is set. The middleware must be outside
-    of those that set cookies and X-Frame-Options, and inside of the one that writes the content policy.
+    The ticket is a secret like a cookie: forms need no CSRF token, and no cookie is set. Must be outside of the
+    middleware that sets cookies and X-Frame-Options, and inside the one that writes the content policy.
     """
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
@@ -113,7 +113,7 @@ def _without_traces(response: HttpResponseBase) -> HttpResponseBase:
 
 
 class FramedMessages(BaseStorage):
-    """Carries messages to the next framed page signed in its address, as there is no cookie."""
+    """Carry messages to the next framed page, signed in its address, as there is no cookie."""
 
     def _get(self, *args: Any, **kwargs: Any) -> tuple[list[Message], bool]:
         if frame_of(self.request) is None:
@@ -138,6 +138,6 @@ class FramedMessages(BaseStorage):
 
 
 class PageMessages(FallbackStorage):
-    """Stores messages in cookies, or in a frame without them."""
+    """Store messages in cookies, or in a frame without them."""
 
     storage_classes = (FramedMessages, CookieStorage, SessionStorage)

@@ -1,8 +1,8 @@
 """gunicorn's configuration: `gunicorn --config python:config.gunicorn config.wsgi`.
 
-Eight threads, because some requests wait, and each half-sent upload holds one where no proxy stands in front; no more,
-because those that compute get in each other's way. PostgreSQL answers several processes at once. SQLite has one writer,
-for which a second process only waits. Command line options override these.
+Eight threads, because some requests wait, and without a proxy each half-sent upload holds one; no more, because
+computing ones slow each other down. PostgreSQL serves several processes at once; SQLite has one writer, for which a
+second process only waits. Command line options override these.
 """
 
 import gc
@@ -55,11 +55,10 @@ threads = int(os.environ.get("WEB_THREADS") or 8 // workers or 1)
 
 
 def when_ready(server: Any) -> None:
-    """Leave what was loaded to no process's garbage collector, so that the pages stay shared after the fork."""
+    """Exempt loaded objects from garbage collection, so that processes share their memory pages after the fork."""
     gc.collect()
     gc.freeze()
 
 
 def on_exit(server: Any) -> None:
-    """Remove the counts of this start's processes."""
     shutil.rmtree(_counts, ignore_errors=True)

@@ -20,7 +20,7 @@ def data_folder(name: str) -> Path:
 
 
 def exposed_files(folder: Path, database: str) -> list[Path]:
-    """Return the data folder and an SQLite file outside of it where others than their owner may read them."""
+    """Return the data folder and an SQLite file outside of it that others than their owner may read."""
     places = [folder]
     if database and not Path(database).resolve().is_relative_to(folder):
         places.append(Path(database))

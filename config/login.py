@@ -9,7 +9,7 @@ from common import rate_limits
 
 
 class LimitedLoginForm(AuthenticationForm):
-    """Looks at the limits before the password, whose check costs processor time."""
+    """Check the limits before the password, whose check costs processor time."""
 
     def clean(self) -> dict[str, Any]:
         try:

@@ -14,15 +14,16 @@ from django.utils import timezone, translation
 from django.utils.cache import patch_vary_headers
 
 from common.audit import acting_as
+from common.downloads import problem_page
 from common.rate_limits import TooMany, count, visiting_from
-from config.api.framework import problem_page, unknown_address
+from config.api.framework import unknown_address
 from config.observing.requests import visitor_address
 
 LARGE_BODY = 100_000  # bytes; answers of a page of work are far smaller
 
 
 class AdminPolicyMiddleware:
-    """Adds settings.ADMIN_POLICY_CHANGES to the Content-Security-Policy of the admin."""
+    """Add settings.ADMIN_POLICY_CHANGES to the Content-Security-Policy of the admin."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
         self.get_response = get_response
@@ -35,7 +36,7 @@ class AdminPolicyMiddleware:
 
 
 class OwnZoneMiddleware:
-    """Shows times of the admin in the reader's zone, which js/zone.js names in a cookie; else in UTC."""
+    """Show times of the admin in the reader's zone, from the cookie that js/zone.js sets; else in UTC."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
         self.get_response = get_response
@@ -53,7 +54,7 @@ class OwnZoneMiddleware:
 
 
 class ActingMiddleware:
-    """Sets the acting account and the door that it came by."""
+    """Set the acting account and its way in."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
         self.get_response = get_response
@@ -69,8 +70,6 @@ class ActingMiddleware:
 
 
 class AddressMiddleware:
-    """Sets the visitor's address for limits."""
-
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
         self.get_response = get_response
 
@@ -80,7 +79,7 @@ class AddressMiddleware:
 
 
 class LimitsMiddleware:
-    """Refuses calls below /api/ and large bodies, which nobody has read yet, beyond the visitor's limits."""
+    """Refuse calls below /api/ and large bodies, before they are read, beyond the visitor's limits."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
         self.get_response = get_response
@@ -104,7 +103,7 @@ class LimitsMiddleware:
 
 
 class UnchangedMiddleware:
-    """Adds ETags below /api/, and answers unchanged content with a 304."""
+    """Add ETags below /api/ and answer unchanged content with 304."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
         self.get_response = get_response
@@ -118,9 +117,9 @@ class UnchangedMiddleware:
 
 
 class StorableAddressMiddleware:
-    """Answers addresses with U+0000 by a 404: no row has it, and PostgreSQL refuses to search for it.
+    """Answer addresses with U+0000 with 404: no row has it, and PostgreSQL refuses to search for it.
 
-    Filters of the API and links of crowds check their values where they are read.
+    API filters and crowds' links check their own values.
     """
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
@@ -137,10 +136,10 @@ class StorableAddressMiddleware:
 
 
 class LanguageMiddleware:
-    """Uses the language of ``?language=``, else the one chosen before, else the browser's.
+    """Use the language of ``?language=``, else the one chosen before, else the browser's.
 
-    What the address says is kept for the next pages, but before somebody whom a panel sent has begun: until then there
-    is no cookie. The admin is in STAFF_LANGUAGES, else in English, and the API is English.
+    A language in the address is kept in a cookie, but not before somebody whom a panel sent has begun: until then no
+    cookie is set. The admin is in STAFF_LANGUAGES, else in English; the API is in English.
     """
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:

@@ -47,7 +47,6 @@ FOR_ALL_STAFF = ("judgments.apitoken",)  # personal to each account
 
 
 def front_page(request: HttpRequest, context: dict[str, Any]) -> dict[str, Any]:
-    """Show the studies, and below them the tables that the sidebar folds."""
     return own_studies(request, context) | {"tables": tables(request)}
 
 
@@ -76,7 +75,6 @@ def language_address(request: HttpRequest) -> str:
 
 
 def sidebar(request: HttpRequest) -> list[dict[str, Any]]:
-    """Return the studies and what they need; the tables behind them are folded."""
     studies = reverse("admin:judgments_study_changelist")
     first = {
         "title": gettext("Your studies"),
@@ -100,7 +98,6 @@ def sidebar(request: HttpRequest) -> list[dict[str, Any]]:
 
 
 def tables(request: HttpRequest) -> list[dict[str, Any]]:
-    """Return the tables of the admin that the person may look through."""
     return _visible(request, TABLES)
 
 

@@ -10,7 +10,7 @@ class EvaluationConfig(AppConfig):
     verbose_name = "Evaluation"
 
     def ready(self) -> None:
-        from annotation.signals import erasure_committed, ids_forgotten, person_erased
+        from annotation.models.privacy import erasure_committed, ids_forgotten, person_erased
         from judgments.jobs import register, repeat
 
         ids_forgotten.connect(_remove_personal_data)

@@ -1,4 +1,4 @@
-"""Names for the types of the arrays that statistics and metrics are computed from, and what both do with them."""
+"""Array types of the numeric packages, and operations both need."""
 
 import math
 from collections.abc import Sequence
@@ -15,14 +15,14 @@ Flags = NDArray[np.bool_]
 def ratio(
     part: ArrayLike, whole: NDArray[Any], *, where: Flags | None = None, otherwise: float = math.nan
 ) -> Floats:
-    """Return part / whole, elementwise; ``otherwise`` where whole is not above zero, or ``where`` is false."""
+    """Return part / whole elementwise, or ``otherwise`` where whole <= 0 or ``where`` is false."""
     result = np.full(np.broadcast(part, whole).shape, otherwise)
     np.divide(part, whole, out=result, where=whole > 0 if where is None else where)
     return result
 
 
 def places_in(known: Ints, wanted: Ints) -> Ints:
-    """Return the positions of ``wanted`` among the distinct ``known``; -1 for those that do not occur."""
+    """Return the positions of ``wanted`` among the distinct ``known``; -1 if absent."""
     if not len(known):
         return np.full(len(wanted), -1, dtype=np.int64)
     low, high = int(known.min()), int(known.max())
@@ -36,5 +36,5 @@ def places_in(known: Ints, wanted: Ints) -> Ints:
 
 
 def starts_of(lengths: Sequence[int] | NDArray[Any]) -> Ints:
-    """Return (lists + 1,) int64: the starts of adjacent lists, and the end of the last one."""
+    """Return (lists + 1,) int64: the starts of adjacent lists, and the last end."""
     return np.concatenate(([0], np.cumsum(lengths, dtype=np.int64)))

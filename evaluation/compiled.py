@@ -1,10 +1,10 @@
 """Compile kernels of plain loops with numba, once per installation.
 
-Machine code is cached beside the source or, where that folder cannot be written, in the user's cache folder.
-With NUMBA_DISABLE_JIT=1 the functions run as plain Python, to measure their coverage.
+Machine code is cached beside the source, or in the user's cache folder if that is read-only. With
+NUMBA_DISABLE_JIT=1 kernels run as plain Python, to measure coverage.
 
-Numba watches the kernel's own file alone, and not those of kernels and constants that it uses. So the cached name
-carries a digest of that file and of every module of Quorum that it imports, directly or not.
+Numba watches only the kernel's own file, so the cached name carries a digest of it and of all modules of
+Quorum that it imports, directly or not.
 """
 
 import ast
@@ -24,7 +24,7 @@ _PACKAGE = __name__.partition(".")[0]
 
 
 def compiled(kernel: Kernel) -> Kernel:
-    """Compile a kernel at its first call for each kind of arguments."""
+    """Compile a kernel when first called, once per argument types."""
     kernel.__qualname__ = f"{kernel.__qualname__}-{_digest(kernel.__module__)}"
     try:
         dispatcher = numba.njit(cache=True, nogil=True)(kernel)
@@ -35,7 +35,7 @@ def compiled(kernel: Kernel) -> Kernel:
 
 @cache
 def _digest(module: str) -> str:
-    """Return eight digits of a module's sources, and delete what was compiled from others."""
+    """Return eight digits of a module's sources; delete outdated compiled files."""
     sources = {module}
     unread = [module]
     while unread:
@@ -57,12 +57,11 @@ def _digest(module: str) -> str:
 
 @cache
 def _imports(module: str) -> frozenset[str]:
-    """Return the modules of Quorum that a module imports, anywhere in it."""
     return frozenset(name for name in _imported_names(module) if _file(name).exists())
 
 
 def _imported_names(module: str) -> Iterator[str]:
-    """Yield the dotted names of a module's imports; some are names inside a module."""
+    """Yield the dotted names of a module's imports; some name members of modules."""
     for node in ast.walk(ast.parse(_file(module).read_bytes())):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names if alias.name.startswith(_PACKAGE))
@@ -74,6 +73,5 @@ def _imported_names(module: str) -> Iterator[str]:
 
 
 def _file(module: str) -> Path:
-    """Return the file of a module or package, which need not exist."""
     path = _ROOT.joinpath(*module.split("."))
     return path / "__init__.py" if path.is_dir() else path.with_suffix(".py")

@@ -1,4 +1,4 @@
-"""The demo: a small dataset with pictures, two systems, four open studies and a simulated one.
+"""Load the demo: a small dataset with pictures, two systems, four open studies and a simulated one.
 
 An interrupted load continues.
 """
@@ -29,7 +29,7 @@ FINISHED = "triplet-finished"
 
 
 def load_demo(*, progress: Progress = no_progress) -> list[Study]:
-    """Import the demo's data and create its studies; return them, open ones first."""
+    """Import data and create studies; return them, open ones first."""
     progress(0.05, "photographs and captions")
     import_dataset(
         format="jsonl",
@@ -70,7 +70,6 @@ def _generated(name: str) -> Study:
 
 
 def attribution() -> str:
-    """Return a credit line per photograph."""
     with (FOLDER / "ATTRIBUTION.csv").open(encoding="utf-8", newline="") as file:
         return "\n".join(
             f"{row['file']}: {row['title']}, {row['author']}, {row['licence']} ({row['source']})"

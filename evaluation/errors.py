@@ -1,4 +1,4 @@
-"""Named errors of analysis and export: what, where, what was expected."""
+"""Named errors of analysis and export."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from common.errors import QuorumError
 
 
 def as_sentence(words: object) -> str:
-    """Return an error or warning of the numeric packages as a sentence."""
+    """Return an error of the numeric packages as a sentence."""
     text = str(words)
     return f"{text[:1].upper()}{text[1:]}."
 
@@ -18,37 +18,35 @@ class EvaluationError(QuorumError):
 
 
 class ExportError(QuorumError):
-    """An unknown format, or one that cannot represent the study."""
+    """The format is unknown, or cannot represent the study."""
 
     title = "The export is not possible"
 
 
 class VerificationError(QuorumError):
-    """A claim that contradicts the rows, or cannot be verified."""
+    """A claim contradicts the rows, or cannot be verified."""
 
     title = "It does not hold"
 
 
 class ReplicationError(QuorumError):
-    """A protocol pack that cannot be read or run, or data that it lacks."""
+    """A protocol pack is unreadable, or its data are missing."""
 
     title = "The pack cannot be run"
 
 
 class ReleaseError(QuorumError):
-    """A release that cannot be made as requested."""
-
     title = "The release is not possible"
 
 
 class NotReleasable(ReleaseError):
-    """An unfinished study, or an existing version."""
+    """The study is unfinished, or the version exists."""
 
     status = 409
 
 
 class PublishingError(QuorumError):
-    """A release that an archive refuses, or that must not be given away."""
+    """An archive refuses the release, or it must not be shared."""
 
     title = "It is not published"
 
@@ -58,7 +56,7 @@ class RegistrationError(QuorumError):
 
 
 class ChallengeError(QuorumError):
-    """An invalid challenge; ``field`` names the cause."""
+    """A challenge is invalid in ``field``."""
 
     title = "The challenge is not possible"
 
@@ -68,13 +66,11 @@ class ChallengeError(QuorumError):
 
 
 class SubmissionRefused(QuorumError):
-    """A file of captions that cannot be scored. It counts against no limit."""
+    """A file of captions cannot be scored; it counts against no limit."""
 
     title = "The submission cannot be used"
 
 
 class LimitReached(QuorumError):
-    """The account reached the challenge's limit of submissions."""
-
     status = 429
     title = "No more submissions now"

@@ -109,7 +109,7 @@ def choice_savings(run: Run, *, study: str, **asked: Any) -> dict[str, Any]:
 def ask_judge(
     run: Run, *, study: str, budget: str, price_in: str = "0", price_out: str = "0", **values: Any
 ) -> dict[str, Any]:
-    """Ask a model. A run that is killed continues where it was."""
+    """Ask a model. A rerun continues where a killed run stopped."""
     asked = ask_model(
         study=find_study(study),
         progress=run.progress,
@@ -167,7 +167,7 @@ def plan_power(
 
 
 def rehearse(run: Run, *, study: str, **crowd: Any) -> None:
-    """Simulate a crowd's answers to a study, generating HITs of a draft first, and evaluate them.
+    """Generate a draft's HITs, simulate a crowd's answers, and evaluate them.
 
     Every step is a transaction, so an interrupted rehearsal continues.
     """
@@ -207,7 +207,7 @@ def report(run: Run, *, study: str, multiverse: bool = False) -> None:
 
 
 def release(run: Run, *, study: str, version: str, **terms: Any) -> None:
-    """Write a bundle to the export folder; the release's row is stored with the job's end."""
+    """Write a bundle to the export folder; its row is stored with the job's end."""
     found = find_study(study)
     path = place_for_release(study=found, version=version, job_id=run.job_id, run=run.name)
     written = write_release(
@@ -235,7 +235,7 @@ def compare_releases(run: Run, *, study: str, before: str, after: str) -> dict[s
 
 
 def publish_release(run: Run, *, study: str, send: bool, **values: Any) -> dict[str, Any]:
-    """Give a release to an archive, or tell what it would get. A run that is killed continues where it was."""
+    """Send a release to an archive, or return the plan. A rerun continues where a killed run stopped."""
     run.progress(0.01, "reading the release")
     found = find_study(study)
     asker = acting_person()
@@ -268,5 +268,5 @@ def rank_submissions(run: Run, *, challenge: str) -> None:
 
 
 def _delete_earlier(run: Run, **same: str) -> None:
-    """Delete done jobs of a kind that a page starts again and again."""
+    """Delete earlier done jobs of a kind that a page keeps starting."""
     Job.objects.filter(state=Job.State.DONE, **same).exclude(pk=run.job_id).delete()

@@ -231,7 +231,7 @@ def work_that_is_held_was_never_sent() -> Sentences:
 
 
 def slots_are_spared_where_studies_stop_early() -> Sentences:
-    """Slots are saved only with early stopping, or where the log says that open ones expired."""
+    """Slots are saved only with early stopping, or if the log says that open ones expired."""
     for study in Study.objects.filter(hits__spared__gt=0).distinct().order_by("slug"):
         if not stops_early(study) and not study.events.filter(what="slots-expired").exists():
             count = HIT.objects.filter(study=study, spared__gt=0).count()
@@ -249,7 +249,7 @@ def quizzes_count_their_answers() -> Sentences:
 
 
 def quiz_items_are_in_no_hit() -> Sentences:
-    """Quiz items are in no HIT, as passing reveals their answers."""
+    """Passing a quiz reveals the answers of its items."""
     units = Unit.objects.filter(control_kind=Unit.ControlKind.QUIZ, places__isnull=False).distinct()
     yield from _sentences(units, "quiz item {key} is in a HIT.")
 
@@ -299,8 +299,8 @@ def generated_studies_have_hits() -> Sentences:
 def units_stand_in_one_hit() -> Sentences:
     """Each unit of a designed study is in exactly one HIT.
 
-    Quiz items and controls withdrawn before opening are in none; controls withdrawn later stay. The judged units of an
-    arena are in as many as drew them.
+    Quiz items and controls withdrawn before opening are in none; controls withdrawn later stay. An arena's
+    judged units are in as many as drew them.
     """
     arenas = SystemPair.objects.values("study")
     units = (
@@ -322,7 +322,7 @@ def units_stand_in_one_hit() -> Sentences:
 
 
 def arenas_say_how_they_drew() -> Sentences:
-    """Each judged unit on a page of an arena has its chance, and each pair of systems its answers counted."""
+    """Each judged unit of an arena's HIT has its probability, and each pair of systems counts its answers."""
     arenas = SystemPair.objects.values("study")
     places = HITUnit.objects.filter(hit__study__in=arenas, unit__control=False).filter(
         Q(chance__isnull=True) | Q(chance__lte=0) | Q(chance__gt=1) | Q(hit__drawn_from=None)
@@ -376,7 +376,7 @@ def pairs_name_known_references() -> Sentences:
 
 
 def slots_match_assignments() -> Sentences:
-    """Live assignments, open and saved slots add up to what a HIT wants; each assignment has its own slot."""
+    """Live assignments, open and saved slots add up to a HIT's wanted slots; no two assignments share a slot."""
     hits = (
         HIT.objects.filter(study__source=DESIGNED)
         .annotate(live=Count("assignments", filter=Q(assignments__state__in=LIVE)))
@@ -396,7 +396,8 @@ def slots_match_assignments() -> Sentences:
 def hits_ask_for_what_the_design_says() -> Sentences:
     """HITs want ``judgments_per_unit`` workers plus extensions.
 
-    More only where a slot was refilled (docs/stopping.md), or a crowd admitted someone without a free slot.
+    They want more only if a slot was refilled (docs/stopping.md), or a crowd admitted someone without a free
+    slot.
     """
     for study in Study.objects.filter(source=DESIGNED).order_by("slug"):
         wanted = study.design.get("judgments_per_unit")
@@ -460,8 +461,8 @@ def exclusions_hold() -> Sentences:
 
     Invalidated work names an active exclusion of its worker; the worker's status agrees.
     """
-    standing = Exclusion.objects.filter(lifted_at=None)
-    own = standing.filter(study=OuterRef("study"), worker=OuterRef("worker"))
+    active = Exclusion.objects.filter(lifted_at=None)
+    own = active.filter(study=OuterRef("study"), worker=OuterRef("worker"))
     counts = Assignment.objects.filter(state__in=FINISHED).filter(Exists(own))
     yield from _sentences(counts, "assignment {pk} is {state}, but its worker is excluded.")
     invalid = Assignment.objects.filter(state=Assignment.State.INVALIDATED)
@@ -479,7 +480,7 @@ def exclusions_hold() -> Sentences:
 
 
 def values_are_allowed() -> Sentences:
-    """A judgment has a valid value, or an open answer, and a side if the kind has sides."""
+    """A judgment has a valid value or open answer, and a side if the kind has sides."""
     for study in Study.objects.order_by("slug"):
         kind = KINDS.get(study.protocol)
         if kind is None:
@@ -503,7 +504,7 @@ def values_are_allowed() -> Sentences:
 
 
 def controls_know_their_answer() -> Sentences:
-    """Control items of designed studies have expected answers; repeated ones have none."""
+    """Control items of designed studies have expected answers, except repeated ones."""
     # JSON null and SQL NULL both mean none.
     nothing = Q(expected__isnull=True) | Q(expected=None)
     units = Unit.objects.filter(study__source=DESIGNED)
@@ -539,7 +540,7 @@ def written_captions_have_their_writers() -> Sentences:
 
 
 def deposits_say_where_they_are() -> Sentences:
-    """A release at an archive has its address there, and the bundle that was sent is the release's."""
+    """An archived release has its address, and the sent bundle is the release's."""
     there = Deposit.objects.filter(state__in=[Deposit.State.DRAFT, Deposit.State.PUBLIC])
     for one in there.select_related("release__study").order_by("pk").iterator(ROWS_AT_ONCE):
         where = f"Study {one.release.study.slug}: release {one.release.version} is {one.state} at {one.host}"
@@ -550,7 +551,7 @@ def deposits_say_where_they_are() -> Sentences:
 
 
 def erasures_are_one_chain() -> Sentences:
-    """Each erasure names the one before, and has the digest of what it says."""
+    """Each erasure names its predecessor, and has the digest of its content."""
     before = ""
     for row in Erasure.objects.select_related("study").order_by("pk"):
         if row.previous != before or row.digest != digest_of(row):
@@ -559,7 +560,7 @@ def erasures_are_one_chain() -> Sentences:
 
 
 def erased_people_are_gone() -> Sentences:
-    """Nobody is back who was erased, as after a copy was restored."""
+    """No erased person is back, as after restoring a copy."""
     for erasure, worker in people_who_are_back():
         yield (
             f"Study {erasure.study.slug}: worker {worker.pk} was erased on {erasure.at.date()} and is here again; "

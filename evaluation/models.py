@@ -40,8 +40,6 @@ LONGEST_METRIC = 80  # characters of a metric's name with its options
 
 
 class Consensus(models.Model):
-    """The consensus of a unit's, or a candidate pair's, included judgments."""
-
     class Source(models.TextChoices):
         JUDGMENTS = "judgments", gettext_lazy("computed from judgments")
         PUBLISHED = "published", gettext_lazy("published without votes")
@@ -88,7 +86,7 @@ class AnalysisQuerySet(models.QuerySet["Analysis"]):
         return self.filter(study=study, what=what).order_by("-created_at", "-pk")
 
     def replace(self, *, study: Study, what: str, signature: str, data_hash: str, **values: Any) -> Analysis:
-        """Store an analysis in the caller's transaction, in place of that of the same procedure and judgments."""
+        """Store an analysis, replacing one of equal signature and judgments, in the caller's transaction."""
         Study.objects.select_for_update(no_key=True).get(pk=study.pk)  # two at once would both insert
         values["created_at"] = timezone.now()
         analysis, _ = self.update_or_create(
@@ -131,8 +129,6 @@ class Analysis(models.Model):
 
 
 class MetricScore(models.Model):
-    """A metric's scores of a pair's candidates, or of a unit's caption."""
-
     of_study = ("analysis__study",)
 
     analysis = models.ForeignKey(Analysis, on_delete=models.CASCADE, related_name="scores")
@@ -150,7 +146,7 @@ class MetricScore(models.Model):
 
 
 class ScoreKeys(models.Model):
-    """What was scored, in Arrow columns: captions, systems or pairs, for all metrics that were imported together."""
+    """Arrow columns of captions, systems or pairs, shared by metrics imported together."""
 
     class Per(models.TextChoices):
         CAPTIONS = "captions", gettext_lazy("captions")
@@ -175,8 +171,6 @@ class ScoreKeys(models.Model):
 
 
 class ImportedMetric(models.Model):
-    """Scores of a metric that was computed elsewhere, as imported."""
-
     class Better(models.TextChoices):
         HIGHER = "higher", gettext_lazy("higher")
         LOWER = "lower", gettext_lazy("lower")
@@ -210,7 +204,7 @@ class ImportedMetric(models.Model):
 
 
 class Registration(AppendOnlyRow):
-    """A study's plan, registered before it opened: hypotheses and analyses."""
+    """A study's plan, registered before it opened."""
 
     study = models.OneToOneField(Study, on_delete=models.CASCADE, related_name="registration")
     content = models.JSONField(help_text="Hypotheses, rules, planned analyses and the design, as registered.")
@@ -233,8 +227,6 @@ class Registration(AppendOnlyRow):
 
 
 class Release(AppendOnlyRow):
-    """A frozen bundle of a study's judgments, as published."""
-
     study = models.ForeignKey(Study, on_delete=models.PROTECT, related_name="releases")
     version = models.CharField(max_length=20)
     title = models.CharField(max_length=300)
@@ -264,7 +256,7 @@ class Release(AppendOnlyRow):
 
 
 class ColumnBlock(models.Model):
-    """Columns of a study's judgments or units in Arrow; analyses read them instead of the rows."""
+    """Arrow columns of a study's judgments or units, which analyses read instead of rows."""
 
     class What(models.TextChoices):
         JUDGMENTS = "judgments"

@@ -1,4 +1,4 @@
-"""Provenance of results: versions, settings in one line, and a data hash."""
+"""State the provenance of results: versions, settings in one line, and a data hash."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def signature(name: str, settings: dict[str, Any]) -> str:
 
 
 class DataHash:
-    """SHA-256 over judgments by unit, then worker name: over answers and whether they count, not row ids or times."""
+    """SHA-256 over judgments by unit, then worker name: answers and whether included, not row ids or times."""
 
     def __init__(self) -> None:
         self._hash = hashlib.sha256()
@@ -69,8 +69,8 @@ class DataHash:
     ) -> None:
         """Add many judgments at once.
 
-        ``units``, ``workers`` and ``answers`` are the distinct ones; ``codes`` are four (N,) int64: positions
-        in them, and 0 or 1 for used.
+        ``units``, ``workers`` and ``answers`` are distinct; ``codes`` are four (N,) int64: positions in them,
+        and 0 or 1 for used.
         """
         import pyarrow as pa
         import pyarrow.compute as pc
@@ -95,7 +95,7 @@ class DataHash:
 
 
 def _texts(values: Iterable[str]) -> pa.Array:
-    """Return an Arrow column, made a part at a time: as Python's strings, millions would take four times the memory."""
+    """Return an Arrow column, built in parts: millions of Python strings would take four times the memory."""
     import pyarrow as pa  # loaded when it is first used, as most web processes never need its 40 MB
 
     stream, parts = iter(values), [pa.array([], pa.large_string())]
@@ -117,7 +117,8 @@ def plain(value: float | None) -> float | None:
 def as_json(value: Any, *names: str) -> Any:
     """Return ``value`` for JSON at any depth, or only its fields ``names``.
 
-    Dataclasses become objects, arrays lists, undefined numbers null, unless an object has a method ``as_json``.
+    Dataclasses become objects, arrays lists, undefined numbers null, unless an object has a method
+    ``as_json``.
     """
     if names:
         return {name: as_json(getattr(value, name)) for name in names}

@@ -21,13 +21,11 @@ _MARKS = {"%": "%25", "|": "%7C", ":": "%3A", "\n": "%0A", "\r": "%0D"}
 
 
 class BadSignature(ValueError):
-    """A text that is no signature, or one of something unknown."""
+    """The text is no signature, or one of something unknown."""
 
 
 @dataclass(frozen=True, slots=True)
 class Signature:
-    """A number's name, settings, and version."""
-
     name: str
     fields: Mapping[str, Value]
     version: str
@@ -65,7 +63,7 @@ def parse(text: str) -> Signature:
 
 
 def parse_version(text: str, version: str) -> Signature:
-    """Return the signature, which must be of this version."""
+    """Parse a signature. Raise BadSignature for another version."""
     signature = parse(text)
     if signature.version != version:
         raise BadSignature(f"{text!r} was made by version {signature.version}, expected version {version}")
@@ -74,7 +72,9 @@ def parse_version(text: str, version: str) -> Signature:
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A function with options from a signature; those `missing` only the first caller had: pass them by name."""
+    """A function with a signature's options; the `missing` ones, known only to the first caller, must be
+    passed by name.
+    """
 
     function: Callable[..., Any]
     options: Mapping[str, Value]
@@ -90,7 +90,7 @@ class Call:
 
 
 def call_of_function(text: str, function: Callable[..., Any], fields: Mapping[str, Value]) -> Call:
-    """Return the call of a function whose options are the fields of the signature `text`."""
+    """Return a call whose options are the fields of the signature `text`. Raise BadSignature."""
     known = inspect.signature(function).parameters
     for key in fields:
         if key not in known:
@@ -100,7 +100,7 @@ def call_of_function(text: str, function: Callable[..., Any], fields: Mapping[st
 
 
 def name_given(lists: Collection[Collection[str]]) -> str:
-    """Name lists of texts that only the caller has by their number and a digest."""
+    """Identify the caller's lists of texts by number and digest."""
     digest = hashlib.sha256()
     for texts in lists:
         # No text can hold the two bytes behind it: UTF-8 has neither.

@@ -28,9 +28,8 @@ from django.db.models.functions import Now
 from django.utils import timezone
 from django.utils.module_loading import import_string
 
-from common.audit import acting_as
+from common.audit import acting_as, logged_with
 from common.errors import Busy
-from common.log_context import logged_with
 from judgments.models.jobs import Job, JobQuerySet
 
 log = logging.getLogger(__name__)

@@ -1,4 +1,4 @@
-"""What of a study waits for a person, most urgent first: "Your studies" counts it."""
+"""The work in a study that waits for a person, most urgent first; counted in "Your studies"."""
 
 from __future__ import annotations
 

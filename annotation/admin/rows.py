@@ -122,7 +122,6 @@ class JudgmentAdmin(ReadOnlyAdmin):
     readonly_fields = ("worker",)
 
     def get_fields(self, request: HttpRequest, obj: Judgment | None = None) -> list[str]:
-        """Show value or answer, whichever the judgment has."""
         empty = (
             "" if obj is None else "answer" if obj.answer is None else "value" if obj.value is None else ""
         )

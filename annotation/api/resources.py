@@ -1,4 +1,4 @@
-"""Lists of workers, their work and what they wrote, and of what is asked and paid at crowds."""
+"""Lists of workers, their work and captions, and of external HITs, sessions and payments."""
 
 from __future__ import annotations
 
@@ -114,20 +114,20 @@ class JudgmentSerializer(RowSerializer[Judgment]):
 
     @extend_schema_field(serializers.ChoiceField(choices=Judgment.Presented.choices, allow_null=True))
     def get_presented(self, row: Judgment) -> str | None:
-        """Which option stood on the left; null for protocols without sides."""
+        """The option on the left; null for protocols without sides."""
         return row.presented or None
 
     @extend_schema_field(OpenApiTypes.ANY)
     def get_answer(self, row: Judgment) -> Any:
-        """An open answer as files have it; null where there is a value."""
-        return self._told(row, row.answer)
+        """An open answer as in files; null if there is a value."""
+        return self._exported(row, row.answer)
 
     @extend_schema_field(OpenApiTypes.ANY)
     def get_expected(self, row: Judgment) -> Any:
         """The right answer of a control item."""
-        return self._told(row, row.unit.expected)
+        return self._exported(row, row.unit.expected)
 
-    def _told(self, row: Judgment, given: Any) -> Any:
+    def _exported(self, row: Judgment, given: Any) -> Any:
         kind = KINDS[row.assignment.study.protocol]
         return None if given is None else kind.exchange.exported(given, content=row.unit.content)
 
@@ -148,7 +148,7 @@ class WorkerResource(Resource):
 
 
 class AssignmentResource(mixins.ListModelMixin, GenericViewSet[Assignment]):
-    """Workers' copies of HITs, returned and expired ones too."""
+    """Workers' assignments of HITs, including returned and expired ones."""
 
     reading, study_path, scope = "annotation.view_assignment", "study", "judgments"
     queryset = ASSIGNMENTS
@@ -160,8 +160,6 @@ class AssignmentResource(mixins.ListModelMixin, GenericViewSet[Assignment]):
 
 
 class AssignmentView(APIView):
-    """One assignment: staff read it, its worker saves answers there."""
-
     reading, study_path, scope = "annotation.view_assignment", "study", "judgments"
     worker_methods = ("PATCH",)
 
@@ -188,12 +186,12 @@ class AssignmentView(APIView):
         summary="Save a partial answer",
     )
     def patch(self, request: Request, id: str) -> Response:
-        """A worker's call: lay answers over the draft; saying the same again changes nothing."""
+        """A worker's call: merge answers into the draft; repeating it changes nothing."""
         return save_draft(request, id)
 
 
 class JudgmentResource(Resource):
-    """Answers in the unit's order. Which of them a study uses is in its exports: it depends on the study's rule."""
+    """Answers in the unit's order. Exports tell which of them are included, by the study's rule."""
 
     reading, study_path, scope = "annotation.view_judgment", "assignment__study", "judgments"
     queryset = Judgment.objects.select_related(
@@ -232,7 +230,7 @@ class ParticipationSerializer(RowSerializer[Participation]):
 
 
 class ParticipationResource(Resource):
-    """Who joined which study, and whether they may go on."""
+    """Workers' participation in studies, and their status."""
 
     reading, scope = "annotation.view_participation", "workers"
     queryset = Participation.objects.select_related("study", "worker")
@@ -277,7 +275,7 @@ class InvitationResource(Resource):
 
 
 class ProblemReportSerializer(RowSerializer[ProblemReport]):
-    """Something a worker found wrong with a unit."""
+    """A worker's report of a problem with a unit."""
 
     study = Related("assignment.study.slug")
     worker = Related("assignment.worker.name")
@@ -358,7 +356,7 @@ class BudgetSerializer(RowSerializer[Budget]):
 
 
 class BudgetResource(Resource):
-    """What a study may cost at a place, and what of it is kept or gone."""
+    """A study's budget at a place, reserved and spent."""
 
     reading, scope = "annotation.view_budget", "money"
     queryset = Budget.objects.select_related("study")
@@ -415,7 +413,7 @@ def budget_currency() -> Subquery:
 
 
 class PublicationSerializer(RowSerializer[Publication]):
-    """What was put up at a crowd."""
+    """An external HIT."""
 
     study = Related("study.slug")
     hit = Related("hit.key", optional=True)
@@ -451,7 +449,7 @@ class PublicationResource(Resource):
 
 
 class SessionSerializer(RowSerializer[CrowdSession]):
-    """A piece of paid work; never what the crowd itself calls the person."""
+    """A piece of paid work; never the crowd's own id of the person."""
 
     study = Related("study.slug")
     worker = Related("worker.name")
@@ -465,7 +463,7 @@ class SessionSerializer(RowSerializer[CrowdSession]):
 
 
 class SessionResource(Resource):
-    """Who came from a crowd, and how it ended."""
+    """People from a crowd, and the outcome of their session."""
 
     reading, scope = "annotation.view_crowdsession", "money"
     queryset = CrowdSession.objects.select_related("study", "worker")
@@ -474,7 +472,7 @@ class SessionResource(Resource):
 
 
 class CrowdCallSerializer(RowSerializer[CrowdCall]):
-    """Something asked of a crowd; never what the crowd itself calls a person."""
+    """An outbox message to a crowd; never the crowd's own id of a person."""
 
     study = Related("study.slug")
     worker = Related("worker.name", optional=True)
@@ -503,7 +501,7 @@ class CrowdCallSerializer(RowSerializer[CrowdCall]):
 
 
 class CrowdCallResource(Resource):
-    """What was asked of crowds: each call once, whatever broke on the way."""
+    """Outbox messages to crowds, each sent once."""
 
     reading, scope = "annotation.view_crowdcall", "money"
     queryset = CrowdCall.objects.select_related("study", "worker", "made_by").annotate(

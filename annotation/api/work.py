@@ -1,4 +1,4 @@
-"""The calls of a worker's client: what they take and give. The services check answers."""
+"""The calls of a worker's client: requests and replies. The services check answers."""
 
 from __future__ import annotations
 
@@ -52,14 +52,14 @@ NOT_NOW = OpenApiResponse(Problem, description="Not possible now; nothing was ch
 
 
 class TextField(serializers.CharField):
-    """A text as it was sent, which a service checks."""
+    """A text as sent, which a service checks."""
 
     def __init__(self, **kwargs: Any) -> None:
         super().__init__(allow_blank=True, trim_whitespace=False, **kwargs)
 
 
 class JoinRequest(Parameters):
-    """A name, and what the study asks for."""
+    """A name, and the study's requirements."""
 
     worker = TextField()
     code = TextField(required=False)
@@ -71,7 +71,7 @@ class JoinRequest(Parameters):
 
 
 class JoinedReply(Schema):
-    """The way in."""
+    """The worker's access."""
 
     worker = serializers.CharField()
     token = serializers.CharField()
@@ -146,7 +146,7 @@ class SaveRequest(Parameters):
 
 
 class SavedReply(Schema):
-    """The draft as it is now."""
+    """The current draft."""
 
     id = serializers.UUIDField()
     state = serializers.CharField()
@@ -160,27 +160,27 @@ class SubmitRequest(SaveRequest):
 
 
 class StateReply(Schema):
-    """Where the assignment is."""
+    """The state of the assignment."""
 
     id = serializers.UUIDField()
     state = serializers.CharField()
 
 
 class RevisedReply(StateReply):
-    """Which positions changed."""
+    """The positions that changed."""
 
     revised = serializers.ListField(child=serializers.IntegerField())
 
 
 class ExtendedReply(StateReply):
-    """The lease as it is now."""
+    """The current lease."""
 
     expires_at = serializers.DateTimeField()
     extensions_left = serializers.IntegerField()
 
 
 class SubmittedReply(StateReply):
-    """With the next HIT where it was asked for."""
+    """The next HIT is included if requested."""
 
     next = AssignmentReply(required=False, allow_null=True)
 
@@ -194,7 +194,7 @@ class ReportRequest(Parameters):
 
 
 class ReportReply(Schema):
-    """The report as kept."""
+    """The stored report."""
 
     id = serializers.UUIDField()
     position = serializers.IntegerField()
@@ -206,7 +206,7 @@ TOKENS = cast(list[type[BaseAuthentication]], api_settings.DEFAULT_AUTHENTICATIO
 
 
 class WorkersOnly(BasePermission):
-    """A worker's token opens the worker's calls by their own methods, and nothing else."""
+    """Let a worker's token open only the worker's calls, by their own methods."""
 
     message = "This call takes the token of a worker who joined."
 
@@ -215,7 +215,7 @@ class WorkersOnly(BasePermission):
 
 
 class AnyoneMayPost(BasePermission):
-    """Joining is how a stranger becomes a worker."""
+    """Let strangers join, which makes them workers."""
 
     message = "This call is POST alone."
 
@@ -298,7 +298,7 @@ class SubmitView(WorkView):
         summary="Submit answers",
     )
     def post(self, request: Request, id: str) -> Response:
-        """Submit; with ``next`` the reply brings the next HIT."""
+        """Submit; with ``next`` the reply has the next HIT."""
         asked = SubmitRequest.read(request.data)
         assignment = _own(request, id)
         reply: dict[str, Any] = {"id": str(assignment.pk), "state": "submitted"}
@@ -326,7 +326,7 @@ class ReviseView(WorkView):
         summary="Change submitted answers",
     )
     def post(self, request: Request, id: str) -> Response:
-        """Change submitted answers. Each that differs is kept beside the one before; twice is harmless."""
+        """Change submitted answers. Each that differs is stored beside the one before; twice is harmless."""
         answers = SaveRequest.read(request.data)["answers"]
         assignment = _own(request, id)
         revised = revise_judgments(assignment=assignment, answers=answers)
@@ -376,7 +376,7 @@ class RetakeView(WorkView):
         summary="Take up a HIT again whose lease ended",
     )
     def post(self, request: Request, id: str) -> Response:
-        """Take a HIT back whose lease ended, with the answers saved on it; the id may be a new one."""
+        """Reclaim a HIT whose lease expired, with the answers saved on it; the id may be a new one."""
         lost = _own(request, id)
         held = retake_assignment(assignment=lost)
         claim = Claim(assignment=held, created=False, places=places_of(held))
@@ -394,7 +394,7 @@ class ReturnView(WorkView):
         summary="Give a HIT back",
     )
     def post(self, request: Request, id: str) -> Response:
-        """Return the HIT. Its place goes to somebody else; twice is harmless."""
+        """Return the HIT. Its slot goes to somebody else; twice is harmless."""
         assignment = _own(request, id)
         return_assignment(assignment=assignment)
         return Response({"id": str(assignment.pk), "state": assignment.state})
@@ -421,7 +421,7 @@ class ReportView(WorkView):
 
 
 def save_draft(request: Request, id: str) -> Response:
-    """PATCH /api/assignments/{id}/: lay answers over the draft; the reply is the whole draft."""
+    """PATCH /api/assignments/{id}/: merge answers into the draft; the reply is the whole draft."""
     answers = SaveRequest.read(request.data)["answers"]
     assignment = _own(request, id)
     saved = save_answers(assignment=assignment, answers=answers)
@@ -460,5 +460,5 @@ def _shown(claim: Claim, design: StudyDesign) -> dict[str, Any]:
 
 
 def private(body: Any, status: int = 200) -> Response:
-    """Answer so that no cache keeps tokens and answers."""
+    """Forbid caches to keep tokens and answers."""
     return Response(body, status=status, headers={"Cache-Control": "no-store"})

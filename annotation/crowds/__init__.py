@@ -1,4 +1,4 @@
-"""The crowds that this version knows."""
+"""The known crowds."""
 
 from __future__ import annotations
 
@@ -15,11 +15,7 @@ BACKENDS: tuple[CrowdBackend, ...] = (LocalBackend(), ExternalBackend(), Prolifi
 
 
 def backend_for(design: StudyDesign) -> CrowdBackend:
-    """Return the crowd backend of a design.
-
-    Raises:
-        WrongState: this version has none.
-    """
+    """Return the crowd backend of a design; raise WrongState if this version has none."""
     for backend in BACKENDS:
         if backend.serves(design):
             return backend

@@ -1,4 +1,4 @@
-"""Workers sent by a crowd: their worker row, their session, and their HIT."""
+"""Record workers sent by a crowd, their sessions, and their HITs."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ from annotation.models import (
     Worker,
 )
 from annotation.models.assignments import LIVE
+from annotation.models.privacy import ids_forgotten
 from annotation.quality.flags import refuse_stopped, refuse_while_paused
-from annotation.signals import ids_forgotten
 from annotation.work.claims import (
     ATTEMPTS,
     Candidate,
@@ -51,19 +51,13 @@ Status = CrowdSession.Status
 
 @transaction.atomic
 def person_sent(*, study: Study, raw: str, name: str) -> Worker:
-    """Return the worker whom the study's crowd calls ``raw``; ``name`` is its name for the id, such as WorkerId."""
+    """Return the worker with the crowd's id ``raw``; ``name`` is the kind of id, such as WorkerId."""
     worker, created = Worker.objects.get_or_create(
         source=Worker.Source.CROWD, place=study.place, name=pseudonym(study.place, raw)
     )
     if created or not RawId.objects.filter(worker=worker, session=None, name=name).exists():
         RawId.objects.get_or_create(worker=worker, session=None, name=name, defaults={"value": raw})
     return worker
-
-
-@transaction.atomic
-def join_sent(*, study: Study, worker: Worker, consent: bool) -> Participation:
-    """Return their participation. The crowd admitted them, so the study's own admission does not apply."""
-    return join_from_crowd(study=study, worker=worker, consent=consent)
 
 
 @transaction.atomic
@@ -86,11 +80,10 @@ def open_session(*, publication: Publication, worker: Worker, external_id: str) 
 def receive_worker(
     *, publication: Publication, raw: str, external_id: str, consent: bool = False
 ) -> CrowdSession:
-    """Record the arrival of a Mechanical Turk worker and return their session, reopened if it had ended.
+    """Record the arrival of a Mechanical Turk worker; return their session, reopened if it had ended.
 
     Args:
         raw, external_id: Mechanical Turk's WorkerId and AssignmentId.
-
     Raises:
         JoinRefused, ArrivalRefused, TooMany: nothing is recorded.
     """
@@ -103,7 +96,7 @@ def receive_worker(
 @transaction.atomic
 def _receive(publication: Publication, raw: str, external_id: str, *, consent: bool) -> CrowdSession:
     worker = person_sent(study=publication.study, raw=raw, name="WorkerId")
-    join_sent(study=publication.study, worker=worker, consent=consent)
+    join_from_crowd(study=publication.study, worker=worker, consent=consent)
     session = open_session(publication=publication, worker=worker, external_id=external_id)
     if session.publication_id != publication.pk:
         raise ArrivalRefused(
@@ -114,12 +107,12 @@ def _receive(publication: Publication, raw: str, external_id: str, *, consent: b
         )
     ended = CrowdSession.objects.filter(pk=session.pk, status__in=[Status.RETURNED, Status.TIMED_OUT])
     ended.update(status=Status.WORKING)
-    _follow_worker(session)
+    _move_work(session)
     session.refresh_from_db(fields=["status"])
     return session
 
 
-def _follow_worker(session: CrowdSession) -> None:
+def _move_work(session: CrowdSession) -> None:
     """Move a worker's work on a HIT to their new session of it, also work that the crowd never heard of."""
     same = CrowdSession.objects.filter(publication=session.publication, worker=session.worker_id)
     for old in same.exclude(pk=session.pk).filter(confirmed=False).order_by("pk"):
@@ -144,22 +137,22 @@ def claim_for_session(*, session: CrowdSession, hit: HIT, late: bool = False) ->
     """Claim the HIT that the crowd gave this worker, or return the session's current claim.
 
     If no slot is open here, somebody left without notice, or came with a made-up id. A worker whom the crowd names
-    gets one more, as the crowd bounds their number; one whom it does not know gets none. A worker whose lease expired
-    and who got the HIT again finds their draft.
+    gets one more slot, as the crowd bounds their number; an unknown one gets none. A worker whose lease expired and
+    who got the HIT again finds their draft.
 
     Args:
         late: accept a closed study, for answers that the crowd accepted.
     """
     for _attempt in range(ATTEMPTS):
         before = Assignment.objects.filter(session=session, hit=hit).order_by("-accepted_at").first()
-        if before is not None and before.state in LIVE and not _is_over(before):
+        if before is not None and before.state in LIVE and not _has_expired(before):
             return Claim(assignment=before, created=False, places=places_of(before))
         _refuse_second_time(session, hit)
         if not late:
             refuse_while_paused(session.study)
         if before is None and not late:
             _refuse_who_did_all(session)
-        offer = _offer(session, hit)
+        candidate = _candidate(session, hit)
         most: int | None = 0
         if _is_full(hit):  # only then is the crowd asked: nobody else waits for its answer
             most = None if session.confirmed or late else _slots_to_add(session)
@@ -170,9 +163,9 @@ def claim_for_session(*, session: CrowdSession, hit: HIT, late: bool = False) ->
                 mine = Assignment.objects.filter(hit=hit, worker=session.worker_id)
                 release_slots(mine.overdue(timezone.now()), Assignment.State.EXPIRED)
                 make_room(hit, most=most)
-                claim = claim_slot(offer, session=session, late=late)
+                claim = claim_slot(candidate, session=session, late=late)
                 if claim is not None:
-                    _lay_out_draft(claim.assignment)
+                    _restore_draft(claim.assignment)
         except (SlotLost, IntegrityError):
             continue  # the attempt was rolled back; try again
         if claim is None:
@@ -182,7 +175,7 @@ def claim_for_session(*, session: CrowdSession, hit: HIT, late: bool = False) ->
 
 
 def _slots_to_add(session: CrowdSession) -> int | None:
-    """Return how many slots a HIT may get for such people; None for any number.
+    """Return how many slots may be added to a HIT; None for any number.
 
     Raises:
         SlotTaken: the crowd does not know of this assignment.
@@ -214,20 +207,20 @@ def _refuse_who_did_all(session: CrowdSession) -> None:
         )
 
 
-def _is_over(held: Assignment) -> bool:
+def _has_expired(held: Assignment) -> bool:
     if held.state != Assignment.State.ACCEPTED or held.expires_at is None:
         return False
     return held.expires_at <= timezone.now()
 
 
 def _refuse_second_time(session: CrowdSession, hit: HIT) -> None:
-    """Refuse a HIT that the worker has by way of another external HIT, which the crowd cannot know."""
+    """Refuse a HIT that the worker has through another external HIT, unknown to the crowd."""
     mine = Assignment.objects.filter(hit=hit, worker=session.worker_id).exclude(session=session)
-    if any(not _is_over(one) for one in mine.filter(state__in=LIVE)):
+    if any(not _has_expired(one) for one in mine.filter(state__in=LIVE)):
         raise SlotTaken(_("You have this page of work already, or did it: please return this HIT."))
 
 
-def _lay_out_draft(now: Assignment) -> None:
+def _restore_draft(now: Assignment) -> None:
     left = Assignment.objects.filter(hit=now.hit_id, worker=now.worker_id, state__in=["returned", "expired"])
     before = left.order_by("-accepted_at").first()
     if before is not None and before.answers and (before.order, before.flips) == (now.order, now.flips):
@@ -235,7 +228,7 @@ def _lay_out_draft(now: Assignment) -> None:
         now.save(update_fields=["answers"])
 
 
-def _offer(session: CrowdSession, hit: HIT) -> Candidate:
+def _candidate(session: CrowdSession, hit: HIT) -> Candidate:
     study, worker = session.study, session.worker
     participation = Participation.objects.get(study=study, worker=worker)
     refuse_stopped(participation.standing)
@@ -282,8 +275,8 @@ def make_room(hit: HIT, *, most: int | None = None) -> None:
 def forget_raw_ids(*, study: Study, by: User | None = None) -> int:
     """Delete raw ids of the study's people who are in no other study, and the study's demographics.
 
-    Nobody can pay or message them any more. The study's people include those who got a qualification that it names,
-    or about whom its crowd was asked, and who never came anywhere.
+    Nobody can pay or message them any more. Includes people who never came but got a qualification that the study
+    names, or about whom its crowd was asked.
     """
     if study.state == Study.State.OPEN:
         raise WrongState(

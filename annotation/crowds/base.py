@@ -40,7 +40,7 @@ class Ability(StrEnum):
 
 
 class CrowdProblem(Exception):
-    """The outcome of a failed call. ``str()`` is one sentence for the person in charge.
+    """A call failed. ``str()`` is one sentence for the person in charge.
 
     Attributes:
         undone: whether the call was certainly not carried out.
@@ -50,7 +50,7 @@ class CrowdProblem(Exception):
 
 
 class Refused(CrowdProblem):
-    """The crowd will never do this: the call failed, and its reservation is released."""
+    """The crowd will never do this: the call fails and its reservation is released."""
 
 
 class TryLater(CrowdProblem):
@@ -133,7 +133,7 @@ class SeenPublication:
     Attributes:
         token: our token, if the crowd stored it.
         over: nobody may take it and nobody is at work.
-        readable: whether its work can be listed, which is False for a deleted one.
+        readable: whether its work can be listed; False once deleted.
         facts: details for people to read. Equal facts mean that its work did not change.
     """
 
@@ -182,7 +182,6 @@ class CrowdBackend(ABC):
         return self.name
 
     def person_of(self, design: StudyDesign) -> str:
-        """Return the name of a person's raw id."""
         return self.person
 
     def refuse(self, study: Study, design: StudyDesign) -> None:
@@ -190,16 +189,17 @@ class CrowdBackend(ABC):
         return
 
     def look_ahead(self, design: StudyDesign) -> None:
-        """Ask the crowd whether it can state the design, before it is opened. No transaction is open.
+        """Ask the crowd, before opening and outside a transaction, whether it can state the design.
 
         Raises:
-            Refused: it cannot. TryLater: it does not say; publishing asks again.
+            Refused: it cannot.
+            TryLater: unknown; publishing asks again.
         """
         return
 
     @abstractmethod
     def where(self, study: Study) -> str:
-        """Return one sentence that says where workers come in."""
+        """Return a sentence that says where workers come in."""
 
     def price(self, design: StudyDesign, *, places: int) -> Price:
         """Return the price of one of ``places`` slots of an external HIT (``Ability.COST``)."""
@@ -209,7 +209,7 @@ class CrowdBackend(ABC):
         return 0
 
     def screen_out_price(self, design: StudyDesign) -> Price:
-        """Return what a person gets who is screened out, if the crowd pays that."""
+        """Return the pay for being screened out, if the crowd pays it."""
         return Price(reward_cents=0, fee_cents=0)
 
     def plans(self, study: Study) -> Iterable[Plan]:
@@ -225,7 +225,6 @@ class CrowdBackend(ABC):
         return
 
     def session_id(self, place: str, raw: str) -> str:
-        """Return ``CrowdSession.external_id`` for the crowd's id ``raw``."""
         return raw
 
     def balance(self, place: str) -> int | None:
@@ -233,7 +232,7 @@ class CrowdBackend(ABC):
         return None
 
     def carry_out(self, call: CrowdCall) -> dict[str, Any]:
-        """Carry out a call, or find that it was done, and return JSON to store with it. No transaction is open.
+        """Carry out a call, or find that it was done; return JSON to store with it. No transaction is open.
 
         A publish returns ``external_id`` and may return ``group_id`` and ``expires_at`` (ISO 8601).
 
@@ -251,16 +250,15 @@ class CrowdBackend(ABC):
         return ()
 
     def names(self, publication: Publication, *, worker: str, work: str, at_work: bool = True) -> bool | None:
-        """Return whether the crowd knows of a person's work, by its own ids of both; None if it does not say.
+        """Return whether the crowd knows of a person's work (ids of the crowd); None if unknown.
 
-        With ``at_work``, the person must be at work there now.
-
-        A visitor waits for the answer, so that it is asked once and briefly. No transaction is open.
+        With ``at_work``, the person must be at work there now. A visitor waits, so ask once and briefly. No
+        transaction is open.
         """
         return None
 
     def known_work(self, publication: Publication) -> frozenset[str] | None:
-        """Return ``CrowdSession.external_id`` of all work that the crowd has of it; None if it does not say."""
+        """Return ``CrowdSession.external_id`` of all its work at the crowd; None if unknown."""
         return None
 
     def answered_there(self, publication: Publication, work: SeenWork) -> HandedIn | None:

@@ -42,7 +42,7 @@ UNDECIDED = (*UNDER_WAY, CrowdCall.State.PARKED)  # a slower runner may complete
 
 @dataclass(frozen=True, slots=True)
 class DeliveryResult:
-    """How many calls ended and wait; ``stopped`` says why paid calls were stopped, or is ''."""
+    """Numbers of calls; ``stopped`` is the reason why paid calls were stopped, or ''."""
 
     done: int = 0
     parked: int = 0
@@ -94,18 +94,18 @@ def carry_out_calls(
             _put_back(call, stopped, after=0.0, undone=True)
             skipped = tuple(COSTS)
         except TryLater as problem:
-            said = error_of_call(call, str(problem))
+            words = error_of_call(call, str(problem))
             if call.attempts >= ALL_TRIES:
                 parked += _park(
                     call,
-                    f"Given up after {call.attempts} attempts: {said}",
+                    f"Given up after {call.attempts} attempts: {words}",
                     unsure=_may_have_succeeded(call) or not problem.undone,
                 )
             else:
                 pause = _pause(rng, tried[call.pk], problem.after)
-                _put_back(call, said, after=pause, undone=problem.undone)
+                _put_back(call, words, after=pause, undone=problem.undone)
             if problem.final:
-                stopped = said
+                stopped = words
                 break
         if progress is not None:
             left = CrowdCall.objects.filter(study=study, state__in=UNDER_WAY).count()
@@ -122,21 +122,20 @@ def _lacking_funds(study: Study, backend: CrowdBackend) -> str:
     if not wanted:
         return ""
     try:
-        held = backend.balance(study.place)
+        balance = backend.balance(study.place)
     except TryLater as problem:
         return f"The account's balance could not be asked: {problem}"
-    if held is None or held >= wanted:
+    if balance is None or balance >= wanted:
         return ""
     currency = design_of(study).currency
     return (
-        f"The account at {backend.title} holds {spell_cents(held, currency)}, and what waits costs "
+        f"The account at {backend.title} holds {spell_cents(balance, currency)}, and what waits costs "
         f"{spell_cents(wanted, currency)}: none "
         "of it was begun."
     )
 
 
 def _next_call(study: Study, tried: Counter[int], skipped: tuple[str, ...]) -> CrowdCall | None:
-    """Return the oldest due call, else the next one within the longest wait."""
     now = timezone.now()
     spent = [pk for pk, times in tried.items() if times >= TRIES]
     calls = CrowdCall.objects.filter(_open(now), study=study, place=study.place)
@@ -234,7 +233,7 @@ def retry_call(*, call: CrowdCall, by: User | None = None) -> CrowdCall:
 
 @transaction.atomic
 def resolve_as_done(*, call: CrowdCall, by: User | None = None) -> CrowdCall:
-    """Resolve an indeterminate call as done and spend its reservation. A sync finds whether a publish was done."""
+    """Resolve an indeterminate call as done and spend its reservation. For a publish, a sync finds the outcome."""
     if call.kind == Ability.PUBLISH:
         raise WrongState(
             "Nothing was changed: ask for the publication again; what stands there already is found."
@@ -254,7 +253,6 @@ def resolve_as_done(*, call: CrowdCall, by: User | None = None) -> CrowdCall:
 
 @transaction.atomic
 def resolve_as_not_done(*, call: CrowdCall, by: User | None = None) -> CrowdCall:
-    """Resolve an indeterminate call as not done and start it again."""
     refusal = "Nothing was changed: only a failed call can be marked as not done."
     _start_again(call, refusal, by, answer={})
     _note(call, "it was not done, so it is asked for again", by)

@@ -17,7 +17,6 @@ from annotation.crowds import CrowdBackend
 from annotation.crowds.arrivals import (
     claim_for_session,
     end_session,
-    join_sent,
     make_room,
     open_session,
     person_sent,
@@ -31,8 +30,9 @@ from annotation.models.assignments import LIVE
 from annotation.money.ledger import pay_screen_out
 from annotation.work.arena import recount
 from annotation.work.claims import release_slots
+from annotation.work.joining import join_from_crowd
 from annotation.work.presentation import places_of
-from annotation.work.stopping import lock_for_settling, reopen_slots, update_outcomes
+from annotation.work.stopping import free_slot, lock_for_settling, reopen_slots, update_outcomes
 from annotation.work.submissions import (
     CheckedAnswers,
     Submission,
@@ -173,7 +173,7 @@ def _store_given(session: CrowdSession, publication: Publication, given: HandedI
         listed = ", ".join(map(str, given.missing[:10]))
         raise IncompleteWork(f"It leaves {listed} without an answer.")
     assert publication.hit is not None  # a crowd's pages are for HITs
-    join_sent(study=session.study, worker=session.worker, consent=True)
+    join_from_crowd(study=session.study, worker=session.worker, consent=True)
     claim = claim_for_session(session=session, hit=publication.hit, late=True)
     claim.assignment.order, claim.assignment.flips = given.layout.order, given.layout.sides
     claim.assignment.save(update_fields=["order", "flips"])
@@ -207,10 +207,7 @@ def _take_slot(assignment: Assignment) -> None:
     make_room(HIT.objects.get(pk=hit))
     if not HIT.objects.filter(pk=hit, open_slots__gt=0).update(open_slots=F("open_slots") - 1):
         raise IncompleteWork("No slot of its HIT is open.")
-    taken = set(live.values_list("slot", flat=True))
-    Assignment.objects.filter(pk=assignment.pk).update(
-        slot=next(slot for slot in count() if slot not in taken)
-    )
+    Assignment.objects.filter(pk=assignment.pk).update(slot=free_slot(hit))
 
 
 @transaction.atomic
@@ -296,7 +293,6 @@ def late_note() -> str:
 
 
 def record_handed_in(*, session: CrowdSession) -> bool:
-    """Mark a working session as submitted, before the crowd confirms it."""
     working = CrowdSession.objects.filter(pk=session.pk, status=Status.WORKING)
     return bool(working.update(status=Status.SUBMITTED))
 

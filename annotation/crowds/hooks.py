@@ -21,7 +21,6 @@ from common.errors import QuorumError
 @never_cache
 @require_POST
 def mturk(request: HttpRequest) -> HttpResponse:
-    """Receive a message of Mechanical Turk's SNS topic."""
     topic = notifications.topic()
     if not topic:
         raise Http404("No topic is set.")
@@ -46,7 +45,6 @@ def mturk(request: HttpRequest) -> HttpResponse:
 @never_cache
 @require_POST
 def prolific(request: HttpRequest) -> HttpResponse:
-    """Receive a webhook of Prolific's."""
     if not settings.PROLIFIC_HOOK_SECRET:
         raise Http404("No secret is set.")
     try:

@@ -1,4 +1,4 @@
-"""What is asked of a crowd: to publish a study or take it down, to compare, to block, qualify or message workers."""
+"""Operations at a crowd: publish a study or take it down, synchronise, and block, qualify or message workers."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def close(*, study: Study, by: User | None) -> Outcome:
 
 @operation("sync-crowd", "Compare with the crowd", job=SYNC)
 def sync(*, study: Study, by: User | None, thorough: bool = False) -> Outcome:
-    """Carries out what was asked of the crowd, takes over what was handed in there, and finds what does not fit."""
+    """Send what waits for the crowd, take over submitted work, and report differences."""
     synced = sync_crowd(study=study, thorough=thorough)
     odd = len(synced.discrepancies)
     words = (
@@ -98,8 +98,6 @@ WORKERS = {"list": "crowd-workers"}  # the id of the page's list of names
 
 
 class BlockRequest(Parameters):
-    """Whom, and why."""
-
     worker = serializers.CharField(max_length=80, style=WORKERS)
     why = serializers.CharField(
         max_length=500,
@@ -123,8 +121,6 @@ def block(*, study: Study, by: User | None, worker: str, why: str) -> Outcome:
 
 
 class UnblockRequest(Parameters):
-    """Whose block is taken back, and why."""
-
     worker = serializers.CharField(max_length=80, style=WORKERS)
     why = serializers.CharField(max_length=500, required=False, allow_blank=True)
 
@@ -145,7 +141,7 @@ def unblock(*, study: Study, by: User | None, worker: str, why: str = "") -> Out
 
 
 class QualifyRequest(Parameters):
-    """Whom, and the qualification's name; studies require or forbid it (``workers.requires``, ``workers.forbids``)."""
+    """People, and a qualification's name, which studies require or forbid (``workers.requires``, ``forbids``)."""
 
     one_of = (("worker", "ids"),)
 
@@ -191,8 +187,6 @@ def qualify(
 
 
 class ScreenOutsRequest(Reason):
-    """How many more people who are screened out get something."""
-
     count = serializers.IntegerField(min_value=1, max_value=100_000, label="More paid screen-outs")
 
 
@@ -205,7 +199,6 @@ class ScreenOutsRequest(Reason):
 )
 @confirmable("more-screen-outs")
 def more_screen_outs(*, study: Study, by: User | None, why: str, count: int) -> Outcome:
-    """Raise the number of people who are paid when they are screened out; Prolific pauses a study that reached it."""
     pay_more_screen_outs(study=study, count=count, by=by, why=why)
     words = ngettext(
         "One more person who is screened out will be paid.",
@@ -217,14 +210,14 @@ def more_screen_outs(*, study: Study, by: User | None, why: str, count: int) -> 
 
 @operation("fetch-demographics", "Fetch demographics", scope="exports")
 def demographics(*, study: Study, by: User | None) -> Outcome:
-    """Fetch what the design names (``crowd.demographics``) of the people whose work was handed in, from Prolific."""
+    """Fetch demographics named by the design (``crowd.demographics``) of people who submitted work, from Prolific."""
     count = fetch_demographics(study=study, by=by)
     words = ngettext("Prolific described one person.", "Prolific described %(n)s people.", count)
     return Outcome(words % {"n": count})
 
 
 class MessageRequest(Parameters):
-    """What is written to one worker, or to all whose work was decided on."""
+    """A message to one worker, or to all whose work was decided on."""
 
     worker = serializers.CharField(max_length=80, required=False, allow_blank=True, style=WORKERS)
     subject = serializers.CharField(max_length=outbox.LONGEST_SUBJECT)

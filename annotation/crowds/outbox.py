@@ -95,7 +95,7 @@ def write_message(
 def ask_to_take_down(
     *, publication: Publication, by: User | None = None, for_a_while: bool = False, why: str = ""
 ) -> CrowdCall:
-    """Ask to close an external HIT to new workers; pause it ``for_a_while`` if the crowd can."""
+    """Ask to close an external HIT to new workers; ``for_a_while`` pauses it if the crowd can."""
     number = publication.calls.filter(kind=Ability.EXPIRE).count() + 1
     return write_message(
         study=publication.study,
@@ -109,7 +109,7 @@ def ask_to_take_down(
 
 
 def ask_to_delete(*, publication: Publication) -> CrowdCall:
-    """Ask to delete an external HIT, once for all, as it never comes back."""
+    """Ask to delete an external HIT, which is final."""
     return write_message(
         study=publication.study,
         kind=Ability.DELETE,
@@ -120,7 +120,6 @@ def ask_to_delete(*, publication: Publication) -> CrowdCall:
 
 @transaction.atomic
 def ask_to_block(*, study: Study, worker: Worker, why: str, by: User | None = None) -> CrowdCall:
-    """Ask to block the worker from all work of this account."""
     if not why.strip():
         raise WrongState(_("Nobody was blocked: a block needs a reason."))
     return _ask_about(study, worker, Ability.BLOCK, why=why, by=by, after=Ability.UNBLOCK)
@@ -150,7 +149,6 @@ def _ask_about(
 def ask_to_qualify(
     *, study: Study, worker: Worker, qualification: str, value: int = 1, by: User | None = None
 ) -> CrowdCall:
-    """Ask to give the worker one of our qualifications, which studies may require by name."""
     name = qualification.strip()
     if not name:
         raise WrongState(_("Nobody was qualified: say which qualification."))
@@ -173,7 +171,7 @@ def ask_to_qualify(
 def ask_to_write(
     *, study: Study, workers: Collection[Worker], subject: str, text: str, by: User | None = None
 ) -> list[CrowdCall]:
-    """Ask to message each worker; an equal message to the same person is sent once."""
+    """Ask to message each worker; send an equal message to the same person once."""
     subject, text = subject.strip(), text.strip()
     if not subject or not text:
         raise WrongState(_("Nothing was sent: a message needs a subject and a text."))
@@ -342,7 +340,6 @@ def settle_session(
 
     Args:
         fact: whether the crowd decided it already, so that it is paid beyond the budget too.
-
     Raises:
         OverBudget: an approval of rejected work for which nothing is left; nothing changes.
     """

@@ -77,7 +77,7 @@ ASKED = {
 
 @dataclass(frozen=True, slots=True)
 class CrowdForm:
-    """The form of a step; ``needs`` is what the crowd must be able to do, and ``key`` what the design must say."""
+    """The form of a step; ``needs`` is the required ability of the crowd, ``key`` a required setting of the design."""
 
     step: str
     title: str
@@ -157,7 +157,7 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class TopUp:
-    """What a person's top-ups cost with fees, and the word that confirms just that."""
+    """The cost of a person's top-ups with fees, and the word that confirms them."""
 
     worker: str
     cents: int
@@ -300,7 +300,6 @@ def show_crowd(request: HttpRequest, study: Study, context: Context) -> HttpResp
 
 
 def _has_a_place(refusal: Refusal, forms: list[CrowdForm], wages: Wages) -> bool:
-    """Return whether a form of the page shows why it was refused."""
     return any(form.step == refusal.step for form in forms) or (
         refusal.step == "top-up" and wages.top_ups > 0
     )
@@ -325,7 +324,6 @@ def _parked(calls: QuerySet[CrowdCall]) -> list[dict[str, object]]:
 
 
 def _lines(calls: QuerySet[CrowdCall]) -> list[Line]:
-    """Return the latest calls, those of one kind, state, person and minute in one line."""
     rows = calls.select_related("worker", "made_by", "publication__hit").order_by("-pk")[:LOOKED_AT]
     lines = []
     for _key, group in groupby(rows, key=_alike):
@@ -368,7 +366,6 @@ def _counted(rows: QuerySet[Any], field: str, words: type[TextChoices]) -> list[
 
 
 def _qualifications(study: Study, workers: Workers) -> list[tuple[str, int]]:
-    """Return how many people of the crowd have each qualification that the design names."""
     names = {*workers.requires, *workers.forbids, *filter(None, [workers.grants])}
     if not names:
         return []
@@ -378,7 +375,7 @@ def _qualifications(study: Study, workers: Workers) -> list[tuple[str, int]]:
 
 
 def _compared(study: Study) -> dict[str, object] | None:
-    """Return what the last comparison with the crowd found, without failed calls, which the page shows anyway."""
+    """Return the findings of the last sync without failed calls, which the page shows anyway."""
     last = Job.objects.filter(kind=SYNC, args__study=study.slug, state=Job.State.DONE).first()
     if last is None or not last.result:
         return None
@@ -387,7 +384,7 @@ def _compared(study: Study) -> dict[str, object] | None:
 
 
 def _concerns_a_crowd(study: Study) -> bool:
-    """Return False for a study that people of this site answer unpaid and without qualifications."""
+    """Return False for an unpaid study without qualifications that people of this site answer."""
     design = design_of(study)
     asked = design.workers
     named = asked.requires or asked.forbids or asked.grants

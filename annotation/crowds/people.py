@@ -29,7 +29,7 @@ def pseudonym(place: str, raw: str) -> str:
 
 
 def worker_name(found: str) -> str:
-    """Return a pseudonym for an Amazon id or a mail address in a result file; other names stay."""
+    """Return a pseudonym for an Amazon id or a mail address in a result file; keep other names."""
     return pseudonym(OF_FILES, found) if AMAZON_ID.fullmatch(found) or ADDRESS.fullmatch(found) else found
 
 
@@ -53,7 +53,6 @@ def installation_mark(*parts: str) -> str:
 
 
 def erased_mark(source: str, place: str, name: str) -> str:
-    """Return what an erasure keeps of a person, from which nobody gets the name back."""
     return installation_mark("erased", source, place, name)
 
 
@@ -63,7 +62,7 @@ def erased_people(study: Study) -> frozenset[str]:
 
 
 def is_session_of(session: CrowdSession, name: str, erased: Collection[str]) -> bool:
-    """Return whether a session is a person's; that of an erased person stands under another name.
+    """Return whether a session is a person's, also if the person was erased.
 
     Args:
         name: the person's pseudonym.
@@ -132,9 +131,9 @@ def remove_ids(rows: Collection[RawId]) -> None:
             call.save(update_fields=["payload", "answer", "why", "problem"])
     for session in CrowdSession.objects.filter(worker__in=values).exclude(receipt="", feedback="").iterator():
         own = values[session.worker_id]
-        told = (without_ids(session.receipt, own), without_ids(session.feedback, own))
-        if told != (session.receipt, session.feedback):
-            session.receipt, session.feedback = told
+        cleaned = (without_ids(session.receipt, own), without_ids(session.feedback, own))
+        if cleaned != (session.receipt, session.feedback):
+            session.receipt, session.feedback = cleaned
             session.save(update_fields=["receipt", "feedback"])
 
 

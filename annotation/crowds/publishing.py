@@ -108,7 +108,6 @@ def ask_to_extend(
     by: User | None = None,
     why: str = "",
 ) -> None:
-    """Ask for more slots, more paid screen-outs, or more time."""
     if publication.state not in (*PUBLISHED_THERE, Publication.State.FINISHED):
         raise WrongState(
             _("Nothing was changed: publication %(publication)s is %(state)s.")
@@ -123,8 +122,8 @@ def ask_to_extend(
             % {"publication": publication}
         )
     backend_of(publication.study).refuse_places(publication, places)
-    reopened = _given_back(publication) if until or screen_outs else 0
-    again = _screen_outs_given_back(publication)
+    reopened = _released_slots(publication) if until or screen_outs else 0
+    again = _released_screen_outs(publication)
     number = publication.calls.filter(kind=Ability.EXTEND).count() + 1
     write_message(
         study=publication.study,
@@ -170,14 +169,14 @@ def offer_longer(*, study: Study, hours: int, by: User | None = None, why: str =
     return len(publications)
 
 
-def _given_back(publication: Publication) -> int:
-    """Return the released slots that reopen with more time."""
+def _released_slots(publication: Publication) -> int:
+    """Return the number of released slots, which reopen with more time."""
     decided = publication.sessions.exclude(booked="").count()
     return max(0, publication.places - publication.held - decided)
 
 
-def _screen_outs_given_back(publication: Publication) -> int:
-    """Return the paid screen-outs whose reservation was released, and which may come again."""
+def _released_screen_outs(publication: Publication) -> int:
+    """Return the number of paid screen-outs whose reservation was released."""
     paid = publication.entries.filter(what="screened-out").count()
     return max(0, publication.screen_outs - publication.screen_outs_held - paid)
 
@@ -205,7 +204,7 @@ def ask_to_expire(*, study: Study, by: User | None = None, for_a_while: bool = F
     backend = backend_of(study)
     if Ability.EXPIRE not in backend.can:
         return 0
-    _keep_down(study)
+    _cancel_unsent(study)
     up = list(Publication.objects.filter(study=study, place=study.place, state=Publication.State.PUBLISHED))
     for publication in up:
         ask_to_take_down(publication=publication, by=by, for_a_while=for_a_while, why=why)
@@ -230,12 +229,12 @@ def offer_again(*, study: Study, since: datetime, by: User | None = None, why: s
     publications = list(down.select_related("study").order_by("pk"))
     for publication in publications:
         ask_to_extend(publication=publication, until=until, by=by, why=why)
-    coming = {publication.hit_id for publication in publications}
-    return len(publications) + plan_publications(study=study, by=by, besides=coming)
+    reopened = {publication.hit_id for publication in publications}
+    return len(publications) + plan_publications(study=study, by=by, besides=reopened)
 
 
-def _keep_down(study: Study) -> None:
-    """Cancel publish messages that were certainly not sent; effects takes others down."""
+def _cancel_unsent(study: Study) -> None:
+    """Cancel publish messages that were certainly not sent."""
     never = CrowdCall.objects.filter(
         study=study,
         place=study.place,
@@ -269,7 +268,6 @@ def carry_out_opening(*, study: Study, progress: Progress | None = None) -> str:
 
 
 def unfinished_calls(study: Study, carried: DeliveryResult) -> str:
-    """Return a sentence about failed and waiting calls, or ""."""
     refused = f"{carried.parked} calls were refused and wait to be looked at." if carried.parked else ""
     later = f"{carried.waiting} calls go on later (sync_crowd {study.slug})." if carried.waiting else ""
     return f"{refused} {later}".strip()
@@ -298,30 +296,28 @@ def begin_opening(*, study: Study, by: User | None = None) -> str:
     backend.refuse(study, design)
     was = study.state
     mark_open(study=study)
-    _settle_in(study, backend)
+    _bind_to_place(study, backend)
     copy_rules(study=study)
     plan_publications(study=study, by=by)
-    said = backend.where(study)
+    where = backend.where(study)
     if was != Study.State.OPEN:
         place = "" if study.place == "local" else f" at {study.place}"
-        note_event(study=study, what="opened", words=f"Opened{place}. {said}", by=by)
-    return said
+        note_event(study=study, what="opened", words=f"Opened{place}. {where}", by=by)
+    return where
 
 
 class Obstacle(NamedTuple):
-    """Why a study cannot be opened: the sentence, and what it is about."""
-
     about: About
     words: str
 
 
 def obstacles(study: Study, *, cents: int) -> list[Obstacle]:
-    """Return why the study cannot be opened as it is, in the sentences with which ``begin_opening`` refuses.
+    """Return why the study cannot be opened, in the sentences with which ``begin_opening`` refuses.
 
-    What only the crowd itself can say is asked when the study is opened.
+    The crowd itself is asked only on opening.
 
     Args:
-        cents: what it costs with fees.
+        cents: its cost with fees.
     """
     design = design_of(study)
     backend = backend_for(design)
@@ -396,7 +392,7 @@ def _refuse_beyond(budget: Budget, cents: int) -> None:
         )
 
 
-def _settle_in(study: Study, backend: CrowdBackend) -> None:
+def _bind_to_place(study: Study, backend: CrowdBackend) -> None:
     """Bind the study to its place for good: people and money of two places never mix."""
     design = design_of(study)
     place = backend.place(design)
@@ -417,7 +413,7 @@ def close_study(*, study: Study, by: User | None = None, progress: Progress | No
 
 @transaction.atomic
 def begin_closing(*, study: Study, by: User | None = None) -> None:
-    """Close the study here and write the messages for its crowd; raise as ``close_study``."""
+    """Close the study here and write the messages for its crowd."""
     take_pause_lock(study)
     was = study.state
     mark_closed(study=study)

@@ -1,7 +1,7 @@
-"""Qualifications: what people have here, and what their crowd is told of it.
+"""Qualifications of people, here and at their crowd.
 
 The list here decides who may join by a link or a panel's entrance. Mechanical Turk and Prolific keep people out
-themselves, so that they get a copy of each change.
+themselves, so they get a copy of each change.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def qualify(
 ) -> None:
     """Give people a qualification, or take it away with the value 0, here and at their crowd.
 
-    Before the study is first opened, its crowd hears of it when it is published.
+    Before the study is first opened, its crowd hears of it on publishing.
     """
     name = name.strip()
     if not is_qualification(name):
@@ -51,7 +51,7 @@ def qualify(
 
 
 def _refuse_to_take_away(study: Study, workers: Collection[Worker], name: str) -> None:
-    """Raise WrongState if the crowd may have heard of the qualification, as it hears of this through an open study."""
+    """Raise WrongState if the crowd may know of the qualification, as it hears of changes through an opened study."""
     have = Qualification.objects.filter(name=name, worker__in=workers).values("worker__place")
     other = Study.objects.filter(place__in=have).exclude(place="").order_by("-pk").first()
     if other is not None:
@@ -70,7 +70,7 @@ def _record(worker: Worker, name: str, value: int) -> None:
 
 @transaction.atomic
 def people_by_ids(*, study: Study, ids: Collection[str]) -> list[Worker]:
-    """Return the workers with these ids at the study's crowd; those who never came are added."""
+    """Return the workers with these ids at the study's crowd; add those who never came."""
     backend = backend_for(design_of(study))
     if not backend.sends_people:
         raise WrongState("Nobody was qualified: people who join by the link have names; give their names.")
@@ -91,7 +91,7 @@ def people_by_ids(*, study: Study, ids: Collection[str]) -> list[Worker]:
 
 
 def grant(*, assignment: Assignment) -> None:
-    """Give who handed in what the study grants, within the transaction of the submission."""
+    """Give the submitter the study's qualification, within the transaction of the submission."""
     study = assignment.study
     name = design_of(study).workers.grants
     if not name:

@@ -96,7 +96,7 @@ def note_hint(*, place: str, external_id: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Discrepancy:
-    """A difference between our rows and the crowd's, or something for a person to decide."""
+    """A difference between our rows and the crowd's, or a decision for a person."""
 
     kind: str
     words: str
@@ -204,7 +204,7 @@ def sync_crowd(
         found += _carry_out(study, wait, progress)
         if Ability.LIST in backend.can:
             try:
-                _look(study, backend, found, thorough=thorough, progress=progress)
+                _compare_all(study, backend, found, thorough=thorough, progress=progress)
             except TryLater as problem:
                 found.append(Discrepancy("not-looked-at", f"Not all could be looked at: {problem}"))
         else:
@@ -220,7 +220,7 @@ def _carry_out(study: Study, wait: Callable[[float], None], progress: Progress |
     return [Discrepancy("stopped", carried.stopped)] if carried.stopped else []
 
 
-def _look(
+def _compare_all(
     study: Study,
     backend: CrowdBackend,
     found: list[Discrepancy],
@@ -322,17 +322,16 @@ def _sync_publication(
     asked_at: datetime,
     thorough: bool,
 ) -> None:
-    """Synchronise one external HIT: its work and, if it is over, its slots and money."""
     _compare(backend, publication, there, found)
     began = timezone.now()
     # do not give up unconfirmed work without reading it first
-    if thorough or _has_news(publication, there) or (there.over and _is_unnamed(publication)):
+    if thorough or _has_news(publication, there) or (there.over and _has_unconfirmed(publication)):
         for work in backend.work(publication):
             try:
                 record_work(backend=backend, publication=publication, work=work)
             except IncompleteWork as problem:
                 name = backend.session_id(publication.place, work.external_id)
-                found.append(_unmended(publication, name, problem))
+                found.append(_without_answers(publication, name, problem))
         _end_superseded(publication)
     if there.over and there.readable:
         _end(publication, began_before=began, asked_at=asked_at)
@@ -346,7 +345,7 @@ def _has_news(publication: Publication, there: SeenPublication) -> bool:
     return publication.hinted_at is not None and publication.hinted_at >= last
 
 
-def _is_unnamed(publication: Publication) -> bool:
+def _has_unconfirmed(publication: Publication) -> bool:
     own = CrowdSession.objects.filter(publication=publication, confirmed=False)
     return own.filter(status__in=[Status.WORKING, Status.SUBMITTED]).exists()
 
@@ -376,7 +375,7 @@ def _compare(
         found.append(Discrepancy("places", words, ids))
 
 
-def _unmended(publication: Publication, external_id: str, problem: IncompleteWork) -> Discrepancy:
+def _without_answers(publication: Publication, external_id: str, problem: IncompleteWork) -> Discrepancy:
     return Discrepancy(
         "no-answers",
         f"Assignment {external_id} of {publication.external_id} was handed in at the crowd. {problem}",
@@ -408,11 +407,11 @@ def _end(publication: Publication, *, began_before: datetime, asked_at: datetime
             waiting += 1
         else:
             exclude_unknown_work(session=session)
-    _give_back(publication, waiting, asked_at)
+    _release_open_slots(publication, waiting, asked_at)
 
 
 @transaction.atomic
-def _give_back(publication: Publication, waiting: int, asked_at: datetime) -> None:
+def _release_open_slots(publication: Publication, waiting: int, asked_at: datetime) -> None:
     """Release the money of slots that nobody will fill; finish it once everything is decided.
 
     Args:
@@ -477,7 +476,7 @@ def approve_what_is_due(*, study: Study) -> int:
 
 
 def delete_what_is_over(*, study: Study) -> int:
-    """Ask to delete external HITs of which nothing is needed any more; return their number."""
+    """Ask to delete external HITs that are no longer needed; return their number."""
     if Ability.DELETE not in backend_of(study).can:
         return 0
     with transaction.atomic():

@@ -15,7 +15,7 @@ from judgments.access.roles import study_for
 
 
 class EthicsLine(serializers.Serializer[Any]):
-    """A question of a board, and what the design says."""
+    """A board's question and its answer from the design."""
 
     question = serializers.CharField()
     answer = serializers.CharField(help_text="Markdown; empty: to be filled in.", allow_blank=True)
@@ -40,13 +40,11 @@ class EthicsReply(serializers.Serializer[Any]):
 
 
 class EthicsView(APIView):
-    """GET /api/studies/{slug}/ethics/"""
-
     @extend_schema(
         responses=EthicsReply, operation_id="studies_ethics", summary="The checklist for an ethics board"
     )
     def get(self, request: Request, slug: str) -> Response:
-        """Filled from the design, in the language of the request."""
+        """Return it filled from the design, in the language of the request."""
         study = study_for(request, slug)
         sections = ethics_of(study)
         found = {

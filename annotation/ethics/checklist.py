@@ -1,13 +1,13 @@
 """The checklist for an ethics board, filled from a study's design (docs/ethics.md).
 
-What boards ask, by source, which each line names:
+Sources of the questions, which each line names:
 
 - ARR: section D of the Responsible NLP Research checklist of ACL Rolling Review
   (https://aclrollingreview.org/responsibleNLPresearch/): D1 instructions, D2 recruitment and payment, D3 consent,
   D4 ethics board, D5 who the annotators are; A2 risks.
 - CR: the Common Rule's elements of informed consent, 45 CFR 46.116(b) and (c).
 - GDPR: articles 5, 13, 17 and 30.
-- P: what Prolific asks of a consent form (https://researcher-help.prolific.com/en/article/a5fc5c).
+- P: Prolific's rules for a consent form (https://researcher-help.prolific.com/en/article/a5fc5c).
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class Line:
     """A question of a board.
 
     Attributes:
-        answer: Markdown; "" if it is to be filled in by the researcher.
+        answer: Markdown; "" if the researcher has to fill it in.
         sources: who asks, such as ``ARR D2``.
         key: of the design, that would fill it.
     """
@@ -69,7 +69,6 @@ class _Facts:
 
 
 def ethics_of(study: Study) -> list[Section]:
-    """Return the checklist in the current language."""
     facts = _Facts(study, design_of(study), _places(study))
     parts = (
         (_("The study and who is responsible"), _responsible),
@@ -89,7 +88,7 @@ def open_lines(sections: list[Section]) -> int:
 
 
 def _places(study: Study) -> int:
-    """Return how many pages of work are asked for; 0 before they are drawn."""
+    """Return the number of assignments asked for; 0 before HITs are drawn."""
     return HIT.objects.filter(study=study).aggregate(n=Sum("required"))["n"] or 0
 
 
@@ -384,7 +383,7 @@ def to_fill_in() -> str:
 
 
 def _quoted(text: str) -> str:
-    """Return a text of several lines as a quotation, so that its headings are none of the document."""
+    """Return a text of several lines as a quotation, so that its headings do not become the document's."""
     if "\n" not in text or text.startswith("- "):
         return text
     return "\n".join(f"> {line}".rstrip() for line in text.splitlines())

@@ -37,7 +37,7 @@ ROWS_AT_ONCE = 2_000
 
 @dataclass(slots=True)
 class FileContent:
-    """A file's content: a digest per unit and worker, not the rows."""
+    """The content of a file: a digest per unit and worker, not the rows."""
 
     path: Path
     protocols: Counter[str] = field(default_factory=Counter)
@@ -53,7 +53,6 @@ class FileContent:
     notes: list[str] = field(default_factory=list)
 
     def sentences(self) -> list[str]:
-        """Return a report, one sentence per line."""
         shares = ", ".join(f"{value}: {n:,}" for value, n in sorted(self.values.items())[:MOST_VALUES])
         more = len(self.values) - MOST_VALUES
         return [
@@ -120,8 +119,8 @@ def import_judgments(
     """Import a file of judgments as a new study; the same file again changes nothing.
 
     Args:
-        protocol: the part of a published set (pascal-50s: triplet or pairwise), or the protocol of a table whose
-            rows do not name one.
+        protocol: the part of a published set (pascal-50s: triplet or pairwise), or the protocol of a table whose rows
+        do not name one.
         columns: the meaning of foreign columns (mturk).
     """
     found = find_dataset(dataset)

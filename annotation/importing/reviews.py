@@ -31,7 +31,7 @@ YES = "x"
 
 @dataclass(frozen=True, slots=True)
 class Reviewed:
-    """How many assignments changed or will change, and how many lines have no review."""
+    """The number of assignments that changed or will change, and of lines without a review."""
 
     approved: int
     rejected: int
@@ -48,7 +48,7 @@ class _Review:
 def import_reviews(
     *, study: Study, path: Path, encoding: str | None = None, by: User | None = None
 ) -> Reviewed:
-    """Approve and reject as the file says, all or nothing, and send the outbox messages.
+    """Approve and reject by the file, all or nothing, and send the outbox messages.
 
     A repeated call changes nothing. An error names the line.
     """

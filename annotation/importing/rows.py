@@ -29,9 +29,9 @@ UNKNOWN_TO_CROWD = "unknown-to-crowd"  # likewise, if the crowd does not know th
 
 
 class JudgmentWriter:
-    """Writes rows as units, pairs, HITs, workers, assignments and judgments, in batches.
+    """Write rows as units, pairs, HITs, workers, assignments and judgments, in batches.
 
-    It holds names and row ids, not the rows.
+    Memory holds names and row ids, not the rows.
     """
 
     def __init__(self, study: Study, dataset: Dataset, items: dict[str, int], references: set[str]) -> None:
@@ -154,7 +154,7 @@ class JudgmentWriter:
             raise DataConflict(f"Unit {row.unit!r} has the answer {str(answer)[:80]}; {error}.") from None
 
     def finish(self) -> None:
-        """Store what is known only at the end: the slots of HITs and the references of pairs."""
+        """Store data known only at the end: the slots of HITs and the references of pairs."""
         self.systems.finish()
         self._keep_answers_that_were_asked_for()
         of_size: defaultdict[int, list[int]] = defaultdict(list)
@@ -171,7 +171,7 @@ class JudgmentWriter:
         CandidatePair.objects.bulk_update(pairs, ["references"], batch_size=500)
 
     def _keep_answers_that_were_asked_for(self) -> None:
-        """Let the design have the answers that the file has, such as "no difference"."""
+        """Add the file's kinds of answers to the design, such as "no difference"."""
         try:
             setting = self.kind.setting_of(sorted(self.said))
         except ValueError as error:
@@ -314,7 +314,7 @@ class JudgmentWriter:
     ) -> list[str]:
         """Return the published pair's leading references, else those of the image that are no candidate.
 
-        As when pairs are drawn, a reference with the words of a person's candidate is left out too.
+        As when pairs are drawn, leave out a reference with the words of a person's candidate too.
         """
         rows = self._references_by_item[self.items[image]]
         if published is not None:

@@ -22,7 +22,7 @@ class Credited(NamedTuple):
 
 
 class SystemsWriter:
-    """Adds missing systems and outputs in batches, and refuses contradictions.
+    """Add missing systems and outputs in batches; refuse contradictions.
 
     A file has only judged captions, so the dataset marks these systems as partly known until their own files are
     imported.
@@ -128,7 +128,6 @@ def _query(task: Output.Task, one: Credited) -> int:
 
 
 def systems_of_credits(credits: Mapping[str, tuple[Credit, ...]]) -> dict[str, str]:
-    """Return the first system credited with each caption id."""
     found: defaultdict[str, list[str]] = defaultdict(list)
     for key, own in credits.items():
         found[key] += [credit.system for credit in own]

@@ -10,14 +10,14 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from annotation.launch.checklist_page import Point, Readiness, checklist, launch_of
+from annotation.launch.page import Point, Readiness, checklist, launch_of
 from common.errors import NotThere
 from judgments.access.roles import Right, rights_of, staff_of, study_for
 from judgments.models import Study
 
 
 class PointSerializer(serializers.Serializer[Any]):
-    """What a study has, or lacks."""
+    """Something that a study has or lacks."""
 
     title = serializers.CharField()
     readiness = serializers.ChoiceField(
@@ -31,7 +31,7 @@ class PointSerializer(serializers.Serializer[Any]):
 
 
 class ChecklistSerializer(serializers.Serializer[Any]):
-    """What a study has and lacks before it is opened."""
+    """The checklist of a study before it is opened."""
 
     study = serializers.CharField()
     state = serializers.ChoiceField(Study.State.choices)
@@ -54,7 +54,7 @@ class ChecklistView(APIView):
         summary="What a study has and lacks before it is opened",
     )
     def get(self, request: Request, slug: str) -> Response:
-        """In the words of the page "Launch". What is being counted is "not known yet": ask again."""
+        """Return the points in the words of the page "Launch". A point "not known yet" is being counted: ask again."""
         study = study_for(request, slug)
         if study.source != Study.Source.DESIGNED:
             raise NotThere(f"Study {slug!r} holds published judgments; it is never opened to participants.")

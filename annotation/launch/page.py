@@ -1,22 +1,316 @@
-"""The page "Launch" of a study: the checklist before it is opened, then its link and what happens next."""
+"""The page "Launch" of a study: the checklist before it is opened, then its link and the next steps."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
 import segno
+from django.contrib.auth.models import User
 from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 from django.utils.safestring import SafeString, mark_safe
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_noop
 
-from annotation.crowds import backend_of
+from annotation.crowds import Ability, backend_of
 from annotation.crowds.operations import open_to_workers
+from annotation.crowds.page import FIGURES as CROWD_FIGURES
 from annotation.crowds.panel.page import has_panel
-from annotation.launch.checklist_page import Readiness, checklist, launch_of
+from annotation.crowds.publishing import obstacles
+from annotation.money.costs import Forecast, forecast_of_design, top_up
+from common.amounts import thousands
 from judgments.admin.base import public_address, signed_in
 from judgments.admin.operations import add_operation
+from judgments.cached_figures import cached_figures
+from judgments.design.editing.form import html_name
+from judgments.design.requirements import asks_anything
+from judgments.design.study_design import StudyDesign
 from judgments.models import Study
+from judgments.studies.hits_page import plan_of
 from judgments.studies.studies import design_of
-from judgments.studies.study_page import Context, Group, StudyPage, add_page
+from judgments.studies.study_page import Context, Group, StudyPage, add_page, page_address, was_opened
+from judgments.templatetags.judgments_tags import cents
+
+
+class Readiness(StrEnum):
+    """The readiness of a point of the checklist; the values are the words shown."""
+
+    READY = gettext_noop("ready")
+    MISSING = gettext_noop("missing")  # the study opens without it
+    BLOCKS = gettext_noop("blocks")
+    UNKNOWN = gettext_noop("not known yet")
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    title: str
+    readiness: Readiness
+    words: str
+    link: str = ""
+    link_words: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Launch:
+    """A study before its opening.
+
+    Attributes:
+        user: who looks at it.
+        forecast: None while the plan is being counted, or if there is a problem.
+        plan: the plan of a draft's design, for a template.
+    """
+
+    study: Study
+    user: User
+    design: StudyDesign
+    forecast: Forecast | None
+    plan: dict[str, Any]
+
+    @property
+    def problem(self) -> str:
+        """Return why no HITs can be drawn from the design of a draft; or ""."""
+        return str(self.plan.get("problem", ""))
+
+    @property
+    def why_unknown(self) -> str:
+        if self.problem:
+            return _("Known once pages of work can be drawn from the design.")
+        return _("The plan is being counted.")
+
+    def point(
+        self,
+        title: str,
+        readiness: Readiness,
+        words: str,
+        *,
+        key: str = "",
+        page: str = "",
+        link_words: str = "",
+    ) -> Point:
+        """Return a point that is mended at a key of the design, or on a page.
+
+        Only a draft's design can be changed; of other studies a duplicate is changed.
+        """
+        if page:
+            return Point(title, readiness, words, page_address(self.study, page), link_words)
+        if not key or readiness is Readiness.READY:
+            return Point(title, readiness, words)
+        if self.study.state == Study.State.DRAFT:
+            address = f"{page_address(self.study, 'change')}#id_{html_name(key)}"
+            return Point(title, readiness, words, address, link_words or _("Add it"))
+        address = page_address(self.study, "reuse")
+        return Point(title, readiness, words, address, _("Change it in a duplicate"))
+
+
+def launch_of(study: Study, user: User) -> Launch:
+    design = design_of(study)
+    forecast, shown = None, {}
+    if study.state == Study.State.DRAFT:
+        shown = plan_of(study)
+        if plan := shown.get("plan"):
+            forecast = forecast_of_design(design, hits=plan.hits, items=plan.units + plan.controls)
+    else:
+        figures = cached_figures(study, CROWD_FIGURES).value
+        forecast = figures.forecast if figures is not None else None
+    return Launch(study=study, user=user, design=design, forecast=forecast, plan=shown)
+
+
+Check = Callable[[Launch], Iterable[Point]]
+CHECKS: list[tuple[int, Check]] = []
+
+
+def add_check(order: int, check: Check) -> None:
+    CHECKS.append((order, check))
+
+
+def checklist(launch: Launch) -> list[Point]:
+    """Return the points, first those that block the opening."""
+    points = [point for _order, check in sorted(CHECKS, key=lambda one: one[0]) for point in check(launch)]
+    return sorted(points, key=lambda point: point.readiness is not Readiness.BLOCKS)
+
+
+def _obstacles(launch: Launch) -> Iterable[Point]:
+    study, blocks = launch.study, Readiness.BLOCKS
+    if launch.problem:
+        yield launch.point(
+            _("Pages of work"), blocks, launch.problem, page="change", link_words=_("Change the settings")
+        )
+    if study.state == Study.State.OPEN:
+        return
+    for one in obstacles(study, cents=launch.forecast.cents if launch.forecast else 0):
+        if one.about == "state" and study.state == Study.State.DRAFT:
+            if not launch.problem:
+                words = _("%(words)s That freezes the design.") % {"words": one.words}
+                yield launch.point(_("Pages of work"), blocks, words)
+        elif one.about == "state" and study.source == Study.Source.DESIGNED:
+            yield launch.point(
+                _("Registration"), blocks, one.words, page="register", link_words=_("Register the plan")
+            )
+        elif one.about == "requirements":
+            yield launch.point(
+                _("Participants"),
+                blocks,
+                one.words,
+                key="workers.requirements",
+                link_words=_("Change what is asked"),
+            )
+        elif one.about == "budget":
+            yield launch.point(
+                _("Cost"), blocks, one.words, key="crowd.budget_cents", link_words=_("Change the budget")
+            )
+        else:
+            yield launch.point(
+                _("Crowd"), blocks, one.words, key="crowd.backend", link_words=_("Change the settings")
+            )
+
+
+def _texts(launch: Launch) -> Iterable[Point]:
+    design = launch.design
+    yield (
+        launch.point(_("Consent"), Readiness.READY, _("Participants agree to your text before they begin."))
+        if design.consent.strip()
+        else launch.point(
+            _("Consent"),
+            Readiness.MISSING,
+            _("There is no consent text: participants begin without agreeing to anything."),
+            key="consent",
+        )
+    )
+    yield (
+        launch.point(
+            _("Contact"),
+            Readiness.READY,
+            _("Participants can ask: %(contact)s") % {"contact": design.contact.strip()},
+        )
+        if design.contact.strip()
+        else launch.point(
+            _("Contact"),
+            Readiness.MISSING,
+            _("Participants find nobody to ask if something goes wrong."),
+            key="contact",
+        )
+    )
+
+
+def _attention(launch: Launch) -> Iterable[Point]:
+    controls, quiz = launch.design.controls.per_hit, asks_anything(launch.design.quiz)
+    title = _("Quiz or check questions")
+    if not quiz and not controls:
+        yield launch.point(
+            title,
+            Readiness.MISSING,
+            _("Nothing tells careful participants from careless ones."),
+            key="controls.per_hit",
+            link_words=_("Add check questions"),
+        )
+        return
+    words = _("A quiz comes before the work.")
+    if controls:
+        words = (
+            _("A quiz comes before the work, and check questions are in it (%(n)s on each page).")
+            if quiz
+            else _("Check questions are in the work (%(n)s on each page).")
+        ) % {"n": controls}
+    yield launch.point(title, Readiness.READY, words)
+
+
+def _pay(launch: Launch) -> Iterable[Point]:
+    crowd, forecast, currency = launch.design.crowd, launch.forecast, launch.design.currency
+    title = _("Pay")
+    if not crowd.reward_cents:
+        yield launch.point(title, Readiness.READY, _("Participants are not paid by this study."))
+        return
+    if forecast is None or forecast.wage_cents is None:
+        yield launch.point(title, Readiness.UNKNOWN, launch.why_unknown)
+        return
+    floor = crowd.floor_cents_per_hour
+    missing = top_up(crowd.reward_cents, forecast.seconds, floor)
+    said = {
+        "wage": cents(forecast.wage_cents, currency),
+        "seconds": f"{launch.design.seconds_per_unit:g}",
+        "floor": cents(floor, currency),
+        "fair": cents(crowd.reward_cents + missing, currency),
+    }
+    if missing:
+        words = _(
+            "An hour should pay %(wage)s, at %(seconds)s s an item: below the wage floor of %(floor)s. A page would "
+            "have to pay %(fair)s."
+        )
+        yield launch.point(
+            title,
+            Readiness.MISSING,
+            words % said,
+            key="crowd.reward_cents",
+            link_words=_("Change the pay"),
+        )
+    elif floor:
+        words = _("An hour should pay %(wage)s, at %(seconds)s s an item; the wage floor is %(floor)s.")
+        yield launch.point(title, Readiness.READY, words % said)
+    else:
+        words = _(
+            "An hour should pay %(wage)s, at %(seconds)s s an item. No wage floor is set, so that slow "
+            "participants may earn much less."
+        )
+        yield launch.point(
+            title,
+            Readiness.MISSING,
+            words % said,
+            key="crowd.floor_cents_per_hour",
+            link_words=_("Set a floor"),
+        )
+
+
+def _cost(launch: Launch) -> Iterable[Point]:
+    forecast, currency = launch.forecast, launch.design.currency
+    title = _("Cost")
+    if forecast is None:
+        yield launch.point(title, Readiness.UNKNOWN, launch.why_unknown)
+        return
+    if not forecast.cents:
+        yield launch.point(title, Readiness.READY, _("Nothing: no reward is paid."))
+        return
+    words = (
+        _("%(cost)s for %(n)s pieces of work, %(fees)s of it fees.")
+        if forecast.fee_cents
+        else _("%(cost)s for %(n)s pieces of work.")
+    ) % {
+        "cost": cents(forecast.cents, currency),
+        "n": thousands(forecast.places),
+        "fees": cents(forecast.fee_cents, currency),
+    }
+    backend, budget = backend_of(launch.study), launch.design.crowd.budget_cents
+    whole = cents(budget, currency)
+    if not backend.sends_people:
+        own = _("You pay it yourself: no crowd does.")
+        yield launch.point(title, Readiness.READY, f"{words} {own}")
+    elif was_opened(launch.study):  # its budget may have been changed since; the page Crowd has it
+        yield launch.point(title, Readiness.READY, words)
+    elif forecast.cents <= budget:
+        left = _("Of the budget of %(budget)s, %(left)s stay for bonuses.") % {
+            "budget": whole,
+            "left": cents(budget - forecast.cents, currency),
+        }
+        yield launch.point(title, Readiness.READY, f"{words} {left}")
+    elif launch.study.state == Study.State.DRAFT or Ability.PUBLISH not in backend.can:
+        short = _("The budget of %(budget)s does not reach.") % {"budget": whole}
+        yield launch.point(
+            title,
+            Readiness.BLOCKS if Ability.PUBLISH in backend.can else Readiness.MISSING,
+            f"{words} {short}",
+            key="crowd.budget_cents",
+            link_words=_("Change the budget"),
+        )
+    # else the obstacle says it
+
+
+add_check(0, _obstacles)
+add_check(10, _texts)
+add_check(20, _attention)
+add_check(50, _pay)
+add_check(60, _cost)
 
 
 def show_launch(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
@@ -40,7 +334,7 @@ def show_launch(request: HttpRequest, study: Study, context: Context) -> HttpRes
 
 
 def _link(request: HttpRequest, study: Study) -> str:
-    """Return the address that people follow; "" where a crowd sends them."""
+    """Return the address for participants; "" if a crowd sends them."""
     if backend_of(study).sends_people:
         return ""
     access = design_of(study).access
@@ -56,7 +350,7 @@ def qr_code(address: str) -> SafeString:
 
 
 def _may_reopen(study: Study) -> bool:
-    """Return True for a closed study; before the first opening, the page itself has the button."""
+    """Return whether a study is closed; before the first opening, the page itself has the button."""
     return study.state == Study.State.CLOSED and not study.simulated and study.source == Study.Source.DESIGNED
 
 

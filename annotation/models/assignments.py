@@ -198,11 +198,10 @@ class JudgmentQuerySet(models.QuerySet["Judgment"]):
         raise AppendOnly("judgments are never deleted")
 
     def redact(self, **values: Any) -> int:
-        """Overwrite personal data; for the erasure of a person alone."""
+        """Overwrite personal data; only for erasing a person."""
         return super().update(**values)
 
     def erase(self) -> int:
-        """Delete the judgments of a person who is erased."""
         return super().delete()[0]
 
 

@@ -1,7 +1,7 @@
 """External HITs, sessions of their workers, outbox messages, and raw ids from a crowd.
 
-Every row has its ``place``: the crowd, and for Mechanical Turk sandbox or live. Counters never mix two places.
-Places are defined by backends (annotation.crowds), not by database choices, so a new crowd needs no migration.
+Every row has its ``place``: the crowd, and for Mechanical Turk sandbox or live. Counters never mix two places. Backends
+(annotation.crowds) define places, not database choices, so a new crowd needs no migration.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ TOKEN_LENGTH = 64  # of Mechanical Turk's UniqueRequestToken
 class Publication(models.Model):
     """An external HIT: a HIT at Mechanical Turk, a whole study at a panel.
 
-    ``token`` is derived from our rows and stored before the crowd is asked, so that the HIT can be found after a
-    lost answer. ``held`` slots are paid from the budget's reservation until they are decided or released.
+    ``token`` is derived from our rows and stored before the crowd is asked, so that the HIT can be found after a lost
+    answer. ``held`` slots are paid from the budget's reservation until they are decided or released.
     """
 
     class State(models.TextChoices):
@@ -113,8 +113,8 @@ class Publication(models.Model):
 class CrowdSession(models.Model):
     """One person's paid work at a crowd: an assignment at Mechanical Turk, a submission at a panel.
 
-    Mechanical Turk passes the id of a returned or abandoned assignment to the next worker (psiTurk#184), so the
-    id and the worker together identify a session.
+    Mechanical Turk passes the id of a returned or abandoned assignment to the next worker (psiTurk#184), so only the id
+    and the worker together identify a session.
     """
 
     class Status(models.TextChoices):
@@ -175,7 +175,7 @@ class CrowdSession(models.Model):
 class CrowdCall(models.Model):
     """An outbox message to a crowd, delivered exactly once: written with the decision, sent after it.
 
-    It is also the log of who asked for what, why, and of the answer.
+    It also logs who asked for what, why, and the answer.
     """
 
     class State(models.TextChoices):
@@ -300,7 +300,7 @@ class RawId(models.Model):
 
 
 class Demographics(models.Model):
-    """What a crowd says of a person who took part in a study: personal data, deleted with the raw ids."""
+    """A crowd's data about a person who took part in a study: personal, and deleted with the raw ids."""
 
     study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="demographics")
     worker = models.ForeignKey(Worker, on_delete=models.CASCADE, related_name="demographics")

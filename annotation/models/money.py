@@ -17,8 +17,7 @@ CURRENCY_LENGTH = 3  # ISO 4217
 
 
 class Budget(models.Model):
-    """A study's budget at a place. Only annotation.money.ledger changes the counters, with an entry for each
-    change."""
+    """A study's budget at a place. Only annotation.money.ledger changes the counters, with an entry for each change."""
 
     study = models.ForeignKey(Study, on_delete=models.PROTECT, related_name="budgets")
     place = models.CharField(max_length=PLACE_LENGTH)
@@ -92,7 +91,7 @@ class LedgerEntry(AppendOnlyRow):
 
 
 class Commitment(models.Model):
-    """What an account has committed of a budget: reserved or spent. Their sum is the budget's."""
+    """An account's share of a budget, reserved or spent. Shares add up to the budget's."""
 
     of_study = ("budget__study",)
 
@@ -116,7 +115,7 @@ class Commitment(models.Model):
 
 
 class SpendingLimit(models.Model):
-    """What an account, or the whole installation, may commit in one currency; empty fields limit nothing."""
+    """The limit of an account, or the whole installation, in one currency; empty fields limit nothing."""
 
     account = models.ForeignKey(
         settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+", null=True, blank=True,

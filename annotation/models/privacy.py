@@ -1,15 +1,22 @@
-"""Versions of consent texts, requests to be erased, and what is kept of a person who was."""
+"""Versions of consent texts, requests to be erased, and erasures with their signals to other apps."""
 
 from __future__ import annotations
 
 from django.conf import settings
 from django.db import models
+from django.dispatch import Signal
 from django.utils import timezone
 from django.utils.translation import gettext_lazy
 
 from annotation.models.workers import Worker
 from common.rows import AppendOnlyRow
 from judgments.models import Study
+
+ids_forgotten = Signal()  # sends ``study``, in the transaction that deletes its raw ids
+# sends ``study`` and ``words`` (words that name people -> replacement), in the transaction that erases them
+person_erased = Signal()
+# sends ``study`` and ``withdraw``, after that transaction; may be sent again
+erasure_committed = Signal()
 
 
 class ConsentVersion(AppendOnlyRow):
@@ -39,7 +46,7 @@ class ConsentVersion(AppendOnlyRow):
 
 
 class ErasureRequest(models.Model):
-    """A participant's wish to leave a study and be erased; it goes with the person when it is granted."""
+    """A participant's request to leave a study and be erased; deleted with the person when granted."""
 
     class State(models.TextChoices):
         WAITING = "waiting", gettext_lazy("waiting")
@@ -65,11 +72,11 @@ class ErasureRequest(models.Model):
 
 
 class Erasure(AppendOnlyRow):
-    """What is kept of the erasure of a person from a study: no name, no pseudonym, no answer.
+    """The record of an erasure of a person from a study: no name, no pseudonym, no answer.
 
-    ``mark`` is a keyed hash of who it was, so that a restored copy can be cleaned again. ``content`` holds what was
-    removed, commitments to the person's judgments (``annotation.privacy.commitments``), and the releases made before.
-    The rows form a chain: ``previous`` is the digest of the row before.
+    ``mark`` is a keyed hash of the person, so that a restored copy can be cleaned again. ``content`` has the counts of
+    removed rows, commitments to the person's judgments (``annotation.privacy.commitments``), and the releases made
+    before. The rows form a chain: ``previous`` is the digest of the row before.
     """
 
     class Way(models.TextChoices):

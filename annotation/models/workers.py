@@ -25,8 +25,8 @@ def new_secret() -> str:
 class Worker(models.Model):
     """A person who judges, under one name at one crowd.
 
-    A crowd worker's name is a pseudonym. An anonymous worker is a slot in a published total, not a person:
-    statistics per worker refuse it.
+    A crowd worker's name is a pseudonym. An anonymous worker is a slot in a published total, not a person: statistics
+    per worker refuse it.
     """
 
     of_study = ("participations__study", "study")
@@ -132,9 +132,9 @@ class Participation(models.Model):
 
 
 class Qualification(models.Model):
-    """Something that a person has: studies require or forbid it by its name (``workers.requires``, ``forbids``).
+    """A property of a person that studies require or forbid by its name (``workers.requires``, ``forbids``).
 
-    Crowds that have such lists get a copy of it: a qualification at Mechanical Turk, a group at Prolific.
+    Crowds with such lists get a copy: a qualification at Mechanical Turk, a group at Prolific.
     """
 
     of_study = ("worker__participations__study",)

@@ -1,6 +1,6 @@
-"""The HTTP door of operations that move money: a preview, and then its ``confirm`` under an ``Idempotency-Key``.
+"""The HTTP door of operations that move money: a preview, then its ``confirm`` under an ``Idempotency-Key``.
 
-Limits above studies and requests that wait for a second person are read, confirmed and refused here too.
+Also limits above studies, and requests that wait for a second person.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from annotation.models import CrowdCall, SpendingRequest
 from annotation.models.money import KEY_LENGTH
 from annotation.money import previews
 from annotation.money.confirming import CONFIRM, confirm_request, refuse_request
-from annotation.money.limits import SEE_LIMITS, SET_LIMITS, set_limits, standings
+from annotation.money.limits import SEE_LIMITS, SET_LIMITS, set_limits, spending_by_account
 from annotation.money.operations import LimitsRequest
 from common.errors import NotThere
 from common.parameters import Parameters
@@ -47,7 +47,7 @@ REPLAYED = "Idempotency-Replayed"
 
 
 class PreviewReply(work.Schema):
-    """What the step would do; further members tell what it is about."""
+    """The effect of the step; further members depend on the step."""
 
     step = serializers.CharField()
     total_cents = serializers.IntegerField(help_text="Of the budget, fees included.")
@@ -58,7 +58,7 @@ class PreviewReply(work.Schema):
 
 
 class DoneReply(work.Schema):
-    """What was asked for."""
+    """The result of the step."""
 
     step = serializers.CharField()
     total_cents = serializers.IntegerField()
@@ -103,7 +103,7 @@ class RefusalRequest(Parameters):
 
 
 class MoneyView(APIView):
-    """GET: what it would cost. POST: do it, once. Both are for who may spend the study's money."""
+    """GET previews the cost; POST does it, once. Both are for who may spend the study's money."""
 
     scope: ClassVar[str] = "money"
     reading: ClassVar[str] = "annotation.view_budget"
@@ -112,7 +112,7 @@ class MoneyView(APIView):
     confirmed: ClassVar[type[Parameters]]
 
     def study_and_row(self, request: Request) -> tuple[Study, dict[str, Any]]:
-        """Return the study, and the row that the address names as an argument of the operation."""
+        """Return the study, and the row in the address as an argument of the operation."""
         return study_for(request, self.kwargs["slug"], self.operation.right), {}
 
     def get(self, request: Request, **place: str) -> Response:
@@ -142,8 +142,6 @@ class MoneyView(APIView):
 
 
 class CallView(MoneyView):
-    """The same about a crowd call."""
-
     def study_and_row(self, request: Request) -> tuple[Study, dict[str, Any]]:
         key = self.kwargs["id"]
         calls = CrowdCall.objects.filter(study__in=studies_of(request)).select_related("study")
@@ -274,7 +272,7 @@ class SpendingRequestResource(Resource):
 
 
 class StandingReply(work.Schema):
-    """What an account, or the installation (an empty name), has committed, and its limits; null: none."""
+    """The commitments and limits of an account, or of the installation (an empty name); null: no limit."""
 
     account = serializers.CharField()
     currency = serializers.CharField()
@@ -286,7 +284,7 @@ class StandingReply(work.Schema):
 
 
 class SpendingView(APIView):
-    """What accounts have committed, and their limits, for who may see the limits."""
+    """The commitments and limits of accounts, for who may see the limits."""
 
     scope: ClassVar[str] = "money"
 
@@ -295,7 +293,7 @@ class SpendingView(APIView):
         token = token_of(request)
         if not staff_of(request).has_perm(SEE_LIMITS) or (token is not None and token.limited):
             raise PermissionDenied
-        return self._standings()
+        return self._spending()
 
     @extend_schema(
         request=LimitsRequest,
@@ -308,7 +306,7 @@ class SpendingView(APIView):
         if not by.has_perms(SET_LIMITS) or (token is not None and token.limited):
             raise PermissionDenied
         set_limits(by=by, **LimitsRequest.read(request.data))
-        return self._standings()
+        return self._spending()
 
-    def _standings(self) -> Response:
-        return Response(StandingReply([asdict(one) for one in standings()], many=True).data)
+    def _spending(self) -> Response:
+        return Response(StandingReply([asdict(one) for one in spending_by_account()], many=True).data)

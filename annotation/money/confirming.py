@@ -49,7 +49,7 @@ def confirmable(
     """Let an operation that asks for much money wait for a second person; its outcome then ``waits``.
 
     Args:
-        right: what who asked must still have when it is confirmed.
+        right: the right that the asker must still have when it is confirmed.
     """
 
     def declare(do: Callable[..., Outcome]) -> Callable[..., Outcome]:
@@ -109,7 +109,7 @@ def _stored(value: Any) -> Any:
 
 
 def _situation(name: str, study: Study, values: dict[str, Any]) -> str:
-    """Return a digest of what an order is about: the plan, the study's state, and the order's preview."""
+    """Return a digest of an order's context: the plan, the study's state, and the order's preview."""
     preview = _confirmable[name].preview
     about = {key: value for key, value in values.items() if key not in NOT_ABOUT}
     shown = preview(study=study, **about).confirm if preview is not None else ""

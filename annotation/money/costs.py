@@ -1,8 +1,7 @@
 """A study's costs and wages: forecast, current and final. Read-only; in whole cents.
 
-Wages use active time (page visible, person present) from the judgments; a crowd's own clock includes pauses and
-would make wages look lower. Active time comes from the browser, which can send anything:
-``annotation.work.leases`` limits what is paid.
+Wages use active time (page visible, person present) from the judgments; a crowd's own clock includes pauses and would
+make wages look lower. Browsers can send any active time: ``annotation.work.leases`` limits what is paid.
 """
 
 from __future__ import annotations
@@ -34,7 +33,7 @@ class Forecast:
 
     Attributes:
         places: paid sessions.
-        screen_out_cents: what is kept for people who are screened out, with fees.
+        screen_out_cents: reserved for people who are screened out, with fees.
         seconds: active time of a session, by the design's ``seconds_per_unit``.
         wage_cents: the hourly reward at that pace.
     """
@@ -52,7 +51,7 @@ class Forecast:
 
 
 def forecast_of(study: Study) -> Forecast:
-    """Return the forecast from HITs and prices. Published HITs have their price of then, without released slots."""
+    """Return the forecast from HITs and prices. Published HITs keep their price, without released slots."""
     design, backend = design_of(study), backend_of(study)
     up = Publication.objects.filter(study=study, place=study.place or backend.place(design)).exclude(
         state=Publication.State.WITHDRAWN
@@ -109,7 +108,7 @@ def _wage(design: StudyDesign, seconds: float) -> int | None:
 
 
 def _planned(study: Study, backend: CrowdBackend) -> list[tuple[int, int, int]]:
-    """Return (slots, reward, fee) of what opening would publish, or of all slots if nothing is published."""
+    """Return (slots, reward, fee) of each external HIT to be opened, or of all slots if nothing is published."""
     design = design_of(study)
     plans = [plan.places for plan in backend.plans(study)]
     counts = plans or list(HIT.objects.filter(study=study).values_list("required", flat=True))
@@ -167,7 +166,7 @@ class Pay:
         seconds: active time, at most what the server saw.
         reward_cents, bonus_cents: without fees, including pending bonuses.
         wage_cents: the hourly pay at that pace.
-        top_up_cents: what is missing to the study's floor, rounded up.
+        top_up_cents: the difference to the study's floor, rounded up.
     """
 
     session: int
@@ -270,7 +269,7 @@ def _bonuses(study: Study) -> dict[int, int]:
 
 
 def top_up(cents: int, seconds: float, floor_cents_per_hour: int) -> int:
-    """Return what is missing to the floor for these seconds, rounded up to a cent."""
+    """Return the difference to the floor for these seconds, rounded up to a cent."""
     due = Decimal(floor_cents_per_hour) * Decimal(repr(seconds)) / SECONDS_AN_HOUR
     return max(0, int(due.to_integral_value(rounding=ROUND_CEILING)) - cents)
 
@@ -281,7 +280,7 @@ class Wages:
 
     Attributes:
         counted: sessions with known time.
-        top_up_cents: what lifts all approved ones to the floor.
+        top_up_cents: the sum that lifts all approved ones to the floor.
     """
 
     counted: int
@@ -295,7 +294,6 @@ class Wages:
 
 
 def wages_of(study: Study, pays: Sequence[Pay]) -> Wages:
-    """Summarise the result of ``pay_of_sessions``."""
     backend = backend_of(study)
     wages = [pay.wage_cents for pay in pays]
     wanting = [pay for pay in pays if pay.top_up_cents and pay.approved]

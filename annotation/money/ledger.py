@@ -1,11 +1,11 @@
 """Budgets and the ledger: reserved and spent money in whole cents, each move booked once.
 
-The database keeps a budget's counters within the budget; each change is a ledger entry with a unique key, written
-in the same transaction. So a repeated booking changes nothing, two publishers cannot both take the last cent, and
-the counters can be recomputed from the entries. Call what books inside a transaction.
+The database keeps a budget's counters within the budget; each change is a ledger entry with a unique key, written in
+the same transaction. So a repeated booking changes nothing, two publishers cannot both take the last cent, and the
+counters can be recomputed from the entries. Book inside a transaction.
 
-Orders stay within the budget and the limits above it (``annotation.money.limits``). What a crowd paid without being
-asked is booked all the same; the budget then knows by how much it is exceeded.
+Orders stay within the budget and the limits above it (``annotation.money.limits``). Unasked payments of a crowd are
+booked all the same; the budget records the excess.
 
     reserved = the price of held slots and screen-outs of external HITs + reservations of open calls
     spent    = rewards of approved sessions + paid screen-outs + bonuses, fees included
@@ -37,14 +37,12 @@ class OverBudget(QuorumError):
 
 
 def budget_of(study: Study, place: str) -> Budget:
-    """Return the study's budget at a place; create an empty one if needed."""
     defaults = {"currency": lambda: design_of(study).currency}
     return Budget.objects.get_or_create(study=study, place=place, defaults=defaults)[0]
 
 
 @transaction.atomic
 def set_budget(*, study: Study, place: str, cents: int, by: User | None = None, why: str = "") -> Budget:
-    """Set the study's budget."""
     budget = budget_of(study, place)
     if cents == budget.budget_cents:
         return budget
@@ -94,9 +92,8 @@ def book(
     """Move money within the caller's transaction. Return False if this key was booked before.
 
     Args:
-        account: row id of who asked for it; by default who asked for the call, else the current account.
+        account: row id of who asked for it; default: who asked for the call, else the current account.
         fact: whether the crowd paid it already, so that it is booked beyond the budget too.
-
     Raises:
         OverBudget: the sum would exceed the budget; nothing was booked.
     """
@@ -149,10 +146,10 @@ def _move(budget: Budget, reserved: int, spent: int, *, fact: bool) -> None:
 
 
 def _share(budget: Budget, cents: int, account: int | None) -> None:
-    """Add what was committed to the account's share, or take back what was released. The budget's row is locked.
+    """Add committed cents to the account's share, or return released ones. The budget's row is locked.
 
-    Slots of one external HIT may be several accounts': what is released comes back to who asked for the call, and
-    then to the largest share.
+    Slots of one external HIT may be of several accounts: released cents return to who asked for the call, then to the
+    largest share.
     """
     if cents > 0:
         share, _ = Commitment.objects.get_or_create(budget=budget, account_id=account)
@@ -171,10 +168,11 @@ def _share(budget: Budget, cents: int, account: int | None) -> None:
 
 
 def reserve_for_call(*, call: CrowdCall, cents: int, by: User | None = None) -> None:
-    """Reserve what a call costs, within the limits of who asks for it: ``by``, else the call's author.
+    """Reserve the cost of a call, within the limits of who asks for it: ``by``, else the call's author.
 
     Raises:
-        OverBudget: the budget does not have it. OverLimit, NeedsConfirmation: see ``annotation.money.limits``.
+        OverBudget: the budget does not have it.
+        OverLimit, NeedsConfirmation: see ``annotation.money.limits``.
     """
     if not cents or call.reserved_cents:
         return
@@ -187,7 +185,7 @@ def reserve_for_call(*, call: CrowdCall, cents: int, by: User | None = None) -> 
 
 
 def reserve_again(*, call: CrowdCall, cents: int) -> None:
-    """Reserve what a call costs that the crowd carried out although its reservation was released."""
+    """Reserve the cost of a call that the crowd carried out although its reservation was released."""
     if cents and not call.reserved_cents:
         budget = budget_of(call.study, call.place)
         if _book_for(call, "reserve", cents, budget, account=call.made_by_id):
@@ -218,7 +216,6 @@ def release_call(*, call: CrowdCall) -> None:
 
 
 def spend_call(*, call: CrowdCall) -> None:
-    """Turn the reservation of a paid bonus into spending."""
     budget = budget_of(call.study, call.place)
     cents = call.reserved_cents
     book(
@@ -261,7 +258,7 @@ def release_places(*, publication: Publication, places: int) -> bool:
 
 
 def release_screen_outs(*, publication: Publication) -> None:
-    """Release the money of screen-outs that will not come any more. The row is locked by the caller."""
+    """Release the money of screen-outs that will not come any more. The caller has locked the row."""
     held = publication.screen_outs_held
     if not held:
         return
@@ -279,7 +276,7 @@ def release_screen_outs(*, publication: Publication) -> None:
 
 @transaction.atomic
 def pay_screen_out(*, session: CrowdSession) -> bool:
-    """Spend what the crowd paid to a person who was screened out. Return False if it was booked, or pays nothing."""
+    """Spend the pay of a person who was screened out. Return False if it was booked, or pays nothing."""
     publication = session.publication
     key = _key(session, "screen-out")
     if not publication.screen_out_cents:
@@ -309,7 +306,6 @@ def pay_session(*, session: CrowdSession, fact: bool = False) -> bool:
 
     Args:
         fact: whether the crowd paid it already.
-
     Raises:
         OverBudget: the slots were released, and nothing is left.
     """
@@ -350,7 +346,7 @@ def unmatched_key(place: str, worker: str, external_id: str) -> str:
 
 
 def pay_unmatched(*, publication: Publication, key: str, session: CrowdSession | None = None) -> bool:
-    """Spend what the crowd paid for work that does not count here. Return False if it was booked."""
+    """Spend an unmatched payment of the crowd. Return False if it was booked."""
     return book(
         budget=budget_of(publication.study, publication.place),
         key=key,

@@ -1,8 +1,8 @@
 """Limits above studies: what an account and the installation may commit, and what a second person confirms.
 
-Committed is what is reserved or spent. What counts is the account that asks, not the study's owner: a limit bounds what
-a stolen password or a wrong script can spend, in whichever study. A day counts what was asked for since midnight; what
-was released counts again tomorrow, so that nobody makes room by closing studies.
+Committed is reserved or spent. It counts for the account that asks, not the study's owner: a limit bounds what a stolen
+password or a wrong script can spend, in whichever study. A day counts orders since midnight; released money counts
+again tomorrow, so that nobody makes room by closing studies.
 
 A service that writes several messages groups them in one order (``as_one_order``), which is checked as a whole before
 it is committed. The check locks the installation's row, so that two orders at once cannot both pass.
@@ -44,7 +44,7 @@ class OverLimit(QuorumError):
 
 
 class NeedsConfirmation(QuorumError):
-    """The order is so large that a second person confirms it; nothing was done."""
+    """The order is so large that a second person must confirm it; nothing was done."""
 
     status = 409
     title = "A second person must confirm"
@@ -56,7 +56,7 @@ class NeedsConfirmation(QuorumError):
 
 @dataclass(slots=True)
 class Order:
-    """What one account asks for at once; ``agreed`` is what a second person confirmed."""
+    """The sum that one account asks for at once."""
 
     study: int
     account: int | None
@@ -73,7 +73,7 @@ _agreed: ContextVar[int | None] = ContextVar("agreed_cents", default=None)
 
 @contextmanager
 def one_order(study: Study, account: int | None) -> Iterator[Order]:
-    """Treat what is reserved within the block as one order, in one transaction; an inner block joins the outer.
+    """Treat reservations within the block as one order, in one transaction; an inner block joins the outer.
 
     Raises:
         OverLimit, NeedsConfirmation: everything within the block is rolled back.
@@ -103,7 +103,7 @@ def one_order(study: Study, account: int | None) -> Iterator[Order]:
 
 
 def as_one_order(service: Callable[P, R]) -> Callable[P, R]:
-    """Make a service, which gets ``study`` and may get ``by``, one order."""
+    """Make a service with the arguments ``study`` and optionally ``by`` one order."""
 
     @wraps(service)
     def run(*args: P.args, **kwargs: P.kwargs) -> R:
@@ -127,7 +127,7 @@ def agreed_to(cents: int) -> Iterator[None]:
 
 @dataclass(frozen=True, slots=True)
 class Bound:
-    """A limit and what counts towards it; ``whose`` and ``of`` name it."""
+    """A limit and the sum that counts towards it; ``whose`` and ``of`` name it."""
 
     whose: str
     of: str
@@ -136,7 +136,7 @@ class Bound:
 
 
 def bounds_of(currency: str, account: User | None) -> list[Bound]:
-    """Return the limits of the installation and of an account, with what is committed now."""
+    """Return the limits of the installation and of an account, with current commitments."""
     rows = {row.account_id: row for row in _limits(currency, account.pk if account else None)}
     common = rows.get(None) or SpendingLimit()
     found = [
@@ -199,7 +199,7 @@ def _check_agreed(order: Order, above: int | None) -> None:
 
 
 def committed(currency: str, account: int | None = None) -> int:
-    """Return what is reserved or spent now: by all, or by one account."""
+    """Return the reserved and spent cents of all, or of one account."""
     if account is None:
         sums = Budget.objects.filter(currency=currency).aggregate(
             cents=Sum(F("reserved_cents") + F("spent_cents"))
@@ -212,7 +212,7 @@ def committed(currency: str, account: int | None = None) -> int:
 
 
 def committed_today(currency: str, account: int | None = None) -> int:
-    """Return what was committed since midnight, without what calls of today gave back because they failed."""
+    """Return the cents committed since midnight, without those returned by failed calls of today."""
     rows = _of_today().filter(budget__currency=currency)
     if account is not None:
         rows = rows.filter(by=account)
@@ -240,7 +240,7 @@ def refuse_rules_of_one_account(account: User | None, sums: Mapping[str, int | N
 
 @transaction.atomic
 def set_limits(*, account: str = "", currency: str, by: User, **sums: int | None) -> SpendingLimit:
-    """Set all limits of an account, or of the installation (""), in one currency; what is left out limits nothing."""
+    """Set all limits of an account, or of the installation (""), in one currency; missing ones limit nothing."""
     whose = User.objects.filter(username=account, is_staff=True).first() if account else None
     if account and whose is None:
         raise NotThere(
@@ -259,14 +259,14 @@ def set_limits(*, account: str = "", currency: str, by: User, **sums: int | None
 
 
 def lock_row(currency: str) -> None:
-    """Make the installation's row, which orders lock, and lock it."""
+    """Create the installation's row, which orders lock, and lock it."""
     SpendingLimit.objects.get_or_create(account=None, currency=currency)
     SpendingLimit.objects.select_for_update().get(account=None, currency=currency)
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
-    """What an account, or the installation (``account`` is ""), has committed, and its limits.
+class AccountSpending:
+    """The commitments and limits of an account, or of the installation (``account`` is "").
 
     Attributes:
         limit: row id of its own limit, None if it has none.
@@ -282,7 +282,7 @@ class Standing:
     limit: int | None = None
 
 
-def standings() -> list[Standing]:
+def spending_by_account() -> list[AccountSpending]:
     """Return the installation and the accounts that commit most or have limits, for each currency."""
     shares = Commitment.objects.filter(account__isnull=False).order_by()
     limited = SpendingLimit.objects.filter(account__isnull=False).order_by("-pk")
@@ -318,7 +318,7 @@ def standings() -> list[Standing]:
     for currency in sorted(currencies):
         common = limits.get((currency, None)) or SpendingLimit(currency=currency)
         found.append(
-            Standing(
+            AccountSpending(
                 account="",
                 currency=currency,
                 today_cents=committed_today(currency),
@@ -334,7 +334,7 @@ def standings() -> list[Standing]:
                 continue
             own = limits.get((currency, pk))
             found.append(
-                Standing(
+                AccountSpending(
                     account=name,
                     currency=currency,
                     today_cents=today.get((currency, pk), 0),

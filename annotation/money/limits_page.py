@@ -1,4 +1,4 @@
-"""The page Money of the installation: limits, what is committed, and orders that wait for a second person."""
+"""The installation's page "Money": limits, commitments, and orders that wait for a second person."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from unfold.widgets import UnfoldAdminSelectWidget, UnfoldAdminTextInputWidget
 
 from annotation.models import SpendingLimit, SpendingRequest
 from annotation.money.confirming import CONFIRM, confirm_request, refuse_request
-from annotation.money.limits import SUMS, lock_row, refuse_rules_of_one_account, standings
+from annotation.money.limits import SUMS, lock_row, refuse_rules_of_one_account, spending_by_account
 from common.amounts import AmountField
 from common.errors import QuorumError, WrongState
 from judgments.admin.base import QuorumAdmin, signed_in
@@ -99,7 +99,7 @@ class SpendingLimitAdmin(QuorumAdmin):
         context = {
             **self.admin_site.each_context(request),
             "title": _("Money"),
-            "standings": standings(),
+            "spending_by_account": spending_by_account(),
             "waiting": list(rows.filter(state="waiting").order_by("pk")[:LATEST]),
             "waiting_count": rows.filter(state="waiting").count(),
             "decided": list(rows.exclude(state="waiting")[:LATEST]),

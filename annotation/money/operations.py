@@ -1,4 +1,4 @@
-"""Operations that move money: bonuses, top-ups, the budget, and crowd calls that were given up."""
+"""Operations that move money: bonuses, top-ups, the budget, and failed crowd calls."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ class CentsField(serializers.IntegerField):
 
 
 class ConfirmRequest(Parameters):
-    """The preview's word, and why."""
+    """The preview's word, and the reason."""
 
     why = serializers.CharField(
         required=False, allow_blank=True, max_length=LONGEST_WHY, help_text="For the log."
@@ -155,7 +155,7 @@ def bonus(
     confirm: str | None = None,
     seen: str | None = None,
 ) -> Outcome:
-    """Ask the crowd to pay a bonus, in the background; what became of it is in /api/crowd-calls/."""
+    """Ask the crowd to pay a bonus, in the background; /api/crowd-calls/ has the outcome."""
     session = approved_session(study, worker)
     number = hold_for_bonus(session)
     found = preview_bonus(study=study, worker=worker, cents=cents)
@@ -197,7 +197,7 @@ def top_up(
 ) -> Outcome:
     """Pay top-ups of all people or of one; the crowd is asked in the background.
 
-    People for whom the budget does not reach are left out and named.
+    People for whom the budget does not suffice are left out and named.
     """
     approved = CrowdSession.objects.filter(study=study, status="approved").order_by("pk")
     list(approved.select_for_update(no_key=True).values_list("pk", flat=True))
@@ -217,7 +217,7 @@ def top_up(
 def budget(
     *, study: Study, by: User | None, cents: int, why: str = "", confirm: str | None = None
 ) -> Outcome:
-    """Set the budget; it cannot fall below what is spent and reserved."""
+    """Set the budget; it cannot fall below spent and reserved money."""
     if study.place:  # ensures a row to lock
         Budget.objects.select_for_update(no_key=True).get(pk=budget_of(study, study.place).pk)
     found = preview_budget(study=study, cents=cents)
@@ -302,7 +302,7 @@ def _lock(study: Study, key: str, step: str, confirm: str | None) -> tuple[Crowd
 
 
 def _done(found: Preview, calls: list[CrowdCall]) -> dict[str, Any]:
-    """Return what an HTTP call is answered."""
+    """Return the answer of an HTTP call."""
     return {
         "step": found.step,
         "total_cents": found.total_cents,

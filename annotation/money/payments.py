@@ -65,7 +65,7 @@ def decide_session(
 
 
 def hold_for_bonus(session: CrowdSession) -> int:
-    """Lock the session against simultaneous decisions and return the number of its next bonus."""
+    """Lock the session against simultaneous decisions; return the number of its next bonus."""
     CrowdSession.objects.select_for_update(no_key=True).get(pk=session.pk)
     return CrowdCall.objects.filter(session=session, kind=Ability.BONUS).count() + 1
 
@@ -74,7 +74,7 @@ def hold_for_bonus(session: CrowdSession) -> int:
 def pay_bonus(
     *, session: CrowdSession, cents: int, why: str, number: int = 1, by: User | None = None
 ) -> CrowdCall:
-    """Ask for a bonus by a person's decision, and log it; see ``ask_for_bonus``."""
+    """Ask for a bonus that a person decided, and log it; see ``ask_for_bonus``."""
     call = ask_for_bonus(session=session, cents=cents, why=why, number=number, by=by)
     note_event(
         study=session.study,

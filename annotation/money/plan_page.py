@@ -1,4 +1,4 @@
-"""What a draft will cost and pay, beside the numbers that follow from its design."""
+"""The cost and pay of a draft, beside the numbers that follow from its design."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def cost_of_plan(design: StudyDesign, hits: int, items: int) -> PlanCost:
 
 
 def problems_of_cost(design: StudyDesign, hits: int, items: int) -> list[DesignError]:
-    """Return what prevents opening, or pays people too little."""
+    """Return problems that prevent opening, or pay people too little."""
     cost = cost_of_plan(design, hits, items)
     found = []
     if cost.sends_people and cost.missing_cents:

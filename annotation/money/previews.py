@@ -1,8 +1,8 @@
-"""Previews of what moves money, and requests that are carried out once.
+"""Previews of operations that move money, and requests that are carried out once.
 
-A preview has the cost and a ``confirm`` word derived from all of it: the operation is done only while the same
-preview would be given. Every HTTP request has a key chosen by the caller; a repeated one gets the first answer and
-changes nothing (draft-ietf-httpapi-idempotency-key-header).
+A preview has the cost and a ``confirm`` word derived from all of it: the operation runs only while the same preview
+would be given. Every HTTP request has a key chosen by the caller; a repeated one gets the first answer and changes
+nothing (draft-ietf-httpapi-idempotency-key-header).
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class NotConfirmed(QuorumError):
 
 @dataclass(frozen=True, slots=True)
 class Preview:
-    """What a step would do.
+    """The effect of a step.
 
     Attributes:
         total_cents: its cost with fees.
@@ -75,7 +75,6 @@ class Preview:
 
 
 def preview_bonus(*, study: Study, worker: str, cents: int) -> Preview:
-    """Preview a bonus for a worker's latest approved work."""
     session = approved_session(study, worker)
     _can_pay(study)
     fee = backend_of(study).bonus_fee(cents)
@@ -120,7 +119,7 @@ def preview_top_ups(*, study: Study, worker: str = "") -> Preview:
 
 
 def top_ups_of(study: Study, pays: Iterable[Pay], claims: Iterable[Overclaim], worker: str = "") -> Preview:
-    """Return ``preview_top_ups`` from figures that are known already."""
+    """Return ``preview_top_ups`` from known figures."""
     backend = backend_of(study)
     wanting = sorted(
         (pay.session, pay.top_up_cents)
@@ -155,7 +154,7 @@ def preview_budget(*, study: Study, cents: int) -> Preview:
 def preview_call(*, call: CrowdCall, step: str) -> Preview:
     """Preview retrying a failed call, or resolving an indeterminate one.
 
-    An indeterminate call cannot be retried, except a publication, which is found if it is there.
+    An indeterminate call cannot be retried, except a publication, which is found if it exists.
     """
     if call.state != CrowdCall.State.PARKED:
         raise WrongState(_("Nothing was changed: only a failed call can be decided on."))
@@ -170,7 +169,7 @@ def preview_call(*, call: CrowdCall, step: str) -> Preview:
 
 
 def currency_of(study: Study) -> str:
-    """Return the currency of the study's budget, or what its design says before there is one."""
+    """Return the currency of the study's budget, or of its design before there is one."""
     budget = Budget.objects.filter(study=study, place=study.place).first()
     return budget.currency if budget else design_of(study).currency
 
@@ -181,7 +180,7 @@ def left_cents(study: Study) -> int:
 
 
 def check_confirmed(found: Preview, confirm: str | None) -> None:
-    """Raise NotConfirmed unless this preview is the one that was confirmed; a page (None) confirms nothing."""
+    """Raise NotConfirmed unless this preview was confirmed; a page (None) confirms nothing."""
     if confirm is not None and confirm != found.confirm:
         total = spell_cents(found.total_cents, currency_of(found.study))
         raise NotConfirmed(

@@ -25,7 +25,7 @@ from judgments.studies.studies import design_of
 
 
 class TopUps(NamedTuple):
-    """The calls that were written, and the workers for whom the budget does not reach."""
+    """The written calls, and the workers for whom the budget does not suffice."""
 
     calls: list[CrowdCall]
     left_out: list[str]
@@ -35,7 +35,7 @@ class TopUps(NamedTuple):
 def pay_top_ups(*, study: Study, why: str, worker: str = "", by: User | None = None) -> TopUps:
     """Ask for a bonus for each approved session below the study's floor, of all people or of one.
 
-    Each person's top-ups are paid or left out together, so that one person's do not block those of others.
+    Each person's top-ups are paid or left out together, so that one person's do not block others'.
 
     Raises:
         OverBudget: nothing is left for anybody.
@@ -85,7 +85,7 @@ def pay_top_ups(*, study: Study, why: str, worker: str = "", by: User | None = N
 
 
 def unopposed(study: Study, *, submitted_before: datetime | None = None) -> list[UUID]:
-    """Return submitted assignments that nothing speaks against, the oldest first.
+    """Return submitted assignments that nothing speaks against, oldest first.
 
     Leave out those with a pending or refused call to approve or reject.
     """

@@ -41,8 +41,6 @@ class AgreeRequest(Parameters):
 
 
 class ConsentView(WorkView):
-    """GET, POST /api/studies/{slug}/consent/"""
-
     worker_methods = ("GET", "POST")
 
     @extend_schema(
@@ -89,7 +87,7 @@ class ConsentView(WorkView):
 
 
 class LeaveReply(Schema):
-    """What became of it."""
+    """The outcome."""
 
     state = serializers.ChoiceField(choices=["erased", "waiting"])
     receipt = serializers.CharField(
@@ -98,8 +96,6 @@ class LeaveReply(Schema):
 
 
 class LeaveView(WorkView):
-    """POST /api/studies/{slug}/leave/"""
-
     @extend_schema(
         request=None,
         responses={200: LeaveReply, 404: Problem, 409: OpenApiResponse(Problem, description="Not offered.")},
@@ -108,7 +104,7 @@ class LeaveView(WorkView):
         summary="Leave a study and be erased",
     )
     def post(self, request: Request, slug: str) -> Response:
-        """Leave: the worker is erased at once or asks for it, as the study's design says."""
+        """Erase the worker at once or store their request, by the study's design."""
         done = leave(study=find_study(slug), worker=calling_worker(request))
         if isinstance(done, ErasureRequest):
             return private({"state": "waiting"})
@@ -127,8 +123,6 @@ class ErasedReply(serializers.Serializer[Any]):
 
 
 class EraseView(OperationView):
-    """POST /api/studies/{slug}/erase-person/"""
-
     reply = ErasedReply
     responses: ClassVar[dict[Any, Any]] = {
         200: ErasedReply,
@@ -145,7 +139,7 @@ class Count(serializers.Serializer[Any]):
 
 
 class ErasurePreviewReply(serializers.Serializer[Any]):
-    """What an erasure would remove and keep."""
+    """The effects of an erasure."""
 
     removed = Count(many=True)
     kept = Count(many=True)
@@ -154,8 +148,6 @@ class ErasurePreviewReply(serializers.Serializer[Any]):
 
 
 class ErasurePreviewView(APIView):
-    """GET /api/studies/{slug}/erase-person/preview/"""
-
     scope = "workers"
 
     @extend_schema(
@@ -168,7 +160,7 @@ class ErasurePreviewView(APIView):
         summary="What an erasure would do",
     )
     def get(self, request: Request, slug: str) -> Response:
-        """Count what would go and what would stay, before somebody is erased."""
+        """Count the rows that would go and stay, before somebody is erased."""
         study = study_for(request, slug, Right.OWN)
         way = request.query_params.get("way", Erasure.Way.IDENTITY)
         if way not in Erasure.Way.values:
@@ -207,7 +199,7 @@ class ErasureResource(Resource):
 
 
 class ErasureRequestSerializer(RowSerializer[ErasureRequest]):
-    """A participant's wish to be erased."""
+    """A participant's request to be erased."""
 
     study = Related("study.slug")
     worker = Related("worker.name")

@@ -1,7 +1,7 @@
 """Commitments to the judgments of an erased person.
 
 A commitment is HMAC-SHA-256 of a judgment's unit, answer and minute under a receipt of 128 bits. The receipt is shown
-once, when the person is erased, and not stored: without it the commitments cannot be guessed, though an answer may be
+once, when the person is erased, and not stored: without it nobody can guess the commitments, though an answer may be
 one of five numbers; with it anybody can prove that a row of a published release was this person's.
 """
 

@@ -1,7 +1,7 @@
-"""Versions of a study's consent text: which one somebody agreed to, and asking again when it changed.
+"""Versions of a study's consent text: who agreed to which one, and asking again after a change.
 
-Only beginning a page of work asks for it. A page that somebody holds was taken under the text that they agreed to; it
-can be finished, saved and handed in, so that nothing is lost while they read.
+Only claiming a HIT asks for it. An assignment was claimed under the text that its worker agreed to; it can be saved and
+submitted, so that nothing is lost while they read.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ MOST_VERSIONS = 50  # that are shown
 
 
 def consent_version(design: StudyDesign) -> str:
-    """Return the hash of the consent text in all its languages and of what the page notices; "" without a text."""
+    """Return the hash of the consent text in all its languages and of recorded writing; "" without a text."""
     if not design.consent:
         return ""
     translated = translated_consent(design)
@@ -50,7 +50,7 @@ def translated_consent(design: StudyDesign) -> dict[str, str]:
 
 
 def refuse_old_consent(*, study: Study, worker: Worker, agreed_to: str) -> None:
-    """Raise ConsentChanged if the text in force is another than the one that a person agreed to."""
+    """Raise ConsentChanged if the text in force is not the one that a person agreed to."""
     if not worker.is_person:
         return
     now = consent_version(design_of(study))
@@ -73,7 +73,7 @@ def agree(*, study: Study, worker: Worker) -> None:
 
 
 def note_version(study: Study) -> str:
-    """Store the text in force as version 1, where none is stored yet, and return its hash."""
+    """Store the text in force as version 1 if none is stored, and return its hash."""
     design = design_of(study)
     version = consent_version(design)
     if version and not ConsentVersion.objects.filter(study=study).exists():
@@ -98,13 +98,13 @@ def change_consent(
     why: str,
     by: User | None = None,
 ) -> ConsentVersion | None:
-    """Replace the consent text of a study past drafting. None: it is the same as before.
+    """Replace the consent text of a study past drafting. Return None if it is unchanged.
 
     Args:
-        translations: language -> text; one that is left out is removed, since it would say what the old text said.
-
+        translations: language -> text; a missing one is removed, since it would translate the old text.
     Raises:
-        WrongState: a draft, whose design is edited instead, or imported judgments. DesignError: no valid text.
+        WrongState: a draft, whose design is edited instead, or imported judgments.
+        DesignError: no valid text.
     """
     locked = Study.objects.select_for_update(no_key=True).get(pk=study.pk)
     if locked.state == Study.State.DRAFT or locked.source == Study.Source.IMPORTED:
@@ -166,7 +166,7 @@ def _with_consent(study: Study, text: str, translations: Mapping[str, str]) -> S
 
 @dataclass(frozen=True, slots=True)
 class CountedVersion:
-    """A version with how many people last agreed to it, and pages of work that were taken under it."""
+    """A version, how many people last agreed to it, and assignments claimed under it."""
 
     version: ConsentVersion
     people: int

@@ -1,8 +1,8 @@
-"""Erase a person from a study, and keep what was published provable (docs/privacy.md).
+"""Erase a person from a study, and keep published data provable (docs/privacy.md).
 
-The person's rows move to a stand-in with a random name, and everything that tells who they were is deleted. Rows of
-money move to another stand-in, apart from the answers. All of it is one transaction; a job, queued in it, removes
-files afterwards.
+The person's rows move to a stand-in with a random name, and everything that identifies them is deleted. Rows of money
+move to another stand-in, apart from the answers. All of it is one transaction; a job, queued in it, removes files
+afterwards.
 """
 
 from __future__ import annotations
@@ -51,18 +51,17 @@ from annotation.models import (
     WrittenCaption,
 )
 from annotation.models.assignments import LIVE
+from annotation.models.privacy import person_erased
 from annotation.privacy.commitments import canonical, commitments, new_receipt
-from annotation.signals import person_erased
 from annotation.webhooks.webhooks import pseudonym_for_webhook
 from annotation.work.arena import recount
 from annotation.work.claims import release_slots
 from annotation.work.stopping import lock_for_settling, reopen_slots
-from common.codes import LETTERS, random_code
 from common.errors import Busy, NotThere, WrongState
 from judgments.jobs import enqueue
 from judgments.models import CachedFigures, Job, Study, StudyEvent
 from judgments.studies.log import note_event
-from judgments.studies.studies import design_of, kind_of
+from judgments.studies.studies import LETTERS, design_of, kind_of, random_code
 
 Way = Erasure.Way
 JOB = "finish_erasure"
@@ -99,7 +98,7 @@ UNTIED: Mapping[type[Model], str] = {Invitation: gettext_noop("invitation")}
 
 @dataclass(frozen=True, slots=True)
 class Preview:
-    """What an erasure would do.
+    """The effects of an erasure.
 
     Attributes:
         removed, kept: (what, how many), in words.
@@ -116,7 +115,7 @@ class Preview:
 
 @dataclass(frozen=True, slots=True)
 class Erased:
-    """What was done; ``receipt`` is not stored anywhere, and ``already`` says that nothing was left to do."""
+    """The result of an erasure; ``receipt`` is stored nowhere, and ``already`` means that nothing was left to do."""
 
     erasure: Erasure
     receipt: str = ""
@@ -132,7 +131,7 @@ def mark_of(worker: Worker) -> str:
 def find_person(study: Study, name: str) -> Worker | None:
     """Return the person of a study by name, pseudonym or the crowd's own id; None if they were erased.
 
-    Raises NotThere if no such person ever took part.
+    Raise NotThere if no such person ever took part.
     """
     name = name.strip()
     names = [name, pseudonym(study.place, name)]
@@ -146,7 +145,7 @@ def find_person(study: Study, name: str) -> Worker | None:
 
 
 def people_of(study: Study) -> QuerySet[Worker]:
-    """Return who has a part in a study, by subqueries: joins would multiply a person's rows."""
+    """Return the people of a study, by subqueries: joins would multiply their rows."""
     parts = (
         model._default_manager.filter(study=study) for model in (Participation, CrowdSession, Assignment)
     )
@@ -173,11 +172,10 @@ def _who(study: Study, name: str) -> list[tuple[str, str, str]]:
 
 
 def preview(*, study: Study, worker: Worker, way: str) -> Preview:
-    """Count what an erasure would remove and keep."""
     judgments = _judgments(study, worker)
     going = judgments if way == Way.ALL else _texts_only(study, judgments)
     written = judgments.exclude(comment="").count()
-    named = dict.fromkeys((worker.name, *_told_of(study, worker)), GONE)
+    named = dict.fromkeys((worker.name, *_identifying_words(study, worker)), GONE)
     removed = [(words, _rows(model, study, worker).count()) for model, words in DELETED.items()]
     removed += [
         (gettext_noop("judgments"), going.count()),
@@ -216,7 +214,7 @@ def why_not(study: Study, worker: Worker) -> str:
 
 
 def who_waits(study: Study) -> Q:
-    """Return the condition for a study's people who cannot be erased now, as ``why_not`` says of one of them."""
+    """Return the condition for a study's people who cannot be erased now; see ``why_not``."""
     calls = _calls_under_way(study)
     parts: list[QuerySet[Any, Any]] = [rows.values("worker") for rows in _undecided(study)]
     parts.append(calls.filter(worker__isnull=False).values("worker"))
@@ -249,9 +247,9 @@ def erase_person(
 
     Args:
         way: whether their judgments stay under a random name, or go as well.
-        withdraw: whether files of releases that are kept here go; their rows and hashes stay.
+        withdraw: whether files of releases are deleted here; their rows and hashes stay.
         asked_at: when the person asked for it.
-        kept_row: a row of ``erasure_list``, whose erasure is done again after a copy was restored.
+        kept_row: a row of ``erasure_list``, to repeat its erasure after a copy was restored.
         texts: whether answers that are texts, and comments, go too; a promised end of names keeps them.
     """
     try:
@@ -319,7 +317,7 @@ def _erase(
 
 @transaction.atomic
 def end_identities(*, study: Study, workers: Collection[Worker]) -> int:
-    """Do for several people what a promised end of their names asks: texts and judgments stay. Return their number."""
+    """Remove several people's names at the promised time: texts and judgments stay. Return their number."""
     found = {one.pk for one in _locked(study, workers)}
     people = list(Worker.objects.filter(pk__in=found).exclude(who_waits(study)).order_by("pk"))
     if not people or not Study.objects.filter(pk=study.pk, state=Study.State.CLOSED).exists():
@@ -343,14 +341,13 @@ def _locked(study: Study, workers: Collection[Worker]) -> list[Worker]:
 
 
 def _releases(study: Study) -> list[dict[str, Any]]:
-    """Return the releases made so far, in which rows of the people may stand."""
     return [dict(row) for row in study.releases.order_by("pk").values("version", "sha256")]
 
 
 def _replace(
     people: Collection[Worker], study: Study, way: str, *, texts: bool
 ) -> tuple[Counter[str], dict[str, str]]:
-    """Replace people by stand-ins. Return the deleted rows by table, and word -> what stands in its place."""
+    """Replace people by stand-ins. Return the deleted rows by table, and word -> replacement."""
     removed = Counter[str]()
     words: dict[str, str] = {}
     stand_ins = []
@@ -359,7 +356,7 @@ def _replace(
         unnamed = list(_unnamed(study, worker).values_list("pk", flat=True))
         stand_in, payee = _stand_ins(study, worker)
         stand_ins.append((worker, stand_in, payee, unnamed))
-        words |= {**dict.fromkeys(_told_of(study, worker), GONE), worker.name: stand_in.name}
+        words |= {**dict.fromkeys(_identifying_words(study, worker), GONE), worker.name: stand_in.name}
         if texts:
             _forget_quotes(study, worker)
     if len(people) == 1:  # several are ended with the longest names first
@@ -418,7 +415,6 @@ def _appeals(study: Study, worker: Worker) -> QuerySet[AppealNote]:
 
 
 def _rows(model: type[Model], study: Study, worker: Worker) -> QuerySet[Any]:
-    """Return a person's rows of a table in a study."""
     rows = model._default_manager.filter(worker=worker)
     if model is RawId:
         of_study = Q(session__study=study)
@@ -440,7 +436,7 @@ def _is_elsewhere(study: Study, worker: Worker) -> bool:
 
 
 def _end_work(study: Study, worker: Worker) -> None:
-    """Give back what is held; its draft goes with the texts."""
+    """Return claimed HITs and end running sessions; drafts go with the texts."""
     held = Assignment.objects.filter(study=study, worker=worker)
     release_slots(held, Assignment.State.RETURNED)
     working = CrowdSession.objects.filter(study=study, worker=worker, status=CrowdSession.Status.WORKING)
@@ -448,12 +444,12 @@ def _end_work(study: Study, worker: Worker) -> None:
 
 
 def _texts_only(study: Study, judgments: Any) -> Any:
-    """Return the judgments whose answers are texts that the person wrote, and no more."""
+    """Return the judgments whose answers are texts that the person wrote."""
     return judgments if kind_of(study).writes_captions else judgments.none()
 
 
 def _unnamed(study: Study, worker: Worker) -> QuerySet[Assignment]:
-    """Return work that the crowd never named: it counts for nothing, and must not begin to."""
+    """Return unconfirmed work: it is excluded, and must stay so."""
     work = Assignment.objects.filter(study=study, worker=worker)
     if not study.place or Ability.LIST not in backend_of(study).can:
         return work.none()
@@ -461,7 +457,7 @@ def _unnamed(study: Study, worker: Worker) -> QuerySet[Assignment]:
 
 
 def _erase_answers(study: Study, worker: Worker, way: str, *, unnamed: Collection[UUID], texts: bool) -> int:
-    """Delete or redact the judgments, and the texts beside them. Return how many judgments went."""
+    """Delete or redact the judgments, and the texts beside them. Return how many judgments were deleted."""
     work = Assignment.objects.filter(study=study, worker=worker)
     everything = way == Way.ALL or (texts and kind_of(study).writes_captions)
     gone = work if everything else work.filter(pk__in=unnamed)
@@ -493,7 +489,7 @@ def _erase_answers(study: Study, worker: Worker, way: str, *, unnamed: Collectio
 
 
 def _minute(moment: datetime | None) -> datetime | None:
-    """Cut a time to the minute, as releases do: a crowd's own list could be joined on more."""
+    """Cut a time to the minute, as releases do: more digits could be joined with a crowd's own list."""
     return moment and moment.replace(second=0, microsecond=0)
 
 
@@ -509,7 +505,7 @@ def _redact_texts(study: Study, worker: Worker) -> None:
 
 
 def _forget_quotes(study: Study, worker: Worker) -> None:
-    """Remove the person's texts from what detectors quote, also beside those of others."""
+    """Remove the person's texts from detectors' evidence, also beside those of others."""
     said = {
         text
         for given in _judgments(study, worker).values_list("answer", "comment")
@@ -535,18 +531,18 @@ def _texts_within(answer: Any) -> Iterator[str]:
             yield from _texts_within(one)
 
 
-def _told_of(study: Study, worker: Worker) -> list[str]:
-    """Return words besides the name that tell who the person is."""
-    told = {pseudonym_for_webhook(study, worker)} - {worker.name}
-    told |= set(RawId.objects.filter(worker=worker).values_list("value", flat=True))
-    told |= set(
+def _identifying_words(study: Study, worker: Worker) -> list[str]:
+    """Return words besides the name that identify the person."""
+    words = {pseudonym_for_webhook(study, worker)} - {worker.name}
+    words |= set(RawId.objects.filter(worker=worker).values_list("value", flat=True))
+    words |= set(
         Participation.objects.filter(study=study, worker=worker).values_list("completion_code", flat=True)
     )
-    return sorted(told - {""})
+    return sorted(words - {""})
 
 
 def _stand_ins(study: Study, worker: Worker) -> tuple[Worker, Worker]:
-    """Make somebody for the answers, and somebody else for the money."""
+    """Create a worker for the answers, and another one for the money."""
 
     def make(start: str) -> Worker:
         return Worker.objects.create(
@@ -595,9 +591,9 @@ def rewritten(value: Any, words: Mapping[str, str]) -> Any:
 
 
 def _replacer(words: Mapping[str, str], *, sentences: bool = True) -> Callable[[Any], Any]:
-    """Return what replaces words in JSON: values of workers, and within sentences if these are wanted.
+    """Return a function that replaces words in JSON: values of workers and, if wanted, within sentences.
 
-    People choose their names: one may be called as a system, as a state, or as a field of the JSON.
+    People choose their names: one may be called like a system, a state, or a field of the JSON.
     """
     given = sorted((word for word in words if word), key=len, reverse=True)
     pattern = re.compile(rf"(?<![\w-])(?:{'|'.join(map(re.escape, given))})(?![\w-])") if given else None
@@ -621,7 +617,6 @@ def _replacer(words: Mapping[str, str], *, sentences: bool = True) -> Callable[[
 
 
 def _entries(study: Study, words: Mapping[str, str]) -> list[StudyEvent]:
-    """Return the log's entries that name somebody."""
     within = _replacer(words)
     return [
         event

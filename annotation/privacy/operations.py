@@ -23,7 +23,7 @@ WORKER = "Name or pseudonym, or the crowd’s own id."
 
 
 class EraseRequest(Parameters):
-    """Who is erased, and what goes with them."""
+    """The person, and what goes with them."""
 
     worker = serializers.CharField(max_length=LONGEST_NAME, label="Participant", help_text=WORKER)
     way = serializers.ChoiceField(
@@ -55,7 +55,7 @@ def erase(
     way: str = Erasure.Way.IDENTITY,
     withdraw: bool = False,
 ) -> Outcome:
-    """Remove who somebody is from a study, for good. Their judgments stay without a name, or go as well."""
+    """Remove a person's identity from a study, for good. Their judgments stay without a name, or go as well."""
     if confirm.strip() != worker.strip():
         raise WrongState(_("Nothing was erased: the name typed again is another one."))
     person = find_person(study, worker)

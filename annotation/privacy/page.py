@@ -1,4 +1,4 @@
-"""The page "Personal data" of a study: consent, retention, and erasing a person with a look before."""
+"""The page "Personal data" of a study: consent, retention, and erasing a person after a preview."""
 
 from __future__ import annotations
 
@@ -24,11 +24,7 @@ from judgments.study_operations import Outcome
 MOST_SHOWN = 100
 
 
-def show_privacy(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
-    return _shown(request, study, context)
-
-
-def _shown(request: HttpRequest, study: Study, context: Context, **more: Any) -> HttpResponse:
+def show_privacy(request: HttpRequest, study: Study, context: Context, **more: Any) -> HttpResponse:
     design = design_of(study)
     requests = ErasureRequest.objects.filter(study=study).select_related("worker")
     context |= {
@@ -47,7 +43,7 @@ def _shown(request: HttpRequest, study: Study, context: Context, **more: Any) ->
 
 
 def _looked_at(request: HttpRequest, study: Study, context: Context) -> dict[str, Any]:
-    """Return what erasing the person of the address would do, for owners."""
+    """Return the preview of erasing the person in the address, for owners."""
     name = request.GET.get("worker", "").strip()
     if not name or not context["may_own"]:
         return {}
@@ -67,9 +63,9 @@ def _looked_at(request: HttpRequest, study: Study, context: Context) -> dict[str
 
 
 def show_receipt(request: HttpRequest, study: Study, outcome: Outcome) -> HttpResponse:
-    """Show the receipt, this once: no message or session that others could read holds it."""
+    """Show the receipt, this once: no message or session that others could read has it."""
     context = study_context(admin.site, request, study, active="privacy")
-    answer = _shown(request, study, context, done=outcome.value, words=outcome.words)
+    answer = show_privacy(request, study, context, done=outcome.value, words=outcome.words)
     answer["Cache-Control"] = "no-store"
     return answer
 

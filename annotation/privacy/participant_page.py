@@ -24,7 +24,6 @@ from judgments.studies.studies import design_of, find_study
 @require_http_methods(["GET", "HEAD", "POST"])
 @errors_as_pages
 def consent(request: HttpRequest, slug: str) -> HttpResponse:
-    """Show the text in force, and record that the participant agrees to it."""
     study = find_study(slug)
     worker = member_of(request, study)
     if worker is None:
@@ -52,7 +51,6 @@ def consent(request: HttpRequest, slug: str) -> HttpResponse:
 @require_http_methods(["GET", "HEAD", "POST"])
 @errors_as_pages
 def leave_study(request: HttpRequest, slug: str) -> HttpResponse:
-    """Show what leaving means, and leave."""
     study = find_study(slug)
     worker = member_of(request, study)
     if worker is None:

@@ -1,4 +1,4 @@
-"""The list of who was erased, without names, and erasing them again after a copy was restored."""
+"""The list of erasures, without names, and repeating them after a copy was restored."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ NAMES = ("mark", "way", "content", "at", "previous", "digest")
 
 @dataclass(frozen=True, slots=True)
 class Replayed:
-    """Counts: erased again, entered since nobody was there to erase, known before; and studies that are not here.
+    """Numbers of repeated, added and known erasures; and studies that are not here.
 
-    ``waiting`` says of people who must be paid first why they are still here: repeat the call afterwards.
+    ``waiting`` has the reasons for people who must be paid first: repeat the call afterwards.
     """
 
     again: int
@@ -34,7 +34,7 @@ class Replayed:
 
 
 def erasure_list() -> Iterator[dict[str, Any]]:
-    """Yield every erasure, the first one first, as ``replay`` reads it; none names a person."""
+    """Yield every erasure, oldest first, as ``replay`` reads it; none names a person."""
     for row in Erasure.objects.select_related("study").order_by("pk"):
         yield {
             "study": row.study.slug,
@@ -58,7 +58,7 @@ def people_who_are_back() -> Iterator[tuple[Erasure, Worker]]:
 
 
 def replay(lines: Path) -> Replayed:
-    """Do the erasures of a list again. Each is a transaction of its own; a repeated call goes on.
+    """Repeat the erasures of a list, each in its own transaction; a repeated call goes on.
 
     Raises:
         QuorumError: the file is no such list; nothing is changed.

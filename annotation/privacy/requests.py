@@ -24,7 +24,7 @@ NOT_OFFERED, ON_REQUEST, AT_ONCE = "no", "on-request", "at-once"
 def leave(*, study: Study, worker: Worker) -> Erased | ErasureRequest:
     """Let a participant leave: erase them at once, or store their request. Asking twice changes nothing.
 
-    Where they are still to be paid, an erasure that the design offers at once becomes a request.
+    If they are still to be paid, an erasure that the design offers at once becomes a request.
     """
     offered = design_of(study).erasure
     if offered.offered == NOT_OFFERED or not worker.is_person:

@@ -1,7 +1,7 @@
-"""When it ends that a study knows who its people are: ``retention.identities_days`` after its closing.
+"""The end of people's identities in a study: ``retention.identities_days`` after its closing.
 
-The promise is the design's, which is frozen, so that nobody shortens or prolongs it afterwards; a study that is opened
-again counts from its last closing. Answers stay, texts too. Who is to be paid yet stays known until they are.
+The promise is in the frozen design, so that nobody changes it afterwards; a reopened study counts from its last
+closing. Answers stay, texts too. Unpaid people stay known until they are paid.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ AT_ONCE = 50  # people in a transaction, in which nobody else writes to SQLite
 
 @dataclass(frozen=True, slots=True)
 class Due:
-    """When identities end.
+    """The end of identities.
 
     Attributes:
-        days: what the design promises; 0 for nothing.
-        at: the moment; None while the study is not closed.
+        days: the design's promise; 0 for none.
+        at: the time; None while the study is not closed.
         people: how many are known now.
         waiting: how many of them must be paid or settled first.
     """
@@ -65,13 +65,13 @@ def due(study: Study) -> Due:
 
 
 def known_people(study: Study) -> QuerySet[Worker]:
-    """Return the people of a study who stand under a name or pseudonym of theirs."""
+    """Return the people of a study with a name or pseudonym of their own."""
     people = people_of(study).filter(erased=False, anonymous=False)
     return people.exclude(source=Worker.Source.REHEARSAL)
 
 
 def end_retention(*, study: Study, progress: Progress = no_progress) -> int:
-    """Remove who people are, if the promised time is over. Return their number. May be stopped, and run again."""
+    """Remove people's identities once the promised time is over. Return their number. It may be interrupted."""
     if not due(study).over:
         return 0
     # a name that is part of another one is renamed in the log after it
@@ -88,7 +88,6 @@ def end_retention(*, study: Study, progress: Progress = no_progress) -> int:
 
 
 def end_what_is_over() -> None:
-    """Queue the job of each study whose promised time is over."""
     promised = Study.objects.filter(
         state=Study.State.CLOSED, design__retention__identities_days__gt=0, closed_at__isnull=False
     )

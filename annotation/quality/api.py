@@ -52,7 +52,7 @@ from judgments.studies.studies import design_of
 
 
 class RuleSerializer(RowSerializer[QualityRule]):
-    """A rule of behaviour of a study."""
+    """A detector of a study."""
 
     study = Related("study.slug")
     settings = serializers.DictField(read_only=True, help_text="Settings that differ from the defaults.")
@@ -64,7 +64,7 @@ class RuleSerializer(RowSerializer[QualityRule]):
 
 
 class RuleResource(Resource):
-    """The rules that watch studies; what they found is in ``cases``."""
+    """The detectors that watch studies; their findings are in ``cases``."""
 
     reading, scope = "annotation.view_qualityrule", "workers"
     queryset = QualityRule.objects.select_related("study", "changed_by")
@@ -85,7 +85,7 @@ class RuleView(OperationView):
 
 
 class FoundSerializer(work.Schema):
-    """A worker whom a rule would have found."""
+    """A worker whom a detector would have flagged."""
 
     worker = serializers.CharField()
     answers = serializers.IntegerField(help_text="After how many of their answers.")
@@ -98,7 +98,7 @@ class FoundSerializer(work.Schema):
 
 
 class ReplaySerializer(work.Schema):
-    """What one rule would have found in the finished work."""
+    """The findings of one detector in finished work."""
 
     rule = serializers.CharField()
     settings = serializers.DictField()
@@ -113,8 +113,6 @@ class ReplaySerializer(work.Schema):
 
 
 class ReplayView(APIView):
-    """GET /api/studies/{slug}/replay/"""
-
     scope: ClassVar[str] = "workers"
 
     @extend_schema(
@@ -141,7 +139,7 @@ class ReplayView(APIView):
 
 
 class ControlItemSerializer(UnitSerializer):
-    """A control item with its right answer, and how workers fared on it in whatever HITs it stands."""
+    """A control item with its right answer and workers' results, in any HIT."""
 
     seen = serializers.SerializerMethodField()
     right = serializers.SerializerMethodField()
@@ -155,17 +153,16 @@ class ControlItemSerializer(UnitSerializer):
         return found
 
     def get_seen(self, unit: Unit) -> int:
-        """How often it was answered."""
+        """The number of answers."""
         fared = self._figures().fared.get(unit.pk)
         return fared.seen if fared else 0
 
     def get_right(self, unit: Unit) -> int:
-        """How often rightly."""
+        """The number of right answers."""
         fared = self._figures().fared.get(unit.pk)
         return fared.right if fared else 0
 
     def get_suspect(self, unit: Unit) -> bool:
-        """By the same test as the page."""
         return unit.pk in self.context["view"].suspects
 
 
@@ -175,7 +172,7 @@ def known_figures(study: Study) -> ControlFigures:
 
 @extend_schema_view(list=extend_schema(operation_id="studies_control_items", responses=ControlItemSerializer))
 class ControlItemResource(Resource):
-    """The control items of a study, with what workers answered on them."""
+    """The control items of a study with workers' results."""
 
     reading, scope = "annotation.view_judgment", "judgments"
     queryset = Unit.objects.none()
@@ -217,8 +214,6 @@ class ControlsSerializer(work.Schema):
 
 
 class ControlsView(APIView):
-    """GET /api/studies/{slug}/controls/"""
-
     scope: ClassVar[str] = "judgments"
 
     @extend_schema(
@@ -227,7 +222,7 @@ class ControlsView(APIView):
         summary="How workers fare on control items",
     )
     def get(self, request: Request, slug: str) -> Response:
-        """By the kind of item, with the items that careful workers miss."""
+        """Results by the kind of item, and items that careful workers miss."""
         study = study_for(request, slug)
         figures = known_figures(study)
         return Response(
@@ -260,7 +255,7 @@ class ExclusionSerializer(RowSerializer[Exclusion]):
 
 
 class ExclusionResource(Resource):
-    """Exclusions, lifted ones too."""
+    """Exclusions, including lifted ones."""
 
     reading, scope = "annotation.view_exclusion", "workers"
     queryset = Exclusion.objects.select_related("study", "worker", "made_by", "lifted_by")
@@ -275,7 +270,7 @@ class ExclusionResource(Resource):
 
 
 class CaseSerializer(RowSerializer[Case]):
-    """What a rule found about a worker."""
+    """A detector's finding about a worker."""
 
     study = Related("study.slug")
     worker = Related("worker.name")
@@ -296,7 +291,7 @@ DECIDED_BEFORE = {
 
 
 class CaseResource(Resource):
-    """Findings of the rules of behaviour, and what was decided."""
+    """Findings of the detectors, and the decisions on them."""
 
     reading, scope = "annotation.view_case", "workers"
     queryset = Case.objects.select_related("study", "worker", "decided_by")
@@ -308,7 +303,7 @@ class CaseResource(Resource):
 
 
 class ChangedReply(work.Schema):
-    """How many changed; the others were so already."""
+    """The number of changes; the others were so already."""
 
     changed = serializers.IntegerField()
 
@@ -317,21 +312,21 @@ PROBLEMS = {400: work.Problem, 404: work.Problem, 409: work.NOT_NOW}
 
 
 class ChangedView(OperationView):
-    """Answers with how many changed."""
+    """Answer with the number of changes."""
 
     reply = ChangedReply
     responses: ClassVar[dict[Any, Any]] = {200: ChangedReply, **PROBLEMS}
 
 
 class ExclusionView(OperationView):
-    """Answers with the exclusion."""
+    """Answer with the exclusion."""
 
     reply = ExclusionSerializer
     responses: ClassVar[dict[Any, Any]] = {200: ExclusionSerializer, **PROBLEMS}
 
 
 class AdjudicationSerializer(RowSerializer[Adjudication]):
-    """A disputed unit before a person. Who is still to decide it is not told the votes."""
+    """A disputed unit before a person. The votes are hidden from who is still to decide it."""
 
     study = Related("study.slug")
     unit = Related("unit.key")
@@ -350,7 +345,7 @@ class AdjudicationSerializer(RowSerializer[Adjudication]):
 
     @extend_schema_field(serializers.DictField(child=serializers.IntegerField(), allow_null=True))
     def get_votes(self, row: Adjudication) -> dict[str, int] | None:
-        """As they stood when it was sent; null to who decides it, until they did."""
+        """Return the votes when it was sent; null to who decides it, until they did."""
         own = row.adjudicator_id == self.context["request"].user.pk
         return None if own and row.state == Adjudication.State.WAITING else row.votes
 
@@ -391,7 +386,7 @@ class AdjudicationResource(Resource):
     )
     @action(detail=True, methods=["get"])
     def task(self, request: Request, pk: str) -> Response:
-        """What is shown."""
+        """Return the unit as shown."""
         own = self._own(request)
         shown = shown_unit(
             services.place_of(own),
@@ -407,7 +402,6 @@ class AdjudicationResource(Resource):
     )
     @action(detail=True, methods=["post"])
     def decide(self, request: Request, pk: str) -> Response:
-        """Decide."""
         own, given = self._own(request), operations.DecideRequest.read(request.data)
         decided = services.decide(adjudication=own, given=given["value"], reason=given.get("reason", ""))
         return Response(self.get_serializer(decided).data)

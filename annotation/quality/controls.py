@@ -79,7 +79,6 @@ def _draft(
     right: dict[Hashable, int],
     threshold: float,
 ) -> Suspicion:
-    """Return the counts of one item, with the unadjusted p."""
     here: dict[Hashable, list[int]] = defaultdict(lambda: [0, 0])
     for worker, is_right in given:
         here[worker][0] += 1
@@ -141,7 +140,7 @@ def control_records(
 ) -> dict[int, ControlRecord]:
     """Return the record of each worker who saw a control item.
 
-    ``answers`` are (worker, given, expected[, kind of control item, ...]), as ``control_answers`` gives them.
+    ``answers`` are (worker, given, expected[, kind of control item, ...]), as from ``control_answers``.
     """
     return tallied_records(
         ((worker, given, expected, rest[0] if rest else "", 1) for worker, given, expected, *rest in answers),
@@ -187,7 +186,7 @@ class RunningAccuracy:
 
 
 def running_accuracy(rights: Sequence[bool], *, after: int, threshold: float) -> RunningAccuracy:
-    """Return the accuracy over control items in the order of the answers; say nothing before ``after``."""
+    """Return the accuracy over control items in the order of the answers; ``below`` is False before ``after``."""
     right = 0
     first_below = None
     below = False
@@ -228,7 +227,7 @@ class ControlTally(NamedTuple):
 def tallies_at(study: Study, moment: Snapshot) -> list[ControlTally]:
     """Return ``control_tallies`` of a snapshot.
 
-    They are counted in Python: the database does not know which work was invalidated then.
+    Counted in Python: the database does not know which work was invalidated then.
     """
     rows = (
         moment.judgments(study)
@@ -266,7 +265,7 @@ def control_tallies(study: Study, *, workers: Collection[int] | None = None) -> 
     if workers is not None:
         own["assignment__worker__in"] = workers
     rows = (
-        _standing(as_first_given=False)
+        _valid_judgments(as_first_given=False)
         .filter(**own, unit__control=True, unit__withdrawn=False)
         .order_by()
         .values_list(
@@ -306,7 +305,7 @@ def control_answers(
     if workers is not None:
         own["assignment__worker__in"] = workers
     if moment is None:
-        given_ones = _standing(as_first_given=as_first_given).filter(**own)
+        given_ones = _valid_judgments(as_first_given=as_first_given).filter(**own)
         on_controls = given_ones.filter(unit__control=True, unit__withdrawn=False)
     else:
         given_ones = moment.judgments(study).filter(**own)
@@ -337,7 +336,7 @@ def control_answers(
     return answers
 
 
-def _standing(*, as_first_given: bool) -> JudgmentQuerySet:
+def _valid_judgments(*, as_first_given: bool) -> JudgmentQuerySet:
     """Return the last, or the first, valid judgment of each worker and unit."""
     if as_first_given:
         return Judgment.objects.filter(replaces__isnull=True).exclude(assignment__state__in=NOT_COUNTED)

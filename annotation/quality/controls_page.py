@@ -57,8 +57,6 @@ class SuspectRow:
 
 @dataclass(slots=True)
 class ControlGroup:
-    """Control items under one image of an assignment."""
-
     image: Item
     picture: str
     items: list[dict[str, Any]] = field(default_factory=list)
@@ -74,7 +72,7 @@ class ControlFigures:
 
     Attributes:
         fared: unit row id -> answers to that item, in any HIT.
-        suspects: the items that careful workers miss, the surest first.
+        suspects: items that careful workers miss, the surest first.
     """
 
     fared: dict[int, AnswersSeen]
@@ -195,7 +193,6 @@ def _right_answer(kind: Kind, expected: Any) -> str:
 
 
 def grouped(kind: Kind, units: Iterable[Unit], fared: dict[int, AnswersSeen]) -> list[ControlGroup]:
-    """Return runs of units under one image as workers see them."""
     groups: list[ControlGroup] = []
     before: Unit | None = None
     for unit in units:

@@ -1,4 +1,4 @@
-"""Run the quality detectors after each page, store and decide flags; exclude and readmit workers."""
+"""Run the detectors after each page, store and decide flags; exclude and readmit workers."""
 
 from __future__ import annotations
 
@@ -214,8 +214,7 @@ def unpause_worker(*, study: Study, worker: Worker) -> None:
 def run_detectors(*, assignment: Assignment) -> list[Case]:
     """Run the study's detectors on the worker who submitted ``assignment``.
 
-    A detector with a flag on the worker is silent. Without enabled detectors this costs one query, without a due look
-    two.
+    A detector with a flag on the worker is silent. Costs one query without enabled detectors, two without a due look.
     """
     study = assignment.study
     rows = list(QualityRule.objects.filter(study=study, enabled=True))
@@ -267,9 +266,9 @@ def _rules_that_apply(study: Study, rows: Sequence[QualityRule]) -> dict[str, tu
 
 
 def _store_flag(assignment: Assignment, row: QualityRule, rule: Rule, finding: Finding) -> Case | None:
-    """Store a flag and carry out the detector's action; None if the same flag was just stored.
+    """Store a flag and carry out the detector's action; return None if the same flag was just stored.
 
-    A row of an earlier version may name an action that the detector must not take: it flags.
+    A row of an earlier version may name an action that the detector must not take: then it flags.
     """
     study, worker = assignment.study, assignment.worker
     action = QualityRule.Action.FLAG if rule.only_flags else row.action

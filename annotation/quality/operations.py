@@ -1,4 +1,4 @@
-"""What reviewers decide: finished work, flags, exclusions, disputed units; and rules and control items."""
+"""Reviewers' decisions on finished work, flags, exclusions and disputed units; detectors and control items."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ NONE_CHOSEN = gettext_lazy("Choose the pages of work first.")
 
 
 class SettingsField(serializers.DictField):
-    """Numbers by name. In a form each has a field ``settings.<name>``; what is empty there is left out."""
+    """Numbers by name. In a form each has a field ``settings.<name>``; empty ones are left out."""
 
     child = serializers.FloatField(min_value=-LARGEST, max_value=LARGEST)
 
@@ -60,20 +60,20 @@ class SettingsField(serializers.DictField):
 
 
 class RuleSettingsRequest(Parameters):
-    """The settings that a rule is tried with."""
+    """The settings with which a detector is tried."""
 
     settings = SettingsField(required=False, help_text="Settings that differ from the defaults.")
 
 
 class RuleRequest(RuleSettingsRequest):
-    """What a rule does from now on."""
+    """A detector's settings from now on."""
 
     action = serializers.ChoiceField(choices=QualityRule.Action.choices)
     enabled = serializers.BooleanField(required=False, help_text="true unless told.")
 
 
 def settings_of(study: Study, rule: str, query: Mapping[str, str]) -> dict[str, float]:
-    """Return the settings that a query holds beside the name of the rule."""
+    """Return the settings in a query beside the name of the detector."""
     usual = rule_services.rule_of(study, rule, {}).model_dump()
     texts = {name: text for name, text in query.items() if name != "rule"}
     unknown = next((name for name in texts if name not in usual), None)
@@ -108,14 +108,12 @@ def set_rule(
 
 
 class ReplayRequest(Parameters):
-    """The rules to replay."""
-
     rules = KeysField(required=False, help_text=f"Names (default: all of {', '.join(RULES)}).")
 
 
 @operation("replay", "Run detectors over finished work", parameters=ReplayRequest, right=Right.VIEW)
 def replay(*, study: Study, by: User | None, rules: Collection[str] = ()) -> Outcome:
-    """Run the rules over each page as it was submitted. Nothing is stored and nobody is stopped."""
+    """Run the detectors over each page as it was submitted. Nothing is stored and nobody is stopped."""
     replays = rule_services.replay_rules(study=study, rules=rule_services.rules_to_replay(study, list(rules)))
     words = ngettext("One rule was replayed.", "%(replays)s rules were replayed.", len(replays))
     return Outcome(words % {"replays": len(replays)}, replays)
@@ -127,14 +125,14 @@ class WhyRequest(Reason):
 
 @operation("confirm-case", "Exclude", parameters=WhyRequest, right=Right.REVIEW, scope="workers", row="case")
 def confirm_case(*, study: Study, by: User | None, case: str, why: str) -> Outcome:
-    """Exclude the worker, where the rule had not done it."""
+    """Exclude the worker, unless the detector did."""
     decided = flags.confirm_case(case=row_of(Case.objects.filter(study=study), case), why=why, by=by)
     return Outcome(_(EXCLUDED).format(worker=decided.worker), decided)
 
 
 @operation("dismiss-case", "Let go", parameters=WhyRequest, right=Right.REVIEW, scope="workers", row="case")
 def dismiss_case(*, study: Study, by: User | None, case: str, why: str) -> Outcome:
-    """Take back what the rule did; it says nothing more about this worker."""
+    """Undo the detector's action; it stays silent about this worker."""
     decided = flags.dismiss_case(case=row_of(Case.objects.filter(study=study), case), why=why, by=by)
     words = _("The flag on %(worker)s is dismissed; the detector stays silent about this worker.")
     return Outcome(words % {"worker": decided.worker}, decided)
@@ -248,7 +246,7 @@ def approve_unopposed(*, study: Study, by: User | None) -> Outcome:
 
 
 def _decided(study: Study, count: int, what: str) -> str:
-    """Say what was done, or asked of the crowd, which has the last word."""
+    """Return a sentence about a decision, or about the request to the crowd, which has the last word."""
     approved, n = what == "approved", {"n": thousands(count)}
     if study.place and backend_of(study).sends_people:
         words = (
@@ -269,7 +267,7 @@ def _decided(study: Study, count: int, what: str) -> str:
 
 
 class NoteRequest(Parameters):
-    """What a worker who appeals is answered."""
+    """The answer to a worker who appeals."""
 
     note = serializers.CharField(max_length=reviews.LONGEST_NOTE)
     assignments = serializers.ListField(
@@ -290,7 +288,7 @@ def answer_appeal(*, study: Study, by: User, assignments: Collection[UUID], note
 
 
 class SendRequest(Parameters):
-    """Units to decide, and by whom."""
+    """The units, and the account that decides."""
 
     units = serializers.ListField(
         child=serializers.CharField(),
@@ -315,8 +313,7 @@ class SendRequest(Parameters):
     scope="workers",
 )
 def send_units(*, study: Study, by: User | None, units: Collection[str], adjudicator: str) -> Outcome:
-    """Puts units before a person, all or none; those that were sent before stay where they are and are left out of the
-    answer."""
+    """Send units to a person, all or none; skip those that were sent before."""
     found = dict(Unit.objects.filter(study=study, key__in=units).values_list("key", "pk"))
     lacking = [key for key in units if key not in found]
     if lacking:
@@ -340,7 +337,7 @@ def send_units(*, study: Study, by: User | None, units: Collection[str], adjudic
 
 @operation("withdraw", "Withdraw", right=Right.REVIEW, scope="workers", row="adjudication")
 def withdraw(*, study: Study, by: User | None, adjudication: str) -> Outcome:
-    """Takes a unit back, decided or not: what workers said counts again. Twice is harmless."""
+    """Withdraw a unit, decided or not: workers' votes count again. Twice is harmless."""
     found = row_of(Adjudication.objects.filter(study=study), adjudication)
     words = _("Withdrawn: what the workers said counts again, once the consensus is computed.")
     return Outcome(words, reviews.withdraw(study=study, pk=found.pk, by=by))
@@ -364,7 +361,7 @@ class StrikeRequest(Parameters):
 
 @operation("strike", "Withdraw control items", parameters=StrikeRequest)
 def strike(*, study: Study, by: User | None, units: Collection[str]) -> Outcome:
-    """Withdraw all of the control items or none. What workers answered on them stays, and counts for nobody."""
+    """Withdraw all of the control items or none. Workers' answers to them stay, but do not count."""
     with transaction.atomic():
         for key in units:
             withdraw_control(study=study, unit_key=key)

@@ -147,7 +147,7 @@ def _ends(kind: Kind) -> tuple[str, str]:
 
 
 def _scale(dots: Sequence[Dot], usual: float | None) -> float:
-    """Return pixels per second, so that the usual time is at half of the height."""
+    """Return pixels per second, with the usual time at half of the height."""
     times = [dot.seconds for dot in dots if dot.seconds is not None]
     middle = usual or (float(np.median(times)) if times else 0.0)
     return TALLEST / (2 * middle) if middle else 1.0
@@ -254,7 +254,6 @@ def _refuse_others(request: HttpRequest) -> None:
 @require_safe
 @staff_member_required
 def waiting(request: HttpRequest) -> HttpResponse:
-    """Show the units that wait for this person, by study."""
     _refuse_others(request)
     user = signed_in(request)
     waiting_in = services.waiting_for(user).order_by().values_list("study").annotate(n=Count("pk"))
@@ -276,7 +275,6 @@ def waiting(request: HttpRequest) -> HttpResponse:
 @require_http_methods(["GET", "HEAD", "POST"])
 @staff_member_required
 def decide(request: HttpRequest, pk: int) -> HttpResponse:
-    """Show a unit; a post decides it and leads to the next."""
     _refuse_others(request)
     try:
         adjudication = services.own_adjudication(user=signed_in(request), pk=pk)

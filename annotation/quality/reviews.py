@@ -1,6 +1,6 @@
 """Approve and reject finished work, answer appeals, and adjudicate disputed units.
 
-Judgments do not change: the consensus puts a decision in the place of the votes until it is withdrawn.
+Judgments do not change: in the consensus a decision replaces the votes until it is withdrawn.
 """
 
 from __future__ import annotations
@@ -63,18 +63,18 @@ def reasons_against(
     known: Collection[ControlTally] | None = None,
     signs: bool = False,
 ) -> dict[int, list[str]]:
-    """Return sentences about what speaks against each worker (row id), if anything.
+    """Return sentences that speak against each worker (row id), if any.
 
-    That is a current exclusion, flags that were not dismissed, and accuracy below the threshold after the least
-    number of control items (``known``, if they are counted already). Make three queries for any number of workers.
+    From a current exclusion, flags that were not dismissed, and accuracy below the threshold after the least number of
+    control items (``known``, if counted already). Make three queries for any number of workers.
 
     Args:
-        signs: whether flags count that are no proof (``only_flags``). They are shown to people, and neither hold pay
-            back nor are the reason of a rejection.
+        signs: include flags that are no proof (``only_flags``). People see them, but they neither hold back pay nor
+        justify a rejection.
     """
     found: defaultdict[int, list[str]] = defaultdict(list)
-    standing = Exclusion.objects.filter(study=study, worker__in=workers, lifted_at=None)
-    for worker, why in standing.values_list("worker", "why"):
+    exclusions = Exclusion.objects.filter(study=study, worker__in=workers, lifted_at=None)
+    for worker, why in exclusions.values_list("worker", "why"):
         found[worker].append(why)
     cases = Case.objects.filter(study=study, worker__in=workers).exclude(state=Case.State.DISMISSED)
     for worker, rule, evidence in cases.order_by("pk").values_list("worker", "rule", "evidence"):
@@ -150,7 +150,7 @@ def _note(
 
 @transaction.atomic
 def reject_with_findings(*, study: Study, assignments: Collection[UUID], by: User | None = None) -> int:
-    """Reject assignments; the findings of detectors and control items are the reason."""
+    """Reject assignments with the findings of detectors and control items as the reason."""
     _finished(study, assignments)
     workers = dict(Assignment.objects.filter(pk__in=assignments).values_list("pk", "worker"))
     with translation.override("en"):  # the reasons are stored, and sent to the crowd

@@ -86,7 +86,7 @@ def judged(study: Study) -> QuerySet[Judgment]:
 
 @dataclass(slots=True)
 class _Reader:
-    """Turns rows of ``columns`` into records; ``seed`` is the design's where a page holds a hidden line."""
+    """Turn rows of ``columns`` into records; ``seed`` is the design's if pages have a hidden line."""
 
     kind: Kind
     numbers: dict[int, int]
@@ -98,7 +98,7 @@ class _Reader:
         return cls(KINDS[study.protocol], {}, study.design["seed"] if hidden else None)
 
     def given(self, row: tuple[Any, ...]) -> OwnJudgment:
-        """Build a record from ``columns``; later columns are ignored."""
+        """Build a record from ``columns``; ignore later columns."""
         assignment, unit, value, presented, seconds = row[:5]
         seen = left = pasted = NAN
         written = None
@@ -146,7 +146,7 @@ def history_of(
 ) -> History:
     """Return the worker's latest judgments and, if ``others``, those of others on the same units.
 
-    ``texts`` adds what others wrote of any unit. ``total`` counts the worker's judgments in the study; the latest
+    ``texts`` adds others' answers to any unit. ``total`` counts the worker's judgments in the study; the latest
     ``pages`` are new to the detectors.
     """
     reader = _Reader.of(study)
@@ -235,11 +235,7 @@ def rule_of(study: Study, name: str, settings: Mapping[str, Any]) -> Rule:
 
 
 def refuse_to_act(rule: Rule, action: str) -> None:
-    """Refuse an action on signs that are no proof.
-
-    Raises:
-        ValueError: the detector may only flag.
-    """
+    """Raise ValueError for an action of a detector that may only flag."""
     if rule.only_flags and action != QualityRule.Action.FLAG:
         raise ValueError(
             _(
@@ -251,7 +247,7 @@ def refuse_to_act(rule: Rule, action: str) -> None:
 
 @transaction.atomic
 def copy_rules(*, study: Study) -> int:
-    """Copy the design's detectors into rows, where there are none; return the number of new ones."""
+    """Copy the design's detectors into rows, if there are none; return the number of new ones."""
     there = set(QualityRule.objects.filter(study=study).values_list("rule", flat=True))
     new = []
     for number, entry in enumerate(design_of(study).rules, start=1):
@@ -333,9 +329,9 @@ def set_rule(
 
 @dataclass(frozen=True, slots=True)
 class FoundWorker:
-    """A worker whom a replayed detector finds, after so many answers.
+    """A worker whom a replayed detector flags after ``answers`` answers.
 
-    ``judgments`` and ``slots`` are what an exclusion would invalidate and reopen now.
+    An exclusion would invalidate ``judgments`` and reopen ``slots`` now.
     """
 
     worker: str
@@ -352,7 +348,7 @@ class FoundWorker:
 class Replay:
     """The findings of one detector.
 
-    ``applies`` is False if it does not fit the kind, or if no answer holds what it looks at (``unrecorded``): then it
+    ``applies`` is False if it does not fit the kind, or if no answer has the data it needs (``unrecorded``): then it
     clears nobody.
     """
 
@@ -403,8 +399,6 @@ def replay_rules(*, study: Study, rules: Sequence[tuple[str, Mapping[str, Any]]]
 
 @dataclass(frozen=True, slots=True)
 class _People:
-    """What excluding each worker would affect."""
-
     names: Mapping[int, tuple[str, bool]]
     judgments: Mapping[int, int]
     slots: Mapping[int, int]

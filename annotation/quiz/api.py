@@ -12,7 +12,7 @@ from rest_framework.response import Response
 from annotation.api import work
 from annotation.api.work import WorkView, calling_worker, private
 from annotation.models import QuizAttempt, Worker
-from annotation.quiz.quizzes import answer_attempt, own_attempt, paper_of, quiz_status, start_attempt
+from annotation.quiz.quizzes import answer_attempt, own_attempt, quiz_status, sheet_of, start_attempt
 from annotation.quiz.sheet import asked_at, explained, may_explain
 from annotation.work.joining import require_participation
 from annotation.work.presentation import Place, quiz_picture_url
@@ -24,7 +24,7 @@ from judgments.studies.studies import design_of, find_study
 
 
 class QuizAttemptSerializer(RowSerializer[QuizAttempt]):
-    """A worker's try at a quiz: what was asked, what was answered."""
+    """A worker's attempt at a quiz, with its questions and answers."""
 
     study = Related("study.slug")
     worker = Related("worker.name")
@@ -40,7 +40,7 @@ class QuizAttemptSerializer(RowSerializer[QuizAttempt]):
 
 
 class QuizAttemptResource(Resource):
-    """Attempts at quizzes, those under way too."""
+    """Attempts at quizzes, including running ones."""
 
     reading, scope = "annotation.view_quizattempt", "workers"
     queryset = QuizAttempt.objects.select_related("study", "worker")
@@ -66,7 +66,7 @@ class QuizQuestion(work.ShownUnit):
 
 
 class QuizAnswer(work.Schema):
-    """One answer: the option's number, or what the kind answers."""
+    """One answer: the option's number, or the answer of the kind."""
 
     position = serializers.IntegerField(min_value=1)
     value = serializers.IntegerField(required=False)
@@ -74,7 +74,7 @@ class QuizAnswer(work.Schema):
 
 
 class QuizExplanation(work.Schema):
-    """What was right."""
+    """The right answer."""
 
     position = serializers.IntegerField()
     right = serializers.BooleanField()
@@ -83,7 +83,7 @@ class QuizExplanation(work.Schema):
 
 
 class QuizAttemptReply(work.Schema):
-    """An attempt, under way or over."""
+    """An attempt, running or over."""
 
     number = serializers.IntegerField()
     state = serializers.ChoiceField(choices=["running", "finished"])
@@ -96,7 +96,7 @@ class QuizAttemptReply(work.Schema):
 
 
 class QuizReply(work.Schema):
-    """How the worker stands with the study's quiz."""
+    """The worker's status in the study's quiz."""
 
     needed = serializers.BooleanField()
     passed = serializers.BooleanField()
@@ -118,8 +118,6 @@ class QuizRequest(Parameters):
 
 
 class QuizView(WorkView):
-    """GET and POST /api/studies/{slug}/quiz/"""
-
     worker_methods: ClassVar[tuple[str, ...]] = ("GET", "POST")
 
     @extend_schema(
@@ -129,10 +127,10 @@ class QuizView(WorkView):
         summary="Your status in the quiz",
     )
     def get(self, request: Request, slug: str) -> Response:
-        """Whether a quiz comes before the work, whether it is passed, and the latest attempt."""
+        """Return whether a quiz comes before the work, whether it is passed, and the latest attempt."""
         study, worker = find_study(slug), calling_worker(request)
         require_participation(study=study, worker=worker)
-        return private(self._standing(study, worker))
+        return private(self._status(study, worker))
 
     @extend_schema(
         request=QuizRequest,
@@ -149,14 +147,14 @@ class QuizView(WorkView):
         summary="Start an attempt at the quiz, or answer it",
     )
     def post(self, request: Request, slug: str) -> Response:
-        """Without ``answers``: start, or go on. With them: keep them; the last one ends the attempt."""
+        """Without ``answers``, start or go on. With them, store them; the last one ends the attempt."""
         asked = QuizRequest.read(request.data)
         study, worker = find_study(slug), calling_worker(request)
         require_participation(study=study, worker=worker)
         if "answers" not in asked:
             before = quiz_status(study=study, worker=worker)
             start_attempt(study=study, worker=worker)
-            return private(self._standing(study, worker), status=201 if before.running is None else 200)
+            return private(self._status(study, worker), status=201 if before.running is None else 200)
         number = asked.get("number")
         if number is None:  # a repeat of the last answers finds its attempt over
             last = quiz_status(study=study, worker=worker).last
@@ -166,35 +164,35 @@ class QuizView(WorkView):
         answer_attempt(
             attempt=own_attempt(study=study, worker=worker, number=number), answers=asked["answers"]
         )
-        return private(self._standing(study, worker))
+        return private(self._status(study, worker))
 
     @staticmethod
-    def _standing(study: Study, worker: Worker) -> dict[str, Any]:
-        standing, quiz = quiz_status(study=study, worker=worker), design_of(study).quiz
+    def _status(study: Study, worker: Worker) -> dict[str, Any]:
+        status, quiz = quiz_status(study=study, worker=worker), design_of(study).quiz
         return {
-            "needed": standing.needed,
-            "passed": standing.passed,
+            "needed": status.needed,
+            "passed": status.passed,
             "pass_mark": quiz.pass_mark,
-            "attempts_left": standing.attempts_left,
-            "attempt": _attempt(study, standing.last) if standing.last is not None else None,
+            "attempts_left": status.attempts_left,
+            "attempt": _attempt(study, status.last) if status.last is not None else None,
         }
 
 
 def _attempt(study: Study, attempt: QuizAttempt) -> dict[str, Any]:
-    paper = paper_of(attempt)
+    sheet = sheet_of(attempt)
 
     def picture_url(place: Place) -> str:
         return quiz_picture_url(study, attempt, place)
 
-    positions = range(1, paper.size + 1)
-    lines = [explained(paper, position) for position in positions if may_explain(paper, position)]
+    positions = range(1, sheet.size + 1)
+    lines = [explained(sheet, position) for position in positions if may_explain(sheet, position)]
     return {
         "number": attempt.number,
         "state": "running" if attempt.finished_at is None else "finished",
-        "questions": [asked_at(paper, position, picture_url) for position in positions],
+        "questions": [asked_at(sheet, position, picture_url) for position in positions],
         "answers": [{"position": int(key), **given} for key, given in attempt.answers.items()],
         "right": attempt.right,
-        "of": paper.size,
+        "of": sheet.size,
         "passed": attempt.passed,
         "explanations": [
             {

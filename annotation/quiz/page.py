@@ -9,7 +9,7 @@ from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 
 from annotation.models import QuizAttempt
-from annotation.quiz.quizzes import QuestionResult, papers_of, question_results, quiz_units, worker_results
+from annotation.quiz.quizzes import QuestionResult, question_results, quiz_units, sheets_of, worker_results
 from annotation.quiz.sheet import qualification_of, texts_of
 from judgments.admin.base import picture_address
 from judgments.design.requirements import QUIZ_PRESETS, asks_anything, questions_asked, questions_of
@@ -30,7 +30,7 @@ def show_quiz(request: HttpRequest, study: Study, context: Context) -> HttpRespo
     named = qualification_of(study, design)
     rows = QuizAttempt.objects.filter(qualification=named).select_related("worker", "study")
     attempts = list(rows.order_by("-started_at")[:MOST_ATTEMPTS])
-    of_questions = question_results(papers_of(attempts, study=study))
+    of_questions = question_results(sheets_of(attempts, study=study))
     workers = worker_results(attempts)
     context |= {
         "preset": QUIZ_PRESETS.get(design.quiz.preset),
@@ -81,7 +81,7 @@ def _items(study: Study, results: dict[str, QuestionResult]) -> list[dict[str, A
 
 
 def _right_words(kind: Kind, expected: Any, texts: list[str], right: list[str]) -> str:
-    """Name the text of two candidates, which have no fixed side."""
+    """Return the right answer; of two candidates, which have no fixed side, the text."""
     if kind.two_sided and expected in (1, 2):
         return f"“{texts[-2:][expected - 1]}”"
     return " / ".join(right) or (expected if isinstance(expected, str) else kind.in_words(expected))

@@ -1,7 +1,7 @@
-"""The quiz before the work: start, answer and end an attempt; and how workers and questions fared.
+"""The quiz before the work: start, answer and end an attempt; and the results of workers and questions.
 
-The items are drawn once, from the study's seed, the worker's name and the attempt's number. An answer is final,
-since the right one may be explained after it.
+The study's seed, the worker's name and the attempt's number fix the draw of items. An answer is final, since the right
+one may be explained after it.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from django.utils.translation import gettext as _
 
 from annotation.errors import AlreadyEnded, AnswerProblem, NotJoined, QuizFailed
 from annotation.models import Participation, QuizAttempt, Worker
-from annotation.quiz.sheet import Paper, ShownQuestion, qualification_of
+from annotation.quiz.sheet import QuizSheet, ShownQuestion, qualification_of
 from annotation.work.presentation import Place
 from annotation.work.worksheet import answer_key, checked_answers, short_of
 from common.errors import NotThere
@@ -62,7 +62,7 @@ def quiz_status(*, study: Study, worker: Worker) -> QuizStatus:
 
 
 def has_passed(*, study: Study, design: StudyDesign, worker: Worker) -> bool:
-    """Return True without a quiz, or if the worker passed it here or in a study that shares it."""
+    """Return whether there is no quiz, or the worker passed it here or in a study that shares it."""
     if not asks_anything(design.quiz):
         return True
     named = qualification_of(study, design)
@@ -141,7 +141,7 @@ def quiz_units(study: Study) -> list[Unit]:
     return list(rows.select_related("item", "reference", "first", "second").order_by("position"))
 
 
-def paper_of(attempt: QuizAttempt) -> Paper:
+def sheet_of(attempt: QuizAttempt) -> QuizSheet:
     design = design_of(attempt.study)
     known = questions_of(design.quiz)
     questions: dict[int, ShownQuestion] = {}
@@ -159,18 +159,18 @@ def paper_of(attempt: QuizAttempt) -> Paper:
         position: Place(position=position, unit=units[key], side=side)
         for position, (key, side) in sides.items()
     }
-    return Paper(attempt=attempt, design=design, questions=questions, places=places)
+    return QuizSheet(attempt=attempt, design=design, questions=questions, places=places)
 
 
-def papers_of(attempts: Sequence[QuizAttempt], *, study: Study) -> list[Paper]:
+def sheets_of(attempts: Sequence[QuizAttempt], *, study: Study) -> list[QuizSheet]:
     """Return the attempts' items as known to this study.
 
-    Of an attempt from another study with the same qualification, only questions that both ask are included.
+    Of an attempt from another study with the same qualification, include only questions that both ask.
     """
     design = design_of(study)
     known = questions_of(design.quiz)
     units = {unit.key: unit for unit in quiz_units(study)}
-    papers = []
+    sheets = []
     for attempt in attempts:
         questions, places = {}, {}
         for position, item in enumerate(attempt.items, start=1):
@@ -179,8 +179,8 @@ def papers_of(attempts: Sequence[QuizAttempt], *, study: Study) -> list[Paper]:
                 questions[position] = ShownQuestion(position, question, tuple(item["order"]))
             elif unit is not None:
                 places[position] = Place(position=position, unit=unit, side=item["side"])
-        papers.append(Paper(attempt=attempt, design=design, questions=questions, places=places))
-    return papers
+        sheets.append(QuizSheet(attempt=attempt, design=design, questions=questions, places=places))
+    return sheets
 
 
 def own_attempt(*, study: Study, worker: Worker, number: int | None = None) -> QuizAttempt:
@@ -196,10 +196,10 @@ def own_attempt(*, study: Study, worker: Worker, number: int | None = None) -> Q
 def answer_attempt(*, attempt: QuizAttempt, answers: Sequence[Mapping[str, Any]]) -> QuizAttempt:
     """Store ``[{"position", "value" or "answer"}]`` and end a complete attempt.
 
-    A repeated call changes nothing. If an answer is invalid, or differs from an earlier one, nothing is stored.
+    A repeated call changes nothing. If an answer is invalid, or differs from an earlier one, store nothing.
     """
-    paper = paper_of(attempt)
-    given = _checked(paper, answers)
+    sheet = sheet_of(attempt)
+    given = _checked(sheet, answers)
     with transaction.atomic():
         locked = QuizAttempt.objects.select_for_update().get(pk=attempt.pk)
         locked.study = attempt.study
@@ -213,35 +213,35 @@ def answer_attempt(*, attempt: QuizAttempt, answers: Sequence[Mapping[str, Any]]
             return locked
         locked.answers = {**locked.answers, **given}
         if len(locked.answers) == len(locked.items):
-            _finish(locked, paper)
+            _finish(locked, sheet)
         locked.save(update_fields=["answers", "right", "passed", "finished_at"])
     return locked
 
 
-def _finish(attempt: QuizAttempt, paper: Paper) -> None:
-    complete = replace(paper, attempt=attempt)
+def _finish(attempt: QuizAttempt, sheet: QuizSheet) -> None:
+    complete = replace(sheet, attempt=attempt)
     right = sum(complete.is_right(position) is True for position in range(1, complete.size + 1))
     attempt.right = right
-    attempt.passed = passes(right, complete.size, paper.design.quiz.pass_mark)
+    attempt.passed = passes(right, complete.size, sheet.design.quiz.pass_mark)
     attempt.finished_at = timezone.now()
 
 
-def _checked(paper: Paper, answers: Sequence[Mapping[str, Any]]) -> dict[str, dict[str, Any]]:
+def _checked(sheet: QuizSheet, answers: Sequence[Mapping[str, Any]]) -> dict[str, dict[str, Any]]:
     if not isinstance(answers, Sequence) or isinstance(answers, str):
         raise AnswerProblem(_("Nothing was kept: answers must be a list of objects with position and value."))
     given: dict[str, dict[str, Any]] = {}
     of_units: list[Mapping[str, Any]] = []
     for answer in answers:
         position = answer.get("position") if isinstance(answer, Mapping) else None
-        if type(position) is not int or not 1 <= position <= paper.size:
+        if type(position) is not int or not 1 <= position <= sheet.size:
             raise AnswerProblem(
                 _("Nothing was kept: position is %(position)s; expected 1 to %(most)d.")
-                % {"position": short_of(position), "most": paper.size}
+                % {"position": short_of(position), "most": sheet.size}
             )
-        if position in paper.places:
+        if position in sheet.places:
             of_units.append(answer)
             continue
-        value, most = answer.get("value"), len(paper.questions[position].order)
+        value, most = answer.get("value"), len(sheet.questions[position].order)
         if type(value) is not int or not 1 <= value <= most:
             raise AnswerProblem(
                 _(
@@ -255,8 +255,8 @@ def _checked(paper: Paper, answers: Sequence[Mapping[str, Any]]) -> dict[str, di
             )
         given[str(position)] = {"value": value}
     if of_units:
-        key = answer_key(KINDS[paper.design.protocol])
-        checked = checked_answers(of_units, design=paper.design, places=list(paper.places.values()))
+        key = answer_key(KINDS[sheet.design.protocol])
+        checked = checked_answers(of_units, design=sheet.design, places=list(sheet.places.values()))
         given |= {position: {key: kept[key]} for position, kept in checked.items()}
     return given
 
@@ -301,12 +301,12 @@ def worker_results(attempts: Iterable[QuizAttempt]) -> list[WorkerResult]:
     return sorted(rows.values(), key=lambda row: row.latest.timestamp() if row.latest else 0.0, reverse=True)
 
 
-def question_results(papers: Iterable[Paper]) -> dict[str, QuestionResult]:
+def question_results(sheets: Iterable[QuizSheet]) -> dict[str, QuestionResult]:
     """Count answers by question, including those of running attempts."""
     rows: dict[str, QuestionResult] = {}
-    for paper in papers:
-        for position, item in enumerate(paper.attempt.items, start=1):
-            right = paper.is_right(position)
+    for sheet in sheets:
+        for position, item in enumerate(sheet.attempt.items, start=1):
+            right = sheet.is_right(position)
             if right is None:
                 continue
             key = str(item.get("question") or item["unit"])

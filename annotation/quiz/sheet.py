@@ -41,7 +41,7 @@ class ShownQuestion:
 
 
 @dataclass(frozen=True, slots=True)
-class Paper:
+class QuizSheet:
     """An attempt with its questions and known items by position."""
 
     attempt: QuizAttempt
@@ -115,20 +115,20 @@ class ExplainedAnswer:
         return render_markdown(self.why)
 
 
-def read_paper(paper: Paper) -> Paper:
-    """Return the attempt with the study's texts in the reader's language, as far as it has them."""
+def translated_sheet(sheet: QuizSheet) -> QuizSheet:
+    """Return the attempt with the study's texts in the reader's language, as far as available."""
     language = get_language() or ""
-    if language not in paper.design.translations:
-        return paper
-    translated = paper.design.translations[language].questions
+    if language not in sheet.design.translations:
+        return sheet
+    translated = sheet.design.translations[language].questions
     texts = {
-        one.key: words.given for one, words in zip(own_questions(paper.design.quiz), translated, strict=False)
+        one.key: words.given for one, words in zip(own_questions(sheet.design.quiz), translated, strict=False)
     }
     questions = {
         position: replace(shown, question=replace(shown.question, **texts.get(shown.question.key, {})))
-        for position, shown in paper.questions.items()
+        for position, shown in sheet.questions.items()
     }
-    return replace(paper, design=design_in(paper.design, language), questions=questions)
+    return replace(sheet, design=design_in(sheet.design, language), questions=questions)
 
 
 def qualification_of(study: Study, design: StudyDesign) -> str:
@@ -136,24 +136,24 @@ def qualification_of(study: Study, design: StudyDesign) -> str:
     return design.quiz.qualification or f"study {study.pk}"
 
 
-def asked_at(paper: Paper, position: int, picture_url: Callable[[Place], str]) -> dict[str, Any]:
-    if position in paper.questions:
-        asked = paper.questions[position]
+def asked_at(sheet: QuizSheet, position: int, picture_url: Callable[[Place], str]) -> dict[str, Any]:
+    if position in sheet.questions:
+        asked = sheet.questions[position]
         return {
             "position": position,
             "question": asked.question.text,
             "options": [{"value": value, "text": text} for value, text in enumerate(asked.options, start=1)],
         }
-    return shown_unit(paper.places[position], design=paper.design, picture_url=picture_url)
+    return shown_unit(sheet.places[position], design=sheet.design, picture_url=picture_url)
 
 
-def explained(paper: Paper, position: int) -> ExplainedAnswer | None:
-    right = paper.is_right(position)
+def explained(sheet: QuizSheet, position: int) -> ExplainedAnswer | None:
+    right = sheet.is_right(position)
     if right is None:
         return None
-    given = paper.attempt.answers[str(position)]
-    if position in paper.questions:
-        asked = paper.questions[position]
+    given = sheet.attempt.answers[str(position)]
+    if position in sheet.questions:
+        asked = sheet.questions[position]
         return ExplainedAnswer(
             position=position,
             question=worded(asked.question.text),
@@ -163,10 +163,10 @@ def explained(paper: Paper, position: int) -> ExplainedAnswer | None:
             expected=(asked.options[asked.expected - 1],),
             why=worded(asked.question.why),
         )
-    place, kind = paper.places[position], KINDS[paper.design.protocol].of(paper.design)
+    place, kind = sheet.places[position], KINDS[sheet.design.protocol].of(sheet.design)
     return ExplainedAnswer(
         position=position,
-        question=worded(paper.design.question),
+        question=worded(sheet.design.question),
         texts=tuple(texts_of(kind.shown(place.unit, side=place.side, picture_url=""), kind.page.letters)),
         given=kind.in_words(given[answer_key(kind)]),
         right=right,
@@ -175,16 +175,15 @@ def explained(paper: Paper, position: int) -> ExplainedAnswer | None:
     )
 
 
-def may_explain(paper: Paper, position: int) -> bool:
-    """Return True if the study explains the answer now: after each answer, at the end, or never."""
-    explain = paper.design.quiz.explain
-    if str(position) not in paper.attempt.answers:
+def may_explain(sheet: QuizSheet, position: int) -> bool:
+    """Return whether the study explains the answer now: after each answer, at the end, or never."""
+    explain = sheet.design.quiz.explain
+    if str(position) not in sheet.attempt.answers:
         return False
-    return explain == "after-each" or (explain == "at-the-end" and paper.attempt.finished_at is not None)
+    return explain == "after-each" or (explain == "at-the-end" and sheet.attempt.finished_at is not None)
 
 
 def texts_of(shown: dict[str, Any], letters: Sequence[str] = ()) -> list[tuple[str, str]]:
-    """Return the unit's texts, each with its letter on the page."""
     found = [
         str(one["text"])
         for value in shown.values()

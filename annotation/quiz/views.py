@@ -14,15 +14,15 @@ from annotation.crowds.panel.backend import session_of
 from annotation.errors import AlreadyEnded
 from annotation.models import QuizAttempt
 from annotation.quiz.quizzes import (
-    Paper,
+    QuizSheet,
     QuizStatus,
     answer_attempt,
     own_attempt,
-    paper_of,
     quiz_status,
+    sheet_of,
     start_attempt,
 )
-from annotation.quiz.sheet import explained, may_explain, read_paper
+from annotation.quiz.sheet import explained, may_explain, translated_sheet
 from annotation.views.common import SeeOther, api_worker, errors_as_pages, member_of, see_other, worker_of
 from annotation.work.presentation import picture_response, quiz_picture_url, read_design
 from annotation.work.worksheet import answers_of_form, shows_pictures, steps_of, undecided
@@ -41,20 +41,20 @@ def quiz(request: HttpRequest, slug: str) -> HttpResponse:
     worker = member_of(request, study)
     if worker is None:
         return redirect("annotation:study", slug)
-    standing = quiz_status(study=study, worker=worker)
-    if not standing.needed:
+    status = quiz_status(study=study, worker=worker)
+    if not status.needed:
         return redirect("annotation:work", slug)
     seen = request.GET.get("seen", "")
-    if standing.last is not None and seen.isascii() and seen.isdigit() and len(seen) < 4:
-        paper = read_paper(paper_of(standing.last))
-        step = next((one for one in paper.steps() if one[0] == int(seen)), None)
-        if step is not None and all(may_explain(paper, position) for position in step):
-            return _explanation_page(request, study, standing, paper, step)
-    if standing.running is not None:
-        return _question_page(request, study, read_paper(paper_of(standing.running)))
-    if standing.last is None:
-        return render(request, "annotation/quiz/first.html", _first_context(study, standing))
-    return _result_page(request, study, standing, standing.last)
+    if status.last is not None and seen.isascii() and seen.isdigit() and len(seen) < 4:
+        sheet = translated_sheet(sheet_of(status.last))
+        step = next((one for one in sheet.steps() if one[0] == int(seen)), None)
+        if step is not None and all(may_explain(sheet, position) for position in step):
+            return _explanation_page(request, study, status, sheet, step)
+    if status.running is not None:
+        return _question_page(request, study, translated_sheet(sheet_of(status.running)))
+    if status.last is None:
+        return render(request, "annotation/quiz/first.html", _first_context(study, status))
+    return _result_page(request, study, status, status.last)
 
 
 @never_cache
@@ -85,118 +85,117 @@ def answer(request: HttpRequest, slug: str, number: int) -> HttpResponse:
     if request.method != "POST":
         return redirect("annotation:quiz", slug)
     attempt = own_attempt(study=study, worker=worker, number=number)
-    paper = read_paper(paper_of(attempt))
-    step = _step_of_form(request, paper)
+    sheet = translated_sheet(sheet_of(attempt))
+    step = _step_of_form(request, sheet)
     if step is None:
         return see_other("annotation:quiz", slug)
-    answers = _answers(request, paper, step)
+    answers = _answers(request, sheet, step)
     if len(answers) < len(step):
-        return _question_page(request, study, paper, missing=True, status=422)
+        return _question_page(request, study, sheet, missing=True, status=422)
     try:
         attempt = answer_attempt(attempt=attempt, answers=answers)
     except AlreadyEnded:
         # another window or the Back button: the first answer stays, and the next step is shown
         attempt.refresh_from_db()
-    if may_explain(paper_of(attempt), step[0]) and paper.design.quiz.explain == "after-each":
+    if may_explain(sheet_of(attempt), step[0]) and sheet.design.quiz.explain == "after-each":
         return SeeOther(f"{resolve_url('annotation:quiz', slug)}?seen={step[0]}")
     return see_other("annotation:quiz", slug)
 
 
-def _step_of_form(request: HttpRequest, paper: Paper) -> list[int] | None:
+def _step_of_form(request: HttpRequest, sheet: QuizSheet) -> list[int] | None:
     first = request.POST.get("step", "")
-    return next((one for one in paper.steps() if str(one[0]) == first), None)
+    return next((one for one in sheet.steps() if str(one[0]) == first), None)
 
 
-def _answers(request: HttpRequest, paper: Paper, step: list[int]) -> list[dict[str, Any]]:
+def _answers(request: HttpRequest, sheet: QuizSheet, step: list[int]) -> list[dict[str, Any]]:
     """Return the form's answers for the step; nothing for an open group."""
-    if step[0] in paper.questions:
+    if step[0] in sheet.questions:
         text = request.POST.get(f"u{step[0]}", "")
         is_number = text.isascii() and text.isdigit() and len(text) < 3
         return [{"position": step[0], "value": int(text)}] if is_number else []
-    kind = KINDS[paper.design.protocol].of(paper.design)
-    places = [paper.places[position] for position in step]
+    kind = KINDS[sheet.design.protocol].of(sheet.design)
+    places = [sheet.places[position] for position in step]
     if undecided(request.POST, places, kind):
         return []
     return answers_of_form(request.POST, places, kind=kind, final=True, saved={})
 
 
-def _steps_context(study: Study, paper: Paper, step: list[int]) -> dict[str, Any]:
-    steps = paper.steps()
+def _steps_context(study: Study, sheet: QuizSheet, step: list[int]) -> dict[str, Any]:
+    steps = sheet.steps()
     context: dict[str, Any] = {
         "study": study,
-        "design": paper.design,
-        "paper": paper,
-        "attempt": paper.attempt,
+        "design": sheet.design,
+        "attempt": sheet.attempt,
         "number": steps.index(step) + 1,
         "of": len(steps),
-        "done": [all(str(position) in paper.attempt.answers for position in one) for one in steps],
+        "done": [all(str(position) in sheet.attempt.answers for position in one) for one in steps],
         "first": step[0],
-        "asked": paper.questions.get(step[0]),
+        "asked": sheet.questions.get(step[0]),
         "is_last": steps.index(step) == len(steps) - 1,
     }
-    if step[0] in paper.places:
+    if step[0] in sheet.places:
         shown = steps_of(
-            [paper.places[position] for position in step],
-            design=paper.design,
-            picture_url=lambda place: quiz_picture_url(study, paper.attempt, place),
-            answers=paper.attempt.answers,
+            [sheet.places[position] for position in step],
+            design=sheet.design,
+            picture_url=lambda place: quiz_picture_url(study, sheet.attempt, place),
+            answers=sheet.attempt.answers,
         )[0]
         context |= {
-            "kind": KINDS[paper.design.protocol].of(paper.design),
+            "kind": KINDS[sheet.design.protocol].of(sheet.design),
             "step": shown,
-            "has_pictures": shows_pictures(paper.design, [shown]),
+            "has_pictures": shows_pictures(sheet.design, [shown]),
         }
     return context
 
 
 def _question_page(
-    request: HttpRequest, study: Study, paper: Paper, *, missing: bool = False, status: int = 200
+    request: HttpRequest, study: Study, sheet: QuizSheet, *, missing: bool = False, status: int = 200
 ) -> HttpResponse:
-    opened = set(paper.open_positions)
-    step = next((one for one in paper.steps() if opened & set(one)), paper.steps()[-1])
-    context = _steps_context(study, paper, step) | {"missing": missing}
+    opened = set(sheet.open_positions)
+    step = next((one for one in sheet.steps() if opened & set(one)), sheet.steps()[-1])
+    context = _steps_context(study, sheet, step) | {"missing": missing}
     return render(request, "annotation/quiz/question.html", context, status=status)
 
 
 def _explanation_page(
-    request: HttpRequest, study: Study, standing: QuizStatus, paper: Paper, step: list[int]
+    request: HttpRequest, study: Study, status: QuizStatus, sheet: QuizSheet, step: list[int]
 ) -> HttpResponse:
-    lines = [line for position in step if (line := explained(paper, position)) is not None]
-    context = _steps_context(study, paper, step) | {
+    lines = [line for position in step if (line := explained(sheet, position)) is not None]
+    context = _steps_context(study, sheet, step) | {
         "lines": lines,
         "all_right": all(line.right for line in lines),
-        "is_last": standing.running is None,
+        "is_last": status.running is None,
     }
     return render(request, "annotation/quiz/explanation.html", context)
 
 
-def _first_context(study: Study, standing: QuizStatus) -> dict[str, Any]:
+def _first_context(study: Study, status: QuizStatus) -> dict[str, Any]:
     design = read_design(study)
     return {
         "study": study,
         "design": design,
-        "standing": standing,
+        "quiz_status": status,
         "size": questions_asked(design.quiz) + design.quiz.items,
         "mark": _percent(design.quiz.pass_mark),
     }
 
 
 def _result_page(
-    request: HttpRequest, study: Study, standing: QuizStatus, attempt: QuizAttempt
+    request: HttpRequest, study: Study, status: QuizStatus, attempt: QuizAttempt
 ) -> HttpResponse:
-    paper = read_paper(paper_of(attempt))
+    sheet = translated_sheet(sheet_of(attempt))
     lines = [
         line
-        for position in range(1, paper.size + 1)
-        if may_explain(paper, position) and (line := explained(paper, position)) is not None
+        for position in range(1, sheet.size + 1)
+        if may_explain(sheet, position) and (line := explained(sheet, position)) is not None
     ]
     context = {
         "study": study,
         "design": read_design(study),
-        "standing": standing,
+        "quiz_status": status,
         "attempt": attempt,
-        "of": paper.size,
-        "mark": _percent(paper.design.quiz.pass_mark),
+        "of": sheet.size,
+        "mark": _percent(sheet.design.quiz.pass_mark),
         "lines": lines,
         "came_from_panel": session_of(study=study, worker=attempt.worker) is not None,
     }
@@ -214,7 +213,7 @@ def picture(request: HttpRequest, slug: str, number: int, position: int) -> Http
     try:
         if worker is None or study is None:
             raise NotThere("There is no such picture.")
-        place = paper_of(own_attempt(study=study, worker=worker, number=number)).places.get(position)
+        place = sheet_of(own_attempt(study=study, worker=worker, number=number)).places.get(position)
     except NotThere:
         place = None
     if place is None:

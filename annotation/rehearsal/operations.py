@@ -1,4 +1,4 @@
-"""Operations: rehearse a study, or a copy of it, with simulated workers; delete a copy."""
+"""Rehearse a study, or a copy of it, with simulated workers; delete a copy."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def _whole_number(label: str, usual: int, low: int, high: int) -> serializers.In
 
 
 class RehearsalRequest(Parameters):
-    """A study, and who answers a copy of it."""
+    """The simulated workers of a rehearsal."""
 
     workers = _whole_number("Workers", USUAL.workers, 1, 2000)
     spammers = _number("Share of spammers", USUAL.spammers, 0, 1)
@@ -83,8 +83,7 @@ class RehearsalRequest(Parameters):
 
 @operation("rehearse-copy", "Rehearse a copy", parameters=RehearsalRequest)
 def rehearse_copy(*, study: Study, by: User, **crowd: Any) -> Outcome:
-    """Copies a study and lets simulated workers answer the copy; `args.study` of the job names it. The study itself
-    stays clean."""
+    """Let simulated workers answer a copy, which `args.study` of the job names. The study itself stays clean."""
     Crowd(**crowd)  # check before anything is copied
     with transaction.atomic():  # no copy without its job
         copy = copy_for_rehearsal(study=study, user=by)
@@ -93,14 +92,14 @@ def rehearse_copy(*, study: Study, by: User, **crowd: Any) -> Outcome:
 
 
 class LargeRehearsalRequest(RehearsalRequest):
-    """Who answers the study itself."""
+    """The simulated workers of the study itself."""
 
     workers = _whole_number("Workers", USUAL.workers, 1, 100_000)
 
 
 @operation("rehearse", "Let simulated workers answer", parameters=LargeRehearsalRequest, job="rehearse")
 def rehearse(*, study: Study, by: User | None, progress: Progress, **crowd: Any) -> Outcome:
-    """Fills every HIT of the study with simulated answers."""
+    """Fill every HIT of the study with simulated answers."""
     report = let_crowd_answer(study=study, crowd=Crowd(**crowd), progress=progress)
     return Outcome(
         _(
@@ -122,7 +121,7 @@ def rehearse(*, study: Study, by: User | None, progress: Progress, **crowd: Any)
 
 @operation("delete-rehearsal", "Delete a rehearsal", right=Right.OWN)
 def delete(*, study: Study, by: User | None) -> Outcome:
-    """Deletes a copy with all its simulated answers, as its owner."""
+    """Delete a copy with all its simulated answers, as its owner."""
     rehearsed = study_rehearsed(study)
     delete_rehearsal(copy=study)
     return Outcome(_("“%(name)s” is deleted with its simulated answers.") % {"name": study.name}, rehearsed)

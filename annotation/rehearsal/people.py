@@ -77,8 +77,8 @@ SORTS: dict[str, Sort] = {
 class Crowd:
     """The crowd of a rehearsal; ``RehearsalRequest`` explains the fields.
 
-    More workers are added if a HIT needs more. A worker whom a detector stops is replaced by a newcomer, who is as
-    likely to be a spammer.
+    More workers are added if a HIT needs more. A newcomer, as likely to be a spammer, replaces a worker whom a detector
+    stops.
     """
 
     workers: int = 20
@@ -178,7 +178,6 @@ def pace_of(rng: np.random.Generator) -> float:
 
 
 def signals_of(person: Person, text: str, *, record: bool, rng: np.random.Generator) -> dict[str, int]:
-    """Return what a page would count while this person writes ``text``, by hand or by pasting it."""
     long = len(text)
     if person.sort == "pasting":
         counts = {

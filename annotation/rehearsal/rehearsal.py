@@ -93,7 +93,7 @@ def truths_of(study: Study, seed: int) -> dict[int, Any]:
 
 
 def _systems_above(study: Study, seed: int) -> dict[int, float]:
-    """Return by how much the captions of each system are better than those of a usual one."""
+    """Return how much better the captions of each system are than usual ones."""
     rows = System.objects.filter(dataset=study.dataset).order_by("name")
     systems = shuffled(list(rows.values_list("pk", flat=True)), rng_for(seed, "rehearsed systems"))
     return dict(zip(systems, np.linspace(-APART, APART, len(systems)).tolist(), strict=True))
@@ -266,7 +266,7 @@ def rehearse(*, study: Study, crowd: Crowd, progress: Progress = no_progress) ->
 
 @contextmanager
 def _locked(study: Study) -> Iterator[None]:
-    """Refuse a second rehearsal at the same time. The kernel drops the lock of a process that is killed."""
+    """Refuse a second rehearsal at the same time. The kernel drops the lock of a killed process."""
     folder = settings.DATA_DIR / "locks"
     folder.mkdir(exist_ok=True)
     with open(folder / f"rehearsal-{study.pk}", "w") as file:
@@ -370,7 +370,7 @@ def _answer_all(
 
 
 def _answer(assignment: Assignment, person: Person, truth: dict[int, Any], seed: int) -> None:
-    """A careful worker repeats an answer to a repeated unit as often as they are right."""
+    """Submit the person's answers; a careful one repeats an answer to a repeated unit as often as they are right."""
     hit = assignment.hit
     rng = rng_for(seed, f"answers {hit.key if hit else ''} {person.worker.name}")
     kind, rehearsal = kind_of(assignment.study), rehearsal_of(assignment.study)
@@ -390,7 +390,7 @@ def _answer(assignment: Assignment, person: Person, truth: dict[int, Any], seed:
 
 
 def _writing(assignment: Assignment, person: Person, text: str, seed: int) -> dict[str, Any]:
-    """Return the text as the person writes it, and what the page counts, from a stream of its own."""
+    """Return the text as the person writes it, and the page's counts, from a random stream of its own."""
     design, hit, name = design_of(assignment.study), assignment.hit, person.worker.name
     key = hit.key if hit else ""
     if design.writing.hidden_line and person.sort == "pasting":  # the program read the page

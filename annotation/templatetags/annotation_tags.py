@@ -46,7 +46,7 @@ def percent(share: float) -> str:
 
 @register.filter
 def answer_part(value: int | None) -> int | None:
-    """Return an answer to a pair without how sure the person is."""
+    """Return an answer to a pair without the person's confidence."""
     return None if value is None else value % SURE
 
 
@@ -96,7 +96,7 @@ def largest_first(boxes: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]
 def direction(text: str) -> str:
     """Return rtl or ltr by the first letter with a direction.
 
-    Isolated words need it, where dir="auto" may find no letters.
+    Isolated words need it, as dir="auto" may find no letters.
     """
     for letter in text:
         found = unicodedata.bidirectional(letter)
@@ -107,7 +107,7 @@ def direction(text: str) -> str:
 
 @register.filter
 def mirrored(key: str) -> str:
-    """Turn the sign of an arrow key around where the page runs from right to left."""
+    """Turn the sign of an arrow key around if the page runs from right to left."""
     return {"←": "→", "→": "←"}.get(key, key) if get_language_bidi() else key
 
 
@@ -153,8 +153,8 @@ def looks_empty(text: str) -> bool:
 def said(context: Context, text: str) -> SafeString:
     """Show a judged sentence.
 
-    ``bdi`` keeps right-to-left text and direction marks within the sentence. A sentence without visible
-    characters says so, since an empty card looks like a bug.
+    ``bdi`` keeps right-to-left text and direction marks within it. A sentence without visible characters is labelled
+    so, since an empty card looks like a bug.
     """
     language = getattr(context.get("design"), "language", "")
     if looks_empty(text):
@@ -217,7 +217,6 @@ def first_of(design: StudyDesign, row: Any) -> dict[str, Any]:
 
 @register.filter
 def typed(answer: Sequence[str] | None, collocations: Sequence[str]) -> str:
-    """Return typed keywords, without offered collocations, as the form's text."""
     offered = {phrase(one) for one in collocations}
     return ", ".join(one for one in answer or () if phrase(one) not in offered)
 

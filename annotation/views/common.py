@@ -1,4 +1,4 @@
-"""Shared parts of the workers' pages. A worker is known by a cookie with the token, or in a frame by the address."""
+"""Shared parts of the workers' pages. A cookie with the token identifies a worker, or in a frame the address."""
 
 from __future__ import annotations
 
@@ -201,7 +201,6 @@ def submitted(
 def read_form(
     request: HttpRequest, assignment: Assignment, places: Sequence[Place], *, final: bool
 ) -> tuple[list[Mapping[str, Any]], dict[int, Any]]:
-    """Return the form's answers and, by position, its invalid input."""
     design = design_of(assignment.study)
     kind = KINDS[design.protocol].of(design)
     answers = answers_of_form(request.POST, places, kind=kind, final=final, saved=assignment.answers)
@@ -281,7 +280,7 @@ def render_sheet(
 
 
 def _hidden_line(assignment: Assignment, design: StudyDesign) -> str:
-    """Return the sentence that the page's script hides for programs; "" where the design has none."""
+    """Return the sentence that the page's script hides for programs; "" if the design has none."""
     if not design.writing.hidden_line or assignment.hit is None:
         return ""
     word = hidden_word(seed=design.seed, hit=assignment.hit.key, worker=assignment.worker.name)

@@ -22,6 +22,7 @@ from annotation.views.common import (
     JoinForm,
     ResumeForm,
     errors_as_pages,
+    member_of,
     remember_resume_code,
     remember_worker,
     see_other,
@@ -162,8 +163,8 @@ def _countries(request: HttpRequest, design: StudyDesign) -> dict[str, str]:
 @errors_as_pages
 def start(request: HttpRequest, slug: str) -> HttpResponse:
     found = find_study(slug)
-    worker = worker_of(request)
-    if worker is None or not Participation.objects.filter(study=found, worker=worker).exists():
+    worker = member_of(request, found)
+    if worker is None:
         return redirect("annotation:study", slug)
     design = read_design(found)
     context = {
@@ -174,7 +175,7 @@ def start(request: HttpRequest, slug: str) -> HttpResponse:
         "resume_code": request.COOKIES.get(RESUME_COOKIE, ""),
         "instructions": render_markdown(worded(design.instructions)) if design.instructions else "",
         "examples": worked_examples(found, design),
-        "standing": quiz_status(study=found, worker=worker),
+        "quiz_status": quiz_status(study=found, worker=worker),
         **effort_in_words(found),
     }
     return render(request, "annotation/start.html", context)

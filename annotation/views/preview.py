@@ -9,7 +9,7 @@ from uuid import UUID
 from csp.constants import SELF
 from csp.decorators import csp_replace
 from django.contrib.admin.views.decorators import staff_member_required
-from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
+from django.http import Http404, HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import render
 from django.utils.translation import get_language
@@ -36,6 +36,7 @@ from annotation.work.presentation import (
     worked_examples,
 )
 from annotation.work.worksheet import steps_of
+from common.downloads import problem_page
 from common.errors import QuorumError, WrongState
 from judgments.access.roles import Right, has_right, visible_rows
 from judgments.admin.base import signed_in
@@ -54,7 +55,7 @@ from judgments.studies.studies import design_of, find_dataset
 @require_safe
 @staff_member_required
 def preview(request: HttpRequest, slug: str) -> HttpResponse:
-    """Show the first page of work: of a draft, from a temporary draw."""
+    """Show the first page of work; of a draft, from a temporary draw."""
     study = Study.objects.visible_to(request.user).select_related("dataset").filter(slug=slug).first()
     if study is None:
         raise Http404("There is no such study.")  # as on the study's other admin pages
@@ -77,7 +78,7 @@ def preview(request: HttpRequest, slug: str) -> HttpResponse:
 @staff_member_required
 @xframe_options_sameorigin
 def look(request: HttpRequest, key: str) -> HttpResponseBase:
-    """Show the first page of work of an unsaved design, framed by its form alone."""
+    """Show the first page of work of an unsaved design, framed only by its form."""
     return csp_replace({"frame-ancestors": [SELF]})(lambda asked: _look(asked, key))(request)
 
 
@@ -174,16 +175,18 @@ def picture(request: HttpRequest, assignment_id: UUID, position: int) -> HttpRes
     header = request.headers.get("Authorization", "")
     worker = api_worker(request) or worker_of(request)
     if worker is None and not request.user.is_staff and (header or request.user.is_anonymous):
-        return _problem(401, "Unauthorized", "A picture is shown to the worker whose token comes along.")
+        return problem_page(
+            401,
+            "A picture is shown to the worker whose token comes along.",
+            headers={"WWW-Authenticate": "Token"},
+        )
     assignment = Assignment.objects.filter(pk=assignment_id).select_related("study").first()
     if assignment is not None and (
         (worker is not None and worker.pk == assignment.worker_id) or _may_look(request, assignment.study)
     ):
         return picture_response(request, item_at(assignment, position))
     if header:
-        return _problem(
-            403, "Forbidden", "A worker's token opens the pictures of the worker's own assignments."
-        )
+        return problem_page(403, "A worker's token opens the pictures of the worker's own assignments.")
     raise Http404("There is no such picture.")
 
 
@@ -214,9 +217,3 @@ def preview_picture(request: HttpRequest, item_id: int) -> HttpResponseBase:
 
 def _may_look(request: HttpRequest, study: Study) -> bool:
     return request.user.is_staff and has_right(request.user, Right.VIEW, study)
-
-
-def _problem(status: int, title: str, detail: str) -> JsonResponse:
-    document = {"type": "about:blank", "title": title, "status": status, "detail": detail}
-    headers = {"WWW-Authenticate": "Token"} if status == 401 else {}
-    return JsonResponse(document, status=status, headers=headers, content_type="application/problem+json")

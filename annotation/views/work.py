@@ -208,17 +208,17 @@ extend = never_cache(require_POST(by_content(_extend_json, _extend_form)))
 
 @errors_as_json
 def _retake_json(request: HttpRequest, slug: str, assignment_id: UUID) -> HttpResponse:
-    _taken_again(request, own_assignment_of(request, slug, assignment_id))
+    _retake(request, own_assignment_of(request, slug, assignment_id))
     return JsonResponse({"where": resolve_url("annotation:work", slug)})
 
 
 @errors_as_pages
 def _retake_form(request: HttpRequest, slug: str, assignment_id: UUID) -> HttpResponse:
-    _taken_again(request, own_assignment_of(request, slug, assignment_id))
+    _retake(request, own_assignment_of(request, slug, assignment_id))
     return see_other("annotation:work", slug)
 
 
-def _taken_again(request: HttpRequest, assignment: Assignment) -> None:
+def _retake(request: HttpRequest, assignment: Assignment) -> None:
     retake_assignment(assignment=assignment)
     messages.success(request, _("You have this page of work again, with your answers."))
 

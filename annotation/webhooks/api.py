@@ -29,7 +29,7 @@ def changeable(studies: QuerySet[Study], request: Request) -> QuerySet[Study]:
 
 
 class WebhookSerializer(RowSerializer[Webhook]):
-    """An address that hears of a study; never its secret."""
+    """An address that gets a study's events; never its secret."""
 
     study = Related("study.slug")
     events = serializers.ListField(child=serializers.CharField(), read_only=True)
@@ -41,7 +41,7 @@ class WebhookSerializer(RowSerializer[Webhook]):
 
 
 class WebhookWithSecret(WebhookSerializer):
-    """The one answer that tells the secret."""
+    """A webhook with its secret, shown only in this answer."""
 
     secret = serializers.SerializerMethodField()
 
@@ -53,7 +53,7 @@ class WebhookWithSecret(WebhookSerializer):
 
 
 class DeliverySerializer(RowSerializer[WebhookDelivery]):
-    """A message: what it says, and how far it came."""
+    """A message and its delivery."""
 
     study = Related("webhook.study.slug")
     payload = serializers.DictField(read_only=True)
@@ -68,7 +68,7 @@ class DeliverySerializer(RowSerializer[WebhookDelivery]):
 
 @extend_schema_view(destroy=extend_schema(description=operations.remove.description))
 class WebhookResource(mixins.DestroyModelMixin, Resource):
-    """Addresses that are told what happens in a study."""
+    """Addresses that get a study's events."""
 
     reading, scope = PERMISSIONS[Right.CHANGE], "webhooks"
     queryset = Webhook.objects.select_related("study", "made_by")
@@ -97,7 +97,7 @@ class WebhookResource(mixins.DestroyModelMixin, Resource):
 
 
 class DeliveryResource(Resource):
-    """What webhooks were told, or are to be told."""
+    """Sent and waiting messages of webhooks."""
 
     reading, study_path, scope = PERMISSIONS[Right.CHANGE], "webhook__study", "webhooks"
     queryset = WebhookDelivery.objects.select_related("webhook__study")

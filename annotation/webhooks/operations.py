@@ -1,4 +1,4 @@
-"""What is done to webhooks: adding, trying, switching and removing them."""
+"""Operations on webhooks: add, try, switch and remove them."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ class WebhookRequest(Parameters):
 
 @operation("add-webhook", "Add a webhook", parameters=WebhookRequest, scope="webhooks")
 def add(*, study: Study, by: User | None, url: str, events: Collection[str]) -> Outcome:
-    """Make a webhook. Its secret is in this answer and in no later one."""
+    """Add a webhook. Only this answer has its secret."""
     webhook = services.add_webhook(study=study, url=url, events=events, by=by)
     return Outcome(_("The webhook was added."), webhook)
 
 
 @operation("ping-webhook", "Try a webhook", scope="webhooks", row="webhook")
 def ping(*, study: Study, by: User | None, webhook: str) -> Outcome:
-    """Writes a test message, which goes out within seconds."""
+    """Write a test message, which is sent within seconds."""
     sent = services.ping_webhook(webhook=_webhook(study, webhook), by=by)
     return Outcome(_("A test message goes out within seconds; load this page again to see its answer."), sent)
 
@@ -59,7 +59,7 @@ class SwitchRequest(Parameters):
     "switch-webhook", "Switch a webhook on or off", parameters=SwitchRequest, scope="webhooks", row="webhook"
 )
 def switch(*, study: Study, by: User | None, webhook: str, active: bool) -> Outcome:
-    """Switch a webhook off, which gives up what waits, or on, for what happens from now on."""
+    """Switch a webhook off, which gives up waiting messages, or on, for events from now on."""
     found = _webhook(study, webhook)
     services.switch_webhook(webhook=found, active=active, by=by)
     found.refresh_from_db()
@@ -68,14 +68,14 @@ def switch(*, study: Study, by: User | None, webhook: str, active: bool) -> Outc
 
 @operation("remove-webhook", "Remove a webhook", scope="webhooks", row="webhook")
 def remove(*, study: Study, by: User | None, webhook: str) -> Outcome:
-    """Removes a webhook, and its log."""
+    """Remove a webhook, and its log."""
     services.remove_webhook(webhook=_webhook(study, webhook), by=by)
     return Outcome(_("The webhook was removed."))
 
 
 @operation("retry-delivery", "Send a message again", scope="webhooks", row="delivery")
 def retry(*, study: Study, by: User | None, delivery: str) -> Outcome:
-    """Sends again what was given up, under the same id."""
+    """Send a given-up message again, under the same id."""
     found = row_of(WebhookDelivery.objects.filter(webhook__study=study), delivery)
     sent = services.retry_delivery(delivery=found)
     return Outcome(_("The message goes out again within seconds."), sent)

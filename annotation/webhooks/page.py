@@ -36,7 +36,7 @@ def _facts(request: HttpRequest, study: Study) -> Context:
 
 
 def show_secret(request: HttpRequest, study: Study, outcome: Outcome) -> HttpResponse:
-    """Show the secret, this once: no message or session that others could read holds it."""
+    """Show the secret, this once: no message or session that others could read has it."""
     context = study_context(admin.site, request, study, active="webhooks")
     context |= {"secret": secret_of(outcome.value), "told": outcome.value}
     answer = TemplateResponse(request, TEMPLATE, context | _facts(request, study))

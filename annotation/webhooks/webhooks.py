@@ -97,7 +97,7 @@ class BadAddress(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """The result of a post: the HTTP status, if any, the error, and the pause in seconds that was asked for."""
+    """The result of a post: the HTTP status, if any, the error, and the requested pause in seconds."""
 
     status: int | None
     problem: str = ""
@@ -131,7 +131,7 @@ def checked_url(url: str) -> SplitResult:
 
 
 def post(url: str, *, body: bytes, headers: dict[str, str], seconds: float = POST_SECONDS) -> Answer:
-    """Post once; errors are in the answer."""
+    """Post once; the result has the error, if any."""
     sockets: list[socket.socket] = []
     late = threading.Event()
 
@@ -202,7 +202,7 @@ def _exchange(
 
 
 def _address_of(host: str, port: int) -> str:
-    """Return the address to connect to; refuse a name with an address that is not public."""
+    """Return the address to connect to; refuse a name with a private address."""
     found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
     addresses = [str(entry[4][0]) for entry in found]
     if not _private_allowed():
@@ -321,7 +321,6 @@ def ping_webhook(*, webhook: Webhook, by: User | None = None) -> WebhookDelivery
 
 @transaction.atomic
 def retry_delivery(*, delivery: WebhookDelivery) -> WebhookDelivery:
-    """Send a given-up delivery again, under the same id."""
     if not Webhook.objects.filter(pk=delivery.webhook_id, active=True).update(rests_until=None):
         raise WrongState(_("Nothing was sent: the webhook is switched off."))
     moved = WebhookDelivery.objects.filter(pk=delivery.pk, state=State.GIVEN_UP).update(
@@ -389,7 +388,7 @@ def is_complete(study: Study) -> bool:
 def note_completions() -> int:
     """Write one message per completion and webhook; return their number.
 
-    Two simultaneous last submissions do not see each other, and there are other causes: hence a query.
+    A query finds completions: two simultaneous last submissions do not see each other, and there are other causes.
     """
     written = 0
     known: dict[int, bool] = {}
@@ -397,17 +396,17 @@ def note_completions() -> int:
         study = webhook.study
         if study.pk not in known:
             known[study.pk] = is_complete(study)
-        told = webhook.told_complete_at
+        noted_at = webhook.told_complete_at
         if not known[study.pk]:
-            if told is not None:
-                Webhook.objects.filter(pk=webhook.pk, told_complete_at=told).update(told_complete_at=None)
-        elif told is None or _worked_again(study, webhook):
+            if noted_at is not None:
+                Webhook.objects.filter(pk=webhook.pk, told_complete_at=noted_at).update(told_complete_at=None)
+        elif noted_at is None or _worked_again(study, webhook):
             written += _note_completion(webhook)
     return written
 
 
 def _worked_again(study: Study, webhook: Webhook) -> bool:
-    """Ignore leases that outlived a closing."""
+    """Return whether an open study got submissions since; leases that outlived a closing do not count."""
     return (
         study.state == Study.State.OPEN
         and study.assignments.finished().filter(submitted_at__gt=webhook.told_complete_at).exists()
@@ -459,7 +458,7 @@ def _due() -> Q:
 
 
 def _next() -> WebhookDelivery | None:
-    """Put webhooks without failures first, so that a hanging server delays no other."""
+    """Return the next due delivery, of webhooks without failures first, so that a hanging server delays no other."""
     resting = Q(webhook__rests_until=None) | Q(webhook__rests_until__lte=timezone.now())
     due = WebhookDelivery.objects.filter(_due(), resting, webhook__active=True)
     return due.select_related("webhook__study").order_by("webhook__failures", "next_at", "pk").first()
@@ -519,6 +518,6 @@ def _switch_off(webhook: Webhook) -> None:
 
 
 def _pause(rng: random.Random, times: int) -> float:
-    """Grow fourfold with each failure, with jitter between half and all of it."""
+    """Return a pause that grows fourfold with each failure, with jitter between half and all of it."""
     longest = min(LONGEST_PAUSE, FIRST_PAUSE * 4.0 ** min(times - 1, 20))
     return rng.uniform(longest / 2, longest)

@@ -1,8 +1,8 @@
-"""Draw a page of an arena when somebody takes it, from the answers so far (docs/arena.md).
+"""Draw a page of an arena when it is claimed, from the answers so far (docs/arena.md).
 
-The units that a page gets are drawn within the transaction that takes its first slot, which holds the HIT's row. What
-they were drawn from is stored with it: a ``DrawState``, and the chance of each pair of systems. Together with the seed,
-the HIT and the pages that the worker had before, these give the same units again (``drawn_again``).
+The units of a page are drawn within the transaction that takes its first slot, which locks the HIT's row. The basis is
+stored with it: a ``DrawState``, and the chance of each pair of systems. With the seed, the HIT and the worker's earlier
+pages, these give the same units again (``drawn_again``).
 
 Lock order: assignments, HITs, crowd sessions, pairs of systems. A submission that counts its answers takes no HIT in
 its transaction.
@@ -43,9 +43,9 @@ def draws_live(study: Study) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Cells:
-    """The P pairs of a study's systems as columns, in their order; nothing of it changes after generation.
+    """The P pairs of a study's systems as columns, in order; fixed after generation.
 
-    ``first`` and ``second`` are numbers of ``systems``, ``start`` and ``units`` say which units are theirs.
+    ``first`` and ``second`` index ``systems``; ``start`` and ``units`` are the first position and number of its units.
     """
 
     systems: tuple[str, ...]
@@ -55,7 +55,7 @@ class Cells:
     units: Ints
 
     def of_positions(self, positions: Collection[int]) -> Ints:
-        """Return (P,) how many of these units each pair has."""
+        """Return (P,) the number of these units of each pair."""
         place = np.searchsorted(self.start, np.fromiter(positions, dtype=np.int64), side="right") - 1
         return np.bincount(place, minlength=len(self.start)).astype(np.int64, copy=False)
 
@@ -115,10 +115,10 @@ class Drawn:
 
 
 def units_for(*, study: Study, hit: HIT, worker: Worker, own: Collection[int]) -> frozenset[int]:
-    """Draw the units of a page that has none, and return those of a drawn page that the worker met before.
+    """Draw the units of a page that has none; return the units of a drawn page that the worker met before.
 
-    Call it within the transaction that took a slot of the HIT. ``own`` are the worker's own captions, which they never
-    judge. The HIT's version is the stored one afterwards.
+    Call it within the transaction that took a slot of the HIT. Workers never judge their ``own`` captions. Sets the
+    HIT's stored version.
     """
     ((hit.drawn_from_id, hit.version),) = _NOW.all(hit=hit.pk)
     rows = _MET.all(study=study.pk, worker=worker.pk)
@@ -139,7 +139,7 @@ def units_for(*, study: Study, hit: HIT, worker: Worker, own: Collection[int]) -
 
 
 def current_state(study: Study) -> DrawState:
-    """Return the newest state, made anew where many answers came since."""
+    """Return the newest state, or a new one if many answers came since."""
     answers, newest = sum(_ANSWERS.all(study=study.pk)), _NEWEST.first(study=study.pk)
     if newest is not None and 0 <= answers - newest.answers < max(1, newest.answers // NEWER):
         return newest
@@ -161,10 +161,10 @@ def current_state(study: Study) -> DrawState:
 def draw_page(
     *, study: Study, state: DrawState, hit: HIT, met: Collection[int], own: Collection[int] = ()
 ) -> list[Drawn]:
-    """Draw pairs of systems one after the other, and for each an item, all of them equally probable.
+    """Draw pairs of systems one after the other, and for each an item, all equally probable.
 
     An item comes once on a page where others are left. ``met`` are positions of units that the worker had before: a
-    pair of systems all of whose units they had is not drawn. Fewer than a page are returned where no unit is left.
+    pair of systems all of whose units they had is not drawn. Return fewer than a page if no unit is left.
     """
     design, cells = design_of(study), cells_of(study)
     rng = rng_for(design.seed, f"arena {hit.key}")
@@ -221,12 +221,11 @@ def _any_free(
 
 
 def page_size(design: StudyDesign) -> int:
-    """Return how many judged units a page of an arena gets."""
     return design.units_per_hit - design.controls.per_hit
 
 
 def drawn_again(hit: HIT) -> list[Drawn]:
-    """Draw the units of a drawn page again, from what is stored; of a worker who wrote none of the captions."""
+    """Draw the units of a drawn page again from stored data, for a worker who wrote none of the captions."""
     first = Assignment.objects.filter(hit=hit).select_related("study", "worker").earliest("accepted_at")
     state = DrawState.objects.get(hits=hit)
     before = Assignment.objects.filter(
@@ -252,9 +251,9 @@ def count_answers(*, study: Study, answers: Iterable[tuple[Unit, int | None]]) -
 
 
 def recount(study: Study) -> None:
-    """Count the answers to each pair of systems anew, after judgments were revised, excluded or brought back.
+    """Count the answers to each pair of systems anew, after judgments were revised, excluded or included.
 
-    Answers that are stored at the same time are added once this transaction ends, as their rows are locked until then.
+    Answers stored at the same time are added once this transaction ends, as their rows are locked until then.
     """
     if not draws_live(study):
         return
@@ -276,7 +275,7 @@ def current_counts(study: Study) -> Counter[tuple[int, int, str]]:
 
 
 def oriented(tally: Counter[tuple[int, int, str]], first: int, second: int) -> dict[str, int]:
-    """Return wins, ties and losses of ``first`` against ``second``, whichever of them came first."""
+    """Return wins, ties and losses of ``first`` against ``second``, in either order of the pair."""
     return {
         "wins": tally[first, second, "wins"] + tally[second, first, "losses"],
         "ties": tally[first, second, "ties"] + tally[second, first, "ties"],

@@ -1,7 +1,7 @@
-"""Claim a HIT: choose a candidate, commit it under the pause lock, give it back.
+"""Claim a HIT: choose a candidate, commit it under the pause lock, return it.
 
-No worker gets a HIT that shows a caption of their own. Control items that a worker has met are left out; HITs
-with new ones come first.
+No worker gets a HIT that shows a caption of their own. Control items that a worker has met are left out; HITs with new
+ones come first.
 """
 
 from __future__ import annotations
@@ -73,10 +73,7 @@ def own_captions(study: Study, worker: Worker) -> WrittenCaptionQuerySet:
 
 
 def without_own_captions(hits: QuerySet[HIT], *, study: Study, worker: Worker) -> QuerySet[HIT]:
-    """Exclude HITs that show a caption by this worker: as candidate, reference, or option.
-
-    Most workers wrote none in the dataset; they cost one query.
-    """
+    """Exclude HITs that show a caption by this worker: as candidate, reference, or option."""
     own = own_captions(study, worker)
     rows = list(
         own.values_list(
@@ -117,7 +114,7 @@ def _texts(content: Any) -> Iterator[str]:
 
 
 def may_come_again(study: Study) -> bool:
-    """Return True if a control item may be in two HITs. Make no query."""
+    """Return whether a control item may be in two HITs. Make no query."""
     pool = study.notes.get("control_pool")
     return bool(pool["comes_again"]) if pool else False
 
@@ -140,7 +137,7 @@ def stale_units(study: Study, units: Sequence[Unit], met: Collection[Mark]) -> f
 
 
 def units_left_out(hit: HIT, worker: Worker, units: Sequence[Unit]) -> frozenset[int]:
-    """Return ids of the units left out of the worker's previous assignment, which looks the same again."""
+    """Return ids of the units left out of the worker's previous assignment, to show the HIT the same again."""
     before = Assignment.objects.filter(hit=hit, worker=worker).order_by("-accepted_at").first()
     if before is None or not before.order:
         return frozenset()
@@ -174,8 +171,6 @@ def _items_of(study: Study, places: Any) -> dict[int, set[Mark]]:
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """A worker's assignment with its placed units."""
-
     assignment: Assignment
     created: bool
     places: list[Place]
@@ -236,7 +231,7 @@ def find_candidate(
     """Return the worker's current or reserved HIT, else a candidate, or None if nothing is left.
 
     Read outside of a transaction, so that nobody waits on SQLite. A current HIT may be finished, also while the worker
-    or the study is paused. ``besides`` is a current assignment to ignore.
+    or the study is paused. Ignore the current assignment ``besides``.
     """
     participation = _participation(study, worker)
     own, overdue = _leases(study, worker)
@@ -307,7 +302,7 @@ _FRESH_HITS = {size: PreparedQuery(partial(_fresh_hits, size)) for size in (WIND
 
 
 def _participation(study: Study, worker: Worker) -> Any:
-    """Return the worker's participation, with facts that spare most claims a query."""
+    """Return the worker's participation, with facts that save most claims a query."""
     participation = _PARTICIPATIONS.first(study=study.pk, worker=worker.pk, dataset=study.dataset_id)
     if participation is None:
         raise NotJoined(gettext("You have not joined this study."))
@@ -343,9 +338,9 @@ def _candidates(study: Study, worker: Worker, participation: Any, overdue: Seque
 
 
 def _replace_silent(study: Study, worker: Worker, participation: Any) -> int:
-    """End the oldest lease of somebody who never answered, for a worker to whom nothing is left.
+    """End the oldest lease without any answer, for a worker to whom nothing is left; return how many ended.
 
-    The other has time to read; less of it if the worker has answered nothing either, and needs the place to begin.
+    The other has time to read; less if the worker has answered nothing either, and needs the slot to begin.
     """
     if worker.source != Worker.Source.LOCAL:
         return 0  # crowds have places of their own
@@ -382,10 +377,7 @@ def _chosen(study: Study, worker: Worker, hits: list[HIT], attempt: int) -> HIT:
 
 
 def _next_hits(study: Study, worker: Worker, participation: Any) -> list[HIT]:
-    """Return the next open HITs for the worker, from the cursor on.
-
-    HITs that the worker returned or let expire come last.
-    """
+    """Return the next open HITs for the worker, from the cursor on; HITs returned or expired come last."""
     size = WIDE_WINDOW if stops_early(study) else WINDOW
     if not participation.wrote:
         window = _FRESH_HITS[size].all(study=study.pk, worker=worker.pk, cursor=participation.cursor)
@@ -401,7 +393,6 @@ def _next_hits(study: Study, worker: Worker, participation: Any) -> list[HIT]:
 
 
 def _hits_for(study: Study, worker: Worker, participation: Any) -> QuerySet[HIT]:
-    """Return the HITs that show no caption of the worker's own."""
     hits = HIT.objects.filter(study=study)
     return without_own_captions(hits, study=study, worker=worker) if participation.wrote else hits
 
@@ -448,7 +439,7 @@ def _prefer_new_items(study: Study, worker: Worker, window: list[HIT], met: Coll
 
 
 def claim_slot(
-    offer: Candidate, *, ahead: bool = False, session: CrowdSession | None = None, late: bool = False
+    candidate: Candidate, *, ahead: bool = False, session: CrowdSession | None = None, late: bool = False
 ) -> Claim | None:
     """Claim a slot of the HIT, within the caller's transaction, which holds the pause lock unless it is ``late``.
 
@@ -458,20 +449,19 @@ def claim_slot(
         ahead: reserve the HIT for after the current one.
         session: the crowd promised the HIT for it, so the worker gets it even if its outcome is decided.
         late: accept a closed study.
-
     Raises:
         SlotLost, IntegrityError: another worker or window was faster; roll back and look again.
     """
-    study, hit, worker = offer.study, offer.hit, offer.worker
-    promised, session = session is not None, session or offer.session
+    study, hit, worker = candidate.study, candidate.hit, candidate.worker
+    promised, session = session is not None, session or candidate.session
     welcoming = _welcoming(study, worker)
     if not _TAKE_SLOT[late](hit=hit.pk, **welcoming):
         if not _TAKING_WORK[late].all(**welcoming):
             return None
         raise SlotLost
-    if offer.participation.cursor != offer.cursor:
-        Participation.objects.filter(pk=offer.participation.pk).update(cursor=offer.cursor)
-    units = offer.units
+    if candidate.participation.cursor != candidate.cursor:
+        Participation.objects.filter(pk=candidate.participation.pk).update(cursor=candidate.cursor)
+    units = candidate.units
     settled = decided_units(hit.pk, units) if stops_early(study) else frozenset()
     if draws_live(study):
         own = own_captions(study, worker).values_list("caption", flat=True)
@@ -483,11 +473,11 @@ def claim_slot(
         settled = frozenset()
     design, now = design_of(study), timezone.now()
     layout = draw_layout(
-        design=design, hit=hit, worker=worker, units=units, left_out=offer.left_out | settled
+        design=design, hit=hit, worker=worker, units=units, left_out=candidate.left_out | settled
     )
     minutes = min(design.crowd.lease_minutes, RESERVED_MINUTES) if ahead else design.crowd.lease_minutes
-    if offer.left_out:
-        _note_used_up_controls(offer)
+    if candidate.left_out:
+        _note_used_up_controls(candidate)
     assignment = Assignment(
         study=study,
         hit=hit,
@@ -500,7 +490,7 @@ def claim_slot(
         expires_at=now + timedelta(minutes=minutes),
         order=layout.order,
         flips=layout.sides,
-        consent_version=offer.participation.consent_version,
+        consent_version=candidate.participation.consent_version,
         instructions_version=instructions_version(design),
         simulated=worker.source == Worker.Source.REHEARSAL,
     )
@@ -508,17 +498,17 @@ def claim_slot(
     return Claim(assignment=assignment, created=True, places=placed(units, layout.order, layout.sides))
 
 
-def _note_used_up_controls(offer: Candidate) -> None:
+def _note_used_up_controls(candidate: Candidate) -> None:
     """Count an assignment that lacks control items, because the worker has met them all."""
     # for the designer, all captions of a control image are one control item
-    items = len({unit.item_id for unit in offer.units if unit.pk in offer.left_out})
-    raised = controls_used_up(offer.study, offer.worker).update(
+    items = len({unit.item_id for unit in candidate.units if unit.pk in candidate.left_out})
+    raised = controls_used_up(candidate.study, candidate.worker).update(
         pages=F("pages") + 1, missing=F("missing") + items, last_at=timezone.now()
     )
     if not raised:  # a worker claims one HIT at a time: nobody else creates this row
         StudyAlarm.objects.create(
-            study=offer.study,
-            worker=offer.worker,
+            study=candidate.study,
+            worker=candidate.worker,
             what=StudyAlarm.What.CONTROLS_USED_UP,
             pages=1,
             missing=items,

@@ -1,4 +1,4 @@
-"""What a page of work of a study asks of a worker: how many questions, how long, for how much."""
+"""The effort of an assignment: number of questions, duration and pay."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ from judgments.studies.studies import design_of
 
 @dataclass(frozen=True, slots=True)
 class Effort:
-    """``steps`` are questions, or pictures with several captions each; ``seconds`` of all of them together."""
+    """``steps`` are questions, or pictures with several captions each; ``seconds`` is the duration of all."""
 
     steps: int
     seconds: float
 
 
 def efforts_of(studies: Iterable[Study]) -> dict[int, Effort]:
-    """Return the effort for a page of work by the study's row id.
+    """Return the effort of an assignment by the study's row id.
 
-    The first HIT that was drawn says it, since a small dataset fills no HIT of the design's size. The last HIT may
-    be shorter. Where documents stay whole, pages differ, and the largest says it. Where none is drawn, the design does.
+    Based on the first HIT, since a small dataset fills none of the design's size and the last may be shorter; on the
+    largest if documents stay whole; on the design before HITs are drawn.
     """
     found = list(studies)
     drawn = defaultdict(list)
@@ -56,7 +56,7 @@ def _effort(design: StudyDesign, units: list[tuple[int, bool]], largest: int) ->
 
 
 def effort_in_words(study: Study, effort: Effort | None = None) -> dict[str, Any]:
-    """Return ``size``, ``duration`` and ``pay`` for a page, and ``seconds``."""
+    """Return ``size``, ``duration`` and ``pay`` of an assignment in words, and ``seconds``."""
     design = design_of(study)
     effort = effort or efforts_of([study])[study.pk]
     if KINDS[design.protocol].grouped and design.about_pictures:

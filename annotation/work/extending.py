@@ -1,6 +1,6 @@
 """Change a running study: add workers or time, end slots and leases, reopen units, pause and resume.
 
-The design is frozen by then. Additions are stored in ``HIT.extra``, apart from the plan, and in the study's log.
+The design is frozen by then. Additions are stored in ``HIT.extra`` and in the study's log.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ def pause_study(*, study: Study, why: str, by: User | None = None) -> None:
 def resume_study(*, study: Study, why: str, by: User | None = None) -> None:
     """Offer work again, here and at the crowd. Resuming twice changes nothing.
 
-    If slots given back meanwhile cost more than the budget has, the study stays paused.
+    If slots released meanwhile cost more than the budget has, the study stays paused.
     """
     _lock_study(study)
     _require_pausable(study, _("only an open study can be resumed"))

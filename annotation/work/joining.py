@@ -1,4 +1,4 @@
-"""Join a study with a name and a token, by invitation or openly; and who may work.
+"""Join a study with a name and a token, by invitation or openly; check requirements.
 
 A worker declares their country; approval counts come from this installation. Rehearsal workers are not checked.
 """
@@ -31,9 +31,8 @@ from annotation.models.workers import hash_secret, new_secret
 from annotation.privacy.consent import agree, note_version
 from annotation.quiz.quizzes import has_passed, quiz_status
 from common import rate_limits
-from common.codes import CAPITALS, LETTERS, random_code
+from common.audit import log_about
 from common.errors import NotThere, WrongState
-from common.log_context import log_about
 from common.prepared import PreparedQuery, given
 from judgments.countries import COUNTRIES, country_name
 from judgments.design.requirements import Workers, approval_is_enough
@@ -41,7 +40,7 @@ from judgments.design.study_design import StudyDesign
 from judgments.drawing.material import content_key
 from judgments.models import Study
 from judgments.studies.log import note_event
-from judgments.studies.studies import design_of
+from judgments.studies.studies import CAPITALS, LETTERS, design_of, random_code
 
 # a returned or expired assignment does not count
 COUNTED = ("reserved", "accepted", "submitted", "approved", "rejected", "invalidated")
@@ -108,8 +107,8 @@ def refuse_unqualified(*, study: Study, design: StudyDesign, worker: Worker) -> 
     refuse_unfit(asked=design.checked_here, worker=worker)
     if has_passed(study=study, design=design, worker=worker):
         return
-    standing = quiz_status(study=study, worker=worker)
-    if standing.running is None and not standing.attempts_left:
+    status = quiz_status(study=study, worker=worker)
+    if status.running is None and not status.attempts_left:
         raise QuizFailed(study.slug)
     raise QuizNotPassed(study.slug)
 
@@ -187,7 +186,7 @@ def join_study(
 ) -> Joined:
     """Let a worker into an open study; ``known`` is the worker whose token came with the request.
 
-    A name that is in use is refused, unless ``known`` is its worker.
+    Refuse a name in use unless ``known`` is its worker.
     """
     name, code, country = checked_name(name), _typed_code(code), checked_country(country)
     if known is not None and (known.name != name or known.source != Worker.Source.LOCAL):
@@ -341,8 +340,12 @@ def _new_token(worker: Worker) -> str:
     return token
 
 
+@transaction.atomic
 def join_from_crowd(*, study: Study, worker: Worker, consent: bool) -> Participation:
-    """Create or return the participation of a crowd's worker, within the caller's transaction."""
+    """Create or return the participation of a crowd's worker.
+
+    The crowd admitted them, so the study's own admission does not apply.
+    """
     joined = _participation(study, worker)
     if joined is not None:
         if consent:  # perhaps to another text than the first time

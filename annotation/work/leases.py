@@ -71,8 +71,7 @@ def lease_of(assignment: Assignment) -> Lease:
 
 
 def extend_lease(*, assignment: Assignment) -> Lease:
-    """Grant a full lease from now on, at most ``crowd.extensions`` times. An immediate repetition changes
-    nothing."""
+    """Grant a full lease from now on, at most ``crowd.extensions`` times. Ignore an immediate repetition."""
     crowd = design_of(assignment.study).crowd
     now = timezone.now()
     wanted = now + timedelta(minutes=crowd.lease_minutes)
@@ -95,8 +94,8 @@ def extend_lease(*, assignment: Assignment) -> Lease:
 def retake_assignment(*, assignment: Assignment) -> Assignment:
     """Reclaim a HIT after its lease expired, with its draft, if a slot is open.
 
-    Reuse the row if its slot was not given back, else create a new row. Order and sides stay. Raise SlotTaken if the
-    study takes no more work, or the worker holds another HIT.
+    Reuse the row if its slot was not released, else create a new row. Order and sides stay. Raise SlotTaken if the
+    study takes no more work, or the worker has another HIT.
     """
     try:
         with transaction.atomic():
@@ -198,7 +197,7 @@ class _Page:
 def paid_times(sessions: QuerySet[CrowdSession]) -> dict[int, PaidTime]:
     """Return the active time of each session that has any, in two queries.
 
-    A worker may hold several HITs but does not work twice at once: time paid for an earlier assignment is not paid
+    A worker may have several HITs but does not work twice at once: time paid for an earlier assignment is not paid
     again. Revised answers keep the time of the first submission.
     """
     claimed: defaultdict[int, float] = defaultdict(float)

@@ -1,4 +1,4 @@
-"""Show workers what they did, what it pays, and what is open, in a few queries for any number of studies.
+"""Show workers their work, its pay, and open studies, in a few queries for any number of studies.
 
 Control items are never named; accuracy on them is shown only if the study says so.
 """
@@ -64,12 +64,12 @@ class OwnStudy:
 
     @property
     def approved_cents(self) -> int:
-        """Include work invalidated later: what was granted is owed."""
+        """Include work invalidated later: it is owed all the same."""
         return (self.pages["approved"] + self.approved_before) * self.design.crowd.reward_cents
 
 
 def own_studies(worker: Worker) -> list[OwnStudy]:
-    """Return the worker's studies, the latest first, in a few queries for any number of them."""
+    """Return the worker's studies, latest first."""
     mine = Assignment.objects.filter(worker=worker, study=OuterRef("study"))
     done = Assignment.objects.filter(hit=OuterRef("pk"), worker=worker, state__in=LIVE)
     free = HIT.objects.filter(study=OuterRef("study"), open_slots__gt=0).filter(~Exists(done))
@@ -136,7 +136,7 @@ def _add_accuracy(worker: Worker, shown: list[OwnStudy]) -> None:
 
 
 def open_studies() -> QuerySet[Study]:
-    """Return the studies that anybody may join, the newest first."""
+    """Return the studies that anybody may join, newest first."""
     found = Study.objects.filter(state=Study.State.OPEN, simulated=False, design__access__join="open")
     return found.filter(place__in=BY_THE_LINK).order_by("-opened_at", "slug")
 
@@ -151,8 +151,8 @@ def _answers_of(assignment: Assignment) -> Iterator[dict[str, Any]]:
     design = design_of(assignment.study)
     kind = KINDS[design.protocol].of(design)
     key = answer_key(kind)
-    standing = Judgment.objects.filter(assignment=assignment, replaced_by__isnull=True)
-    given = {judgment.unit_id: judgment for judgment in standing}
+    current = Judgment.objects.filter(assignment=assignment, replaced_by__isnull=True)
+    given = {judgment.unit_id: judgment for judgment in current}
     for place in places_of(assignment):
         judgment = given.get(place.unit.pk)
         if judgment is None:
@@ -174,7 +174,7 @@ def _answers_of(assignment: Assignment) -> Iterator[dict[str, Any]]:
 
 
 def _noticed(judgment: Judgment) -> dict[str, int]:
-    """Return what the page counted; how alike others' answers are is not the worker's own."""
+    """Return the page's counts; the likeness of others' answers is not the worker's own."""
     return {name: count for name, count in judgment.signals.items() if name in (*SIGNALS, *WRITING)}
 
 

@@ -1,4 +1,4 @@
-"""The page "Participants" of a study, and what its dashboard can do to the work."""
+"""The page "Participants" of a study, and the operations of its dashboard on the work."""
 
 from __future__ import annotations
 

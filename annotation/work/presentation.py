@@ -1,6 +1,6 @@
 """Lay out a HIT for a worker: texts in the reader's language, pictures, worked examples.
 
-Built-in texts are translated by the catalogues, also when a design repeats them word for word.
+The catalogues translate built-in texts, also when a design repeats them word for word.
 """
 
 from __future__ import annotations
@@ -44,13 +44,13 @@ def worded(text: str) -> str:
 
 
 def read_design(study: Study) -> StudyDesign:
-    """Return the study's design with its texts in the reader's language, as far as it has them."""
+    """Return the design with its texts in the reader's language, as far as available."""
     return design_in(design_of(study), get_language())
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A unit at its position (from 1) in an assignment, with what its kind drew (``Kind.sides``)."""
+    """A unit at its position (from 1) in an assignment; ``side`` is drawn by its kind (``Kind.sides``)."""
 
     position: int
     unit: Unit
@@ -59,7 +59,7 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """The index of the HIT's unit at each position, and what the kind drew there, if it draws sides."""
+    """The index of the HIT's unit at each position, and its side, if the kind draws sides."""
 
     order: list[int]
     sides: list[Any]
@@ -77,9 +77,8 @@ def draw_layout(
     """Draw the order and the sides of ``hit`` for ``worker``.
 
     Seed, HIT and the worker's name fix the draw, so that a reclaimed HIT looks the same. The units of a passage
-    (``Kind.passage``) stay in the HIT's order. A unit and its repetition
-    are kept apart; a repetition for which that is impossible is left out. So are withdrawn units, unless
-    ``with_withdrawn`` is set, to read a page as it was published.
+    (``Kind.passage``) keep the HIT's order. A unit and its repetition are kept apart; a repetition for which that is
+    impossible is left out. So are withdrawn units, unless ``with_withdrawn`` is set to read a page as it was published.
     """
     kind = KINDS[design.protocol]
     rng = rng_for(design.seed, f"order {hit.key} {worker.name}")
@@ -130,7 +129,6 @@ _PLACES = PreparedQuery(
 
 
 def units_of_hit(hit_id: int) -> list[Unit]:
-    """Return the HIT's units with their texts, in order."""
     return [row.unit for row in _PLACES.all(hit=hit_id)]
 
 
@@ -155,7 +153,6 @@ def placed(units: Sequence[Any], order: Sequence[int], sides: Sequence[Any]) -> 
 
 
 def places_of(assignment: Assignment) -> list[Place]:
-    """Return the assignment's units in the order shown."""
     if assignment.hit is None:  # imported judgments of an unknown HIT
         return []
     return placed(units_of(assignment.hit), assignment.order, assignment.flips)
@@ -217,10 +214,7 @@ def item_at(assignment: Assignment, position: int) -> Item | None:
 
 
 def picture_response(request: HttpRequest, item: Item | None) -> HttpResponseBase:
-    """Return an uploaded picture without metadata, to be cached by this browser only.
-
-    Raise Http404 if it is missing.
-    """
+    """Return an uploaded picture without metadata, to be cached by this browser only; raise Http404 if missing."""
     if item is None or not item.picture:
         raise Http404("There is no such picture.")
     picture: FieldFile = item.picture
@@ -269,7 +263,6 @@ def worked_examples(study: Study, design: StudyDesign) -> list[WorkedExample]:
 
 
 def sketched_examples(dataset: Dataset, design: StudyDesign) -> list[WorkedExample]:
-    """Return the worked examples of a design without a study, for staff."""
     items = _example_items(dataset.pk, design)
     return _worked(design, {number: preview_picture_url(item) for number, item in items.items()})
 
@@ -289,7 +282,6 @@ def _worked(design: StudyDesign, addresses: dict[int, str]) -> list[WorkedExampl
 
 
 def _example_items(dataset_id: int, design: StudyDesign) -> dict[int, Item]:
-    """Return the image of each example (from 1) that names one."""
     named = {number: one.image for number, one in enumerate(design.examples, start=1) if one.image}
     if not named:
         return {}

@@ -1,14 +1,14 @@
 """Stop asking for votes once an outcome is decided, and ask again if it no longer is (docs/stopping.md).
 
 Code that changes judgments or slots of a study with early stopping calls ``update_outcomes``, ``settle_study``,
-``settle_submission`` or ``reopen_slots`` in the same transaction. They update the outcome bounds of units, then
-the candidate pairs, then the slots of each HIT:
+``settle_submission`` or ``reopen_slots`` in the same transaction. They update the outcome bounds of units, then the
+candidate pairs, then the slots of each HIT:
 
     open slots = the most votes that one of its units needs beyond those coming from assignments in work
     live assignments + open slots + saved slots = required
 
-A HIT asks for more workers than planned only if an assignment that left out a unit took the slot that the unit
-now needs. Locks are taken in the order assignments, pairs, HITs, each by id, to avoid deadlocks.
+A HIT asks for more workers than planned only if an assignment that left out a unit took the slot that the unit now
+needs. Locks are taken in the order assignments, pairs, HITs, each by id, to avoid deadlocks.
 """
 
 from __future__ import annotations
@@ -101,7 +101,6 @@ _TAKEN_SLOTS: PreparedQuery[int] = PreparedQuery(
 
 
 def free_slot(hit_id: int) -> int:
-    """Return the lowest slot number that no live assignment of the HIT has."""
     taken = set(_TAKEN_SLOTS.all(hit=hit_id))
     return next(slot for slot in count() if slot not in taken)
 
@@ -226,7 +225,7 @@ def _unused_workers(study: Study, design: StudyDesign, workers: Collection[int])
 
 
 def _changed_use(assignment: Assignment) -> bool:
-    """Return True if the control items of this assignment changed whether its worker is included."""
+    """Return whether the control items of this assignment changed whether its worker is included."""
     study, design, worker = assignment.study, design_of(assignment.study), assignment.worker_id
     if not design.controls.per_hit:
         return False
@@ -245,7 +244,7 @@ def _records(study: Study, design: StudyDesign, answers: Iterable[ControlAnswer]
 
 
 def _follow_pairs(design: StudyDesign, pairs: Collection[int]) -> set[int]:
-    """Update units by the state of their pairs, decided or open, and return the changed HITs."""
+    """Update units by the state of their pairs, decided or open; return the changed HITs."""
     if not pairs:
         return set()
     sums = OutcomeBounds.objects.filter(unit__pair__in=pairs).order_by().values_list("unit__pair")

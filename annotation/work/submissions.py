@@ -32,8 +32,8 @@ from annotation.work.claims import (
 from annotation.work.presentation import Place, places_of
 from annotation.work.stopping import settle_submission
 from annotation.work.worksheet import BESIDES, answer_key, checked_answers
+from common.audit import log_about
 from common.errors import NotThere, QuorumError
-from common.log_context import log_about
 from common.prepared import PreparedQuery, PreparedUpdate, given
 from common.rows import insert_rows
 from judgments.design.study_design import StudyDesign
@@ -84,7 +84,7 @@ def save_answers(
     answers: Sequence[Mapping[str, Any]],
     unfinished: Mapping[int, Any] | None = None,
 ) -> Assignment:
-    """Merge ``answers`` into the draft. If an answer is invalid, nothing is saved.
+    """Merge ``answers`` into the draft. If one is invalid, save nothing.
 
     ``unfinished`` holds a plain form's invalid input by position; it is saved, but is no answer.
     """
@@ -98,11 +98,10 @@ def save_answers(
 
 
 def submit_assignment(*, assignment: Assignment, answers: Sequence[Mapping[str, Any]]) -> Submission:
-    """Merge ``answers`` into the draft and turn every unit into a judgment.
+    """Merge ``answers`` into the draft and turn every unit into a judgment. Repeating it is harmless.
 
-    A repeated submission is harmless. One transaction stores the assignment's state and its judgments, then
-    updates the outcome bounds, the crowd session and the webhooks (``_store_judgments``). The detectors run after
-    it.
+    One transaction stores the state and the judgments, then updates the outcome bounds, the crowd session and the
+    webhooks (``_store_judgments``). The detectors run after it.
 
     Raises:
         AnswersMissing: ``missing`` are the open positions; the rest is saved.
@@ -157,7 +156,7 @@ def _submit_with_claim(
 
 @dataclass(frozen=True, slots=True)
 class CheckedAnswers:
-    """Checked answers and their places: all that can be read before the transaction."""
+    """Checked answers and their places, read before the transaction."""
 
     assignment: Assignment
     kind: Kind
@@ -173,7 +172,7 @@ def read_answers(assignment: Assignment, answers: Sequence[Mapping[str, Any]]) -
 
 
 def _submit(sheet: CheckedAnswers) -> Submission:
-    """Save an incomplete submission as a draft."""
+    """Store the judgments; save an incomplete submission as a draft."""
     locked = lock_assignment(sheet.assignment)
     if locked.submitted_at is not None:  # whatever its state is now
         _refuse_other_answers(locked, sheet.given)
@@ -197,7 +196,7 @@ def _require_complete(submission: Submission) -> None:
 
 
 def _run_rules(submission: Submission) -> bool:
-    """Run the detectors after commit. Return True if they stopped the worker."""
+    """Run the detectors after commit. Return whether they stopped the worker."""
     if submission.repeated or not submission.assignment.watched:
         return False
     return is_stopped(run_detectors(assignment=submission.assignment))
@@ -413,7 +412,6 @@ def report_problem(*, assignment: Assignment, position: int, what: str, comment:
 
 
 def changeable_until(assignment: Assignment) -> datetime | None:
-    """Return the end of the time for revisions, if there is one."""
     minutes = design_of(assignment.study).crowd.edit_minutes
     if assignment.state != Assignment.State.SUBMITTED or assignment.submitted_at is None or not minutes:
         return None

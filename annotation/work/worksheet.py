@@ -1,4 +1,4 @@
-"""The steps of a work page, its form and its answers, and the sentences of its scripts. ``{name}`` is a number."""
+"""The steps of a work page, its form and its answers, and the sentences of its scripts (``{name}`` is a number)."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def without_unfinished(
 ) -> tuple[list[Mapping[str, Any]], dict[int, Any]]:
     """Split a plain form's answers into valid ones and, by position, invalid ones.
 
-    Without scripts, a refusal comes only after the form is sent, so invalid text and half an answer must not be lost.
+    Without scripts, an answer is refused only after the form is sent, so invalid text must not be lost.
     """
     kind = KINDS[design.protocol].of(design)
     if not (kind.is_open or kind.confidences):
@@ -147,7 +147,7 @@ def _comment_given(comment: Any, position: int) -> str:
 
 
 def _refuse_unrecorded(signals: Mapping[str, int], position: int, design: StudyDesign) -> None:
-    """Refuse what the participants of the study were not told of."""
+    """Refuse signals of which the study's participants were not told."""
     if not design.writing.record and (more := [name for name in signals if name in WRITING]):
         raise AnswerProblem(
             _(
@@ -184,7 +184,7 @@ BESIDES: dict[str, Callable[[Any, int], Any]] = {
 
 
 def script_words(*, pictures: bool) -> dict[str, str]:
-    """Return the translated sentences by the names that static/js uses."""
+    """Return the translated sentences by their names in static/js."""
     return {
         "here": _("Picture {here} of {all}") if pictures else _("{here} of {all}"),
         "later": _("{n} for later"),
@@ -266,7 +266,7 @@ class Step:
 
 
 def shows_pictures(design: StudyDesign, steps: Sequence[Step]) -> bool:
-    """Return True if the page has pictures, or should have: captions cannot be judged without them."""
+    """Return whether the page has pictures, or should have: captions cannot be judged without them."""
     images = [step.first.shown["image"] for step in steps if step.first.shown.get("image")]
     return any(design.about_pictures or image["url"] for image in images)
 
@@ -405,5 +405,5 @@ def _seconds(text: Any) -> dict[str, float]:
 
 
 def _comment(text: Any) -> dict[str, str]:
-    """An empty comment deletes the saved one."""
+    """Keep an empty comment: it deletes the saved one."""
     return {"comment": text[:LONGEST_COMMENT]} if isinstance(text, str) else {}

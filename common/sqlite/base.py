@@ -1,8 +1,9 @@
-"""Django's backend for SQLite, with a queue for those who write.
+"""Django's backend for SQLite with a queue of writers.
 
-SQLite lets one transaction write at a time. The others ask again after pauses of up to 100 ms, and the one that asks at
-the right moment comes first: under load some wait ten times as long as most. Here transactions queue before they ask.
-The queue only orders. SQLite's own lock decides, also for those who have waited too long here or do not know the queue.
+SQLite lets one transaction write at a time. The others poll with pauses of up to 100 ms, and the luckiest comes first:
+under load some wait ten times as long as most. Here transactions queue before they poll.
+
+The queue only orders. SQLite's own lock decides, also for those that gave up on the queue or do not know it.
 """
 
 from __future__ import annotations
@@ -21,8 +22,6 @@ os.register_at_fork(after_in_child=_queues.clear)  # nobody in the child would e
 
 
 class DatabaseWrapper(base.DatabaseWrapper):
-    """A connection whose transactions queue."""
-
     _turn: Turn | None = None
 
     def _start_transaction_under_autocommit(self) -> None:

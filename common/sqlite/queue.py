@@ -1,8 +1,8 @@
-"""First come, first served: a queue of threads, and of processes, where one at a time has a turn.
+"""First come, first served: a queue of threads and processes, one of which has a turn at a time.
 
-Each process sends the thread that came first to stand beside those of other processes. Two bytes of a file are locked
-there: one by the thread that has the turn, one by the thread that comes next. As the next one is known before a turn
-ends, processes alternate, and no thread overtakes. The kernel frees both bytes when a process ends, however it ends.
+The first thread of each process competes with those of other processes for locks on two bytes of a file: one for the
+thread that has the turn, one for the next. As the next one is known before a turn ends, processes alternate and no
+thread overtakes. The kernel frees both bytes when a process ends, however it ends.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ PAUSE = 0.001  # seconds between two tries to lock one
 
 
 class Late(Exception):
-    """The turn did not come in time."""
+    pass
 
 
 @dataclass
 class Queue:
-    """The queue at a file, which is made when it is needed.
+    """The queue at a file, which is created when needed.
 
-    Locks of bytes belong to a process, so that only the thread at the head of its own may have the file open.
+    Byte locks belong to a process, so only the thread at the head of its own may have the file open.
     """
 
     name: str
@@ -63,7 +63,7 @@ class Queue:
 
 @dataclass(eq=False)
 class Turn:
-    """A thread's place in a queue, until it ends its turn."""
+    """A thread's place in a queue."""
 
     queue: Queue
     is_first: threading.Event = field(default_factory=threading.Event)

@@ -14,7 +14,7 @@ from itertools import accumulate
 from typing import Any
 
 from django.core.exceptions import PermissionDenied, RequestDataTooBig
-from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect, JsonResponse
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.template import loader
 from django.utils.cache import patch_vary_headers
 from django.views.decorators.csrf import csrf_exempt
@@ -30,6 +30,7 @@ from rest_framework.response import Response
 
 from annotation.work.joining import worker_for_token
 from common import rate_limits
+from common.downloads import problem_page
 from common.errors import PROBLEM_TYPE, QuorumError, problem, shortened
 from common.files import can_be_stored
 from common.parameters import sentence_of
@@ -123,20 +124,20 @@ def _finite(text: str) -> float:
 
 
 def _depth(body: bytes) -> int:
-    """Return how deep lists and objects are nested, before anything is made of them."""
+    """Return the nesting depth of lists and objects without parsing them."""
     brackets = TEXT.sub(b"", body).translate(STEPS, delete=NO_BRACKETS)
     return max(accumulate(brackets, lambda depth, step: depth + (1 if step else -1), initial=0))
 
 
 class JSONAlone(DefaultContentNegotiation):
-    """Answer JSON whatever the request accepts; a download asked for as ZIP would be a 406 otherwise."""
+    """Answer JSON whatever the request accepts; a ZIP download would be a 406 otherwise."""
 
     def select_renderer(self, request: Request, renderers: Any, format_suffix: str | None = None) -> Any:
         return renderers[0], renderers[0].media_type
 
 
 def problem_response(error: Exception, context: dict[str, Any]) -> Response | None:
-    """Handle exceptions of API views; an unforeseen one is left to Django."""
+    """Handle exceptions of API views; leave unforeseen ones to Django."""
     headers: dict[str, str] = {}
     if isinstance(error, QuorumError):
         members = {
@@ -184,12 +185,8 @@ def unknown_address(request: HttpRequest) -> HttpResponse:
     return problem_page(404, f"There is nothing at this address.{hint}")
 
 
-def problem_page(status: int, detail: str) -> JsonResponse:
-    return JsonResponse(problem(status, detail), status=status, content_type=PROBLEM_TYPE)
-
-
 def server_error(request: HttpRequest) -> HttpResponse:
-    """Handle an unforeseen error, status 500 or 503: a problem document below /api/, a page elsewhere."""
+    """Handle an unforeseen error (500 or 503): a problem document below /api/, a page elsewhere."""
     if outage := _outage(request, sys.exception()):
         return outage
     if request.path.startswith("/api/"):

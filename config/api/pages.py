@@ -1,4 +1,4 @@
-"""Cursor pages, filters and order of lists below /api/; unknown parameters are refused."""
+"""Cursor pages, filters and order of lists below /api/."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class StrictFilters(DjangoFilterBackend):
 
 
 def _problems(one: Filter | None, request: Request, name: str) -> Iterator[str]:
-    """Yield what the description of a list forbids, and its fields would take."""
+    """Yield problems that the schema of a list excludes but its fields would accept."""
     given = request.query_params.getlist(name)
     if len(given) > 1:
         yield "is given twice; expected it once."
@@ -57,8 +57,8 @@ def _problems(one: Filter | None, request: Request, name: str) -> Iterator[str]:
 class CursorPages(BasePagination):
     """Pages by key: a cursor holds where the next page starts, so late pages are as fast as early ones.
 
-    A view's ``orderings`` map public names to fields that are never null; the first is the default. Equal values
-    are ordered by id, so that no row is lost between pages.
+    A view's ``orderings`` map public names to fields that are never null; the first is the default. Ties are ordered
+    by id, so that no row is lost between pages.
     """
 
     def paginate_queryset(  # type: ignore[override]  # rows of a table: a plain list has no keys

@@ -78,7 +78,7 @@ class SchemaView(ProblemsAsElsewhere, SpectacularAPIView):
 
 @method_decorator(csp_update({"style-src": [UNSAFE_INLINE]}), name="dispatch")
 class DocsView(ProblemsAsElsewhere, SpectacularSwaggerSplitView):
-    """/api/docs/: Swagger UI from our own static files. Its script is a file; it writes style elements."""
+    """/api/docs/: Swagger UI from our own static files. Its script writes style elements."""
 
     url_name = "api:schema"
     template_name = "api_docs.html"

@@ -1,7 +1,7 @@
 """Figures for Prometheus (`/health/metrics`).
 
-Each of gunicorn's processes counts in a file of its own below PROMETHEUS_MULTIPROC_DIR, which config.gunicorn sets;
-whichever of them is asked adds them up. What waits is read from the database at that moment.
+Each gunicorn process counts in its own file below PROMETHEUS_MULTIPROC_DIR, which config.gunicorn sets; the process
+that is asked adds them up, and reads queue lengths from the database.
 """
 
 from __future__ import annotations
@@ -75,8 +75,6 @@ def figures_response() -> HttpResponse:
 
 
 class _Rows(Collector):
-    """What the database says about jobs and outboxes."""
-
     def describe(self) -> list[Any]:
         return []  # so that registering asks the database nothing
 

@@ -1,7 +1,6 @@
 """Probes (`/health/live`, `/health/ready`), figures, and status 503 while the database is away or a disk is full.
 
-Probes and figures are answered before the host is checked and before HTTPS is asked for: they come by the address of
-the machine.
+Probes and figures are answered before the checks of host and HTTPS: they come by the machine's own address.
 """
 
 from __future__ import annotations
@@ -48,7 +47,7 @@ logger = logging.getLogger(__name__)
 
 
 def note_outage(error: BaseException) -> bool:
-    """Return whether the error comes from an outage; log one that is new."""
+    """Return whether the error comes from an outage; log a new one."""
     root = _root(error)
     if root is not None:
         STATE.begin(_outage_of(root), root)
@@ -59,14 +58,14 @@ def note_outage(error: BaseException) -> bool:
 
 
 def _root(error: BaseException | None) -> BaseException | None:
-    """Return the error that tells of an outage: this one, or one that led to it, as to a session not stored."""
+    """Return the error or the cause of it that shows an outage, such as that of a session not stored."""
     while error is not None and not _outage_of(error):
         error = error.__cause__ or error.__context__
     return error
 
 
 def _outage_of(error: BaseException) -> str:
-    """Return what is out of order in a few words, "" if the error is a fault of the program."""
+    """Return the kind of outage, or "" if the error is a fault of the program."""
     if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EROFS):
         return DISK
     if not isinstance(error, DatabaseError | InterfaceError):
@@ -84,15 +83,12 @@ def _outage_of(error: BaseException) -> str:
 
 
 class _State:
-    """The outage of this process."""
-
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._what = ""
         self._last = 0.0
 
     def begin(self, what: str, error: BaseException) -> None:
-        """Note an outage; log it unless it is known."""
         with self._lock:
             known, self._what, self._last = self._what, what, time.monotonic()
         if known != what:
@@ -113,7 +109,7 @@ STATE = _State()
 
 
 class OutageMiddleware:
-    """Gives responses of ``as_outage`` their status, and notices the end of an outage."""
+    """Set the status of responses of ``as_outage``, and notice the end of an outage."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
         self.get_response = get_response
@@ -130,14 +126,13 @@ class OutageMiddleware:
 
 
 def as_outage(response: HttpResponse) -> HttpResponse:
-    """Return the response with status 500 until ``OutageMiddleware``: sessions are stored with any other one."""
+    """Return the response with status 500 until ``OutageMiddleware``: with any other, the session is stored."""
     response.status_code = 500
     response.headers[MARK] = "yes"
     return response
 
 
 def is_answering() -> bool:
-    """Return whether the database answers."""
     try:
         with connection.cursor() as cursor:
             cursor.execute("SELECT 1")
@@ -147,14 +142,14 @@ def is_answering() -> bool:
 
 
 class WithoutOutages(logging.Filter):
-    """Drop the traceback of each request during an outage, which its first line explains."""
+    """Drop the tracebacks of requests during an outage, which its first line explains."""
 
     def filter(self, record: logging.LogRecord) -> bool:
         return not (record.exc_info and _root(record.exc_info[1]))
 
 
 class HealthMiddleware:
-    """Answers `/health/live`, `/health/ready` and, to those who may read them, `/health/metrics`."""
+    """Answer `/health/live`, `/health/ready` and, to those who may read them, `/health/metrics`."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
         self.get_response = get_response

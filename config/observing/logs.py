@@ -1,4 +1,4 @@
-"""Log lines: plain text for a person, or one JSON object an event (LOG_FORMAT)."""
+"""Log lines: plain text, or one JSON object an event (LOG_FORMAT)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 from gunicorn.glogging import Logger
 from pythonjsonlogger.json import JsonFormatter
 
-from common.log_context import log_context
+from common.audit import log_context
 from config.installation import exposed_files, sentence_of_exposed
 
 FORMATS = ("text", "json")
@@ -21,7 +21,7 @@ FIELDS = ("method", "path", "status", "ms")  # of the access log
 
 
 class OneLine(logging.Formatter):
-    """Escapes line breaks of a message, which could forge a second one; a traceback follows on its own lines."""
+    """Escape line breaks of a message, which could forge a second one; tracebacks keep theirs."""
 
     def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802 - the library's name
         return super().formatMessage(record).replace("\r", "\\r").replace("\n", "\\n")
@@ -31,7 +31,7 @@ class OneLine(logging.Formatter):
 
 
 class OneObject(JsonFormatter):
-    """Writes time, level, logger and message, and what is known of the request or job.
+    """Write time, level, logger, message, and the fields of the request or job.
 
     Only named fields are written: the framework adds the request to a record, with its query and so with codes.
     """
@@ -56,7 +56,7 @@ def without_secrets(text: str) -> str:
 
 
 def log_exposed_files() -> None:
-    """Warn of data that others may read: a server at its start runs no system checks."""
+    """Warn of data that others may read: a starting server runs no system checks."""
     from django.conf import settings  # config.settings names this module, and gunicorn reads it first
 
     if places := exposed_files(settings.DATA_DIR, settings.SQLITE_FILE):
@@ -64,7 +64,7 @@ def log_exposed_files() -> None:
 
 
 class ServerLog(Logger):
-    """gunicorn's own log in JSON; config.gunicorn names it where LOG_FORMAT asks for that."""
+    """gunicorn's own log in JSON; config.gunicorn names it if LOG_FORMAT is json."""
 
     def _set_handler(self, log: Any, output: Any, fmt: logging.Formatter, stream: Any = None) -> None:
         super()._set_handler(log, output, OneObject(), stream)

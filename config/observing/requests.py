@@ -14,7 +14,7 @@ from django.contrib.admindocs.utils import replace_metacharacters, replace_named
 from django.http import HttpRequest, HttpResponse
 from django.utils.functional import LazyObject, empty
 
-from common.log_context import logged_with
+from common.audit import logged_with
 from config.observing import figures
 from config.observing.logs import KNOWN
 
@@ -26,7 +26,7 @@ access = logging.getLogger("quorum.access")
 
 
 class RequestMiddleware:
-    """Gives each request an id, which its log lines and its response have, and counts it."""
+    """Give each request an id for its log lines and its response, and count it."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
         self.get_response = get_response
@@ -53,7 +53,7 @@ class RequestMiddleware:
 
 
 def pattern_of(request: HttpRequest) -> str:
-    """Return the pattern of the address, which has none of its secrets: `/s/<slug:slug>/work/`."""
+    """Return the pattern of the address, without its secrets: `/s/<slug:slug>/work/`."""
     match = request.resolver_match
     if match is None:
         return f"{settings.STATIC_URL}…" if request.path.startswith(settings.STATIC_URL) else "unknown"
@@ -66,7 +66,7 @@ def _simplified(route: str) -> str:
 
 
 def _account(request: HttpRequest) -> int | None:
-    """Return the id of the account that the view looked at; ask the database for none."""
+    """Return the id of the account that the view loaded; never query for it."""
     user = vars(request).get("user")
     if isinstance(user, LazyObject):
         user = None if vars(user).get("_wrapped") is empty else vars(user)["_wrapped"]

@@ -35,14 +35,14 @@ def has_second_factor(user: User) -> bool:
 
 
 def note_login(*, user: User, session: SessionBase) -> None:
-    """Ask a new session of an account with a second factor for it."""
+    """Require the second factor of a new session if its account has one."""
     session.pop(STATE, None)
     if user.is_staff and has_second_factor(user):
         session[STATE] = WANTED
 
 
 def device_to_set_up(user: User) -> TOTPDevice:
-    """Return the account's device that waits for its first code; make it at the first call."""
+    """Return the account's device that waits for its first code; create it at the first call."""
     with transaction.atomic():
         User.objects.select_for_update().get(pk=user.pk)  # two windows show the same picture
         device, _ = TOTPDevice.objects.get_or_create(user=user, confirmed=False, defaults={"name": NAME})
@@ -54,7 +54,6 @@ def secret_of(device: TOTPDevice) -> str:
 
 
 def picture_of(device: TOTPDevice) -> str:
-    """Return the QR code for the app as a data URI of an SVG."""
     return segno.make(device.config_url, micro=False).svg_data_uri(scale=4, light="#fff")
 
 
@@ -76,7 +75,7 @@ def keep_only(session: SessionBase, *, user: User) -> None:
 
 
 def check_code(*, user: User, code: str) -> None:
-    """Take a code of the app, or a recovery code, once. Raise WrongCode, or TooMany."""
+    """Take a code of the app, or a recovery code, once. Raise WrongCode or TooMany."""
     code = "".join(code.split()).lower()
     kind = TOTPDevice if code.isdigit() else StaticDevice
     device = kind.objects.filter(user=user, confirmed=True).first()

@@ -25,7 +25,7 @@ from config.second_factor.devices import GIVEN, STATE, WANTED
 
 
 class SecondFactorMiddleware:
-    """Leads an account that still owes its second factor to the page; it is signed in nowhere else."""
+    """Lead an account that still owes its second factor to the page; it is signed in nowhere else."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
         self.get_response = get_response

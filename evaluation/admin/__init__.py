@@ -14,7 +14,6 @@ from evaluation.imported_scores import page as imported_scores_page
 from evaluation.judges import page as judges_page
 from evaluation.leave_one_out import page as leave_one_out_page
 from evaluation.planning import page as planning_page
-from evaluation.publishing import page as publishing_page
 from evaluation.registration import page as registration_page
 from evaluation.releases import page as releases_page
 from evaluation.report import page as report_page
@@ -35,7 +34,6 @@ __all__ = [
     "judges_page",
     "leave_one_out_page",
     "planning_page",
-    "publishing_page",
     "registration_page",
     "releases_page",
     "report_page",

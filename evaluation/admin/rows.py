@@ -66,7 +66,7 @@ class MetricFilter(WordsFilter):
     title, parameter_name = "metric", "metric"
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
-        """Read the names from the few analyses, not from the many scores."""
+        """Read names from the few analyses, not the many scores."""
         rows = visible_rows(Analysis.objects.filter(what=Analysis.What.META_EVALUATION), request.user)
         found = {name for names in rows.values_list("settings__metrics", flat=True) for name in names or ()}
         return [(name, name) for name in sorted(found)]

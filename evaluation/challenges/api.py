@@ -222,7 +222,7 @@ class SubmissionResource(
 
 
 def _refuse_too_large(request: Request) -> None:
-    """Refuse a body by its length, before it is read."""
+    """Refuse a body by its length, without reading it."""
     sizes = Challenge.objects.order_by("-images").values_list("images", flat=True)[:1]
     most = most_bytes(sizes[0] if sizes else 0) + (1 << 16)
     given = request.META.get("CONTENT_LENGTH") or "0"

@@ -1,4 +1,4 @@
-"""Challenges: create, change and close them, with a log."""
+"""Create, change and close challenges, with a log."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def find_challenge(slug: str) -> Challenge:
 
 
 def references_of(dataset: Dataset, split: str) -> dict[str, list[str]]:
-    """Return image -> references in scoring order, without images that have none."""
+    """Return image -> references in scoring order, omitting images without any."""
     rows: QuerySet[Caption] = Caption.objects.filter(item__dataset=dataset, role=Caption.Role.REFERENCE)
     if split:
         rows = rows.filter(item__split=split)
@@ -49,7 +49,6 @@ def image_names(challenge: Challenge) -> list[str]:
 
 
 def hash_of(references: dict[str, list[str]]) -> str:
-    """Return the SHA-256 of images and references, unambiguously delimited."""
     digest = sha256()
     for image, texts in references.items():
         for text in (image, *texts):
@@ -60,7 +59,7 @@ def hash_of(references: dict[str, list[str]]) -> str:
 
 
 def check_metrics(metrics: Sequence[str], tokenizer: str) -> None:
-    """Raise ChallengeError for metrics or a tokenizer unfit for a leaderboard."""
+    """Raise ChallengeError for unfit metrics or tokenizer."""
     # Imported lazily: the metrics load a compiler.
     from evaluation.metrics import scoring
     from evaluation.metrics.errors import MetricsError, UnknownName
@@ -117,7 +116,7 @@ def check_challenge(challenge: Challenge) -> None:
 
 
 def change_challenge(*, challenge: Challenge, fields: Sequence[str], by: User | None = None) -> None:
-    """Store changed words, times and limits; what is scored, and how, cannot change."""
+    """Store changed words, times and limits; scoring settings are fixed."""
     if not fields:
         return
     check_challenge(challenge)
@@ -127,7 +126,7 @@ def change_challenge(*, challenge: Challenge, fields: Sequence[str], by: User | 
 
 
 def close_challenge(*, challenge: Challenge, why: str, by: User | None = None) -> None:
-    """Stop accepting captions. Raise ChallengeError without a reason, WrongState if it is not open."""
+    """Stop accepting captions. Raise ChallengeError without a reason, WrongState unless open."""
     if not why.strip():
         raise ChallengeError("Say why the challenge is closed.", field="why")
     now = timezone.now()

@@ -1,4 +1,4 @@
-"""Compare submissions by paired randomisation tests over images with Holm's correction.
+"""Rank submissions by paired randomisation tests over images with Holm's correction.
 
 A p-value of two submissions never changes, so it is computed once.
 """
@@ -42,7 +42,7 @@ class Cell:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A submission on a leaderboard; ``low`` and ``high`` are None before its ranks are computed."""
+    """A leaderboard row; ``low`` and ``high`` are None until ranks are computed."""
 
     submission: Submission
     cells: list[Cell]
@@ -106,7 +106,7 @@ def store_standing(computed: ComputedStanding) -> None:
 
 
 def leaderboard(*, challenge: Challenge, user_id: int | None, now: datetime) -> list[Row]:
-    """Return the rows of a leaderboard, best first; none while scores are hidden."""
+    """Return leaderboard rows, best first; none while scores are hidden."""
     if not challenge.shows_scores_at(now):
         return []
     every = Submission.objects.on_leaderboard(challenge)

@@ -80,7 +80,7 @@ class Challenge(models.Model):
 
 class SubmissionQuerySet(models.QuerySet["Submission"]):
     def visible_to(self, user: Person) -> SubmissionQuerySet:
-        """Return one's own, those of one's own challenges, and what its author shows; all to an administrator."""
+        """Return own and public submissions, and those to own challenges; all for an administrator."""
         if not isinstance(user, User) or not user.is_active:
             return self.none()
         if user.is_superuser:
@@ -94,7 +94,7 @@ class SubmissionQuerySet(models.QuerySet["Submission"]):
 
 
 class Submission(models.Model):
-    """A system's captions of a challenge's images, and their scores.
+    """A system's captions for a challenge, and their scores.
 
     ``nth`` and ``nth_of_day`` number an account's submissions, so concurrent uploads cannot exceed limits.
     """

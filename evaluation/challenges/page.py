@@ -84,7 +84,7 @@ class ChallengeForm(ModelForm):
 
 @admin.register(Challenge)
 class ChallengeAdmin(QuorumAdmin):
-    """Changes concern words, times and limits; what is scored stays as it is."""
+    """Allow changes to words, times and limits only, not to scoring."""
 
     form = ChallengeForm
     list_display = ("title", "dataset", "split", "images", "submitted", "opens", "closes", "public_page")
@@ -279,8 +279,6 @@ class LinkField(serializers.URLField):
 
 
 class SubmissionForm(serializers.Serializer[Any]):
-    """A system and its captions."""
-
     system = serializers.CharField(label=_("Name of the system"), max_length=80)
     team = serializers.CharField(
         label=_("Authors"), max_length=80, help_text=_("As the leaderboard shows them.")

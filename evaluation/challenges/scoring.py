@@ -1,4 +1,4 @@
-"""Score submissions. A process caches the prepared references of a challenge."""
+"""Score submissions. Each process caches prepared references."""
 
 from __future__ import annotations
 
@@ -38,9 +38,9 @@ class Scored:
 
 
 def prepared_references(challenge: Challenge) -> PreparedReferences:
-    """Return the prepared references of a challenge.
+    """Return a challenge's prepared references.
 
-    References are read and hashed at each call, so every process uses the current texts.
+    They are read and hashed at each call, so every process uses the current texts.
 
     Raises:
         WrongState: they changed since the challenge was made.
@@ -99,7 +99,7 @@ def score_stored(*, submission_id: int, progress: Progress) -> Scored:
 
 
 def store_scores(scored: Scored) -> None:
-    """Store the scores in the job's transaction, and start a ranking job."""
+    """Store scores in the job's transaction, and start a ranking job."""
     Submission.objects.filter(pk=scored.submission_id).update(
         state=scored.state,
         reason=scored.reason,
@@ -113,7 +113,7 @@ def store_scores(scored: Scored) -> None:
 
 
 def image_scores(submission_id: int, metric: str) -> np.ndarray[Any, np.dtype[np.float64]]:
-    """Return (images,) scores by one metric for the paired tests; no page shows them."""
+    """Return (images,) scores by one metric, for paired tests only."""
     packed = SubmissionContent.objects.values_list("images", flat=True).get(submission_id=submission_id)
     with np.load(io.BytesIO(bytes(packed or b"")), allow_pickle=False) as arrays:
         found: np.ndarray[Any, np.dtype[np.float64]] = arrays[metric]

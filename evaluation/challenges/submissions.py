@@ -37,7 +37,7 @@ def most_bytes(images: int) -> int:
 
 
 def read_captions(chunks: Iterable[bytes], positions: Mapping[str, int]) -> list[str]:
-    """Return the captions in the order of ``positions`` (image -> 0, 1, ...). Raise SubmissionRefused."""
+    """Return captions in the order of ``positions`` (image -> 0, 1, ...). Raise SubmissionRefused."""
     found: list[str | None] = [None] * len(positions)
     unknown: list[str] = []
     twice: list[str] = []
@@ -112,7 +112,7 @@ def _checked(number: int, entry: Any) -> tuple[str, str]:
 
 
 def _entries(chunks: Iterable[bytes]) -> Iterator[Any]:
-    """Yield the values of the file's array, one in memory at a time."""
+    """Yield the array's values, holding one in memory."""
     text = _Text(chunks)
     if text.next() != "[":
         raise _no_array()
@@ -137,7 +137,7 @@ def _no_array() -> SubmissionRefused:
 
 
 class _Text:
-    """A moving window on the decoded file."""
+    """Decode a file through a moving window."""
 
     def __init__(self, chunks: Iterable[bytes]) -> None:
         self._chunks = iter(chunks)
@@ -146,7 +146,7 @@ class _Text:
         self._buffer, self._at, self._ended = "", 0, False
 
     def _more(self) -> bool:
-        """Read on; return False at the end of the file."""
+        """Read on; return False at the end."""
         if self._ended:
             return False
         chunk = next(self._chunks, b"")
@@ -200,7 +200,7 @@ class About:
 
 @dataclass(frozen=True, slots=True)
 class Places:
-    """The number of submissions an account may still make."""
+    """Submissions that an account may still make."""
 
     today: int
     at_all: int
@@ -219,7 +219,7 @@ def places_left(*, challenge: Challenge, user: User) -> Places:
 def submit_captions(
     *, challenge: Challenge, user: User, about: About, chunks: Iterable[bytes]
 ) -> tuple[Submission, bool]:
-    """Check a file, store its captions and queue scoring; return the submission, and whether it is new.
+    """Check and store captions, and queue scoring; return (submission, whether new).
 
     Raises:
         WrongState: the challenge is not open.
@@ -238,7 +238,7 @@ def submit_captions(
     for _attempt in range(TRIES):
         known = Submission.objects.filter(challenge=challenge, user=user, sha256=digest).first()
         if known is not None:
-            return _again(known), False
+            return _known_again(known), False
         try:
             return _store(challenge, user, about, digest, len(captions), packed), True
         except IntegrityError:  # a concurrent upload of this account took the number
@@ -280,8 +280,8 @@ def _store(
 
 
 @transaction.atomic
-def _again(known: Submission) -> Submission:
-    """Return a known submission; if its scoring failed, retry at no cost."""
+def _known_again(known: Submission) -> Submission:
+    """Return a known submission; retry a failed scoring at no cost."""
     failed = Submission.objects.filter(pk=known.pk, state=Submission.State.FAILED, removed_at__isnull=True)
     if failed.update(state=Submission.State.QUEUED, reason=""):
         enqueue(kind="score_submission", args={"submission": known.pk}, user=known.user)

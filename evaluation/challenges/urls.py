@@ -1,4 +1,4 @@
-"""The public pages of the evaluation server."""
+"""Addresses of the evaluation server."""
 
 from django.urls import path
 

@@ -33,7 +33,7 @@ SEE_OTHER = 303
 
 
 class SignIn(LoginView):
-    """Sign in everybody with an account; the administration's own page lets in staff alone."""
+    """Sign in any account; the admin's own page admits staff only."""
 
     template_name = "evaluation/challenges/sign_in.html"
     authentication_form = AuthenticationForm
@@ -154,7 +154,7 @@ def show(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
 
 
 def is_too_large(request: HttpRequest, challenge: Challenge) -> bool:
-    """Return whether the body can hold no file that the challenge takes, without reading it."""
+    """Return whether the body exceeds the challenge's limit, without reading it."""
     given = request.META.get("CONTENT_LENGTH") or "0"
     return not given.isdecimal() or int(given) > most_bytes(challenge.images) + ROOM_FOR_FIELDS
 

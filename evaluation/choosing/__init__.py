@@ -1,1 +1,1 @@
-"""Choose the items that tell systems apart, and weigh what people said of them back to all."""
+"""Choose the items that separate systems, and weigh their judgments back to all items."""

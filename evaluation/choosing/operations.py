@@ -1,4 +1,4 @@
-"""Operations of chosen items: choose them for a draft, weigh answers back to all, measure what choosing saves."""
+"""Operations: choose a draft's items, weigh judgments back, measure savings."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The page "What to ask" of a study: choose its items, weigh answers back, see what choosing saves."""
+"""The page "What to ask": choose items, weigh back, show savings."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def _weighed(result: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def savings_shown(request: HttpRequest, study: Study) -> dict[str, Any]:
-    """Return the newest measured savings of the study, or of another one of its dataset that the person may see."""
+    """Return the newest savings of the study, or of a visible one of its dataset."""
     seen = Study.objects.visible_to(signed_in(request)).filter(dataset=study.dataset_id)
     names = dict(seen.values_list("slug", "name"))
     done = Job.objects.filter(kind=SAVE, state=Job.State.DONE, args__study__in=list(names)).order_by("-pk")
@@ -90,7 +90,7 @@ def _groups(result: dict[str, Any]) -> list[str]:
 
 
 def _best(result: dict[str, Any]) -> list[dict[str, Any]]:
-    """Return for each group of figures and budget the method that saves most, if one does."""
+    """Return the best method per group of plots and budget, if any saves."""
     found = []
     for group in _groups(result):
         own = [row for row in result["rows"] if row["group"] == group and row["method"] != EVEN]

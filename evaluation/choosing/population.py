@@ -1,4 +1,4 @@
-"""The items that could be asked about, of a draft or of judged ones, and their scores."""
+"""Items to choose from, of a draft or judged, with scores."""
 
 from __future__ import annotations
 
@@ -38,8 +38,8 @@ PEOPLE = "people"
 class Scored:
     """Scores of a population.
 
-    table: (I, S, M), higher is better, nan where a system has no caption of an item. of_rows: (N, 2, M) of both
-    candidates of pairs, or (N, 1, M) of captions. signatures: of each metric, by name.
+    table: (I, S, M), higher is better, nan without a caption. of_rows: (N, 2, M) for pairs, else (N, 1, M).
+    signatures: by metric.
     """
 
     table: Floats
@@ -49,11 +49,10 @@ class Scored:
 
 @dataclass(frozen=True)
 class Population:
-    """What is chosen from: candidate pairs, or images with all their captions.
+    """Candidate pairs, or images with all their captions, to choose from.
 
-    pairs or captions: the rows, of which the other is empty. members: the id in ``sampling.only`` of each row.
-    systems: the names of each row's systems: two of a pair, any number of a caption. documents: the references of all
-    images.
+    Either pairs or captions is empty. members: each row's id for ``sampling.only``. systems: names per row,
+    two for a pair. documents: references of all images.
     """
 
     per: str
@@ -65,7 +64,7 @@ class Population:
 
     @cached_property
     def item(self) -> Ints:
-        """Return (N,) the place of each row's item: its own of a pair, its image's of a caption."""
+        """Return (N,) item positions: a pair is its own item, a caption's is its image."""
         if self.pairs:
             return np.arange(len(self.pairs))
         places = {image: place for place, image in enumerate(dict.fromkeys(self.images))}
@@ -88,7 +87,7 @@ class Population:
         return found
 
     def scored(self, metrics: Sequence[str], tokenizer: str, imported: ImportedScores = NO_SCORES) -> Scored:
-        """Score what could be asked about. Raise EvaluationError."""
+        """Score all rows. Raise EvaluationError."""
         if self.pairs:
             scored, tables = score_pairs(
                 self.pairs, self.documents, metrics=metrics, tokenizer=tokenizer, imported=imported
@@ -103,7 +102,9 @@ class Population:
         return Scored(self.by_system(rows), rows, signatures)
 
     def by_system(self, rows: Floats) -> Floats:
-        """Lay (N, 2 or 1, M) scores out by item and system; a system's second caption of an item has its own column."""
+        """Arrange (N, 2 or 1, M) scores by item and system; a system's second caption of an item has its
+        own column.
+        """
         columns: dict[tuple[str, int], int] = {}
         seen: Counter[tuple[int, str]] = Counter()
         cells: list[tuple[int, int, int, int]] = []
@@ -120,13 +121,13 @@ class Population:
 
 
 def scored_for(study: Study, population: Population, metrics: Sequence[str], tokenizer: str) -> Scored:
-    """Score a population, also by metrics that were imported for the study's dataset. Raise EvaluationError."""
+    """Score a population, also by imported metrics. Raise EvaluationError."""
     check_imported(study.dataset, metrics)
     return population.scored(metrics, tokenizer, imported_scores(study.dataset, metrics))
 
 
 def refuse_kind(study: Study) -> None:
-    """Raise WrongState where a study has no items that could be chosen."""
+    """Raise WrongState if the study's items cannot be chosen."""
     kind = KINDS[study.protocol]
     if not kind.chosen_by_id:
         raise WrongState(
@@ -135,7 +136,7 @@ def refuse_kind(study: Study) -> None:
 
 
 def population_of_draft(study: Study) -> Population:
-    """Return what the draft would ask about if nothing were chosen. Raise DesignError, WrongState."""
+    """Return all that the draft could ask, without its choice. Raise DesignError, WrongState."""
     refuse_kind(study)
     design = design_of(study)
     everything = design.model_copy(
@@ -201,7 +202,7 @@ def _captions(
 
 
 def judged_population(study: Study) -> Population:
-    """Return what people judged, with what they said. Raise EvaluationError where nothing is decided."""
+    """Return judged rows with their consensus. Raise EvaluationError if nothing is decided."""
     refuse_kind(study)
     table = loaders.load_judgments(study)
     consensus, references = consensus_of(study, table), loaders.load_references(study)

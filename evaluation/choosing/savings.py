@@ -1,4 +1,4 @@
-"""What choosing items would have saved where people judged already: drawn again and again, and weighed back."""
+"""Measure what choosing items would have saved: draw repeatedly from judged items and weigh back."""
 
 from __future__ import annotations
 
@@ -30,21 +30,20 @@ FEWEST = 20  # items, of which a twentieth is one
 
 @dataclass(frozen=True, slots=True)
 class Targets:
-    """(N, T) values of rows, nan where a row says nothing of a target, which is their mean; by group."""
+    """(N, T) values per row whose means are the targets, nan for unrelated rows; with group and name of each."""
 
     values: Floats
     groups: Sequence[str]
     names: Sequence[str]
 
     def of(self, weights: Floats) -> Floats:
-        """Return (D, T) weighted means, from (D, N) weights; nan where no row has any."""
         known = ~np.isnan(self.values)
         with np.errstate(invalid="ignore", divide="ignore"):
             return np.asarray((weights @ np.where(known, self.values, 0.0)) / (weights @ known))
 
 
 def targets_of(population: Population, scores: Floats, metrics: Sequence[str]) -> Targets:
-    """Return what a study of these items says: figures of metrics and of systems."""
+    """Return the results to estimate: accuracies of metrics and scores of systems."""
     found: list[tuple[str, str, Floats]] = []
     if population.pairs:
         winners = np.array([pair.winner for pair in population.pairs], dtype=np.float64)
@@ -63,7 +62,7 @@ def targets_of(population: Population, scores: Floats, metrics: Sequence[str]) -
     return Targets(np.stack(values, axis=1), groups, names)
 
 
-def measured(
+def savings_rows(
     population: Population,
     usefulness: Mapping[str, Floats],
     targets: Targets,
@@ -74,11 +73,11 @@ def measured(
     seed: int = 0,
     progress: Progress = no_progress,
 ) -> list[dict[str, Any]]:
-    """Return for each method, group of figures and budget: the error, and what is saved against an even draw.
+    """Return the error and the saving per method, group and budget.
 
-    The error is the root mean square over draws and figures, of what all items say. `saved` is the share of an even
-    draw's items that need not be asked about for the same error, below zero where it takes more; an even draw of n of N
-    errs by S² (1 / n - 1 / N), with the S² that fits its own draws best.
+    The error is the root mean square over draws and targets. `saved` is the share of an even draw's items
+    that need not be judged for the same error, negative if more are needed. An even draw of n of N has the
+    squared error S² (1 / n - 1 / N), with S² fitted to its own draws.
     """
     size = population.size
     item = population.item
@@ -120,7 +119,7 @@ def measured(
 
 
 def _weights(chance: Floats, item: Ints, draws: int, generator: np.random.Generator) -> Floats:
-    """Return (D, N) weights of rows, 0 for those of items that were not drawn."""
+    """Return (D, N) row weights, 0 for items not drawn."""
     found = np.zeros((draws, len(chance)))
     for row in found:
         drawn = draw_items(chance, seed=generator)
@@ -143,7 +142,7 @@ def choice_savings(
     seed: int = 0,
     progress: Progress = no_progress,
 ) -> dict[str, Any]:
-    """Measure what choosing would have saved in a study that was judged. Raise EvaluationError."""
+    """Measure the savings for a judged study. Raise EvaluationError."""
     progress(0.05, "reading judgments")
     population = judged_population(study)
     if population.size < FEWEST:
@@ -161,7 +160,7 @@ def choice_savings(
         if method != "disagreement" or len(metrics) > 1
     }
     targets = targets_of(population, scored.of_rows, metrics)
-    rows = measured(
+    rows = savings_rows(
         population,
         usefulness,
         targets,

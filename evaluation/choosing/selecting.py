@@ -1,4 +1,4 @@
-"""Choose a draft's items by scores at hand, and write into its design which, and how probable each was."""
+"""Choose a draft's items by scores, and store them with their probabilities in its design."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ MOST = 100_000  # ids in a design
 
 
 def usefulness_of(method: str, population: Population, scored: Scored | None) -> Floats:
-    """Return (I,) how useful the items are by a method. Raise EvaluationError."""
+    """Return (I,) usefulness of items. Raise EvaluationError."""
     if method == EVEN:
         return np.ones(population.size)
     if method == "diversity":
@@ -58,7 +58,7 @@ def usefulness_of(method: str, population: Population, scored: Scored | None) ->
 
 
 def refuse_frozen(study: Study) -> None:
-    """Raise WrongState where items cannot be chosen any more."""
+    """Raise WrongState if items cannot be chosen any more."""
     refuse_kind(study)
     if study.state != Study.State.DRAFT:
         raise WrongState(
@@ -78,10 +78,10 @@ def compute_choice(
     seed: int = 0,
     progress: Progress = no_progress,
 ) -> dict[str, Any]:
-    """Return ``chosen`` and the ids of ``sampling.only`` for a draft's design; nothing is stored.
+    """Return ``chosen`` and the ids of ``sampling.only`` without storing them.
 
     Raises:
-        WrongState: no draft, or a kind without items to choose. EvaluationError: the budget or a metric does not fit.
+        WrongState: no draft, or unsuitable kind. EvaluationError: unfit budget or metric.
     """
     refuse_frozen(study)
     progress(0.05, "drawing")
@@ -131,7 +131,7 @@ def compute_choice(
 
 @transaction.atomic
 def store_choice(*, study: Study, found: dict[str, Any] | None, by: User | None = None) -> Study:
-    """Write a choice into a draft's design; None takes it back, so that all items are judged."""
+    """Write a choice into a draft's design; None removes it."""
     values = study.design | {
         "sampling": study.design["sampling"] | {"only": found["only"] if found else []},
     }

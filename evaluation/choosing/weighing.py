@@ -1,4 +1,4 @@
-"""Weigh what people said of chosen items back to all items, by one over the chance that each had."""
+"""Weigh judgments of chosen items back to all items, by inverse probability."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ MOST_DIFFERENCES = 45  # pairs of metrics, or of systems, in a result
 
 
 def chances_of(study: Study) -> Mapping[str, float]:
-    """Return pair or unit key -> chance of being chosen; empty where all items are judged."""
+    """Return pair or unit key -> probability of choice; empty if all items are judged."""
     chosen = design_of(study).chosen
     return chosen.chances if chosen else {}
 
@@ -40,9 +40,9 @@ def weigh_back(
     tokenizer: str = DEFAULT_TOKENIZER,
     progress: Progress = no_progress,
 ) -> dict[str, Any]:
-    """Estimate what the study would say of all items, beside what the chosen ones say without weights.
+    """Estimate results over all items, beside unweighted ones over the chosen.
 
-    Of pairs: each metric's accuracy by kind, differences of metrics, how often each system wins. Of captions: each
+    For pairs: each metric's accuracy by kind, differences of metrics, each system's wins. For captions: each
     system's mean, differences of systems, and Kendall's tau-b of each metric with people.
 
     Raises:
@@ -74,13 +74,13 @@ def weigh_back(
 
 
 class Rows:
-    """(N,) chances and images, and figures of some of the rows."""
+    """Estimate from some of N rows, with (N,) chances and images."""
 
     def __init__(self, chance: Floats, images: Any) -> None:
         self.chance, self.images = chance, images
 
     def mean(self, what: str, name: str, values: Floats, kind: str = "") -> dict[str, Any]:
-        """Return the mean of what is no nan, weighed back and plain."""
+        """Return the mean of known values, weighted and plain."""
         known = ~np.isnan(values)
         chance, images, own = self.chance[known], self.images[known], values[known]
         figure = self._figure(
@@ -116,7 +116,7 @@ class Rows:
 
 
 def metric_right(scores: Floats, winners: Floats) -> Floats:
-    """Return (P, M) whether metrics name people's winner, from (P, 2, M) scores; nan where people decided nothing."""
+    """Return (P, M) whether metrics agree with people's winner, from (P, 2, M) scores; nan if undecided."""
     said = np.stack(
         [metric_winners(scores[:, 0, at], scores[:, 1, at]) for at in range(scores.shape[2])], axis=1
     )
@@ -124,7 +124,7 @@ def metric_right(scores: Floats, winners: Floats) -> Floats:
 
 
 def won_by(population: Population, winners: Floats) -> dict[str, Floats]:
-    """Return system -> (P,) whether it won each of its pairs with another system; a tie is half a win."""
+    """Return system -> (P,) wins against other systems; a tie is half a win, nan elsewhere."""
     found: dict[str, Floats] = {}
     tied = np.array([pair.tied for pair in population.pairs])
     for row, (first, second) in enumerate(population.systems):
@@ -158,7 +158,7 @@ def of_pairs(
 
 
 def means_of(population: Population, people: Floats) -> dict[str, Floats]:
-    """Return system -> (N,) what people said of its captions, nan of others'."""
+    """Return system -> (N,) people's scores of its captions, nan for others."""
     found: dict[str, Floats] = {}
     for row, names in enumerate(population.systems):
         for name in names or (PEOPLE,):
@@ -181,7 +181,7 @@ def of_captions(
 
 
 def _by_image(values: Floats, population: Population) -> Floats:
-    """Return (N,) the mean of a system's values of an image in the image's first row, nan elsewhere."""
+    """Return (N,) a system's mean per image in the image's first row, nan elsewhere."""
     known = ~np.isnan(values)
     item = population.item
     sums = np.bincount(item[known], weights=values[known], minlength=population.size)

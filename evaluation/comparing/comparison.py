@@ -1,7 +1,7 @@
 """Compare two sources of judgments. Pure.
 
-The second source is the standard: precision is the share of the first's yes that the second confirms,
-recall the share of the second's yes that the first finds. docs/statistics.md defines each statistic.
+The second source is the standard: precision is the share of the first's yes that it confirms, recall the
+share of its yes that the first finds. docs/statistics.md defines each statistic.
 """
 
 from __future__ import annotations
@@ -60,11 +60,10 @@ def compare_sources(
     """Compare the first source with the second, the standard; an undefined statistic is null with a `reason`.
 
     Args:
-        first_at_least, second_at_least: thresholds that cut scores into yes and no; None: every threshold
-            that the protocol is reported at.
+        first_at_least, second_at_least: thresholds for yes; None: all that the protocol is reported at.
         missing: whether units of only the second are excluded, or count as a no of the first (H13's convention
             for pairs filtered before the crowd). Units of only the first are always excluded.
-        naive: take units and judgments as independent, with intervals by bootstrap; else they are by image and worker.
+        naive: take judgments as independent, with bootstrap intervals; else cluster by image and worker.
 
     Raises:
         EvaluationError: incomparable sources. BadOption: an unknown `missing`, or an invalid number.
@@ -97,14 +96,13 @@ def compare_sources(
 
 @dataclass(frozen=True, slots=True)
 class _Drawing:
-    """How intervals are made."""
+    """Settings of intervals."""
 
     resamples: int
     seed: int
     naive: bool
 
     def options(self, **clusters: Any) -> dict[str, Any]:
-        """Return the options of a statistic whose rows have these clusters."""
         own = NAIVE if self.naive else clusters
         return {"resamples": self.resamples, "seed": self.seed, "clusters": own}
 
@@ -131,7 +129,7 @@ def _of_source(source: Source, drawing: _Drawing) -> dict[str, Any]:
 
 
 def images_of_units(*sources: Source) -> NDArray[Any]:
-    """Return (U,) images of the units that the sources have in common; a unit without one stands for itself."""
+    """Return (U,) images of the units; a unit without one is its own."""
     images: list[Any] = list(range(len(sources[0].units)))
     for source in sources:
         for place, content in enumerate(source.contents):
@@ -200,7 +198,6 @@ def _grid(
     missing: str,
     drawing: _Drawing,
 ) -> tuple[KappaGrid | None, str]:
-    """Compare the units that the second source has at each pair of thresholds."""
     reason = _no_scores(matched)
     cuts = _cuts(matched.first, first_at_least), _cuts(matched.second, second_at_least)
     for one, own in zip((matched.first, matched.second), cuts, strict=True):
@@ -311,7 +308,7 @@ def _pooled(matched: Matched, drawing: _Drawing) -> dict[str, Any]:
 
 
 def compared_in_words(result: dict[str, Any]) -> str:
-    """Say in the reader's language what a comparison found."""
+    """Describe a comparison in the reader's language."""
     shared = result["units"]["shared"]
     if not shared:
         return _("The two share no item, so nothing can be said about their agreement.")

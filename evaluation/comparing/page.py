@@ -113,7 +113,6 @@ def _grid_rows(grid: dict[str, Any], chosen: int | None) -> list[dict[str, Any]]
 
 
 def _shade(kappa: float | None) -> int:
-    """Return 0 for chance and below, SHADES for full agreement."""
     return 0 if kappa is None or kappa <= 0 else min(SHADES, 1 + int(kappa * SHADES))
 
 

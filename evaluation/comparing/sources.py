@@ -1,7 +1,7 @@
 """Match the units of two sources of judgments. Pure.
 
-Units match by id, else by content. Two candidates may be in either order; the second source's answers
-are flipped where needed.
+Units match by id, else by content. Candidates may be in either order; the second source's answers are flipped
+to fit.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ NONE: Captions = (None, None, None)
 
 @dataclass(frozen=True, slots=True)
 class Content:
-    """What a unit shows, as far as known: reference, first and second caption by id and by text."""
+    """A unit's reference, first and second caption, by id and by text as far as known."""
 
     image: str | None = None
     ids: Captions = NONE
     texts: Captions = NONE
 
     def keys(self, *, reference: bool, two_sided: bool) -> Iterator[tuple[Hashable, bool]]:
-        """Yield (key, whether the candidates are swapped in it), by ids and by texts."""
+        """Yield (key, whether candidates are swapped), by ids and by texts."""
         for name, captions in (("ids", self.ids), ("texts", self.texts)):
             shown, first, second = captions
             if self.image is None or first is None or (two_sided and second is None):
@@ -53,8 +53,8 @@ class Source:
     """N judgments of a source.
 
     unit: (N,) positions in `units`. rater: (N,) whole numbers. value: (N,) numbers, or objects if any is a
-    text. left_out: reason -> rows. full_depth: (U,) units of the unstopped sample, if any. anonymous: whether raters
-    are no persons, but places in published totals.
+    text. left_out: reason -> rows. full_depth: (U,) unstopped units, if sampled. anonymous: whether raters
+    are positions in published totals, not people.
     """
 
     name: str
@@ -87,7 +87,7 @@ class Source:
         return "share of yes" if self.kind is not None and self.level == "nominal" else "mean"
 
     def over(self, groups: Ints, turned: Flags, count: int) -> Source:
-        """Return the judgments on `count` groups of units; flip answers on turned units."""
+        """Merge units into `count` groups; flip answers on turned units."""
         value = self.value
         if self.kind is not None and turned.any():
             value = value.copy()
@@ -125,7 +125,7 @@ class Source:
         return found
 
     def consensus(self) -> dict[int, Any]:
-        """Return unit -> consensus, without tied units."""
+        """Return unit -> consensus, omitting ties."""
         if not len(self.unit):
             return {}
         if self.kind is None:
@@ -141,9 +141,9 @@ class Source:
 class Matched:
     """Two sources over the same groups of units.
 
-    shared: (G,) bool, groups in both sources. by_id: number matched by id. turned: units of the second
-    source with swapped candidates. joined: per source, units merged with others of equal content.
-    without_reference: references were ignored, because only one source shows them.
+    shared: (G,) bool, groups in both. by_id: number matched by id. turned: number of the second's units with
+    swapped candidates. joined: per source, units merged by equal content. without_reference: references were
+    ignored, because only one source shows them.
     """
 
     first: Source
@@ -165,7 +165,7 @@ class Matched:
 
 
 def match_sources(first: Source, second: Source) -> Matched:
-    """Match the units of two sources. Raise EvaluationError for incompatible protocols."""
+    """Match two sources. Raise EvaluationError for incompatible protocols."""
     for one in (first, second):
         if one.kind is not None and one.kind.is_open:
             raise EvaluationError(
@@ -224,7 +224,7 @@ def _has_references(source: Source) -> bool:
 
 
 def _same_ids(first: Source, second: Source) -> list[tuple[int, int]]:
-    """Return positions of units with equal ids in both sources whose contents do not differ."""
+    """Return positions of units with equal ids and consistent contents."""
     places = {name: place for place, name in enumerate(second.units)}
     pairs = ((place, places[name]) for place, name in enumerate(first.units) if name in places)
     if not first.contents or not second.contents:
@@ -235,7 +235,7 @@ def _same_ids(first: Source, second: Source) -> list[tuple[int, int]]:
 
 
 def _differ(one: Content, other: Content) -> bool:
-    """Return whether two contents contradict each other; ids outweigh texts."""
+    """Return whether contents contradict each other; ids outweigh texts."""
     if one.image is not None and other.image is not None and one.image != other.image:
         return True
     for captions, others in ((one.ids, other.ids), (one.texts, other.texts)):
@@ -245,14 +245,14 @@ def _differ(one: Content, other: Content) -> bool:
 
 
 class _Groups:
-    """Union-find of equal units, with the orientation of their candidates."""
+    """Union-find of equal units that tracks candidate order."""
 
     def __init__(self, size: int) -> None:
         self._parent = list(range(size))
         self._odd = [False] * size
 
     def _root(self, place: int) -> tuple[int, bool]:
-        """Return the root of the group, and whether `place` is turned against it."""
+        """Return the group's root, and whether `place` is turned against it."""
         odd, path = False, []
         while self._parent[place] != place:
             path.append(place)
@@ -269,7 +269,7 @@ class _Groups:
             self._parent[high], self._odd[high] = low, odd ^ turned ^ again
 
     def numbered(self) -> tuple[Ints, Flags, int]:
-        """Return (N,) group numbers, (N,) which units are turned, and the number of groups."""
+        """Return (N,) group numbers, (N,) turned flags, and the number of groups."""
         found = [self._root(place) for place in range(len(self._parent))]
         roots = np.array([root for root, _ in found], dtype=np.int64)
         known, number = np.unique(roots, return_inverse=True)

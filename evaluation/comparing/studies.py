@@ -1,4 +1,4 @@
-"""Compare the judgments of two studies, in a job if one is large."""
+"""Compare two studies' judgments, in a job if one is large."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ def comparable_studies(study: Study, among: QuerySet[Study]) -> QuerySet[Study]:
 def compare_studies(
     *, first: Study, second: Study, missing: str = MISSING[0], resamples: int = RESAMPLES
 ) -> dict[str, Any]:
-    """Compare two studies (docs/statistics.md) without storing the result. Raise EvaluationError."""
+    """Compare two studies without storing the result. Raise EvaluationError."""
     found = compare_sources(
         source_of_study(first),
         source_of_study(second),
@@ -124,7 +124,7 @@ def compare_studies(
 
 
 def cached_comparison(*, first: Study, second: Study, missing: str) -> dict[str, Any]:
-    """Return the comparison, computed now or, for large studies, by a job.
+    """Return the comparison; a job computes that of large studies.
 
     Raises:
         FiguresPending: the job is running. EvaluationError: they cannot be compared.
@@ -163,7 +163,7 @@ def _figures(second: Study, missing: str) -> Figures[dict[str, Any]]:
 
 
 def _figures_named(name: str) -> Figures[dict[str, Any]]:
-    """Return the figures for a name from `_figures`. Raise NotThere."""
+    """Return the figures named by `_figures`. Raise NotThere."""
     _prefix, pk, missing = name.split(":")
     second = Study.objects.select_related("dataset").filter(pk=int(pk)).first()
     if second is None:

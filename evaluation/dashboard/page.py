@@ -1,4 +1,4 @@
-"""The page "Dashboard" of a study, and its moving part, which the browser polls."""
+"""The page "Dashboard" and its live part, which the browser polls."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ STANDING = {"paused": gettext_noop("paused until somebody has looked"), "exclude
 
 @require_safe
 def show_dashboard(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
-    mark = _look(study)
+    mark = _current_mark(study)
     refusal = take_refusal(request, study)
     context |= _shown(request, study, mark) | {
         "every": EVERY_SECONDS,
@@ -48,8 +48,8 @@ def show_dashboard(request: HttpRequest, study: Study, context: Context) -> Http
 
 @require_safe
 def show_live(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
-    """Render the moving part; 304 if nothing changed."""
-    mark = _look(study)
+    """Render the live part; 304 if nothing changed."""
+    mark = _current_mark(study)
     tag = mark.tag(study, *_asked(request, context))
     answer: HttpResponse
     if request.headers.get("If-None-Match") == tag:
@@ -63,7 +63,7 @@ def show_live(request: HttpRequest, study: Study, context: Context) -> HttpRespo
     return answer
 
 
-def _look(study: Study) -> ChangeMark:
+def _current_mark(study: Study) -> ChangeMark:
     mark = change_mark(study)
     if has_dashboard(study) and is_stale(study, mark):
         request_snapshot(study)
@@ -122,7 +122,7 @@ def _no_alpha(kind: Kind) -> str:
 
 
 def _drawings(result: dict[str, Any]) -> dict[str, Any]:
-    """Return the stored plots and their sentences, which are English; they are drawn anew in another language."""
+    """Return the stored English plots, or redraw them in another language."""
     stored: dict[str, Any] = result.get("drawings", {})
     if not stored or (get_language() or "en").startswith("en"):
         return stored

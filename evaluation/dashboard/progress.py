@@ -1,4 +1,4 @@
-"""Counts of a study: now, and over time."""
+"""Count a study's work: now, and over time."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ COST = 10.0  # maximal share of time for snapshots: one that took 3 s is made ev
 def study_progress(study: Study) -> dict[str, Any]:
     """Count HITs, assignments and judgments.
 
-    ``wanted`` is 0 for imports; ``hits_done`` have every slot submitted; ``timeline`` has up to 200
-    ``[time, judgments by then]``; ``stopping`` has the savings of early stopping, or None.
+    ``wanted`` is 0 for imports; ``hits_done`` have every slot submitted; ``timeline`` has up to 200 ``[time,
+    judgments by then]``; ``stopping`` has the savings of early stopping, or None.
     """
     states, timeline, revised_at = _work(study)
     return {
@@ -47,7 +47,7 @@ def study_progress(study: Study) -> dict[str, Any]:
 
 
 def study_counts(study: Study) -> dict[str, Any]:
-    """Return the part of ``study_progress`` that needs no scan of judgments."""
+    """Return ``study_progress`` without what needs a scan of judgments."""
     states = Assignment.objects.filter(study=study).order_by("state").values_list("state")
     return _counts(study, dict(states.annotate(n=Count("pk"))))
 
@@ -66,7 +66,7 @@ def _counts(study: Study, states: dict[str, int]) -> dict[str, Any]:
 
 
 def _stopping(study: Study) -> dict[str, Any]:
-    """Return the votes and slots saved by early stopping, and the design's expectation."""
+    """Return votes and slots saved by early stopping, and the design's expectation."""
     design = design_of(study)
     units = OutcomeBounds.objects.filter(unit__study=study)
     left = Greatest(design.judgments_per_unit - F("cast"), Value(0), output_field=IntegerField())
@@ -113,7 +113,7 @@ def _hits(study: Study) -> dict[str, int]:
 
 
 def _beside(rows: QuerySet[Any], owner: str) -> Coalesce:
-    """Count the ``rows`` of the outer row in a subquery, which an index serves without sorting or grouping."""
+    """Count ``rows`` per outer row in a subquery, which an index serves without sorting."""
     counted = rows.order_by().values(owner).annotate(n=Count("pk")).values("n")
     return Coalesce(Subquery(counted, output_field=IntegerField()), Value(0))
 
@@ -143,7 +143,7 @@ class ChangeMark:
     """What changed since the last snapshot.
 
     Attributes:
-        snapshot: without its scores and result; None before the first.
+        snapshot: without scores and result; None before the first.
         new: number of judgments.
         held: (assignment, until) of active leases.
     """
@@ -153,7 +153,7 @@ class ChangeMark:
     held: tuple[tuple[str, str], ...]
 
     def tag(self, study: Study, *more: object) -> str:
-        """Return an ETag: equal while the dashboard would look the same."""
+        """Return an ETag that is equal while the dashboard looks the same."""
         made = self.snapshot.made_at.isoformat() if self.snapshot else ""
         paused = study.paused_at.isoformat() if study.paused_at else ""
         return f'"{content_key(study.pk, study.state, paused, made, self.new, self.held, *more)}"'
@@ -188,7 +188,7 @@ def is_stale(study: Study, mark: ChangeMark, now: datetime | None = None) -> boo
 
 
 def request_snapshot(study: Study) -> bool:
-    """Start a snapshot job unless one is under way; return whether it was started."""
+    """Start a snapshot job; return False if one is under way."""
     if Job.objects.under_way().filter(kind="board", args__study=study.slug).exists():
         return False
     enqueue(kind="board", args={"study": study.slug})
@@ -200,11 +200,11 @@ class LiveCounters:
     """The counters of a dashboard.
 
     Attributes:
-        wanted: judgments in all (0 if unknown).
+        wanted: judgments in all; 0 if unknown.
         an_hour: judgments of the last hour.
-        hours_left: at that pace; None if nothing arrives, or nothing is left.
+        hours_left: at that pace; None if nothing arrives or is left.
         spending: at the crowd; None without a budget.
-        local_cents: rewards of approved work of this site's own people.
+        local_cents: rewards of approved work on this site.
     """
 
     judgments: int

@@ -1,6 +1,6 @@
 """Replay judgments in arrival order: results after the first n. Pure.
 
-Votes accumulate from checkpoint to checkpoint; each checkpoint only visits units and pairs.
+Votes accumulate between checkpoints; each checkpoint only visits units and pairs.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def checkpoints(count: int, most: int = CHECKPOINTS) -> list[int]:
 
 
 def agreement_grows(votes: VotesInOrder, level: str, *, seed: int) -> list[dict[str, Any]]:
-    """Compute Krippendorff's alpha with its interval over units at each checkpoint."""
+    """Return Krippendorff's alpha with its interval at each checkpoint."""
     labels, codes = np.unique(votes.value, return_inverse=True)
     rows = []
     for upto in checkpoints(len(votes)):
@@ -67,12 +67,12 @@ def agreement_grows(votes: VotesInOrder, level: str, *, seed: int) -> list[dict[
 def winners_so_far(
     votes: VotesInOrder, pair: Ints, pairs: int, decided: Mapping[int, int] | None = None
 ) -> Iterator[tuple[int, Ints]]:
-    """Yield, per checkpoint, (P,) winners of the pairs: 1, 2, or 0 for undecided (V15 §3).
+    """Yield, per checkpoint, (P,) winners: 1, 2, or 0 for undecided (V15 §3).
 
     Majorities of judgments decide units, majorities of units decide pairs; ties decide nothing.
 
     Args:
-        pair: (U,) code of each unit's pair from 0.
+        pair: (U,) pair codes from 0.
         decided: unit code -> adjudicated winner, applied at the end only.
     """
     counts = np.zeros((votes.units, 4), dtype=np.int64)  # of the four sides (preferences.py)
@@ -96,13 +96,13 @@ def accuracy_so_far(
     kinds: Mapping[str, npt.NDArray[np.bool_]],
     images: Ints,
 ) -> dict[str, dict[str, Any]]:
-    """Return pair kind -> each metric's accuracy, now and at each checkpoint, and the verdict.
+    """Return pair kind -> each metric's accuracy at each checkpoint, and the verdict.
 
     Args:
         winners: from ``winners_so_far``.
         scores: metric -> (P, 2).
         kinds: pair kind -> (P,) bool.
-        images: (P,) images of the pairs.
+        images: (P,).
     """
     named = {name: metric_winners(both[:, 0], both[:, 1]) for name, both in scores.items()}
     found: dict[str, dict[str, Any]] = {}
@@ -130,7 +130,7 @@ def _share(said: npt.NDArray[Any], won: npt.NDArray[Any], here: Flags, images: I
 def means_so_far(
     votes: VotesInOrder, decided: Mapping[int, float] | None = None
 ) -> Iterator[tuple[int, Floats]]:
-    """Yield, per checkpoint, (U,) mean judgments; nan without judgments. ``decided`` as in ``winners_so_far``."""
+    """Yield, per checkpoint, (U,) mean judgments; nan without any. ``decided`` as in ``winners_so_far``."""
     total, count = np.zeros(votes.units), np.zeros(votes.units)
     done, looks = 0, checkpoints(len(votes))
     for upto in looks:
@@ -148,9 +148,9 @@ def means_so_far(
 def correlation_so_far(
     means: Sequence[tuple[int, Floats]], scores: Mapping[str, Floats], images: Ints
 ) -> dict[str, Any]:
-    """Compute Kendall's tau-b of each metric with mean judgments at each checkpoint.
+    """Return Kendall's tau-b of each metric with mean judgments at each checkpoint.
 
-    ``scores``: metric -> score of each caption, or nan. The last look has an interval by ``images`` (U,).
+    ``scores``: metric -> (U,), nan if missing. The last checkpoint has an interval by ``images`` (U,).
     """
     earlier: dict[str, list[dict[str, Any]]] = {name: [] for name in scores}
     for upto, mean in means:

@@ -1,4 +1,4 @@
-"""The slow part of the dashboard: computed by a job and stored."""
+"""Compute and store the slow part of the dashboard, in a job."""
 
 from __future__ import annotations
 
@@ -57,9 +57,10 @@ WORKERS_SHOWN = 200
 
 
 def candidate_scores(study: Study) -> dict[str, Any]:
-    """Return metric -> scores (two per pair) ``of`` pairs or units with their ``images``, or a ``reason`` for none.
+    """Return metric -> scores (two per pair) ``of`` pairs or units with their ``images``, or a ``reason`` for
+    none.
 
-    The metrics are those of the newest evaluation, so that the page Results shows the same ones.
+    The metrics are the newest evaluation's, so that the page Results agrees.
     """
     kind = KINDS[study.protocol]
     asked = _asked(study)
@@ -76,7 +77,7 @@ def candidate_scores(study: Study) -> dict[str, Any]:
 
 
 def _asked(study: Study) -> list[Any]:
-    """Return metrics and tokenizer of the newest evaluation, or the default."""
+    """Return the newest evaluation's metrics and tokenizer, or the default."""
     newest = Analysis.objects.newest_first(study, Analysis.What.META_EVALUATION)
     stated = newest.values_list("settings", flat=True).first()
     return [stated["metrics"], stated["tok"]] if stated else [list(DEFAULT_METRICS), DEFAULT_TOKENIZER]
@@ -117,7 +118,7 @@ def _of_captions(study: Study, metrics: list[str], tokenizer: str) -> dict[str, 
 
 
 def draw(result: Mapping[str, Any]) -> dict[str, Any]:
-    """Plot growth and metrics by pair kind, each with its sentence."""
+    """Plot growth and metrics by pair kind, with captions."""
     # Imported lazily: matplotlib costs every process 60 MB and 0.3 s.
     from evaluation.plots.dashboard import earlier_figure, growth_figure, growth_sentence, metrics_figure
 
@@ -149,7 +150,7 @@ def draw(result: Mapping[str, Any]) -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class DashboardSnapshot:
-    """An unstored snapshot. ``scores`` is None to keep the stored ones."""
+    """An unstored snapshot. ``scores`` of None keeps the stored ones."""
 
     study: Study
     judgments: int
@@ -271,7 +272,7 @@ def _evaluation(study: Study, votes: VotesInOrder, units: Units, scores: dict[st
 
 
 def _images_of_units(study: Study, units: Units, scores: Mapping[str, Any]) -> Ints:
-    """Return (U,) images of the units, from the stored scores where these are of all their pairs."""
+    """Return (U,) images, from stored scores if they cover all pairs."""
     place = places_in(np.array(scores["of"], dtype=np.int64), units.pair)
     if (place < 0).any():
         return loaders.images_of(study, units)
@@ -279,7 +280,6 @@ def _images_of_units(study: Study, units: Units, scores: Mapping[str, Any]) -> I
 
 
 def _decided(study: Study, units: Units) -> dict[int, int]:
-    """Return unit code -> an adjudicator's decision."""
     decisions = loaders.decisions_of(study)
     codes = places_in(units.pk, np.fromiter(decisions, dtype=np.int64, count=len(decisions))).tolist()
     return {code: one.value for code, one in zip(codes, decisions.values(), strict=True) if code >= 0}

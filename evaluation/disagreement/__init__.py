@@ -1,4 +1,4 @@
-"""Disagreement as data: soft labels, what predicts them, groups of raters, and models of workers."""
+"""Disagreement as data: soft labels, their predictors, groups of raters, and worker models."""
 
 from django.utils.translation import gettext_noop
 

@@ -1,4 +1,4 @@
-"""Disagreement of a study as data: soft labels, what predicts them, and groups of raters."""
+"""Analyse a study's disagreement: soft labels, their predictors, and groups of raters."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def has_soft_labels(study: Study) -> bool:
 
 
 def labelled(study: Study, table: JudgmentTable) -> SoftLabels:
-    """Return people's counted answers to each unit. Raise EvaluationError where answers are no few labels."""
+    """Return counted answers per unit. Raise EvaluationError unless answers are few labels."""
     if not has_soft_labels(study):
         raise EvaluationError(
             _(
@@ -87,11 +87,11 @@ def compute_disagreement(
     predictions: Mapping[str, Path] | None = None,
     progress: Progress = no_progress,
 ) -> dict[str, Any]:
-    """Return the figures of docs/disagreement.md. Raise EvaluationError.
+    """Return the results of docs/disagreement.md. Raise EvaluationError.
 
     Args:
-        bootstraps: for the test of groups; 0 leaves it out.
-        predictions: name of a model -> JSON lines of a ``unit`` and its ``distribution``, as the export has them.
+        bootstraps: for the test of groups; 0 omits it.
+        predictions: model -> JSON lines with ``unit`` and ``distribution``, as exported.
     """
     progress(0.0, "reading judgments")
     table = loaders.load_judgments(study)
@@ -136,7 +136,6 @@ def _entropies(shares: Floats) -> Floats:
 
 
 def _disputed(units: Units, places: Ints, soft: SoftLabels) -> list[dict[str, Any]]:
-    """Return the units of the highest entropy that two or more judged; the first of equal ones."""
     several = np.flatnonzero(soft.judgments > 1)
     first = several[np.lexsort((places[several], -soft.entropy[several]))][:DISPUTED_KEPT]
     return [
@@ -159,7 +158,7 @@ def _predictors(
     seed: int,
     predictions: Mapping[str, Path],
 ) -> list[dict[str, Any]]:
-    """Return what predicts people's distributions: chance, usual shares, metrics, judges, models; the best first."""
+    """Return how chance, overall shares, metrics, judges and models predict people's distributions, best first."""
     size, width = soft.shares.shape
     generator = np.random.default_rng(seed)
     fold = generator.permutation(int(images.max()) + 1)[images] % FOLDS
@@ -185,7 +184,7 @@ def _predictors(
 
 
 def _judged(study: Study, units: Units, places: Ints) -> dict[str, Floats]:
-    """Return (U,) mean answers of each judge, nan without; of two candidates the share of the first, less 1/2."""
+    """Return (U,) mean answers of each judge, nan without; for two candidates the share of the first less 1/2."""
     answers = JudgeAnswer.objects.filter(judge__study=study, state=JudgeAnswer.State.ANSWERED)
     two_sided = kind_of(study).two_sided
     by_judge: dict[str, list[tuple[int, float]]] = {}
@@ -206,7 +205,7 @@ def _judged(study: Study, units: Units, places: Ints) -> dict[str, Floats]:
 
 
 def read_predictions(path: Path, units: Units, places: Ints, soft: SoftLabels) -> Floats:
-    """Return (U, L) predicted shares of each label, nan for units that the file leaves out. Raise EvaluationError."""
+    """Return (U, L) predicted shares of labels, nan for units missing in the file. Raise EvaluationError."""
     every = {key: number for number, key in enumerate(units.key.to_pylist())}
     judged = {place: number for number, place in enumerate(places.tolist())}
     labels = [f"{label:g}" for label in soft.labels.tolist()]
@@ -251,7 +250,7 @@ def read_predictions(path: Path, units: Units, places: Ints, soft: SoftLabels) -
 
 
 def _scores(study: Study, units: Units, places: Ints) -> dict[str, Floats]:
-    """Return (U,) scores of each metric of the newest evaluation: of a pair the difference, nan where missing."""
+    """Return (U,) scores by each metric of the newest evaluation, nan if missing; for a pair the difference."""
     newest = Analysis.objects.newest_first(study, Analysis.What.META_EVALUATION).values("pk")[:1]
     rows = MetricScore.objects.filter(analysis__in=newest)
     by_pair = KINDS[study.protocol].compares_pairs
@@ -297,7 +296,7 @@ def _mean(values: Floats, images: Ints) -> dict[str, Any]:
 
 
 def _judges(table: JudgmentTable, soft: SoftLabels, workers: list[WorkerRow]) -> list[dict[str, Any]]:
-    """Return how well each worker's answers predict those of the others on the same units; the best first."""
+    """Return how well each worker's answers predict others' on the same units, best first."""
     counted = table.counted
     unit = places_in(soft.units, table.unit[counted])
     value = places_in(np.asarray(soft.labels, dtype=np.int64), table.value[counted].astype(np.int64))
@@ -330,7 +329,7 @@ def _judges(table: JudgmentTable, soft: SoftLabels, workers: list[WorkerRow]) ->
 def _groups(
     table: JudgmentTable, workers: list[WorkerRow], soft: SoftLabels, bootstraps: int | None, seed: int
 ) -> dict[str, Any]:
-    """Return two groups of raters against one; a reason instead where there are too few raters."""
+    """Compare two groups of raters with one; return a reason if raters are too few."""
     counted = table.counted
     raters = len(np.unique(table.worker[counted]))
     if bootstraps == 0:
@@ -381,7 +380,6 @@ def _groups(
 
 
 def _known(study: Study, table: JudgmentTable, workers: list[WorkerRow], seed: int) -> list[dict[str, Any]]:
-    """Test each known grouping of the raters; groups of few people are left out."""
     counted = table.counted
     unit, worker, value = table.unit[counted], table.worker[counted], table.value[counted]
     rows = []
@@ -419,7 +417,7 @@ def _known(study: Study, table: JudgmentTable, workers: list[WorkerRow], seed: i
 
 
 def _attributes(study: Study, workers: list[WorkerRow]) -> dict[str, dict[int, str]]:
-    """Return name -> worker -> group: country, where people came from, and what the crowd says of them (`CROWD`)."""
+    """Return attribute -> worker -> group: country, origin, and the crowd's demographics (`CROWD`)."""
     pks = [worker.pk for worker in workers]
     found: dict[str, dict[int, str]] = {"country": {}, "source": {}}
     for pk, country, source, place in Worker.objects.filter(pk__in=pks).values_list(
@@ -434,7 +432,7 @@ def _attributes(study: Study, workers: list[WorkerRow]) -> dict[str, dict[int, s
 
 
 def disagreement_in_words(found: Mapping[str, Any]) -> str:
-    """Return in two or three sentences what was found."""
+    """Summarise the results in a few sentences."""
     entropy, said = found["entropy"], []
     said.append(
         _("People's answers to an item have an entropy of %(floor)s nats on average, of at most %(most)s.")
@@ -462,7 +460,7 @@ def disagreement_in_words(found: Mapping[str, Any]) -> str:
 
 
 def groups_in_words(groups: Mapping[str, Any]) -> str:
-    """Return what the test of two groups of raters says."""
+    """Describe the test of two groups."""
     if groups["p"] > LEVEL:
         return _("Nothing shows that raters are of more than one kind (p = %(p)s).") % {
             "p": f"{groups['p']:.2f}"
@@ -486,12 +484,12 @@ def groups_in_words(groups: Mapping[str, Any]) -> str:
 
 
 def cached_disagreement(study: Study, by: Person) -> dict[str, Any]:
-    """Return the figures as of the last results, which a job computes.
+    """Return the figures as of the last results, computed by a job.
 
-    What rests on demographics is only for people who may change the study.
+    Results by demographics are only for those who may change the study.
 
     Raises:
-        FiguresPending: the job is running. EvaluationError: there are no results yet, or no soft labels.
+        FiguresPending: the job is running. EvaluationError: there are no results or soft labels.
     """
     if not has_soft_labels(study):
         labelled(study, loaders.load_judgments(study))
@@ -541,5 +539,5 @@ DISAGREEMENT = add_figures(
 
 
 def remove_personal_figures(*, study: Study, **_signal: Any) -> None:
-    """Remove the figures that may rest on demographics once these are deleted."""
+    """Remove figures that may use demographics once these are deleted."""
     CachedFigures.objects.filter(study=study, name=DISAGREEMENT.name).delete()

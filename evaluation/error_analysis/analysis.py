@@ -1,4 +1,4 @@
-"""Error analysis: where a metric and people disagree, and why."""
+"""Find where a metric and people disagree, and why."""
 
 from __future__ import annotations
 
@@ -35,11 +35,11 @@ CORPORA = 4  # document corpora
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Ranking:
-    """Disagreements of a metric with people, largest first.
+    """A metric's disagreements with people, largest first.
 
     Attributes:
         rows: (k,) int64, indices of the input rows.
-        metric, people: (k,) float64 in [0, 1]: confidence of each (pairs), or rank of the caption.
+        metric, people: (k,) float64 in [0, 1]: confidence (pairs), or rank of the caption.
         size: (k,) float64 in [0, 1].
         compared: number of rows with both.
     """
@@ -59,7 +59,7 @@ def quantiles(values: Floats) -> Floats:
 
 
 def certainty(wins: Floats, losses: Floats) -> Floats:
-    """Return (n,) confidences in [0, 1] that the majority of people gives the leading answer.
+    """Return (n,) confidences in [0, 1] that most people give the leading answer.
 
     |2p - 1| for the posterior probability p, from a uniform prior, that the share of wins exceeds one half.
     """
@@ -67,12 +67,12 @@ def certainty(wins: Floats, losses: Floats) -> Floats:
 
 
 def rank_pairs(first: Floats, second: Floats, winner: Ints, wins: Floats, losses: Floats) -> Ranking:
-    """Rank candidate pairs where the metric's winner is not people's.
+    """Rank candidate pairs on whose winner the metric and people differ.
 
-    The size is the product of the quantile of the metric's margin and people's ``certainty``.
+    The size is the quantile of the metric's margin times people's ``certainty``.
 
     Args:
-        first, second: (n,) the metric's scores of both candidates.
+        first, second: (n,) the metric's scores.
         winner: (n,) 1 or 2 by people; 0 without consensus.
         wins, losses: (n,) votes; both 0 for a winner published without votes, which counts as one vote.
     """
@@ -138,7 +138,7 @@ class MetricExplanation:
 
 @dataclass(frozen=True, slots=True)
 class Inspection:
-    """A pair, or an image's caption, with people's answers; ``references`` are those that metrics used."""
+    """A pair or caption with people's answers; ``references`` are those used by metrics."""
 
     key: str
     kind: str
@@ -194,7 +194,6 @@ def _ranked_before(study: int, metric: str, stamp: tuple[Any, ...]) -> RankedDis
 
 
 def _ranked_by_all(study: Study) -> dict[str, str]:
-    """Return metric of the newest evaluation -> its packed ranking."""
     analysis = newest_evaluation(study)
     if analysis is None:
         return {}
@@ -218,12 +217,14 @@ def _packed(ranked: RankedDisagreements) -> str:
 
 
 def _unpacked(text: str) -> RankedDisagreements:
-    with np.load(BytesIO(b64decode(text)), allow_pickle=False) as held:
-        kinds = held["kinds"].tolist()
+    with np.load(BytesIO(b64decode(text)), allow_pickle=False) as arrays:
+        kinds = arrays["kinds"].tolist()
         return RankedDisagreements(
-            held["pks"],
-            tuple(kinds[code] for code in held["code"].tolist()),
-            Ranking(held["rows"], held["metric"], held["people"], held["size"], int(held["compared"])),
+            arrays["pks"],
+            tuple(kinds[code] for code in arrays["code"].tolist()),
+            Ranking(
+                arrays["rows"], arrays["metric"], arrays["people"], arrays["size"], int(arrays["compared"])
+            ),
         )
 
 
@@ -248,7 +249,7 @@ DISAGREEMENTS: Figures[dict[str, str]] = add_figures(
 def _ranked(
     study: int, pairs: bool, analysis: int, metric: str, stamp: tuple[Any, ...]
 ) -> RankedDisagreements:
-    """Rank and cache; a newer ``stamp`` is another cache entry."""
+    """Rank and cache; ``stamp`` invalidates older entries."""
     rows = MetricScore.objects.filter(analysis=analysis, metric=metric).order_by("pk")
     return _ranked_pairs(study, rows) if pairs else _ranked_captions(study, rows)
 
@@ -326,7 +327,7 @@ def disagreements_at(
 
 
 def find_inspected(study: Study, key: str) -> Inspection:
-    """Return a candidate pair, or an image-caption unit, by id. Raise NotThere."""
+    """Return a candidate pair or image-caption unit by id. Raise NotThere."""
     kind = KINDS[study.protocol]
     if kind.compares_pairs:
         pair = (
@@ -375,7 +376,7 @@ def _votes(study: Study, units: Sequence[Unit]) -> tuple[tuple[Unit, tuple[Vote,
 def explain_metric(
     study: Study, analysis: Analysis, inspection: Inspection, metric: str
 ) -> MetricExplanation:
-    """Take the metric's scores of the candidates apart. Raise NotThere if it was not computed."""
+    """Explain the metric's scores of the candidates. Raise NotThere if it was not computed."""
     # Imported lazily: the metrics load a compiler that other pages never need.
     from evaluation.metrics import MetricsError, call_of
     from evaluation.metrics.registry import EXPLAINED, explain
@@ -415,7 +416,7 @@ def explain_metric(
 def _documents(
     study: int, references: str, stamp: Any, metric: str, tokenizer: str, options: tuple[tuple[str, Any], ...]
 ) -> Documents:
-    """Return an evaluation's document corpus; ``references`` is its setting: all, or the first n."""
+    """Return an evaluation's document corpus; ``references`` is its setting: all, or first-n."""
     from evaluation.metrics.registry import Documents, view_of
 
     leading = int(references.removeprefix("first-")) if references.startswith("first-") else None

@@ -193,7 +193,7 @@ def _size(text: str) -> int:
 
 
 def _start(cursor: str | None, stamp: str) -> int:
-    """Return where a page begins; a cursor is only valid for the results it was made of."""
+    """Return a page's start; a cursor is valid only for the results it was made from."""
     if cursor is None:
         return 0
     try:

@@ -72,8 +72,6 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class ShadedWord:
-    """A word with its share of the score, as text and as a step of shading."""
-
     word: str
     shown: str
     shade: int
@@ -144,7 +142,7 @@ def _people(said: Any, pairs: bool) -> str:
 
 
 def side_by_side(first: float, second: float | None) -> tuple[str, str]:
-    """Format two digits, or up to four where those part the two scores."""
+    """Format two digits, or up to four to tell the scores apart."""
     if second is None:
         return coefficient(first), ""
     shown = [(coefficient(first, digits), coefficient(second, digits)) for digits in (2, 3, 4)]
@@ -152,7 +150,7 @@ def side_by_side(first: float, second: float | None) -> tuple[str, str]:
 
 
 def _exact(value: float) -> str:
-    """Format three digits: contributions add up, and those of some metrics are small."""
+    """Format three digits, since some contributions are small."""
     return coefficient(value, 3) if not 0 < abs(value) < 0.0005 else "< .001"
 
 

@@ -1,1 +1,1 @@
-"""Marked errors system by system: scores as WMT computes them, and two systems side by side."""
+"""Score systems by marked errors as WMT does, and compare two of them."""

@@ -1,4 +1,4 @@
-"""Marked errors by system over HTTP: GET /api/studies/{slug}/error-spans/."""
+"""Marked errors by system over HTTP."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The page "Errors by system" of a study whose answers are marked errors."""
+"""The page "Errors by system"."""
 
 from __future__ import annotations
 
@@ -29,8 +29,6 @@ ON_A_PAGE = 10
 
 
 class SystemsForm(forms.Form):
-    """Which two systems stand side by side."""
-
     def __init__(self, data: dict[str, str], *, systems: list[str]) -> None:
         super().__init__(data, auto_id="by-%s")
         choices = [(name, name) for name in systems]

@@ -1,8 +1,8 @@
-"""Scores of systems whose texts were judged by marked errors.
+"""Score systems by marked errors.
 
-A segment is a text of a system for an item; its score is the mean over its judges, of their scores from 0 to 100 or
-else of MQM's weights. A system's score is the mean over its segments, as WMT has it (Freitag et al. 2021; Kocmi et
-al. 2024), with an interval over documents, else items.
+A segment is a system's text for an item; its score is the mean over judges of their scores from 0 to 100,
+else of MQM's weights. A system's score is the mean over its segments, as at WMT (Freitag et al. 2021; Kocmi
+et al. 2024), with an interval over documents, else items.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ Segments = Mapping[str, Sequence["Segment"]]  # of each system, by name
 
 @dataclass(frozen=True, slots=True)
 class SystemScore:
-    """``score`` is people's, or MQM's without them; errors are those that a judge marks in a segment on average."""
+    """``score`` is people's, else MQM's; ``errors`` are the mean marks per judge and segment."""
 
     system: str
     score: float
@@ -63,7 +63,7 @@ class Segment:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """The mean difference of two systems, the first less the second, over the segments of both."""
+    """The mean difference, first less second, over the segments of both."""
 
     first: str
     second: str
@@ -82,11 +82,7 @@ def marks_errors(study: Study) -> bool:
 
 
 def segments_of(study: Study) -> Segments:
-    """Return the judged segments of each system, by name.
-
-    Raises:
-        EvaluationError: the study's answers are no marked errors.
-    """
+    """Return system -> judged segments. Raise EvaluationError if answers are no marked errors."""
     if not marks_errors(study):
         raise EvaluationError(NO_SPANS.format(slug=study.slug, protocol=study.protocol))
     judged = loaders.judged_answers(study, loaders.load_judgments(study))
@@ -126,7 +122,6 @@ def _segment(judged: Sequence[Any], z: float) -> Segment:
 
 
 def system_scores(segments: Segments) -> list[SystemScore]:
-    """Return the systems, the best first."""
     found = [_of_system(name, own) for name, own in segments.items()]
     return sorted(found, key=lambda one: (-one.score, one.system))
 
@@ -155,18 +150,14 @@ def _of_system(name: str, own: Sequence[Segment]) -> SystemScore:
 def _interval(
     values: np.ndarray[Any, Any], clusters: Sequence[str]
 ) -> tuple[float | None, float | None, float | None, str]:
-    """Return low, high, the p of a mean of 0, and why there are none."""
+    """Return low, high, the p of a mean of 0, and the reason if undefined."""
     spread, grouped = spread_of_mean(values, {ITEM: clusters})
     mean, half = float(values.mean()), spread.half(CONFIDENCE)
     return or_none(mean - half), or_none(mean + half), or_none(spread.p(mean)), grouped.reason
 
 
 def compare_systems(segments: Segments, first: str, second: str) -> Comparison:
-    """Compare two systems on the segments of both.
-
-    Raises:
-        EvaluationError: a system has no judged text.
-    """
+    """Compare two systems on shared segments. Raise EvaluationError if one has no judged text."""
     for name in (first, second):
         if name not in segments:
             raise EvaluationError(
@@ -196,7 +187,7 @@ def compare_systems(segments: Segments, first: str, second: str) -> Comparison:
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """A text in pieces, each with the severity that most people mark there, or ""."""
+    """A text in pieces, each with its consensus severity or ""."""
 
     score: float | None
     pieces: tuple[tuple[str, str], ...]
@@ -212,7 +203,7 @@ class Row:
 
 
 def shared_items(study: Study, first: str, second: str) -> list[tuple[int, int, int]]:
-    """Return (item, caption, caption) of the two systems, those that people see most differently first."""
+    """Return (item, caption, caption) of two systems, largest difference first."""
     outputs = Output.objects.of_study(study).annotations().filter(system__name__in=(first, second))
     rows = outputs.order_by("item__position", "rank", "pk").values_list(
         "system__name", "item_id", "caption_id"
@@ -233,7 +224,7 @@ def shared_items(study: Study, first: str, second: str) -> list[tuple[int, int, 
 
 
 def rows_of(study: Study, shown: Sequence[tuple[int, int, int]]) -> list[Row]:
-    """Return some shared items with their marked texts."""
+    """Return shared items with their marked texts."""
     items = Item.objects.in_bulk([item for item, _, _ in shown])
     references = dict(
         Caption.objects.filter(item__in=items, role=Caption.Role.REFERENCE)

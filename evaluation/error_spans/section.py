@@ -1,4 +1,4 @@
-"""The section of a report that scores systems by people's marks and scores, as WMT does."""
+"""Report systems by marked errors, as WMT does."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from judgments.models import Study
 
 
 def systems_section(study: Study) -> Section | None:
-    """Return the systems' scores, the best first, and each less the next; None where nothing is marked."""
+    """Return systems' scores, best first, each less the next; None without marked errors."""
     if not marks_errors(study):
         return None
     segments = segments_of(study)

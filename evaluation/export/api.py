@@ -136,7 +136,7 @@ class ArchiveFiles(ABC):
 
     @abstractmethod
     def archive(self, row: Any) -> tuple[Path, str]:
-        """Return the path and the name of the archive. Raise NotThere."""
+        """Return path and name of the archive. Raise NotThere."""
 
     @action(detail=True, methods=["get"])
     def download(self, request: Request, pk: str) -> HttpResponseBase:
@@ -166,7 +166,7 @@ class ArchiveFiles(ABC):
 
 
 def archived_file(request: HttpRequest, path: Path, name: str, *, what: str) -> HttpResponseBase:
-    """Give a file of an archive as an attachment, so that none runs as a page of this server."""
+    """Send a file as an attachment, so that none runs as a page of this server."""
     with ZipFile(path) as archive:
         if name not in archive.namelist():
             raise NotThere(f"The {what} has no file {name!r}.")

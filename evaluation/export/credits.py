@@ -1,4 +1,4 @@
-"""Find the systems that gave the captions of units.
+"""Find the systems behind the captions of units.
 
 Each look-up reads an image's outputs once for all its units: look up many units at a time.
 """
@@ -68,13 +68,13 @@ class Credits:
         return found
 
     def _fixed_systems(self) -> dict[int, str]:
-        """Return row id -> name of the snapshot's systems, as others may be published meanwhile."""
+        """Return row id -> name of the snapshot's systems; others may be published meanwhile."""
         rows = System.objects.of_study(self.study).values_list("pk", "name")
         kept = self.moment.systems
         return {pk: name for pk, name in rows if kept is None or pk in kept}
 
     def _credit(self, task: str, system: str, rank: int) -> dict[str, Any]:
-        """Share one object for equal credits, which thousands of captions repeat."""
+        """Share equal credits, which thousands of captions repeat."""
         made = {"system": system, "rank": rank} | ({"task": task} if task == SEARCH else {})
         return self._credits.setdefault((task, system, rank), made)
 
@@ -182,7 +182,6 @@ def _mixed(image: Ints, word: Ints) -> Ints:
 
 
 def _best(found: list[tuple[str, str, int]]) -> list[tuple[str, str, int]]:
-    """Return each system once per task, at its best rank."""
     best: dict[tuple[str, str], int] = {}
     for task, system, place in sorted(found):
         best.setdefault((task, system), place)

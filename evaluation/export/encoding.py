@@ -1,4 +1,4 @@
-"""How a study becomes the parts of an export, and parts the file."""
+"""Encode a study as parts, and join the parts into a file."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ class Work:
     """An export in progress.
 
     Attributes:
-        task: of qrels: whether an image asks for captions, or a caption for images.
+        task: for qrels, whether an image asks for captions, or a caption for images.
         prepared: the result of ``Encoding.prepare``.
-        counts: rows written so far, for the manifest.
+        counts: rows written, for the manifest.
         tally: collects judgments for the judgment signature.
-        stage: number of the stage, from 0.
+        stage: number, from 0.
         pieces: row ids of the next part, in order.
     """
 
@@ -51,7 +51,7 @@ class Work:
         )
 
     def votes(self) -> Iterator[tuple[list[int], dict[int, list[tuple[int, Any]]]]]:
-        """Yield (some next units, unit -> (worker's row id, answer) of included judgments by worker name)."""
+        """Yield (next units, unit -> (worker's row id, answer) of included judgments by worker name)."""
         for some in batched(self.pieces, UNITS_AT_ONCE):
             found: defaultdict[int, list[tuple[int, Any]]] = defaultdict(list)
             for unit, worker, _, given in included_votes(self.study, self.moment, self.tally, units=some):
@@ -86,13 +86,13 @@ class Stage:
 
 
 class Encoding(ABC):
-    """How pieces become parts, and parts the file.
+    """Encode pieces as parts, and parts as a file.
 
     Both depend only on the study at the snapshot, so rewriting after a kill gives the same bytes.
 
     Attributes:
         tallies: whether every judgment passes ``Work.tally``, which is complete unless parts were skipped.
-        progress_count: the count that shows progress; "" for the number of pieces.
+        progress_count: the count to show; "" for the number of pieces.
     """
 
     suffix = "lines"
@@ -101,7 +101,7 @@ class Encoding(ABC):
     progress_count = ""
 
     def prepare(self, study: Study, moment: Snapshot) -> dict[str, Any]:
-        """Return JSON about the whole study for the parts; it is stored beside them."""
+        """Return JSON about the whole study, stored beside the parts."""
         return {}
 
     def stages(self, work: Work) -> Sequence[Stage]:

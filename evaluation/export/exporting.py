@@ -67,12 +67,12 @@ def export_judgments(
 ) -> Export:
     """Write the judgments of ``study`` to ``output``, and ``output``.manifest.json.
 
-    The file is a snapshot of its start (``as_of``), whatever arrives meanwhile.
+    The file is a snapshot as of its start.
 
     Args:
-        task: of qrels: ``annotation`` or ``search``.
+        task: for qrels: ``annotation`` or ``search``.
         revisions: include revised answers, as unused.
-        resume: continue a stopped export, with its snapshot.
+        resume: continue a stopped export with its snapshot.
 
     Raises:
         ExportError: an unknown format or task, an unsuitable study, or a concurrent export of the file.
@@ -177,7 +177,7 @@ def export_for_download(
 
 
 def remove_personal_files(*, study: Study, **_signal: Any) -> None:
-    """Remove the study's files with personal data once its raw ids are deleted."""
+    """Remove files with personal data once the study's raw ids are deleted."""
     personal = [one for one in FORMATS.values() if one.personal]
     jobs = Job.objects.filter(kind=JOB_KIND, args__study=study.slug)
     paths = [
@@ -200,7 +200,7 @@ def _download_path(slug: str, job_id: int, chosen: Format) -> Path:
 
 
 def remove_stopped() -> list[str]:
-    """Remove what exports, reports and releases left that failed or were killed, and that nobody resumed."""
+    """Remove leftovers of failed or killed exports, reports and releases."""
     return remove_leftovers(Path(settings.EXPORT_ROOT), ".*.parts", ".*.part", ".*.old")
 
 
@@ -216,10 +216,10 @@ def refusal_of(chosen: Format) -> str:
 
 
 def exported_file(*, job: Job, by: User, manifest: bool = False) -> Download:
-    """Return the file, or the manifest, of an export job.
+    """Return an export job's file or manifest.
 
     Raises:
-        NotThere: there is no such file. PermissionDenied: the person may not read this format.
+        NotThere: there is none. PermissionDenied: the person may not read this format.
     """
     result = job.result or {}
     name = result.get("manifest_file" if manifest else "file")

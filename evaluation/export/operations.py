@@ -1,4 +1,4 @@
-"""A file of a study's judgments, asked for."""
+"""The operation of exporting judgments."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from judgments.study_operations import background_operation
 
 
 class FormatField(serializers.ChoiceField):
-    """A format by its name; where there is none, the sentence names the nearest one."""
+    """Accept a format's name; the error suggests the nearest."""
 
     def to_internal_value(self, data: Any) -> str:
         try:

@@ -1,4 +1,4 @@
-"""The page "Exports" of a study: files of its judgments, to write and to download."""
+"""The page "Exports": write and download files."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Write long files in parts, so that a stopped export can be resumed.
 
-A part holds the judgments of thousands of units at the snapshot of the export's start. Parts are written
-atomically to a hidden folder beside the file, which is made from parts only.
+A part holds the judgments of thousands of units at the export's snapshot. Parts are written atomically to a
+hidden folder beside the file, which is joined from them.
 """
 
 from __future__ import annotations
@@ -38,8 +38,6 @@ LAYOUT = 4  # format version of the folder; other versions are not resumed
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A written part: its last piece, the number of pieces, and counts so far."""
-
     number: int
     stage: int
     after: tuple[int, int]
@@ -107,7 +105,7 @@ def _empty(folder: Path) -> None:
 
 
 def request_of(study: Study, *, format: str, task: str, revisions: bool) -> dict[str, Any]:
-    """Return the request that parts belong to; an export resumes only an equal one."""
+    """Return the request that identifies parts; only an equal one resumes them."""
     return {
         "study": study.slug,
         "created_at": study.created_at.isoformat(),  # the key, as another study may reuse a deleted study's slug
@@ -150,7 +148,7 @@ def begin_parts(
 def write_in_parts(
     begun: StartedExport, work: Work, encoding: Encoding, *, progress: Callable[[float, str], None]
 ) -> None:
-    """Write the missing parts; ``work.counts`` then covers all of them."""
+    """Write the missing parts; ``work.counts`` then covers all parts."""
     folder, last = work.folder, begun.last
     work.counts = dict(last.counts if last else encoding.counts)
     number = last.number if last else 0
@@ -184,7 +182,6 @@ class _Clock:
         self.starts(0)
 
     def starts(self, done: int) -> None:
-        """Begin a stage, or resume it after ``done`` pieces."""
         self._before = self._work.counts[self._count] if self._count else done
         self._since = time.monotonic()
 

@@ -1,4 +1,4 @@
-"""Stream the judgments of a study as rows of an exported file."""
+"""Stream a study's judgments as rows of an exported file."""
 
 from __future__ import annotations
 
@@ -82,11 +82,11 @@ def no_judgments() -> dict[str, int]:
 class JudgmentRows:
     """A study's judgments as dicts, by unit and then worker name; iterate once.
 
-    Answers that an exclusion invalidated are included, marked as unused.
+    Invalidated answers are included, marked as unused.
 
     Attributes:
         revisions: whether revised answers are included, before their revisions.
-        only: ordered row ids of the only units to read; their rows name the captions' systems.
+        only: ordered row ids of the units to read; their rows name the captions' systems.
         counts, tally: complete after the last row; the tally covers current judgments.
     """
 
@@ -185,7 +185,7 @@ class JudgmentRows:
             yield row
 
     def _work(self, assignment: UUID, worker: int) -> tuple[str, str | None, bool]:
-        """Return the id of an assignment, why it is invalidated if it is, and whether it counts."""
+        """Return an assignment's id, why it is invalidated, and whether it counts."""
         return str(assignment), self.moment.gone.get(assignment), self.moment.counts(assignment, worker)
 
     def _replaced(self, units: Sequence[int] | None) -> dict[int, int]:

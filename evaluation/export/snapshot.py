@@ -1,4 +1,4 @@
-"""A consistent snapshot of a study for export."""
+"""Take a consistent snapshot of a study for export."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ TRIES, PAUSE = 60, 0.5  # on PostgreSQL, while a long transaction (an import) is
 
 @dataclass(frozen=True, slots=True)
 class ExportSnapshot:
-    """A study at the start of its export; stored beside the file's parts.
+    """A study at the start of its export, stored beside the parts.
 
     Attributes:
         moment: which judgments exist and are included.
         material, circumstances: for the judgment signature.
-        texts_read: versions of the consent text and instructions of finished work.
+        texts_read: versions of consent text and instructions in finished work.
     """
 
     study: Study
@@ -83,7 +83,7 @@ def _texts_read(study: Study) -> list[dict[str, Any]]:
 
 
 def take_snapshot(study: Study) -> Snapshot:
-    """Return which judgments of ``study`` exist and are included, in one transaction.
+    """Return which judgments of ``study`` exist and are included, read in one transaction.
 
     Raises:
         ExportError: a long transaction that writes judgments does not end.

@@ -1,1 +1,1 @@
-"""What results lead to: more votes, adjudication, known items, new references."""
+"""Follow up on results: more votes, adjudication, known items, new references."""

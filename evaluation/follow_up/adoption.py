@@ -28,7 +28,7 @@ ROWS_AT_ONCE = 2_000
 
 @dataclass(frozen=True, slots=True)
 class Adoption:
-    """The result of an adoption; ``system`` is "" for references, ``there`` counts earlier adoptions."""
+    """The result of an adoption; ``system`` is "" for references, ``there`` counts earlier ones."""
 
     dataset: str
     system: str
@@ -41,12 +41,12 @@ class Adoption:
 def adopt_captions(*, study: Study, system: str = "", by: User | None = None) -> Adoption:
     """Adopt included captions as references, or as outputs of ``system``; idempotent.
 
-    Metrics use references; outputs can be judged in later studies, but never by their writers. A new system belongs to
-    ``by``; None is a command.
+    Outputs can be judged in later studies, but never by their writers. A new system belongs to ``by``; None
+    is a command.
 
     Raises:
         EvaluationError: the study collects no captions. WrongState: it is not closed, was rehearsed, or has no
-            caption, or ``by`` is no editor. DataConflict: ``system`` has other captions, or is no valid name.
+            caption, or ``by`` is no editor. DataConflict: ``system`` has other captions, or an invalid name.
     """
     check_writes(study)
     if by is not None:

@@ -1,4 +1,4 @@
-"""The pages "Disputes" and "Known items" of a study."""
+"""The pages "Disputes" and "Known items"."""
 
 from __future__ import annotations
 
@@ -94,7 +94,6 @@ def show_disputes(request: HttpRequest, study: Study, context: Context) -> HttpR
 
 
 def _disputed(study: Study, show: str, begins: str) -> QuerySet[Consensus]:
-    """Return the consensus of the requested units, the closest first."""
     rows = Consensus.objects.filter(study=study, unit__isnull=False)
     if begins:
         rows = rows.filter(unit__key__startswith=begins)
@@ -105,11 +104,11 @@ def _disputed(study: Study, show: str, begins: str) -> QuerySet[Consensus]:
 
 
 def _shown(chosen: Any) -> QuerySet[Consensus]:
-    standing = Adjudication.objects.filter(unit=OuterRef("unit")).exclude(state=Adjudication.State.WITHDRAWN)
+    active = Adjudication.objects.filter(unit=OuterRef("unit")).exclude(state=Adjudication.State.WITHDRAWN)
     return (
         Consensus.objects.filter(pk__in=chosen)
         .select_related("unit__reference", "unit__first", "unit__second", "unit__item")
-        .annotate(sent=Subquery(standing.values("state")[:1]))
+        .annotate(sent=Subquery(active.values("state")[:1]))
         .order_by(F("margin").asc(nulls_last=True), "pk")
     )
 
@@ -148,7 +147,6 @@ def _sent(one: Adjudication) -> dict[str, Any]:
 
 
 def _label(one: Adjudication) -> str:
-    """Describe the decision in the unit's order."""
     if one.value is None:
         return "–"
     kind = kind_of(one.study)

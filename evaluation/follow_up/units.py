@@ -1,4 +1,4 @@
-"""Find units that need more votes, make drafts for them, and select known items."""
+"""Find units that need votes, make drafts for them, and select known items."""
 
 from __future__ import annotations
 
@@ -44,13 +44,13 @@ class Need(StrEnum):
 
 
 def units_in_need(study: Study, need: Need, *, margin: float = MARGIN) -> list[str]:
-    """Return the keys of the judged units in need, in order.
+    """Return the keys of judged units in need, in order.
 
     Args:
         margin: maximal lead of an uncertain unit's winner, as a share of its votes.
 
     Raises:
-        WrongState: answers of the study's kind have no winner.
+        WrongState: the study's answers have no winner.
     """
     kind = KINDS[study.protocol]
     if need != Need.SHORT and kind.aggregation.level != "nominal":
@@ -151,7 +151,7 @@ def make_next_batch(*, study: Study, keys: Sequence[str], why: str = "", by: Use
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A unit that could be a known item; ``expected`` is the answer as in a study file."""
+    """A possible known item; ``expected`` is its answer as in a study file."""
 
     consensus: Consensus
     expected: Any
@@ -194,7 +194,7 @@ def settled_units(study: Study) -> QuerySet[Consensus]:
 
 
 def candidate_of(kind: Kind, consensus: Consensus) -> Candidate | None:
-    """Return the unit as a known item if its votes are unanimous or adjudicated, else None."""
+    """Return the unit as a known item if unanimous or adjudicated, else None."""
     if consensus.source == Consensus.Source.ADJUDICATED:
         votes = [consensus.value]
     else:

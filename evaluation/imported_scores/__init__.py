@@ -1,1 +1,1 @@
-"""Scores of metrics that were computed elsewhere (COMET, CLIPScore, a model's grade), beside the built-in metrics."""
+"""Scores by metrics computed elsewhere (COMET, CLIPScore, a model's grade)."""

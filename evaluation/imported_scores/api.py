@@ -1,4 +1,4 @@
-"""Imported scores of a dataset over HTTP: GET and POST /api/datasets/{name}/scores/."""
+"""Imported scores over HTTP: GET and POST /api/datasets/{name}/scores/."""
 
 from __future__ import annotations
 

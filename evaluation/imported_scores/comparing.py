@@ -1,4 +1,4 @@
-"""Hold two metrics against people, side by side: by how much one agrees better, and whether that could be chance."""
+"""Compare two metrics' agreement with people, and test the difference."""
 
 from __future__ import annotations
 
@@ -62,13 +62,13 @@ def compare_metrics(
     tokenizer: str = DEFAULT_TOKENIZER,
     progress: Progress = no_progress,
 ) -> dict[str, Any]:
-    """Compare two metrics by a study's consensus; nothing is stored.
+    """Compare two metrics by a study's consensus without storing the result.
 
-    Of pairs: accuracy by kind, its difference by images, McNemar's test. Of captions: rank correlations and their
-    difference by images, the permutation test of WMT, and agreement over the systems that wrote the captions.
+    For pairs: accuracy by kind, its difference by images, McNemar's test. For captions: rank correlations and
+    their difference by images, WMT's permutation test, and agreement over the systems that wrote them.
 
     Raises:
-        EvaluationError: a metric is unknown or lacks scores, or the study has nothing to hold it against.
+        EvaluationError: a metric is unknown or lacks scores, or the study has nothing to compare with.
     """
     kind = KINDS[study.protocol]
     if kind.comparison.refusal:
@@ -132,9 +132,9 @@ def compare_metrics(
 def compare_with_scores(
     *, dataset: Dataset, first: str, second: str, people: str, seed: int = 0
 ) -> dict[str, Any]:
-    """Compare two imported metrics with people's scores that were imported too, by system and image (as WMT does).
+    """Compare two imported metrics with people's imported scores, by system and image as at WMT.
 
-    All scores are of systems' captions; systems and images count where all three have scores.
+    All scores are of systems' captions; cells without all three scores are ignored.
     """
     names = _two(first, second)
     imported = imported_scores(dataset, [*names, people])
@@ -216,7 +216,6 @@ def _of_captions(
 def _calibrated(
     scores: Sequence[Floats], people: Floats, items: Sequence[Any], seed: int
 ) -> list[dict[str, Any]]:
-    """Return the tie-calibrated accuracy of both, over the systems of each image."""
     return [
         as_json(
             pairwise_accuracy(one, people, items, epsilon="calibrate", seed=seed),
@@ -234,7 +233,7 @@ def _of_systems(
     captions: Sequence[CaptionTexts],
     imported: ImportedScores,
 ) -> dict[str, Any] | None:
-    """Return how both agree with people over systems, each by its captions; None for fewer than three systems."""
+    """Return both metrics' agreement with people over systems; None for fewer than three."""
     credited: dict[tuple[int, str], list[int]] = {}
     for system, item, key in (
         Output.objects.of_study(study).annotations().values_list("system_id", "item_id", "caption__key")
@@ -273,9 +272,9 @@ def _over_systems(
     items: Sequence[Any],
     alone: Sequence[bool] = (False, False),
 ) -> dict[str, Any]:
-    """Return Pearson's r and soft pairwise accuracy of the systems, whose cells need not be complete.
+    """Return Pearson's r and soft pairwise accuracy over systems, whose cells may be incomplete.
 
-    A metric with scores of systems `alone` has no soft accuracy, as nothing shows how sure its order is.
+    A metric with scores of systems `alone` has no soft accuracy, as the certainty of its order is unknown.
     """
     # The first cell of a system on an image counts, as two of its captions may have been judged.
     first = {cell: row for row, cell in reversed(list(enumerate(zip(systems, items, strict=True))))}
@@ -313,7 +312,7 @@ def _systems_alone(names: Sequence[str]) -> str:
 
 
 def comparison_in_words(result: Mapping[str, Any]) -> str:
-    """Return which of the two agrees better, in the reader's language."""
+    """Describe which metric agrees better, in the reader's language."""
     rows = result["rows"]
     row = next((one for one in rows if one.get("kind", "all") == "all"), None)
     first, second = result["metrics"]

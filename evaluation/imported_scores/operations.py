@@ -1,4 +1,4 @@
-"""Import of scores, and the comparison of two metrics, for pages, commands and HTTP calls."""
+"""Operations: import scores, and compare two metrics."""
 
 from __future__ import annotations
 

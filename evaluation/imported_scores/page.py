@@ -1,4 +1,4 @@
-"""The page "Metrics" of a study: scores from elsewhere, and two metrics side by side."""
+"""The page "Metrics": imported scores, and two metrics side by side."""
 
 from __future__ import annotations
 
@@ -61,7 +61,6 @@ def show_metrics(request: HttpRequest, study: Study, context: Context) -> HttpRe
 
 
 def _rows(found: dict[str, Any]) -> list[dict[str, Any]]:
-    """Return the rows with their p in words."""
     return [
         row
         | {

@@ -1,13 +1,13 @@
 """Read scores of captions, systems or pairs from JSON lines, CSV, and mt-metrics-eval's folders.
 
-A table has a column for each metric, and says by its other columns what is scored:
+A table has a column per metric; the others say what is scored:
 
     image, and caption, caption_id or system    a caption of an image
     image, first, second (or their ids)         a pair: above 0 the first is better
     system                                      a system as a whole
 
-mt-metrics-eval (github.com/google-research/mt-metrics-eval) has a file for each metric, NAME.seg.score or
-NAME.sys.score: lines of a system and its score, those of a system in the order of the images.
+mt-metrics-eval (github.com/google-research/mt-metrics-eval) has a file per metric, NAME.seg.score or
+NAME.sys.score: lines of a system and its score, a system's lines in the order of the images.
 """
 
 from __future__ import annotations
@@ -42,12 +42,12 @@ NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]{0,79}")
 
 @dataclass(frozen=True, slots=True)
 class ScoreRows:
-    """Rows of one file, and the scores of one metric or more.
+    """Rows of one file with scores by one or more metrics.
 
     Attributes:
-        keys: column -> (N,) its values; of mt-metrics-eval's segments `system` and the `segment`, from 0.
-        scores: metric -> (N,) float64, nan where the file has none.
-        lines: (N,) where each row begins; () where a row is a line.
+        keys: column -> (N,) values; for mt-metrics-eval's segments `system` and the `segment`, from 0.
+        scores: metric -> (N,) float64, nan if missing.
+        lines: (N,) where each row begins; () if every row is a line.
     """
 
     file: Path
@@ -66,8 +66,6 @@ class ScoreRows:
 
 @dataclass(slots=True)
 class _Table:
-    """What is gathered of the records of a table."""
-
     columns: tuple[str, ...]
     metrics: tuple[str, ...]
     keys: dict[str, list[str]] = field(init=False)
@@ -79,7 +77,7 @@ class _Table:
 
 
 def format_of(path: Path) -> str:
-    """Return the format that a path's name says, csv where it says none."""
+    """Return the format that a path's name suggests, csv by default."""
     names = [suffix.lower() for suffix in path.suffixes]
     if path.is_dir() or path.name.endswith((SEGMENTS, SYSTEMS)):
         return "mt-metrics-eval"
@@ -87,10 +85,10 @@ def format_of(path: Path) -> str:
 
 
 def read_scores(path: Path, metrics: Sequence[str], *, format: str = "") -> list[ScoreRows]:
-    """Return the scores of the metrics; of mt-metrics-eval all, where none is named.
+    """Return the metrics' scores; without names, all of mt-metrics-eval.
 
     Raises:
-        ImportProblem: the file cannot be read. EvaluationError: a name or a format is none.
+        ImportProblem: the file cannot be read. EvaluationError: an invalid name or format.
     """
     check_names(metrics)
     format = format or format_of(path)
@@ -134,7 +132,7 @@ def check_names(metrics: Iterable[str]) -> None:
 
 
 def rows_of(records: Iterable[Record], path: Path, metrics: Sequence[str]) -> ScoreRows:
-    """Return the scores of the records of a table; all of them have the columns of the first."""
+    """Return the scores of a table's records; all have the columns of the first."""
     table: _Table | None = None
     places: list[str] = []
     for record in records:
@@ -165,7 +163,7 @@ def rows_of(records: Iterable[Record], path: Path, metrics: Sequence[str]) -> Sc
 
 
 def _columns(record: Record) -> tuple[str, tuple[str, ...]]:
-    """Return what is scored, and the columns that say which."""
+    """Return what is scored, and the columns that identify it."""
     given = {name for name in KEYS if record.get(name) is not None}
     sides = {name: next((one for one in (key, name) if one in given), None) for name, key in IDS.items()}
     if sides["first"] and sides["second"] and "image" in given:
@@ -216,7 +214,6 @@ def _score(record: Record, column: str) -> float:
 
 
 def _of_mt_metrics_eval(path: Path, metrics: Sequence[str]) -> Iterator[ScoreRows]:
-    """Yield the files of the same keys together."""
     files = sorted(path.iterdir()) if path.is_dir() else [path]
     named = [(_metric_of(file), file) for file in files if file.name.endswith((SEGMENTS, SYSTEMS))]
     if not path.is_dir() and len(metrics) == 1:
@@ -243,7 +240,7 @@ def _metric_of(file: Path) -> str:
 
 
 def _segments(systems: Sequence[str]) -> list[int]:
-    """Return the number of each line among those of its system."""
+    """Return each line's number among those of its system."""
     seen: dict[str, int] = {}
     found = []
     for system in systems:
@@ -254,7 +251,7 @@ def _segments(systems: Sequence[str]) -> list[int]:
 
 
 def _read(file: Path) -> tuple[list[str], Floats]:
-    """Return the systems and the scores of the lines of a file: by Arrow what it reads as ``_read_by_line`` would."""
+    """Return the systems and scores of a file, by Arrow unless only ``_read_by_line`` reads it."""
     import pyarrow as pa  # lazily: web processes start without it
     from pyarrow import csv
 

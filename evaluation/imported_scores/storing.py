@@ -1,4 +1,4 @@
-"""Keep imported scores as columns, and find those of what a study judged."""
+"""Store imported scores as columns, and look up those of a study's items."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ Keys = dict[str, Ints]
 
 
 def place_of(*names: str) -> int:
-    """Return a number for an image's name and its captions, the same in every installation."""
+    """Return a number for an image's name and its captions, equal in every installation."""
     digest = hashlib.blake2b("\0".join(names).encode("utf-8", "surrogatepass"), digest_size=8)
     return int.from_bytes(digest.digest(), "little", signed=True)
 
@@ -57,11 +57,11 @@ def is_imported(signature: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Imported:
-    """What an import did.
+    """The result of an import.
 
     Attributes:
-        metrics: stored now; `same` were there with the same scores.
-        left_out: rows about what the dataset does not have.
+        metrics: stored now; `same` had these scores before.
+        left_out: rows of unknown items.
     """
 
     metrics: tuple[ImportedMetric, ...]
@@ -69,7 +69,7 @@ class Imported:
     left_out: int
 
     def words(self) -> str:
-        """Return a sentence for the page and the command."""
+        """Describe the result in a sentence."""
         said = [
             _("%(name)s: %(known)s scores of %(per)s (%(better)s is better).")
             % {
@@ -106,15 +106,14 @@ def import_scores(
     replace: bool = False,
     by: User | None = None,
 ) -> Imported:
-    """Store scores of metrics for the captions, systems or pairs of a dataset: all of them, or none.
+    """Store scores for a dataset's captions, systems or pairs, all or none.
 
     Args:
-        unknown: what becomes of rows about images, captions or systems that the dataset does not have.
-        replace: store other scores in place of those of a metric's earlier import.
+        unknown: what to do with rows of images, captions or systems missing in the dataset.
+        replace: overwrite a metric's earlier scores.
 
     Raises:
-        ImportProblem: a row that does not match. DataConflict: the metric has other scores, or the name of one that is
-            computed.
+        ImportProblem: a row that does not match. DataConflict: the metric has other scores, or a computed one's name.
     """
     if better not in ImportedMetric.Better.values or unknown not in UNKNOWN:
         raise EvaluationError(
@@ -152,7 +151,7 @@ def import_scores(
 def _store(
     block: _Block, name: str, scores: Floats, better: str, source: str, replace: bool, by: User | None
 ) -> ImportedMetric | None:
-    """Store one metric, or return None where it is there already."""
+    """Store one metric, or return None if it is stored already."""
     known = int((~np.isnan(scores)).sum())
     if not known:
         raise EvaluationError(f"Metric {name!r} has no score in {source}; expected one at least.")
@@ -183,8 +182,6 @@ def _store(
 
 
 class _Block:
-    """The keys of a file, stored once for all its metrics."""
-
     def __init__(self, dataset: Dataset, per: str, keys: Keys, digest: str) -> None:
         self.dataset, self.per, self.digest = dataset, per, digest
         self._keys = keys
@@ -211,8 +208,6 @@ class _Block:
 
 
 class _Matching:
-    """The names of a dataset, read when they are first needed."""
-
     def __init__(self, dataset: Dataset) -> None:
         self._dataset = dataset
 
@@ -239,7 +234,6 @@ class _Matching:
 
     @cached_property
     def _outputs(self) -> dict[tuple[int, int], str]:
-        """Return system and image -> the caption of the best rank."""
         rows = Output.objects.filter(system__dataset=self._dataset, task=Output.Task.ANNOTATION)
         rows = rows.order_by("system_id", "item_id", "-rank")
         return {
@@ -248,7 +242,7 @@ class _Matching:
         }
 
     def keys(self, rows: ScoreRows, *, leave_out: bool) -> tuple[Keys, str, Ints, int]:
-        """Return the columns in their stored order, their hash, the rows of that order, and how many were left out."""
+        """Return the columns in stored order, their hash, the rows in that order, and the number left out."""
         made = {
             Per.CAPTIONS: self._of_captions,
             Per.SYSTEMS: self._of_systems,
@@ -330,7 +324,7 @@ class _Matching:
         return [self._in_order[segment] for segment in rows.segments]
 
     def _sides(self, rows: ScoreRows, name: str) -> list[str | None] | None:
-        """Return the texts of a column of captions, or of their ids; None for what is no caption."""
+        """Return the texts of a column of captions or ids; None for unknown ones."""
         if IDS[name] in rows.keys:
             return [self._captions.get(key) for key in rows.keys[IDS[name]]]
         if name not in rows.keys:
@@ -378,7 +372,7 @@ class _Matching:
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """One metric's scores of one kind, turned so that higher is better: the one place where they are.
+    """One metric's scores of one kind, negated if lower is better, which happens only here.
 
     `keys` are those of its `ScoreKeys`, and `scores` (N,) float64.
     """
@@ -393,7 +387,7 @@ class Column:
         return cls(metric, keys, -scores if metric.better == ImportedMetric.Better.LOWER else scores)
 
     def at(self, places: Ints) -> Floats:
-        """Return (P,) scores, the mean where systems have several; nan where there is none."""
+        """Return (P,) scores, the mean over several systems; nan if missing."""
         known = ~np.isnan(self.scores)
         own, starts = np.unique(self.keys["place"][known], return_index=True)
         if not len(own):
@@ -405,8 +399,6 @@ class Column:
 
 
 class ImportedScores:
-    """Imported metrics by name, of one dataset."""
-
     def __init__(self, dataset: Dataset | None, columns: Mapping[str, Mapping[str, Column]]) -> None:
         self._dataset = dataset
         self.columns = columns
@@ -416,7 +408,6 @@ class ImportedScores:
         return set(self.columns)
 
     def signature(self, name: str) -> str:
-        """Return that of the scores by caption or pair, or of systems where there are no others."""
         own = self.columns[name]
         return signature_of(
             next(own[per] for per in (Per.CAPTIONS, Per.PAIRS, Per.SYSTEMS) if per in own).metric
@@ -427,14 +418,14 @@ class ImportedScores:
         return dict(Item.objects.filter(dataset=self._dataset).values_list("pk", "name"))
 
     def of_captions(self, name: str, captions: Sequence[tuple[int, str]]) -> Floats:
-        """Return (N,) scores of captions, each the row id of its image and a text. Raise EvaluationError."""
+        """Return (N,) scores of (image row id, text). Raise EvaluationError."""
         column = self.columns[name].get(Per.CAPTIONS)
         if column is None:
             raise self._refusal(name, "captions one by one")
         return self._whole(name, column.at(self._places(captions)), lambda row: captions[row])
 
     def have(self, captions: Sequence[tuple[int, str]]) -> Flags:
-        """Return (N,) whether each metric with scores by caption has one."""
+        """Return (N,) whether all metrics by caption have a score."""
         columns = [own[Per.CAPTIONS] for own in self.columns.values() if Per.CAPTIONS in own]
         found: Flags = np.ones(len(captions), dtype=np.bool_)
         if columns:
@@ -446,10 +437,10 @@ class ImportedScores:
         return np.array([place_of(self._images[item], text) for item, text in captions], dtype=np.int64)
 
     def of_pairs(self, name: str, pairs: Sequence[tuple[int, str, str]]) -> Floats:
-        """Return (N, 2) scores of the first and second captions of images. Raise EvaluationError.
+        """Return (N, 2) scores of (image, first, second). Raise EvaluationError.
 
-        A preference p becomes p / 2 for the first and -p / 2 for the second, also where the file names them in the
-        other order; where it has both, their mean.
+        A preference p becomes p / 2 for the first and -p / 2 for the second, in whichever order the file has
+        them; if it has both, their mean.
         """
         own = self.columns[name]
         if Per.CAPTIONS in own:
@@ -491,7 +482,7 @@ NO_SCORES = ImportedScores(None, {})
 
 
 def imported_scores(dataset: Dataset, names: Iterable[str] | None = None) -> ImportedScores:
-    """Return those of the named metrics that were imported for a dataset, or all."""
+    """Return a dataset's imported scores by the named metrics, or all."""
     rows = ImportedMetric.objects.filter(dataset=dataset).order_by("pk")
     if names is not None:
         wanted = [name for name in names if NAME.fullmatch(name)]
@@ -509,7 +500,7 @@ def imported_scores(dataset: Dataset, names: Iterable[str] | None = None) -> Imp
 
 
 def check_imported(dataset: Dataset, names: Iterable[str]) -> None:
-    """Raise EvaluationError for a metric that was imported for other datasets alone, and is no package's."""
+    """Raise EvaluationError for a metric imported only for other datasets and in no package."""
     found = ImportedMetric.objects.filter(name__in=list(names))
     own = set(found.filter(dataset=dataset).values_list("name", flat=True))
     elsewhere = sorted(set(found.values_list("name", flat=True)) - own)
@@ -526,6 +517,6 @@ def check_imported(dataset: Dataset, names: Iterable[str]) -> None:
 
 
 def imported_hashes(dataset: Dataset, names: Iterable[str]) -> str:
-    """Return the imported metrics with the beginnings of their hashes, for the settings of an evaluation."""
+    """Return imported metrics with short hashes, for an evaluation's settings."""
     rows = ImportedMetric.objects.filter(dataset=dataset, name__in=list(names)).order_by("name", "per")
     return ",".join(f"{name}-{sha256[:DIGITS]}" for name, sha256 in rows.values_list("name", "sha256"))

@@ -1,1 +1,1 @@
-"""Judges that are no people of the study: language models, and other crowds (docs/judges.md)."""
+"""Judges beside a study's people: language models, and other crowds (docs/judges.md)."""

@@ -1,7 +1,7 @@
-"""Ask a model about a study's units: each once an order, within a budget, and again where a run was interrupted.
+"""Ask a model about a study's units, once per order and within a budget; reruns continue.
 
-A call's row is there before the call, and its greatest cost is reserved. Whatever ends a run, the money of calls
-without a reply counts as spent when they are asked again, so that the budget holds even where the endpoint charged.
+A row is stored before its call, and the call's greatest cost reserved. If a run ends early, calls without a
+reply count as spent when asked again, so the budget holds even if the endpoint charged.
 """
 
 from __future__ import annotations
@@ -55,8 +55,6 @@ OPTIONS = ("temperature", "max_tokens")  # of the body of a call, beside the mod
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """What a run of `ask_judge` did; `why` it stopped before the end, or ""."""
-
     judge: Judge
     answered: int
     failed: int
@@ -86,11 +84,11 @@ def ask_judge(
     endpoint: Endpoint | None = None,
     progress: Callable[[float, str], object] = no_progress,
 ) -> Asked:
-    """Ask a model about every judged unit, in both orders where there are two candidates.
+    """Ask a model about every judged unit, in both orders if there are two candidates.
 
     Args:
-        budget: what may be spent, in all runs together; prices are of a million tokens, in the same currency.
-        prompt: what stands before each item; by default the study's question, and what a reply may be.
+        budget: for all runs together; prices are per million tokens, in the same currency.
+        prompt: text before each item; by default the study's question and the allowed replies.
     """
     check_kind(kind_of(study))
     with endpoint or Endpoint() as opened:
@@ -121,7 +119,7 @@ def _judge(
     budget: int,
     by: User | None,
 ) -> Judge:
-    """Return the judge of this name, made where there was none; its model, prompt and family never change."""
+    """Return or create the judge of this name; its model, prompt and family never change."""
     Study.objects.select_for_update(no_key=True).get(pk=study.pk)
     prompt = prompt or instructions_of(kind_of(study), design_of(study))
     judge = Judge.objects.filter(study=study, name=name).first()
@@ -152,10 +150,10 @@ def _judge(
 
 @transaction.atomic
 def remove_judge(*, judge: Judge, by: User | None = None) -> str:
-    """Delete a judge and its answers, and let the last comparison say that it is gone; return what was done.
+    """Delete a judge and its answers, and mark it removed in comparisons; describe the result.
 
     Raises:
-        WrongState: a call is under way, whose money would be lost from sight.
+        WrongState: a call is under way, whose cost would be lost.
     """
     study = Study.objects.select_for_update(no_key=True).get(pk=judge.study_id)
     recent = judge.answers.filter(state=JudgeAnswer.State.ASKED, asked_at__gte=timezone.now() - STALE)
@@ -195,8 +193,6 @@ def _make_rows(study: Study, judge: Judge) -> None:
 
 
 class _Run:
-    """One run: claims rows, asks several at once, and writes what came back."""
-
     def __init__(
         self, study: Study, judge: Judge, endpoint: Endpoint, progress: Callable[[float, str], object]
     ) -> None:
@@ -207,8 +203,8 @@ class _Run:
         self.waits = 0
 
     def go(self) -> str:
-        """Ask until nothing is left. Return why it ended before, or ""."""
-        self._take_over()
+        """Ask until nothing is left. Return why it ended early, or ""."""
+        self._requeue_stale()
         total = max(self.judge.answers.count(), 1)
         with ThreadPoolExecutor(AT_ONCE) as pool:
             while True:
@@ -234,7 +230,7 @@ class _Run:
                 calls = [pool.submit(self._call, row, question) for row, question, _ in claimed]
                 stopped = ""
                 for (row, _, most), call in zip(claimed, calls, strict=True):
-                    stopped = self._settle(row, most, call.result()) or stopped
+                    stopped = self._store(row, most, call.result()) or stopped
                 stopped = stopped or self._unreadable() or self._pause([call.result() for call in calls])
                 if stopped:
                     return stopped
@@ -249,11 +245,11 @@ class _Run:
         return question_of(self.kind, self.judge.prompt, shown, source=source, picture=picture)
 
     def _cost(self, tokens_in: int, tokens_out: int) -> int:
-        """Return millionths; prices are of a million tokens."""
+        """Return millionths; prices are per million tokens."""
         return math.ceil(tokens_in * self.prices[0] + tokens_out * self.prices[1])
 
     def _claim(self, row: JudgeAnswer, question: Question, most: int) -> bool:
-        """Reserve the most that the call can cost, and mark the row."""
+        """Reserve the call's maximal cost, and mark the row."""
         with transaction.atomic():
             within = Judge.objects.filter(pk=self.judge.pk, spent__lte=F("budget") - F("reserved") - most)
             if not within.update(reserved=F("reserved") + most):
@@ -274,7 +270,7 @@ class _Run:
         return True
 
     def _still_waiting(self, rows: Sequence[JudgeAnswer]) -> bool:
-        """Return whether money is why none could be claimed, and not another run that has them."""
+        """Return whether rows were unclaimed for lack of money, not because another run has them."""
         own = JudgeAnswer.objects.filter(pk__in=[row.pk for row in rows])
         return own.filter(state=JudgeAnswer.State.WAITING).exists()
 
@@ -282,7 +278,7 @@ class _Run:
         return question.digest({**self.options, "endpoint": self.endpoint.host})
 
     def _from_cache(self, row: JudgeAnswer, question: Question) -> bool:
-        """Use the study's earlier reply to the same request, if there is one."""
+        """Reuse the study's earlier reply to the same request, if any."""
         earlier = (
             JudgeAnswer.objects.filter(
                 judge__study=self.study, request=self._digest(question), state=JudgeAnswer.State.ANSWERED
@@ -315,13 +311,13 @@ class _Run:
         except (AskLater, EvaluationError) as error:
             return error
 
-    def _settle(self, row: JudgeAnswer, most: int, found: Reply | AskLater | EvaluationError) -> str:
-        """Write what came back. Return why the run must stop, or ""."""
+    def _store(self, row: JudgeAnswer, most: int, found: Reply | AskLater | EvaluationError) -> str:
+        """Store the reply. Return why the run must stop, or ""."""
         cost, why = 0, ""
         values: dict[str, Any] = {"state": JudgeAnswer.State.WAITING}
         if isinstance(found, Reply):
-            told = found.tokens_in >= 0 and found.tokens_out >= 0
-            cost = self._cost(found.tokens_in, found.tokens_out) if told else most
+            has_counts = found.tokens_in >= 0 and found.tokens_out >= 0
+            cost = self._cost(found.tokens_in, found.tokens_out) if has_counts else most
             values = self._values_of(row, found)
             if cost > most:
                 why = f"{self.endpoint.host} charged more than a call can cost by these prices; nothing more was asked."
@@ -334,7 +330,7 @@ class _Run:
         return why
 
     def _pause(self, found: Sequence[Reply | AskLater | EvaluationError]) -> str:
-        """Wait once for all calls of a batch that came too early. Return why the run must stop instead, or ""."""
+        """Wait once for all rejected calls of a batch. Return why the run must stop instead, or ""."""
         if any(isinstance(one, Reply) for one in found):
             self.waits = 0
         later = [one for one in found if isinstance(one, AskLater)]
@@ -350,7 +346,7 @@ class _Run:
         return ""
 
     def _unreadable(self) -> str:
-        """Return why no more is spent on a model none of whose replies could be read, or ""."""
+        """Return why to stop spending on a model without readable replies, or ""."""
         replied = self.judge.answers.filter(answered_at__isnull=False)
         if (
             replied.filter(state=JudgeAnswer.State.ANSWERED).exists()
@@ -378,7 +374,7 @@ class _Run:
         return values
 
     def _write(self, row: JudgeAnswer, most: int, cost: int, values: Mapping[str, Any]) -> None:
-        """Store it once: a row that another run took over stays as that run left it."""
+        """Store the reply once, unless another run took over the row."""
         with transaction.atomic():
             own = JudgeAnswer.objects.filter(pk=row.pk, state=JudgeAnswer.State.ASKED, attempts=row.attempts)
             if own.update(reserved=0, cost=F("cost") + cost, **values):
@@ -386,8 +382,8 @@ class _Run:
                     reserved=F("reserved") - most, spent=F("spent") + cost
                 )
 
-    def _take_over(self) -> None:
-        """Let calls be asked again whose run was killed; what they may have cost counts as spent."""
+    def _requeue_stale(self) -> None:
+        """Requeue calls of killed runs; their maximal cost counts as spent."""
         stale = self.judge.answers.filter(state=JudgeAnswer.State.ASKED, asked_at__lt=timezone.now() - STALE)
         for row in stale:
             self._write(row, row.reserved, row.reserved, {"state": JudgeAnswer.State.WAITING})

@@ -1,4 +1,4 @@
-"""A client of an OpenAI-compatible endpoint: one call of POST /chat/completions, once."""
+"""Call POST /chat/completions of an OpenAI-compatible endpoint, once."""
 
 from __future__ import annotations
 
@@ -35,12 +35,12 @@ class Reply:
 
 
 def is_own_host() -> bool:
-    """Return whether the installation itself is the endpoint, so that no call costs anything."""
+    """Return whether the endpoint is this machine, so that calls are free."""
     return urlsplit(settings.JUDGE_API_URL).hostname in _OWN_HOSTS
 
 
 class AskLater(Exception):
-    """The endpoint is busy or broken. `served` says whether it may have answered, and so charge for it."""
+    """The endpoint is busy or broken. If `served`, it may have answered and charged."""
 
     def __init__(self, message: str, *, served: bool, after: float = 0.0) -> None:
         super().__init__(message)
@@ -48,7 +48,7 @@ class AskLater(Exception):
 
 
 class Endpoint:
-    """Where a model is asked. The key stays in this object and its headers."""
+    """A client that keeps its key in this object and the headers only."""
 
     def __init__(self, *, url: str = "", key: str | None = None, seconds: float = SECONDS) -> None:
         url, self._key = url or settings.JUDGE_API_URL, settings.JUDGE_API_KEY if key is None else key
@@ -84,11 +84,11 @@ class Endpoint:
         self._http.close()
 
     def ask(self, question: Question, *, options: Mapping[str, Any], once: str) -> Reply:
-        """Ask once. `once` names the call, for endpoints that do a call of one name only once.
+        """Ask once. `once` names the call, for endpoints that never repeat a named call.
 
         Raises:
-            AskLater: try again, after so many seconds.
-            EvaluationError: the endpoint refuses, and would again.
+            AskLater: try again, after its seconds.
+            EvaluationError: the endpoint refuses for good.
         """
         import httpx
 
@@ -141,5 +141,4 @@ def _read(body: bytes) -> Reply:
 
 
 def _clean(text: str) -> str:
-    """Return the text without what a database cannot store: NUL and halves of characters."""
     return text.replace("\0", "").encode(errors="replace").decode()

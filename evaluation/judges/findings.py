@@ -1,4 +1,4 @@
-"""Hold a study's judges against its people: agreement, biases, the alternative annotator test, and what they save."""
+"""Compare judges with people: agreement, biases, the alternative annotator test, and savings."""
 
 from __future__ import annotations
 
@@ -49,13 +49,13 @@ WORDS = 10.0  # by which a text is longer, where points are told per length
 
 @dataclass(frozen=True, slots=True)
 class Material:
-    """The judged units of a study, in order, and what people said.
+    """A study's judged units, in order, and people's answers.
 
     Attributes:
         pk, image: (U,) row ids.
-        people, n: (U,) share of votes for the first candidate, or mean answer, nan without; and how many.
-        unit, worker, value: (N,) judgments that count: places in the units, row ids, answers.
-        lengths: (U, 2) words of the first and the second candidate; nan without a second.
+        people, n: (U,) share of votes for the first candidate, or mean answer, nan without; and their number.
+        unit, worker, value: (N,) included judgments: positions of units, row ids, answers.
+        lengths: (U, 2) words of the candidates; nan without a second.
         systems: name -> (U, 2) bool, whether it made the first or the second.
     """
 
@@ -75,7 +75,7 @@ class Material:
 
 @dataclass(frozen=True, slots=True)
 class Answers:
-    """A judge's answers: places in the units, values, orders; and per unit the mean `score` and the one `label`."""
+    """A judge's answers, and per unit their mean `score` and common `label`."""
 
     unit: Ints
     value: Floats
@@ -86,8 +86,6 @@ class Answers:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """Every judge of a study beside its people."""
-
     study: Study
     result: dict[str, Any]
     settings: dict[str, Any]
@@ -103,7 +101,7 @@ def compare_judges(
     seed: int = 0,
     progress: Callable[[float, str], object] = no_progress,
 ) -> Comparison:
-    """Compare all judges of a study with its people. Nothing is stored."""
+    """Compare all judges of a study with its people, without storing the result."""
     kind = kind_of(study)
     check_kind(kind)
     judges = list(Judge.objects.filter(study=study).order_by("name"))
@@ -174,7 +172,6 @@ def _material(study: Study, kind: Kind, table: Any) -> Material:
 
 
 def _texts(study: Study, pks: Ints) -> tuple[Floats, dict[str, Flags]]:
-    """Return the words of each unit's texts, and which of them each system made."""
     lengths = np.full((len(pks), 2), np.nan)
     made: defaultdict[str, Flags] = defaultdict(lambda: np.zeros((len(pks), 2), dtype=np.bool_))
     names = ("pk", "item_id", "first_id", "first__text", "second__text")
@@ -251,7 +248,7 @@ def _compared(
 
 
 def _people(material: Material) -> dict[str, Any]:
-    """Return how often people agree with each other, from each judgment beside the others of its unit."""
+    """Return people's mutual agreement, each judgment against others of its unit."""
     if material.kind.aggregation.level != "nominal":
         return {"judgments": len(material.unit), "workers": len(np.unique(material.worker))}
     n = material.n[material.unit] - 1.0
@@ -277,7 +274,7 @@ def _yes(material: Material) -> Floats:
 
 
 def _share(share: Floats, material: Material, keep: Flags) -> dict[str, Any]:
-    """Return the mean over judgments to keep, with an interval by image and by worker."""
+    """Return the mean over kept judgments, with an interval by image and worker."""
     columns: dict[str, Ints] = {ITEM: material.image[material.unit]}
     if not material.anonymous:
         columns["rater"] = material.worker
@@ -292,13 +289,13 @@ def _share(share: Floats, material: Material, keep: Flags) -> dict[str, Any]:
 
 
 def _agreement(answers: Answers, material: Material) -> dict[str, Any]:
-    """Return the share of people's judgments that the judge gave too; half of one where its orders differ."""
+    """Return the share of people's judgments equal to the judge's; half if its orders differ."""
     score = answers.score[material.unit]
     return _share(np.where(material.value == FIRST, score, 1 - score), material, ~np.isnan(score))
 
 
 def _alpha(answers: Answers, material: Material) -> dict[str, Any]:
-    """Return alpha of the judge and what people say together, on units with both."""
+    """Return alpha of the judge and people's majority, on shared units."""
     said = material.people
     if material.kind.aggregation.level == "nominal":
         majority = np.where(said > 0.5, 1.0, 2.0 if material.kind.two_sided else 0.0)
@@ -319,7 +316,6 @@ def _alpha(answers: Answers, material: Material) -> dict[str, Any]:
 
 
 def _mean(values: Floats, images: Ints) -> dict[str, Any]:
-    """Return the mean with an interval by image."""
     if not len(values):
         return {"value": None, "low": None, "high": None, "n": 0}
     clusters = Clusters.of_codes({ITEM: renumbered(images)})
@@ -334,13 +330,12 @@ def _around(value: float, influences: Floats, clusters: Clusters) -> dict[str, A
 
 
 def _difference(answers: Answers, material: Material) -> dict[str, Any]:
-    """Return the judge's answer less people's mean."""
     both = np.flatnonzero(~np.isnan(answers.score) & ~np.isnan(material.people))
     return _mean(answers.score[both] - material.people[both], material.image[both])
 
 
 def _side(answers: Answers, material: Material) -> dict[str, Any]:
-    """Return how often the text shown first was chosen, and the same text in both orders; units with both."""
+    """Return how often the text shown first, and the same text in both orders, was chosen; units with both."""
     size = len(material.pk)
     straight = np.bincount(answers.unit[~answers.swapped], minlength=size)
     turned = np.bincount(answers.unit[answers.swapped], minlength=size)
@@ -360,8 +355,8 @@ def _side(answers: Answers, material: Material) -> dict[str, Any]:
 def _length(answers: Answers, material: Material) -> dict[str, Any]:
     """Return how much more than people the judge favours longer texts.
 
-    Of two candidates: its share of the longer one less people's. Of one: the points by which ten more words raise the
-    judge's answer above people's.
+    For two candidates: its share of the longer one minus people's. For one: the rise of its answer above
+    people's per ten words.
     """
     gap = answers.score - material.people
     if material.kind.two_sided:
@@ -381,7 +376,7 @@ def _length(answers: Answers, material: Material) -> dict[str, Any]:
 
 
 def _own(judge: Judge, answers: Answers, material: Material) -> dict[str, Any] | None:
-    """Return how much more than people the judge favours systems of its family; None where it names none."""
+    """Return how much more than people the judge favours its family's systems; None without any."""
     own = np.zeros((len(material.pk), 2), dtype=np.bool_)
     for name in judge.own_systems:
         own |= material.systems.get(name, False)
@@ -404,7 +399,7 @@ def _own(judge: Judge, answers: Answers, material: Material) -> dict[str, Any] |
 
 
 def _test(answers: Answers, material: Material, epsilon: float) -> dict[str, Any]:
-    """Return the alternative annotator test; people are told apart by their places, not their names."""
+    """Return the alternative annotator test; people are identified by position."""
     if material.anonymous:
         return {"reason": "the people of this study are places in published totals, not persons"}
     label = answers.label[material.unit]
@@ -446,7 +441,7 @@ def _test(answers: Answers, material: Material, epsilon: float) -> dict[str, Any
 
 
 def _estimates(answers: Answers, material: Material, seed: int) -> dict[str, Any]:
-    """Return what people would say of all units that the judge answered, and what it would save elsewhere."""
+    """Estimate people's answers to all units from the judge's, and what that saves."""
     rows, longest = [], (0, np.empty(0), np.empty(0))
     for name, sign, some in _targets(material):
         some = some[~np.isnan(answers.score[some])]
@@ -485,13 +480,13 @@ def _estimates(answers: Answers, material: Material, seed: int) -> dict[str, Any
 
 
 def sizes_of_curve(n: int) -> list[int]:
-    """Return how many of n items fewer people would have judged."""
+    """Return the numbers of judged items, of n, on the savings curve."""
     sizes = [round(n * share) for share in SHARES_OF_PEOPLE]
     return [size for size in sizes if SHORTEST_CURVE <= size <= n - SHORTEST_CURVE]
 
 
 def _targets(material: Material) -> list[tuple[str, Ints | None, Ints]]:
-    """Return (name, side, units): what is estimated. Of two candidates, `side` is 1 or -1 where a system's is."""
+    """Return (name, side, units) to estimate; for two candidates, `side` is 1 or -1 for a system's."""
     every = np.arange(len(material.pk))
     if not material.kind.two_sided:
         found: list[tuple[str, Ints | None, Ints]] = [("", None, every)]
@@ -509,7 +504,7 @@ def newest_comparison(study: Study) -> Analysis | None:
 
 
 def sentences_of(judge: Mapping[str, Any]) -> Sequence[str]:
-    """Return the verdict on one judge, for a command and a report."""
+    """Return the verdict on one judge."""
     test, name = judge["test"], judge["name"]
     gone = (
         [f"{name} was removed since; its figures are of the answers that it had."]

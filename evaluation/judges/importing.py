@@ -1,4 +1,4 @@
-"""Take in a judge's answers from a file: another crowd's, or those of a model asked elsewhere."""
+"""Import a judge's answers from a file."""
 
 from __future__ import annotations
 
@@ -52,10 +52,11 @@ def import_judge(
     own_systems: Sequence[str] = (),
     by: User | None = None,
 ) -> Imported:
-    """Store a new judge with answers in CSV (a header line), or JSON lines: unit, value, and rater and order if any.
+    """Store a new judge with answers in CSV with a header, or JSON lines: unit, value, and optional rater and
+    order.
 
-    `value` is in the unit's order: 1 for its first candidate. `order` is "first-left" or "second-left": which was
-    shown first. All or nothing. Raises EvaluationError, DataConflict.
+    `value` is in the unit's order: 1 for its first candidate. `order` is "first-left" or "second-left": which
+    was shown first. All or nothing. Raises EvaluationError, DataConflict.
     """
     check_kind(kind_of(study))
     check_systems(study, own_systems)
@@ -91,7 +92,6 @@ def import_judge(
 
 
 def check_systems(study: Study, names: Sequence[str]) -> None:
-    """Raise EvaluationError for a name that is no system of the study."""
     known = sorted(System.objects.of_study(study).values_list("name", flat=True))
     for name in names:
         if name not in known:
@@ -139,7 +139,6 @@ def _whole(value: Any) -> Any:
 
 
 def _rows(answers: str) -> Iterator[tuple[int, Mapping[str, Any]]]:
-    """Yield line numbers and rows."""
     text = answers.removeprefix("\ufeff")
     if text.lstrip().startswith("{"):
         for number, line in enumerate(text.splitlines(), start=1):

@@ -1,4 +1,4 @@
-"""Judges and their answers, in tables of their own: nothing that reads people's judgments can meet them."""
+"""Judges and their answers, in separate tables so that readers of people's judgments never see them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from judgments.models import Study, Unit
 
 
 class Judge(models.Model):
-    """A source of answers to a study's units beside its people. Money is in millionths of the endpoint's currency."""
+    """A source of answers beside people. Money is in millionths of the endpoint's currency."""
 
     class Source(models.TextChoices):
         MODEL = "model", gettext_lazy("a model")
@@ -53,7 +53,7 @@ class Judge(models.Model):
 
 
 class JudgeAnswer(models.Model):
-    """A judge's answer to a unit, shown in one order; the row is there before the call is made."""
+    """A judge's answer to a unit in one order; the row is stored before the call."""
 
     of_study = ("judge__study",)
 

@@ -1,4 +1,4 @@
-"""Judges of a study: taken in from a file, asked, and held against its people."""
+"""Operations: import, ask, remove and compare judges."""
 
 from __future__ import annotations
 
@@ -138,7 +138,7 @@ class AskJudgeRequest(JudgeName):
 
 
 def check_asking(study: Study, own_systems: list[str]) -> None:
-    """Raise EvaluationError where a model cannot be asked about the study."""
+    """Raise EvaluationError if a model cannot be asked about the study."""
     check_kind(kind_of(study))
     check_systems(study, own_systems)
 
@@ -161,7 +161,7 @@ def ask_judge(*, study: Study, **values: Any) -> dict[str, Any]:
 
 
 def ask_now(*, study: Study, **values: Any) -> Any:
-    """Do at once what the job does; for the command."""
+    """Run the job at once, for the command."""
     check_asking(study, values.get("own_systems", []))
     return ask_model(study=study, **{"price_in": Decimal(0), "price_out": Decimal(0), **values})
 

@@ -1,4 +1,4 @@
-"""The page "Judges" of a study."""
+"""The page "Judges"."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def _money(judge: Judge) -> str:
 
 
 def verdict_of(test: Mapping[str, Any]) -> str:
-    """Return the outcome of the alternative annotator test as one sentence."""
+    """Describe the alternative annotator test in one sentence."""
     if test["reason"]:
         return _("Not tested: %(reason)s.") % {"reason": test["reason"]}
     words = (
@@ -81,7 +81,7 @@ def verdict_of(test: Mapping[str, Any]) -> str:
 
 
 def _biases(one: Mapping[str, Any]) -> list[tuple[str, Mapping[str, Any], str]]:
-    """Return what was looked at, the figure, and what it would be without a bias."""
+    """Return (what was measured, estimate, value without bias)."""
     found: list[tuple[str, Mapping[str, Any], str]] = []
     if one["side"] and one["side"]["first_shown"]["n"]:
         found += [

@@ -1,4 +1,4 @@
-"""What a model is asked about a unit, and how its reply is read. No network, no database."""
+"""Word a model's question about a unit, and read its reply. No network, no database."""
 
 from __future__ import annotations
 
@@ -28,13 +28,12 @@ CANDIDATES = ("b", "c")
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """Messages of a chat; `most_tokens` bounds what they count as, since no token is shorter than a byte."""
+    """Chat messages; `most_tokens` bounds their cost, since no token is shorter than a byte."""
 
     messages: tuple[Mapping[str, Any], ...]
     most_tokens: int
 
     def digest(self, settings: Mapping[str, Any]) -> str:
-        """Return the SHA-256 of the messages and of how they are asked."""
         text = json.dumps([self.messages, dict(settings)], sort_keys=True, ensure_ascii=False)
         return hashlib.sha256(text.encode()).hexdigest()
 
@@ -43,14 +42,14 @@ SIDES = (1, 2)  # the answers to pairs that a judge can give
 
 
 def is_for_judges(kind: Kind) -> bool:
-    """Return whether a judge's answer is a number, and of two candidates always one."""
+    """Return whether answers are numbers, and for two candidates always a side."""
     if kind.compares_pairs:
         return tuple(kind.values) == SIDES
     return kind.judges_one_caption and bool(kind.values)
 
 
 def check_kind(kind: Kind) -> None:
-    """Raise EvaluationError where a judge could not answer as people do."""
+    """Raise EvaluationError if a judge could not answer as people do."""
     if is_for_judges(kind):
         return
     if kind.compares_pairs:
@@ -64,7 +63,7 @@ def check_kind(kind: Kind) -> None:
 
 
 def instructions_of(kind: Kind, design: StudyDesign) -> str:
-    """Return the question as the design has it, and what a reply may be."""
+    """Return the design's question and the allowed replies."""
     if kind.choices:
         named = [
             token if choice.letter or token == choice.label else f"{token} ({choice.label})"
@@ -79,7 +78,6 @@ def instructions_of(kind: Kind, design: StudyDesign) -> str:
 
 
 def tokens_of(kind: Kind) -> list[str]:
-    """Return what a reply says for each choice."""
     if kind.two_sided:
         return [letter.upper() for letter in CANDIDATES]
     return [str(choice.value) for choice in kind.choices]
@@ -88,7 +86,7 @@ def tokens_of(kind: Kind) -> list[str]:
 def question_of(
     kind: Kind, prompt: str, shown: Mapping[str, Any], *, source: str = "", picture: str = ""
 ) -> Question:
-    """Ask about what `shown` says, as a worker would see it; `picture` is an address, or the picture itself."""
+    """Ask about ``shown`` as a worker sees it; ``picture`` is an address or data."""
     lines = [f"Source text: {source}"] if source else []
     lines += [
         f"{name.upper() if len(name) == 1 else name.capitalize()}: {part['text']}"
@@ -104,7 +102,7 @@ def question_of(
 
 
 def picture_of(item: Item) -> str:
-    """Return an image's picture as a data address, or its own address; "" if it has none."""
+    """Return an image's picture as a data address, or its own address, or ""."""
     if not item.picture:
         return item.url
     try:
@@ -119,7 +117,7 @@ def picture_of(item: Item) -> str:
 
 
 def read_reply(kind: Kind, reply: str, *, swapped: bool) -> int | None:
-    """Return the answer in the unit's order; None where the reply is anything but one allowed answer."""
+    """Return the answer in the unit's order; None unless it is exactly one allowed answer."""
     said = reply.strip().removesuffix(".").upper()
     if kind.choices:
         tokens: Sequence[str] = [token.upper() for token in tokens_of(kind)]

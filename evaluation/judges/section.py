@@ -1,4 +1,4 @@
-"""The section of a report that holds judges beside people."""
+"""Report judges beside people."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ WITHOUT_BIAS = {"first": ".50", "consistent": "1", "difference": "0", "length": 
 
 
 def judges_section(study: Study) -> Section | None:
-    """Return the newest comparison of a study's judges with its people; None if none was computed."""
+    """Return the newest comparison of judges with people; None without one."""
     analysis = newest_comparison(study)
     if analysis is None:
         return None
@@ -90,7 +90,6 @@ def _of_people(row: Mapping[str, Any]) -> Estimate:
 
 
 def _plot(rows: Sequence[tuple[str, Mapping[str, Any]]], shows: str, data: Table) -> Plot:
-    """Draw what people would say: from people alone, then with each judge."""
     names = list(dict.fromkeys(row["of"] for _, row in rows))
     panels = {"people alone": {row["of"]: _of_people(row) for _, row in rows}}
     for judge, row in rows:

@@ -1,1 +1,1 @@
-"""A study's judgments as the numbers take them."""
+"""Load a study's judgments as arrays."""

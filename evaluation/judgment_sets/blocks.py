@@ -1,4 +1,4 @@
-"""Columns of judgments and units in Arrow, stored in blocks, so that only what has come since is read as rows."""
+"""Cache judgments and units as Arrow columns in blocks, so that only newer rows are read."""
 
 from __future__ import annotations
 
@@ -51,21 +51,21 @@ UNITS = pa.schema(
 
 
 def judgment_columns(study: Study) -> pa.Table:
-    """Return JUDGMENTS of every judgment, revised and excluded ones too, unordered.
+    """Return JUDGMENTS of every judgment, even revised and excluded, unordered.
 
-    ``value`` and ``seconds`` are nan where there is none, ``replaces`` is 0. ``flags`` are the option on the left
-    (0: none), plus SET_ASIDE, plus OPEN.
+    ``value`` and ``seconds`` are nan if missing, ``replaces`` is 0. ``flags`` are the option on the left (0:
+    none), plus SET_ASIDE, plus OPEN.
     """
     return _columns(study, ColumnBlock.What.JUDGMENTS)
 
 
 def unit_columns(study: Study) -> pa.Table:
-    """Return UNITS of every unit, control items too, unordered."""
+    """Return UNITS of every unit, even control items, unordered."""
     return _columns(study, ColumnBlock.What.UNITS)
 
 
 def extend_blocks(study: Study) -> None:
-    """Store what has come since the last block, where it is worth a block, and make blocks that lack rows anew."""
+    """Store new rows as a block if there are enough, and rebuild incomplete blocks."""
     for what, model in MODELS.items():
         stored = _stored(study, what)
         last = stored.last if _are_whole(study, what, stored) else 0
@@ -101,12 +101,12 @@ def extend_blocks(study: Study) -> None:
 
 
 def forget_blocks(study: Study) -> None:
-    """Delete the blocks of a study, so that the next analysis reads every row."""
+    """Delete a study's blocks, so that the next analysis reads every row."""
     ColumnBlock.objects.filter(study=study).delete()
 
 
 def changed_blocks() -> Iterator[ColumnBlock]:
-    """Yield the blocks, of all studies, that do not say what the rows say, or do not follow the one before."""
+    """Yield blocks of all studies that contradict the rows or leave a gap."""
     ends: dict[tuple[int, str], int] = {}
     for block in ColumnBlock.objects.filter(format=FORMAT).select_related("study").iterator(1):
         follows = block.first == ends.get((block.study_id, block.what), 0)
@@ -135,7 +135,7 @@ def _same(one: pa.ChunkedArray, other: pa.ChunkedArray) -> bool:
 
 
 def _last_row(model: type[Model]) -> int | None:
-    """Return the last row id that is certain; None while a long transaction is writing rows."""
+    """Return the last certain row id; None while a long transaction is writing."""
     try:
         return last_row(model)
     except OperationalError as error:
@@ -146,7 +146,7 @@ def _last_row(model: type[Model]) -> int | None:
 
 @dataclass(frozen=True, slots=True)
 class _Stored:
-    """The row id with which the last block ends, and the rows of all."""
+    """The last row id in blocks, and their total rows."""
 
     last: int
     rows: int
@@ -162,9 +162,9 @@ def _blocks(study: Study, what: str) -> QuerySet[ColumnBlock]:
 
 
 def _are_whole(study: Study, what: str, stored: _Stored) -> bool:
-    """Return whether the blocks have as many rows as the study has up to their end.
+    """Return whether the blocks have as many rows as the study up to their end.
 
-    They have fewer if a row got a lower id later: on SQLite a migration that makes a table anew frees the ids
+    They have fewer if a row got a lower id later: on SQLite a migration that recreates a table frees the ids
     of deleted rows behind the last one.
     """
     if not stored.last:

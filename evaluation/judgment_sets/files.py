@@ -1,7 +1,7 @@
 """Read judgments files as columns for agreement. Pure: no database, no Django.
 
-JSON lines or CSV with `unit`, `worker` and `value` (docs/exports.md). Excluded are rows with `used` false
-or `control` true, and rows without a value.
+JSON lines or CSV with `unit`, `worker` and `value` (docs/exports.md). Rows with `used` false or `control`
+true, or without a value, are excluded.
 """
 
 from __future__ import annotations
@@ -33,10 +33,10 @@ _STEP = 1000  # rows between two progress reports
 
 @dataclass(frozen=True, slots=True)
 class FileJudgments:
-    """N included judgments, and counts of what was excluded.
+    """N included judgments, and counts of the excluded.
 
-    units, workers: (N,) positions in the names. values: (N,) float64, or objects if any is a text.
-    protocol: as named by the rows, or None. contents: of each unit, if requested.
+    units, workers: (N,) positions in the names. values: (N,) float64, or objects if any is a text. protocol:
+    as named by the rows, or None. contents: of each unit, if requested.
     """
 
     units: NDArray[np.int64]
@@ -53,7 +53,7 @@ class FileJudgments:
 
     @property
     def anonymous(self) -> bool:
-        """Return whether a name is a place in published totals and no person (``anon-1``)."""
+        """Return whether names are positions in published totals (``anon-1``), not people."""
         return any(ANONYMOUS.fullmatch(name) for name in self.worker_names)
 
     @property
@@ -63,8 +63,6 @@ class FileJudgments:
 
 
 class _Needed(Columns):
-    """Columns with required ones; others are ignored."""
-
     def check(self, names: Collection[str], file: Path, line: int | None, notes: ImportNotes) -> None:
         for needed in self.required:
             if needed not in names:
@@ -81,7 +79,7 @@ def read_judgment_table(
     encoding: str | None = None,
     progress: Callable[[int], None] | None = None,
 ) -> FileJudgments:
-    """Read a judgments file line by line; UTF-8, or by byte order mark or `encoding`.
+    """Read a judgments file line by line, in UTF-8 unless a byte order mark or `encoding` says otherwise.
 
     `numeric` refuses non-numeric values. `contents` reads what units show. `progress` gets line numbers.
     Raise ImportProblem, also for a repeated judgment of a unit by a worker and for mixed protocols.
@@ -238,7 +236,7 @@ def _content(record: Record) -> Content:
 
 
 def _stripped(*texts: str | None) -> Captions:
-    """Strip blanks, which do not make another text."""
+    """Strip blanks, so that they do not distinguish texts."""
     reference, first, second = (None if text is None else text.strip() for text in texts)
     return reference, first, second
 

@@ -1,6 +1,6 @@
 """Load stored judgments as arrays and records.
 
-Order is by unit, then worker name, equal on every database whatever its row ids and collation.
+Order is by unit, then worker name, equal on every database.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ def control_records_of(study: Study, *, moment: Snapshot | None = None) -> dict[
 
 
 def control_threshold(study: Study) -> float:
-    """Return the share of control items that a worker must have right; 0 for imports."""
+    """Return the share of control items a worker must have right; 0 for imports."""
     return 0.0 if study.source == Study.Source.IMPORTED else design_of(study).controls.threshold
 
 
@@ -83,7 +83,7 @@ def _records(
 
 
 def _tallied(study: Study, unit: Ints, worker: Ints, value: Floats) -> list[ControlTally]:
-    """Return ``control_tallies`` of these answers to control items, all of which are numbers."""
+    """Return ``control_tallies`` of these numeric answers to control items."""
     if not len(unit):
         return []
     rows = Unit.objects.filter(study=study, control=True).order_by()
@@ -112,7 +112,7 @@ def excluded_workers(study: Study, *, moment: Snapshot | None = None) -> frozens
 
 
 def unconfirmed_work(study: Study) -> QuerySet[Assignment]:
-    """Return paid work that the crowd has not named (yet).
+    """Return paid work that the crowd has not confirmed.
 
     Anyone can open a page with made-up ids, so such answers count only after confirmation.
     """
@@ -129,7 +129,7 @@ def by_unit_and_name(rows: Iterator[tuple[Any, ...]], *, unit: int, worker: int)
 
 @dataclass(frozen=True, slots=True)
 class StudyUnits:
-    """All units of a study in order, control items included; ``control`` and ``withdrawn`` are (U,) bool."""
+    """All units of a study in order, even control items; ``control`` and ``withdrawn`` are (U,) bool."""
 
     all: Units
     control: Flags
@@ -162,7 +162,7 @@ def load_judgments(
 
     Args:
         newest: last row id to include.
-        units: those of ``study_units``, if they are there.
+        units: from ``study_units``, if loaded.
         threshold: of the control rule; by default the study's own.
     """
     import pyarrow as pa
@@ -198,7 +198,7 @@ def load_judgments(
         records = _records(study, tallies, threshold)
     out = np.array([one for one, record in records.items() if not record.used], dtype=np.int64)
     used = (flags // SET_ASIDE % 2 == 0) & ~units.withdrawn[place] & ~np.isin(worker, out)
-    used &= ~np.isin(pk, _of_unnamed_work(study))
+    used &= ~np.isin(pk, _of_unconfirmed_work(study))
     answer: tuple[Any, ...] = ()
     if (flags >= OPEN).any():
         answers = _open_answers(study, newest)
@@ -225,7 +225,7 @@ def load_judgments(
 
 
 def _current(study: Study, rows: pa.Table, newest: int | None) -> Ints:
-    """Return the places of judgments that are neither revised, nor excluded, nor unknown to their crowd."""
+    """Return positions of judgments neither revised nor excluded nor unknown to their crowd."""
     pk, replaces = rows["pk"].to_numpy(), rows["replaces"].to_numpy()
     known = np.full(len(pk), True) if newest is None else pk <= newest
     gone = Judgment.objects.filter(assignment__study=study, assignment__state__in=NOT_COUNTED)
@@ -233,7 +233,7 @@ def _current(study: Study, rows: pa.Table, newest: int | None) -> Ints:
     return np.flatnonzero(current & ~np.isin(pk, list(gone.order_by().values_list("pk", flat=True))))
 
 
-def _of_unnamed_work(study: Study) -> Ints:
+def _of_unconfirmed_work(study: Study) -> Ints:
     rows = Judgment.objects.filter(assignment__in=unconfirmed_work(study).values("pk"))
     return np.array(list(rows.values_list("pk", flat=True)), dtype=np.int64)
 
@@ -273,8 +273,8 @@ def counted_answers(
 ) -> Iterator[tuple[int, list[Any]]]:
     """Yield (unit row id, answers included at ``moment`` by worker name), in unit order.
 
-    Control items are omitted; a unit without included answers has an empty list, or is missing. ``units``
-    are row ids.
+    Control items are omitted; a unit without included answers has an empty list, or is missing. ``units`` are
+    row ids.
     """
     rows = (
         moment.judgments(study, units=units)
@@ -314,7 +314,7 @@ def judged_answers(study: Study, table: JudgmentTable) -> list[IncludedJudgment]
 def work_times(study: Study, workers: Collection[int]) -> dict[int, list[float]]:
     """Return seconds per unit of finished assignments, by wall time.
 
-    It counts all judgments: use it only for workers ``without_times``. Imports without times give none.
+    All judgments count: use it only for workers ``without_times``. Imports without times give none.
     """
     rows = (
         Assignment.objects.filter(study=study, worker__in=workers)
@@ -339,7 +339,6 @@ def unit_rows(study: Study) -> Units:
 
 
 def images_of(study: Study, units: Sequence[UnitRow]) -> Ints:
-    """Return (U,) row ids of the units' images."""
     units = Units.of(units)
     by_pair = len(units) > 0 and bool((units.pair >= 0).all())  # pairs are fewer
     pairs = CandidatePair.objects.filter(study=study).values_list("pk", "item_id")
@@ -351,7 +350,7 @@ def images_of(study: Study, units: Sequence[UnitRow]) -> Ints:
 
 
 def units_by_filter(study: Study) -> tuple[set[int], set[int]]:
-    """Return the judged units that passed the filter, and the audited ones."""
+    """Return judged units that passed the filter, and audited ones."""
     rows = Unit.objects.filter(study=study, control=False, filtered=False).values_list("pk", "audited")
     found: tuple[set[int], set[int]] = set(), set()
     for pk, audited in rows.iterator(ROWS_AT_ONCE):
@@ -360,7 +359,7 @@ def units_by_filter(study: Study) -> tuple[set[int], set[int]]:
 
 
 def full_depth_units(study: Study) -> set[int] | None:
-    """Return the unstopped sample of units; None without early stopping."""
+    """Return the unstopped units; None without early stopping."""
     if not stops_early(study):
         return None
     return set(OutcomeBounds.objects.filter(unit__study=study, full_depth=True).values_list("pk", flat=True))
@@ -396,7 +395,7 @@ class ReferenceSet:
 
     Attributes:
         of_item: image row id -> its ordered (key, text) references.
-        splits: names; [""] for a dataset without splits.
+        splits: names; [""] without splits.
     """
 
     of_item: dict[int, list[tuple[str, str]]]
@@ -438,7 +437,8 @@ def caption_units(study: Study) -> list[tuple[int, int, str, str]]:
 
 
 def metric_outcomes(study: Study) -> tuple[dict[str, Flags], list[str], Ints]:
-    """Return whether each metric of the newest meta-evaluation names people's winner, and the pairs' kinds and images.
+    """Return whether each metric of the newest meta-evaluation names people's winner, and the pairs' kinds
+    and images.
 
     Only pairs with a consensus, in order; a metric's tie is wrong.
     """

@@ -1,7 +1,7 @@
 """Records and tallies of a study's judgments, without a database.
 
-``judgment_signature`` says of human judgments what sacrebleu's signature says of a score (Post 2018, "A
-Call for Clarity in Reporting BLEU Scores"): how they were made (docs/signatures.md).
+``judgment_signature`` states how judgments were made (docs/signatures.md), as sacrebleu's signature does for
+scores (Post 2018, "A Call for Clarity in Reporting BLEU Scores").
 """
 
 from __future__ import annotations
@@ -36,15 +36,15 @@ class JudgmentTable:
     Attributes:
         pk: (N,) int64, ascending row ids, in arrival order.
         unit, worker: (N,) int64 row ids.
-        value: (N,) float64 in the unit's order; nan for open answers; of two candidates the side alone.
+        value: (N,) float64 in the unit's order; nan for open answers; for two candidates the side alone.
         said: (N,) float64, the same with strength and confidence (preferences.py).
         answer: N open answers in the unit's order, None for values; () if all are values.
         control: (N,) bool, on control items.
         used: (N,) bool, excluded neither by an import nor by the control rule.
-        left: (N,) bool, the left option was chosen; undefined where ``sided`` is false.
+        left: (N,) bool, the left option was chosen; undefined unless ``sided``.
         sided: (N,) bool, the unit had sides.
         seconds: (N,) float64; nan if unknown.
-        records: worker -> results on control items; empty if the judgments came without.
+        records: worker -> results on control items; empty if not loaded.
     """
 
     pk: Ints
@@ -66,7 +66,7 @@ class JudgmentTable:
 
     @property
     def counted(self) -> Flags:
-        """Return (N,) bool: used judgments on no control item."""
+        """Return (N,) bool: used judgments, except on control items."""
         return self.used & ~self.control
 
     def given(self, keep: Flags) -> list[Any]:
@@ -86,8 +86,6 @@ class WorkerRow:
 
 
 class UnitRow(NamedTuple):
-    """A judged unit."""
-
     pk: int
     key: str
     kind: str
@@ -95,7 +93,7 @@ class UnitRow(NamedTuple):
 
 
 class Units(Sequence[UnitRow]):
-    """Judged units as columns; the row of a unit is made when it is asked for.
+    """Judged units as columns; rows are made on access.
 
     Attributes:
         pk: (U,) row ids.
@@ -124,7 +122,7 @@ class Units(Sequence[UnitRow]):
 
     @classmethod
     def of_columns(cls, table: pa.Table) -> Units:
-        """Make units of columns of the same names; ``kind`` is text, and ``pair`` null without one."""
+        """Make units of equally named columns; ``kind`` is text, and ``pair`` null without one."""
         kind = table["kind"].cast("string").combine_chunks().dictionary_encode()
         return cls(
             table["pk"].to_numpy(),
@@ -170,7 +168,7 @@ def texts_of(column: pa.Array) -> Iterator[str]:
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """An adjudication: decision in the unit's order, time in ISO 8601, and the votes at the time."""
+    """An adjudication: decision in the unit's order, time in ISO 8601, and the votes then."""
 
     value: int
     by: str
@@ -191,7 +189,7 @@ class PairRow:
 
 @dataclass(slots=True)
 class JudgmentTally:
-    """Count and hash judgments that come by unit, then worker name."""
+    """Count and hash judgments ordered by unit, then worker name."""
 
     counted: int = 0
     sided: int = 0
@@ -265,7 +263,7 @@ class Material:
 
     Attributes:
         pairs: candidate pairs; None for single units.
-        references: fewest and most references per pair; (0, 0) if none was shown.
+        references: fewest and most per pair; (0, 0) if none was shown.
     """
 
     units: int
@@ -280,7 +278,7 @@ def span(low: int, high: int) -> Value:
 
 
 def hash_with_winners(data_hash: str, winners: Mapping[str, int]) -> str:
-    """Return the hash of judgments and of the winners that were published without votes, by pair key."""
+    """Return the hash of judgments and of winners published without votes, by pair key."""
     return hash_with(data_hash, winners) if winners else data_hash
 
 
@@ -331,7 +329,7 @@ class Difference:
 
 
 def differences(stated: Signature, found: Signature) -> list[Difference]:
-    """Compare all fields, protocol and version included, in the order of ``stated``."""
+    """Compare all fields, even protocol and version, in the order of ``stated``."""
     one = {"protocol": stated.name, **stated.fields, "v": stated.version}
     two = {"protocol": found.name, **found.fields, "v": found.version}
     return [

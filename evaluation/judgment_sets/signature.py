@@ -1,4 +1,4 @@
-"""Compute the judgment signature of a study from its rows (docs/signatures.md)."""
+"""Compute a study's judgment signature from its rows (docs/signatures.md)."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ ROWS_AT_ONCE = 2_000
 
 
 def signature_of_study(study: Study, *, table: JudgmentTable | None = None) -> Signature:
-    """Return the current judgment signature, of ``table`` if loaded; pages use ``stored_signature``."""
+    """Return the current signature, from ``table`` if loaded; pages use ``stored_signature``."""
     votes = votes_of(study) if table is None else votes_of_table(table)
     return signature_from(study, material_of(study), votes, circumstances(study))
 
@@ -57,7 +57,7 @@ def signature_from(study: Study, material: Material, votes: Votes, others: Mappi
 
 
 def stored_signature(study: Study) -> str:
-    """Return the signature of the newest analysis, or ''."""
+    """Return the newest analysis' signature, or ''."""
     newest = Analysis.objects.filter(study=study).exclude(judgments="").order_by("-created_at", "-pk")
     return newest.values_list("judgments", flat=True).first() or ""
 
@@ -87,7 +87,7 @@ def material_of(study: Study) -> Material:
 
 
 def votes_of(study: Study, *, moment: Snapshot | None = None) -> Votes:
-    """Return the votes of every judgment, now or at ``moment``."""
+    """Return counts over every judgment, now or at ``moment``."""
     tally = JudgmentTally()
     for _ in included_votes(study, moment, tally):
         continue
@@ -107,14 +107,14 @@ def included_votes(
     """
     if moment is None:
         unused, gone = excluded_workers(study), frozenset[UUID]()
-        unnamed = frozenset(unconfirmed_work(study).values_list("pk", flat=True))
-        standing = Judgment.objects.current().filter(
+        unconfirmed = frozenset(unconfirmed_work(study).values_list("pk", flat=True))
+        judgments = Judgment.objects.current().filter(
             Q(assignment__study=study) if units is None else Q(unit__in=units)
         )
     else:
-        unused, gone, unnamed = moment.unused, frozenset(moment.gone), moment.unnamed
-        standing = moment.judgments(study, units=units)
-    rows = standing.order_by("unit__position", "unit_id", "pk").values_list(
+        unused, gone, unconfirmed = moment.unused, frozenset(moment.gone), moment.unnamed
+        judgments = moment.judgments(study, units=units)
+    rows = judgments.order_by("unit__position", "unit_id", "pk").values_list(
         "unit_id", "assignment__worker__name", "assignment__worker_id", "unit__key", "value", "answer", "set_aside",
         "unit__withdrawn", "assignment_id", "unit__control", "presented",
     )  # fmt: skip
@@ -124,7 +124,7 @@ def included_votes(
             continue
         if moment is not None:
             withdrawn = unit in moment.withdrawn
-        used = not set_aside and not withdrawn and worker not in unused and assignment not in unnamed
+        used = not set_aside and not withdrawn and worker not in unused and assignment not in unconfirmed
         given = value if answer is None else answer
         tally.add(key, name, given, used=used, control=control, presented=presented)
         if used and not control:

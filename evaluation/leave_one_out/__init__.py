@@ -1,4 +1,4 @@
-"""People's captions held against each other: bounds of every metric on a dataset (WG16)."""
+"""Bounds of every metric on a dataset, from people's captions (WG16)."""
 
 # WG16 section 3: smoothed sentence BLEU, F of the ROUGE script, METEOR, CIDEr of unstemmed words, CIDEr-D without the
 # factor 10.

@@ -1,4 +1,4 @@
-"""Bounds of a dataset over HTTP: POST /api/datasets/{name}/bounds/."""
+"""Bounds of a dataset over HTTP."""
 
 from __future__ import annotations
 

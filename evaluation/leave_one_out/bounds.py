@@ -1,13 +1,13 @@
-"""What people reach by each metric, what unrelated texts reach, and how the metrics order captions (WG16).
+"""Compute what people and unrelated texts reach by each metric, and how metrics order captions (WG16).
 
-Upper bounds leave each caption of an image out and score it against the others (section 4). Lower bounds put in its
-place (section 5):
+Upper bounds score each caption against the others of its image (section 4). Lower bounds replace it (section
+5):
 
     other-image      a caption of another image (random intra-dataset)
     other-dataset    a caption of another dataset, which is drawn first (random inter-dataset)
     corpus           a sentence of a corpus; WG16 take Brown (random Brown)
-    words-10         ten words, drawn as often as the dataset has them (gibberish dataset)
-    words-mean       as many as its captions have on average
+    words-10         ten words, drawn by frequency in the dataset (gibberish dataset)
+    words-mean       as many words as its captions have on average
     corpus-words-10, corpus-words-mean   the same with the words of the corpus (gibberish Brown)
 """
 
@@ -38,7 +38,7 @@ from evaluation.metrics.leave_one_out import (
     score_held_out,
 )
 from evaluation.statistics.correlation import kendall_tau_b
-from evaluation.statistics.summaries import ScoreSummary, deviation_of, summary_of_scores
+from evaluation.statistics.significance.intervals import ScoreSummary, deviation_of, summary_of_scores
 from judgments.kinds.base import or_none
 
 WORDS = 10
@@ -49,10 +49,10 @@ _TAG = re.compile(r"/[^/\s]+(?=\s|$)")
 
 @dataclass(frozen=True, slots=True)
 class Bound(ScoreSummary):
-    """Scores of n captions of some images.
+    """Scores of n captions.
 
-    The `image_` figures are those of the images' means, and `within` is the mean over images of the standard
-    deviation over their captions, `within_deviation` its own.
+    `image_` figures are over images' means. `within` is the mean over images of their captions' standard
+    deviation, and `within_deviation` its own.
     """
 
     image_deviation: float
@@ -66,10 +66,10 @@ class Bound(ScoreSummary):
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """Upper and lower bounds by metric, and tau-b between every two metrics.
+    """Upper and lower bounds by metric, and tau-b between metrics.
 
-    lower: what stood in the place of a caption -> metric -> its bound. image_taus, caption_taus: (metrics, metrics),
-    of the images' mean scores and of the captions' scores.
+    lower: replacement -> metric -> bound. image_taus, caption_taus: (metrics, metrics), of images' mean
+    scores and of captions' scores.
     """
 
     upper: Mapping[str, Bound]
@@ -86,7 +86,7 @@ class Bounds:
     warnings: tuple[str, ...]
 
     def as_json(self) -> dict[str, Any]:
-        """Return plain data; what is undefined is None."""
+        """Return plain data; undefined values are None."""
         names = list(self.upper)
         return {
             "metrics": {
@@ -124,11 +124,10 @@ def bounds_of(
     seed: int = 0,
     progress: Callable[[float, str], object] = lambda share, words: None,
 ) -> Bounds:
-    """Return the bounds of a dataset, image -> captions.
+    """Return the bounds of a dataset, image -> captions. Raise EvaluationError.
 
-    `others` are captions of other datasets by name, `corpus` sentences; without them these lower bounds are absent.
-    Upper bounds leave out every caption. Other texts stand in the place of `most` captions of each image, or of all.
-    Raises EvaluationError.
+    `others` are captions of other datasets by name, `corpus` sentences; without them these lower bounds are
+    absent. Upper bounds leave out every caption. Other texts replace `most` captions of each image, or all.
     """
     given = [texts for texts in captions if texts]
     if not any(len(texts) > 1 for texts in given):
@@ -178,10 +177,10 @@ def bounds_of(
 
 
 def read_corpus(path: Path, tokenizer: str = WG16_TOKENIZER) -> list[str]:
-    """Return the sentences of at least five tokens and ten characters of a text file, or of a folder of such.
+    """Return the lines of a text file, or of a folder's, with at least five tokens and ten characters.
 
-    A sentence is a line. Tags as in the Brown corpus of the Natural Language Toolkit (`The/at Fulton/np-tl`) are
-    removed. Raises EvaluationError.
+    Tags as in the Brown corpus of the Natural Language Toolkit (`The/at Fulton/np-tl`) are removed. Raise
+    EvaluationError.
     """
     if path.is_dir():
         files = sorted(file for file in path.iterdir() if file.is_file() and _is_part(file.name))
@@ -205,7 +204,6 @@ def read_corpus(path: Path, tokenizer: str = WG16_TOKENIZER) -> list[str]:
 
 
 def _is_part(name: str) -> bool:
-    """Return whether a file of a corpus holds text, not what is said about it."""
     return not name.startswith(".") and name.upper() not in ("README", "CONTENTS", "CATS.TXT")
 
 
@@ -217,7 +215,7 @@ def _untagged(line: str) -> str:
 
 
 def tau_matrix(columns: Sequence[Floats]) -> Floats:
-    """Return (metrics, metrics) tau-b of (n,) scores; nan where one is constant."""
+    """Return (metrics, metrics) tau-b of (n,) scores; nan if one is constant."""
     taus = np.eye(len(columns))
     for first, second in combinations(range(len(columns)), 2):
         taus[first, second] = taus[second, first] = kendall_tau_b(columns[first], columns[second])
@@ -232,7 +230,7 @@ def _instead(
     tokenizer: str,
     generator: np.random.Generator,
 ) -> dict[str, list[str]]:
-    """Return what stands in the place of the captions, in the order of the module's list."""
+    """Return the replacements of captions, in the order of the module's list."""
     own = [text for texts in held.images for text in texts]
     instead: dict[str, list[str]] = {}
     if len(held.images) > 1:
@@ -251,7 +249,6 @@ def _instead(
 
 
 def _means(values: Floats, held: HeldOut) -> Floats:
-    """Return (images,) means of (n,) values."""
     sums = np.bincount(held.image_of, weights=values).astype(np.float64)
     return np.asarray(sums / held.counts)
 

@@ -1,4 +1,4 @@
-"""Upper and lower bounds of a dataset's captions (WG16), for a command and an HTTP call."""
+"""Compute bounds of a dataset's captions (WG16), for a command and an HTTP call."""
 
 from __future__ import annotations
 
@@ -68,9 +68,9 @@ def leave_one_out(
     corpus: Path | None = None,
     progress: Callable[[float, str], object] = lambda share, words: None,
 ) -> Bounds:
-    """Hold each caption of an image against the others, and other texts against the same captions.
+    """Score each caption against the others of its image, and replacements against the same captions.
 
-    Without `metrics` those of WG16 are computed, without METEOR where its tables are missing.
+    By default with WG16's metrics, except METEOR if its tables are missing.
     """
     # Imported lazily: web processes start without the compiler of the metrics.
     from evaluation.leave_one_out.bounds import bounds_of, read_corpus
@@ -88,7 +88,7 @@ def leave_one_out(
 
 
 def captions_by_image(dataset: Dataset, split: str = "") -> list[list[str]]:
-    """Return the references of each image of a split, or of all. Raise EvaluationError if there is none."""
+    """Return references per image of a split, or of all. Raise EvaluationError if there is none."""
     found: defaultdict[int, list[str]] = defaultdict(list)
     rows = Caption.objects.filter(dataset=dataset, role=Caption.Role.REFERENCE, item__isnull=False)
     if split:
@@ -108,7 +108,7 @@ def _other(name: str, dataset: Dataset) -> Sequence[str]:
 
 
 def computable(metrics: Iterable[str]) -> list[str]:
-    """Return those of the metrics whose tables are there."""
+    """Return the metrics whose tables are installed."""
     from evaluation.metrics.errors import MissingTables
     from evaluation.metrics.registry import metric_named
 

@@ -1,4 +1,4 @@
-"""The page of a dataset's bounds: what people and unrelated texts reach by each metric."""
+"""The page of a dataset's bounds."""
 
 from __future__ import annotations
 

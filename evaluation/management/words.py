@@ -1,4 +1,4 @@
-"""Numbers in words and plain tables, for a terminal."""
+"""Format numbers and plain tables for a terminal."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def say_table(
 
 
 def table_lines(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
-    """Align the first column to the left, and figures to the right."""
+    """Align the first column left, and figures right."""
     widths = [max(len(row[index]) for row in (columns, *rows)) for index in range(len(columns))]
     return [
         "  ".join(

@@ -27,12 +27,10 @@ def signature(name: str, **fields: Value) -> str:
 
 
 def given_words(words: Collection[str]) -> str:
-    """Name a set of words for a signature, by its size and content."""
     return name_given([[word] for word in sorted(words)])
 
 
 def check_collection(values: object, what: str, expected: str) -> None:
-    """Raise InvalidInput unless the values are a collection other than text."""
     if isinstance(values, str | bytes) or not isinstance(values, Collection):
         raise InvalidInput(f"{what} is a {type(values).__name__}, expected {expected}")
 
@@ -40,7 +38,6 @@ def check_collection(values: object, what: str, expected: str) -> None:
 def check_lists(
     lists: Any, what: str, of: str, expected: str = "", kinds: tuple[type, ...] = (list, tuple)
 ) -> None:
-    """Raise InvalidInput unless every element is a list of texts, which are `of` some kind."""
     check_collection(lists, what, expected or f"lists of {of}")
     for position, own in enumerate(lists):
         if isinstance(own, str) or not isinstance(own, kinds):
@@ -62,7 +59,7 @@ def whole_count(value: object, what: str) -> int:
 
 
 def call_of(text: str, functions: Mapping[str, Callable[..., Any]]) -> Call:
-    """Return the call of a signature, among the `CALLS` of a module. Raises BadSignature."""
+    """Return the call of a signature, among the `CALLS` of a module. Raise BadSignature."""
     made = parse_version(text, VERSION)
     if made.name not in functions:
         raise BadSignature(f"{text!r} is of nothing known here, expected one of {', '.join(functions)}")

@@ -3,11 +3,9 @@
 The evaluation multiplies (correct + 1e-15) / (guessed + 1e-9) over the orders; without the constants a third of the
 candidate pairs of PASCAL-50S tie at 0. The brevity penalty takes the closest reference length.
 
-`smoothing="nist"` is WG16's: the k-th precision without a match becomes 1 / (2^k guessed), as in NIST's
-mteval-v13a (Chen, Cherry 2014, technique 3); an order without n-grams counts as one guess.
-
-`length="mean"` compares a candidate with the mean length of its references, as the figures that V15 print for BLEU-4
-do on stems (docs/replication.md).
+`smoothing="nist"` is WG16's: the k-th precision without a match becomes 1 / (2^k guessed), as in NIST's mteval-v13a
+(Chen, Cherry 2014, technique 3); an order without n-grams counts as one guess. `length="mean"` takes the mean length
+of the references, which fits the figures that V15 print for BLEU-4 on stems (docs/replication.md).
 """
 
 from dataclasses import dataclass, replace
@@ -115,7 +113,6 @@ def _clipped_matches(task: Task, orders: int) -> Ints:
 
 @compiled
 def _closest_lengths(task: Task) -> Ints:
-    """Return (n,) int64: the closest reference length, the shorter of two."""
     _, starts, references, candidates, candidate_starts = task
     closest = np.zeros(candidates.size, dtype=np.int64)
     for group in range(references.size - 1):
@@ -133,14 +130,13 @@ def _closest_lengths(task: Task) -> Ints:
 
 
 def _mean_lengths(comparison: Comparison, view: View) -> Floats:
-    """Return (n,) float64: the mean length of the references."""
     lengths = comparison.words(view).lengths[comparison.size :]
     sums = np.add.reduceat(lengths, comparison.group_starts[:-1] - comparison.size)
     return np.asarray((sums / np.diff(comparison.group_starts))[comparison.group_of])
 
 
 def bleu_scores(statistics: BleuStatistics, smoothing: str = "coco") -> Floats:
-    """Return (n, 4) float64: BLEU-1..4."""
+    """Return (n, 4): BLEU-1..4."""
     if smoothing == "nist":
         ratios = _nist_precisions(statistics)
     else:
@@ -150,7 +146,7 @@ def bleu_scores(statistics: BleuStatistics, smoothing: str = "coco") -> Floats:
 
 
 def _nist_precisions(statistics: BleuStatistics) -> Floats:
-    """Return (n, 4) float64; all 0 if not one word matches."""
+    """Return (n, 4); all 0 if not one word matches."""
     guessed = np.maximum(statistics.guessed, 1)
     empty = statistics.correct == 0
     halvings = np.exp2(np.cumsum(empty, axis=1))

@@ -1,7 +1,7 @@
 """CIDEr and CIDEr-D with their variants (V15 eq. 1-5 and App. VIII).
 
-N-grams are numbered over all texts, order after order. An n-gram whose first or last n - 1 words occur only
-once occurs only once itself: it is marked ALONE and never looked up.
+N-grams are numbered over all texts, order after order. One whose first or last n - 1 words occur only once occurs
+only once itself: it is marked ALONE and never looked up.
 """
 
 from collections.abc import Iterator
@@ -42,8 +42,8 @@ class Variant:
 class Grams(NamedTuple):
     """The n-grams of one order in all texts.
 
-    numbers: (tokens,) n-gram that begins at each token, or ALONE. frequencies: (distinct,) documents with each
-    n-gram. weights: (documents + 1,) by frequency.
+    numbers: (tokens,) n-gram that begins at each token, or ALONE. frequencies: (distinct,) documents with each n-gram.
+    weights: (documents + 1,) by frequency.
     """
 
     order: int
@@ -55,8 +55,8 @@ class Grams(NamedTuple):
 class Vectors(NamedTuple):
     """Buffers for tf-idf vectors.
 
-    Vector v has n-grams `grams[bounds[v]:bounds[v + 1]]`, ascending, their `values`, and the length
-    `norms[v]`, to which n-grams that are ALONE add.
+    Vector v has n-grams `grams[bounds[v]:bounds[v + 1]]`, ascending, their `values`, and the length `norms[v]`, to
+    which ALONE n-grams add.
     """
 
     grams: Numbers
@@ -72,7 +72,7 @@ class Similarity(NamedTuple):
 
 
 def cider_scores(comparison: Comparison, view: View, variant: Variant) -> Floats:
-    """Return (n,) float64 between 0 and `variant.scale`; term frequencies are raw counts, as MS COCO's."""
+    """Return (n,) between 0 and `variant.scale`; term frequencies are raw counts, as MS COCO's."""
     task = comparison.task(view)
     scores = np.zeros(comparison.size)
     for grams, share in _orders(comparison, view, variant):
@@ -147,7 +147,6 @@ def _similarity_of(variant: Variant) -> Similarity:
 
 
 def _orders(comparison: Comparison, view: View, variant: Variant) -> Iterator[tuple[Grams, float]]:
-    """Yield the n-grams of each order, and its share of the score."""
     words = comparison.words(view)
     numbers = words.words
     repeated = np.bincount(numbers, minlength=len(words.vocabulary)) > 1
@@ -165,7 +164,6 @@ def _orders(comparison: Comparison, view: View, variant: Variant) -> Iterator[tu
 
 
 def _weights_by_frequency(documents: int, variant: Variant) -> Floats:
-    """Return (documents + 1,) float64: log(documents / frequency), or 1 without idf."""
     frequencies = np.arange(documents + 1)
     weights = np.ones(documents + 1)
     if variant.idf:
@@ -243,7 +241,7 @@ def _doubled(table: Numbers) -> Numbers:
 def _document_frequencies(
     grams: Numbers, starts: Ints, groups: Ints, weights: Ints, distinct: int, order: int
 ) -> Numbers:
-    """Return (distinct,) documents with each n-gram; `weights` are the documents of each group."""
+    """Return (distinct,); `weights` are the documents of each group."""
     frequencies = np.zeros(distinct, dtype=np.int32)
     seen_in = np.full(distinct, -1, dtype=np.int32)
     for group in range(weights.size):
@@ -260,7 +258,6 @@ def _document_frequencies(
 
 @compiled
 def _room(task: Task) -> Vectors:
-    """Allocate for the vectors of any group's references, or of one candidate."""
     tokens, most = 1, 1
     for group in range(task.references.size - 1):
         first, last = task.references[group], task.references[group + 1]
@@ -320,7 +317,6 @@ def _write_vectors(grams: Grams, starts: Ints, first: int, last: int, alone: flo
 
 @compiled
 def _multiply(candidate: Vectors, references: Vectors, clipped: bool, products: Floats, sums: Floats) -> None:
-    """Write the products (references, n-grams of the candidate), and their sums."""
     grams, values, size = candidate.grams, candidate.values, candidate.bounds[1]
     other_grams, other_values, bounds = references.grams, references.values, references.bounds
     for other in range(sums.size):

@@ -43,7 +43,7 @@ class Pairs(NamedTuple):
     """Input of a kernel, candidate by candidate; `words` and `starts` are those of `Words`.
 
     Candidate c, which is text c, has the pairs `pair_starts[c]` to `pair_starts[c + 1] - 1` with the texts
-    `references` (pairs,).
+    `references`.
     """
 
     words: Numbers
@@ -56,8 +56,7 @@ class Pairs(NamedTuple):
 class Comparison:
     """Texts to score: the n candidates, then the texts of every group (a distinct list of references).
 
-    group_of: (n,) the group of each candidate. group_starts: (groups + 1,) its first text. weights: (groups,) how
-    many of the `documents` it is.
+    group_of: (n,). group_starts: (groups + 1,) first texts. weights: (groups,) how many of the `documents` each is.
     """
 
     texts: list[str]
@@ -96,17 +95,14 @@ class Comparison:
 
     @cached_property
     def reference_counts(self) -> Ints:
-        """Return (n,) int64: references of each candidate."""
         return np.diff(self.group_starts)[self.group_of]
 
     @cached_property
     def pair_starts(self) -> Ints:
-        """Return (n,) int64, unlike `Pairs` without the last end."""
         return np.cumsum(self.reference_counts) - self.reference_counts
 
     @cached_property
     def pair_references(self) -> Ints:
-        """Return (pairs,) int64: the reference text of each pair."""
         return ranges(self.group_starts[self.group_of], self.reference_counts)
 
     @cached_property
@@ -117,7 +113,6 @@ class Comparison:
         return order, starts_of(counts)
 
     def distinct_documents(self, enough: int) -> int:
-        """Count the different documents, up to `enough`."""
         seen: set[tuple[str, ...]] = set()
         bounds = self.group_starts.tolist()
         for group in np.flatnonzero(self.weights).tolist():
@@ -160,8 +155,6 @@ class Comparison:
 
 @dataclass(frozen=True)
 class NumberedTexts:
-    """Texts tokenised once, to be compared with other texts many times."""
-
     view: View
     words: Words
     numbers: Mapping[str, int]

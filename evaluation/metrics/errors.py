@@ -19,16 +19,16 @@ class UnknownName(MetricsError):
 
 
 class InvalidInput(MetricsError):
-    """Candidates, references or option values that cannot be scored."""
+    pass
 
 
 class MissingTables(MetricsError):
-    """METEOR's tables are needed and not there; the message says how to get them, and what goes without."""
+    """METEOR's tables are not there; the message says how to get them, and what goes without."""
 
 
 class PackageFailed(MetricsError):
-    """A package's metric that cannot be loaded or computed; the message names the package and why."""
+    """A package's metric that cannot be loaded or computed."""
 
 
 class InvalidFile(MetricsError):
-    """A file that `score` cannot read."""
+    pass

@@ -32,8 +32,6 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Factor:
-    """An intermediate number, and its meaning in words."""
-
     name: str
     value: float
     words: str
@@ -88,8 +86,6 @@ class Gram:
 
 @dataclass(frozen=True)
 class Case:
-    """A score to explain: that of the first candidate of a comparison."""
-
     metric: str
     settings: Mapping[str, int | float | str]
     comparison: Comparison
@@ -97,7 +93,6 @@ class Case:
 
     @cached_property
     def texts(self) -> list[list[str]]:
-        """Return the words of the candidate, then those of each reference."""
         words = self.comparison.words(self.view)
         bounds = words.starts[: 2 + int(self.comparison.reference_counts[0])].tolist()
         return [
@@ -143,7 +138,6 @@ class Case:
         tokens: Sequence[Token] | None = None,
         warnings: tuple[str, ...] = (),
     ) -> Explanation:
-        """Make the explanation; by default words share the n-grams' contributions."""
         return Explanation(
             metric=self.metric,
             tokenizer=self.view.tokenizer.name,

@@ -26,7 +26,6 @@ _BLANKS = " \t\r\n"
 
 
 def read_references(path: Path) -> References:
-    """Return image -> captions in file order."""
     references: References = {}
     for row in _caption_rows(path, _reference_rows):
         references.setdefault(row.image, []).append(row.caption)
@@ -58,8 +57,7 @@ def score_files(
     """Score every system of a candidates file; document frequencies cover all images of the references file.
 
     Return `{"systems": {system: {metric: {"corpus", "images": {image: score}}}}, "tokenizer", "version",
-    "signatures": {system: {metric: signature}}, "warnings": [...]}`. `progress` gets each system's name before
-    it is scored.
+    "signatures": {system: {metric: signature}}, "warnings": [...]}`. `progress` gets each system's name first.
     """
     known = read_references(references)
     figures: dict[str, Any] = {"systems": {}, "tokenizer": tokenizer, "version": VERSION}
@@ -106,8 +104,6 @@ class Row(NamedTuple):
 
 
 class _Object(dict[str, Any]):
-    """A JSON object that knows a name which occurs twice in the file."""
-
     def __init__(self, members: list[tuple[str, Any]]) -> None:
         super().__init__(members)
         self.repeated = None
@@ -122,7 +118,6 @@ _DECODE_ROW = json.JSONDecoder().decode
 
 
 def _reference_rows(path: Path, document: Any) -> Iterator[Row]:
-    """Read COCO captions JSON or a mapping from images to lists of captions."""
     if not isinstance(document, _Object):
         _refuse(path, document, "COCO captions JSON or an object of lists of captions")
     annotations = document.get("annotations")
@@ -140,7 +135,6 @@ def _reference_rows(path: Path, document: Any) -> Iterator[Row]:
 
 
 def _candidate_rows(path: Path, document: Any) -> Iterator[Row]:
-    """Read COCO results JSON or a mapping from images to captions."""
     if isinstance(document, list):
         yield from _coco_rows(path, document)
         return
@@ -197,7 +191,6 @@ def _formatted_rows(path: Path, document: Document) -> Iterator[Row]:
 
 
 def _is_row(line: str) -> bool:
-    """Return whether a first line is one of JSON lines."""
     try:
         value = json.loads(line)
     except (ValueError, RecursionError):  # whatever it is, it is no row

@@ -1,9 +1,9 @@
 """Unigram overlap of H13 §4.1.1 and §4.3.2, and the Bleu-pre counts of its filter.
 
 Bleu(i, s) = sum_w min(c_s(w), max_r c_r(w)) / sum_w c_s(w), Rouge(i, s) = sum_r sum_w min(c_s(w), c_r(w)) /
-sum_r sum_w c_r(w), without brevity penalty. Bleu-pre is Bleu after the stemming and stop-word removal of
-ROUGE-1.5.5 (Lin 2004): stop words are dropped first, then words of more than three letters stemmed.
-`order="stem-first"` stems first, which fits H13's printed filter figures.
+sum_r sum_w c_r(w), without brevity penalty. Bleu-pre is Bleu after the stop-word removal and stemming (of words of
+more than three letters) of ROUGE-1.5.5 (Lin 2004). `order="stem-first"` stems first, which fits H13's printed filter
+figures.
 """
 
 from collections.abc import Sequence
@@ -22,14 +22,12 @@ ORDERS = (STOP_FIRST, STEM_FIRST)
 
 
 def h13_bleu_scores(comparison: Comparison, view: View) -> Floats:
-    """Return (n,) float64: Bleu(i, s); 0 for a caption without words."""
     hits = clipped_matches(comparison.task(view), 1)[:, 0]
     total = comparison.words(view).lengths[: comparison.size]
     return ratio(hits, total, otherwise=0.0)
 
 
 def h13_rouge_scores(comparison: Comparison, view: View) -> Floats:
-    """Return (n,) float64: Rouge(i, s); 0 if no reference has a word."""
     words = comparison.words(view)
     hits = _summed_matches(comparison.task(view), len(words.vocabulary))
     group_totals = np.diff(words.starts[comparison.group_starts])
@@ -39,7 +37,6 @@ def h13_rouge_scores(comparison: Comparison, view: View) -> Floats:
 
 @compiled
 def _summed_matches(task: Task, vocabulary: int) -> Ints:
-    """Return (n,) int64: matched words of each candidate, clipped by and summed over references."""
     words, starts, references, candidates, candidate_starts = task
     hits = np.zeros(candidates.size, dtype=np.int64)
     left = np.zeros(vocabulary, dtype=np.int64)
@@ -59,7 +56,6 @@ def _summed_matches(task: Task, vocabulary: int) -> Ints:
 
 
 def explain_h13_bleu(case: Case) -> Explanation:
-    """Explain Bleu(i, s): each clipped match contributes 1 / words."""
     score = float(h13_bleu_scores(case.comparison, case.view)[0])
     matched = {gram: min(gram.count, max(gram.beside)) for gram in case.grams(1)}
     words = f"{sum(matched.values())} of {len(case.words)} words are matched"
@@ -75,10 +71,10 @@ def explain_h13_bleu(case: Case) -> Explanation:
 def bleu_pre_matrix(
     captions: Sequence[str], references: Sequence[Sequence[str]], order: str = STOP_FIRST
 ) -> tuple[Ints, Ints]:
-    """Return Bleu-pre of every image and caption (H13 §4.3.2) as `hits` (images, captions) and `totals` (captions,).
+    """Return Bleu-pre of every image and caption (H13 §4.3.2): int64 `hits` (images, captions), `totals` (captions,).
 
-    Both are int64: Bleu-pre(i, s) = hits[i, s] / totals[s], 0 if totals[s] is 0. Thousands of pairs hit 1/4 and
-    1/3 exactly, so compare integers: `(4 * hits >= totals) & (totals > 0)`.
+    Bleu-pre(i, s) = hits[i, s] / totals[s], 0 if totals[s] is 0. Thousands of pairs hit 1/4 and 1/3 exactly, so compare
+    integers: `(4 * hits >= totals) & (totals > 0)`.
     """
     words, groups, image_of = _prepared(captions, references, order)
     hits = _hits(words.words, words.starts, groups, len(captions), len(words.vocabulary))
@@ -94,7 +90,7 @@ def bleu_pre_pairs(
 ) -> tuple[Ints, Ints]:
     """Return `bleu_pre_matrix` of some pairs alone: `pairs` are, for each image, positions in `captions`.
 
-    `hits` (N,) int64 follows the pairs image by image.
+    `hits` (N,) follows the pairs image by image.
     """
     words, groups, image_of = _prepared(captions, references, order)
     starts, listed = starts_of(list(map(len, pairs))), np.concatenate(pairs).astype(np.int64)
@@ -142,7 +138,6 @@ def _matches(words: Numbers, first: int, last: int, count: Ints, most: Ints) -> 
 
 @compiled
 def _hits(words: Numbers, starts: Ints, groups: Ints, captions: int, vocabulary: int) -> Ints:
-    """Return (groups, captions) int64 of clipped matches."""
     hits = np.zeros((groups.size - 1, captions), dtype=np.int64)
     most = np.zeros(vocabulary, dtype=np.int64)
     count = np.zeros(vocabulary, dtype=np.int64)
@@ -158,7 +153,6 @@ def _hits(words: Numbers, starts: Ints, groups: Ints, captions: int, vocabulary:
 def _pair_hits(
     words: Numbers, starts: Ints, groups: Ints, group_of: Ints, pairs: Ints, captions: Ints, vocabulary: int
 ) -> Ints:
-    """Return (N,) int64 of the captions listed for each image; `pairs` are the images' bounds."""
     hits = np.zeros(captions.size, dtype=np.int64)
     most = np.zeros(vocabulary, dtype=np.int64)
     count = np.zeros(vocabulary, dtype=np.int64)

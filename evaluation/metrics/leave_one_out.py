@@ -1,8 +1,7 @@
 """People's captions held against each other, and other texts in their place (WG16 sections 4 and 5; V15 App. II).
 
-Every caption of an image is left out in turn and scored against the image's other captions. The same references
-score the texts that stand in its place: a caption of another image or dataset, a sentence of a corpus, or words drawn
-one by one.
+Every caption of an image is left out in turn and scored against the image's other captions, and so are the texts in
+its place: a caption of another image or dataset, a sentence of a corpus, or words drawn one by one.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -25,9 +24,9 @@ LEAST_TOKENS, LEAST_CHARACTERS = 5, 10
 class HeldOut:
     """Captions left out, image by image.
 
-    images: the captions of the images that have two or more, in alphabetical order, so that the order of writing has
-    no effect. texts: (n,) captions left out. references: (n,) the others of the same image. image_of: (n,) positions
-    in `images`. alone: images with a single caption, which are left out.
+    images: the captions of images that have two or more, in alphabetical order. texts: (n,) captions left out.
+    references: (n,) the others of the same image. image_of: (n,) positions in `images`. alone: images with a single
+    caption, which are left out.
     """
 
     images: list[list[str]]
@@ -38,7 +37,6 @@ class HeldOut:
 
     @property
     def counts(self) -> Ints:
-        """Return (images,) int64: captions left out of each image."""
         return np.bincount(self.image_of, minlength=len(self.images))
 
 
@@ -87,7 +85,7 @@ def score_held_out(
 ) -> HeldOutScores:
     """Score the captions left out, and the (n,) texts of each name of `instead`, against the same references.
 
-    CIDEr counts documents over the images with all their captions, including the one left out.
+    CIDEr counts documents over the images with all their captions.
     """
     instead = instead or {}
     n = len(held.texts)

@@ -1,9 +1,9 @@
 """The metrics as data: descriptions, options, functions that compute and explain them.
 
-To add a metric, write its function in its own module and declare it in `METRICS`; a package adds one by an entry
-point of the group `quorum.metrics` that is a `Metric`, such as `text_metric` makes (docs/metrics.md).
+To add a metric, write its function in its own module and declare it in `METRICS`, or in a package as an entry point of
+the group `quorum.metrics` (docs/metrics.md).
 
-Each metric explains itself from what its kernels compute: sums by their parts (CIDEr, ROUGE-n, the Bleu-pre filter),
+Metrics explain themselves from what their kernels compute: sums by their parts (CIDEr, ROUGE-n, the Bleu-pre filter),
 BLEU by an equal share for each order, ROUGE-L by the words of the longest common subsequence, METEOR by its stages.
 """
 
@@ -50,7 +50,6 @@ class Option:
     quiet: bool = False
 
     def check(self, name: str, value: object) -> OptionValue:
-        """Return the value in the type of the default."""
         if isinstance(self.default, str):
             if not isinstance(value, str) or value not in self.choices:
                 raise InvalidInput(f"option {name} is {value!r}, expected one of {', '.join(self.choices)}")
@@ -410,12 +409,11 @@ def package_names() -> list[str]:
 
 
 def _package_of(point: EntryPoint) -> str:
-    """Return name and version of the package, as they stand in signatures."""
     return "" if point.dist is None else f"{point.dist.name}-{point.dist.version}"
 
 
 def metric_named(text: str) -> Metric:
-    """Return the metric of a name, after which options may stand. Raise UnknownName or PackageFailed."""
+    """Return the metric of a name, which options may follow. Raise UnknownName or PackageFailed."""
     name = text.partition("|")[0]
     if name in METRICS:
         return METRICS[name]
@@ -475,7 +473,6 @@ class Documents:
 
 
 def view_of(metric: str, *, tokenizer: str = "ptb", **options: OptionValue) -> View:
-    """Return the view for a metric's `Documents`."""
     declared = metric_named(metric)
     change = declared.change_under(declared.settings(options))
     return View(tokenizer_named(declared.tokenizer or tokenizer), change)

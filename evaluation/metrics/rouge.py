@@ -1,4 +1,4 @@
-"""ROUGE of the script ROUGE-1.5.5, and ROUGE-L of the MS COCO caption evaluation.
+"""ROUGE of the script ROUGE-1.5.5, and ROUGE-L of the MS COCO caption evaluation (docs/metrics.md).
 
 Lin 2004, *ROUGE: A Package for Automatic Evaluation of Summaries*. R = hits / reference total, P = hits /
 candidate total, F = P R / ((1 - alpha) P + alpha R). Hits are
@@ -9,15 +9,11 @@ candidate total, F = P R / ((1 - alpha) P + alpha R). Hits are
     ROUGE-S4       pairs of words with at most four words between them (eq. 16-18)
     ROUGE-SU4      the same and single words (§5.2)
 
-Where the script differs from its paper, the script is followed: SU4 leaves out a text's last single word; the
-recall of ROUGE-W divides by (m ^ weight) ^ weight for a reference of m words, so that a perfect match is below 1,
-and its runs are of reference words alone.
+The script is followed where it differs from its paper: SU4 leaves out a text's last single word; the recall of
+ROUGE-W divides by (m ^ weight) ^ weight for a reference of m words, so that a perfect match is below 1, and its runs
+are of reference words alone.
 
-Several references: `multi="average"` (-f A) sums hits and totals, "best" (-f B) takes the reference of highest
-recall. The jackknife (Lin 2004 §2.1) averages the scores without each reference in turn. `corpus="mean"` (-t 0)
-averages, "pooled" (-t 1) divides summed hits.
-
-The kernels that count fill `hits` (pairs,) float64.
+Several references, the jackknife (§2.1) and other options: docs/metrics.md. Kernels fill `hits` (pairs,).
 """
 
 from typing import NamedTuple
@@ -45,8 +41,8 @@ class Counted(NamedTuple):
 class Overlap(NamedTuple):
     """Hits of every pair.
 
-    of_reference, of_candidate, base: (texts,) float64 divisors of recall, of precision, and of the figure that
-    chooses the best reference, by five digits if `rounded`, as the script. Ratios are raised to `power`.
+    of_reference, of_candidate, base: (texts,) divisors of recall, of precision, and of the figure that chooses the best
+    reference, by five digits if `rounded`, as the script. Ratios are raised to `power`.
     """
 
     hits: Floats
@@ -76,7 +72,6 @@ def _list_grams(pairs: Pairs, text: int, counted: Counted, other: int, grams: In
 
 @compiled
 def _find(table: Ints, mask: int, gram: int) -> int:
-    """Return the slot of an n-gram, or the free one where it belongs."""
     slot = (gram ^ (gram >> 9) ^ (gram >> 18)) & mask
     while table[slot] >= 0 and table[slot] != gram:
         slot = (slot + 1) & mask
@@ -124,8 +119,8 @@ def count_gram_hits(pairs: Pairs, counted: Counted, other: int, most: int, hits:
 def count_lcs_hits(pairs: Pairs, vocabulary: int, most: int, hits: Floats) -> None:
     """Measure the longest common subsequence of each pair by bit vectors (Hyyrö 2004).
 
-    A zero bit is a word of the candidate at which the length grows. `carries` wait from one piece of 62 words to
-    the next, one for each of at most `most` words of the references.
+    A zero bit is a word of the candidate at which the length grows. `carries` wait from one piece of 62 words to the
+    next, one for each of at most `most` words of the references.
     """
     words, starts, references, pair_starts = pairs
     places = np.zeros(vocabulary, dtype=np.int64)  # the bits of each of the piece's words
@@ -163,8 +158,8 @@ def count_lcs_hits(pairs: Pairs, vocabulary: int, most: int, hits: Floats) -> No
 class Table(NamedTuple):
     """Buffers for the weighted LCS table of two texts, row by row.
 
-    best, runs: (columns + 1,) best weight of two prefixes, and the length of its last run. upward: one bit a
-    cell. marked: (rows + 1,) words of the row text on the best path.
+    best, runs: (columns + 1,) best weight of two prefixes, and the length of its last run. upward: one bit a cell.
+    marked: (rows + 1,) words of the row text on the best path.
     """
 
     best: Floats
@@ -305,7 +300,7 @@ STOPS = ("keep", "drop")
 
 
 def rouge_l_scores(comparison: Comparison, view: View, beta: float = 1.2) -> Floats:
-    """Return (n,) float64: MS COCO's ROUGE-L, (1 + beta^2) P R / (R + beta^2 P) (V15 eq. 12-14).
+    """Return (n,) MS COCO's ROUGE-L, (1 + beta^2) P R / (R + beta^2 P) (V15 eq. 12-14).
 
     Precision and recall are each the best over the references.
     """
@@ -449,7 +444,7 @@ def rouge155_scores(
     corpus: str = "mean",
     alpha: float = 0.5,
 ) -> tuple[float, Floats]:
-    """Return the figure of the corpus, and (n,) float64 of each candidate; `alpha` 1 is precision alone."""
+    """Return the figure of the corpus, and (n,) of each candidate; `alpha` 1 is precision alone."""
     scores = _combined(comparison, overlap, view, multi == "best", jackknife == "yes", alpha)
     images = scores[:, MEASURES.index(measure)].copy()
     if corpus == "mean":
@@ -470,14 +465,12 @@ def _combined(
     jackknife: bool = False,
     alpha: float = 0.5,
 ) -> Floats:
-    """Return (n, 6) float64: recall, precision, F, hits, totals of references and of the candidate."""
     scores = np.empty((comparison.size, 6))
     combine(comparison.pairs(view), overlap, best, jackknife, alpha, scores)
     return scores
 
 
 def _gram_totals(lengths: Ints, window: int, spared: int) -> Floats:
-    """Return (texts,) float64: n-grams of each text."""
     total = np.maximum(lengths - spared, 0) if spared >= 0 else np.zeros_like(lengths)
     for apart in range(1, window + 1):
         total = total + np.maximum(lengths - apart, 0)

@@ -20,7 +20,7 @@ DONE_BEFORE = ("own",)
 
 @dataclass(frozen=True, slots=True, eq=False)
 class MetricScore:
-    """A metric's scores; `images` (n,) float64 is read-only."""
+    """A metric's scores; `images` (n,) is read-only."""
 
     corpus: float
     images: Floats
@@ -102,7 +102,6 @@ class PreparedReferences:
         return cls([list(own) for own in references], names, tokenizer, cuts)
 
     def score(self, candidates: Sequence[str]) -> Scores:
-        """Score one caption per image as `score` does."""
         check_texts(candidates, "candidates")
         if len(candidates) != len(self.references):
             raise InvalidInput(
@@ -135,7 +134,6 @@ def _scores(
 def _chosen(
     metrics: Iterable[str], options: Mapping[str, OptionValue]
 ) -> dict[str, tuple[Metric, dict[str, OptionValue]]]:
-    """Return each metric as named, with its settings."""
     if isinstance(metrics, str) or not isinstance(metrics, Iterable):
         raise InvalidInput(f"metrics is the {type(metrics).__name__} {metrics!r}, expected a list of names")
     own: dict[str, tuple[Metric, Mapping[str, object]]] = {}
@@ -212,7 +210,7 @@ class MetricCall:
 def call_of(signature: str) -> MetricCall:
     """Return the call of a signature; changes to captions before it (`own:dropped`) are left to the caller.
 
-    Raises BadSignature, UnknownName and InvalidInput.
+    Raise BadSignature, UnknownName and InvalidInput.
     """
     given = parse_version(signature, VERSION).without(*DONE_BEFORE)
     signature = str(given)

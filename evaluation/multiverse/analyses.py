@@ -1,7 +1,7 @@
-"""The analyses of a study under one specification, by the functions of ``aggregate`` and ``evaluate``.
+"""Analyse a study under one specification, by the functions of ``aggregate`` and ``evaluate``.
 
-What several specifications share is computed once: votes for each threshold, a consensus for each rule, and scores for
-each tokenizer and set of references.
+Shared results are computed once: votes per threshold, consensus per rule, and scores per tokenizer and set of
+references.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ Chosen = Mapping[str, str]
 
 @dataclass(frozen=True, slots=True)
 class Figures:
-    """What metrics reach under a specification.
+    """Metrics' results under a specification.
 
     Attributes:
         values: metric -> accuracy or coefficient; nan if undefined.
@@ -74,7 +74,7 @@ class Figures:
 
 @dataclass(frozen=True)
 class StudyVotes:
-    """A study's votes before the control rule, and what they become under each rule."""
+    """A study's votes before the control rule, and results under each rule."""
 
     study: Study
     kind: Kind
@@ -114,7 +114,7 @@ class StudyVotes:
 
     @cached_property
     def thresholds(self) -> tuple[str, ...]:
-        """Return the study's threshold, and others that set other workers aside."""
+        """Return the study's threshold, and others that exclude different workers."""
         if self.study.source == Study.Source.IMPORTED or not self.has_votes:
             return ()
         found: dict[frozenset[int], str] = {}
@@ -135,21 +135,18 @@ class StudyVotes:
         return replace(self.table, used=self.table.used & ~np.isin(self.table.worker, out))
 
     def under(self, chosen: Chosen) -> JudgmentTable:
-        """Return the votes that the threshold leaves."""
         name = chosen.get("controls")
         threshold = self.threshold if name is None else float(name)
         found: JudgmentTable = self.once(("votes", name), lambda: self._with_controls(threshold))
         return found
 
     def columns(self, chosen: Chosen) -> tuple[Ints, Ints, Floats]:
-        """Return the unit, worker and value of each vote that counts."""
         table = self.under(chosen)
         counted = table.counted
         return table.unit[counted], table.worker[counted], table.value[counted]
 
     @property
     def rules(self) -> tuple[str, ...]:
-        """Return the rules by which these votes can become a consensus."""
         if self.kind.is_open or not self.has_votes:
             return ()
         if self.kind.compares_pairs:
@@ -163,7 +160,7 @@ class StudyVotes:
         return tuple(rule for rule in rules if rule not in lacking)
 
     def consensus(self, chosen: Chosen) -> Mapping[int, Consensus]:
-        """Return the consensus of each unit under a rule that names an answer."""
+        """Return each unit's consensus under a rule that names an answer."""
         rule = chosen.get("aggregation", "")
         if rule == "dawid-skene":
             found = self._by_model(chosen)
@@ -195,7 +192,7 @@ class StudyVotes:
         return _columns_of(found.units, np.array(found.values(), dtype=np.float64), found.share)
 
     def winners(self, chosen: Chosen, pks: Sequence[int]) -> Ints:
-        """Return (P,) winners of pairs: 1, 2, or 0 for none."""
+        """Return (P,) winners: 1, 2, or 0 for none."""
         ties = chosen.get("triplet_ties", options.TRIPLET_TIES[0])
 
         def made() -> Ints:
@@ -207,7 +204,7 @@ class StudyVotes:
         return winners
 
     def people(self, chosen: Chosen, captions: Sequence[CaptionTexts]) -> Floats:
-        """Return (N,) what people say of captions; nan without a vote."""
+        """Return (N,) people's scores of captions; nan without a vote."""
         key = ("people", chosen.get("controls"), chosen.get("aggregation"))
         people: Floats = self.once(key, lambda: self._people(chosen, captions))
         return people
@@ -303,20 +300,17 @@ def _columns_of(units: Ints, value: Floats, share: Floats) -> ConsensusColumns:
 
 
 def _at(wanted: Ints, units: Any, values: Floats) -> Floats:
-    """Return the values of the units wanted; nan for others."""
     place = places_in(np.asarray(units, dtype=np.int64), wanted)
     return np.where(place >= 0, values[place], np.nan)
 
 
 def half_of(references: References, generator: np.random.Generator) -> References:
-    """Return a random half of the references, one at least."""
+    """Return a random half of the references, at least one."""
     (places,) = random_subsets(len(references), max(1, len(references) // 2), 1, seed=generator)
     return [references[place] for place in places.tolist()]
 
 
 class PairMetrics:
-    """Accuracy of metrics on candidate pairs."""
-
     axis = "accuracy"
     shows = "share"
 
@@ -345,7 +339,7 @@ class PairMetrics:
         }
 
     def named(self, chosen: Chosen) -> Mapping[str, Ints]:
-        """Return metric -> (P,) the candidate it scores higher: 1, 2, or 0 for none."""
+        """Return metric -> (P,) winners: 1, 2, or 0 for none."""
         tokenizer = chosen.get("tokenizer", self._tokenizer)
         which = chosen.get("references", options.ALL)
 
@@ -385,8 +379,6 @@ class PairMetrics:
 
 
 class CaptionMetrics:
-    """Rank correlation of metrics with people over captions."""
-
     axis = "tau"
     shows = "coefficient"
 
@@ -410,7 +402,7 @@ class CaptionMetrics:
         self._images = np.unique([one.item for one in self._captions], return_inverse=True)[1]
 
     def _of_units(self) -> list[CaptionConsensus]:
-        """Return the captions of all units; without a score that was imported only those that ``evaluate`` has."""
+        """Return the captions of all units; those without an imported score only if ``evaluate`` has them."""
         rows = loaders.caption_units(self._votes.study)
         consensus = self._votes.consensus({})
         judged = {unit for unit, one in consensus.items() if one.value is not None}
@@ -436,7 +428,6 @@ class CaptionMetrics:
         }
 
     def scores(self, chosen: Chosen) -> Mapping[str, Floats]:
-        """Return metric -> (N,) scores."""
         tokenizer, which = chosen.get("tokenizer", self._tokenizer), chosen.get("references", "")
 
         def made() -> dict[str, Floats]:

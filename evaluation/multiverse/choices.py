@@ -1,4 +1,4 @@
-"""The defensible choices of an analysis, as data; the first option of each is what Quorum does unless asked."""
+"""The defensible choices of an analysis; the first option of each is the default."""
 
 from __future__ import annotations
 
@@ -50,7 +50,6 @@ class Choice:
 
 
 def choices_of(options: Mapping[str, Sequence[str]]) -> tuple[Choice, ...]:
-    """Return the choices that leave something to choose, in the order of ``LABELS``."""
     return tuple(Choice(name, tuple(options[name])) for name in LABELS if len(options.get(name, ())) > 1)
 
 
@@ -59,8 +58,7 @@ class Universe:
     """Specifications of an analysis: one option of each choice, the default first.
 
     Attributes:
-        choices: what is chosen.
-        taken: (S, C) positions of the options; a seeded sample where ``possible`` ones are more than the bound.
+        taken: (S, C) positions of the options; a seeded sample if ``possible`` ones exceed the bound.
         possible: the number of combinations.
     """
 
@@ -85,7 +83,6 @@ class Universe:
         return len(self.taken)
 
     def __iter__(self) -> Iterator[dict[str, str]]:
-        """Yield the option of each choice that a specification takes."""
         for row in self.taken.tolist():
             yield {
                 choice.name: choice.options[place] for choice, place in zip(self.choices, row, strict=True)

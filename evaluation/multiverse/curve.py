@@ -1,7 +1,7 @@
-"""A multiverse of analyses and its specification curve: how far each conclusion moves under other defensible choices.
+"""Compute a multiverse of analyses and its specification curves: conclusions under other defensible choices.
 
-Steegen, Tuerlinckx, Gelman, Vanpaemel 2016, "Increasing Transparency Through a Multiverse Analysis"; Simonsohn,
-Simmons, Nelson 2020, "Specification Curve Analysis".
+Steegen, Tuerlinckx, Gelman, Vanpaemel 2016, "Increasing Transparency Through a Multiverse Analysis";
+Simonsohn, Simmons, Nelson 2020, "Specification Curve Analysis".
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ MOST_COMPARED = 8  # metrics that the best one is held against
 
 @dataclass(frozen=True, slots=True)
 class Conclusion:
-    """A claim about a figure, which holds above a threshold (or ``below`` it).
+    """A claim that an estimate lies above a threshold (or ``below`` it).
 
     Attributes:
         universe: the specifications it depends on.
-        better, worse: metrics; ``worse`` is empty where the best one is held against all others.
+        better, worse: metrics; ``worse`` is empty if the best one is compared with all others.
     """
 
     name: str
@@ -81,7 +81,7 @@ def compute_multiverse(
         for conclusion in conclusions_of(rows[0]):
             low, value, high = _differences(rows, conclusion)
             shows = {"shows": of_metrics.shows, "axis": of_metrics.axis}
-            found.append(_told(conclusion, universe, low, value, high) | shows)
+            found.append(_conclusion_json(conclusion, universe, low, value, high) | shows)
     if votes.has_votes and not votes.kind.aggregation.no_alpha:
         universe = Universe.of(choices_of(votes.options_of_alpha), generator)
         progress(0.9, "choices of agreement")
@@ -92,8 +92,8 @@ def compute_multiverse(
         )
         if not math.isnan(value[0]):
             universes[AGREEMENT] = universe
-            told = _told(_of_alpha(float(value[0])), universe, low, value, high)
-            found.append(told | {"shows": "coefficient", "axis": "alpha"})
+            agreement = _conclusion_json(_of_alpha(float(value[0])), universe, low, value, high)
+            found.append(agreement | {"shows": "coefficient", "axis": "alpha"})
     if not found:
         raise EvaluationError(
             f"Study {study.slug!r} has no conclusion to hold under other choices: it needs two metrics that differ, "
@@ -121,7 +121,7 @@ def compute_multiverse(
 
 
 def tokenizers(metrics: Sequence[str], own: str) -> tuple[str, ...]:
-    """Return the study's tokenizer and the others, if a metric leaves its tokens to the caller."""
+    """Return the study's tokenizer, and the others if a metric uses the caller's tokens."""
     from evaluation.metrics.registry import metric_named
     from evaluation.metrics.text import TOKENIZERS
 
@@ -131,7 +131,7 @@ def tokenizers(metrics: Sequence[str], own: str) -> tuple[str, ...]:
 
 
 def conclusions_of(default: Figures) -> list[Conclusion]:
-    """Return what the default says: which metric agrees best, and that it lies above each of the others."""
+    """Return the default's conclusions: which metric agrees best, and that it exceeds each other."""
     known = {name: value for name, value in default.values.items() if not math.isnan(value)}
     order = sorted(known, key=lambda name: -known[name])
     if len(order) < 2:
@@ -154,7 +154,7 @@ def _of_alpha(value: float) -> Conclusion:
 
 
 def _differences(rows: Sequence[Figures], conclusion: Conclusion) -> tuple[Floats, Floats, Floats]:
-    """Return (S,) low, value and high of the better metric less the other, or less the best of the others."""
+    """Return (S,) low, value and high of the better metric minus the other, or minus the best other."""
     found = np.full((3, len(rows)), math.nan)
     for place, row in enumerate(rows):
         names = (
@@ -173,11 +173,11 @@ def _differences(rows: Sequence[Figures], conclusion: Conclusion) -> tuple[Float
     return found[0], found[1], found[2]
 
 
-def _told(
+def _conclusion_json(
     conclusion: Conclusion, universe: Universe, low: Floats, value: Floats, high: Floats
 ) -> dict[str, Any]:
-    """Return how a conclusion fares, over all specifications and by the option of each choice."""
-    holds, clear = _held(conclusion, low, value, high)
+    """Return how often a conclusion holds, overall and by option."""
+    holds, clear = _holds(conclusion, low, value, high)
     known = ~np.isnan(value)
     choices: dict[str, dict[str, dict[str, Any]]] = {}
     for column, choice in enumerate(universe.choices):
@@ -217,8 +217,8 @@ def _told(
     )
 
 
-def _held(conclusion: Conclusion, low: Floats, value: Floats, high: Floats) -> tuple[Flags, Flags]:
-    """Return whether the claim holds in each specification, and whether its whole interval says so."""
+def _holds(conclusion: Conclusion, low: Floats, value: Floats, high: Floats) -> tuple[Flags, Flags]:
+    """Return whether the claim holds in each specification, and in its whole interval."""
     if conclusion.below:
         return value < conclusion.threshold, high < conclusion.threshold
     if conclusion.universe == AGREEMENT:
@@ -236,7 +236,7 @@ def _range(of_option: Mapping[str, Mapping[str, Any]], name: str) -> float:
 
 
 def multiverse_signature(study: Study, result: Mapping[str, Any]) -> str:
-    """Return the signature of a multiverse, which names every choice and its options."""
+    """Return a multiverse's signature, which names every choice and its options."""
     fields: dict[str, Any] = {"protocol": study.protocol, "metrics": ",".join(result["metrics"])}
     for name, universe in result["universes"].items():
         fields[name] = f"{len(universe['specifications'])}-of-{universe['possible']}"
@@ -258,7 +258,7 @@ def stored_multiverse(
 
 
 def store_multiverse(study: Study, result: Mapping[str, Any], *, judgments: str) -> None:
-    """Store a multiverse, unless it is stored."""
+    """Store a multiverse unless it is stored."""
     of = {name: result[name] for name in ("metrics", "tokenizer", "data_hash")}
     if stored_multiverse(study, **of) is None:
         settings = _settings(study, result["metrics"], result["tokenizer"])

@@ -1,4 +1,4 @@
-"""The section of a report that draws a multiverse as specification curves."""
+"""Report a multiverse as specification curves."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Result = Mapping[str, Any]
 
 
 def multiverse_section(result: Result) -> Section:
-    """Return sentences, curves and tables; the conclusions that hold least are drawn after the first."""
+    """Return sentences, curves and tables; after the first, the least stable conclusions are drawn."""
     conclusions = result["conclusions"]
     least = sorted(
         (one for one in conclusions if one["name"] not in (BEST, AGREEMENT)), key=lambda one: one["holds"]
@@ -74,7 +74,6 @@ def _sentence(result: Result, one: Result) -> str:
 
 
 def _sorted(one: Result) -> list[int]:
-    """Return the places of the defined specifications, from the lowest estimate."""
     values = np.array([np.nan if value is None else value for value in one["value"]], dtype=np.float64)
     return [place for place in np.argsort(values, kind="stable").tolist() if not np.isnan(values[place])]
 
@@ -130,7 +129,7 @@ def _curve(result: Result, one: Result, *, explained: bool) -> Plot:
 
 
 def _evenly(order: Sequence[int], *, keep: int) -> list[int]:
-    """Return at most MOST_POINTS of the places, evenly spaced, with the one to keep."""
+    """Return at most MOST_POINTS positions, evenly spaced, including ``keep``."""
     if len(order) <= MOST_POINTS:
         return list(order)
     at = set(np.linspace(0, len(order) - 1, MOST_POINTS - 1).round().astype(int).tolist())

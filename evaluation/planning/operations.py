@@ -1,4 +1,4 @@
-"""Planning a study by simulation, and using a plan's numbers."""
+"""Operations: plan a study by simulation, and use a plan's numbers."""
 
 from __future__ import annotations
 

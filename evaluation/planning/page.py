@@ -14,7 +14,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, gettext_noop
 from unfold.widgets import UnfoldAdminIntegerFieldWidget, UnfoldAdminSelectWidget, UnfoldAdminTextInputWidget
 
-from annotation.launch.checklist_page import Launch, Point, Readiness, add_check
+from annotation.launch.page import Launch, Point, Readiness, add_check
 from annotation.rehearsal.operations import delete, rehearse_copy
 from annotation.rehearsal.rehearsal import OF, rehearsals_of, study_rehearsed
 from common.amounts import AmountField
@@ -158,7 +158,6 @@ class PlanningForm(forms.Form):
             )
 
     def groups(self) -> list[tuple[str, str, list[forms.BoundField]]]:
-        """Return title, the only question to which it belongs, and fields of each group."""
         return [(_(title), question, [self[name] for name in names]) for title, question, names in GROUPS]
 
     def source(self) -> dict[str, str]:
@@ -182,7 +181,6 @@ class PlanningForm(forms.Form):
 
 
 def as_initial(assumptions: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the assumptions as they are typed."""
     typed = {
         name: ", ".join(map(str, value)) if isinstance(value, list | tuple) else value
         for name, value in assumptions.items()
@@ -218,7 +216,7 @@ def _shown_plan(result: dict[str, Any], settings: dict[str, Any]) -> Context:
 
 
 def show_planning_first(request: HttpRequest, context: Context) -> HttpResponse:
-    """Plan before there is a study; the job keeps the plan."""
+    """Plan without a study; the job keeps the plan."""
     user = signed_in(request)
     own = Job.objects.filter(kind="plan_power", created_by=user, args__study__isnull=True)
     refusal, sent = "", {}
@@ -271,7 +269,7 @@ def _plan(request: HttpRequest, study: Study) -> HttpResponse:
 
 
 def _assumed(form: PlanningForm) -> dict[str, Any]:
-    """Return the posted assumptions. Raise WrongState or EvaluationError with the first problem."""
+    """Return posted assumptions. Raise WrongState or EvaluationError with the first problem."""
     if not form.is_valid():
         name, errors = next(iter(form.errors.items()))
         raise WrongState(
@@ -308,7 +306,7 @@ add_start_page(
 
 
 def show_rehearsal(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
-    """Show the copies and the newest result; of a copy, its own result."""
+    """Show copies and the newest result; for a copy, its own result."""
     user, refusal = signed_in(request), take_refusal(request, study)
     of_whom = study_rehearsed(study)
     if of_whom is not None and not Study.objects.visible_to(user).filter(pk=of_whom.pk).exists():
@@ -350,7 +348,7 @@ def _leave_deleted(request: HttpRequest, study: Study, outcome: Outcome) -> Http
 
 
 def _can_be_rehearsed_or_was(study: Study) -> bool:
-    """Return True also for the rehearsed copy, whose result the page shows."""
+    """Return True also for a rehearsed copy, whose result the page shows."""
     if was_opened(study):
         return study.simulated
     return study.source == Study.Source.DESIGNED
@@ -370,7 +368,7 @@ add_page(
 
 
 def _rehearsed(launch: Launch) -> Iterable[Point]:
-    """Say what the newest rehearsal found, on the checklist of the launch."""
+    """Yield the newest rehearsal's finding for the launch checklist."""
     if kind_of(launch.study).rehearsal is None:
         return
     copies = rehearsals_of(launch.study).filter(pk__in=Study.objects.visible_to(launch.user))

@@ -321,7 +321,7 @@ def estimate_from_pilot(*, study: Study, question: str, first: str = "", second:
 
 
 def pilot_components(study: Study) -> dict[str, Any]:
-    """Return the variance of the pilot's votes between images, people and beyond; {} where votes name nobody."""
+    """Return variance components of the pilot's votes: images, people and residual; {} if voters are anonymous."""
     if any(worker.anonymous for worker in loaders.worker_rows(study)):
         return {}
     table, units = loaders.load_judgments(study), loaders.unit_rows(study)

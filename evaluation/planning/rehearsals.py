@@ -45,7 +45,7 @@ class Rehearsal:
 
 @dataclass(frozen=True, slots=True)
 class Pairs:
-    """Row id of pair -> true winner (1 or 2), and the votes' winner (0 for none)."""
+    """Pair row id -> true winner (1 or 2), and the votes' winner (0 for none)."""
 
     truth: Mapping[int, int]
     said: Mapping[int, int]

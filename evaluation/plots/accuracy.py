@@ -45,8 +45,8 @@ NO_AGREEMENT = gettext_noop("No item has two judgments that count yet.")
 def accuracy_figure(result: Mapping[str, Any]) -> str:
     """Plot each metric's accuracy by pair kind, or its tau-b; "" without data.
 
-    ``result`` comes from ``evaluate_study``. People have no level here, as they are not measured against their own
-    consensus; results of before 0.6 have how often one judge agrees with the majority of the others.
+    ``result`` comes from ``evaluate_study``. People have no level, as their own consensus is the standard;
+    results from before 0.6 have how often one judge agrees with the majority of others.
     """
     metrics = result.get("metrics", {})
     if not metrics:
@@ -94,7 +94,7 @@ def accuracy_figure(result: Mapping[str, Any]) -> str:
 
 
 def accuracy_sentence(result: Mapping[str, Any]) -> str:
-    """Return the verdict, and what its numbers are to be compared with."""
+    """Return the verdict, and levels to compare with."""
     if not result.get("metrics"):
         return _(NOTHING)
     if "verdict" not in result:

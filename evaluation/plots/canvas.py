@@ -58,7 +58,6 @@ def short(label: str, longest: int = LONGEST_LABEL) -> str:
 
 
 def label_of(metric: str) -> str:
-    """Return a metric's name with each option on its own line."""
     return metric.replace("|", "\n")
 
 
@@ -96,7 +95,6 @@ def quiet_axes(axes: Axes, *, grid: Literal["x", "y", "both"] = "x") -> None:
 
 
 def draw_dots(axes: Axes, dots: Sequence[Dot], *, named: bool = True) -> None:
-    """Draw one row per dot from the top."""
     for row, dot in enumerate(dots):
         colour = ACCENT if dot.accent else INK
         if dot.value is None:
@@ -128,7 +126,7 @@ def draw_level(axes: Axes, value: float, words: str, *, dashed: bool = True, ali
 def write_beside(
     axes: Axes, words: str, place: tuple[float, float], offset: tuple[float, float], **style: Any
 ) -> None:
-    """Write words ``offset`` points from a place, also outside the axes; names may hold $ signs."""
+    """Write words ``offset`` points from a place, even outside the axes; names may hold $ signs."""
     usual: dict[str, Any] = {
         "fontsize": SMALL,
         "color": INK,

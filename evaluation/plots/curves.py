@@ -41,7 +41,6 @@ APART = 0.07  # of the axis between two labels
 
 
 def curves_figure(drawing: Curves, foot: float) -> Canvas:
-    """Return the figure, with ``foot`` free inches below."""
     across = 1 if len(drawing.panels) == 1 else 2
     down = -(-len(drawing.panels) // across)
     height = 0.75 + 2.6 * down + foot
@@ -120,7 +119,7 @@ def _sparse(ticks: Sequence[float]) -> list[str]:
 
 
 def _direct_labels(axes: Axes, ends: list[End]) -> None:
-    """Label line ends without overlap; markers identify the curves without colour."""
+    """Label line ends without overlap; markers identify curves without colour."""
     low, high = axes.get_ylim()
     gap = (high - low) * 0.088
     ordered = sorted(ends)

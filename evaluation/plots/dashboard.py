@@ -1,4 +1,4 @@
-"""Plots of the dashboard: growing agreement, metrics beside people, and earlier values."""
+"""Dashboard plots: growing agreement, metrics beside people, and earlier values."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ from evaluation.report.content import Dots, Level, Panel
 
 
 def dots_figure(drawing: Dots, foot: float) -> Canvas:
-    """Return the figure, with ``foot`` free inches below."""
+    """Leave ``foot`` free inches below."""
     rows = len(drawing.labels)
     height = 1.35 + ROW * rows + foot
     figure = new_figure(height)

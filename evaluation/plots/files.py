@@ -54,7 +54,7 @@ def drawn(plot: Plot, *, stamp: str) -> Canvas:
 
 
 def page_svg(svg: str, stamp: str) -> str:
-    """Return the SVG without signature and note on simulated answers, which a page shows once."""
+    """Remove the signature and the note on simulated answers, which a page shows once."""
     height = re.search(r' height="(\d+)" viewBox="0 0 (\S+) (\S+)"', svg)
     if height is None:
         return svg
@@ -66,7 +66,7 @@ def page_svg(svg: str, stamp: str) -> str:
 
 
 def _foot(stamp: str, narrow: bool) -> tuple[list[str], float]:
-    """Return the lines of a signature, and the inches they take."""
+    """Return a signature's lines, and their height in inches."""
     lines = in_lines(stamp, int(STAMP_WIDTH * COLUMN / WIDTH) if narrow else STAMP_WIDTH)
     return lines, STAMP_LINE * len(lines) + (0.1 if lines else 0.0)
 

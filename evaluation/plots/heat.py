@@ -64,7 +64,6 @@ def is_narrow(drawing: Heat) -> bool:
 
 
 def _room(width: float, rows: tuple[str, ...], named: bool) -> float:
-    """Return the width in inches left beside the row names."""
     return width - 0.12 - _label(rows, SMALL - 1, named)
 
 
@@ -96,7 +95,6 @@ def _sizes(drawing: Heat) -> _Sizes:
 
 
 def heat_figure(drawing: Heat, foot: float) -> Canvas:
-    """Return the figure, with ``foot`` free inches below."""
     sizes = _sizes(drawing)
     rows = max(len(panel.rows) + APART * bool(panel.apart) for panel in drawing.panels)
     panel_height = HEAD + sizes.tall * rows + sizes.below

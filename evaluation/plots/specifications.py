@@ -1,4 +1,4 @@
-"""Plot a specification curve: sorted estimates with intervals above the options that each specification takes."""
+"""Plot a specification curve: sorted estimates with intervals above each specification's options."""
 
 from __future__ import annotations
 
@@ -34,7 +34,6 @@ LETTER = 0.06  # inches of an average small letter
 
 
 def specifications_figure(drawing: Specifications, foot: float) -> Canvas:
-    """Return the figure, with ``foot`` free inches below."""
     rows = sum(len(options) for _, options in drawing.choices)
     matrix = rows * OPTION + max(0, len(drawing.choices) - 1) * APART
     height = HEAD + CURVE + GAP + matrix + 0.1 + foot

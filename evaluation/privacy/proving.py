@@ -1,4 +1,4 @@
-"""Prove that a published release was made from rows that existed, though people were erased since."""
+"""Prove that a release was made from rows that existed, though people were erased since."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ ROWS = "judgments.jsonl"
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """Where the judgments of a bundle are now.
+    """Where a bundle's judgments are now.
 
     Attributes:
-        version: the release whose SHA-256 the file has; "" if none of the study has it.
-        here: judgments that stand in the study, by unit, answer and minute.
+        version: the release with the file's SHA-256, or "".
+        here: judgments in the study, by unit, answer and minute.
         committed: judgments that an erasure committed to, proved by a receipt.
         missing: the rest.
-        erased: judgments that erasures removed since; ``missing`` is at most that, if all is well.
+        erased: judgments erased since; an upper bound of ``missing`` if the bundle is genuine.
     """
 
     version: str
@@ -61,11 +61,7 @@ class Origin:
 
 
 def origin_of(*, study: Study, bundle: Path, receipts: Collection[str] = ()) -> Origin:
-    """Compare a release's judgments with the study's rows and the commitments of erasures.
-
-    Raises:
-        VerificationError: the file is no release.
-    """
+    """Compare a release's judgments with the study's rows and erasure commitments. Raise VerificationError."""
     left = Counter(_key(row) for row in JudgmentRows(study, take_snapshot(study)))
     erasures = Erasure.objects.filter(study=study)
     known = Counter(one for erasure in erasures for one in erasure.content.get("commitments", ()))

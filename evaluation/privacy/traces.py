@@ -1,4 +1,4 @@
-"""Traces of a person in results and files, removed when the person is erased."""
+"""Remove an erased person from results and files."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ WRITES_FILES = ("export", "report", "release")
 
 
 def forget_person(*, study: Study, words: Mapping[str, str], **_signal: Any) -> None:
-    """Rename the person in stored results, and delete what is made again; in the transaction of the erasure.
+    """Rename the person in stored results, and delete caches, in the erasure's transaction.
 
-    Results stay as they are, older than the data, until they are computed again.
+    Results stay, older than the data, until they are recomputed.
     """
     from evaluation.judgment_sets.blocks import (
         forget_blocks,
@@ -37,10 +37,10 @@ def forget_person(*, study: Study, words: Mapping[str, str], **_signal: Any) -> 
 
 
 def remove_files(*, study: Study, withdraw: bool, **_signal: Any) -> None:
-    """Remove exports and reports of the study, which name people; they can be made again. Twice is harmless.
+    """Remove the study's exports and reports, which name people and can be rewritten. Idempotent.
 
     Args:
-        withdraw: whether files of releases go as well; their rows with version and SHA-256 stay.
+        withdraw: whether to remove release files too; their rows with version and SHA-256 stay.
 
     Raises:
         Busy: such a file is being written.
@@ -65,5 +65,5 @@ def remove_files(*, study: Study, withdraw: bool, **_signal: Any) -> None:
 
 
 def erased_since(analysis: Analysis) -> bool:
-    """Return whether somebody was erased after the analysis: it rests on their judgments, or on their name's order."""
+    """Return whether somebody was erased since: the analysis may rest on their judgments or the order of names."""
     return Erasure.objects.filter(study=analysis.study_id, at__gt=analysis.created_at).exists()

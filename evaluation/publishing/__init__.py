@@ -1,1 +1,1 @@
-"""Give releases to Zenodo and to the Hugging Face Hub."""
+"""Publish releases at Zenodo and the Hugging Face Hub."""

@@ -1,4 +1,4 @@
-"""Where releases were given to, over HTTP."""
+"""Deposits over HTTP."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an archive gets of a release: files, description, licence, and why it is refused where it is."""
+"""Plan a deposit: files, description, licence, and refusals."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ _NO_RIGHTS = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Content:
-    """A file as it is sent. `open` yields its bytes from a place on (0), as often as it is called."""
+    """A file to send. `open` yields its bytes from an offset (0), repeatably."""
 
     name: str
     size: int
@@ -95,7 +95,7 @@ class Content:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What is sent. `refused` says why it must not be, a sentence each."""
+    """A deposit to make; `refused` has sentences on why it must not be."""
 
     release: Release
     place: str
@@ -140,16 +140,16 @@ def plan_of(
     papers: str = "",
     cleared: bool = False,
 ) -> Plan:
-    """Return what would be sent of a release. What is not given is as it was at the study's last deposit.
+    """Return what a deposit would send. Missing values are taken from the study's last deposit.
 
     Args:
         bundle: the release's file.
         creators: one a line, or with ";" between them: "Doe, Jane 0000-0002-1825-0097 (University)".
-        papers: DOIs, arXiv ids or addresses of the papers that the data belong to, with blanks between them.
-        cleared: whether somebody says that the texts may be given away under the release's licence.
+        papers: DOIs, arXiv ids or addresses of related papers, with blanks between them.
+        cleared: whether somebody states that the release's licence covers the texts.
 
     Raises:
-        PublishingError: something given cannot be read.
+        PublishingError: an unreadable value.
         VerificationError: the file is not the release's, or contradicts its own hashes.
     """
     url, host = address_of(to, sandbox=sandbox)
@@ -202,7 +202,6 @@ def files_at(to: str, reader: BundleReader) -> list[str]:
 
 
 def address_of(to: str, *, sandbox: bool) -> tuple[str, str]:
-    """Return an archive's address and host."""
     if to == Place.HUGGINGFACE and sandbox:
         raise PublishingError(
             _(
@@ -221,7 +220,7 @@ def address_of(to: str, *, sandbox: bool) -> tuple[str, str]:
 
 
 def read_creators(text: str) -> list[dict[str, str]]:
-    """Return family, given, orcid and affiliation of each creator. Raise PublishingError."""
+    """Return each creator's family, given, orcid and affiliation. Raise PublishingError."""
     found = []
     for line in re.split(r"[;\n]", text):
         if not (line := " ".join(line.split())):
@@ -251,7 +250,7 @@ def _check_digit(orcid: str) -> str:
 
 
 def read_papers(text: str) -> list[dict[str, str]]:
-    """Return identifier and scheme of each paper. Raise PublishingError."""
+    """Return each paper's identifier and scheme. Raise PublishingError."""
     found = []
     for word in text.replace(",", " ").split():
         if match := _DOI.fullmatch(word):
@@ -321,7 +320,7 @@ def _rows(manifest: Mapping[str, Any], name: str) -> int:
 
 
 def _tables(facts: Mapping[str, Any]) -> list[tuple[str, int]]:
-    """Return the tables with rows, judgments first: `datasets` cannot load an empty file."""
+    """Return non-empty tables, judgments first: `datasets` cannot load an empty file."""
     files = facts["manifest"]["files"]
     found = [
         (name, files[name]["rows"]) for name in files if name.endswith(".jsonl") and files[name].get("rows")
@@ -377,7 +376,7 @@ def _invenio_person(one: Mapping[str, str]) -> dict[str, Any]:
 
 
 def _description(facts: Mapping[str, Any]) -> str:
-    """Return the description as HTML, in the words of the card."""
+    """Return the description as HTML, worded like the card."""
     text = TEMPLATES.get_template("summary.j2").render(**facts, tables=_tables(facts))
     return "".join(f"<p>{escape(line, quote=False)}</p>" for line in text.splitlines() if line.strip())
 
@@ -385,7 +384,7 @@ def _description(facts: Mapping[str, Any]) -> str:
 def _refusals(
     release: Release, to: str, repository: str, people: list[dict[str, str]], *, cleared: bool
 ) -> Iterator[str]:
-    """Yield why the release must not be given away."""
+    """Yield why the release must not be published."""
     if to == Place.ZENODO and not people:
         yield _("Zenodo asks who made the data; expected at least one creator (--creators).")
     if to == Place.HUGGINGFACE and not repository:
@@ -417,7 +416,7 @@ def _refusals(
 
 
 def erased_since(release: Release) -> str:
-    """Return why a release must not be given away any more; "" if everybody in it still wants to be there."""
+    """Return why a release must no longer be published: somebody in it was erased; else ""."""
     for erasure in Erasure.objects.filter(study=release.study_id).iterator():
         before = [one["sha256"] for one in erasure.content.get("releases", ())]
         if release.sha256 in before and not erasure.content.get("retention"):
@@ -460,7 +459,7 @@ def _member(path: Path, name: str, begin: int = 0) -> Iterator[bytes]:
 
 
 def plan_in_words(plan: Plan) -> list[str]:
-    """Return what would be sent, a line each."""
+    """Describe a plan, a line per fact."""
     made = plan.metadata
     lines = [
         f"Release {plan.release.version} of {plan.release.study.slug}, to {plan.url}"

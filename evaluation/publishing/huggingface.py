@@ -1,8 +1,8 @@
-"""A release as a dataset repository of the Hugging Face Hub, by its HTTP API.
+"""Publish a release as a dataset repository of the Hugging Face Hub, by its HTTP API.
 
-https://huggingface.co/docs/hub/api: repositories are created by name, and a commit is one call, of which large files
-are sent before by Git LFS (https://github.com/git-lfs/git-lfs/blob/main/docs/api/batch.md). The Hub's own library
-would bring nine packages, one of them compiled, for these six calls.
+https://huggingface.co/docs/hub/api: repositories are created by name, and a commit is one call, after large
+files were sent by Git LFS (https://github.com/git-lfs/git-lfs/blob/main/docs/api/batch.md). The Hub's own
+library would bring nine packages, one of them compiled, for these six calls.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ Note = Callable[..., None]
 
 
 def send(site: Site, deposit: Deposit, plan: Plan, note: Note, progress: Progress) -> None:
-    """Bring the repository to what the plan says. Each step looks first, so that any of them may be done twice."""
+    """Bring the repository to the plan's state. Each step checks first, so it may be repeated."""
     progress(0.05, "creating the repository")
     repository = deposit.repository
     created = _create(site, repository)
@@ -71,7 +71,7 @@ def send(site: Site, deposit: Deposit, plan: Plan, note: Note, progress: Progres
 
 
 def _create(site: Site, repository: str) -> bool:
-    """Create the private repository; return False if it was there."""
+    """Create the private repository; return False if it exists."""
     owner, _, name = repository.partition("/")
     body = {"type": "dataset", "name": name, "organization": owner, "private": True}
     try:
@@ -82,7 +82,7 @@ def _create(site: Site, repository: str) -> bool:
 
 
 def _check_own(site: Site, deposit: Deposit, info: Mapping[str, Any]) -> None:
-    """Raise PublishingError if the repository holds what no release of the study put there."""
+    """Raise PublishingError if the repository holds files of no release of the study."""
     there = {str(one.get("rfilename")) for one in info.get("siblings") or []} - THERE_FROM_THE_START
     if there and not _of_study(deposit).exclude(state=State.STARTED).exists():
         raise PublishingError(
@@ -98,14 +98,14 @@ def _of_study(deposit: Deposit) -> QuerySet[Deposit]:
 
 
 def _stale(deposit: Deposit, plan: Plan, info: Mapping[str, Any]) -> list[str]:
-    """Return the files of the study's earlier releases that this one does not have; a version's tag keeps them."""
+    """Return files of the study's earlier releases missing in this one; a version's tag keeps them."""
     there = {str(one.get("rfilename")) for one in info.get("siblings") or []}
     ours = {one["name"] for sent in _of_study(deposit).values_list("sent", flat=True) for one in sent}
     return sorted((ours & there) - {file.name for file in plan.files})
 
 
 def _is_whole(site: Site, path: str, files: tuple[Content, ...]) -> bool:
-    """Return whether the main branch has each of these files, by its hash."""
+    """Return whether the main branch has all files, by hash."""
     try:
         found = site.call(
             "POST",
@@ -186,7 +186,6 @@ def _in_base64(parts: Iterable[bytes]) -> Iterator[bytes]:
 
 
 def _send_large(site: Site, repository: str, files: list[Content]) -> None:
-    """Send the files that the archive does not have by Git LFS."""
     if not files:
         return
     by_hash = {file.sha256: file for file in files}
@@ -219,7 +218,7 @@ def _send_large(site: Site, repository: str, files: list[Content]) -> None:
 
 
 def _send_parts(site: Site, file: Content, upload: Mapping[str, Any]) -> None:
-    """Send a file to the address it was given; in parts, where there is one for each."""
+    """Send a file to its address, or in parts if each has an address."""
     header = dict(upload.get("header") or {})
     size = int(header.pop("chunk_size", 0))
     if not size:

@@ -1,4 +1,4 @@
-"""Where a release was given to: one row for each release and archive, there before the first call."""
+"""Deposits of releases: one row per release and archive, stored before the first call."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from django.utils.translation import gettext_lazy
 
 
 class Deposit(models.Model):
-    """A release at an archive. Its DOI and address stand here, since the signed bundle never changes."""
+    """A release at an archive. DOI and address are here, since the signed bundle never changes."""
 
     of_study = ("release__study",)
 

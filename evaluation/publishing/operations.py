@@ -1,4 +1,4 @@
-"""A release is given to an archive, or shown as it would be."""
+"""The operation of publishing a release, or its preview."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The one door to archives: calls that are repeated where that is safe, and one sentence where they are refused."""
+"""Call archives over HTTP: repeat where safe, and word refusals."""
 
 from __future__ import annotations
 
@@ -28,19 +28,19 @@ _LATER = (HTTPStatus.REQUEST_TIMEOUT, HTTPStatus.TOO_EARLY, HTTPStatus.TOO_MANY_
 
 
 class Unclear(Exception):
-    """A call that must not be repeated, and may have been carried out or not."""
+    """An unrepeatable call may have been carried out."""
 
 
 class Absent(Exception):
-    """The archive says that there is no such thing (404, 410)."""
+    """The archive has no such thing (404, 410)."""
 
 
 class Taken(Exception):
-    """The archive says that it exists already, or changed meanwhile (409, 412)."""
+    """It exists at the archive already, or changed meanwhile (409, 412)."""
 
 
 class Site:
-    """An archive. The token stays in this object, and goes to the archive's own host alone."""
+    """An archive. The token stays in this object, and goes only to the archive's own host."""
 
     def __init__(self, *, url: str, token: str, setting: str) -> None:
         parts = urlsplit(url)
@@ -90,18 +90,18 @@ class Site:
         again: bool = True,
         before_next: Callable[[], None] = lambda: None,
     ) -> Any:
-        """Make a call of the archive's own API; return its JSON, {} where it has none.
+        """Call the archive's own API; return its JSON, or {}.
 
         Args:
-            what: what it does, for the sentence of a refusal: "to create the record".
-            content: opens the bytes of the body, anew for each try.
-            again: whether a call that may have been carried out is repeated.
-            before_next: is called before each repetition.
+            what: the purpose, for refusals: "to create the record".
+            content: opens the body's bytes, anew for each try.
+            again: whether to repeat a call that may have been carried out.
+            before_next: called before each repetition.
 
         Raises:
             Absent, Taken: 404 and 409.
             Unclear: it may have been carried out, and is not repeated.
-            PublishingError: it was refused, or nobody answers.
+            PublishingError: it was refused, or there is no answer.
         """
         sent = {"Authorization": f"Bearer {self._token}", **(headers or {})}
         if body is not None:
@@ -128,7 +128,7 @@ class Site:
         headers: Mapping[str, str],
         method: str = "PUT",
     ) -> Mapping[str, str]:
-        """Send bytes to an address that the archive gave, without the token; return the headers of the answer."""
+        """Send bytes to an address from the archive, without the token; return the response headers."""
         if not _is_safe(address) or (_host_of(address) in _OWN_HOSTS and not self._is_here):
             raise PublishingError(
                 f"{self.host} names an upload address that is not https, or on this machine; nothing was sent to it."
@@ -137,7 +137,6 @@ class Site:
         return found
 
     def is_own(self, address: str) -> bool:
-        """Return whether an address is one of the archive's own API, which ``call`` may be made to."""
         return address.startswith(f"{self.url}/")
 
     def _repeated(
@@ -189,7 +188,7 @@ class Site:
         content: Callable[[], Iterable[bytes]] | None,
         headers: Mapping[str, str],
     ) -> tuple[int, Mapping[str, str], bytes, str]:
-        """Return status, headers, body, and what went wrong; the status is 0 where there was no whole answer."""
+        """Return status, headers, body, and the problem; the status is 0 without a complete response."""
         import httpx
 
         body = iter(content()) if content is not None else None
@@ -207,7 +206,7 @@ class Site:
         return response.status_code, response.headers, bytes(written), f"answers {response.status_code}"
 
     def _detail(self, written: bytes) -> str:
-        """Return what the archive says, in one line and without the token."""
+        """Return the archive's message in one line, without the token."""
         try:
             found = json.loads(written)
             said = str(found.get("message") or found.get("error") or "")
@@ -219,7 +218,7 @@ class Site:
 
 
 def problems_of(found: Mapping[str, Any]) -> list[str]:
-    """Return the problems that InvenioRDM names in a draft or an error: ``field: message``."""
+    """Return InvenioRDM's problems in a draft or error as ``field: message``."""
     listed = found.get("errors")
     return [
         f"{one.get('field', '')}: {' '.join(map(str, one.get('messages') or [one.get('message', '')]))}"
@@ -243,7 +242,7 @@ def _is_safe(address: str) -> bool:
 
 
 def _seconds_of(headers: Mapping[str, str]) -> float:
-    """Return how long to wait: ``Retry-After`` names seconds or a date (RFC 9110, section 10.2.3)."""
+    """Return seconds to wait: ``Retry-After`` has seconds or a date (RFC 9110, section 10.2.3)."""
     text = headers.get("Retry-After", "")
     if text.isascii() and text.isdigit():
         return float(text[:9])

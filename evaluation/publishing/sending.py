@@ -1,7 +1,7 @@
-"""Give a release to an archive: once, whatever ended an earlier run.
+"""Publish a release once, however often a run is interrupted.
 
-The deposit's row is there before the first call, and says how far it came. A record is created by a call that is
-never repeated blindly: it carries the row's mark, by which a record is found whose creation was not answered.
+The deposit's row is stored before the first call, and records progress. The call that creates a record is
+never repeated blindly: it carries the row's mark, which finds a record whose creation got no reply.
 """
 
 from __future__ import annotations
@@ -33,8 +33,6 @@ State = Deposit.State
 
 @dataclass(frozen=True, slots=True)
 class Sent:
-    """What became of a release at an archive."""
-
     deposit: Deposit
     files: int
 
@@ -60,11 +58,7 @@ def release_to_publish(study: Study, version: str = "") -> Release:
 def plan_publication(
     *, study: Study, to: str, version: str = "", bundle: Path | None = None, **given: Any
 ) -> Plan:
-    """Return what would be sent; send nothing.
-
-    Args:
-        bundle: the release's file, where it is not kept here.
-    """
+    """Return what would be sent; send nothing. ``bundle`` is the release's file if not stored here."""
     release = release_to_publish(study, version)
     if bundle is None and not is_stored(release):
         raise NotThere(
@@ -75,10 +69,10 @@ def plan_publication(
 
 
 def publish_release(*, plan: Plan, by: User | None = None, progress: Progress = no_progress) -> Sent:
-    """Send what the plan says. A run that was stopped is continued by the next one.
+    """Send the plan's files; a rerun continues a stopped run.
 
     Raises:
-        PublishingError: it must not be given away, the archive refuses it, or nobody answers.
+        PublishingError: it must not be published, the archive refuses it, or nobody answers.
         DataConflict: it went to another repository before.
     """
     if plan.refused:
@@ -119,7 +113,7 @@ def _site(plan: Plan) -> Site:
 
 
 def _row(plan: Plan, by: User | None) -> Deposit:
-    """Return the row of this release at this archive, made where there was none."""
+    """Return or create the row of this release at this archive."""
     with transaction.atomic():
         Study.objects.select_for_update(no_key=True).get(pk=plan.release.study_id)
         rows = Deposit.objects.filter(release=plan.release, host=plan.host).exclude(state=State.GONE)
@@ -142,9 +136,9 @@ def _row(plan: Plan, by: User | None) -> Deposit:
 
 
 def _note(deposit: Deposit, plan: Plan, values: dict[str, Any]) -> None:
-    """Store changed columns; the log gets a draft and a publication, each once.
+    """Store changed columns; log draft and publication once each.
 
-    Without values, see that this run may still make it public: no other run came so far, and nobody was erased.
+    Without values, check that this run may still publish: no other run came so far, and nobody was erased.
     """
     before, asked = deposit.state, deposit.asked_at
     with transaction.atomic():

@@ -1,7 +1,7 @@
-"""A release at Zenodo, by InvenioRDM's API of drafts and records.
+"""Publish a release at Zenodo, by InvenioRDM's API of drafts and records.
 
-https://inveniordm.docs.cern.ch/reference/rest_api_drafts_records/, which Zenodo has served since October 2023; its
-older deposit API refuses a new version of a record that has files.
+https://inveniordm.docs.cern.ch/reference/rest_api_drafts_records/, which Zenodo has served since October
+2023; its older deposit API refuses a new version of a record that has files.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ Note = Callable[..., None]
 
 
 def send(site: Site, deposit: Deposit, plan: Plan, note: Note, progress: Progress) -> None:
-    """Bring the record to what the plan says. Each step looks first, so that any of them may be done twice.
+    """Bring the record to the plan's state. Each step checks first, so it may be repeated.
 
     Args:
-        note: stores changed columns of the deposit; raises if another run has it, or it must not be sent any more.
+        note: stores changed columns of the deposit; raises if another run has it, or it must no longer be sent.
     """
     if deposit.state in (State.STARTED, State.CREATING):
         progress(0.05, "creating the record")
@@ -63,7 +63,7 @@ def send(site: Site, deposit: Deposit, plan: Plan, note: Note, progress: Progres
 
 
 def is_there(site: Site, deposit: Deposit) -> str:
-    """Return what became of a record: a state of deposits."""
+    """Return a record's state."""
     path = f"api/records/{deposit.remote}"
     try:
         site.call("GET", path, what="to read the record", headers=JSON)
@@ -98,7 +98,7 @@ def _finish(site: Site, deposit: Deposit, note: Note) -> None:
 
 
 def _create(site: Site, deposit: Deposit, plan: Plan, note: Note) -> None:
-    """Create the record, or a new version of the study's last one: once, whatever ended an earlier run."""
+    """Create the record, or a new version of the study's last one, exactly once."""
     before = _earlier(site, deposit)
     if before is not None:
         found = site.call(
@@ -159,7 +159,7 @@ def _earlier(site: Site, deposit: Deposit) -> Deposit | None:
 
 
 def _lost(site: Site, deposit: Deposit) -> str:
-    """Return the id of the record that a lost call created, or ""; a new record is listed after a while."""
+    """Return the id of a record created by a lost call, or ""; new records are listed with delay."""
     asked: datetime = deposit.asked_at or timezone.now()
     ends = asked.timestamp() + settings.PUBLISHING_SETTLE_SECONDS
     mark = deposit.mark.urn
@@ -208,7 +208,7 @@ def _reserve(site: Site, path: str) -> str:
 
 
 def _fill(site: Site, path: str, files: tuple[Content, ...], progress: Progress) -> None:
-    """Send the files that are not there whole. What somebody added by hand stays."""
+    """Send incomplete files; keep files added by hand."""
     listed = site.call("GET", f"{path}/draft/files", what="to list the files", headers=JSON)
     there = {one["key"]: one for one in listed.get("entries") or []}
     total, done = sum(file.size for file in files) or 1, 0

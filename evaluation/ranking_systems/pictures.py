@@ -1,10 +1,10 @@
 """Image kernels over colour, texture and SIFT words (H13 section 3.3).
 
-Every picture is looked at on a grid of points. Each point has a colour (CIELAB), a texture (responses to edges and
-bars of several directions and sizes) and a SIFT descriptor (Lowe 2004: 4 x 4 cells of 8 directions). Codebooks of 128
-colour, 256 texture and 256 SIFT words are found by k-means on points of training pictures. The similarity of two
-pictures is the intersection of their histograms of words, over the whole picture or, in a spatial pyramid (Lazebnik et
-al. 2006), region by region.
+A grid of points covers each picture. Each point has a colour (CIELAB), a texture (responses to edges and bars
+of several directions and sizes) and a SIFT descriptor (Lowe 2004: 4 x 4 cells of 8 directions). k-means on
+points of training pictures finds codebooks of 128 colour, 256 texture and 256 SIFT words. The similarity of
+two pictures is the intersection of their word histograms, over the whole picture or, in a spatial pyramid
+(Lazebnik et al. 2006), by region.
 """
 
 from __future__ import annotations
@@ -45,13 +45,12 @@ class Points:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Histograms:
-    """Of each picture and feature the (pictures, regions, words) shares of its points, by level of the pyramid."""
+    """Per feature and pyramid level, (pictures, regions, words) shares of points."""
 
     levels: dict[str, list[Floats]]
 
 
 def read_points(path: Path) -> Points:
-    """Return the points of a picture file. Raises EvaluationError."""
     try:
         with Image.open(path) as picture:
             picture.thumbnail((SIDE, SIDE))
@@ -62,7 +61,6 @@ def read_points(path: Path) -> Points:
 
 
 def points_of(picture: Image.Image) -> Points:
-    """Return the points of an RGB picture."""
     lab = np.asarray(ImageCms.applyTransform(picture, _TO_LAB), dtype=np.float64)
     # Pillow stores a and b as signed bytes.
     lab[:, :, 1:] = np.where(lab[:, :, 1:] > 127, lab[:, :, 1:] - 256, lab[:, :, 1:])
@@ -81,7 +79,7 @@ def points_of(picture: Image.Image) -> Points:
 
 
 def _texture(light: Floats) -> Floats:
-    """Return (H, W, D) sizes of the responses to edges and bars in several directions."""
+    """Return (H, W, D) response sizes to edges and bars in several directions."""
     found = []
     for size in TEXTURE_SIZES:
         dy, dx, dyy, dxx, dxy = (
@@ -128,13 +126,11 @@ def _sift(light: Floats) -> Floats:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Codebooks:
-    """The (words, D) centres of each feature."""
-
     centres: dict[str, Floats]
 
     @classmethod
     def of(cls, pictures: Sequence[Points], generator: np.random.Generator) -> Codebooks:
-        """Find the words by k-means on points of pictures, drawn where there are many."""
+        """Find words by k-means on a sample of points."""
         centres = {}
         for name, words in WORDS.items():
             parts = []
@@ -154,7 +150,7 @@ class Codebooks:
         return cls(centres)
 
     def histograms(self, pictures: Iterable[Points]) -> Histograms:
-        """Return the histograms of pictures, which are looked at one after the other."""
+        """Return histograms, reading one picture at a time."""
         parts: dict[str, list[list[Floats]]] = {name: [[] for _ in range(LEVELS)] for name in self.centres}
         for points in pictures:
             for name, centres in self.centres.items():
@@ -171,7 +167,7 @@ def _region(places: Floats, side: int) -> Ints:
 
 
 def _shares(regions: Ints, words: Ints, count: int, size: int) -> Floats:
-    """Return (regions, words) shares of all points of the picture."""
+    """Return (regions, words) shares of the picture's points."""
     table = np.bincount(regions * size + words, minlength=count * size).reshape(count, size)
     return np.asarray(table / regions.size)
 

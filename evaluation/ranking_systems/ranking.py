@@ -1,4 +1,4 @@
-"""Rank the captions of a dataset for its images, or the other way round, by the systems of H13."""
+"""Rank a dataset's captions for its images, or vice versa, by the systems of H13."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ Progress = Callable[[float, str], object]
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """The images of a split with their pictures and captions, as ids and as words; the pool has one caption of each."""
+    """A split's images with pictures and captions, as ids and as words; the pool has one caption per image."""
 
     images: list[str]
     pictures: list[Path]
@@ -62,7 +62,7 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class RankedPool:
-    """What systems made of a test pool: (queries, pool) positions by system, and the models of KCCA systems."""
+    """Rankings of a test pool: (queries, pool) positions by system, and settings of KCCA systems."""
 
     queries: list[str]
     items: list[str]
@@ -88,10 +88,11 @@ def rank_pool(
     seed: int = 0,
     progress: Progress = lambda share, words: None,
 ) -> RankedPool:
-    """Learn from the split `train`, choose models on `dev`, and rank the pool of `test`.
+    """Learn from the split `train`, choose models on `dev`, and rank the pool of `test`. Raise
+    EvaluationError.
 
-    The pool has one caption of each image: number `caption`. A dataset without splits is divided at random, three
-    fifths for training. Raises EvaluationError.
+    The pool has caption number `caption` of each image. Without splits, the dataset is divided at random,
+    three fifths for training.
     """
     training, development, test = parts = _parts(dataset, caption, seed)
     generator = np.random.default_rng(seed)

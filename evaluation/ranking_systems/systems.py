@@ -1,10 +1,9 @@
-"""Systems that rank captions for an image, and images for a caption (H13 sections 3.1, 3.2 and 4.1.3).
+"""Rank captions for an image, and images for a caption (H13 sections 3.1, 3.2 and 4.1.3).
 
-Item number i of a pool of images belongs to number i of the pool of captions. The nearest-neighbour system looks for
-the training item nearest to the query, and ranks by the other side of that item. A KCCA system projects images and
-captions into one space, and ranks by the cosine there. Its regularisation and dimensions are chosen on development
-items: five settings with the best R@1, five more with the best R@5, and five more with the best R@10. The rankings of
-these models are joined by Borda's count.
+Image i of a pool belongs to caption i. The nearest-neighbour system finds the training item nearest to the
+query, and ranks by its other side. A KCCA system projects images and captions into one space, and ranks by
+cosine. Its regularisation and dimensions are chosen on development items: five settings with the best R@1,
+five more with the best R@5, and five more with the best R@10. Borda's count joins their rankings.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ CUTS, PER_CUT = (1, 5, 10), 5
 
 
 class Kernels(NamedTuple):
-    """Kernel values with the N training items: (N, N) of them, (D, N) of development, (T, N) of test items."""
+    """Kernel values with the N training items: (N, N) training, (D, N) development, (T, N) test."""
 
     training: Floats
     development: Floats
@@ -35,7 +34,7 @@ class Kernels(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Setting:
-    """A model of a KCCA system, and what it reached on the development items."""
+    """A KCCA model's settings and results on development items."""
 
     regularisation: float
     dimensions: int
@@ -50,7 +49,7 @@ def rank_by_neighbours(images: Floats, captions: Floats, task: Task) -> Ints:
 
 
 def rank_by_kcca(images: Kernels, captions: Kernels, task: Task) -> tuple[Ints, list[Setting]]:
-    """Return (queries, pool) positions, best first, and the settings whose models were joined."""
+    """Return (queries, pool) positions, best first, and the joined models' settings."""
     tried: list[tuple[Setting, Projections]] = []
     for regularisation in REGULARISATIONS:
         fitted = fit_kcca(images.training, captions.training, regularisation)
@@ -70,23 +69,23 @@ def rank_by_kcca(images: Kernels, captions: Kernels, task: Task) -> tuple[Ints, 
 
 
 def joined(rankings: Sequence[Ints]) -> Ints:
-    """Join (queries, pool) rankings, query by query, by Borda's count; ties go to the better median rank."""
+    """Join (queries, pool) rankings per query by Borda's count; ties go to the better median rank."""
     queries = range(len(rankings[0]))
     return np.array([borda_count([one[query].tolist() for one in rankings]).ranking() for query in queries])
 
 
 def ranked(affinity: Floats) -> Ints:
-    """Return (queries, pool) positions by falling affinity; equal ones stay in the order of the pool."""
+    """Return (queries, pool) positions by falling affinity; ties keep the pool's order."""
     return np.argsort(-affinity, axis=1, kind="stable")
 
 
 def original_places(affinity: Floats) -> Ints:
-    """Return (queries,) places, from 0, of the item of the query's own number."""
+    """Return (queries,) ranks, from 0, of each query's own item."""
     return np.argmax(ranked(affinity) == np.arange(len(affinity))[:, None], axis=1)
 
 
 def affinities(first: Floats, second: Floats, sizes: Iterable[int]) -> Iterable[tuple[int, Floats]]:
-    """Yield (images, captions) cosines of the first dimensions, as many as each of the ascending sizes says."""
+    """Yield (size, (images, captions) cosines of the first ``size`` dimensions), for ascending sizes."""
     products = np.zeros((len(first), len(second)))
     squares = np.zeros(len(first)), np.zeros(len(second))
     done = 0
@@ -105,7 +104,7 @@ def _sizes(most: int) -> list[int]:
 
 
 def _chosen(settings: Sequence[Setting]) -> list[int]:
-    """Return the positions of five settings for each cut, every one once; ties go to the better median rank."""
+    """Return the positions of five settings per cut, each once; ties go to the better median rank."""
     chosen: list[int] = []
     for cut in range(len(CUTS)):
         left = [place for place in range(len(settings)) if place not in chosen]

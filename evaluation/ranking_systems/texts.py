@@ -1,12 +1,12 @@
-"""Text kernels: how alike captions are (H13 sections 3.1 and 3.4).
+"""Text kernels between captions (H13 sections 3.1 and 3.4).
 
-A text kernel is learned from the captions of training images, and compares documents: lists of captions. With several
-captions a document is merged (bag of words), its kernel values are summed over all pairs of captions before they are
-normalised (trigrams), or averaged (tag rank), as H13 do.
+A text kernel is learned from the captions of training images, and compares documents: lists of captions. A
+document's captions are merged (bag of words), or its kernel values are summed over all pairs of captions
+before normalising (trigrams) or averaged (tag rank), as H13 do.
 
-Words are those of the `h13` tokenizer without stop words, stemmed: H13 correct the spelling and lemmatise instead.
-The weight of a word is its IDF, log(N / (n_w + 1)) with N training images and n_w whose captions have the word, and
-not below 0; kernels take its square root, which H13 found best.
+Words are those of the `h13` tokenizer without stop words, stemmed: H13 correct the spelling and lemmatise
+instead. The weight of a word is its IDF, log(N / (n_w + 1)) with N training images and n_w whose captions
+have the word, at least 0; kernels take its square root, which H13 found best.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ MATCH, GAP = 0.5, 1.0  # H13: what a matched word and a gap multiply a match wit
 
 
 def words_of(captions: Sequence[str]) -> list[list[str]]:
-    """Return the stems of each caption, without stop words."""
+    """Return each caption's stems, without stop words."""
     found = changed(encode(captions, TOKENIZERS["h13"]), STOP_FIRST)
     names = (
         np.array(found.vocabulary, dtype=object)[found.words]
@@ -41,13 +41,13 @@ def words_of(captions: Sequence[str]) -> list[list[str]]:
 
 
 def idf_of(training: Sequence[Document]) -> dict[str, float]:
-    """Return log(N / (n_w + 1)), not below 0, of every word of the training documents."""
+    """Return word -> log(N / (n_w + 1)), at least 0, over training documents."""
     seen = Counter(word for document in training for word in set(chain.from_iterable(document)))
     return {word: max(0.0, float(np.log(len(training) / (count + 1)))) for word, count in seen.items()}
 
 
 class TextKernel(Protocol):
-    """What compares documents after it was learned from training documents."""
+    """A learned comparison of documents."""
 
     def __call__(self, first: Sequence[Document], second: Sequence[Document]) -> Floats:
         """Return (first, second) kernel values."""
@@ -55,7 +55,7 @@ class TextKernel(Protocol):
 
 @dataclass(frozen=True)
 class BagOfWords:
-    """The cosine of word counts; with `idf` each count is multiplied by the root of the word's weight (BoW)."""
+    """The cosine of word counts; `idf` multiplies counts by the root of the word's weight (BoW)."""
 
     idf: Mapping[str, float] | None = None
 
@@ -72,9 +72,10 @@ class BagOfWords:
 class Trigrams:
     """The truncated string kernel over sequences of at most three words, with gaps between them (Tri).
 
-    A sequence w matches a stretch of words that begins with its first and ends with its last word and has those
-    between in order. The value is the sum over sequences of m(s, w) m(s', w) match^(2 l(w)), where m adds gap^(length -
-    l(w)) for each stretch that matches. With `idf` it is multiplied by the root of the product of the words' weights.
+    A sequence w matches a stretch of words that begins with its first and ends with its last word and has
+    those between in order. The value is the sum over sequences of m(s, w) m(s', w) match^(2 l(w)), where m
+    adds gap^(length - l(w)) per matching stretch. With `idf` it is multiplied by the root of the product of
+    the words' weights.
     """
 
     idf: Mapping[str, float] | None = None
@@ -118,11 +119,12 @@ class _Vectors(NamedTuple):
 
 @dataclass(frozen=True)
 class TagRank:
-    """Two chi-square kernels over the places of words in the sentence, averaged (Hwang, Grauman 2012; H13 3.4.2).
+    """Two chi-square kernels over the places of words in the sentence, averaged (Hwang, Grauman 2012; H13
+    3.4.2).
 
-    A word at place p (from 1; the mean of several) weighs 1 / log2(1 + p), and in the second vector the share of its
-    training occurrences behind p. Each kernel is exp(-distance / scale), with the mean distance of training captions
-    as the scale, since H13 leave it open.
+    A word at place p (from 1; the mean of several) weighs 1 / log2(1 + p), and in the second vector the share
+    of its training occurrences behind p. Each kernel is exp(-distance / scale), with the mean distance of
+    training captions as the scale, since H13 leave it open.
     """
 
     places: Mapping[str, Ints]
@@ -148,7 +150,7 @@ class TagRank:
         return (kernels[0] + kernels[1]) / 2
 
     def _vectors(self, documents: Sequence[Document], numbers: dict[str, int]) -> tuple[_Vectors, _Vectors]:
-        """Return the absolute and the relative places of the words of each caption; `numbers` grows."""
+        """Return each caption's absolute and relative word places; `numbers` grows."""
         rows: list[list[tuple[int, float, float]]] = []
         for words in chain.from_iterable(documents):
             own: dict[str, list[int]] = {}
@@ -180,7 +182,7 @@ class TagRank:
 
 
 def idf_overlaps(first: Sequence[Document], second: Sequence[Document], idf: Mapping[str, float]) -> Floats:
-    """Return (first, second) F1 of the words of merged captions, each occurrence with its IDF (H13 3.1)."""
+    """Return (first, second) F1 of merged captions' words, each occurrence weighted by IDF (H13 3.1)."""
     # The n-th occurrence of a word is a feature of its own, so that a product of features is the smaller count.
     bags = []
     for documents in (first, second):
@@ -205,7 +207,6 @@ def _counted(document: Document, weight: Callable[[str], float]) -> dict[str, fl
 def _features(
     first: Sequence[Mapping[Any, float]], second: Sequence[Mapping[Any, float]]
 ) -> tuple[csr_array, csr_array]:
-    """Return two tables with a column for each feature."""
     numbers: dict[Any, int] = {}
     tables = []
     for rows in (first, second):
@@ -220,7 +221,7 @@ def _features(
 
 
 def _cosines(first: Sequence[Mapping[Any, float]], second: Sequence[Mapping[Any, float]]) -> Floats:
-    """Return (first, second) cosines; 0 for what has no feature."""
+    """Return (first, second) cosines; 0 without features."""
     one, other = _features(first, second)
     lengths = [np.sqrt((table * table).sum(axis=1)) for table in (one, other)]
     return ratio((one @ other.T).toarray(), np.outer(lengths[0], lengths[1]), otherwise=0.0)
@@ -233,7 +234,7 @@ def _mean_distance(vectors: _Vectors) -> float:
 
 
 def _averaged(first: _Vectors, second: _Vectors, scale: float) -> Floats:
-    """Return (first, second) means of exp(-distance / scale) over the pairs of captions of two documents."""
+    """Return (first, second) means of exp(-distance / scale) over pairs of captions."""
     similar = np.exp(-_chi_squares(first, second) / scale)
     sums = np.add.reduceat(np.add.reduceat(similar, first.bounds[:-1], axis=0), second.bounds[:-1], axis=1)
     return np.asarray(sums / np.outer(np.diff(first.bounds), np.diff(second.bounds)))

@@ -29,7 +29,7 @@ AS_PLANNED = (
 
 
 def registered(study: Study, *, log_in_words: bool = True) -> Registered | None:
-    """Return the plan with its deviations, which quote the log only if asked, as it may name people."""
+    """Return the plan with its deviations; log quotes may name people, so they are optional."""
     registration = Registration.objects.filter(study=study).first()
     if registration is None:
         return None

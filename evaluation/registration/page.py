@@ -1,4 +1,4 @@
-"""The page "Registration" of a study."""
+"""The page "Registration"."""
 
 from __future__ import annotations
 
@@ -24,9 +24,8 @@ from common.amounts import thousands
 from evaluation.errors import RegistrationError
 from evaluation.models import Registration
 from evaluation.registration.deviations import deviations, outcomes
-from evaluation.registration.operations import register
+from evaluation.registration.operations import may_be_registered, register
 from evaluation.registration.plans import Outcome, read_claim
-from evaluation.registration.registering import may_be_registered
 from evaluation.report.content import p_in_text, percent_number
 from judgments.admin.base import signed_in
 from judgments.design.tables import Plan
@@ -155,7 +154,7 @@ def show_registration(request: HttpRequest, study: Study, context: Context) -> H
 
 
 def _outcome_words(one: Outcome) -> str:
-    """Say in the reader's language what reports say in English (``outcome_words``)."""
+    """Translate ``outcome_words``, which is English for reports."""
     if not one.claim:
         return _("Nothing here tests it; people judge it.")
     claim = read_claim(one.claim)

@@ -51,7 +51,7 @@ def plan_hash(content: Mapping[str, Any]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Deviation:
-    """A deviation from the plan; ``quoted`` words are those of the log."""
+    """A deviation from the plan; ``quoted`` if its words are the log's."""
 
     what: str
     words: str
@@ -66,7 +66,7 @@ class Outcome:
         verdict: supported, not supported (the opposite was found), undecided, or for people to judge.
         first_only, second_only: pairs on which only one metric is right.
         p: McNemar's p by image, two-sided; nan if not tested.
-        adjusted: after Holm over the tested hypotheses of the plan.
+        adjusted: after Holm over the plan's tested hypotheses.
     """
 
     text: str
@@ -148,7 +148,7 @@ def tested_hypotheses(
     Args:
         right: metric -> (N,) whether it names people's winner.
         kinds: (N,) the pairs' kinds.
-        images: (N,) the pairs' images; without them the test takes pairs as independent.
+        images: (N,) the pairs' images; None: pairs are independent.
     """
     tested: list[tuple[int, McNemarResult]] = []
     found = []

@@ -24,8 +24,6 @@ UNREADABLE = (BadZipFile, EOFError, NotImplementedError, RuntimeError, zlib.erro
 
 
 class BundleWriter:
-    """Write a bundle's files in turn, with hashes and row counts."""
-
     def __init__(self, file: HashedFile) -> None:
         self._zip = ZipFile(cast("IO[bytes]", file), "w", ZIP_DEFLATED, compresslevel=LEVEL)
         self.files: dict[str, dict[str, Any]] = {}
@@ -75,7 +73,7 @@ def _sums(hashes: Mapping[str, str]) -> str:
 
 
 class BundleReader:
-    """Read a bundle. Raise VerificationError for anything wrong with it."""
+    """Read a bundle. Raise VerificationError for any defect."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -93,7 +91,7 @@ class BundleReader:
         self._zip.close()
 
     def problems(self) -> list[str]:
-        """Return the contradictions between files and checksums, in words."""
+        """Describe contradictions between files and checksums."""
         found = [f"{name} is there more than once." for name in set(self.names) if self.names.count(name) > 1]
         if SUMS not in self.names:
             return [*found, f"{SUMS} is missing."]

@@ -25,7 +25,7 @@ NO_PLAN: dict[str, Any] = {"sha256": None, "hypotheses": [], "deviations": []}
 
 @dataclass(frozen=True, slots=True)
 class _Summary:
-    """The parts of a bundle to compare; ``judgments`` are (N,) hashes, ``used`` whether each is included."""
+    """Parts of a bundle to compare; ``judgments`` are (N,) hashes, ``used`` (N,) inclusion."""
 
     version: str
     alpha: float | None

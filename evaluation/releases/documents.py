@@ -52,7 +52,7 @@ class About:
 
 
 def check_licence(name: str) -> str:
-    """Return the identifier as SPDX writes it; a ReleaseError names the nearest."""
+    """Return the SPDX identifier. Raise ReleaseError naming the nearest."""
     by_lower = {known.lower(): known for known in LICENCES}
     if name.lower() in by_lower:
         return by_lower[name.lower()]
@@ -85,7 +85,8 @@ def datasheet(about: About, findings: Findings, design: Mapping[str, Any], facts
     """Return the datasheet of a release.
 
     ``facts`` are ``collected`` (first and last day), ``minutes`` (median of an assignment), ``exclusions``
-    (rule -> number of workers) and ``consents`` (number, hash and people of each version of the consent text).
+    (rule -> number of workers) and ``consents`` (number, hash and people of each version of the consent
+    text).
     """
     sampling = (design.get("sampling") or {}).items()
     sides = next((part for part in about.signature.split("|") if part.startswith("sides:")), "sides:none")

@@ -105,7 +105,7 @@ def inputs_of_rows(rows: ReleasedRows) -> ReportInputs:
 
 
 def _images(rows: ReleasedRows, consensus: StudyConsensus) -> Ints | None:
-    """Return (U,) codes of the units' images; None for bundles that take judgments as independent."""
+    """Return (U,) codes of images; None for bundles that take judgments as independent."""
     if not rows.settings.clustered:
         return None
     return encode([rows.units[unit.pk]["image"] for unit in consensus.units], "images")[1]
@@ -153,7 +153,6 @@ def _audit(rows: ReleasedRows, consensus: StudyConsensus) -> dict[str, Any]:
 
 
 def _proposals(rows: ReleasedRows) -> Proposals:
-    """Return the systems' lists, numbered as for the study."""
     judged = {
         number: (row["image"], rows.same_words.get(number) or row["first"])
         for number, row in enumerate(rows.units)

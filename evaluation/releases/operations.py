@@ -1,4 +1,4 @@
-"""Releases of a study: made, verified and compared by jobs."""
+"""Operations: make, verify and compare releases."""
 
 from __future__ import annotations
 

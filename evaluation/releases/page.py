@@ -1,4 +1,4 @@
-"""The page "Releases" of a study."""
+"""The page "Releases"."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from django.template.response import TemplateResponse
 from common.downloads import file_download
 from common.errors import NotThere
 from evaluation.models import Release
+from evaluation.publishing.operations import publish_release
 from evaluation.releases.operations import compare, release, verify
 from evaluation.releases.storage import find_release, is_stored, next_version, release_file, release_name
 from judgments.admin.operations import add_operation
@@ -45,7 +46,6 @@ def show_releases(request: HttpRequest, study: Study, context: Context) -> HttpR
 
 
 def _given_before(releases: list[Release]) -> dict[str, str]:
-    """Return what was said at the last deposit, for the form."""
     deposits = sorted((one for release in releases for one in release.deposits.all()), key=lambda one: one.pk)
     if not deposits:
         return {}
@@ -78,5 +78,6 @@ add_page(
     )
 )
 add_page(StudyPage(name="release-file", label="", order=71, view=download_release))
+add_operation(publish_release, label="Go on", leads_to=lambda study: "releases")
 for _operation, _label in ((release, "Make the release"), (verify, "Verify"), (compare, "Compare")):
     add_operation(_operation, label=_label, leads_to=lambda study: "releases")

@@ -53,13 +53,13 @@ class Settings:
 
     Attributes:
         controls, others: as in the judgment signature.
-        full_depth: whether agreement is over the unstopped sample only.
+        full_depth: whether agreement is over unstopped units only.
         evaluation: how metrics were compared, or ``why_not``.
-        filter: number of image-caption ``pairs``, and how many ``passed``; {} without an audit.
+        filter: number of image-caption ``pairs``, and of those that ``passed``; {} without an audit.
         asked: the design's part that answers depend on (``Kind.setting``); mostly empty.
         cut_times: whether times are cut to the minute and give no durations; false before 0.6.
         wording: number of the wording of the report's sentences; 0 before 0.6.
-        winners_signed: whether the signature is over published winners too; false before 0.6.
+        winners_signed: whether the signature covers published winners; false before 0.6.
         clustered: whether intervals and tests are by image and worker; false before 0.6.
     """
 
@@ -265,7 +265,7 @@ class ReleasedRows:
         return sorted(found, key=lambda row: row.name)
 
     def wall_times(self) -> dict[int, list[float]]:
-        """Return worker -> seconds per judgment of each assignment with known times, none from cut ones."""
+        """Return worker -> seconds per judgment of each assignment, none from cut or unknown times."""
         times: dict[int, list[float]] = {}
         if self.settings.cut_times:
             return times
@@ -299,7 +299,7 @@ class ReleasedRows:
         counted = table.counted
         images: dict[str, int] = {}
         things = [
-            _thing(number, row, images.setdefault(row["image"], len(images)))
+            _unit_of(number, row, images.setdefault(row["image"], len(images)))
             for number, row in enumerate(self.units)
         ]
         rows = zip(
@@ -341,7 +341,7 @@ class ReleasedRows:
         )
 
 
-def _thing(number: int, row: Row, image: int) -> SimpleNamespace:
+def _unit_of(number: int, row: Row, image: int) -> SimpleNamespace:
     """Return a unit with the attributes of ``judgments.models.Unit``."""
 
     def caption(name: str) -> SimpleNamespace | None:

@@ -1,4 +1,4 @@
-"""Verify a bundle's integrity and recompute its results. No database."""
+"""Verify bundles, without a database, and claims about studies against their rows."""
 
 from __future__ import annotations
 
@@ -11,13 +11,19 @@ from pathlib import Path
 from typing import Any
 
 from evaluation.errors import VerificationError
+from evaluation.judgment_sets.signature import compare_signature
+from evaluation.models import Analysis
 from evaluation.provenance import as_json
 from evaluation.registration.plans import Deviation, Registered, plan_hash
 from evaluation.releases.bundle import MANIFEST, BundleReader
 from evaluation.releases.findings import Findings, find
 from evaluation.releases.rows import ReleasedRows, Settings
 from evaluation.report.rendering import csv_of
+from evaluation.results.aggregation import compute_aggregation
+from evaluation.signatures import BadSignature, parse
 from judgments.design.tables import Plan
+from judgments.models import Study
+from judgments.studies.generation import Progress, no_progress
 
 FORMAT = 1
 REPORT = "report/"  # the folder of figures and tables
@@ -209,3 +215,33 @@ def _same(stated: Any, found: Any) -> bool:
     if numbers:
         return math.isclose(stated, found, rel_tol=NEAR, abs_tol=NEAR)
     return type(stated) is type(found) and bool(stated == found)
+
+
+def verify_signature(*, text: str, study: Study) -> Verification:
+    """Compare a stated judgment signature with the study's rows. Raise VerificationError."""
+    try:
+        stated = parse(text)
+    except BadSignature as error:
+        raise VerificationError(f"{error}.") from None
+    found = compare_signature(study, stated)
+    return verification("The signature", len(stated.fields) + 2, [str(one) for one in found])
+
+
+def verify_study(*, study: Study, progress: Progress = no_progress) -> Verification:
+    """Compare the newest stored aggregation with the study's rows. Raise VerificationError without one."""
+    stored = Analysis.objects.newest_first(study, Analysis.What.AGGREGATION).first()
+    if stored is None:
+        raise VerificationError(
+            f"Study {study.slug!r} has no stored results to verify; `aggregate {study.slug}` computes them."
+        )
+    now = compute_aggregation(study=study, progress=progress)
+    found: list[str] = []
+    if stored.judgments:
+        found += [str(one) for one in compare_signature(study, parse(stored.judgments))]
+    checked = len(parse(now.judgments).fields) + 2
+    # Aggregations from before rankings had no table of systems by single captions either.
+    systems = ("systems", "rankings") if "rankings" in stored.result else ()
+    for name in ("agreement", "workers", "counts", *systems, "figures"):
+        checked += sum(1 for _ in leaves(now.result[name]))
+        found += different(stored.result.get(name), now.result[name], name)
+    return verification(f"The stored aggregation of {study.slug!r}", checked, found)

@@ -1,1 +1,1 @@
-"""Protocol packs: a paper's experiment run again, from files to a report with a verdict for each number."""
+"""Protocol packs: a paper's experiment replicated, from files to a report with verdicts."""

@@ -1,4 +1,4 @@
-"""PASCAL-50S and ABSTRACT-50S for packs: read as `import_dataset` and `import_judgments` do, without a database."""
+"""PASCAL-50S and ABSTRACT-50S for packs, read as by the importers, without a database."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ class Fifty:
     """One of the two data sets.
 
     Attributes:
-        pairs: candidate pairs with the winner of the triplets; 0 for a drawn pair.
-        systems: who wrote the two candidates of each pair.
+        pairs: candidate pairs with the winner of the triplets; 0 for a draw.
+        systems: authors of each pair's candidates.
         references: image -> its first 48 references, all images.
-        votes: (P, 48) answers to the triplets, 1 or 2; empty where they were not published.
-        better: (P,) winners of the pairwise votes; empty where there are none.
+        votes: (P, 48) answers to the triplets, 1 or 2; empty if unpublished.
+        better: (P,) winners of the pairwise votes; empty if unpublished.
     """
 
     pairs: tuple[PairTexts, ...]
@@ -66,7 +66,7 @@ class Fifty:
     def scores(
         self, metrics: Sequence[str], tokenizer: str = TOKENIZER, places: Sequence[int] | None = None
     ) -> tuple[dict[str, Floats], dict[str, str]]:
-        """Return metric -> (P, 2) scores, and signatures; ``places`` are those of the references to be used."""
+        """Return metric -> (P, 2) scores, and signatures; ``places`` selects references."""
         # One list object for an image: its n-grams are counted once.
         chosen = self.references
         if places is not None:
@@ -108,7 +108,7 @@ def read_fifty(name: str, folder: Path) -> Fifty:
 
 
 def accuracy_of_all(data: Fifty, scores: Floats) -> dict[str, Estimate]:
-    """Return the accuracy of (P, 2) scores over all pairs by kind and as "all"; a drawn pair is right by half."""
+    """Return the accuracy of (P, 2) scores over all pairs by kind and as "all"; a draw is half right."""
     found = accuracy_over_all(scores, data.winners, data.kinds, data.clusters)
     return {kind: estimate_of(one) for kind, one in found.items()}
 
@@ -116,7 +116,7 @@ def accuracy_of_all(data: Fifty, scores: Floats) -> dict[str, Estimate]:
 def share_by_image(
     outcomes: Floats | Flags, data: Fifty, keep: Flags, weights: Floats | None = None
 ) -> Estimate:
-    """Return the mean, weighted or not, of (P,) outcomes of the pairs to `keep`, with an interval by image."""
+    """Return the (weighted) mean of (P,) outcomes of kept pairs, with an interval by image."""
     if not keep.any():
         return Estimate(None)
     values = outcomes.astype(np.float64)
@@ -134,7 +134,8 @@ def scores_by_shared_subsets(
     seed: int,
     tokenizer: str = TOKENIZER,
 ) -> dict[str, dict[int, tuple[Floats, Floats]]]:
-    """Return metric -> number of references -> (D, P) scores of both candidates, as ``accuracy_by_references`` takes.
+    """Return metric -> number of references -> (D, P) scores of both candidates, for
+    ``accuracy_by_references``.
 
     The references are ``draws`` random subsets; all 48 are one.
     """
@@ -151,5 +152,5 @@ def scores_by_shared_subsets(
 
 
 def in_per_cent(found: Estimate) -> str:
-    """Return a share as ``91.6 % (89.7 to 93.2)``."""
+    """Format as ``91.6 % (89.7 to 93.2)``."""
     return in_words(found, 1, scale=100, unit=" %")

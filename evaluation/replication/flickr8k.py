@@ -1,4 +1,4 @@
-"""Flickr8k for packs: captions, expert grades and the crowd's answers, read by the importers, without a database."""
+"""Flickr8k for packs: captions, expert grades and crowd answers, read by the importers, without a database."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ TEST = "test"
 
 @dataclass(frozen=True, slots=True)
 class Pairs:
-    """Judged pairs: (P,) images and captions as positions in the pool, and the answers of each pair."""
+    """Judged pairs: (P,) images and captions as pool positions, and each pair's answers."""
 
     image: Ints
     caption: Ints
@@ -36,7 +36,7 @@ class Pairs:
 
 @dataclass(frozen=True, slots=True)
 class Flickr8k:
-    """The test images with five captions each, of which number 2 is in the pool; what was judged of the pool."""
+    """The test images with five captions each, number 2 in the pool, and judgments of the pool."""
 
     images: tuple[str, ...]
     captions: tuple[tuple[str, ...], ...]
@@ -48,7 +48,6 @@ class Flickr8k:
         return [own[POOL] for own in self.captions]
 
     def references(self, places: Sequence[int]) -> list[list[str]]:
-        """Return the captions of these numbers of each test image."""
         return [[own[place] for place in places] for own in self.captions]
 
 

@@ -21,8 +21,6 @@ Judgments = Literal["published", "rehearsal"]
 
 
 class Table(BaseModel):
-    """A table of `pack.toml`."""
-
     model_config = ConfigDict(extra="forbid", frozen=True, arbitrary_types_allowed=True)
 
 
@@ -30,8 +28,8 @@ class Data(Table):
     """Files that a pack reads.
 
     Attributes:
-        path: their folder inside of the data folder; by default the table's name.
-        optional: without it the pack runs, and the numbers that need it are not reproducible.
+        path: their folder in the data folder; by default the table's name.
+        optional: without it the pack runs, but numbers that need it are not reproducible.
     """
 
     what: str
@@ -45,12 +43,12 @@ class Number(Table):
     """A published number.
 
     Attributes:
-        value: as printed: its decimals are the digits that ours is compared at.
-        unit: "%" where ours is a share and the paper prints per cent; "x100" where it prints a coefficient times 100.
+        value: as printed; ours is compared at its decimals.
+        unit: "%" if ours is a share printed as per cent; "x100" for a coefficient printed times 100.
         place: where in the paper.
-        data: the table of `data` that it needs, if that is optional.
-        why: what explains a difference.
-        missing: what it would take; with it, the number is not reproducible.
+        data: the optional table of `data` that it needs.
+        why: the explanation of a difference.
+        missing: what makes it not reproducible.
     """
 
     id: str
@@ -69,8 +67,6 @@ class Number(Table):
 
 
 class Contents(Table):
-    """`pack.toml`."""
-
     title: str
     paper: str
     design: str
@@ -95,7 +91,7 @@ class Contents(Table):
 
 @dataclass(frozen=True, slots=True)
 class Pack:
-    """A pack by its name: that of its folder, with - for _."""
+    """A pack, named after its folder with - for _."""
 
     name: str
     folder: Path
@@ -106,7 +102,7 @@ class Pack:
         return self.contents.number
 
     def found_data(self, folder: Path) -> dict[str, Path]:
-        """Return the folder of each table of data that is complete. Raise ReplicationError if one must be there."""
+        """Return the folder of each complete table of data. Raise ReplicationError if a required one is missing."""
         found = {}
         for name, data in self.contents.data.items():
             inside = folder / (data.path or name)
@@ -122,13 +118,12 @@ class Pack:
 
 
 def shipped_packs() -> Iterator[Pack]:
-    """Yield the packs that come with Quorum, by name."""
     for path in sorted(SHIPPED.glob(f"*/{PACK}")):
         yield read_pack(path.parent)
 
 
 def pack_named(name: str) -> Pack:
-    """Return the shipped pack of a name, or that of a folder. Raise ReplicationError."""
+    """Return a shipped pack by name, or that of a folder. Raise ReplicationError."""
     inside = SHIPPED / name.replace("-", "_")
     if "/" not in name and (inside / PACK).is_file():
         return read_pack(inside)

@@ -1,8 +1,9 @@
-"""What becomes of a published number: matched, differs, or not reproducible."""
+"""Verdicts on published numbers: matched, differs, or not reproducible."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any, Literal
@@ -23,7 +24,7 @@ ROUNDING = Decimal("1e-9")  # a float halfway between two printed numbers may be
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """A published number beside ours, in the unit of the published one."""
+    """A published number beside ours, in the published unit."""
 
     pack: str
     number: Number
@@ -62,10 +63,14 @@ class Verdict:
         return f"{self.ours.low:.{self.digits}f} to {self.ours.high:.{self.digits}f}"
 
     @property
-    def reasons(self) -> str:
+    def explanations(self) -> list[str]:
         """Return the convention and what explains the verdict, as sentences; a match explains itself."""
         texts = (self.number.convention, "" if self.kind == MATCHED else self.why)
-        return ". ".join(_sentence(text) for text in texts if text)
+        return [_sentence(text) for text in texts if text]
+
+    @property
+    def reasons(self) -> str:
+        return ". ".join(self.explanations)
 
     @property
     def _unit(self) -> str:
@@ -73,7 +78,7 @@ class Verdict:
 
 
 def verdict_of(pack: Pack, number: Number, ours: Estimate | None, why: str = "") -> Verdict:
-    """Compare; ``why`` explains a difference in place of the pack's words, or says what is missing if ours is None."""
+    """Compare; ``why`` replaces the pack's explanation, or says what is missing if ours is None."""
     computed = None if ours is None else plain(ours.value)
     if ours is None or computed is None:
         reason = why or number.missing or number.why
@@ -89,7 +94,7 @@ def verdict_of(pack: Pack, number: Number, ours: Estimate | None, why: str = "")
 
 
 def is_equal(number: Number, value: float) -> bool:
-    """Whether a value, in the unit of the number, is printed as the number is."""
+    """Return whether a value, in the number's unit, prints as the number."""
     half = Decimal(1).scaleb(-_digits(number)) / 2
     return abs(Decimal(value) - Decimal(number.value)) <= half + ROUNDING
 
@@ -99,6 +104,7 @@ def _digits(number: Number) -> int:
     return max(0, -exponent) if isinstance(exponent, int) else 0
 
 
+SHORT = 24  # characters of a convention that is repeated rather than looked up
 COLUMNS = ("place", "number", "published", "ours", "95 % interval", "verdict", "convention, and why")
 
 
@@ -118,7 +124,7 @@ def verdict_rows(verdicts: Sequence[Verdict]) -> list[tuple[str, ...]]:
 
 
 def in_words(ours: Estimate, digits: int, *, scale: float = 1, unit: str = "") -> str:
-    """Return an estimate for a sentence, ``0.55 (0.54 to 0.58)``; without an interval its value alone."""
+    """Format as ``0.55 (0.54 to 0.58)``, or the value alone without an interval."""
     value, low, high = (
         None if (one := plain(part)) is None else f"{scale * one:.{digits}f}"
         for part in (ours.value, ours.low, ours.high)
@@ -141,11 +147,38 @@ def verdict_table(pack: Pack, verdicts: Sequence[Verdict]) -> Table:
 
 
 def verdict_markdown(pack: Pack, verdicts: Sequence[Verdict]) -> str:
-    """Return the section of `docs/replication.md` for a pack."""
+    """Return the section of `docs/replication.md` for a pack; what explains several numbers stands there once."""
+    compared = [one for one in verdicts if one.kind != NOT_REPRODUCIBLE]
+    counts = Counter(text for one in compared for text in one.explanations)
+    notes = [text for text, count in counts.items() if count > 1 and len(text) > SHORT]
     lines = [f"### {pack.name}", "", f"{pack.contents.title}. {tally(verdicts)}", ""]
-    lines += [_row(COLUMNS), _row(["---"] * len(COLUMNS))]
-    lines += [_row([cell.replace("|", "\\|") for cell in row]) for row in verdict_rows(verdicts)]
+    if compared:
+        lines += [_row(COLUMNS), _row(["---"] * len(COLUMNS))]
+    for one, row in zip(compared, verdict_rows(compared), strict=True):
+        lines.append(_row([cell.replace("|", "\\|") for cell in (*row[:-1], _with_notes(one, notes))]))
+    if notes:
+        lines += ["", *(f"{place}. {note}" for place, note in enumerate(notes, 1))]
+    if len(compared) < len(verdicts):
+        lines += ["", "Not reproducible:", "", *_not_reproducible(verdicts)]
     return "\n".join(lines) + "\n"
+
+
+def _with_notes(verdict: Verdict, notes: Sequence[str]) -> str:
+    own = ". ".join(text for text in verdict.explanations if text not in notes)
+    marks = ", ".join(f"[{notes.index(text) + 1}]" for text in verdict.explanations if text in notes)
+    return f"{marks} {own}".strip()
+
+
+def _not_reproducible(verdicts: Sequence[Verdict]) -> Iterator[str]:
+    """Yield for each reason the published numbers, by the place where they are printed."""
+    reasons: dict[str, dict[str, list[str]]] = {}
+    for one in verdicts:
+        if one.kind == NOT_REPRODUCIBLE:
+            places = reasons.setdefault(one.reasons, {})
+            places.setdefault(one.number.place, []).append(f"{one.number.what}: {one.published}")
+    for reason, places in reasons.items():
+        numbers = " ".join(f"*{place}*: {'; '.join(texts)}." for place, texts in places.items())
+        yield f"- {reason}. {numbers}"
 
 
 def _row(cells: Sequence[str]) -> str:

@@ -14,7 +14,7 @@ LEAST_P = 0.001
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """A number with interval and n; None where undefined."""
+    """A number with interval and n; None if undefined."""
 
     value: float | None
     low: float | None = None
@@ -74,8 +74,6 @@ class Table:
 
 @dataclass(frozen=True, slots=True)
 class Level:
-    """A reference line with its interval."""
-
     words: str
     value: float
     dashed: bool = True
@@ -91,7 +89,7 @@ def level_of(words: str, found: Estimate) -> list[Level]:
 
 @dataclass(frozen=True, slots=True)
 class Panel:
-    """A panel of dots: an estimate for each label of the plot."""
+    """A panel of dots: an estimate per label of the plot."""
 
     title: str
     estimates: tuple[Estimate, ...]
@@ -138,7 +136,7 @@ class Curves:
 
 @dataclass(frozen=True, slots=True)
 class HeatPanel:
-    """A matrix with blank cells for None, and levels on its scale; the last ``apart`` rows are set apart."""
+    """A matrix with blank cells for None, and levels on its scale; the last ``apart`` rows are separated."""
 
     title: str
     rows: tuple[str, ...]
@@ -160,11 +158,11 @@ class Heat:
 
 @dataclass(frozen=True, slots=True)
 class Specifications:
-    """A specification curve: S estimates in order, above a matrix of the options that each takes.
+    """A specification curve: S ordered estimates above a matrix of their options.
 
     Attributes:
         holds: (S,) whether the claim holds.
-        reported: the place of the specification that the report has; None if it is not drawn.
+        reported: the position of the report's specification; None if it is not drawn.
         choices: label and options of each choice.
         taken: (S, C) positions of the options.
         level: the value from which the claim holds.
@@ -234,7 +232,7 @@ class Report:
         methods: paragraphs for a paper.
         citations: distinct keys of ``references.bib``.
         settings, signatures: by analysis.
-        multiverse: all specifications, where they were asked for; a file of its own.
+        multiverse: all specifications, if requested; a separate file.
     """
 
     study: str
@@ -307,7 +305,7 @@ def coefficient(value: float, digits: int = 2) -> str:
 
 
 def p_value(p: float) -> str:
-    """Format p as APA 7, §6.36 asks."""
+    """Format p by APA 7, §6.36."""
     if not math.isfinite(p):
         return DASH
     if p < LEAST_P:

@@ -56,16 +56,16 @@ class ReportInputs:
     Attributes:
         evaluation: metrics against the consensus, or None with ``why_not``.
         scores: metric -> (N, 2) of pairs or (N, 1) of captions.
-        pks: their (N,) row ids; None where a scored caption is no unit.
+        pks: their (N,) row ids; None if a scored caption is no unit.
         people: (N,) consensus of each scored caption, nan without judgments; None for pairs.
         captions: image and id of each scored caption; empty for pairs.
         full_depth: units for agreement; None for all.
         names: worker row id -> name.
         systems: pair key -> systems of its captions.
         images: pair row id -> its image.
-        proposals: systems' outputs; None where units are no single captions.
+        proposals: systems' outputs; None if units are no single captions.
         texts: returns pairs with references, and the documents of document frequency.
-        wording: number of the wording of sentences; an older one for an older release.
+        wording: number of the wording of sentences, older for an older release.
         live: whether pairs were drawn by the answers so far, as in an arena.
         chosen: whether items were chosen by their usefulness.
         clustered: whether intervals and tests are by image and worker; false for an older release.
@@ -94,18 +94,18 @@ class ReportInputs:
     chosen: bool = False
 
     def images_of(self, pks: Iterable[int]) -> NDArray[Any] | None:
-        """Return the images of pairs, None where these are to be taken as independent."""
+        """Return the images of pairs, or None to take pairs as independent."""
         return np.array([self.images[pk] for pk in pks], dtype=object) if self.clustered else None
 
     @cached_property
     def winners(self) -> np.ndarray[Any, np.dtype[np.int64]]:
-        """Return (N,) people's winner of each scored pair: 1, 2, or 0 for none."""
+        """Return (N,) winners of scored pairs: 1, 2, or 0 for none."""
         found = self.consensus.of_pair
         return np.array([found[pk].value or 0 for pk in self.pks or ()], dtype=np.int64)
 
     @cached_property
     def kinds(self) -> np.ndarray[Any, np.dtype[np.str_]]:
-        """Return (N,) pair kinds; "" where unknown."""
+        """Return (N,) pair kinds; "" if unknown."""
         of = {pair.pk: pair.kind for pair in self.consensus.pairs}
         return np.array([of[pk] for pk in self.pks or ()], dtype=np.str_)
 
@@ -119,7 +119,7 @@ class ReportInputs:
 
 
 def people_of_units(consensus: StudyConsensus, pks: Sequence[int]) -> Floats:
-    """Return (N,) consensus of units, as a share where there is one; nan without."""
+    """Return (N,) consensus of units, as a share if there is one; nan without."""
 
     def value_of(pk: int) -> float:
         found = consensus.of_unit.get(pk)
@@ -137,7 +137,7 @@ def load_inputs(
     tokenizer: str = "",
     progress: Progress = no_progress,
 ) -> ReportInputs:
-    """Read and compute the inputs of a report; raise EvaluationError for an unknown metric or tokenizer."""
+    """Read and compute a report's inputs. Raise EvaluationError for an unknown metric or tokenizer."""
     kind = kind_of(study)
     progress(0.02, "reading judgments")
     table = loaders.load_judgments(study)
@@ -178,7 +178,7 @@ def load_inputs(
 
 @dataclass(frozen=True, slots=True)
 class Evaluated:
-    """Metrics against people; the fields are those of ``ReportInputs``."""
+    """Metrics against people, with the fields of ``ReportInputs``."""
 
     computed: AnalysisResult
     scores: dict[str, Floats]

@@ -1,4 +1,4 @@
-"""The methods section for a paper (``methods.toml``), and its citations."""
+"""Write a paper's methods section (``methods.toml``) with citations."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def in_text(key: str) -> str:
 def methods(
     inputs: ReportInputs, study: Study, sections: Sequence[Section]
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return the paragraphs, and the keys of their citations."""
+    """Return the paragraphs, and their citation keys."""
     cited: dict[str, None] = {}
 
     def work(key: str) -> str:

@@ -1,4 +1,4 @@
-"""The report of a study, asked for."""
+"""The operation of making a report."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The page "Report" of a study."""
+"""The page "Report"."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def _section(section: dict[str, Any], parts: dict[str, str]) -> dict[str, Any]:
 
 
 def without_stamp(table: str) -> str:
-    """Return a table without its signature, which the page has once, at its end."""
+    """Remove a table's signature, which the page has once, at its end."""
     return re.sub(r'<p class="stamp">.*?</p>', "", table, flags=re.DOTALL)
 
 

@@ -51,7 +51,7 @@ WORDS: dict[str, Any] = tomllib.loads((FOLDER / "wording.toml").read_text(encodi
 
 
 def text_templates(folder: Path, *, escape: Callable[[str], str] | None = None) -> Environment:
-    """Return an environment for plain text; ``escape`` is applied to every printed value but ``Markup``."""
+    """Return an environment for plain text; ``escape`` applies to every value but ``Markup``."""
 
     def escaped(value: Any) -> Any:
         return value if escape is None or isinstance(value, Markup) else escape(str(value))
@@ -93,7 +93,7 @@ def fill(text: str, values: dict[str, Any]) -> str:
 
 
 def say(name: str, /, *, wording: int = WORDING, **values: Any) -> str:
-    """Return a sentence; with an older ``wording``, as releases of that time have it."""
+    """Return a sentence; an older ``wording`` is that of older releases."""
     earlier = WORDS["earlier"] if wording < WORDING else {}
     return fill(earlier.get(name, WORDS["sentences"][name]), values)
 

@@ -40,7 +40,7 @@ from evaluation.report.loading import ReportInputs, load_inputs
 from evaluation.report.methods import bibtex, methods
 from evaluation.report.rendering import render_methods, render_report, render_table
 from evaluation.report.sections import sections_of
-from evaluation.strengths.section import ranking_section
+from evaluation.strengths.computing import ranking_section
 from judgments.models import Study
 from judgments.studies.generation import Progress, no_progress
 
@@ -55,14 +55,14 @@ def build_report(
     multiverse: bool = False,
     progress: Progress = no_progress,
 ) -> Report:
-    """Return the report of a study, by default with the metrics of the newest evaluation; store nothing.
+    """Return a study's report without storing it, by default with the newest evaluation's metrics.
 
-    With ``multiverse`` the analyses are done again under all other defensible choices, unless that is stored.
+    ``multiverse`` repeats the analyses under all other defensible choices, unless stored.
     """
     inputs = load_inputs(study, metrics=metrics, tokenizer=tokenizer, progress=progress)
-    held = None
+    found = None
     if multiverse:
-        held = multiverse_of(study, inputs, lambda share, words: progress(0.3 + 0.2 * share, words))
+        found = multiverse_of(study, inputs, lambda share, words: progress(0.3 + 0.2 * share, words))
     progress(0.5, "figures and tables")
     sections = sections_of(inputs, progress)
     sections += [
@@ -70,8 +70,8 @@ def build_report(
         for one in (systems_section(study), ranking_section(study), judges_section(study))
         if one is not None
     ]
-    if held is not None:
-        sections.append(multiverse_section(held))
+    if found is not None:
+        sections.append(multiverse_section(found))
     if (plan := registered(study)) is not None:
         sections.append(plan.section(inputs))
     progress(0.8, "writing")
@@ -80,11 +80,11 @@ def build_report(
     if evaluation is not None:
         settings["meta-evaluation"] = dict(evaluation.settings)
         signatures |= {"meta-evaluation": evaluation.signature, **evaluation.result["signatures"]}
-    if held is not None:
-        signatures["multiverse"] = multiverse_signature(study, held)
+    if found is not None:
+        signatures["multiverse"] = multiverse_signature(study, found)
     return assemble(
         study, inputs, sections, title=study.name, signature=str(signature_of_study(study)), settings=settings,
-        signatures=signatures, multiverse=held,
+        signatures=signatures, multiverse=found,
     )  # fmt: skip
 
 
@@ -180,9 +180,9 @@ def write_report(report: Report, folder: Path, *, progress: Progress = no_progre
 
 
 def write_folder(folder: Path, files: Iterable[tuple[str, bytes]], *, mark: str) -> list[str]:
-    """Write names and contents into ``folder``, all or nothing; return the names.
+    """Write names and contents into ``folder`` atomically; return the names. Raise ExportError.
 
-    A folder that holds the file ``mark`` is replaced. Raise ExportError.
+    A folder that holds the file ``mark`` is replaced.
     """
     check_folder(folder, mark=mark)
     beside = folder.with_name(f".{folder.name}.{uuid4().hex[:8]}.part")
@@ -208,7 +208,7 @@ def write_folder(folder: Path, files: Iterable[tuple[str, bytes]], *, mark: str)
 
 
 def check_folder(folder: Path, *, mark: str = MANIFEST) -> None:
-    """Raise ExportError for a folder that no report can be written to."""
+    """Raise ExportError for an unsuitable folder."""
     if not folder.resolve().parent.is_dir():
         raise ExportError(f"The folder {folder.parent} does not exist; nothing was written.")
     if folder.exists() and not folder.is_dir():
@@ -224,7 +224,7 @@ def _json(value: object) -> bytes:
 def report_for_download(
     *, study: Study, job_id: int, multiverse: bool = False, progress: Progress = no_progress
 ) -> tuple[Report, str]:
-    """Build the report and write its archive; return both the report and the archive's name."""
+    """Build the report and write its archive; return report and archive name."""
     report = build_report(study, multiverse=multiverse, progress=progress)
     folder = Path(settings.EXPORT_ROOT)
     folder.mkdir(parents=True, exist_ok=True)

@@ -15,7 +15,7 @@ from django.db import transaction
 from common.downloads import batched
 from common.rows import insert_rows, large_cache, plain_rows
 from evaluation.arrays import places_in
-from evaluation.disagreement.models import worker_model
+from evaluation.disagreement.worker_models import worker_model
 from evaluation.judgment_sets import loaders
 from evaluation.judgment_sets.records import JudgmentTable, PairRow, UnitRow, Units, hash_with_winners
 from evaluation.judgment_sets.signature import signature_of_study
@@ -72,9 +72,9 @@ class Aggregation:
     Attributes:
         contents: unit row id -> content shown by an open kind.
         model: Dawid and Skene's model with every unit; empty if answers are no categories.
-        others: name -> another model that was asked for, with every unit.
+        others: name -> another requested model, with every unit.
         result: the stored part, without the consensus. ``outputs`` is the row id of the last system output
-            behind it; None if it rests on pairs.
+            behind it; None for pairs.
     """
 
     study: Study
@@ -90,7 +90,7 @@ class Aggregation:
     judgments: str
 
     def as_json(self, *, with_units: bool = True) -> dict[str, Any]:
-        """Return the content of `aggregate --output` (docs/evaluation.md), or all of it but the units."""
+        """Return the content of `aggregate --output` (docs/evaluation.md), optionally without units."""
         found, result = self.consensus, self.result
         keys = {pair.pk: pair.key for pair in found.pairs}
         adjudicated = found.adjudicated_pairs()
@@ -200,9 +200,9 @@ def compute_aggregation(
     clusters: str = CLUSTERED[0],
     progress: Progress = no_progress,
 ) -> Aggregation:
-    """Compute consensus, agreement and workers, with naive intervals of agreement if ``clusters`` is "naive".
+    """Compute consensus, agreement and workers; ``clusters`` "naive" gives naive intervals of agreement.
 
-    ``method`` names other models of workers (``WORKER_MODELS``).
+    ``method`` names other worker models (``WORKER_MODELS``).
     """
     kind, design = kind_of(study), design_of(study)
     progress(0.05, "reading judgments")
@@ -290,7 +290,7 @@ def compute_aggregation(
 
 @transaction.atomic
 def store_aggregation(aggregation: Aggregation) -> Analysis:
-    """Bring the stored consensus up to date, and store the rest as an analysis."""
+    """Update the stored consensus, and store the rest as an analysis."""
     study, found = aggregation.study, aggregation.consensus
     analysis = Analysis.objects.replace(
         study=study,
@@ -313,7 +313,7 @@ def store_aggregation(aggregation: Aggregation) -> Analysis:
 
 
 def _store_changes(study: Study, of: str, about: Sequence[int], rows: list[tuple[Any, ...]]) -> None:
-    """Make ``rows`` of CONSENSUS_FIELDS the stored ones about these units or pairs. What is equal is not written.
+    """Store ``rows`` of CONSENSUS_FIELDS about these units or pairs, writing only changes.
 
     Args:
         of: the field that names the unit or pair.
@@ -350,14 +350,14 @@ def _comparable(row: Sequence[Any]) -> tuple[Any, ...]:
 
 @lru_cache(ROWS_AT_ONCE)
 def _in_order(text: str | None) -> str | None:
-    """Return JSON with its names in order: PostgreSQL has an order of its own."""
+    """Sort the names of JSON: PostgreSQL has its own order."""
     return None if text is None else json.dumps(json.loads(text), sort_keys=True)
 
 
 def _unit_rows(
     study: Study, found: StudyConsensus, figures: KindResults
 ) -> Iterator[tuple[list[int], list[tuple[Any, ...]]]]:
-    """Yield some thousand units at a time, by row id, and CONSENSUS_FIELDS of those that have a consensus."""
+    """Yield batches of unit row ids, and CONSENSUS_FIELDS of those with a consensus."""
     columns, single = parts_of(found.of_unit)
     pks = np.sort(found.units.pk)
     places = np.full(len(pks), -1) if columns is None else places_in(columns.unit, pks)
@@ -386,7 +386,7 @@ def _as_text(answer: Any) -> str | None:
 
 
 def _pair_rows(study: Study, found: StudyConsensus) -> Iterator[tuple[list[int], list[tuple[Any, ...]]]]:
-    """Yield some thousand pairs at a time, by row id, and CONSENSUS_FIELDS of those with a winner or votes."""
+    """Yield batches of pair row ids, and CONSENSUS_FIELDS of those with a winner or votes."""
     adjudicated = found.adjudicated_pairs()
     for pairs in batched(sorted(found.pairs, key=attrgetter("pk")), ROWS_AT_ONCE):
         rows = []

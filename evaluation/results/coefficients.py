@@ -60,7 +60,7 @@ def agreement_coefficients(
 def _fleiss(
     ratings: Ratings, resamples: int, seed: int, clusters: ClusterColumns | Clusters
 ) -> dict[str, Any]:
-    """Compute Fleiss' kappa over the units with two or more judgments, equally many each."""
+    """Compute Fleiss' kappa over units with two or more judgments, equally many each."""
     sizes = np.bincount(ratings.unit, minlength=len(ratings.units))
     several = sizes >= 2
     if len(np.unique(sizes[several])) > 1:

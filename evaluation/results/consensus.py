@@ -71,7 +71,7 @@ SMOOTHED_DAWID_SKENE = partial(dawid_skene, smoothing=SMOOTHING)
 
 @dataclass(frozen=True, slots=True)
 class PairConsensus:
-    """A pair's winner: 1, 2, or None; ``published`` if it rests on no judgments.
+    """A pair's winner: 1, 2, or None; ``published`` if it has no judgments.
 
     ``wins``, ``losses`` and ``ties`` count judged units from the first candidate's side.
     """
@@ -90,7 +90,7 @@ class StudyConsensus:
 
     Attributes:
         units, pairs: in order.
-        of_unit: unit row id -> consensus, where judged.
+        of_unit: unit row id -> consensus, if judged.
         of_pair: pair row id -> winner.
         decisions: unit row id -> adjudicated decision, also in ``of_unit``.
     """
@@ -113,12 +113,12 @@ class StudyConsensus:
 
 
 def parts_of(found: Mapping[int, Consensus]) -> tuple[ConsensusColumns | None, Mapping[int, Consensus]]:
-    """Return what there is as columns, and the other units."""
+    """Return the columns, if any, and the other units."""
     return (found, found.single) if isinstance(found, ConsensusColumns) else (None, found)
 
 
 def values_at(found: Mapping[int, Consensus], units: Ints) -> tuple[Floats, Flags]:
-    """Return (U,) values of the units' consensus, nan on a tie, and whether there is a consensus."""
+    """Return (U,) consensus values, nan on a tie, and whether there is a consensus."""
     values, there = np.full(len(units), np.nan), np.zeros(len(units), dtype=np.bool_)
     columns, single = parts_of(found)
     if columns is not None:
@@ -189,8 +189,8 @@ def pair_consensus(
 ) -> dict[int, PairConsensus]:
     """Return pair row id -> winner: the candidate that wins most of the pair's triplets (V15 §3).
 
-    A tied triplet decides nothing, unless ``triplet_ties`` is "count" (``pair_winners``); equal wins are a tie. A
-    pair without judged units has its published winner, or none.
+    A tied triplet decides nothing, unless ``triplet_ties`` is "count" (``pair_winners``); equal wins are a
+    tie. A pair without judged units has its published winner, or none.
     """
     units = Units.of(units)
     values, judged = values_at(found, units.pk)
@@ -224,17 +224,17 @@ def measure_agreement(
     full_depth: Collection[int] | None = None,
     images: Ints | None = None,
 ) -> dict[str, Any]:
-    """Compute agreement of included judgments, with intervals by image and by worker.
+    """Compute agreement of included judgments, with intervals by image and worker.
 
-    Keys: ``alpha`` at the kind's level; ``ordinal`` for interval levels, and of pairs with more answers than two, from
-    the first by far to the second by far, without "neither"; ``coefficients`` on short scales;
+    Keys: ``alpha`` at the kind's level; ``ordinal`` for interval levels, and for pairs with more than two
+    answers from "first by far" to "second by far", without "neither"; ``coefficients`` on short scales;
     ``by_kind``; ``one_against_rest``; ``per_worker``: whether single workers can be assessed; ``full_depth``.
 
     Args:
-        judged: open answers, which are compared by their kind's codes.
-        full_depth: the unstopped sample, to which results are limited: units that stop once two agree would
+        judged: open answers, compared by their kind's codes.
+        full_depth: the unstopped units, to which results are limited: units that stop once two agree would
             bias agreement.
-        images: (U,) image of each unit; without it judgments are taken as independent, as releases before 0.6 did.
+        images: (U,); None takes judgments as independent, as releases before 0.6 did.
     """
     anonymous = any(worker.anonymous for worker in workers)
     per_worker = {"available": not anonymous, "reason": ANONYMOUS if anonymous else ""}
@@ -298,10 +298,7 @@ def agreement_alpha(
     images: Ints | None,
     anonymous: bool,
 ) -> dict[str, Any]:
-    """Return alpha at a level, or of open answers at their kind's.
-
-    The other arguments are as in ``measure_agreement``.
-    """
+    """Return alpha at a level, or of open answers; arguments as in ``measure_agreement``."""
     if kind.is_open:
         return _alpha_of_open(kind, judged, units, images, seed=seed, anonymous=anonymous)
     counted = agreement_rows(table, full_depth)
@@ -313,9 +310,9 @@ def agreement_alpha(
 
 
 def components_of(kind: Kind, value: Floats, clusters: Mapping[str, Ints]) -> dict[str, Any]:
-    """Return the variance of answers between images, between workers and beyond, and the errors of more of either.
+    """Return variance components of answers: images, workers and residual, and errors with more of each.
 
-    Of two candidates the answer is whether the first was chosen; one that is on no side counts half.
+    For two candidates the answer is whether the first was chosen; neither side counts half.
     """
     answer = first_chosen(value) if kind.two_sided else value
     found = variance_components(answer, clusters[ITEM], clusters[RATER])
@@ -339,7 +336,7 @@ def first_chosen(side: Floats) -> Floats:
 
 
 def components_sentence(found: Mapping[str, Any]) -> str:
-    """Return where the variance of answers lies, and what doubling the study would buy; "" if that is not known."""
+    """Describe variance components, and what doubling the study would gain; "" if unknown."""
     if found.get("reason", True):
         return ""
     total = found["item"] + found["rater"] + found["residual"]
@@ -358,14 +355,14 @@ def components_sentence(found: Mapping[str, Any]) -> str:
 
 
 def agreement_rows(table: JudgmentTable, full_depth: Collection[int] | None) -> Flags:
-    """Return (N,) bool: the included judgments, of ``full_depth`` units if given."""
+    """Return (N,) bool: included judgments, of ``full_depth`` units if given."""
     return table.counted if full_depth is None else table.counted & np.isin(table.unit, list(full_depth))
 
 
 def judgment_clusters(
     units: Sequence[UnitRow], images: Ints | None, unit: Ints, worker: Ints, *, anonymous: bool
 ) -> dict[str, Ints]:
-    """Return (N,) images and workers of judgments; {} without images, and no workers where they are anonymous."""
+    """Return (N,) images and workers of judgments; {} without images, no workers if anonymous."""
     if images is None:
         return {}
     item = images[places_in(Units.of(units).pk, unit)] if len(unit) else unit
@@ -406,7 +403,7 @@ def _alpha_of_open(
 
 
 def alpha_dict(result: AgreementResult) -> dict[str, Any]:
-    """Return a coefficient as JSON; ``n`` is the number of units with two judgments or more."""
+    """Return a coefficient as JSON; ``n`` is the number of units with two or more judgments."""
     return {
         **as_json(result, "value", "low", "high"),
         "n": result.pairable,
@@ -418,7 +415,7 @@ def alpha_dict(result: AgreementResult) -> dict[str, Any]:
 
 
 def _kinds_of(unit: Ints, units: Sequence[UnitRow]) -> tuple[Ints, dict[int, str]]:
-    """Return (N,) codes of the units' kinds, and the names of those that occur, in order."""
+    """Return (N,) codes of the units' kinds, and the occurring names in order."""
     if not len(unit):
         return unit, {}
     units = Units.of(units)
@@ -435,10 +432,10 @@ def one_against_rest(
     images: Ints | None = None,
     anonymous: bool = False,
 ) -> dict[str, Any]:
-    """Measure how often one judge agrees with the majority of the unit's others, by pair kind and over all.
+    """Measure how often one judge agrees with the majority of the unit's others, by pair kind and overall.
 
-    Judgments whose others are tied or missing are excluded and counted. ``counted`` masks the judgments; ``images``
-    are as in ``measure_agreement``.
+    Judgments whose others are tied or missing are excluded and counted. ``counted`` masks judgments;
+    ``images`` are as in ``measure_agreement``.
     """
     unit, value = table.unit[counted], table.value[counted]
     kinds, names = _kinds_of(unit, units)
@@ -464,7 +461,7 @@ def one_against_rest(
 
 
 def clustered_share(right: Flags, here: Flags, clusters: Mapping[str, Ints]) -> dict[str, Any]:
-    """Return the share of the rows ``here`` that are ``right``, with its interval by clusters, as JSON."""
+    """Return the share of rows ``here`` that are ``right``, with its interval by clusters, as JSON."""
     n = int(here.sum())
     if not n:
         return share_of(0, 0)
@@ -480,7 +477,7 @@ def clustered_share(right: Flags, here: Flags, clusters: Mapping[str, Ints]) -> 
 
 
 def share_of(count: int, of: int) -> dict[str, Any]:
-    """Return a share with Wilson's 95 % interval as JSON; null where ``of`` is 0."""
+    """Return a share with Wilson's 95 % interval as JSON; null if ``of`` is 0."""
     low, high = wilson_interval(count, of)
     return {"value": count / of if of else None, "low": plain(low), "high": plain(high), "n": of}
 
@@ -491,7 +488,7 @@ def worker_table(
     records: Mapping[int, ControlRecord],
     wall_times: Mapping[int, Sequence[float]],
 ) -> list[dict[str, Any]]:
-    """Return one row per worker who is not anonymous, by name.
+    """Return one row per worker by name, except anonymous ones.
 
     ``seconds`` is the median time per unit, measured by the page or else by wall time.
     """
@@ -535,8 +532,7 @@ def system_tallies(
 ) -> list[dict[str, Any]]:
     """Count how often each system beat another (V15 §7.3); people are a system too.
 
-    Args:
-        systems: pair -> systems of its captions.
+    ``systems``: pair -> systems of its captions.
     """
     tallies: defaultdict[str, Counter[str]] = defaultdict(Counter)
     for pair in pairs:
@@ -557,7 +553,7 @@ def system_tallies(
 
 @dataclass(frozen=True, slots=True)
 class ModelRows:
-    """(U,) keys of units, their most likely values (None for equally likely ones), and how likely these are."""
+    """(U,) keys of units, their most likely values (None if equally likely), and probabilities."""
 
     key: pa.Array
     value: list[Any]
@@ -576,7 +572,7 @@ class ModelRows:
 
 
 def _largest(values: Floats, among: Ints, count: int) -> Ints:
-    """Return the positions ``among`` which are the largest values: ``count``, or more that equal the last one."""
+    """Return the positions ``among`` of the ``count`` largest values, and ties with the last."""
     if len(among) <= count:
         return among
     least = np.partition(values[among], -count)[-count]
@@ -595,11 +591,11 @@ def model_answers(
     fit: Callable[..., Any] = SMOOTHED_DAWID_SKENE,
     parameters: Sequence[str] = ("accuracy",),
 ) -> dict[str, Any]:
-    """Fit a model of workers, to show which units depend on the rule; {} if answers are no categories.
+    """Fit a worker model, to show which units depend on the rule; {} if answers are no categories.
 
-    Keys: ``units``: ``ModelRows``; ``workers``: the model's ``parameters``;
-    ``differing``: the first of the ``differ`` units where model and consensus differ, by probability;
-    ``breaks_ties``: tied units that the model decides. Adjudicated units (``decided``) are not compared.
+    Keys: ``units``: ``ModelRows``; ``workers``: the model's ``parameters``; ``differing``: the first of the
+    ``differ`` units where model and consensus differ, by probability; ``breaks_ties``: tied units that the
+    model decides. Adjudicated units (``decided``) are not compared.
 
     Args:
         reason: why single workers cannot be assessed, or "".
@@ -644,7 +640,7 @@ def model_answers(
 def model_workers(
     found: Any, workers: Ints, names: Mapping[int, str], parameters: Sequence[str]
 ) -> list[dict[str, Any]]:
-    """Return (W,) parameters of a model's workers as rows, by name."""
+    """Return (W,) worker parameters as rows, by name."""
     columns = [getattr(found, name).tolist() for name in parameters]
     rows = (
         {"worker": names[pk], **dict(zip(parameters, cells, strict=True))}

@@ -1,4 +1,4 @@
-"""Audit a filter from a seeded sample of what it rejected (H13 §4.3.2 audited its own). Pure."""
+"""Audit a filter by a seeded sample of its rejections (as in H13 §4.3.2). Pure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Metrics and people on the same halves of the votes, with the same rule for ties, and the ceiling of both."""
+"""Compare metrics with people on the same halves of the votes, with one rule for ties, and their ceiling."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from evaluation.statistics.resampling import CONFIDENCE
 
 
 def halves_of_pairs(table: JudgmentTable, units: Sequence[UnitRow], pairs: Ints) -> Halves:
-    """Return the chances of (P,) pairs, by row id.
+    """Return the probabilities of (P,) pairs, by row id.
 
-    Votes are split; where a pair has several units (triplets), those are, each won by most of its votes.
+    Votes are split; for pairs of several units (triplets), units are, each won by most of its votes.
     """
     units = Units.of(units)
     place = places_in(units.pk, table.unit[table.counted])
@@ -47,7 +47,7 @@ def on_the_same_halves(
     Args:
         scores: metric -> (P, 2).
         kinds: pair kind -> (P,) bool.
-        images: (P,) the pairs' images; None takes pairs as independent.
+        images: (P,); None takes pairs as independent.
     """
     known = halves.decided > 0
     columns = {ITEM: np.arange(len(known)) if images is None else np.array(images, dtype=object)}

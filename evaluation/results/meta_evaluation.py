@@ -84,7 +84,7 @@ References = Sequence[str]
 
 @dataclass(frozen=True, slots=True)
 class PairTexts:
-    """A candidate pair; ``winner`` is 1, 2, or 0 for none, and ``tied`` whether people judged it and none won."""
+    """A candidate pair; ``winner`` is 1, 2, or 0 for none; ``tied`` if people judged it without a winner."""
 
     pk: int
     kind: str
@@ -117,7 +117,7 @@ class MetricResults:
     """Results, signatures and scores of each metric.
 
     Attributes:
-        pks: (N,) int64 row ids of scored pairs or units; None where captions are no units.
+        pks: (N,) int64 row ids of scored pairs or units; None if captions are no units.
         scores: metric -> (N, 2) or (N, 1) float64.
         people: (N,) consensus of each scored caption; None for pairs.
         captions: row id of the image and id of each scored caption; empty for pairs.
@@ -143,7 +143,7 @@ def score_texts(
 ) -> Scores:
     """Score ``candidates``, with document frequency over ``documents``.
 
-    ``given`` maps metrics that were computed elsewhere to their scores of the candidates and their signatures.
+    ``given`` maps metrics computed elsewhere to scores of the candidates and signatures.
 
     Raises:
         EvaluationError: a metric or tokenizer is unknown or unavailable.
@@ -345,7 +345,7 @@ def judge_captions(
 
 
 def resamples_for(captions: int) -> int:
-    """Return how many resamples the interval of a rank correlation takes."""
+    """Return the number of resamples for a rank correlation's interval."""
     return int(np.clip(OBSERVATIONS_DRAWN // captions, FEWEST_RESAMPLES, RESAMPLES))
 
 
@@ -420,7 +420,7 @@ def read_pairs(
     seed: int,
     clustered: bool = True,
 ) -> dict[str, Any]:
-    """Return the readings of pairs that were asked for, by metric."""
+    """Return the requested readings of pairs, by metric."""
     winners = np.array([pair.winner for pair in pairs], dtype=np.int64)
     kinds = [pair.kind or UNKNOWN_KIND for pair in pairs] if any(pair.kind for pair in pairs) else None
     clusters: ClusterColumns = {ITEM: [pair.image for pair in pairs]} if clustered else NAIVE
@@ -464,7 +464,7 @@ def scores_by_own_subsets(
 ) -> dict[str, dict[int, tuple[Floats, Floats]]]:
     """Return metric -> number of references -> (D, N) scores of first and second candidates.
 
-    Each pair draws subsets of its own, as pairs may have different numbers of references (decision 0012).
+    Each pair draws its own subsets, as pairs may have different numbers of references (decision 0012).
 
     Raises:
         EvaluationError: a pair has fewer references.
@@ -505,7 +505,7 @@ def read_captions(
     seed: int,
     clustered: bool = True,
 ) -> dict[str, Any]:
-    """Return the readings of captions that were asked for and need no other scores, by metric."""
+    """Return the requested readings of captions that need no other scores, by metric."""
     people = np.array([caption.people for caption in captions], dtype=np.float64)
     clusters: ClusterColumns = {ITEM: [caption.item for caption in captions]} if clustered else NAIVE
     found: dict[str, Any] = {}
@@ -562,7 +562,7 @@ def read_with_own(
     seed: int,
     clustered: bool = True,
 ) -> dict[str, Any]:
-    """Score captions with references that are equal to them (H13 §4.1.1), by metric."""
+    """Score captions with references equal to them (H13 §4.1.1), by metric."""
     whole = [
         replace(caption, references=[text for _, text in references.of_item[caption.item]])
         for caption in captions
@@ -582,8 +582,6 @@ def read_with_own(
 
 @dataclass(frozen=True, slots=True)
 class MetaEvaluation:
-    """The result of ``evaluate`` with its provenance."""
-
     study: Study
     judged: MetricResults
     result: dict[str, Any]
@@ -735,7 +733,7 @@ def compute_evaluation(
 def texts_of_pairs(
     study: Study, references: loaders.ReferenceSet
 ) -> tuple[list[PairTexts], list[References], int]:
-    """Return what ``with_references`` returns of the study.
+    """Return ``with_references`` of the study.
 
     If every pair uses the same number of leading references (PASCAL-50S: 48 of 50), so do documents.
 
@@ -793,7 +791,7 @@ def _of_units(study: Study, consensus: StudyConsensus) -> list[CaptionConsensus]
 def judged_captions(
     study: Study, consensus: StudyConsensus, table: JudgmentTable, references: loaders.ReferenceSet
 ) -> tuple[list[CaptionTexts], dict[str, int]]:
-    """Return ``caption_texts`` of what people said of the study's captions."""
+    """Return ``caption_texts`` of the study's judged captions."""
     kind = KINDS[study.protocol]
     scores = kind.results.caption_scores(loaders.judged_answers(study, table)) if kind.results else None
     said = (
@@ -832,7 +830,7 @@ def caption_texts(
 
 @transaction.atomic
 def store_evaluation(evaluation: MetaEvaluation) -> Analysis:
-    """Store the result and its scores, which replace those of older data."""
+    """Store the result and its scores, replacing those of older data."""
     study, judged = evaluation.study, evaluation.judged
     analysis = Analysis.objects.replace(
         study=study,

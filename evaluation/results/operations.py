@@ -1,4 +1,4 @@
-"""Operations that compute results. Who may look at a study may ask for them."""
+"""Operations that compute results, for anyone who may view the study."""
 
 from __future__ import annotations
 

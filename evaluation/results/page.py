@@ -1,4 +1,4 @@
-"""The page "Results" of a study."""
+"""The page "Results"."""
 
 from __future__ import annotations
 
@@ -131,7 +131,7 @@ def show_results(request: HttpRequest, study: Study, context: Context) -> HttpRe
 def _lead(
     aggregation: Analysis, evaluation: Analysis | None, figures: dict[str, tuple[SafeString, str, str]]
 ) -> dict[str, Any]:
-    """Return what was found, in a sentence: the verdict on metrics, or how far people agree."""
+    """Summarise the results: the verdict on metrics, or people's agreement."""
     if evaluation is None:
         counts = aggregation.result["counts"]
         said = _("%(n)s of %(all)s items have a consensus.") % {
@@ -173,7 +173,7 @@ def _leases(study: Study, progress: dict[str, Any]) -> list[Assignment]:
 def _figures(
     study: Study, aggregation: Analysis | None, evaluation: Analysis | None, progress: dict[str, Any]
 ) -> dict[str, tuple[SafeString, str, str]]:
-    """Return name -> figure, its sentence and its signature; plots escape every word."""
+    """Return name -> plot, its sentence and its signature; plots escape every word."""
     # Imported lazily: matplotlib costs every process 60 MB and 0.3 s.
     from evaluation import plots as figures
 
@@ -212,7 +212,7 @@ def _freshness(
 ) -> dict[str, bool]:
     """Return whether results are older than the data.
 
-    Judgments are only ever added, but for people who are erased, so their number and the time of the last revision
+    Judgments are only ever added, except when people are erased, so their number and the last revision's time
     suffice; imported scores can be replaced, which changes their hashes.
     """
     current = aggregation is not None and aggregation.result["counts"]["judgments"] == progress["judgments"]
@@ -269,7 +269,7 @@ def _agreement(aggregation: Analysis) -> dict[str, Any]:
 
 
 def _compute(request: HttpRequest, study: Study) -> None:
-    """Consensus and agreement, then the metrics against them: two jobs."""
+    """Start two jobs: consensus and agreement, then metrics against them."""
     values = posted(request, evaluate)
     if not Judgment.objects.filter(assignment__study=study).exists() and not study.pairs.exists():
         raise WrongState(

@@ -1,4 +1,4 @@
-"""Systems' ranked lists, evaluated by people's judgments (H13 §4.3)."""
+"""Evaluate systems' ranked lists by people's judgments (H13 §4.3)."""
 
 from __future__ import annotations
 
@@ -41,9 +41,9 @@ class Proposals:
     """N places in systems' lists, by system, task, query and place; a list has no item twice.
 
     Attributes:
-        texts, askers: captions by id: a text by that of one of its captions, an asker (query caption) by its own.
+        texts, askers: captions by id: a text by the id of one of its captions, an asker (query caption) by its own.
         system, image, text: (N,) positions in the names.
-        asker: (N,) position; -1 where the image is the query.
+        asker: (N,) position; -1 if the image is the query.
         place: (N,) from 1; gaps belong to unknown items.
         original: (N,) whether the caption was written for the image (1, 0); -1 without an original to find.
         units: unit row id -> image and text.
@@ -76,7 +76,7 @@ class Proposals:
 
 @dataclass(frozen=True, slots=True)
 class ListRows:
-    """Unsorted rows of ``Proposals``; ``rank`` orders a list, and is the place where ``placed``."""
+    """Unsorted rows of ``Proposals``; ``rank`` orders a list, and is the place if ``placed``."""
 
     system: Ints
     image: Ints
@@ -95,7 +95,7 @@ def in_order(
     askers: Sequence[str],
     units: Mapping[int, tuple[int, int]],
 ) -> Proposals:
-    """Sort rows into lists; an item that is repeated counts once, at its best place."""
+    """Sort rows into lists; a repeated item counts once, at its best place."""
     search = rows.asker >= 0
     query = np.where(search, rows.asker, rows.image)
     order = np.lexsort((np.arange(len(query)), rows.rank, query, search, rows.system))
@@ -126,7 +126,7 @@ def in_order(
 
 
 def values_of(proposals: Proposals, of_unit: Mapping[int, Any]) -> dict[tuple[int, int], Any]:
-    """Return (image, text) -> value of ``of_unit``, the first where a text has several units."""
+    """Return (image, text) -> value of ``of_unit``, the first if a text has several units."""
     found: dict[tuple[int, int], Any] = {}
     for unit, place in proposals.units.items():
         value = of_unit.get(unit)
@@ -145,8 +145,8 @@ def rankings_of(
     """Return task -> a row per system, best first; {} if no list has two items.
 
     S@k and R-precision exclude queries that are ``not_judged`` (no item judged) or have ``nothing_relevant``.
-    With an audit of the filter, ``audited`` has S@k over all queries; where originals can be found,
-    ``original`` has R@k and the median rank (H13 §4.3.1).
+    With an audit of the filter, ``audited`` has S@k over all queries; if originals can be found, ``original``
+    has R@k and the median rank (H13 §4.3.1).
     """
     judged = said.turned(lambda value: relevance.grade(value) > 0)
     code = judged.look_up(proposals.image, proposals.text)
@@ -196,7 +196,7 @@ class JudgedTexts:
         return cls(keys[order], np.array(list(judged.values()), dtype=np.float64)[order], width)
 
     def look_up(self, image: Ints, text: Ints) -> Floats:
-        """Return the values; nan where there is none."""
+        """Return the values; nan if missing."""
         wanted = image * self.width + text
         found = np.full(len(wanted), np.nan)
         if len(self.keys):
@@ -305,8 +305,8 @@ def _figure(result: RankingResult, interval: tuple[float, float], n: int) -> dic
 def corrected_success(judged: JudgedRankings, k: int, audit: Mapping[str, Any]) -> Estimate:
     """Estimate S@k over all queries if rejected captions are relevant with the audited share q.
 
-    A query with a relevant caption in its first k counts 1; otherwise 1 - (1 - q)^m for m unjudged
-    captions there. The interval covers q only.
+    A query with a relevant caption in its first k counts 1; otherwise 1 - (1 - q)^m for m unjudged captions
+    there. The interval covers q only.
     """
     ends = np.minimum(judged.starts[:-1] + k, judged.starts[1:])
     hits, blank = (np.concatenate([[0], np.cumsum(judged.codes == code)]) for code in (RELEVANT, UNJUDGED))
@@ -412,7 +412,6 @@ def outputs_of(study: Study) -> QuerySet[Output]:
 
 
 def newest_output(study: Study) -> int:
-    """Return the row id of the last output, or 0."""
     found = outputs_of(study).aggregate(last=Max("pk"))
     return found["last"] or 0
 

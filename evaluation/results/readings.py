@@ -1,6 +1,6 @@
-"""Further readings of a meta-evaluation, asked for by name: other pairs, references, grades and thresholds.
+"""Optional readings of a meta-evaluation: other pairs, references, grades and thresholds.
 
-They stand beside the usual figures and never replace them.
+They supplement the usual figures.
 """
 
 from __future__ import annotations
@@ -43,19 +43,17 @@ OF_PAIRS, OF_CAPTIONS = (
 
 @dataclass(frozen=True, slots=True)
 class Readings:
-    """What is read besides. Of pairs:
+    """The requested readings.
 
-    Attributes:
-        all_pairs: accuracy over all pairs; a pair without a consensus is right by half.
-        references: numbers of references, of which random subsets are scored against.
+    Attributes of pairs:
+        all_pairs: accuracy over all pairs; a pair without a consensus is half right.
+        references: sizes of random subsets of references to score against.
         ties: accuracy where a metric's tie is right if people see no difference, and soft pairwise accuracy.
 
-    Of captions:
-
-    Attributes:
+    Attributes of captions:
         tau_c: Kendall's tau-c with people's share or mean.
         single_grades: correlation with every single judgment instead of the mean.
-        own_kept: a caption equal to a reference of its image is scored with that reference too.
+        own_kept: keep references equal to the caption.
         people_at_least, metric_at_least: thresholds of kappa, instead of the usual ones.
     """
 
@@ -69,7 +67,6 @@ class Readings:
     metric_at_least: Sequence[float] = ()
 
     def settings(self) -> dict[str, Any]:
-        """Return what was asked for, for the signature."""
         found = {name: getattr(self, name) for name in (*OF_PAIRS, *OF_CAPTIONS)}
         return {
             name.replace("_", "-"): "yes" if value is True else ",".join(map(str, value))
@@ -78,7 +75,7 @@ class Readings:
         }
 
     def check(self, *, compares_pairs: bool) -> None:
-        """Raise EvaluationError for a reading that the protocol does not have."""
+        """Raise EvaluationError for a reading that the protocol lacks."""
         for name in OF_CAPTIONS if compares_pairs else OF_PAIRS:
             if getattr(self, name):
                 asked, has = ("captions", "pairs") if compares_pairs else ("pairs", "captions")
@@ -90,7 +87,7 @@ class Readings:
 def accuracy_over_all(
     scores: Floats, winners: Ints, kinds: Sequence[str] | None, clusters: ClusterColumns
 ) -> dict[str, dict[str, Any]]:
-    """Return accuracy over all pairs by kind from (N, 2) scores; a pair without a consensus is right by half."""
+    """Return accuracy over all pairs by kind from (N, 2) scores; a pair without a consensus is half right."""
     credit, _ = pair_credits(metric_winners(scores[:, 0], scores[:, 1]), winners, undecided="half")
     columns = columns_of(clusters) or {ITEM: range(len(winners))}
     return {kind: _over_all(credit, here, columns) for kind, here in kinds_of(kinds, len(winners)).items()}
@@ -106,10 +103,10 @@ def _over_all(credit: Floats, here: Flags, columns: Mapping[str, Iterable[Any]])
 def with_ties(
     scores: Floats, outcomes: Ints, systems: Sequence[tuple[str, str]], images: Sequence[Any], seed: int
 ) -> dict[str, Any]:
-    """Hold (N, 2) scores against (N,) outcomes 1, 2, or 0 for no difference, which is right where a metric ties.
+    """Compare (N, 2) scores with (N,) outcomes 1, 2, or 0 for no difference, which a metric's tie gets right.
 
     Return accuracy with the gap of a metric's tie at zero (``plain``), and at the best one on these pairs
-    (``calibrated``, Deutsch et al. 2023), with intervals by image; and ``soft`` pairwise accuracy of pairs of systems.
+    (``calibrated``, Deutsch et al. 2023), with intervals by image; and ``soft`` pairwise accuracy of systems.
     """
     people = np.stack([outcomes == 1, outcomes == 2], axis=1).astype(np.float64)
     places = np.repeat(np.arange(len(outcomes)), 2)
@@ -142,14 +139,13 @@ def with_ties(
 
 
 def metric_outcomes(scores: Floats, epsilon: float) -> Ints:
-    """Return (N,) 1 or 2 for the better of (N, 2) scores, 0 where they differ by up to ``epsilon``."""
+    """Return (N,) 1 or 2 for the better of (N, 2) scores, 0 if they differ by up to ``epsilon``."""
     gap = scores[:, 0] - scores[:, 1]
     slack = ROUNDING * float(np.abs(scores).max(initial=0.0))
     return np.where(np.abs(gap) <= epsilon + slack, 0, np.where(gap > 0, 1, 2)).astype(np.int64)
 
 
 def by_references(curves: Mapping[str, ReferenceCurve]) -> dict[str, list[dict[str, Any]]]:
-    """Return a row for each number of references, by kind of pair."""
     names = ("references", "draws", "value", "low", "high")
     return {
         kind: [
@@ -167,9 +163,9 @@ def with_tau_c(metric: Floats, people: Floats, clusters: ClusterColumns) -> dict
 def with_single_grades(
     metric: Floats, grades: Floats, of: Ints, images: Sequence[Any] | None, seed: int
 ) -> dict[str, Any]:
-    """Correlate (N,) scores with (J,) judgments of the captions ``of`` (J,); intervals resample whole images.
+    """Correlate (N,) scores with (J,) judgments of the captions ``of`` (J,), resampling whole images.
 
-    Without ``images`` they resample single judgments.
+    Without ``images`` single judgments are resampled.
     """
     resamples = int(np.clip(GRADES_DRAWN // len(grades), FEWEST_RESAMPLES, MOST_RESAMPLES))
     own = range(len(of)) if images is None else [images[place] for place in of.tolist()]
@@ -195,7 +191,7 @@ def kappa_at(
     seed: int,
     clusters: ClusterColumns,
 ) -> list[dict[str, Any]]:
-    """Return kappa between both, cut at every two thresholds."""
+    """Return kappa at every pair of thresholds."""
     grid = kappa_grid(
         metric, people, metric_cuts, people_cuts, resamples=resamples, seed=seed, clusters=clusters
     )

@@ -115,7 +115,7 @@ def model_sentence(model: Mapping[str, Any]) -> str:
 
 
 def other_models(models: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
-    """Return what other models of workers say: a sentence each, and their parameters of each worker."""
+    """Return other worker models' sentences and worker parameters."""
     told, columns = [], []
     workers: dict[str, dict[int, Any]] = {}
     for name, model in models.items():
@@ -181,7 +181,6 @@ def accuracy_table(result: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def reading_tables(result: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Return a table for each further reading: its title, columns, and rows of cells."""
     found = result.get("readings", {})
     tables = []
     if "all_pairs" in found:
@@ -249,7 +248,6 @@ def _best_kappa(cells: Sequence[Mapping[str, Any]]) -> dict[str, Mapping[str, An
 
 
 def caption_systems(systems: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Return a row per system, best first; {} for pairs."""
     if not systems or "describes" not in systems[0]:
         return {}
     names = [name for name in SYSTEM_HEADS if name in systems[0]]

@@ -1,4 +1,4 @@
-"""How many answers to a study's items do not count, and why."""
+"""Count a study's unused answers by reason."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from judgments.models import Study
 
 
 def unused_answers(study: Study, table: JudgmentTable) -> dict[str, Any]:
-    """Count the answers that do not count, by reason; check questions are not among them."""
+    """Count unused answers by reason, except on control items."""
     below = np.array([worker for worker, record in table.records.items() if not record.used], dtype=np.int64)
     unused = ~table.used & ~table.control
     of_below = unused & np.isin(table.worker, below)
@@ -35,7 +35,7 @@ def unused_answers(study: Study, table: JudgmentTable) -> dict[str, Any]:
 
 
 def unused_sentence(found: Mapping[str, Any]) -> str:
-    """Say it; "" where all answers count."""
+    """Describe unused answers; "" without any."""
     below, excluded, other = found["below"], found["excluded"], found["other"]
     unused = below["answers"] + excluded["answers"] + other
     if not unused:
@@ -73,7 +73,7 @@ def unused_sentence(found: Mapping[str, Any]) -> str:
 
 
 def unused_context(result: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what the pages show of a result; those of earlier versions do not say it."""
+    """Return a result's context for pages; {} from earlier versions."""
     found = result.get("unused")
     if not found:
         return {}

@@ -1,7 +1,7 @@
-"""Which metric is ahead: one verdict, in the same words, for pages, dashboard, report, API and commands.
+"""Decide which metrics are ahead, in the same words for pages, dashboard, report, API and commands.
 
-It goes with the report's letters: McNemar tests of every two metrics by image, with Holm's correction, part metrics
-on pairs. Rank correlations are parted by their intervals.
+It agrees with the report's letters: McNemar tests of every two metrics by image, with Holm's correction,
+separate metrics on pairs. Intervals separate rank correlations.
 """
 
 from __future__ import annotations
@@ -42,8 +42,8 @@ Cells = Mapping[str, Mapping[str, Any]]
 class Verdict(TypedDict):
     """The best metrics, as JSON.
 
-    ``leaders`` are the metric with the highest value and all that cannot be told apart from it; ``p`` is the
-    largest adjusted p of the ``rest`` against the highest.
+    ``leaders`` are the metric with the highest value and those not separable from it; ``p`` is the largest
+    adjusted p of the ``rest`` against the highest.
     """
 
     settled: bool
@@ -56,7 +56,7 @@ class Verdict(TypedDict):
 
 
 def paired_p(names: Sequence[str], test: Callable[[str, str], float]) -> Floats:
-    """Return the (K, K) p of all pairs; nan on the diagonal and where undefined."""
+    """Return the (K, K) p of all pairs; nan on the diagonal and if undefined."""
     p = np.full((len(names), len(names)), np.nan)
     for one, two in combinations(range(len(names)), 2):
         p[one, two] = p[two, one] = test(names[two], names[one])
@@ -64,7 +64,7 @@ def paired_p(names: Sequence[str], test: Callable[[str, str], float]) -> Floats:
 
 
 def right_pairs(scores: Mapping[str, Floats], winners: Ints) -> dict[str, Flags]:
-    """Return whether each metric, by its (N, 2) scores, names people's winner of each pair."""
+    """Return whether each metric, by (N, 2) scores, names people's winner."""
     return {name: metric_winners(both[:, 0], both[:, 1]) == winners for name, both in scores.items()}
 
 
@@ -94,7 +94,7 @@ def leaders_by_intervals(cells: Cells) -> tuple[list[str], list[str]]:
 
 
 def mcnemar_p(one: Flags, two: Flags, images: Sequence[Any] | NDArray[Any] | None) -> float:
-    """Return the p of McNemar's test by image, or of independent pairs without images."""
+    """Return the p of McNemar's test by image, or without images for independent pairs."""
     return mcnemar_test(one, two, clusters=NAIVE if images is None else {ITEM: images}).best_p
 
 
@@ -106,7 +106,7 @@ def pair_verdict(
     Args:
         right: metric -> (N,) whether it names people's winner of each decided pair.
         cells: metric -> its share of right pairs with an interval.
-        images: (N,) image of each pair; without it pairs are taken as independent.
+        images: (N,); None takes pairs as independent.
     """
     n = len(next(iter(right.values()), ()))
     leaders: list[str] = []
@@ -126,14 +126,14 @@ def pair_verdicts(
     accuracy: Mapping[str, Cells],
     images: Sequence[Any] | None,
 ) -> dict[str, Verdict]:
-    """Judge metrics by pair kind, and over all as "all".
+    """Judge metrics by pair kind, and overall as "all".
 
     Args:
         scores: metric -> (N, 2).
         winners: (N,) people's: 1, 2, or 0 for none.
         kinds: (N,) names.
         accuracy: metric -> pair kind -> share of right pairs.
-        images: (N,) the pairs' images; None takes pairs as independent.
+        images: (N,); None takes pairs as independent.
     """
     right, named = right_pairs(scores, winners), np.array(kinds, dtype=np.str_)
     image = None if images is None else np.array(images, dtype=object)
@@ -148,18 +148,14 @@ def pair_verdicts(
 
 
 def correlation_verdict(cells: Cells) -> Verdict:
-    """Judge metrics by Kendall's tau-b with people, with intervals, over captions."""
+    """Judge metrics by intervals of Kendall's tau-b with people, over captions."""
     leaders, rest = leaders_by_intervals(cells)
     n = cells[leaders[0]]["n"] if leaders else 0
     return _verdict(leaders, rest, None, n, INTERVALS, cells)
 
 
 def verdict_sentence(verdict: Verdict, cells: Cells) -> str:
-    """Return a verdict in the reader's language.
-
-    Args:
-        cells: metric -> the figure that the verdict is about, with its interval.
-    """
+    """Word a verdict in the reader's language; ``cells``: metric -> its estimate with interval."""
     leaders, rest = verdict["leaders"], verdict["rest"]
     if not leaders:
         why = next((cell.get("reason") for cell in cells.values() if cell.get("reason")), "")
@@ -239,7 +235,7 @@ def _correlation_sentence(leaders: int, rest: int) -> str:
 
 
 def cells_of(result: Mapping[str, Any]) -> Cells:
-    """Return the figure of each metric that an evaluation's verdict over all is about."""
+    """Return each metric's estimate behind an evaluation's overall verdict."""
     found = result["metrics"]
     if result["verdict"]["all"]["by"] in MCNEMAR:
         return {name: one["accuracy"]["all"] for name, one in found.items() if "all" in one["accuracy"]}
@@ -247,7 +243,7 @@ def cells_of(result: Mapping[str, Any]) -> Cells:
 
 
 def levels_sentence(result: Mapping[str, Any]) -> str:
-    """Return what an evaluation's verdict is to be compared with: chance, and one judge."""
+    """Describe the levels to compare a verdict with: chance, and one judge."""
     if not result["verdict"]["all"]["leaders"]:
         return ""
     if result["verdict"]["all"]["by"] == INTERVALS:
@@ -263,7 +259,7 @@ def levels_sentence(result: Mapping[str, Any]) -> str:
 
 
 def halves_sentence(result: Mapping[str, Any]) -> str:
-    """Return what people and the leading metrics reach on the same halves of the votes; "" without votes."""
+    """Describe people and leading metrics on the same halves of the votes; "" without votes."""
     found = result["halves"].get("all")
     if found is None:
         return ""
@@ -280,7 +276,7 @@ def halves_sentence(result: Mapping[str, Any]) -> str:
 
 
 def listed(names: Sequence[str]) -> str:
-    """Join names: a, b and c; the last of many are counted."""
+    """Join names: a, b and c; count the last of many."""
     shown, left = list(names[:MOST_NAMED]), len(names) - MOST_NAMED
     if left > 0:
         shown.append(_("%(n)s more") % {"n": left})
@@ -300,7 +296,7 @@ def _others(rest: Sequence[str]) -> str:
 
 
 def range_of(values: Sequence[float], last: Callable[[float], str], first: Callable[[float], str]) -> str:
-    """Return the lowest and the highest in words, or one value where the words are the same."""
+    """Word the range of values, or one value if both ends read the same."""
     low, high = first(min(values)), last(max(values))
     return high if last(min(values)) == high else _("%(low)s to %(high)s") % {"low": low, "high": high}
 

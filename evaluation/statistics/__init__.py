@@ -1,4 +1,4 @@
-"""Statistics of judgments: arrays in, numbers or small frozen results out. No Django.
+"""Statistics of judgments: arrays in, numbers or small frozen results out. No Django. See docs/statistics.md.
 
 | package | question |
 |---|---|
@@ -18,8 +18,16 @@ Columns are (N,), one judgment or comparison a row; names are numbers, text or o
 1, 2, or 0 for neither. Results list names in ascending order, with (U,) units, (W,) workers, (R,) raters, (L,)
 labels, (K,) items, (P,) pairs or patterns, (G,) groups, (Q,) queries, (B,) resamples.
 
-All functions raise BadShape, BadValue or BadOption for arguments that they cannot take. All results are nan
-where a figure is undefined; their `reason` says why. Intervals are percentile bootstrap intervals unless
-stated otherwise, and leave out `undefined_resamples`. `missing` refuses nan ("refuse") or drops what lacks a
-score ("leave-out"), counted as `left_out`. `seed` of a result is None if the caller passed a generator.
+All functions raise BadShape, BadValue or BadOption for arguments that they cannot take. These parameters and fields
+mean the same everywhere:
+
+clusters: "naive" for independent rows, or columns of one entry a row by name, such as {"item": images, "rater":
+workers}. Intervals and tests then speak of other items, other raters or both, and nothing is resampled. In a result:
+how many of each there are.
+confidence, resamples, seed: of percentile bootstrap intervals, which leave out `undefined_resamples`. `seed` of a
+result is None if the caller passed a generator.
+labels: the scale; by default what occurs.
+missing: refuse nan ("refuse"), or drop rows without a score ("leave-out"), counted as `left_out`.
+reason: why a figure or interval is nan. note: a warning about a figure that is defined.
+converged, iterations, gradient: of fitted models; `gradient` is the largest partial derivative left.
 """

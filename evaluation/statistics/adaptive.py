@@ -1,7 +1,7 @@
-"""Which two items to compare next, from the comparisons so far: adaptive drawing for Bradley-Terry strengths.
+"""Adaptive choice of the next two items to compare, for Bradley-Terry strengths.
 
-A pair is drawn with a chance that grows with what one more comparison says, and never with none. Its chance is
-returned: weights of one over it give the strengths of even drawing (Chiang et al. 2024, *Chatbot Arena*, section 5).
+A pair's chance to be drawn grows with what one more comparison tells, and is never zero. Weights of one over the
+chance give the strengths of even drawing (Chiang et al. 2024, *Chatbot Arena*, section 5).
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ _TINIEST = 1e-300
 
 
 def prior_strengths(first: ArrayLike, second: ArrayLike, counts: ArrayLike, *, items: int) -> Floats:
-    """Return (K,) log-strengths that (P, 3) counts of wins of `first`, ties and losses make most probable.
+    """Return (K,) most probable log-strengths, given (P, 3) counts of wins of `first`, ties and losses.
 
-    A tie is half a win each, and each strength is normal around 0 with variance ``PRIOR``; so there always are some.
+    A tie is half a win each. Strengths are normal around 0 with variance ``PRIOR``, so that a maximum exists.
     ``first`` and ``second`` are (P,) numbers of the items, from 0.
     """
     one, two = _items(first, items), _items(second, items)
@@ -53,10 +53,9 @@ def prior_strengths(first: ArrayLike, second: ArrayLike, counts: ArrayLike, *, i
 class Drawing:
     """Draw pairs of items one after the other, each as if those before it were answered.
 
-    A comparison counts by log(1 + I v), with its information I about the difference d of two strengths, and the
-    variance v of d: by how much the log of the strengths' joint variance falls (D-optimality, Fedorov 1972). That is
-    multiplied by how open the order of the two is, 2 F(-|d| / sqrt v) with the normal F: 1 where they are equal, near
-    0 where it is clear. Without it, systems that are far apart would be asked about for ever.
+    A pair weighs log(1 + I v), with the information I about the difference d of its strengths and the variance v of d
+    (D-optimality, Fedorov 1972), times 2 F(-|d| / sqrt v), with the normal F: without it, systems far apart would be
+    compared for ever.
     """
 
     first: Ints
@@ -85,7 +84,7 @@ class Drawing:
         return cls(one, two, difference, each, np.asarray(variance, dtype=np.float64), even)
 
     def chances(self, open_pairs: ArrayLike) -> Floats:
-        """Return (P,) chances of the pairs, which add up to 1, 0 for those that are not open."""
+        """Return (P,) chances with sum 1, 0 for pairs that are not open."""
         kept = np.asarray(open_pairs, dtype=bool)
         if not kept.any():
             raise BadValue("no pair is open")
@@ -96,7 +95,6 @@ class Drawing:
         return found / found.sum()  # without it, that of a single open pair may be above 1 in the last digit
 
     def draw(self, open_pairs: ArrayLike, rng: np.random.Generator) -> tuple[int, float]:
-        """Return a pair and its chance, and go on as if it were answered."""
         chances = self.chances(open_pairs)
         place = int(rng.choice(len(chances), p=chances))
         toward = self.variance[:, self.first[place]] - self.variance[:, self.second[place]]
@@ -123,7 +121,6 @@ def _wins(difference: Floats) -> Floats:
 
 
 def _information(first: Ints, second: Ints, each: Floats, items: int) -> Floats:
-    """Return the (K, K) information of the comparisons and of the prior."""
     table = np.zeros((items, items))
     np.add.at(table, (first, second), -each)
     np.add.at(table, (second, first), -each)

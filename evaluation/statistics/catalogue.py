@@ -1,4 +1,4 @@
-"""Every statistic that signs its results, and the way from a signature back to its call."""
+"""The statistics that sign their results, and the way from a signature back to its call."""
 
 from evaluation.signatures import BadSignature, Call, call_of_function, parse_version
 from evaluation.statistics import (
@@ -35,7 +35,7 @@ STATISTICS = {
 
 
 def call_of(signature: str) -> Call:
-    """Return the call of a statistic's signature: `call_of(text)(*data)`. Raise BadSignature."""
+    """Return the call of a signature: `call_of(text)(*data)`. Raise BadSignature."""
     given = parse_version(signature, VERSION)
     for function, statistic in STATISTICS.items():
         if statistic.name == given.name and statistic.fixed.items() <= given.fields.items():

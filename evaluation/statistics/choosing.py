@@ -1,11 +1,8 @@
-"""Choose the items that tell systems apart, by scores at hand, and weigh what people said back to all items.
+"""Choose the items that tell systems apart, by scores at hand, and weigh people's answers back to all items.
 
-What makes an item useful: how far a metric's scores of its captions lie apart, how often metrics order them
-differently, how much it tells about systems under item response theory, or how different the captions' words are
-(Zouhar, Cui, Sachan 2025, *How to Select Datapoints for Efficient Human Evaluation of NLG Models?*, TACL 13,
-1789-1811). They take the most useful ones, and what people say of these holds for these alone. Here usefulness decides
-how probable an item is, as in surveys, so that weights of one over the probability lead back to all items (Horvitz,
-Thompson 1952, JASA 47, 663-685).
+Usefulness follows Zouhar, Cui, Sachan 2025, *How to Select Datapoints for Efficient Human Evaluation of NLG Models?*
+Here it sets how probable an item is, as in surveys, so that weights of one over the probability lead back to all items
+(Horvitz, Thompson 1952). See docs/choosing.md.
 """
 
 from __future__ import annotations
@@ -50,9 +47,9 @@ _PAIRS_AT_ONCE = 4_000_000
 
 
 def score_variance(scores: ArrayLike) -> Floats:
-    """Return (I,) how far the captions of items lie apart, from (I, S, M) scores of S systems by M metrics.
+    """Return (I,) variances of an item's captions over that of all, from (I, S, M) scores of S systems by M metrics.
 
-    The variance of an item's captions over that of all captions, the mean of the metrics; nan is no caption.
+    It is the mean over metrics; nan is no caption.
     """
     table = _scores(scores)
     spread = np.nanvar(table, axis=(0, 1))
@@ -84,9 +81,9 @@ def order_disagreement(scores: ArrayLike) -> Floats:
 
 
 def score_information(scores: ArrayLike) -> Floats:
-    """Return (I,) Fisher information of items about the systems, from (I, S, M) scores, by the two-parameter model.
+    """Return (I,) Fisher information of items about the systems, from (I, S, M) scores, by `item_response`.
 
-    A system by a metric is a person, who is right on an item where the score is above the metric's median.
+    A system by a metric is a person, right on an item where the score is above the metric's median.
     """
     table = _scores(scores)
     item, system, metric = np.nonzero(~np.isnan(table))
@@ -98,11 +95,10 @@ def score_information(scores: ArrayLike) -> Floats:
 
 
 def comparison_information(scores: ArrayLike) -> Floats:
-    """Return (P,) Fisher information of a choice between two candidates, from (P, 2, M) scores: p (1 - p).
+    """Return (P,) Fisher information p (1 - p) of a choice between two candidates, from (P, 2, M) scores.
 
-    So much does a vote tell about the difference of two strengths (Bradley, Terry 1952), where the first wins with
-    probability p. By a metric that errs as much as its differences vary, p is the normal distribution's share below the
-    difference over its root mean square; the mean of the metrics.
+    The first wins with probability p: the normal distribution function of the scores' difference over its root mean
+    square. It is the mean over metrics.
     """
     table = _scores(scores)
     difference = table[:, 0] - table[:, -1]
@@ -112,9 +108,9 @@ def comparison_information(scores: ArrayLike) -> Floats:
 
 
 def word_diversity(texts: Sequence[Sequence[str]]) -> Floats:
-    """Return (I,) how different the captions of items are: 1 less the mean F1 of the words of two of them.
+    """Return (I,) 1 less the mean F1 of the words of two of an item's captions, which blanks part.
 
-    Words are what blanks part. Two captions without a word are alike; an item of one caption has no diversity.
+    Two captions without a word are alike; an item of one caption has no diversity.
     """
     found = np.zeros(len(texts))
     for place, own in enumerate(texts):
@@ -144,10 +140,10 @@ def _scores(given: ArrayLike) -> Floats:
 
 
 def inclusion_probabilities(usefulness: ArrayLike, budget: int, *, floor: float = FLOOR) -> Floats:
-    """Return (I,) probabilities that add up to `budget`: a `floor` for all, the rest by the root of (I,) usefulness.
+    """Return (I,) probabilities with sum `budget`: a `floor` for all, the rest by the root of (I,) usefulness.
 
-    Usefulness is in squares of what people say, and the error of a sum is least where probabilities go with its root
-    (Neyman 1934). An item that would come to more than 1 is certain. `floor` 1 is an even draw.
+    The root minimises the error of a sum (Neyman 1934), as usefulness is in squares. An item that would come to more
+    than 1 is certain. `floor` 1 is an even draw.
     """
     useful = finite_vector(usefulness, "usefulness")
     refuse_values(useful, useful < 0, "usefulness", "a number from zero on")
@@ -171,10 +167,9 @@ def inclusion_probabilities(usefulness: ArrayLike, budget: int, *, floor: float 
 
 
 def draw_items(probabilities: ArrayLike, *, seed: Seed) -> Ints:
-    """Draw as many items as the (I,) probabilities add up to, each with its own; return their positions.
+    """Draw as many items as the (I,) probabilities add up to, by systematic sampling in random order; return positions.
 
-    Systematic sampling in random order (Goodman, Kish 1950, JASA 45, 350-372): the probabilities are exact, and the
-    number of items is fixed.
+    Probabilities are exact and the number is fixed (Goodman, Kish 1950).
     """
     chance = _probabilities(probabilities)
     generator, _ = generator_of(seed)
@@ -201,8 +196,8 @@ def _probabilities(given: ArrayLike) -> Floats:
 class WeightedEstimate:
     """A figure of all items, from those that were chosen.
 
-    low, high: nan where `reason` says why. n: the values. items: what they belong to. effective: the number of items
-    drawn evenly that their weights are worth (Kish 1965).
+    n: the values. items: what they belong to. effective: the number of items drawn evenly that their weights are worth
+    (Kish 1965).
     """
 
     value: float
@@ -229,8 +224,8 @@ def weighted_mean(
     """Estimate the mean over all items from (N,) values of the chosen ones and their (N,) probabilities.
 
     "hajek" divides by the sum of the weights (Hajek 1971), "horvitz-thompson" by `population`, the number of values
-    that all items have: unbiased to the last digit, and wider. Values of one of (N,) `items`, such as an image, count
-    together. Intervals are those of items of this kind, of which all items are a sample themselves, as Quorum's others.
+    of all items: unbiased, and wider. Values of one of (N,) `items`, such as an image, count together. Intervals take
+    all items as a sample of items of this kind.
     """
     given, chance = finite_vector(values, "values"), _probabilities(probabilities)
     same_length(values=given, probabilities=chance)
@@ -257,7 +252,7 @@ def weighted_kendall(
     *,
     confidence: float = CONFIDENCE,
 ) -> WeightedEstimate:
-    """Estimate Kendall's tau-b of two (N,) columns over all items; two captions weigh as much as both together."""
+    """Estimate Kendall's tau-b of two (N,) columns over all items; captions' weights multiply."""
     one, two = finite_vector(first, "first"), finite_vector(second, "second")
     chance = _probabilities(probabilities)
     same_length(first=one, second=two, probabilities=chance)
@@ -297,7 +292,6 @@ def _effective(weight: Floats, items: Iterable[Any] | None) -> float:
 def _estimate(
     value: float, influence: Floats, weight: Floats, items: Iterable[Any] | None, confidence: float
 ) -> WeightedEstimate:
-    """Return an interval from the (N,) parts of the error, with the freedom of the effective number of items."""
     check_confidence(confidence)
     of_items = influence
     if items is not None:

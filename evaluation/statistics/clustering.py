@@ -1,13 +1,10 @@
 """Intervals and tests for rows that share items and raters: one core for all statistics.
 
-An estimate differs from the truth by about the sum of its rows' influences. Rows of one item depend on each
-other, and so do rows of one rater. The variance of the sum is therefore that of random items, raters and cells
-(an item with a rater): sum_p s_p^2 T_p, with T_p the sum of squared sizes of the clusters of kind p. The s_p^2 are
-those under which the sums of squares of the clusters' influences have the expectation that was observed, given
-that influences add up to zero (Henderson 1953, method 1); none is below zero. Where all are positive, this is the
-variance by items plus that by raters less that by cells (Cameron, Gelbach, Miller 2011), without its bias in
-small samples. Degrees of freedom follow Satterthwaite (1946), with the effective number of clusters less one
-(Carter, Schnepel, Steigerwald 2017), so that t's quantiles widen an interval over few or uneven clusters.
+An estimate's error is about the sum of its rows' influences. Its variance is that of random items, raters and cells
+(an item with a rater): sum_p s_p^2 T_p, with T_p the sum of squared sizes of the clusters of kind p. The s_p^2, none
+below zero, are those that expect the observed sums of squares of the clusters' influences (Henderson 1953, method 1).
+Degrees of freedom follow Satterthwaite (1946), with the effective number of clusters less one (Carter, Schnepel,
+Steigerwald 2017). See docs/statistics.md.
 """
 
 from __future__ import annotations
@@ -19,7 +16,7 @@ from typing import Any
 
 import numpy as np
 from scipy.sparse import csr_array
-from scipy.special import stdtr, stdtrit
+from scipy.special import ndtri, stdtr, stdtrit
 
 from evaluation.arrays import Flags, Floats, Ints
 from evaluation.statistics.inputs import BadOption, BadShape, BadValue, encode, same_length
@@ -62,11 +59,24 @@ class Spread:
         return float(stdtr(self.df, -t if alternative == "greater" else t))
 
     def half(self, confidence: float) -> float:
-        """Return half the width of an interval."""
         return float(stdtrit(self.df, 0.5 + confidence / 2)) * math.sqrt(self.variance)
 
 
 NO_SPREAD = Spread(math.nan, math.nan)
+
+
+def quantile_of(confidence: float, df: float = math.inf) -> float:
+    """Return the two-sided quantile of t, or of the normal distribution for infinite `df`."""
+    return float(stdtrit(df, 0.5 + confidence / 2) if df < math.inf else ndtri(0.5 + confidence / 2))
+
+
+def column_codes(values: Iterable[Any], name: str, rows: int, row: str = "a row") -> Ints:
+    """Return the (N,) codes of a column of clusters."""
+    column = f"clusters[{name!r}]"
+    _, codes = encode(values, column)
+    if len(codes) != rows:
+        raise BadShape(f"{column} has {len(codes)} entries, expected {rows}, one {row}")
+    return codes
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,8 +84,7 @@ class Clusters:
     """(N,) rows by item, by rater, or by both.
 
     columns: (N,) codes by name. used: the names with clusters enough. codes: (N,) of each of them; with two names, then
-    those of the cells. sizes: (G,) rows of each cluster. reason: why there are no intervals. note: what the intervals
-    leave out.
+    those of the cells. sizes: (G,) rows of each cluster. note: what the intervals leave out.
     """
 
     columns: Mapping[str, Ints]
@@ -90,19 +99,17 @@ class Clusters:
 
     @classmethod
     def of(cls, columns: Mapping[str, Iterable[Any]], rows: int, keep: Flags | None = None) -> Clusters:
-        """Read one or two columns; a column with few clusters is left out if there is another one."""
+        """Read one or two columns; leave out one with few clusters if there is another."""
         if not 1 <= len(columns) <= 2:
             raise BadOption(f"clusters has {len(columns)} columns, expected one or two (item, rater)")
         found: dict[str, Ints] = {}
         for name, values in columns.items():
-            _, codes = encode(values, f"clusters[{name!r}]")
-            if len(codes) != rows:
-                raise BadShape(f"clusters[{name!r}] has {len(codes)} entries, expected {rows}, one a row")
+            codes = column_codes(values, name, rows)
             found[name] = codes if keep is None else renumbered(codes[keep])
         return cls.of_codes(found)
 
     def kept(self, rows: Flags) -> Clusters:
-        """Return the clusters of some of the (N,) rows. They are made once while the same rows are asked for."""
+        """Return the clusters of some of the (N,) rows; those asked for last are kept."""
         same_length(rows=rows, **self.columns)
         if rows.all():
             return self
@@ -139,11 +146,10 @@ class Clusters:
         return cls(found, counts, tuple(used), codes, sizes, _expected(codes, sizes), reason, note)
 
     def alone(self, rows: int) -> bool:
-        """Return whether no two of the rows share a cluster."""
         return all(count == rows for count in self.counts.values())
 
     def spread(self, influences: Floats) -> Spread:
-        """Return the variance of the estimate with (N,) influences, which add up to zero."""
+        """Return the variance of the estimate with (N,) influences of sum zero."""
         if self.reason:
             return NO_SPREAD
         return self.spread_of(
@@ -151,12 +157,12 @@ class Clusters:
         )
 
     def spread_of(self, squares: Sequence[float]) -> Spread:
-        """Return the variance of an estimate, from the sum of squared influences of each kind of clusters."""
+        """Return the variance of an estimate from its summed squared influences, kind by kind."""
         parts = np.maximum(np.linalg.solve(self.expected, squares), 0) * self._totals()
         return Spread(float(parts.sum()), self._freedom(parts))
 
     def covariance(self, influences: csr_array, mixing: Floats) -> tuple[Floats, Floats]:
-        """Return (K, K) covariance of the estimates with (N, K) influences times (K, K) `mixing`, and (K,) df."""
+        """Return (K, K) covariance of estimates with (N, K) influences times (K, K) `mixing`, and (K,) df."""
         size = len(mixing)
         if self.reason:
             return np.full((size, size), math.nan), np.full(size, math.nan)
@@ -172,7 +178,7 @@ class Clusters:
         return parts.sum(axis=0), np.array(freedom)
 
     def components(self, values: Floats) -> Floats:
-        """Return the variance of (N,) values between the clusters of each kind, unbiased but none below zero."""
+        """Return the variance of (N,) values between the clusters of each kind, none below zero."""
         centred = values - values.mean()
         squares = [np.square(np.bincount(one, weights=centred)).sum() for one in self.codes]
         found: Floats = np.maximum(np.linalg.solve(self.expected, squares), 0)
@@ -188,9 +194,9 @@ class Clusters:
         return float(parts.sum() ** 2 / below.sum()) if below.sum() > 0 else math.inf
 
     def randomized(self, draws: Sequence[Floats]) -> Floats:
-        """Return draws under all kinds of clusters, of draws in which the clusters of each kind changed together.
+        """Return draws under all kinds of clusters, from draws that change the clusters of each kind together.
 
-        The sum of draws by item and by rater has what both share twice, and is brought to its right variance.
+        The sum of draws by item and by rater counts twice what both share, and is brought to its right variance.
         """
         if len(draws) == 1:
             return draws[0]
@@ -203,7 +209,6 @@ class Clusters:
 
 
 def moving_together(columns: Mapping[str, Iterable[Any]], rows: int) -> Clusters | None:
-    """Return the clusters whose rows change sides together; None without columns."""
     if not columns:
         return None
     grouped = Clusters.of(columns, rows)
@@ -213,7 +218,6 @@ def moving_together(columns: Mapping[str, Iterable[Any]], rows: int) -> Clusters
 
 
 def _shared(clusters: Clusters, p: int, q: int) -> float:
-    """Return the sum of the squared numbers of rows that clusters p and q have in common."""
     return float(np.square(clusters.sizes[p if p == q else -1]).sum())
 
 
@@ -232,7 +236,7 @@ def share_of_rows(
     keep: Flags | None = None,
     weights: Floats | None = None,
 ) -> ClusteredInterval:
-    """Return the interval of the mean of outcomes from 0 to 1 of the (N,) rows to `keep`, or of their weighted mean."""
+    """Return the interval of the (weighted) mean of outcomes from 0 to 1 of the (N,) rows to `keep`."""
     rows = len(outcomes)
     clusters = Clusters.of(columns, rows, keep)
     if keep is not None:
@@ -254,13 +258,12 @@ def share_of_rows(
 
 
 def spread_of_mean(values: Floats, columns: Mapping[str, Iterable[Any]]) -> tuple[Spread, Clusters]:
-    """Return the spread of the mean of (N,) values of any range, one or more, for an interval by t."""
     clusters = Clusters.of(columns, len(values))
     return clusters.spread((values - values.mean()) / len(values)), clusters
 
 
 def _expected(codes: tuple[Ints, ...], sizes: tuple[Floats, ...]) -> Floats:
-    """Return the expected sums of squares of clusters p under variance 1 of clusters q, of centred influences.
+    """Return the sums of squares by p of centred influences to expect from variance 1 by q.
 
     With n_pq rows in common: sum_pq (n_pq - n_p n_q / N)^2.
     """
@@ -298,9 +301,9 @@ def renumbered(codes: Ints) -> Ints:
 
 
 def share_interval(share: float, spread: Spread, cells: float, confidence: float) -> tuple[float, float]:
-    """Return Wilson's interval for as many independent rows as give the share that variance, with t for z.
+    """Return Wilson's interval, with t for z, for as many independent rows as give the share that variance.
 
-    Where all or no rows count, their variance shows nothing; there are then as many as `cells`.
+    Where all or no rows count, their variance shows nothing, and `cells` is that number.
     """
     if not (0 <= share <= 1) or math.isnan(spread.df):
         return math.nan, math.nan
@@ -318,8 +321,8 @@ def coefficient_interval(
 ) -> tuple[float, float]:
     """Return the interval of a coefficient up to 1, symmetric on the scale log((1 + (m - 1) v) / (1 - v)).
 
-    There the variance of an intraclass correlation of m judges hardly depends on its value, and with two judges
-    that of a correlation (Fisher 1925). `shift` is what the truth is expected to lie above the value.
+    There the variance of an intraclass correlation of m judges hardly depends on its value (Fisher 1925). The truth is
+    expected to lie `shift` above the value.
     """
     if math.isnan(value) or math.isnan(spread.df):
         return math.nan, math.nan

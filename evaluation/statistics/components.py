@@ -1,4 +1,4 @@
-"""How much answers differ between items, between raters and beyond both, and what more of either would buy."""
+"""Variance of answers between items, between raters and beyond both, and what more of either would buy."""
 
 from __future__ import annotations
 
@@ -38,12 +38,12 @@ class VarianceComponents:
     signature: str = ""
 
     def shares(self) -> tuple[float, float, float]:
-        """Return the parts of items, raters and the rest in the variance of an answer."""
+        """Return the shares of items, raters and the rest in the variance of an answer."""
         total = self.item + self.rater + self.residual
         return self.item / total, self.rater / total, self.residual / total
 
     def error_with(self, *, items: float, raters: float, judgments: float) -> float:
-        """Return the standard error of the mean of so many judgments, evenly over items and raters."""
+        """Return the standard error of the mean of so many judgments, even over items and raters."""
         return math.sqrt(self.item / items + self.rater / raters + self.residual / judgments)
 
 

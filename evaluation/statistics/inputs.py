@@ -15,19 +15,19 @@ from evaluation.arrays import Flags, Floats, Ints
 
 
 class StatisticsError(ValueError):
-    """Base of the errors about arguments."""
+    pass
 
 
 class BadShape(StatisticsError):
-    """An array of a wrong shape, or arrays of different lengths."""
+    pass
 
 
 class BadValue(StatisticsError):
-    """A value that the statistic cannot take."""
+    pass
 
 
 class BadOption(StatisticsError):
-    """An unknown option."""
+    pass
 
 
 class DuplicateJudgment(StatisticsError):
@@ -48,9 +48,9 @@ LARGEST_TABLE = 100_000_000
 
 
 def encode(values: Iterable[Any], name: str = "values") -> tuple[NDArray[Any], Ints]:
-    """Number the distinct values: (K,) labels in ascending order and (N,) codes 0..K-1.
+    """Return (K,) distinct values in ascending order and (N,) codes 0..K-1; refuse nan and None.
 
-    Types that cannot be compared are ordered by type first. nan and None are refused.
+    Types that cannot be compared are ordered by type first.
     """
     array = _numeric(values, name)
     if array is None:
@@ -86,7 +86,6 @@ def _numeric(values: Iterable[Any], name: str) -> NDArray[Any] | None:
 
 
 def _encode_small_range(array: NDArray[Any], low: float, high: float) -> tuple[NDArray[Any], Ints] | None:
-    """Code whole numbers that lie close together by subtraction."""
     if high - low >= max(_SMALL_RANGE, 2 * len(array)) or max(abs(low), abs(high)) >= _EXACT:
         return None
     codes = array.astype(np.int64)
@@ -131,7 +130,7 @@ def _encode_hashable(values: Iterable[Any], name: str) -> tuple[NDArray[Any], In
 def encode_with(
     values: Sequence[Any] | NDArray[Any], scale: Sequence[Any] | NDArray[Any], name: str = "values"
 ) -> Ints:
-    """Return (N,) codes of `values` as positions in `scale`, which must hold them all."""
+    """Return (N,) positions of `values` in `scale`, which must hold them all."""
     labels, codes = encode(values, name)
     scale = scale.tolist() if isinstance(scale, np.ndarray) else scale  # so that a message reads the same
     try:
@@ -151,7 +150,7 @@ def encode_with(
 def encode_both(
     first: Iterable[Any], second: Iterable[Any], name: str, other: str
 ) -> tuple[NDArray[Any], Ints, Ints]:
-    """Number the values of two (N,) columns together: (K,) labels, ascending, and (N,) codes of both."""
+    """Encode two (N,) columns together: (K,) labels, ascending, and (N,) codes of both."""
     labels, one = encode(first, name)
     others, two = encode(second, other)
     same_length(**{name: one, other: two})
@@ -163,7 +162,6 @@ def encode_both(
 
 
 def _moved(codes: Ints, places: Ints) -> Ints:
-    """Return places[codes], without a copy where each is where it was."""
     return codes if np.array_equal(places, np.arange(len(places))) else places[codes]
 
 
@@ -185,7 +183,6 @@ def same_length(**columns: NDArray[Any] | Sequence[Any]) -> int:
 
 
 def refuse_values(values: NDArray[Any], wrong: Flags, name: str, expected: str) -> None:
-    """Raise BadValue for the first wrong value, if any is."""
     places = np.flatnonzero(wrong)
     if places.size:
         raise BadValue(f"{name}[{places[0]}] is {values[places[0]]:g}, expected {expected}")
@@ -204,7 +201,6 @@ def finite_column(values: Iterable[Any], name: str) -> Floats:
 
 
 def finite_vector(values: ArrayLike, name: str) -> Floats:
-    """Return (N,) float64 without nan or infinity."""
     vector = float_vector(values, name)
     refuse_values(vector, ~np.isfinite(vector), name, "a finite number")
     return vector
@@ -221,7 +217,6 @@ def float_vector(values: ArrayLike, name: str) -> Floats:
 def floats_of(
     values: ArrayLike, name: str, trouble: str = "something that is no number, or rows of several lengths"
 ) -> Floats:
-    """Return float64 of any shape."""
     if isinstance(values, np.ndarray) and values.dtype.kind == "c":
         raise BadValue(f"{name} holds complex numbers, expected real ones")
     try:
@@ -240,6 +235,17 @@ def one_of(value: str, known: Sequence[str], name: str) -> str:
     return value
 
 
+def from_zero(value: float, name: str) -> None:
+    if not (is_real(value) and 0 <= value < np.inf):
+        raise BadOption(f"{name} is {value!r}, expected a number from zero on")
+
+
+def above_zero(value: float, name: str) -> float:
+    if isinstance(value, bool) or not is_real(value) or not 0 < value < np.inf:
+        raise BadOption(f"{name} is {value!r}, expected a number above zero")
+    return float(value)
+
+
 def positive(value: int, name: str) -> int:
     if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < 1:
         raise BadOption(f"{name} is {value!r}, expected a whole number above zero")
@@ -247,13 +253,23 @@ def positive(value: int, name: str) -> int:
 
 
 def score_vector(values: ArrayLike, name: str) -> Floats:
-    """Return (N,) float64 of finite scores."""
+    """Return (N,) finite float64 of moderate size."""
     return _moderate(finite_vector(values, name), name)
 
 
 def gappy_vector(values: ArrayLike, name: str) -> Floats:
-    """Return (N,) float64 of scores where nan means missing."""
+    """Return (N,) float64 of moderate size where nan means missing."""
     return _moderate(float_vector(values, name), name)
+
+
+def score_table(values: ArrayLike, name: str) -> Floats:
+    """Return (systems, items) float64 of moderate size where nan means missing."""
+    table = floats_of(values, name)
+    if table.ndim != 2:
+        raise BadShape(f"{name} has {table.ndim} dimensions, expected two: systems and items")
+    for system, row in enumerate(table):
+        gappy_vector(row, f"{name}[{system}]")
+    return table
 
 
 def _moderate(vector: Floats, name: str) -> Floats:
@@ -262,7 +278,7 @@ def _moderate(vector: Floats, name: str) -> Floats:
 
 
 def encode_on_scale(values: Iterable[Any], labels: Sequence[Any] | None) -> tuple[NDArray[Any], Ints]:
-    """Return (L,) labels and (N,) codes 0..L-1; the default labels are the values that occur."""
+    """Return (L,) labels and (N,) codes 0..L-1."""
     if labels is None:
         return encode(values, "values")
     given = one_per_row(labels, "labels")

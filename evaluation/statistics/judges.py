@@ -1,8 +1,7 @@
-"""May a judge, such as a language model, stand in for people, and what would people say where only it answered?
+"""Judges, such as language models: may one stand in for people, and what would people say where only it answered?
 
-The alternative annotator test: Calderon, Reichart and Dror 2025, "The Alternative Annotator Test for LLM-as-a-Judge",
-ACL 2025. Prediction-powered inference: Angelopoulos, Bates, Fannjiang, Jordan and Zrnic 2023, Science 382; its power
-tuning: Angelopoulos, Duchi and Zrnic 2023, "PPI++: Efficient Prediction-Powered Inference".
+The alternative annotator test: Calderon, Reichart, Dror 2025. Prediction-powered inference: Angelopoulos, Bates,
+Fannjiang, Jordan, Zrnic 2023; its power tuning: Angelopoulos, Duchi, Zrnic 2023, "PPI++". See docs/judges.md.
 """
 
 from __future__ import annotations
@@ -23,13 +22,13 @@ from evaluation.statistics.clustering import (
     NAIVE,
     ClusterColumns,
     Clusters,
+    column_codes,
     columns_of,
     renumbered,
     share_interval,
 )
 from evaluation.statistics.inputs import (
     BadOption,
-    BadShape,
     BadValue,
     DuplicateJudgment,
     encode,
@@ -68,7 +67,7 @@ SAME_ANSWER = "people said the same of every unit, so their spread is unknown"
 
 @dataclass(frozen=True, slots=True)
 class AlternativeAnnotatorResult:
-    """The alternative annotator test: whether the judge may replace a person of this group.
+    """Whether the judge may replace a person of this group.
 
     Attributes:
         raters: the R people who were tested, ascending; `left_out` had too few units.
@@ -78,7 +77,7 @@ class AlternativeAnnotatorResult:
         p: (R,) one-sided, of rho_h - rho_f >= epsilon; `adjusted_p` by Benjamini and Yekutieli.
         won: (R,) bool, `adjusted_p` is at most `level`.
         winning_rate: share of the people with a p whom the judge won against (omega); it passes from 0.5.
-        advantage: mean of `judge_advantage` (rho), with an interval over units, or over `clusters`.
+        advantage: mean of `judge_advantage` (rho), with an interval over units or clusters.
         all_units: with answers of the judge and of two people or more.
     """
 
@@ -103,7 +102,6 @@ class AlternativeAnnotatorResult:
 
     @property
     def passed(self) -> bool:
-        """Whether the judge won against half of the people or more."""
         return bool(self.winning_rate >= PASSES)
 
 
@@ -124,13 +122,12 @@ def alternative_annotator_test(
     """Compare the judge with each person by how near both are to the others, from (N,) answers of people.
 
     Args:
-        judge: (N,) the judge's answer to the unit of each row.
-        scoring: "accuracy" (mean agreement with the others, any values) or "rmse" (root mean squared distance from
-            them, numbers).
-        epsilon: what the judge may be worse by, since it costs less.
-        least_units: a person with fewer is treated as `few` says: left out, as the authors' program does, tested by t
-            all the same, or by Wilcoxon's signed ranks, as the paper advises (docs/judges.md: that test errs often).
-        clusters: (N,) columns of what units share, {"item": images}; by default each unit is its own.
+        judge: (N,) the judge's answer to the unit of each row. scoring: "accuracy" (mean agreement with the others,
+        any values) or "rmse" (root mean squared distance, numbers). epsilon: what the judge may be worse by, since it
+        costs less. least_units: a person with fewer is left out, tested by t all the same, or by Wilcoxon's signed
+        ranks, as `few`
+            says (docs/judges.md).
+        clusters: one column of what units share; by default each unit is its own.
     """
     one_of(scoring, SCORINGS, "scoring")
     _, unit = encode(units, "units")
@@ -177,8 +174,7 @@ def alternative_annotator_test_of_scores(
 ) -> AlternativeAnnotatorResult:
     """Do the test on (N,) scores of how near a person, and the judge, is to the others who judged the unit.
 
-    A score can be any similarity, such as that of texts; the higher the nearer. Rows with nan, which nobody else
-    judged, are left out.
+    A score can be any similarity, the higher the nearer. Rows with nan, which nobody else judged, are left out.
     """
     one_of(few, FEW, "few")
     if not 0 <= epsilon < 1:
@@ -191,13 +187,7 @@ def alternative_annotator_test_of_scores(
     same_length(units=unit, raters=rater, person_scores=person, judge_scores=judge)
     # With less than two units nothing varies, whatever is asked for.
     least = max(positive(least_units, "least_units"), 2) if few == LEAVE_OUT else 2
-    columns = dict(columns_of(clusters)) or {ITEM: unit}
-    if len(columns) != 1:
-        raise BadOption(f"clusters has {len(columns)} columns, expected one: what units share")
-    ((name, given),) = columns.items()
-    _, cluster = encode(given, f"clusters[{name!r}]")
-    if len(cluster) != len(unit):
-        raise BadShape(f"clusters[{name!r}] has {len(cluster)} entries, expected {len(unit)}, one a row")
+    name, cluster = _one_column(clusters, unit, "a row")
     usable = ~np.isnan(person) & ~np.isnan(judge)
     counts = np.bincount(rater[usable], minlength=len(names))
     tested = np.flatnonzero(counts >= least)
@@ -269,10 +259,7 @@ def _agreements(unit: Ints, own: Ints, judge: Ints, labels: int) -> tuple[Floats
 
 
 def _nearness(unit: Ints, own: Floats, judge: Floats) -> tuple[Floats, Floats]:
-    """Return (N,) negative mean squared distances from a unit's other answers; nan without others.
-
-    The root would not change which of the two is nearer.
-    """
+    """Return (N,) negative mean squared distances from a unit's other answers; nan without others."""
     count = np.bincount(unit)[unit]
     total = np.bincount(unit, weights=own)[unit]
     squares = np.bincount(unit, weights=own * own)[unit]
@@ -286,14 +273,12 @@ def _nearness(unit: Ints, own: Floats, judge: Floats) -> tuple[Floats, Floats]:
 
 
 def _signed_ranks(values: Floats) -> float:
-    """Return the p of (n,) values that lie around zero or above it."""
     if not values.any():
         return 1.0
     return float(scipy.stats.wilcoxon(values, alternative="less", method="approx").pvalue)
 
 
 def _one_sided(values: Floats, cluster: Ints, name: str, epsilon: float) -> float:
-    """Return the p of (n,) differences whose mean is epsilon or more in truth."""
     mean = float(values.mean())
     if np.all(values == values[0]):
         return 0.0 if mean < epsilon else 1.0
@@ -305,15 +290,15 @@ def _one_sided(values: Floats, cluster: Ints, name: str, epsilon: float) -> floa
 
 @dataclass(frozen=True, slots=True)
 class PredictionPoweredResult:
-    """What people would say on the mean, from their answers to some units and a judge's answers to all.
+    """People's mean, from their answers to some units and a judge's answers to all.
 
     Attributes:
         value, low, high: the prediction-powered estimate.
-        people, people_low, people_high: the mean of people's answers alone.
-        judge: the mean of the judge's answers, which is biased as the judge is.
+        people, people_low, people_high: from people's answers alone.
+        judge: the mean of the judge's answers, with the judge's bias.
         power: lambda, how far the judge is relied on: 0 not at all, 1 as in the paper of 2023.
         labelled, unlabelled: units with people's answers, and with the judge's alone.
-        effective: how many units people would have had to judge for an interval as narrow, without the judge.
+        effective: units that people alone would have to judge for an interval as narrow.
     """
 
     value: float
@@ -334,7 +319,6 @@ class PredictionPoweredResult:
 
     @property
     def saved(self) -> float:
-        """Return how many units people need not have judged."""
         return self.effective - self.labelled
 
 
@@ -349,13 +333,13 @@ def prediction_powered_mean(
 ) -> PredictionPoweredResult:
     """Return the mean of people's answers to (U,) units, nan where people said nothing.
 
-    The units that people judged must be a random sample. The estimate is the mean of the judge where it is alone,
-    times lambda, and of people less lambda times the judge where both answered. Its variance is that of the two
-    parts (and what they share, where clusters lie in both), with t of their degrees of freedom.
+    The units that people judged must be a random sample. The estimate is lambda times the mean of the judge where it is
+    alone, plus the mean of people less lambda times the judge where both answered. t of the degrees of freedom of both
+    parts gives its interval.
 
     Args:
-        power: lambda; by default the one that makes the variance least (PPI++), between 0 and 1.
-        clusters: (U,) columns of what units share, {"item": images}.
+        power: lambda, from 0 to 1; by default that of least variance (PPI++).
+        clusters: one (U,) column of what units share.
     """
     check_confidence(confidence)
     label, prediction = float_vector(people, "people"), finite_vector(judge, "judge")
@@ -363,7 +347,7 @@ def prediction_powered_mean(
     refuse_values(label, np.isinf(label), "people", "a finite number, or nan")
     if power is not None and not (math.isfinite(power) and 0 <= power <= 1):
         raise BadOption(f"power is {power!r}, expected a number from 0 to 1, or None")
-    codes = _codes(clusters, len(label))
+    codes = _one_column(clusters, np.arange(len(label)), "a unit")
     given = np.flatnonzero(~np.isnan(label))
     alone = np.flatnonzero(np.isnan(label))
     n = len(given)
@@ -404,17 +388,15 @@ def prediction_powered_mean(
     )
 
 
-def _codes(clusters: ClusterColumns, rows: int) -> tuple[str, Ints]:
+def _one_column(clusters: ClusterColumns, alone: Ints, row: str) -> tuple[str, Ints]:
+    """Return the name and the codes of what units share; without clusters each is `alone`."""
     columns = columns_of(clusters)
     if not columns:
-        return ITEM, np.arange(rows)
+        return ITEM, alone
     if len(columns) != 1:
         raise BadOption(f"clusters has {len(columns)} columns, expected one: what units share")
     ((name, given),) = columns.items()
-    _, codes = encode(given, f"clusters[{name!r}]")
-    if len(codes) != rows:
-        raise BadShape(f"clusters[{name!r}] has {len(codes)} entries, expected {rows}, one a unit")
-    return name, codes
+    return name, column_codes(given, name, len(alone), row)
 
 
 def _around(value: float, variance: float, df: float, confidence: float) -> tuple[float, float]:
@@ -424,10 +406,10 @@ def _around(value: float, variance: float, df: float, confidence: float) -> tupl
 
 @dataclass(frozen=True, slots=True)
 class _Parts:
-    """The influences of labelled units (people, judge) and of the others (judge), and what each part's rows share.
+    """Influences of labelled units (people, judge) and of the others (judge).
 
-    shift: the mean of the judge where it is alone less that beside people. overlap: the sums of the labelled
-    influences, of people and of the judge, times those of the others, over clusters in both.
+    shift: the judge's mean where it is alone less that beside people. overlap: summed products of the labelled
+    influences, of people and of the judge, with the others', over clusters in both.
     """
 
     labels: Floats
@@ -467,7 +449,6 @@ class _Parts:
         )  # fmt: skip
 
     def variance(self, power: float) -> tuple[float, float]:
-        """Return the variance of the estimate, and its degrees of freedom."""
         spread = self.of_labelled.spread(self.labels - power * self.beside)
         if self.of_alone is None or power == 0:
             return spread.variance, spread.df
@@ -487,13 +468,13 @@ class _Parts:
 
 @dataclass(frozen=True, slots=True)
 class SavingsCurve:
-    """What prediction-powered intervals would be worth if people had judged fewer units.
+    """The worth of prediction-powered intervals if people had judged fewer units.
 
     Attributes:
         sizes: (S,) units that people judge.
         coverage, people_coverage: (S,) share of draws whose interval holds the mean of all units.
         width, people_width: (S,) mean width of the interval, with the judge and of people alone.
-        effective: (S,) units that people alone would have had to judge for that width, by the mean variances.
+        effective: (S,) mean of the results' `effective`.
     """
 
     sizes: tuple[int, ...]
@@ -519,8 +500,8 @@ def savings_curve(
 ) -> SavingsCurve:
     """Draw studies of (U,) units that people and the judge both answered, with people at some of the units alone.
 
-    The units stand for the population: each study draws as many as there are with replacement, and people judge the
-    first of them. Intervals take units as independent.
+    Each study draws as many units as there are with replacement, and people judge the first of them. Intervals take
+    units as independent.
     """
     label, prediction = finite_vector(people, "people"), finite_vector(judge, "judge")
     count = same_length(people=label, judge=prediction)

@@ -23,8 +23,8 @@ class People:
 
     Attributes:
         right: chance that a careful vote is right.
-        pair_spread, unit_spread: how much that chance differs between pairs, and between the units of a pair, as the
-            intraclass correlation of a beta distribution.
+        pair_spread, unit_spread: intraclass correlation, of a beta distribution, of that chance between pairs, and
+            between the units of a pair.
         careless: share of votes given without looking; half of them are right.
         worker_spread: how unevenly careless votes are distributed over workers.
         pairs_each: consecutive pairs that the same workers judge.
@@ -70,9 +70,8 @@ def beta_draws(
 class PilotPeople:
     """Voters of a pilot.
 
-    ``right`` and ``spread`` (over units) maximise the likelihood of each unit's split of votes. With too few votes
-    a unit, ``spread`` is the assumed one, with the ``reason``. ``agreement`` is the share of agreeing pairs of
-    votes on one unit.
+    ``right`` and ``spread`` (over units) maximise the likelihood of each unit's split of votes; with too few votes a
+    unit, ``spread`` is the assumed one. ``agreement``: share of agreeing pairs of votes on one unit.
     """
 
     right: float
@@ -154,7 +153,7 @@ def _log_split(k: Floats, n: Floats, right: float, spread: float) -> Floats:
 
 
 def without_noise(observed: float, right: float) -> float:
-    """Return the true share s behind an observed one: observed = s r + (1 - s)(1 - r), r = ``right``."""
+    """Return the true share s behind observed = s r + (1 - s)(1 - r), r = ``right``."""
     if not 0.5 < right <= 1:
         raise BadOption(f"right is {right!r}, expected more than 0.5 and at most 1")
     return min(1.0, max(0.0, (observed - (1 - right)) / (2 * right - 1)))

@@ -1,8 +1,7 @@
 """How many pairs, references and votes tell two systems, or two metrics, apart, and the cheapest design.
 
-Power is simulated, as by Card et al. 2020 ("With Little Power Comes Great Responsibility"), with the tests
-that results are judged by: the two-sided binomial test of wins for systems, McNemar's exact test for metrics.
-Type S error: Gelman, Carlin 2014.
+Power is simulated, as by Card et al. 2020 ("With Little Power Comes Great Responsibility"), with the two-sided
+binomial test of wins for systems and McNemar's exact test for metrics. Type S error: Gelman, Carlin 2014.
 """
 
 from __future__ import annotations
@@ -77,8 +76,6 @@ Question = TwoSystems | TwoMetrics
 
 @dataclass(frozen=True, slots=True, order=True)
 class Size:
-    """A design: pairs, references of each (units), votes on each unit."""
-
     pairs: int
     references: int
     votes: int
@@ -240,7 +237,6 @@ def _result(
 
 
 def exact_p(wins: Ints, losses: Ints) -> Floats:
-    """Return (S,) two-sided p of the binomial test at 1/2."""
     tail = scipy.special.bdtr(np.minimum(wins, losses), wins + losses, 0.5)
     found: Floats = np.minimum(1.0, 2 * tail)
     return found
@@ -250,8 +246,8 @@ def exact_p(wins: Ints, losses: Ints) -> Floats:
 class Plan:
     """The designs that were tried, with their costs in cents.
 
-    `best` is the cheapest design whose interval lies above ``wanted``, then with the fewest judgments. Its figures
-    and those beside it come from new simulations, because the choice favours lucky ones.
+    `best` is the cheapest design whose interval lies above ``wanted``, then with the fewest judgments. It and those
+    beside it have new simulations, because the choice favours lucky ones.
     """
 
     tried: tuple[PowerResult, ...]
@@ -314,5 +310,5 @@ def plan_design(
 
 
 def fresh_seed(seed: int) -> int:
-    """Return a seed of draws independent of those of ``seed``; below 2**53 for JSON."""
+    """Return a seed independent of ``seed``, below 2**53 for JSON."""
     return int(np.random.SeedSequence([seed, 1]).generate_state(1, np.uint64)[0] >> np.uint64(11))

@@ -1,9 +1,9 @@
 """How well systems rank captions for an image, or images for a caption (H13 section 4.3).
 
-A ranking is a query's list of items from best to worst. `relevant` is, for each query, a collection of the
-relevant items, or a mapping from judged items to grades (relevant above zero). `JudgedRankings`, which look every
-item up once, can replace both. `unjudged` items that a measure looks at are counted ("count"), taken out of the
-list ("leave-out", the condensed lists of Sakai 2007), or refused ("refuse").
+A ranking is a query's list of items from best to worst. `relevant` is, for each query, a collection of the relevant
+items, or a mapping from judged items to grades (relevant above zero). `JudgedRankings` can replace both. `unjudged`
+items that a measure looks at are counted ("count"), taken out of the list ("leave-out", Sakai 2007), or refused
+("refuse").
 """
 
 from __future__ import annotations
@@ -47,9 +47,9 @@ _UNJUDGED, _IRRELEVANT, _RELEVANT = -1, 0, 1
 class RankingResult:
     """One measure, such as "R@5".
 
-    value: mean over the queries with a relevant item (median rank: median). per_query: (Q,); inf is the rank
-    where no relevant item was returned; `undefined` queries have no relevant item and are nan. unjudged: items in
-    total and (Q,) per query; None if `relevant` does not tell. best_case, best_per_query: if these were relevant.
+    value: mean over the queries with a relevant item (median rank: median). per_query: (Q,); a rank is inf where no
+    relevant item was returned. `undefined` queries have no relevant item and are nan. unjudged: items in total and
+    (Q,) per query; None if `relevant` does not tell. best_case, best_per_query: if these were relevant.
     """
 
     measure: str
@@ -69,9 +69,8 @@ class RankingResult:
 class JudgedRankings:
     """Lists laid end to end, with the judgment of every item.
 
-    starts: (Q + 1,). codes: (N,) int8, 1 relevant, 0 not relevant, -1 unjudged. total: (Q,) relevant items of
-    the query, returned or not. judged: whether unjudged items are known. left_out: (Q,) unjudged items that were
-    taken out, or None.
+    starts: (Q + 1,). codes: (N,) int8, 1 relevant, 0 not relevant, -1 unjudged. total: (Q,) relevant items, returned or
+    not. judged: whether unjudged items are known. left_out: (Q,) unjudged items that were taken out.
     """
 
     starts: Ints
@@ -91,9 +90,7 @@ def recall_at_k(
     unjudged: str = "count",
 ) -> RankingResult:
     """Return R@k: the share of a query's relevant items among its first k (H13: of the one original item)."""
-    cut = positive(k, "k")
-    lists = _judged_rankings(rankings, relevant, unjudged)
-    hits, blank = _counts_within(lists, np.full(len(lists.total), min(cut, len(lists.codes))))
+    cut, lists, hits, blank = _first_k(rankings, relevant, k, unjudged)
     share, best = _share(hits, lists.total), _share(hits + blank, lists.total + blank)
     return _result(f"R@{cut}", lists, blank, unjudged, share, best)
 
@@ -107,9 +104,7 @@ def success_at_k(
     unjudged: str = "count",
 ) -> RankingResult:
     """Return S@k: whether a relevant item is among the first k."""
-    cut = positive(k, "k")
-    lists = _judged_rankings(rankings, relevant, unjudged)
-    hits, blank = _counts_within(lists, np.full(len(lists.total), min(cut, len(lists.codes))))
+    cut, lists, hits, blank = _first_k(rankings, relevant, k, unjudged)
     found, best = (hits > 0).astype(np.float64), (hits + blank > 0).astype(np.float64)
     return _result(f"S@{cut}", lists, blank, unjudged, found, best)
 
@@ -274,6 +269,14 @@ def _judged_rankings(
     return replace(lists, starts=before, codes=lists.codes[keep], left_out=removed)
 
 
+def _first_k(
+    rankings: Sequence[Ranking] | JudgedRankings, relevant: Sequence[Relevant] | None, k: int, unjudged: str
+) -> tuple[int, JudgedRankings, Ints, Ints]:
+    cut = positive(k, "k")
+    lists = _judged_rankings(rankings, relevant, unjudged)
+    return cut, lists, *_counts_within(lists, np.full(len(lists.total), min(cut, len(lists.codes))))
+
+
 def _counts_within(lists: JudgedRankings, depth: Ints) -> tuple[Ints, Ints]:
     """Return (Q,) relevant and unjudged items among the first `depth` (Q,)."""
     ends = np.minimum(lists.starts[:-1] + depth, lists.starts[1:])
@@ -282,7 +285,6 @@ def _counts_within(lists: JudgedRankings, depth: Ints) -> tuple[Ints, Ints]:
 
 
 def _first_rank(lists: JudgedRankings, code: int) -> Floats:
-    """Return (Q,) rank of the first item with the code, or inf."""
     places = np.append(np.flatnonzero(lists.codes == code), len(lists.codes))
     place = places[np.searchsorted(places, lists.starts[:-1])]
     return np.where(place < lists.starts[1:], place - lists.starts[:-1] + 1.0, math.inf)

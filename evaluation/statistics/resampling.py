@@ -1,7 +1,6 @@
 """Bootstrap by weights, without copies of the data.
 
-Equal units form a pattern. A resample is a vector of how often each pattern was drawn; a statistic takes many of
-them at once.
+Equal units form a pattern. A resample is a vector of how often each pattern was drawn.
 """
 
 import math
@@ -37,7 +36,6 @@ class Estimate:
 
 
 def generator_of(seed: Seed) -> tuple[np.random.Generator, int | None]:
-    """Return the generator, and the seed to report (None for a generator passed in)."""
     if isinstance(seed, np.random.Generator):
         return seed, None
     if isinstance(seed, bool) or not isinstance(seed, (int, np.integer)) or seed < 0:
@@ -54,10 +52,9 @@ def check_confidence(confidence: float) -> float:
 def pattern_weights(
     frequency: Ints, resamples: int, generator: np.random.Generator, width: int = 1
 ) -> Iterator[Floats]:
-    """Yield resamples of the units in chunks of (chunk, P) float64: how often each pattern was drawn.
+    """Yield resamples in chunks of (chunk, P) float64: how often each pattern of `frequency` (P,) units was drawn.
 
-    `frequency` (P,) counts the units of each pattern. `width` numbers are made per resample: chunks fit into
-    memory.
+    `width` numbers are made per resample; chunks fit into memory.
     """
     total = int(frequency.sum())
     patterns = len(frequency)
@@ -90,7 +87,6 @@ def bootstrap(
     generator: np.random.Generator,
     width: int = 1,
 ) -> Floats:
-    """Return `statistic` of resamples of the units: (resamples,) or (resamples, F)."""
     positive(resamples, "resamples")
     parts = [statistic(weights) for weights in pattern_weights(frequency, resamples, generator, width)]
     return np.concatenate(parts)
@@ -131,7 +127,6 @@ def count_extreme(drawn: Floats, difference: float, scale: float, alternative: s
 
 
 def coin_tosses(generator: np.random.Generator, rows: int, columns: int) -> NDArray[np.uint8]:
-    """Return (rows, columns) bytes of eight tosses each."""
     size = rows * columns
     words = generator.integers(0, 2**64, size=(size + 7) // 8, dtype=np.uint64)
     return words.view(np.uint8)[:size].reshape(rows, columns)

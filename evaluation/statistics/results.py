@@ -1,7 +1,6 @@
-"""Results carry a signature of their call.
+"""Results carry a signature of their call: the statistic, its input where there are several, and every option.
 
-`krippendorff-alpha|input:table|level:ordinal|confidence:0.95|resamples:2000|seed:0|v:1.0` names the
-statistic, the input where there are several, and every option.
+`krippendorff-alpha|input:table|level:ordinal|confidence:0.95|resamples:2000|seed:0|v:1.0`
 """
 
 import functools
@@ -22,7 +21,7 @@ Result = TypeVar("Result")
 
 
 class Statistic(NamedTuple):
-    """A signed function's name in signatures, and the fields that distinguish functions of one name."""
+    """A signed function's name, and the fields that distinguish functions of one name."""
 
     name: str
     fixed: Mapping[str, str]

@@ -1,1 +1,1 @@
-"""Strengths of systems from people's choices between their texts."""
+"""Rank systems by people's choices between their texts."""

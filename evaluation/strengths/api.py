@@ -1,4 +1,4 @@
-"""Strengths of systems over HTTP: GET /api/studies/{slug}/strengths/."""
+"""Strengths of systems over HTTP."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from evaluation.strengths.computing import StrengthsRequest, kept_strengths
+from evaluation.strengths.computing import StrengthsRequest, cached_strengths
 from judgments.access.roles import study_for
 
 
@@ -81,4 +81,4 @@ class StrengthsView(APIView):
         for name in request.query_params:
             if name not in known:
                 raise ValidationError({name: ["is no parameter of this list."]})
-        return Response(kept_strengths(study, **StrengthsRequest.read(request.query_params)))
+        return Response(cached_strengths(study, **StrengthsRequest.read(request.query_params)))

@@ -1,4 +1,4 @@
-"""Rank the systems of a study by people's choices: one model for the page, the command and the HTTP call."""
+"""Compute strengths for the page, the command, the HTTP call and the report."""
 
 from __future__ import annotations
 
@@ -19,11 +19,14 @@ from evaluation.errors import EvaluationError
 from evaluation.judgment_sets import loaders
 from evaluation.judgment_sets.records import NO_PAIR
 from evaluation.provenance import as_json, plain
+from evaluation.report.content import Dots, Estimate, Level, Panel, Section
+from evaluation.report.rendering import plot, say, section, table
 from evaluation.results.consensus import judgment_clusters
 from evaluation.statistics.aggregation import StrengthResult, preference_strengths, rank_bands
 from evaluation.statistics.aggregation.preferences import preferences_of
 from evaluation.statistics.aggregation.strengths import MODELS
 from evaluation.statistics.clustering import NAIVE
+from judgments.design.tables import PairAnswers
 from judgments.kinds import KINDS
 from judgments.kinds.spans.answers import words_of
 from judgments.models import CandidatePair, HITUnit, Study
@@ -68,9 +71,9 @@ def strengths_of(
 ) -> dict[str, Any]:
     """Return strengths, rank bands and the next comparisons of the study's systems, as JSON.
 
-    Every judgment that counts of a pair of two systems is a comparison; "neither" counts as no difference. Intervals
-    are clustered by image and, where people are known, by person. In an arena each judgment weighs one over the chance
-    of its pair of systems, so that all pairs count as if they had been drawn evenly (Chiang et al. 2024, section 5).
+    Every included judgment of two systems is a comparison; "neither" counts as no difference. Intervals are
+    clustered by image and, unless anonymous, by person. In an arena each judgment weighs one over the
+    probability of its pair of systems, as if pairs were drawn evenly (Chiang et al. 2024, section 5).
 
     Raises:
         EvaluationError: the study compares no pairs, or none of two systems.
@@ -123,9 +126,9 @@ def strengths_of(
 
 
 def chances_of(study: Study, units: Ints, workers: Ints) -> Floats:
-    """Return (N,) chances by which the pairs of systems of these judgments of an arena were drawn.
+    """Return (N,) probabilities by which an arena drew the judgments' pairs of systems.
 
-    Nobody judges a unit twice, so that unit and person name a page; another one may have left the unit out.
+    Nobody judges a unit twice, so unit and person identify the HIT.
     """
     drawn = HITUnit.objects.filter(hit__study=study, chance__isnull=False)
     live = drawn.filter(hit__assignments__judgments__unit=F("unit")).order_by()
@@ -186,7 +189,7 @@ def _as_result(found: StrengthResult, preferences: Floats, control: str) -> dict
 
 
 def _next(found: StrengthResult, names: list[str]) -> list[dict[str, Any]]:
-    """Return the pairs of systems of which one more judgment says most, with the gain in nats."""
+    """Return the pairs of systems with the largest gain of one more judgment, in nats."""
     gains = np.triu(found.gains(), 1)
     best = np.argsort(-gains, axis=None, kind="stable")[:NEXT_SHOWN]
     return [
@@ -196,14 +199,50 @@ def _next(found: StrengthResult, names: list[str]) -> list[dict[str, Any]]:
     ]
 
 
-def kept_strengths(study: Study, **asked: Any) -> dict[str, Any]:
-    """Return ``strengths_of``, computed once for the same judgments and events of the study."""
+def cached_strengths(study: Study, **asked: Any) -> dict[str, Any]:
+    """Return ``strengths_of``, cached for the same judgments and events of the study."""
     newest = Judgment.objects.filter(assignment__study=study).aggregate(last=Max("pk"))["last"]
     event = study.events.aggregate(last=Max("pk"))["last"]
-    told = "-".join(f"{name}={asked[name]}" for name in sorted(asked))  # "none" is a value of two of them
-    key = f"strengths-{study.pk}-{newest}-{event}-{told}"
+    options = "-".join(f"{name}={asked[name]}" for name in sorted(asked))  # "none" is a value of two of them
+    key = f"strengths-{study.pk}-{newest}-{event}-{options}"
     found: dict[str, Any] | None = cache.get(key)
     if found is None:
         found = strengths_of(study, **asked)
         cache.set(key, found, KEPT_SECONDS)
     return found
+
+
+def ranking_section(study: Study) -> Section | None:
+    """Return strengths and rank bands if probabilities or answers are unusual; else None."""
+    design = design_of(study)
+    special = design.answers != PairAnswers() or design.chosen is not None or draws_live(study)
+    if not (KINDS[study.protocol].compares_pairs and special):
+        return None
+    try:
+        found = strengths_of(study)
+    except EvaluationError:  # nothing to rank yet
+        return None
+    if found["reason"]:
+        return section("ranking", empty=found["reason"])
+    rows = [
+        (
+            one["system"],
+            Estimate(one["strength"], one["low"], one["high"]),
+            one["best_rank"],
+            one["worst_rank"],
+        )
+        for one in found["systems"]
+    ]
+    data = table("ranking", rows)
+    best = [one["system"] for one in found["systems"] if one["best_rank"] == 1]
+    sentence = say(
+        "ranking", best=best, comparisons=found["comparisons"], ties=found["ties"], weighted=found["weighted"]
+    )
+    drawing = Dots(
+        tuple(name for name, *_ in rows),
+        (Panel("", tuple(strength for _, strength, *_ in rows), (Level("mean", 0.0),)),),
+        "log-strength, 95 % interval",
+        "number",
+        tuple(best),
+    )
+    return section("ranking", [sentence], [plot(sentence, drawing, data)], [data])

@@ -1,4 +1,4 @@
-"""The page "Ranking" of a study: its systems by people's choices."""
+"""The page "Ranking"."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from django.utils.translation import gettext, pgettext, pgettext_lazy
 from unfold.widgets import UnfoldAdminSelectWidget
 
 from evaluation.errors import EvaluationError
-from evaluation.strengths.computing import LENGTH, kept_strengths
+from evaluation.strengths.computing import LENGTH, cached_strengths
 from judgments.kinds import KINDS
 from judgments.models import Study
 from judgments.studies.study_page import Context, Group, StudyPage, add_page
@@ -42,7 +42,7 @@ def show_ranking(request: HttpRequest, study: Study, context: Context) -> HttpRe
         chosen = dict(asked.cleaned_data)
     context |= {"form": RankingForm(chosen)}
     try:
-        found = kept_strengths(study, **chosen)
+        found = cached_strengths(study, **chosen)
     except EvaluationError as error:
         return TemplateResponse(request, "evaluation/study_ranking.html", context | {"problem": str(error)})
     # a reason that holds counts comes as the statistics say it, in English
@@ -57,7 +57,7 @@ def show_ranking(request: HttpRequest, study: Study, context: Context) -> HttpRe
 
 
 def _rows(systems: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return the systems with figures as text, and places on a common scale as SVG's lengths."""
+    """Return rows with formatted figures, and positions on a common scale as SVG lengths."""
     ends = [one[name] for one in systems for name in ("low", "high", "strength") if one[name] is not None]
     low, high = min(ends, default=0.0), max(ends, default=1.0)
     width = (high - low) * 1.04 or 1.0

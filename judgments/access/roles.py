@@ -21,8 +21,8 @@ from rest_framework.filters import BaseFilterBackend
 from rest_framework.permissions import SAFE_METHODS, BasePermission
 from rest_framework.request import Request
 
+from common.audit import log_about
 from common.errors import DesignError, NotThere, WrongState
-from common.log_context import log_about
 from judgments.access.tokens import allows
 from judgments.models import (
     ApiToken,

@@ -23,9 +23,9 @@ from django.views.decorators.http import require_POST
 from unfold.decorators import display
 
 from common.amounts import thousands
+from common.audit import log_about
 from common.errors import QuorumError
 from common.files import can_be_stored
-from common.log_context import log_about
 from judgments.access.roles import Right, has_right
 from judgments.admin.base import QuorumAdmin, row_or_404, signed_in, simulated_mark
 from judgments.cached_figures import FiguresPending

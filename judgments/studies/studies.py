@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import secrets
 from functools import lru_cache
 from itertools import count
 from typing import TYPE_CHECKING, Any
@@ -12,9 +13,8 @@ from django.db.models import ProtectedError
 from django.utils import timezone
 from django.utils.translation import gettext
 
-from common.codes import LETTERS, random_code
+from common.audit import log_about
 from common.errors import DataConflict, DesignError, NotThere, WrongState
-from common.log_context import log_about
 from judgments.access.roles import visible_rows
 from judgments.design.diff import changed_keys
 from judgments.design.reading import make_design, refuse_short_code
@@ -28,8 +28,15 @@ if TYPE_CHECKING:
     from django.contrib.auth.models import User
 
 
+# of codes that people type: without letters that look alike
+LETTERS = "abcdefghjkmnpqrstuvwxyz23456789"
+CAPITALS = "ABCDEFGHJKLMNPQRSTUVWXYZ23456789"
 CODE_LENGTH = 10  # of a code that is made: 49 bits
 REGISTERED = "registered"  # in a study's log, where its plan was registered
+
+
+def random_code(letters: str, length: int) -> str:
+    return "".join(secrets.choice(letters) for _ in range(length))
 
 
 def is_registered(study: Study) -> bool:

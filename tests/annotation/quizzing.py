@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from annotation.models import QuizAttempt
-from annotation.quiz.quizzes import answer_attempt, paper_of, start_attempt
-from annotation.quiz.sheet import Paper
+from annotation.quiz.quizzes import answer_attempt, sheet_of, start_attempt
+from annotation.quiz.sheet import QuizSheet
 from judgments.kinds import KINDS
 from judgments.models import Study
 from tests.annotation.casting import Person, make_dataset, make_study
@@ -28,16 +28,16 @@ def quizzed(protocol: str = "triplet", **quiz: Any) -> Study:
     return make_study(make_dataset(), protocol, quiz={"questions": QUESTIONS} | quiz)
 
 
-def right_answers(paper: Paper, *, wrong: int = 0) -> list[dict[str, Any]]:
+def right_answers(sheet: QuizSheet, *, wrong: int = 0) -> list[dict[str, Any]]:
     """Right answers to everything an attempt asks, but for the first ``wrong`` ones."""
-    kind = KINDS[paper.design.protocol]
+    kind = KINDS[sheet.design.protocol]
     answers = []
-    for position in range(1, paper.size + 1):
-        if position in paper.questions:
-            value = paper.questions[position].expected
-            others = [one for one in range(1, len(paper.questions[position].order) + 1) if one != value]
+    for position in range(1, sheet.size + 1):
+        if position in sheet.questions:
+            value = sheet.questions[position].expected
+            others = [one for one in range(1, len(sheet.questions[position].order) + 1) if one != value]
         else:
-            place = paper.places[position]
+            place = sheet.places[position]
             good = [
                 one
                 for one in kind.values
@@ -51,4 +51,4 @@ def right_answers(paper: Paper, *, wrong: int = 0) -> list[dict[str, Any]]:
 def take(study: Study, person: Person, *, wrong: int = 0) -> QuizAttempt:
     """A whole attempt."""
     attempt = start_attempt(study=study, worker=person.worker)
-    return answer_attempt(attempt=attempt, answers=right_answers(paper_of(attempt), wrong=wrong))
+    return answer_attempt(attempt=attempt, answers=right_answers(sheet_of(attempt), wrong=wrong))

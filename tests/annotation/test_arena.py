@@ -23,7 +23,7 @@ from common.errors import DesignError
 from evaluation.integrity import check_integrity
 from evaluation.judgment_sets.signature import circumstances
 from evaluation.statistics.aggregation import preference_strengths
-from evaluation.strengths.computing import kept_strengths, strengths_of
+from evaluation.strengths.computing import cached_strengths, strengths_of
 from judgments.design.reading import make_design
 from judgments.models import DrawState, HITUnit, Study, SystemPair
 from judgments.studies.generation import plan_study
@@ -248,5 +248,5 @@ def test_whoever_has_the_exported_file_can_weigh_as_the_ranking_does(tmp_path: P
 def test_the_kept_ranking_knows_which_parameter_is_none() -> None:
     study = arena(pages=10)
     rehearse(study=study, crowd=Crowd(workers=4, spammers=0.0, seed=2))
-    assert kept_strengths(study, control="none")["weighted"]
-    assert not kept_strengths(study, weights="none")["weighted"]
+    assert cached_strengths(study, control="none")["weighted"]
+    assert not cached_strengths(study, weights="none")["weighted"]

@@ -25,11 +25,11 @@ from annotation.models import (
     WebhookDelivery,
     Worker,
 )
+from annotation.models.privacy import person_erased
 from annotation.privacy.erasing import DELETED, MONEY, MOVED, UNTIED, erase_person, mark_of, rewritten
 from annotation.privacy.replaying import erasure_list
 from annotation.privacy.retention import due, end_retention, end_what_is_over
 from annotation.quality.flags import exclude_worker
-from annotation.signals import person_erased
 from annotation.webhooks.webhooks import pseudonym_for_webhook
 from annotation.work.claims import claim_assignment
 from annotation.work.joining import join_study

@@ -9,8 +9,8 @@ from django.conf import settings
 from django.test import Client
 from django.utils.translation import override
 
-from annotation.quiz.quizzes import paper_of, start_attempt
-from annotation.quiz.sheet import read_paper, texts_of
+from annotation.quiz.quizzes import sheet_of, start_attempt
+from annotation.quiz.sheet import texts_of, translated_sheet
 from annotation.work.presentation import worded
 from common.errors import DesignError
 from evaluation.demo import FOLDER, OPENED
@@ -120,7 +120,7 @@ def test_what_a_translation_leaves_out_stays_as_it_is() -> None:
     assert (example.scene, example.answer, example.why) == ("A dog.", "The first.", "Es un perro.")
     attempt = start_attempt(study=study, worker=joined(study).worker)
     with override("es"):
-        shown = [one.question for one in read_paper(paper_of(attempt)).questions.values()]
+        shown = [one.question for one in translated_sheet(sheet_of(attempt)).questions.values()]
     assert {one.why for one in shown if one.text == "¿Cuál?"} == {"It is one."}
     assert all(len(one.options) == 2 for one in shown if one.text == "¿Cuál?")
 

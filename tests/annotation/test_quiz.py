@@ -13,7 +13,7 @@ from django.test.utils import CaptureQueriesContext
 
 from annotation.errors import AlreadyEnded, AnswerProblem, QuizFailed, QuizNotPassed
 from annotation.models import Assignment, QuizAttempt
-from annotation.quiz.quizzes import answer_attempt, paper_of, quiz_status, start_attempt
+from annotation.quiz.quizzes import answer_attempt, quiz_status, sheet_of, start_attempt
 from annotation.rehearsal.people import Crowd
 from annotation.rehearsal.rehearsal import rehearse
 from annotation.work.claims import claim_assignment
@@ -156,10 +156,10 @@ def test_designers_see_questions_results_and_what_nearly_everybody_misses(admin_
     for number in range(6):
         person = joined(study, f"worker-{number}")
         attempt = start_attempt(study=study, worker=person.worker)
-        paper = paper_of(attempt)
-        answers = right_answers(paper)
+        sheet = sheet_of(attempt)
+        answers = right_answers(sheet)
         for answer in answers:
-            asked = paper.questions[answer["position"]]
+            asked = sheet.questions[answer["position"]]
             if asked.question.text == "Question 3?":
                 answer["value"] = asked.expected % 3 + 1
         answer_attempt(attempt=attempt, answers=answers)

@@ -8,7 +8,7 @@ import pytest
 from django.test import Client
 
 from annotation.models import QuizAttempt, Worker
-from annotation.quiz.quizzes import paper_of
+from annotation.quiz.quizzes import sheet_of
 from judgments.models import Study
 from tests.annotation.calling import accept, is_problem, join, post
 from tests.studies import make_study, make_worker
@@ -34,10 +34,10 @@ def standing(study: Study, headers: dict[str, str]) -> Any:
 
 def right(*, but: int = 0) -> list[dict[str, int]]:
     """Right answers to the attempt under way, the first ``but`` of them wrong."""
-    paper = paper_of(QuizAttempt.objects.latest("number"))
+    sheet = sheet_of(QuizAttempt.objects.latest("number"))
     return [
         {"position": position, "value": 3 - asked.expected if position <= but else asked.expected}
-        for position, asked in sorted(paper.questions.items())
+        for position, asked in sorted(sheet.questions.items())
     ]
 
 

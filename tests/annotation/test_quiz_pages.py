@@ -12,7 +12,7 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
 from annotation.models import QuizAttempt
-from annotation.quiz.quizzes import paper_of
+from annotation.quiz.quizzes import sheet_of
 from annotation.quiz.sheet import ExplainedAnswer
 from judgments.models import Study
 from tests.annotation.casting import Person, joined, make_dataset, make_study
@@ -30,11 +30,11 @@ def page(person: Person, path: str) -> str:
 def answer_on_page(study: Study, person: Person, *, right: bool = True) -> Any:
     """Answer what the page shows, by its form."""
     attempt = QuizAttempt.objects.filter(worker=person.worker).latest("number")
-    paper = paper_of(attempt)
+    sheet = sheet_of(attempt)
     html = page(person, f"/s/{study.slug}/quiz/")
     first = int(re.findall(r'name="step" value="(\d+)"', html)[0])
-    expected = paper.questions[first].expected
-    value = expected if right else expected % len(paper.questions[first].order) + 1
+    expected = sheet.questions[first].expected
+    value = expected if right else expected % len(sheet.questions[first].order) + 1
     return person.client.post(
         f"/s/{study.slug}/quiz/{attempt.number}/answer/", {"step": first, f"u{first}": value}
     )
@@ -104,7 +104,7 @@ def test_back_and_another_answer_changes_nothing() -> None:
     attempt = QuizAttempt.objects.get()
     before = attempt.answers
     again = ada.client.post(
-        f"/s/{study.slug}/quiz/1/answer/", {"step": 1, "u1": paper_of(attempt).questions[1].expected}
+        f"/s/{study.slug}/quiz/1/answer/", {"step": 1, "u1": sheet_of(attempt).questions[1].expected}
     )
     assert again.status_code == 303
     attempt.refresh_from_db()
@@ -127,15 +127,15 @@ def test_a_known_item_is_shown_and_answered_on_the_page_of_its_kind(protocol: st
     ada = joined(study)
     ada.client.post(f"/s/{study.slug}/quiz/start/")
     html = page(ada, f"/s/{study.slug}/quiz/")
-    paper = paper_of(QuizAttempt.objects.get())
-    step = paper.steps()[0]
+    sheet = sheet_of(QuizAttempt.objects.get())
+    step = sheet.steps()[0]
     if protocol != "triplet":
         picture = re.findall(r'<img src="([^"]+)"', html)[0]
         shown = ada.client.get(picture)
         assert (shown.status_code, shown["Content-Type"]) == (200, "image/jpeg")
         shown.close()
         assert Client().get(picture).status_code == 404
-    answers = {answer["position"]: answer["value"] for answer in right_answers(paper)}
+    answers = {answer["position"]: answer["value"] for answer in right_answers(sheet)}
     fields: dict[str, Any] = {"step": step[0]}
     fields |= {f"u{position}": answers[position] for position in step if answers[position]}
     response = ada.client.post(f"/s/{study.slug}/quiz/1/answer/", fields)

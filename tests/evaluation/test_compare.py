@@ -17,7 +17,7 @@ from evaluation.comparing import studies
 from evaluation.comparing.studies import compare_studies
 from evaluation.export.exporting import export_judgments
 from evaluation.models import Analysis
-from evaluation.releases.study_verification import verify_study
+from evaluation.releases.verification import verify_study
 from evaluation.results.aggregation import aggregate_study
 from judgments.access.roles import give_role
 from judgments.jobs import run_job

@@ -19,8 +19,8 @@ from common.errors import DesignError, WrongState
 from evaluation.models import Registration
 from evaluation.registration.deviations import deviations, outcomes
 from evaluation.registration.deviations import registered as registered_plan
+from evaluation.registration.operations import register_study
 from evaluation.registration.plans import make_plan, plan_hash
-from evaluation.registration.registering import register_study
 from evaluation.report.rendering import render_report
 from evaluation.report.storage import build_report
 from evaluation.results.aggregation import aggregate_study

@@ -18,8 +18,8 @@ from pytest_django import Settings
 from annotation.models import Worker
 from annotation.quality.flags import exclude_worker
 from evaluation.models import Release
+from evaluation.registration.operations import register_study
 from evaluation.registration.plans import make_plan, plan_hash
-from evaluation.registration.registering import register_study
 from evaluation.releases.storage import place_for_release
 from judgments.access.roles import give_role
 from judgments.jobs import run_job

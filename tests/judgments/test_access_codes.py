@@ -8,11 +8,10 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
-from common.codes import LETTERS
 from common.errors import DesignError
 from judgments.design.reading import make_design
 from judgments.models import Study
-from judgments.studies.studies import change_design, create_study, design_of, duplicate_study
+from judgments.studies.studies import LETTERS, change_design, create_study, design_of, duplicate_study
 from tests.judgments.desk import ADD, new_design, page, words
 from tests.studies import make_dataset
 

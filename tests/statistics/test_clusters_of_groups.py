@@ -20,7 +20,7 @@ from evaluation.statistics.meta import (
     pairwise_accuracy,
 )
 from evaluation.statistics.significance import bootstrap_interval, randomization_test
-from evaluation.statistics.summaries import summary_of_scores
+from evaluation.statistics.significance.intervals import summary_of_scores
 
 ITEMS, EACH = 40, 6
 

@@ -192,7 +192,7 @@ class MTurkBackend(CrowdBackend):
             return
 
     def names(self, publication: Publication, *, worker: str, work: str, at_work: bool = True) -> bool | None:
-        """Ask for the assignment: that it is in work is an error of its own, without a worker."""
+        """Ask for the assignment; an error of its own tells that it is in work, without naming the worker."""
         try:
             return turk(publication.place, hurried=True).assignment(work).worker == worker
         except WrongStateAtTurk:
@@ -203,7 +203,6 @@ class MTurkBackend(CrowdBackend):
             return None
 
     def answered_there(self, publication: Publication, work: SeenWork) -> HandedIn | None:
-        """Read the answers of an HTMLQuestion from its receipt."""
         design = design_of(publication.study)
         if design.crowd.question != "html" or publication.hit is None:
             return None
@@ -211,7 +210,7 @@ class MTurkBackend(CrowdBackend):
         return answers_of_page(work.receipt, design=design, hit=publication.hit, units=units)
 
     def hints(self, place: str) -> Iterator[str]:
-        """Yield HITs from the queue, if there is one. A read message is deleted, as a sync finds out the same."""
+        """Yield HITs from the queue, if there is one. Read messages are deleted, as a sync finds out the same."""
         if not settings.MTURK_SQS_QUEUE:
             return
         for body in received(place, most=MOST_RECEIVES, at_once=MOST_MESSAGES):

@@ -1,11 +1,11 @@
 """A client of Mechanical Turk by boto3, with its values and errors: each write is sent once.
 
-There is no live client unless ``MTURK_LIVE`` is set. boto3's own retries are off: repeating a call without a
-token would create a second HIT. Reads are retried here a few times, with jitter.
+There is no live client unless ``MTURK_LIVE`` is set. boto3's own retries are off: repeating a call without a token
+would create a second HIT. Reads are retried here a few times, with jitter.
 
-Errors: the service model has RequestError and ServiceFault with a TurkErrorCode; validation and throttling come
-as a plain ClientError (boto3#2402, allenai/amti#12). A 200 with a truncated body arrives as an empty dict
-(measured with botocore 1.44.5), so a missing member means an unknown outcome.
+Errors: the service model has RequestError and ServiceFault with a TurkErrorCode; validation and throttling come as a
+plain ClientError (boto3#2402, allenai/amti#12). A 200 with a truncated body arrives as an empty dict (measured with
+botocore 1.44.5), so a missing member means an unknown outcome.
 """
 
 from __future__ import annotations
@@ -73,11 +73,11 @@ class TurkRefused(Refused):
 
 
 class NotAtTurk(TurkRefused):
-    """There is no such HIT, assignment, worker or qualification, or not yet."""
+    """No such HIT, assignment, worker or qualification, or not yet."""
 
 
 class WrongStateAtTurk(TurkRefused):
-    """It is in another state: somebody else, or the service, acted before."""
+    """Another state: somebody else, or the service, acted before."""
 
 
 class AskedBefore(TurkRefused):
@@ -110,7 +110,6 @@ class TurkHIT:
 
     @property
     def over(self) -> bool:
-        """Return True if nobody may take it and nobody is at work."""
         return self.status in ("Reviewable", "Reviewing", "Disposed")
 
 
@@ -178,20 +177,20 @@ def assignment_of(row: Mapping[str, Any]) -> TurkAssignment:
     )
 
 
-def meaning_of(operation: str, told: Mapping[str, Any]) -> Exception:
+def error_of(operation: str, response: Mapping[str, Any]) -> Exception:
     """Return the named error of a failed call.
 
     Args:
-        told: botocore's ``ClientError.response``.
+        response: botocore's ``ClientError.response``.
     """
-    inner = told.get("Error", {})
+    inner = response.get("Error", {})
     name = str(inner.get("Code", ""))
-    code = str(told.get("TurkErrorCode") or inner.get("TurkErrorCode") or name).removeprefix(
+    code = str(response.get("TurkErrorCode") or inner.get("TurkErrorCode") or name).removeprefix(
         "AWS.MechanicalTurk."
     )
-    message = str(told.get("Message") or inner.get("Message") or "")
-    said = f"Mechanical Turk refused {operation}: {message}"
-    status = told.get("ResponseMetadata", {}).get("HTTPStatusCode", 0)
+    message = str(response.get("Message") or inner.get("Message") or "")
+    refusal = f"Mechanical Turk refused {operation}: {message}"
+    status = response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0)
     if name in THROTTLED or status == 429:
         return TryLater(f"Mechanical Turk asks for fewer calls: {message}", undone=True)
     if name in NOT_LET_IN:
@@ -205,14 +204,14 @@ def meaning_of(operation: str, told: Mapping[str, Any]) -> Exception:
     if code == "InsufficientFunds":
         return OutOfFunds(f"The account at Mechanical Turk holds too little: {message}")
     if code == "HitAlreadyExists":
-        return HitAlreadyExists(said, hit=_hit_named(message))
+        return HitAlreadyExists(refusal, hit=_hit_named(message))
     if "already been processed" in message:
-        return AskedBefore(said, code=code)
+        return AskedBefore(refusal, code=code)
     if code.endswith("DoesNotExist"):
-        return NotAtTurk(said, code=code)
+        return NotAtTurk(refusal, code=code)
     if re.fullmatch(r"Invalid\w+State", code):
-        return WrongStateAtTurk(said, code=code)
-    return TurkRefused(said, code=code)
+        return WrongStateAtTurk(refusal, code=code)
+    return TurkRefused(refusal, code=code)
 
 
 def _hit_named(message: str) -> str:
@@ -222,7 +221,6 @@ def _hit_named(message: str) -> str:
 
 
 def endpoint_of(place: str) -> str:
-    """Return the address of a place's calls."""
     if place == LIVE and not settings.MTURK_LIVE:
         raise TryLater(
             "Nothing was asked of Mechanical Turk: the study is live and the setting MTURK_LIVE is off.",
@@ -241,14 +239,14 @@ def endpoint_of(place: str) -> str:
 
 
 def turk(place: str, *, hurried: bool = False) -> TurkClient:
-    """Return a client; a ``hurried`` one asks once and waits only as long as a visitor would."""
+    """Return a client; a ``hurried`` one tries once and waits only as long as a visitor would."""
     seconds = VISITOR_SECONDS if hurried else READ_SECONDS
     client = _client("mturk", place, endpoint_of(place), seconds=seconds)
     return TurkClient(client, reads=1 if hurried else READS)
 
 
 def received(place: str, *, most: int, at_once: int) -> Iterator[str]:
-    """Yield the bodies of the queue's messages, and delete each after its use."""
+    """Yield the bodies of the queue's messages; delete each after its use."""
     client = _client("sqs", place, settings.SQS_ENDPOINT)
     queue = settings.MTURK_SQS_QUEUE
     try:
@@ -265,7 +263,7 @@ def received(place: str, *, most: int, at_once: int) -> Iterator[str]:
 
 
 def _client(service: str, place: str, endpoint: str, *, seconds: int = READ_SECONDS) -> Any:
-    """Create a client once, and in one thread."""
+    """Create a client once; boto3 sessions are not thread-safe."""
     import boto3  # takes half a second to load, and most processes never need it
     import botocore.session
     from botocore.config import Config
@@ -357,7 +355,6 @@ class TurkClient:
         self._ask("delete_hit", HITId=hit)
 
     def assignments(self, hit: str) -> Iterator[TurkAssignment]:
-        """Yield the submitted assignments of a HIT, whatever was decided."""
         statuses = ["Submitted", "Approved", "Rejected"]
         rows = self._pages("list_assignments_for_hit", "Assignments", HITId=hit, AssignmentStatuses=statuses)
         return map(assignment_of, rows)
@@ -392,14 +389,13 @@ class TurkClient:
             yield TurkBonus(row["WorkerId"], row["AssignmentId"], cents, row.get("Reason", ""))
 
     def block(self, worker: str, *, reason: str) -> None:
-        """Block a worker from all HITs of the account."""
         self._ask("create_worker_block", WorkerId=worker, Reason=reason)
 
     def unblock(self, worker: str, *, reason: str) -> None:
         self._ask("delete_worker_block", WorkerId=worker, Reason=reason)
 
     def notify(self, workers: Sequence[str], *, subject: str, text: str) -> dict[str, str]:
-        """Message workers whose work was reviewed; return errors by worker. It is not idempotent."""
+        """Message workers whose work was reviewed; return errors by worker. Not idempotent."""
         answer = self._ask(
             "notify_workers",
             "NotifyWorkersFailureStatuses",
@@ -422,7 +418,6 @@ class TurkClient:
         return next((row["QualificationTypeId"] for row in found if row["Name"] == name), None)
 
     def create_qualification(self, properties: Mapping[str, Any]) -> str:
-        """Create a qualification type; a second one of the name is refused."""
         answer = self._ask("create_qualification_type", "QualificationType", **properties)
         made: str = answer["QualificationType"]["QualificationTypeId"]
         return made
@@ -437,7 +432,7 @@ class TurkClient:
         )
 
     def disqualify(self, qualification: str, worker: str) -> None:
-        """Take a qualification away; who has none is left alone."""
+        """Take a qualification away; ignore a worker without it."""
         try:
             self._ask(
                 "disassociate_qualification_from_worker",
@@ -474,7 +469,7 @@ class TurkClient:
         try:
             answer: dict[str, Any] = getattr(self._client, operation)(**parameters)
         except ClientError as error:
-            raise meaning_of(operation, error.response) from None
+            raise error_of(operation, error.response) from None
         except ParamValidationError as error:
             raise TurkRefused(f"Not asked of Mechanical Turk: {error}", code="ParamValidation") from None
         except (NoCredentialsError, PartialCredentialsError) as error:

@@ -52,21 +52,19 @@ _certificates: dict[str, bytes] = {}  # SNS uses one certificate for months
 
 
 class NotificationProblem(QuorumError):
-    """A notification is ignored."""
+    pass
 
 
 class NotificationUnreadable(NotificationProblem): ...
 
 
 class NotificationForged(NotificationProblem):
-    """It is not signed by Amazon SNS, or is about another topic."""
+    """Not signed by Amazon SNS, or about another topic."""
 
     status = 403
 
 
 class NotificationTooOld(NotificationProblem):
-    """It was signed too long ago, or in the future."""
-
     status = 403
 
 
@@ -112,7 +110,7 @@ def read_sqs(body: str | bytes) -> Set[str]:
 
 
 def string_to_sign(message: Mapping[str, Any]) -> bytes:
-    """Return the signed names and values, each on a line; missing ones are left out."""
+    """Return the signed names and values, each on a line; leave missing ones out."""
     return "".join(
         f"{name}\n{message[name]}\n" for name in SIGNED[message["Type"]] if message.get(name) is not None
     ).encode(errors="surrogatepass")
@@ -133,7 +131,6 @@ def certificate(address: str) -> bytes:
 
 
 def confirm(address: str) -> None:
-    """Confirm a subscription; raise NotFetched."""
     _fetched(address)
 
 
@@ -173,7 +170,7 @@ def _hits_of(document: Mapping[str, Any]) -> Set[str]:
 def _verify(
     message: Mapping[str, Any], *, topic: str, now: datetime, certificate: Callable[[str], bytes]
 ) -> None:
-    """Verify a message completely. Fetch nothing before the rest was checked."""
+    """Verify a message. Fetch the certificate last."""
     at = _check_form(message)
     if message["TopicArn"] != topic:
         raise NotificationForged(
@@ -250,7 +247,7 @@ def _check_signature(message: Mapping[str, Any], *, now: datetime, pem: bytes) -
 
 class _NoRedirects(urllib.request.HTTPRedirectHandler):
     def redirect_request(self, *args: Any, **kwargs: Any) -> None:
-        """Refuse redirects, which become errors."""
+        """Turn redirects into errors."""
 
 
 def _fetched(address: str) -> bytes:

@@ -1,7 +1,7 @@
 """Send each outbox message to Mechanical Turk exactly once, and describe its HITs.
 
-A call's key is the UniqueRequestToken of operations that take one; the service remembers tokens for 24 hours. Later,
-and for other operations, the state is read first.
+A call's key is the UniqueRequestToken of operations that take one; the service remembers it for 24 hours. Later, and
+for other operations, the state is read first.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ def description_of(design: StudyDesign) -> str:
 
 
 def is_tested_there(design: StudyDesign) -> bool:
-    """Return True if the quiz becomes a qualification test of the service: it has only questions."""
+    """Return whether the quiz becomes a qualification test of the service: it has only questions."""
     return bool(asks_anything(design.quiz)) and not design.quiz.items
 
 
@@ -113,7 +113,7 @@ def question_of(study: Study, design: StudyDesign, hit: HIT) -> str:
 
 
 def _is_old(call: CrowdCall) -> bool:
-    """Return True if an attempt whose token was forgotten may have succeeded."""
+    """Return whether an attempt may have succeeded whose token is forgotten."""
     began, now = call.first_started_at, call.started_at or timezone.now()
     return began is not None and now - began > REMEMBERED
 
@@ -195,7 +195,7 @@ def _hit_type(client: TurkClient, place: str, study: Study, design: StudyDesign)
 
 
 def auto_approval(design: StudyDesign) -> timedelta:
-    """Return the service's automatic approval, later than ours, in case this server disappears."""
+    """Return the service's delay of approval, longer than ours, in case this server disappears."""
     hours = design.crowd.approve_after_hours
     return min(LONGEST_DELAY, timedelta(hours=hours) + NET) if hours else LONGEST_DELAY
 
@@ -214,7 +214,7 @@ def extend(client: TurkClient, call: CrowdCall) -> dict[str, Any]:
 
 
 def expire(client: TurkClient, call: CrowdCall) -> dict[str, Any]:
-    """Close to new workers with a past time, a new one at each attempt, since an equal one is refused."""
+    """Close to new workers by a past time, a new one at each attempt, since an equal one is refused."""
     publication = call.publication_now()
     try:
         hit = client.hit(publication.external_id)
@@ -227,7 +227,7 @@ def expire(client: TurkClient, call: CrowdCall) -> dict[str, Any]:
 
 
 def delete(client: TurkClient, call: CrowdCall) -> dict[str, Any]:
-    """Delete a HIT, after a last look that all of its work is decided and booked here."""
+    """Delete a HIT after checking that all of its work is decided and booked here."""
     publication = call.publication_now()
     if _is_gone(client, publication.external_id):
         return {}
@@ -338,7 +338,7 @@ def bonus(client: TurkClient, call: CrowdCall) -> dict[str, Any]:
 
 
 def _is_paid(client: TurkClient, call: CrowdCall, session: CrowdSession, cents: int) -> bool:
-    """Return True if more equal bonuses were paid than our books count as done."""
+    """Return whether more equal bonuses were paid than our books count as done."""
     own = CrowdCall.objects.filter(
         session=session, kind=Ability.BONUS, why=call.why, state=CrowdCall.State.DONE
     )
@@ -361,7 +361,6 @@ def unblock(client: TurkClient, call: CrowdCall) -> dict[str, Any]:
 
 
 def qualify(client: TurkClient, call: CrowdCall) -> dict[str, Any]:
-    """Assign one of our qualifications; create it first if needed."""
     qualification = _given_by_us(client, call.payload["qualification"])
     value = int(call.payload.get("value", 1))
     if value:
@@ -372,7 +371,7 @@ def qualify(client: TurkClient, call: CrowdCall) -> dict[str, Any]:
 
 
 def _has_or_lacks(client: TurkClient, workers: Workers, *, place: str) -> list[Requirement]:
-    """Return what is asked of our qualifications. One that keeps people out is made if it is missing."""
+    """Return the requirements of our qualifications. Create a missing one that keeps people out."""
     asked = []
     for name in (*workers.requires, *workers.forbids):
         wanted = name in workers.requires

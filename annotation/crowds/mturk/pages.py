@@ -1,7 +1,6 @@
 """Self-contained pages (HTMLQuestion) and their answers, and pages in Mechanical Turk's frame.
 
-Form: "ExternalQuestion" of the Mechanical Turk API Reference. Workers control every part, so only our own rows
-count.
+Form: "ExternalQuestion" of the Mechanical Turk API Reference. Workers control every part, so only our own rows count.
 """
 
 from __future__ import annotations
@@ -155,7 +154,7 @@ def html_page(
     Args:
         units: the HIT's units in order, with items and texts.
         hosts: origins that may get the answers, such as "https://www.mturk.com".
-        language: the language of the page's own words.
+        language: of the page's own words.
     """
     kind = KINDS[design.protocol].of(design)
     if not kind.page.self_contained:
@@ -192,7 +191,7 @@ def html_page(
 
 
 def language_of(design: StudyDesign) -> str:
-    """Return the language of a document that is stored for all workers: the study's, if workers' pages have it."""
+    """Return the study's language if workers' pages have it, else the default: all workers share the document."""
     try:
         return get_supported_language_variant(design.language)
     except LookupError:
@@ -315,7 +314,6 @@ class Arrival:
 
 
 def read_arrival(query: QueryDict, *, sites: Collection[str]) -> Arrival:
-    """Parse an arrival."""
     for name in ("assignmentId", "hitId", "workerId", "turkSubmitTo"):
         if len(query.getlist(name)) > 1:
             raise ArrivalRefused(
@@ -376,7 +374,6 @@ def all_sites() -> tuple[str, ...]:
 
 
 def new_ticket(session: CrowdSession, *, site: str) -> str:
-    """Sign a ticket, which starts all addresses of the session's pages."""
     return signing.dumps([session.pk, site], salt=SALT)
 
 

@@ -147,8 +147,8 @@ def qualification_test(quiz: Quiz, *, seed: int, title: str) -> QualificationTes
 def percent_needed(asked: int, pass_mark: float) -> int:
     """Return the least passing percentage, rounded so that whoever passes here passes there.
 
-    The rounding of halves is not documented, so the lower neighbour is required; it is still above the percentage
-    of one correct answer less.
+    The rounding of halves is undocumented, so require the lower neighbour; it is still above the percentage of one
+    correct answer less.
     """
     right = next(right for right in range(asked + 1) if passes(right, asked, pass_mark))
     return math.ceil(Fraction(100 * right, asked) - Fraction(1, 2))
@@ -193,7 +193,7 @@ def _identifier(number: int) -> str:
 def _selection(place: int) -> str:
     """Return an option's id by its index in the study, so that reshuffled tests have equal keys.
 
-    The service wants letters and digits; the id reveals nothing, as the order shown is random.
+    The service wants letters and digits; the random order shown hides the index.
     """
     return f"o{place + 1}"
 

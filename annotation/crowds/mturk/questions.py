@@ -65,14 +65,10 @@ def written(document: Element) -> str:
 
 
 class QuestionProblem(QuorumError):
-    """A HIT, test or requirement cannot be stated in Mechanical Turk's form."""
-
     title = "Mechanical Turk cannot take this question"
 
 
 class AnswersUnreadable(QuorumError):
-    """A worker's answers have another form."""
-
     title = "The answers cannot be read"
 
 
@@ -185,7 +181,7 @@ def _answer(answer: Element, namespace: str, place: int) -> FieldAnswer:
 
 
 def fields_of(answers: Iterable[FieldAnswer]) -> dict[str, str]:
-    """Return answers as form fields; join different values of one name, as check boxes are.
+    """Return answers as form fields; join different values of one name, as of check boxes.
 
     A radio button with two values becomes an invalid choice, and is refused.
     """

@@ -90,7 +90,7 @@ def _arrive(request: HttpRequest, *, study: Study, sites: tuple[str, ...]) -> Ht
 
 
 def _should_read_first(session: CrowdSession, design: StudyDesign) -> bool:
-    """Return True if there are instructions that the worker, without a preview, has not seen."""
+    """Return whether there are instructions that the worker, without a preview, has not seen."""
     if not (design.instructions or design.examples):
         return False
     return not Assignment.objects.filter(study=session.study, worker=session.worker).exists()
@@ -119,9 +119,9 @@ def _is_known(study: Study, arrival: Arrival) -> bool:
 
 
 def _may_begin(session: CrowdSession, design: StudyDesign) -> bool:
-    """Return True unless a quiz comes first.
+    """Return whether no quiz is due.
 
-    A quiz with questions only is a qualification test at Mechanical Turk; known items need our own pages.
+    A quiz with only questions is a qualification test at Mechanical Turk; known items need our own pages.
     """
     if not design.quiz.items:
         return True
@@ -138,7 +138,7 @@ def _take(session: CrowdSession) -> None:
 def _entrance(
     request: HttpRequest, study: Study, design: StudyDesign, *, preview: bool = False, missing: bool = False
 ) -> HttpResponse:
-    """Show the study before the HIT is accepted, or ask for consent. No unit is shown."""
+    """Show the study before the HIT is accepted, or ask for consent. Show no unit."""
     context: dict[str, Any] = {
         "study": study,
         "design": design,
@@ -155,31 +155,30 @@ def _entrance(
 
 
 def work_in_frame(request: HttpRequest, frame: Frame) -> HttpResponse:
-    """Show the session's page of work, or its state."""
     session, design = frame.session, design_of(frame.session.study)
     refuse_passed_on(session)
-    held = _latest(session)
-    if held is None:
+    assignment = _latest(session)
+    if assignment is None:
         if not _may_begin(session, design):
             return redirect("annotation:quiz", session.study.slug)
         _take(session)
-        held = _latest(session)
-    if held is None or _is_handed_in(held):
+        assignment = _latest(session)
+    if assignment is None or _is_handed_in(assignment):
         return redirect("annotation:finish", session.study.slug)
-    if held.state == Assignment.State.INVALIDATED:
+    if assignment.state == Assignment.State.INVALIDATED:
         refuse_stopped(Participation.Standing.EXCLUDED)
     if (
-        held.state != Assignment.State.ACCEPTED
-        or held.expires_at is None
-        or held.expires_at <= timezone.now()
+        assignment.state != Assignment.State.ACCEPTED
+        or assignment.expires_at is None
+        or assignment.expires_at <= timezone.now()
     ):
-        return late_page(request, held)
-    held.study = session.study
-    return render_sheet(request, held, places_of(held))
+        return late_page(request, assignment)
+    assignment.study = session.study
+    return render_sheet(request, assignment, places_of(assignment))
 
 
-def late_page(request: HttpRequest, held: Assignment) -> HttpResponse:
-    apart = held.state == Assignment.State.APART
+def late_page(request: HttpRequest, assignment: Assignment) -> HttpResponse:
+    apart = assignment.state == Assignment.State.APART
     message = late_note() if apart else _(
         "Mechanical Turk’s time for this HIT is over. What you answered is kept, but does not count unless you handed "
         "it in before."
@@ -192,20 +191,20 @@ def _latest(session: CrowdSession) -> Assignment | None:
     return Assignment.objects.filter(session=session).order_by("-accepted_at").first()
 
 
-def _is_handed_in(held: Assignment) -> bool:
-    return held.submitted_at is not None and held.state != Assignment.State.APART
+def _is_handed_in(assignment: Assignment) -> bool:
+    return assignment.submitted_at is not None and assignment.state != Assignment.State.APART
 
 
 @never_cache
 @require_safe
 @errors_as_pages
 def finish(request: HttpRequest, slug: str) -> HttpResponse:
-    """Submit to Mechanical Turk by a form, once the answers are stored here. It may be opened again."""
+    """Submit to Mechanical Turk by a form, once the answers are stored here. May be opened again."""
     frame = frame_of(request)
     if frame is None:
         raise Http404("This page is part of a HIT of Mechanical Turk.")
-    held = _latest(frame.session)
-    if held is None or not _is_handed_in(held):
+    assignment = _latest(frame.session)
+    if assignment is None or not _is_handed_in(assignment):
         return see_other("annotation:work", slug)
     record_handed_in(session=frame.session)
     context = {
@@ -213,7 +212,7 @@ def finish(request: HttpRequest, slug: str) -> HttpResponse:
         "design": read_design(frame.session.study),
         "action": frame.site + SUBMIT,
         "assignment_id": frame.session.external_id,
-        "receipt": str(held.pk),
+        "receipt": str(assignment.pk),
         "known": frame.session.confirmed,
     }
     response = render(request, "annotation/framed/finish.html", context)

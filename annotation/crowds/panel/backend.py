@@ -1,7 +1,4 @@
-"""Panels without an API: ids of a person's link, sessions, and the backend.
-
-A person copies the link, codes and lists; there are no network calls.
-"""
+"""Panels without an API: a person copies the link, codes and lists; nothing is sent."""
 
 from __future__ import annotations
 
@@ -21,7 +18,6 @@ from django.utils.translation import gettext_noop, pgettext
 from annotation.crowds.base import Ability, CrowdBackend, Plan, Price, Refused, fee_of
 from annotation.crowds.people import installation_mark, session_pseudonym
 from annotation.models import Assignment, CrowdCall, CrowdSession, Worker
-from common.codes import CAPITALS
 from common.errors import NotThere, QuorumError, WrongState
 from judgments.design.panels import (
     PANEL_PRESETS,
@@ -35,7 +31,7 @@ from judgments.design.panels import (
 from judgments.design.requirements import CROWDS
 from judgments.design.study_design import StudyDesign
 from judgments.models import HIT, Study
-from judgments.studies.studies import design_of
+from judgments.studies.studies import CAPITALS, design_of
 
 Status = CrowdSession.Status
 # done in our books; the panel learns of it from lists that a person uploads there
@@ -132,8 +128,6 @@ def panel_title(design: StudyDesign) -> str:
 
 
 class LinkProblem(QuorumError):
-    """A panel's link lacks valid ids; nothing is recorded."""
-
     title = gettext_noop("This link is not complete")
 
 
@@ -180,8 +174,8 @@ def _id(query: Mapping[str, str], name: str, *, needed: bool = True) -> str:
 def session_name(study: Study, ids: PanelIds) -> str:
     """Return our name of the submission.
 
-    A panel without submission ids sends a person to a study once. A panel without an API may give a person the
-    same id in every study, so the study's id is added.
+    A panel without submission ids sends a person to a study once. One without an API may use the same id in every
+    study, so the study's id is added.
     """
     if ids.session and design_of(study).panel.api:
         return session_pseudonym(study.place, ids.session)
@@ -192,7 +186,7 @@ def code_for(study: Study, design: StudyDesign, outcome: str, session: str = "")
     """Return the design's code of an outcome, or one that only this installation can make.
 
     Args:
-        session: our name of a session, which has a code of its own if ``panel.personal_codes``.
+        session: our name of a session, which has its own code if ``panel.personal_codes``.
     """
     own = design.panel.code_of(outcome)
     if own:
@@ -244,7 +238,6 @@ def session_of(*, study: Study, worker: Worker) -> CrowdSession | None:
 
 
 def session_with_room(*, study: Study, design: StudyDesign, worker: Worker) -> CrowdSession | None:
-    """Return the running session if it has room for another assignment."""
     session = session_of(study=study, worker=worker)
     if session is None or session.status != Status.WORKING:
         return None

@@ -1,4 +1,4 @@
-"""Signed links: a panel, or who sends the links, shows by an HMAC that an id is one of its people's."""
+"""Signed links: an HMAC proves that an id is one of the panel's."""
 
 from __future__ import annotations
 
@@ -21,18 +21,17 @@ MOST_LINKS = 20_000
 
 
 def link_key(study: Study) -> str:
-    """Return the study's key, 64 hexadecimal digits: whoever has it can make links."""
+    """Return the study's key, 64 hexadecimal digits, with which anybody can make links."""
     return installation_mark("panel-links", str(study.pk), study.slug)
 
 
 def signature_of(study: Study, ids: PanelIds) -> str:
-    """Return the HMAC-SHA256 of the person's id, and of the submission's on a second line if links have one."""
+    """Return the HMAC-SHA256 of the person's id, and the submission's on a second line if links have one."""
     text = f"{ids.worker}\n{ids.session}" if ids.session else ids.worker
     return hmac.new(link_key(study).encode(), text.encode(), hashlib.sha256).hexdigest()
 
 
 def refuse_unsigned(*, study: Study, design: StudyDesign, ids: PanelIds, query: Mapping[str, str]) -> None:
-    """Check the signature of a link, if the design asks for one."""
     name = design.panel.signature
     given = query.get(name, "").strip().lower() if name else ""
     if name and not hmac.compare_digest(given.encode(), signature_of(study, ids).encode()):
@@ -50,7 +49,6 @@ def signed_links(*, study: Study, people: str, address: str) -> list[tuple[str, 
     Args:
         people: their ids, one a line.
         address: the public address of this server.
-
     Raises:
         WrongState: links are not signed or need a submission's id, or a line is no id.
     """

@@ -1,6 +1,7 @@
 """The panel's page of a study: link and codes to copy there, the panel's list beside our sessions, lists for paying.
 
-An uploaded list is not kept: until it is confirmed it travels in the page, signed."""
+An uploaded list is not stored: until it is confirmed it travels in the page, signed.
+"""
 
 from __future__ import annotations
 
@@ -122,12 +123,10 @@ def _panel_context(request: HttpRequest, study: Study) -> dict[str, Any]:
 
 
 def _address(request: HttpRequest) -> str:
-    """Return the public address of this server."""
     return settings.PUBLIC_URL or request.build_absolute_uri("/").rstrip("/")
 
 
 def _places(study: Study) -> int:
-    """Of what is up, in all."""
     up = Publication.objects.filter(study=study, hit=None, state=Publication.State.PUBLISHED)
     return up.aggregate(n=Sum("places"))["n"] or 0
 
@@ -144,13 +143,12 @@ def _outcome(study: Study, design: StudyDesign, outcome: str) -> dict[str, str]:
 
 
 def _needs_address(design: StudyDesign) -> bool:
-    """Return True if people who are done return to an address that only the panel's own page tells."""
+    """Return whether people who are done return to an address that only the panel's own page tells."""
     own = PANEL_PRESETS[design.panel.preset].addresses
     return design.panel.preset in ("connect", "sona") and not (own or design.panel.addresses.get("completed"))
 
 
 def _reconcile(request: HttpRequest, study: Study) -> HttpResponse:
-    """The uploaded list beside our sessions; nothing is changed."""
     text = _text_of(request)
     columns = {kind: request.POST.get(f"column-{kind}", "").strip() for kind in KINDS}
     page = _page(request, study)

@@ -1,8 +1,8 @@
 """Admit people sent by a panel, end their sessions, and send them back.
 
-A completed session takes a slot. A session that was returned, timed out or screened out leaves the slot and its
-reservation to the next person; open slots are released when the study closes. Made-up ids may take slots, but keep
-them from nobody whom the panel names (docs/decisions/0009-crowds.md).
+A completed session takes a slot. A returned, timed out or screened out one leaves its slot and reservation to the next
+person; open slots are released when the study closes. Made-up ids may take slots, but keep them from nobody whom the
+panel names (docs/decisions/0009-crowds.md).
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from annotation.crowds import backend_of
-from annotation.crowds.arrivals import join_sent, person_sent
+from annotation.crowds.arrivals import person_sent
 from annotation.crowds.handing_in import exclude_unknown_work
 from annotation.crowds.outbox import release_unfilled
 from annotation.crowds.panel.backend import (
@@ -46,7 +46,7 @@ from annotation.models import Assignment, CrowdSession, Publication, QuizAttempt
 from annotation.models.workers import hash_secret
 from annotation.quality.flags import refuse_while_paused
 from annotation.work.claims import LEASED, UNANSWERED, release_slots
-from annotation.work.joining import checked_country, refuse_unfit
+from annotation.work.joining import checked_country, join_from_crowd, refuse_unfit
 from common import rate_limits
 from common.errors import QuorumError
 from judgments.design.panels import session_parameter, worker_parameter
@@ -62,7 +62,7 @@ SCREENING = (CountryProblem, QuizFailed, RequirementNotMet, WorkPaused, WorkerEx
 
 
 class PlacesTaken(Exception):
-    """All places are taken; some perhaps by ids that nobody sent."""
+    """All slots are taken, some perhaps by made-up ids."""
 
 
 def known_session(*, study: Study, ids: PanelIds) -> CrowdSession | None:
@@ -119,7 +119,7 @@ class Room(Enum):
 
 
 def _ask_for_room(study: Study, ids: PanelIds) -> Room:
-    """Free the place of somebody whom the crowd does not know for a person whom it does."""
+    """Free the slot of somebody whom the crowd does not know for a person whom it does."""
     publication, backend = _publications(study).last(), backend_of(study)
     if publication is None or design_of(study).panel.signature:  # nobody makes up the id of a signed link
         return Room.NONE
@@ -155,7 +155,7 @@ def _publications(study: Study) -> QuerySet[Publication]:
 
 
 def _unnamed(publication: Publication) -> QuerySet[CrowdSession]:
-    """Return sessions that take a place and that the crowd has not named, the oldest first."""
+    """Return sessions that take a slot and that the crowd has not named, oldest first."""
     taking = CrowdSession.objects.filter(
         publication=publication, status__in=[Status.WORKING, Status.SUBMITTED]
     )
@@ -163,7 +163,7 @@ def _unnamed(publication: Publication) -> QuerySet[CrowdSession]:
 
 
 def _silent(publication: Publication) -> QuerySet[CrowdSession]:
-    """Return unnamed sessions of people who have answered nothing."""
+    """Return unconfirmed sessions of people who have answered nothing."""
     said = Assignment.objects.filter(session=OuterRef("pk")).exclude(answers={}, submitted_at=None)
     tested = QuizAttempt.objects.filter(study=publication.study_id, worker=OuterRef("worker"))
     return _unnamed(publication).filter(
@@ -188,10 +188,10 @@ def _enter(
     country: str,
     replace: bool | None = None,
 ) -> CrowdSession:
-    """Create the session, or return it if it is there.
+    """Create the session, or return the existing one.
 
     Args:
-        replace: whether somebody silent makes room; None raises PlacesTaken where no place is left.
+        replace: whether somebody silent makes room; if None, raise PlacesTaken without a free slot.
     """
     # arrivals for the last slot wait here
     publication = _publications(study).select_for_update().last()
@@ -223,7 +223,7 @@ def _enter(
             end_panel_session(session=one, status=Status.RETURNED, why=why)
     _settle_arrival(session, design, earlier=earlier, country=country, replace=replace)
     if session.status == Status.WORKING:
-        join_sent(study=study, worker=worker, consent=consent)
+        join_from_crowd(study=study, worker=worker, consent=consent)
     return session
 
 
@@ -235,7 +235,6 @@ def _settle_arrival(
     country: str,
     replace: bool | None,
 ) -> None:
-    """End the session of a person for whom there is no slot."""
     worker = session.worker
     if any(one.status in TOOK_PART for one in earlier):
         end_with(session=session, status=Status.RETURNED, why="The person took part before.")
@@ -264,7 +263,7 @@ def _settle_arrival(
 
 
 def _has_place(session: CrowdSession, design: StudyDesign) -> bool:
-    """Return True if a slot is left; that of an abandoned session counts as left."""
+    """Return whether a slot is left, counting those of abandoned sessions."""
     publication = session.publication
     taken = CrowdSession.objects.filter(publication=publication, status__in=TAKES_A_PLACE)
     others = taken.exclude(pk=session.pk)
@@ -274,10 +273,10 @@ def _has_place(session: CrowdSession, design: StudyDesign) -> bool:
 
 
 def _replace_silent(session: CrowdSession) -> bool:
-    """End the session of the one who has been silent longest, for this one. Return False if there is none.
+    """End the session that has been silent longest. Return False if there is none.
 
     Raises:
-        PlacesHeld: they all came only just now, and may be reading.
+        PlacesHeld: all came only just now, and may be reading.
     """
     others, now = _silent(session.publication).exclude(pk=session.pk), timezone.now()
     first = others.first()
@@ -320,7 +319,7 @@ def tidy_up(*, study: Study) -> int:
 
 
 def screen_out(*, session: CrowdSession, error: QuorumError) -> bool:
-    """Screen the person out if ``error`` is a reason for it."""
+    """Screen the person out if ``error`` is a reason for it; return whether it is."""
     if not isinstance(error, SCREENING):
         return False
     end_panel_session(session=session, status=Status.SCREENED_OUT, why=str(error))
@@ -329,9 +328,9 @@ def screen_out(*, session: CrowdSession, error: QuorumError) -> bool:
 
 @transaction.atomic
 def end_without_work(*, session: CrowdSession) -> bool:
-    """End the session of a person for whom no work is left; if they submitted any, it counts as complete.
+    """End the session of a person for whom no work is left; it is complete if they submitted any.
 
-    Return False if they claimed a page in another window, or the session is over.
+    Return False if they claimed a HIT in another window, or the session is over.
     """
     CrowdSession.objects.select_for_update().get(pk=session.pk)  # waits for claims of the session
     if Assignment.objects.holding(timezone.now()).filter(session=session).exists():
@@ -342,7 +341,7 @@ def end_without_work(*, session: CrowdSession) -> bool:
 
 @transaction.atomic
 def end_panel_session(*, session: CrowdSession, status: str, why: str = "") -> bool:
-    """End a session, keep what was submitted, and release its other assignments. Return False if it was over."""
+    """End a session, keep submitted work, and release its other assignments. Return False if it was over."""
     held = Assignment.objects.filter(session=session)
     # assignments are locked before sessions, as in a submission
     list(held.filter(state__in=LEASED).select_for_update().order_by("pk"))
@@ -359,7 +358,6 @@ def outcome_of(session: CrowdSession) -> str:
 
 
 def ids_of(session: CrowdSession) -> PanelIds:
-    """Return the panel's ids of person and submission, if still stored."""
     design = design_of(session.study)
     rows = RawId.objects.filter(worker=session.worker_id)
     worker = rows.filter(session=None, name=worker_parameter(design.panel)).first()

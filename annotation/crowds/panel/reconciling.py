@@ -1,6 +1,6 @@
 """Compare a panel's list of submissions with the sessions, book it, and list bonuses.
 
-Ids are matched by pseudonym, so that this works after raw ids were deleted.
+Ids are matched by pseudonym, so this works after raw ids were deleted.
 """
 
 from __future__ import annotations
@@ -214,8 +214,6 @@ def as_csv(rows: Iterable[Sequence[object]]) -> str:
 
 
 class Verdict(NamedTuple):
-    """What follows from a submission and a session; see ``Compared``."""
-
     verdict: str
     reason: str
     books: str = ""
@@ -231,7 +229,7 @@ class Compared:
         verdict: "pay", "paid", "no", "wait" (it is running), "only-here", "only-there".
         books: the new status of our session after booking, or ''.
         odd: whether the two sides contradict each other, or the code is wrong.
-        unmatched: the ledger's key of what the panel paid for nothing that counts here, until it is booked; or ''.
+        unmatched: the ledger's key of an unmatched payment that is not booked yet, or ''.
     """
 
     there: Submission | None
@@ -434,7 +432,7 @@ def book_list(
 ) -> Booked:
     """Book the panel's statuses; ``approve`` all sessions to be paid. A repeated call changes nothing.
 
-    What the panel paid for work that does not count here is spent all the same, and flagged.
+    Unmatched payments of the panel count as spent, and are flagged.
     """
     counts: Counter[str] = Counter()
     for one in compare(study=study, submissions=submissions):
@@ -492,7 +490,7 @@ def payment_list(study: Study, compared: Sequence[Compared]) -> list[list[object
         if one.verdict != "pay" or one.here is None or one.there is None:
             continue
         cents = publications[one.here.publication_id].reward_cents
-        amount = f"{cents // 100}.{cents % 100:02d}"
+        amount = spell_cents(cents)
         rows.append([one.there.worker, one.there.session, amount, one.there.said, one.there.code, one.reason])
     return rows
 
@@ -507,7 +505,7 @@ class Partial:
 
 
 def unpaid_pages(study: Study) -> list[Partial]:
-    """Return incomplete ended sessions with what is owed for pages that are neither rejected nor paid."""
+    """Return ended, incomplete sessions with the pay due for assignments neither rejected nor paid."""
     reward = design_of(study).crowd.reward_cents
     asked = CrowdCall.objects.filter(study=study, kind=Ability.BONUS, payload__partial=True)
     good = Q(assignments__state__in=["submitted", "approved"])
@@ -521,7 +519,7 @@ def unpaid_pages(study: Study) -> list[Partial]:
 
 
 def pay_pages(*, study: Study, why: str, by: User | None = None) -> int:
-    """Book a bonus for each session of ``unpaid_pages``, for the next delivery; return their number."""
+    """Book a bonus for each session of ``unpaid_pages``; return their number."""
     with one_order(study, by.pk if by else None):
         partial = unpaid_pages(study)
         if not partial:
@@ -604,5 +602,5 @@ def _bonus_lines(study: Study, calls: list[CrowdCall]) -> list[tuple[str, str]]:
                 % {"worker": call.worker}
             )
         cents = int(call.payload["bonus_cents"])
-        lines.append((raw, f"{cents // 100}.{cents % 100:02d}"))
+        lines.append((raw, spell_cents(cents)))
     return lines

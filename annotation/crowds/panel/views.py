@@ -49,8 +49,6 @@ from judgments.studies.studies import find_study
 
 
 class CrossSiteForm(QuorumError):
-    """The form came from another site."""
-
     status = 403
     title = gettext_noop("Not from this site")
 
@@ -141,7 +139,6 @@ def _start(request: HttpRequest, study: Study, design: StudyDesign) -> HttpRespo
 @require_http_methods(["GET", "HEAD", "POST"])
 @errors_as_pages
 def end(request: HttpRequest, slug: str) -> HttpResponse:
-    """Show the way back, or ask whether to stop."""
     study = find_study(slug)
     worker = worker_of(request)
     session = session_of(study=study, worker=worker) if worker is not None else None

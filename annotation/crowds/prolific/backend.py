@@ -1,6 +1,6 @@
 """Prolific by its API: slots, approvals, bonuses and groups; people come in by the panel's entry.
 
-The API has no idempotency keys for creating a study or paying a bonus. So a draft has our token as its internal
+The API has no idempotency keys for creating a study or paying a bonus. So a draft carries our token as its internal
 name and is searched for before one is made, the chosen draft is stored before it is published, slots are set to a
 total, decisions are read before they are made, and after a lost answer a bonus is only looked for, never paid again.
 """
@@ -209,8 +209,8 @@ class ProlificBackend(ExternalBackend):
     def work(self, publication: Publication) -> Iterator[SeenWork]:
         """Yield the work of everybody who came here, and of others who were paid or rejected there.
 
-        At Prolific anybody who returns with a code waits for review, even with a copied code. So work finished
-        here is finished, and other work is running.
+        At Prolific anybody who returns with a code waits for review, even with a copied code. So work finished here is
+        finished, and other work is running.
         """
         here = dict(CrowdSession.objects.filter(publication=publication).values_list("external_id", "status"))
         with open_client() as client:
@@ -298,10 +298,10 @@ def draft_of(client: ProlificClient, publication: Publication) -> StudyDraft:
 def groups_of(
     client: ProlificClient, design: StudyDesign, *, place: str
 ) -> tuple[list[str], list[list[str]]]:
-    """Return the groups whose members are kept out, and for each qualification needed the groups of its name.
+    """Return the groups whose members are kept out, and for each needed qualification the groups of its name.
 
-    People who got a qualification before any study of theirs was open are added now. A group that keeps people out
-    is made if it is missing, as people may get into it while the study runs.
+    Add people who got a qualification before any study of theirs was open. Create a missing group that keeps people
+    out, as people may get into it while the study runs.
     """
     workers, workspace = design.workers, str(settings.PROLIFIC_WORKSPACE)
     if not workspace:
@@ -332,8 +332,8 @@ def groups_of(
 def codes_there(study: Study, design: StudyDesign, *, screen_outs: int = 0) -> list[CompletionCode]:
     """Return a code per outcome with Prolific's action.
 
-    Finished work waits for us. Up to ``screen_outs`` people who are screened out get the design's pay. Otherwise a
-    return is requested, which frees the slot and pays nothing.
+    Finished work waits for us. Up to ``screen_outs`` people who are screened out get the design's pay. Other codes
+    request a return, which frees the slot and pays nothing.
     """
     review: dict[str, object] = {"action": "MANUALLY_REVIEW"}
     codes = [CompletionCode(code_for(study, design, "completed"), "COMPLETED", (review,))]
@@ -388,8 +388,8 @@ def _extend(client: ProlificClient, call: CrowdCall) -> dict[str, Any]:
 def _expire(client: ProlificClient, call: CrowdCall) -> dict[str, Any]:
     """Close the study to new people.
 
-    People at work may finish if it is paused. If nobody is at work, stop it, which refunds its open slots. A
-    study that is paused for a while is not stopped, as a stopped one reopens with more slots only.
+    Pause it, so that people at work may finish. Stop it once nobody is at work, which refunds its open slots, unless it
+    is paused for a while: a stopped one reopens with more slots only.
     """
     publication = call.publication_now()
     there = client.get_study(publication.external_id)

@@ -95,11 +95,11 @@ class ProlificClient:
         self._http.close()
 
     def create_study(self, draft: StudyDraft) -> PanelStudy:
-        """Create a draft, which nobody sees and which costs nothing. It is not idempotent: look for it first."""
+        """Create a draft, which nobody sees and which costs nothing. Not idempotent: look for it first."""
         return PanelStudy.read(self._answered("POST", "studies/", json=draft.as_json()))
 
     def list_studies(self, *, project: str = "") -> list[PanelStudy]:
-        """Return the studies of a project or the account, the oldest first (ids grow with time)."""
+        """Return the studies of a project or the account, oldest first (ids grow with time)."""
         path = f"projects/{known_id(project, 'project')}/studies/" if project else "studies/"
         found = self._listed(path, {}, PanelStudy.read)
         return sorted(found, key=lambda study: study.id)
@@ -143,7 +143,6 @@ class ProlificClient:
         return self._answered("GET", f"workspaces/{known_id(workspace, 'workspace')}/balance/")
 
     def filters(self, *, workspace: str = "") -> list[ListedFilter]:
-        """Return the filters that studies may use, with the names of their answers."""
         parameters = {"workspace_id": known_id(workspace, "workspace")} if workspace else {}
         return self._listed("filters/", parameters, ListedFilter.read)
 
@@ -171,7 +170,7 @@ class ProlificClient:
         self._ask("POST", path, json=body)
 
     def set_up_bonus(self, study: str, submission: str, cents: int) -> BonusSetUp:
-        """Announce a bonus. Nothing is paid yet."""
+        """Announce a bonus without paying it."""
         body = {
             "study_id": known_id(study, "study"),
             "csv_bonuses": f"{known_id(submission, 'submission')},{decimal_text(cents)}",
@@ -187,7 +186,7 @@ class ProlificClient:
         return self._listed("participant-groups/", parameters, ParticipantGroup.read)
 
     def create_group(self, workspace: str, *, name: str) -> ParticipantGroup:
-        """Create an empty group. It is not idempotent: look for its name first."""
+        """Create an empty group. Not idempotent: look for its name first."""
         body = {"workspace_id": known_id(workspace, "workspace"), "name": name, "description": ""}
         return ParticipantGroup.read(self._answered("POST", "participant-groups/", json=body))
 
@@ -203,7 +202,7 @@ class ProlificClient:
         self._ask(method, path, json={"participant_ids": members})
 
     def send_message(self, *, participant: str, study: str, text: str) -> None:
-        """Message a person about a study. It cannot be found out later whether it was sent."""
+        """Message a person about a study. Nothing shows later whether it was sent."""
         body = {
             "recipient_id": known_id(participant, "participant"),
             "study_id": known_id(study, "study"),
@@ -214,7 +213,7 @@ class ProlificClient:
     def demographics(self, study: str) -> list[dict[str, str]]:
         """Return a row for each submission, by column names in lower case.
 
-        Without filters it is the basic export, which may be repeated. The reference promises JSON and says no more;
+        Without filters it is the basic export, which may be repeated. The reference promises JSON and no more;
         Prolific's own command-line client gets a CSV file. Both are read.
         """
         path = f"studies/{known_id(study, 'study')}/demographic-export/"
@@ -237,7 +236,7 @@ class ProlificClient:
         return values[0] if values else ""
 
     def create_hook_secret(self, workspace: str) -> str:
-        """Make the secret. One that was there before is replaced, for all subscriptions."""
+        """Create the secret, which replaces an existing one for all subscriptions."""
         body = {"workspace_id": known_id(workspace, "workspace")}
         return str(self._answered("POST", "hooks/secrets/", json=body).get("value") or "")
 
@@ -291,7 +290,7 @@ class ProlificClient:
         raise TryLater(f"Prolific's list of {path} did not end after {MOST_PAGES} pages.")
 
     def _answered(self, method: str, path: str, **request: Any) -> dict[str, Any]:
-        """Return an answer's JSON object. A truncated answer counts as lost."""
+        """Return an answer's JSON object; a truncated answer counts as lost."""
         return _object(self._ask(method, path, **request), f"{method} {path}")
 
     def _ask(self, method: str, path: str, **request: Any) -> httpx.Response:

@@ -1,4 +1,4 @@
-"""What Prolific says of the people of a study: fetched when somebody asks, as far as the design names it."""
+"""Fetch demographics from Prolific on request, limited to those that the design names."""
 
 from __future__ import annotations
 
@@ -36,9 +36,9 @@ Row = Mapping[str, str]
 
 
 def fetch_demographics(*, study: Study, by: User | None = None) -> int:
-    """Store what Prolific says of the people whose work was handed in here; return their number.
+    """Store the demographics of people whose work was submitted here; return their number.
 
-    What it no longer says of a person is deleted here too. A person who is missing in its answer stays as before.
+    Data that Prolific no longer has of a person are deleted here too. A person missing in its answer stays as before.
     People whose raw ids were deleted are left out.
     """
     wanted = design_of(study).crowd.demographics

@@ -1,7 +1,7 @@
 """A design's requirements as Prolific's filters.
 
-Prolific's list of filters says what there is and how each answer is called; ids of answers are not documented. So
-names are looked up in that list, and what is not there is refused before anything is made.
+Ids of answers are undocumented, so names are looked up in Prolific's list of filters; one that is missing there is
+refused before anything is made.
 """
 
 from __future__ import annotations
@@ -34,7 +34,6 @@ Filter = dict[str, Any]
 
 
 def needs_the_list(workers: Workers) -> bool:
-    """Return whether anything is asked that must be looked up in Prolific's list."""
     return bool(
         workers.countries
         or workers.languages
@@ -45,7 +44,7 @@ def needs_the_list(workers: Workers) -> bool:
 
 
 def filters_of(client: ProlificClient, workers: Workers, *, workspace: str) -> list[Filter]:
-    """Return the filters of what is asked of workers, apart from their groups.
+    """Return the filters of the worker requirements, apart from groups.
 
     Raises:
         Refused: Prolific has no such filter or answer; nothing was changed.
@@ -89,7 +88,6 @@ def _filters(workers: Workers, listed: Mapping[str, ListedFilter]) -> Iterator[F
 
 
 def _select(name: str, choices: Mapping[str, str], shares: Mapping[str, int] | None = None) -> Filter:
-    """Return a filter that admits the choices, in shares if there are any."""
     made: Filter = {"filter_id": name, "selected_values": list(choices.values())}
     if shares:
         made["weightings"] = {choices[value]: share for value, share in shares.items()}

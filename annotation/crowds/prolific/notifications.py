@@ -1,7 +1,7 @@
 """Read Prolific's webhooks, and subscribe to them.
 
-Form: docs.prolific.com, "Webhooks". Events are delivered at least once and in any order, so that they are only hints
-to look: what they say is not taken over.
+Form: docs.prolific.com, "Webhooks". Events are delivered at least once and in any order, so they are only hints to
+look.
 """
 
 from __future__ import annotations
@@ -28,21 +28,17 @@ MOST_BYTES = 100_000
 
 
 class HookUnreadable(QuorumError):
-    """A notification is ignored."""
+    pass
 
 
 class HookForged(QuorumError):
-    """It is not signed with the workspace's secret, or was signed too long ago."""
+    """Not signed with the workspace's secret, or signed too long ago."""
 
     status = 403
 
 
 def studies_with_news(body: bytes, *, signature: str, timestamp: str, now: datetime) -> list[str]:
-    """Return Prolific's ids of the studies that a webhook is about; none for people who never came here.
-
-    Raises:
-        HookForged, HookUnreadable: nothing was done.
-    """
+    """Return Prolific's ids of the studies that a webhook is about; none for people who never came here."""
     if len(body) > MOST_BYTES:
         raise HookUnreadable(f"The notification has {len(body):,} bytes; expected {MOST_BYTES:,} at most.")
     _check_signature(body, signature, timestamp, now)
@@ -76,9 +72,9 @@ def _check_signature(body: bytes, signature: str, timestamp: str, now: datetime)
 
 
 def subscribe() -> tuple[str, list[str]]:
-    """Subscribe this server to the workspace's events; return the secret and the events that are new.
+    """Subscribe this server to the workspace's events; return the secret and the new events.
 
-    The workspace's secret is kept if there is one: another one would silence what else is subscribed.
+    An existing secret is kept: another one would silence other subscriptions.
     """
     workspace, address = str(settings.PROLIFIC_WORKSPACE), f"{settings.PUBLIC_URL}{PATH}"
     if not workspace:

@@ -55,7 +55,7 @@ def refuse_dearer(client: ProlificClient, *, reward_cents: int, places: int, kep
 
 
 def refuse_other_currency(client: ProlificClient, design: StudyDesign) -> None:
-    """Raise Refused if the workspace pays in another currency than the study's amounts are in."""
+    """Raise Refused if the workspace pays in another currency than the study's."""
     if not settings.PROLIFIC_WORKSPACE:
         return
     there = client.currency(settings.PROLIFIC_WORKSPACE)
@@ -91,7 +91,7 @@ def decide(client: ProlificClient, call: CrowdCall) -> dict[str, Any]:
 
 
 def rejection_words(why: str) -> str:
-    """Return the reason for its reader; Prolific requires a hundred characters."""
+    """Return the reason, lengthened to the hundred characters that Prolific requires."""
     words = f"{why.strip()}\n\n" + _(
         "If you think that this is a mistake, please answer this message: a person will look at your work again."
     )
@@ -151,7 +151,7 @@ def _look_for_bonus(call: CrowdCall, seen: int) -> dict[str, Any]:
 
 
 def send_message(client: ProlificClient, call: CrowdCall) -> dict[str, Any]:
-    """Message a person at most once: it cannot be found out later whether it was sent."""
+    """Message a person at most once: nothing shows later whether it was sent."""
     if "sending" in call.answer:
         raise Unsure(
             "The message was about to be sent when the answer was lost. Look at the conversation at Prolific, then say "
@@ -200,7 +200,7 @@ def _workspace() -> str:
 
 
 def _submission(client: ProlificClient, call: CrowdCall) -> Submission:
-    """Return the call's submission. Its id came by the browser, so it is verified with Prolific before a payment."""
+    """Return the call's submission. Its id came by the browser, so verify it with Prolific before a payment."""
     session = call.session_now()
     panel = design_of(session.study).panel
     raw = session.raw_ids.filter(name=session_parameter(panel)).first()

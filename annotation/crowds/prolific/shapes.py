@@ -1,8 +1,8 @@
 """Prolific's API data as frozen records. Money is in whole cents.
 
-Source: docs.prolific.com, "Prolific API for Data Collectors", OpenAPI 3.1, version 1.0.0 as of August 2026. The
-API writes money as JSON numbers in cents, some as floating point ("double"), and takes bonuses as decimal text
-in the main unit.
+Source: docs.prolific.com, "Prolific API for Data Collectors", OpenAPI 3.1, version 1.0.0 as of August 2026. The API
+writes money as JSON numbers in cents, some as floating point ("double"), and takes bonuses as decimal text in the main
+unit.
 """
 
 from __future__ import annotations
@@ -84,9 +84,8 @@ class CompletionCode:
 class StudyDraft:
     """A new study. The reward is per submission, without Prolific's fee.
 
-    ``description`` is HTML (a few tags), so plain text must be escaped. Members of ``blocked_groups`` and
-    participants of ``blocked_studies`` do not see the study, nor does who is in none of the groups of a row of
-    ``needed_groups``.
+    ``description`` is HTML (a few tags), so plain text must be escaped. Members of ``blocked_groups`` and participants
+    of ``blocked_studies`` do not see the study, nor does anybody outside all groups of a row of ``needed_groups``.
     """
 
     name: str
@@ -206,8 +205,6 @@ class BonusSetUp:
 
 @dataclass(frozen=True)
 class ParticipantGroup:
-    """A named list of participants that studies admit or exclude."""
-
     id: str
     name: str
 
@@ -218,8 +215,6 @@ class ParticipantGroup:
 
 @dataclass(frozen=True)
 class Hook:
-    """A subscription to an event: Prolific posts it to the address."""
-
     id: str
     event: str
     address: str
@@ -256,7 +251,7 @@ class ListedFilter:
 
 
 def _bound(value: object) -> int | None:
-    """Return a whole bound; None for one that is missing, or a date."""
+    """Return a whole bound; None for a missing one or a date."""
     return int(value) if isinstance(value, (int, Decimal)) and not isinstance(value, bool) else None
 
 
@@ -310,5 +305,5 @@ def _time(value: object) -> datetime | None:
 
 
 def _state(kind: type[State], value: object, otherwise: State) -> State:
-    """Return the state of that name, or ``otherwise`` for one that is newer than this code."""
+    """Return the state of that name, or ``otherwise`` for one newer than this code."""
     return kind(str(value)) if value in set(kind) else otherwise

@@ -1,4 +1,4 @@
-"""``manage.py change_consent``: a new version of a consent text."""
+"""Make a new version of a consent text."""
 
 from __future__ import annotations
 

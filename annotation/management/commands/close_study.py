@@ -1,4 +1,4 @@
-"""Close a study. Workers who hold a HIT may still submit it."""
+"""Close a study."""
 
 from annotation.crowds import operations
 from judgments.management.base import OperationCommand

@@ -1,4 +1,4 @@
-"""``manage.py erase_person``: remove who somebody is from a study, or from all of them."""
+"""Erase a person from one study or all."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``manage.py ethics``: the checklist for an ethics board."""
+"""Print the checklist for an ethics board."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Fetch what Prolific says of a study's people."""
+"""Fetch demographics from Prolific."""
 
 from annotation.crowds.operations import demographics
 from judgments.management.base import OperationCommand

@@ -1,4 +1,4 @@
-"""Delete the crowd's own ids of a study's workers."""
+"""Delete raw ids of a study's workers."""
 
 from argparse import ArgumentParser
 from typing import Any

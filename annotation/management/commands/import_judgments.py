@@ -1,4 +1,4 @@
-"""Import judgments that were collected elsewhere."""
+"""Import judgments collected elsewhere."""
 
 from argparse import ArgumentParser
 from pathlib import Path

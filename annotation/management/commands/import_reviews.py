@@ -1,4 +1,4 @@
-"""``manage.py import_reviews``: approve and reject what a result file says."""
+"""Import reviews from a result file."""
 
 from argparse import ArgumentParser
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Open a study, and publish it at its crowd."""
+"""Open a study and publish it at its crowd."""
 
 from annotation.crowds import operations
 from judgments.management.base import OperationCommand

@@ -1,4 +1,4 @@
-"""Compare a panel's list of submissions with the study's sessions."""
+"""Compare a panel's list with the study's sessions."""
 
 from argparse import ArgumentParser
 from collections import Counter

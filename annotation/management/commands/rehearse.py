@@ -31,14 +31,14 @@ class Command(OperationCommand):
                 f"Control items got right: careful workers {100 * report.controls_careful:.0f} %, spammers {spammed}."
             )
         for one in report.by_sort:
-            self.say(_told(one))
+            self.say(_report_line(one))
         if report.by_sort:
             self.say(
                 f"{report.invalidated:,} judgments of excluded people were invalidated, and their slots filled again."
             )
 
 
-def _told(one: SortReport) -> str:
+def _report_line(one: SortReport) -> str:
     who = "Careful workers" if one.sort == CAREFUL else f"Spammers, {one.sort}"
     when = ""
     if one.answers is not None:

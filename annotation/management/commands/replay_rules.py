@@ -1,4 +1,4 @@
-"""Run the detectors over a study's finished work."""
+"""Run the detectors over finished work."""
 
 from argparse import ArgumentParser
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Send due webhook messages, as the background worker does."""
+"""Send due webhook messages."""
 
 from typing import Any
 

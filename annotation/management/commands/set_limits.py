@@ -1,4 +1,4 @@
-"""Set limits on money above studies."""
+"""Set limits above studies."""
 
 from argparse import ArgumentParser
 from typing import Any

@@ -1,4 +1,4 @@
-"""Subscribe this server to Prolific's webhooks."""
+"""Subscribe to Prolific's webhooks."""
 
 from typing import Any
 

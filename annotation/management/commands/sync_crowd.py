@@ -1,4 +1,4 @@
-"""Synchronize a study with its crowd."""
+"""Synchronise a study with its crowd."""
 
 import json
 from argparse import ArgumentParser

@@ -70,7 +70,7 @@ def make_rule(name: str, settings: Mapping[str, Any]) -> Rule:
 
 
 def evidence_in_words(name: str, evidence: Mapping[str, Any]) -> str:
-    """Return the sentence of stored evidence in the reader's language, or as stored if it is of another version."""
+    """Return the sentence of stored evidence in the reader's language; as stored if it is of another version."""
     stored = str(evidence.get("words", ""))
     try:
         return make_rule(name, evidence["settings"]).in_words(evidence["numbers"])

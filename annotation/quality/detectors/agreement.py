@@ -37,9 +37,9 @@ class Disagreement(SequentialRule):
     def examine(self, history: History) -> Finding | None:
         """Run a one-sided binomial test on units with a majority (quantities: a median) of the others.
 
-        The expected agreement is ``chance + of_crowd * kappa * (1 - chance)``: chance from the answer shares of
-        the worker and the others, kappa the others' agreement on the same units. With ``of_crowd`` 0 only a worker
-        who answers against the others is found; with 0.5 also one who answers at random.
+        The expected agreement is ``chance + of_crowd * kappa * (1 - chance)``: chance from the answer shares of the
+        worker and the others, kappa the others' agreement on the same units. With ``of_crowd`` 0 only a worker who
+        answers against the others is found; with 0.5 also one who answers at random.
         """
         level = self.level(history)
         if not level:
@@ -63,7 +63,6 @@ class Disagreement(SequentialRule):
         return self.found(history, **kept, kappa=own_kappa, others_kappa=kappa, p=p, level=level)
 
     def in_words(self, numbers: Mapping[str, Any]) -> str:
-        """Name the agreement found and expected."""
         return _(
             "Agrees with the others' majority on %(agreeing)s of %(n)s items (%(share)s), where at least %(expected)s "
             "are expected; so few come by chance in %(chance)s cases."
@@ -135,8 +134,8 @@ class ControlAccuracy(Rule):
     def examine(self, history: History) -> Finding | None:
         """Find accuracy significantly below ``threshold`` after ``least`` control items.
 
-        Alpha is spent over growing numbers of control items. With ``alpha`` 0, any accuracy below the threshold
-        counts, which a careful worker's first items easily give.
+        Alpha is spent over growing numbers of control items. With ``alpha`` 0, any accuracy below the threshold counts,
+        which a careful worker's first items easily give.
         """
         known = history.right[~np.isnan(history.right)]
         n, right = len(known), int(known.sum())
@@ -151,7 +150,6 @@ class ControlAccuracy(Rule):
         return self.found(history, n=n, right=right, threshold=self.threshold)
 
     def in_words(self, numbers: Mapping[str, Any]) -> str:
-        """Name the share right, the share asked for, and the chance of so little if it was tested."""
         threshold = f"{numbers['threshold']:.0%}"
         words = _("%(right)s of %(n)s check questions right (%(share)s); %(threshold)s are asked for.") % {
             "right": numbers["right"],
@@ -185,7 +183,6 @@ class RepeatConsistency(Rule):
         return self.found(history, n=n, same=same, threshold=self.threshold)
 
     def in_words(self, numbers: Mapping[str, Any]) -> str:
-        """Name how many repeated items were answered alike."""
         return _("%(same)s of %(n)s items shown twice were answered the same way both times.") % {
             "same": numbers["same"],
             "n": numbers["n"],

@@ -1,11 +1,10 @@
 """The base of detectors: a name, settings, and a test of one worker's history.
 
-Statistical detectors look at a worker again after pages of work. Each look spends a part of ``alpha``, so that
-the probability of *ever* flagging a worker who follows the null hypothesis is at most ``alpha`` (a union bound,
-valid under any dependence). Looks are due when the number of judgments passes ``least``, then at steps that grow
-by a quarter, up to 125 judgments; the k-th may spend alpha / (k (k + 1)), which sums to alpha over all k. They
-happen after pages 1, 2, 3, 4, 6, 9, 13 and so on, up to eight pages apart; a look that passes several due numbers
-spends all their parts.
+Statistical detectors look at a worker repeatedly. Each look spends a part of ``alpha``, so that the probability of
+*ever* flagging a worker who follows the null hypothesis is at most ``alpha`` (a union bound, valid under any
+dependence). Looks are due when the number of judgments passes ``least``, then at steps that grow by a quarter, up to
+125 judgments; the k-th may spend alpha / (k (k + 1)), which sums to alpha over all k. They happen after pages 1, 2, 3,
+4, 6, 9, 13 and so on, up to eight pages apart; a look that passes several due numbers spends all their parts.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ Least = Annotated[int, Field(ge=1, le=10_000)]
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """The evidence of a detector against a worker, as a sentence and in numbers."""
+    """The evidence against a worker, as a sentence and in numbers."""
 
     rule: str
     judgments: int
@@ -46,7 +45,7 @@ class Rule(BaseModel, ABC):
 
     Attributes:
         on_controls: whether it gets control items only, and counts its looks by them.
-        only_flags: whether it finds signs and no proof, so that it may do nothing but flag.
+        only_flags: whether it finds signs and no proof, so that it may only flag.
         measured: its false alarms on people's data, in a sentence; "" where docs/quality.md has them.
     """
 
@@ -73,11 +72,11 @@ class Rule(BaseModel, ABC):
 
     @classmethod
     def reads(cls, one: OwnJudgment) -> bool:
-        """Return whether an answer holds what the detector looks at."""
+        """Return whether an answer has the data that the detector examines."""
         return True
 
     def is_due(self, *, total: int, fresh: int) -> bool:
-        """Return True if a look is due at ``total`` judgments (or control items), ``fresh`` of them new."""
+        """Return whether a look is due at ``total`` judgments (or control items), ``fresh`` of them new."""
         return alpha_share(self.least, total=total, fresh=fresh) > 0
 
     @abstractmethod
@@ -85,7 +84,7 @@ class Rule(BaseModel, ABC):
         """Return the sentence for the numbers of a finding, in the reader's language."""
 
     def found(self, history: History, **evidence: Any) -> Finding:
-        """Return a finding with rounded numbers; its sentence is stored, so it is English."""
+        """Return a finding with rounded numbers. Its sentence is stored, so it is English."""
         with translation.override("en"):
             words = self.in_words(evidence)
         plain = {
@@ -106,7 +105,6 @@ class SequentialRule(Rule):
 
 
 def look_schedule(least: int, *, growth: int = GROWTH, longest: int = LONGEST_STEP) -> Iterator[int]:
-    """Yield the numbers at which a look is due."""
     due = least
     while True:
         yield due
@@ -114,7 +112,7 @@ def look_schedule(least: int, *, growth: int = GROWTH, longest: int = LONGEST_ST
 
 
 def pages_since_look(pages: int) -> int:
-    """Return how many pages a look after page ``pages`` (from 1) covers; 0 if none is due."""
+    """Return the number of pages that a look after page ``pages`` (from 1) covers; 0 if none is due."""
     before = 0
     for due in look_schedule(1, growth=GROWTH_OF_PAGES, longest=LONGEST_PAGES):
         if due >= pages:

@@ -1,4 +1,4 @@
-"""Exact probabilities of what the detectors count, for a worker who answers honestly."""
+"""Exact probabilities of the detectors' counts for an honest worker."""
 
 from __future__ import annotations
 

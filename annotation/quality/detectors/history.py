@@ -26,10 +26,11 @@ class Answers:
     Attributes:
         values: the number of possible answers; 0 for open answers.
         sided: whether two candidates are on randomly drawn sides.
-        near: the distance at which answers still agree: 0 for nominal answers, a tenth of the scale (at least
-            half a step) for quantities.
-        written: whether people write whole texts; ``recorded``: whether the page counts how they do;
-            ``hidden_line``: whether it holds a line for programs.
+        near: the distance at which answers still agree: 0 for nominal answers, a tenth of the scale (at least half a
+        step) for quantities.
+        written: whether people write whole texts.
+        recorded: whether the page counts how they write.
+        hidden_line: whether the page holds a line for programs.
     """
 
     values: int
@@ -50,7 +51,7 @@ class Written(NamedTuple):
     """A written answer.
 
     Attributes:
-        signals: what the page counted of how it was written (docs/honest-answers.md); empty if nothing.
+        signals: the page's counts of how it was written (docs/honest-answers.md), if any.
         word: the word that only the page's hidden line named; "" without such a line.
         at: its place in the order of all answers of the study.
     """
@@ -94,7 +95,7 @@ class OwnJudgment(NamedTuple):
 
     @property
     def known(self) -> bool:
-        """Return True for a control item that counts, or a repeated unit."""
+        """Return whether it is a control item that counts, or a repeated unit."""
         return not (math.isnan(self.right) and math.isnan(self.same))
 
 
@@ -116,7 +117,7 @@ class History:
         labels: (V,) the values in the others' answers.
         others: (N, V) how many others gave each value to the unit of each judgment.
         others_seconds: (M,) their times on these units.
-        written: the worker's texts, by judgment; None for answers that are none.
+        written: the worker's texts by judgment; None for other answers.
         others_texts: the latest texts of others in the study, of all units.
     """
 
@@ -143,7 +144,6 @@ class History:
 
     @property
     def others_count(self) -> Ints:
-        """Return (N,) the number of others' judgments of each unit."""
         return self.others.sum(axis=1)
 
     @property

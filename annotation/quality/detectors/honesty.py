@@ -1,8 +1,7 @@
 """Detectors of signs that a program wrote an answer: pasted text, typing, phrasing, a hidden line.
 
-A sign is no proof: honest people paste, dictate, and describe like pictures in like words. These detectors flag for
-review and nothing else (``only_flags``). An answer without the data that a detector looks at is left out, neither
-suspicious nor cleared.
+A sign is no proof: honest people paste, dictate, and describe like pictures in like words. So these detectors only flag
+for review (``only_flags``). Answers without the required data are left out, neither suspicious nor cleared.
 """
 
 from __future__ import annotations
@@ -34,14 +33,12 @@ HIDDEN_WORDS = (
 
 
 def hidden_word(*, seed: int, hit: str, worker: str) -> str:
-    """Return the word of the hidden line of this worker's page of this HIT."""
+    """Return the word of the hidden line on this worker's page of this HIT."""
     rng = rng_for(seed, f"hidden line {hit} {worker}")
     return HIDDEN_WORDS[int(rng.integers(len(HIDDEN_WORDS)))]
 
 
 class Sign(Rule):
-    """A detector that may only flag."""
-
     only_flags: ClassVar[bool] = True
 
     @classmethod
@@ -50,7 +47,7 @@ class Sign(Rule):
 
 
 class PastedText(Sign):
-    """Pasted text. It is no proof: honest people also write elsewhere, and some dictation programs paste."""
+    """Pasted text. No proof: honest people also write elsewhere, and some dictation programs paste."""
 
     name = "pasted-text"
     title = gettext_noop("Pasted text")
@@ -73,8 +70,8 @@ class PastedText(Sign):
     def examine(self, history: History) -> Finding | None:
         """Find that ``share`` of the answers were pasted.
 
-        Where the page recorded the writing, an answer is pasted if half of its text came by paste or drop.
-        Elsewhere it is if anything was pasted, as only that is known.
+        If the page recorded the writing, an answer is pasted if half of its text came by paste or drop; else if
+        anything was pasted.
         """
         written = history.pasted[~np.isnan(history.pasted)]
         n, pasted = len(written), int(written.sum())
@@ -92,7 +89,6 @@ class PastedText(Sign):
         return self.found(history, n=n, pasted=pasted, **more)
 
     def in_words(self, numbers: Mapping[str, Any]) -> str:
-        """Name how many answers were pasted, and how much of their text."""
         words = _("%(pasted)s of %(n)s written answers were pasted.") % {
             "pasted": numbers["pasted"],
             "n": numbers["n"],
@@ -109,7 +105,6 @@ class PastedText(Sign):
 
 
 def is_pasted(signals: Mapping[str, int]) -> bool:
-    """Return whether an answer counts as pasted (``PastedText.examine``)."""
     if signals.get("text"):
         return 2 * signals.get("from_paste", 0) >= signals["text"]
     return bool(signals.get("pasted"))
@@ -118,8 +113,8 @@ def is_pasted(signals: Mapping[str, int]) -> bool:
 class Typing(Sign):
     """Keys that no hand presses: too fast, or evenly spaced.
 
-    The fastest typist on record peaked at 212 words a minute (Guinness Book of World Records, 1985), 17.7 characters
-    a second. Of the sentences of Dhakal et al. (2018) that ``benchmarks.honesty`` reads, the fastest has 14.0.
+    The fastest typist on record peaked at 212 words a minute (Guinness Book of World Records, 1985), 17.7 characters a
+    second. Of the sentences of Dhakal et al. (2018) that ``benchmarks.honesty`` reads, the fastest has 14.0.
     """
 
     name = "typing"
@@ -151,7 +146,7 @@ class Typing(Sign):
     def examine(self, history: History) -> Finding | None:
         """Find that ``share`` of the answers of ``keys`` keys or more were typed so.
 
-        Keys pressed in less than two seconds after the one before give the speed and the gaps. Even gaps: their
+        Speed and gaps are of keys pressed less than two seconds after the previous one. Gaps are even if their
         interquartile range is less than ``spread`` of their median.
         """
         typed = [one for one in history.written if one and one.signals.get("keys", 0) >= self.keys]
@@ -176,7 +171,6 @@ class Typing(Sign):
         )
 
     def in_words(self, numbers: Mapping[str, Any]) -> str:
-        """Name how many answers were typed so, and how."""
         return _(
             "%(typed_so)s of %(n)s typed answers were typed as no hand does: %(fast)s faster than %(per_second)s "
             "characters a second (the fastest %(fastest)s; people's record is 18), %(even)s with gaps between keys "
@@ -195,7 +189,7 @@ def speed_of(signals: Mapping[str, int]) -> float:
 
 
 def spread_of(signals: Mapping[str, int]) -> float | None:
-    """Return the interquartile range of the gaps over their median; None where the clock was too coarse."""
+    """Return the interquartile range of the gaps over their median; None if the clock was too coarse."""
     middle = signals.get("gap_ms", 0)
     return signals.get("gap_spread_ms", 0) / middle if middle else None
 
@@ -227,7 +221,7 @@ class Phrasing(Sign):
     def examine(self, history: History) -> Finding | None:
         """Find ``copies`` or more answers, and ``share`` of them, that are nearly an answer of somebody else.
 
-        Answers of ``length`` characters or more count, without punctuation and case. They are held against the
+        Only answers of ``length`` characters or more count, without punctuation and case. They are compared with the
         latest ``TEXTS`` answers of others in the study.
         """
         own = [
@@ -248,7 +242,6 @@ class Phrasing(Sign):
         )
 
     def in_words(self, numbers: Mapping[str, Any]) -> str:
-        """Name how many answers are somebody else's."""
         return _(
             "%(alike)s of %(n)s answers (%(share)s) are nearly what others had written of other items "
             "(people who wrote these: %(people)s)."
@@ -258,7 +251,7 @@ class Phrasing(Sign):
         }
 
     def _alike(self, own: Sequence[tuple[int, Written]], history: History) -> Iterator[dict[str, Any]]:
-        """Yield each own text that is nearly another one, beside the most similar.
+        """Yield each own text that is nearly another one, with the most similar.
 
         Two sets this similar share one of the first elements of any common order (prefix filtering, Bayardo et al.
         2007), so only such pairs are compared.
@@ -290,14 +283,13 @@ class Phrasing(Sign):
                 }
 
     def _prefix(self, found: frozenset[str], frequency: Mapping[str, int]) -> list[str]:
-        """Return as many of the rarest elements as similar sets cannot all lack."""
+        """Return the rarest elements, so many that a similar set cannot lack all of them."""
         kept = len(found) - int(np.ceil(self.similar * len(found) - 1e-9)) + 1
         return sorted(found, key=lambda gram: (frequency.get(gram, 0), gram))[:kept]
 
 
 @lru_cache(maxsize=8_192)  # the texts of a study are looked at again and again; 30 MB
 def grams(text: str) -> frozenset[str]:
-    """Return the runs of four characters of a text without case and punctuation."""
     plain = folded(text)
     return frozenset(plain[place : place + GRAM] for place in range(max(1, len(plain) - GRAM + 1)))
 
@@ -339,7 +331,6 @@ class HiddenLine(Sign):
         return self.found(history, n=len(asked), found=len(found), texts=_shown(found))
 
     def in_words(self, numbers: Mapping[str, Any]) -> str:
-        """Name how many answers hold the word."""
         return _(
             "%(found)s of %(n)s answers use the word that only the hidden line of their page names (%(words)s)."
         ) % {

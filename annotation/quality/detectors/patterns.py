@@ -44,7 +44,6 @@ class SideBias(SequentialRule):
         return self.found(history, n=n, left=left, p=p, level=level)
 
     def in_words(self, numbers: Mapping[str, Any]) -> str:
-        """Name the side, its answers and their chance."""
         n, left = numbers["n"], numbers["left"]
         words = (
             _(
@@ -77,9 +76,9 @@ class StraightLining(SequentialRule):
     def examine(self, history: History) -> Finding | None:
         """Return the exact probability of so long a run, times the number of possible answers.
 
-        The probability at each position is the others' share of the answer on this unit, mixed with one answer's
-        weight of its overall share. Two or three noisy votes make a unit look more open than it is, so
-        ``tolerance`` of the probability of other answers is subtracted: runs count as more usual than they look.
+        The probability at each position is the others' share of the answer on this unit, mixed with one answer's weight
+        of its overall share. Two or three noisy votes make a unit look more open than it is, so ``tolerance`` of the
+        probability of other answers is subtracted: runs count as more usual than they look.
         """
         level = self.level(history)
         kept = ~np.isnan(history.seen)
@@ -100,7 +99,6 @@ class StraightLining(SequentialRule):
         return self.found(history, n=n, run=length, answer=value, p=p, level=level)
 
     def in_words(self, numbers: Mapping[str, Any]) -> str:
-        """Name the run and its chance."""
         return _(
             "The same answer %(run)s times in a row, among %(n)s; others' answers on the same items make such a run a "
             "matter of chance in %(chance)s cases."
@@ -159,7 +157,6 @@ class Alternation(SequentialRule):
         return self.found(history, n=n, changes=changes, of=most, p=p, level=level)
 
     def in_words(self, numbers: Mapping[str, Any]) -> str:
-        """Name the changes and their chance."""
         return _(
             "%(changes)s of %(of)s answers differ from the one before; in a random order of the same answers so many "
             "do in %(chance)s cases."
@@ -181,9 +178,9 @@ class TooFast(Rule):
     def examine(self, history: History) -> Finding | None:
         """Find too many fast answers, or a fast median page.
 
-        At least ``share`` of the answers took less than ``seconds`` of active time; or the worker's median page
-        took less than ``of_crowd`` of the others' time on the same units (0 is off). Answers of one step share
-        its time, so both use the mean over an assignment.
+        At least ``share`` of the answers took less than ``seconds`` of active time; or the worker's median page took
+        less than ``of_crowd`` of the others' time on the same units (0 is off). Answers of one step share its time, so
+        both use the mean over an assignment.
         """
         if not self.is_due(total=history.total, fresh=history.fresh):
             return None
@@ -202,7 +199,6 @@ class TooFast(Rule):
         return None
 
     def in_words(self, numbers: Mapping[str, Any]) -> str:
-        """Name the fast answers, or the median time beside that of the others."""
         median = f"{numbers['median']:.1f}"
         if "fast" in numbers:
             return _(
@@ -219,7 +215,7 @@ class TooFast(Rule):
 
 
 def _usual_seconds(seconds: np.ndarray) -> float:
-    """Return the mean without the slowest tenth, which holds breaks."""
+    """Return the mean without the slowest tenth, which includes breaks."""
     return float(np.sort(seconds)[: max(1, len(seconds) - len(seconds) // 10)].mean())
 
 

@@ -1,4 +1,4 @@
-"""Run detectors over finished work as if they had been on from the start, page by page in order of submission."""
+"""Run detectors over finished work as if enabled from the start, page by page in order of submission."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Refuse the framework's command: its keys are stored as they are, and open all that their account may do."""
+"""Disable the framework's command: it stores keys in plain text, without scopes."""
 
 from typing import Any
 

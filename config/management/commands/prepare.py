@@ -1,4 +1,4 @@
-"""What `make run` does between installing and serving, in one process."""
+"""Prepare an installation in one process, between installing and serving."""
 
 import fcntl
 import hashlib
@@ -82,7 +82,7 @@ class Command(QuorumCommand):
 
 
 def _fingerprint() -> str:
-    """Return a hash of our static files, the packages that bring theirs, and the place they go to."""
+    """Return a hash of our static files, the installed packages, and STATIC_ROOT."""
     seen = hashlib.sha256(str(settings.STATIC_ROOT).encode())
     for folder in settings.STATICFILES_DIRS:
         for path in sorted(Path(folder).rglob("*")):

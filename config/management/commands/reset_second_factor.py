@@ -1,4 +1,4 @@
-"""Remove an account's second factor, for a person who lost the app and the recovery codes."""
+"""Remove an account's second factor."""
 
 from typing import Any
 

@@ -26,8 +26,8 @@ class Format:
 
     Attributes:
         fits: returns why it cannot represent a study, or "".
-        right: what a person must be allowed to do to write and download it.
-        personal: whether it holds personal data, which is deleted with the study's raw ids.
+        right: needed to write and download it.
+        personal: whether it is deleted with the study's raw ids.
     """
 
     name: str
@@ -145,7 +145,7 @@ FORMATS = {one.name: one for one in _FORMATS}
 
 
 def format_named(name: str) -> Format:
-    """Return the format of this name; an ExportError names the nearest."""
+    """Return a format. Raise ExportError naming the nearest."""
     if name not in FORMATS:
         near = get_close_matches(name, FORMATS, n=1)
         hint = f"did you mean {near[0]!r}? " if near else ""

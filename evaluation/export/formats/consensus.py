@@ -1,4 +1,4 @@
-"""Write the consensus: qrels, Flickr8k's files, gold answers, and captions that workers wrote.
+"""Export the consensus: qrels, Flickr8k's files, gold answers, and written captions.
 
 Units without included judgments are omitted and counted.
 """
@@ -67,7 +67,7 @@ class LineParts(Encoding):
 
     @abstractmethod
     def lines(self, work: Work, units: Sequence[UnitAnswers]) -> Iterator[str | None]:
-        """Yield each unit's line, or None for one that is left out."""
+        """Yield each unit's line, or None to omit it."""
 
 
 class Qrels(LineParts):
@@ -99,7 +99,7 @@ class Qrels(LineParts):
 
 
 class Flickr8k(LineParts):
-    """Write image, caption id, and the columns of Flickr8k's file for the study's scale."""
+    """Write image, caption id, and Flickr8k's columns for the study's scale."""
 
     def lines(self, work: Work, units: Sequence[UnitAnswers]) -> Iterator[str | None]:
         columns = FLICKR8K[KINDS[work.study.protocol].values]
@@ -124,7 +124,7 @@ FLICKR8K = {(0, 1): _crowd_columns, (1, 2, 3, 4): _expert_columns}
 
 
 def keyword_gold(study: Study, *, stems: bool = True) -> dict[str, Counter[str]]:
-    """Return image -> its multiset of tags R_j (MC12 §3.2), merged by ``stems`` as in the paper."""
+    """Return image -> multiset of tags R_j (MC12 §3.2), merged by ``stems`` as in the paper."""
     return {
         unit.item.name: Counter(stemmed(found.answer) if stems else found.answer)
         for unit, found in _all_decided(study)
@@ -132,7 +132,7 @@ def keyword_gold(study: Study, *, stems: bool = True) -> dict[str, Counter[str]]
 
 
 def content_gold(study: Study) -> dict[str, list[set[int]]]:
-    """Return image -> the 0-based boxes that each description names (the sets G_m of WG15 eq. 1-3)."""
+    """Return image -> 0-based boxes named by each description (the sets G_m of WG15 eq. 1-3)."""
     gold: dict[str, list[set[int]]] = {}
     for unit, found in _all_decided(study):
         gold.setdefault(unit.item.name, []).append(set(box_numbers(found.answer, unit.content["boxes"])))
@@ -242,7 +242,7 @@ def _decided(study: Study, some: Sequence[tuple[int, list[Any]]]) -> Iterator[tu
 
 @dataclass(frozen=True, slots=True)
 class CollectedCaption:
-    """An included caption; ``key`` is equal on every database, and different for a revision."""
+    """An included caption; ``key`` is equal on every database, and new for a revision."""
 
     key: str
     text: str
@@ -255,7 +255,7 @@ class CollectedCaption:
 
 
 def check_writes(study: Study) -> None:
-    """Raise EvaluationError for a study that does not collect captions."""
+    """Raise EvaluationError unless the study collects captions."""
     if not KINDS[study.protocol].writes_captions:
         raise EvaluationError(
             f"Study {study.slug!r} is {study.protocol}; captions are written in studies of protocol caption alone."
@@ -293,7 +293,7 @@ def pseudonyms(workers: Collection[int]) -> dict[int, str]:
 class WrittenCaptions(Encoding):
     """Write JSON lines: image, caption, caption_id, split if any, and the writer's pseudonym.
 
-    Parts hold the writers' row ids, as pseudonyms need all of them.
+    Parts hold row ids of writers, as pseudonyms need all of them.
     """
 
     suffix = "rows"

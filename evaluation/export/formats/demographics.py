@@ -1,4 +1,4 @@
-"""What the crowd says of the people of a study, a line each."""
+"""Export demographics of a study's workers."""
 
 from __future__ import annotations
 
@@ -18,19 +18,17 @@ from judgments.studies.studies import design_of
 
 
 def why_not(study: Study) -> str:
-    """Return why the format does not fit; "" if the design names demographics."""
     return "" if design_of(study).crowd.demographics else "its design names demographics (crowd.demographics)"
 
 
 def _described(study: Study) -> QuerySet[Any]:
-    """Return the rows of people with judgments."""
     judged = Assignment.objects.filter(study=study, worker=OuterRef("worker"), submitted_at__isnull=False)
     rows = Demographics.objects.filter(Exists(judged), study=study)
     return rows.annotate(position=Value(0, IntegerField()))  # the parts of an export go by it
 
 
 class DemographicLines(Encoding):
-    """Write a line for each person whom the crowd described: pseudonym, and what the design names."""
+    """Write a line per described worker: pseudonym, and the design's demographics."""
 
     suffix = "people"
     progress_count = "people"

@@ -1,4 +1,4 @@
-"""Write judgments one per row: JSON lines, CSV or Parquet."""
+"""Export judgments one per row: JSON lines, CSV or Parquet."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def write_jsonl(rows: JudgmentRows, file: HashedFile) -> None:
 
 
 class Lines:
-    """A target of ``csv.writer`` that passes on UTF-8."""
+    """Let ``csv.writer`` write UTF-8."""
 
     def __init__(self, file: HashedFile) -> None:
         self._file = file
@@ -45,7 +45,7 @@ def csv_writer(file: HashedFile) -> Any:
 
 
 def write_csv(rows: JudgmentRows, file: HashedFile, *, header: bool = True) -> None:
-    """Write a line per judgment, guarded against spreadsheet formulas (docs/exports.md)."""
+    """Write a line per judgment, guarded against spreadsheet formulas."""
     columns = columns_of(rows.study)
     writer = csv_writer(file)
     if header:
@@ -114,7 +114,7 @@ def parquet_schema(study: Study) -> pa.Schema:
 
 
 class ParquetParts(Encoding):
-    """Write parts as Arrow streams, since a Parquet file cannot be appended to."""
+    """Write parts as Arrow streams, since Parquet files cannot be appended to."""
 
     suffix = "arrow"
     tallies = True

@@ -1,7 +1,7 @@
-"""Write the folder layout of mt-metrics-eval as one archive (github.com/google-research/mt-metrics-eval).
+"""Export mt-metrics-eval's folder layout as one archive (github.com/google-research/mt-metrics-eval).
 
-A segment is a judged image, a system its column of captions. Memory grows with images, and by 24 bytes
-per system caption, not with judgments.
+A segment is a judged image, a system its column of captions. Memory grows with images, and by 24 bytes per
+system caption, not with judgments.
 """
 
 from __future__ import annotations
@@ -43,12 +43,12 @@ SOURCE_ERROR = "source issue"
 
 @dataclass(slots=True)
 class JudgedSystems:
-    """The systems' captions of images and their human scores.
+    """Systems' captions of images and their human scores.
 
     Attributes:
-        systems, segments: row ids -> number from 0.
-        caption: (systems, segments) int64; row id of the caption, 0 for none.
-        total, votes: (systems, segments) float64; sum and number of human answers.
+        systems, segments: row id -> number from 0.
+        caption: (systems, segments) int64 row ids, 0 for none.
+        total, votes: (systems, segments) float64; sum and number of answers.
     """
 
     systems: dict[int, int]
@@ -63,7 +63,7 @@ class JudgedSystems:
         self.total, self.votes = np.zeros(shape), np.zeros(shape)
 
     def judged(self) -> JudgedSystems:
-        """Drop systems without judgments, and images without captions of the others."""
+        """Drop systems without judgments, then images without captions."""
         rows = np.flatnonzero(self.votes.any(axis=1))
         columns = np.flatnonzero(self.caption[rows].any(axis=0))
         found = JudgedSystems(_some(self.systems, rows), _some(self.segments, columns))
@@ -80,8 +80,8 @@ class JudgedSystems:
 class Mtme(Encoding):
     """Write an archive with one folder, named after the study.
 
-    Parts of units are rows of four float64: system number, image number, sum and number of answers. Parts
-    of systems are JSON lines of scores by metric.
+    Parts of units are rows of four float64: system number, image number, sum and number of answers. Parts of
+    systems are JSON lines of scores by metric.
     """
 
     counts = dict.fromkeys(("systems", "segments", "references", "scored", "left_out"), 0)
@@ -187,7 +187,6 @@ class Mtme(Encoding):
 
 
 def _in_order(work: Work, board: JudgedSystems) -> Iterator[dict[str, Any]]:
-    """Yield metric scores in the board's order; parts are by row id."""
     places: dict[int, tuple[Path, int]] = {}
     for path in work.parts(SCORES):
         with path.open("rb") as lines:
@@ -221,7 +220,7 @@ def _board(study: Study, systems: Sequence[int]) -> JudgedSystems:
 
 
 def _take_from_pairs(study: Study, board: JudgedSystems) -> None:
-    """Where a system has no output, use the caption that a pair credits to it."""
+    """Fill missing outputs with captions that pairs credit."""
     rows = CandidatePair.objects.filter(study=study).order_by("-position", "-pk")
     fields = ("item", "first", "second", "first_system", "second_system")
     missing = board.caption == 0
@@ -248,7 +247,7 @@ def _cells_of_captions(board: JudgedSystems, answers: Mapping[int, Sequence[floa
 
 
 def _cells_of_pairs(board: JudgedSystems, answers: Mapping[int, Sequence[float]]) -> Cells:
-    """Compute each caption's share of votes won; an answer on no side is half a vote for each."""
+    """Return each caption's share of votes won; an answer for neither side is half a vote for each."""
     cells: list[tuple[float, ...]] = []
     left_out = 0
     units = Unit.objects.filter(pk__in=answers).values_list(
@@ -294,7 +293,7 @@ def _names(rows: Iterable[tuple[int, str]], taken: Iterable[str] = ()) -> dict[i
 
 
 def _write_images(study: Study, board: JudgedSystems, folder: Path, languages: str, *, sources: bool) -> None:
-    """Write one image per line, or its source text; each is a document if it names none, its split the domain."""
+    """Write one image or source text per line; its document defaults to itself, its domain is the split."""
     rows = judged_items(study).values_list("pk", "name", "split", "text", "fields").iterator(ROWS_AT_ONCE)
     found = [row for row in rows if row[0] in board.segments]
     names = _names((pk, name) for pk, name, *_ in found)
@@ -308,10 +307,10 @@ def _write_images(study: Study, board: JudgedSystems, folder: Path, languages: s
 
 
 def _write_ratings(stem: Path, board: JudgedSystems, names: Mapping[int, str], work: Work) -> None:
-    """Write ``STEM.rater1.seg.rating`` and so on: system, tab, the errors of a segment's first judge, second, ...
+    """Write ``STEM.rater1.seg.rating`` and so on: system, tab, the errors of a segment's first judge, second,
+    ...
 
-    mt-metrics-eval has the lines of texts between blanks, as are ours here, so that offsets are of those. What is
-    missing has no place: its start and end are null.
+    Offsets refer to lines with single blanks, as mt-metrics-eval reads them. Omissions have null offsets.
     """
     given = dict(loaders.counted_answers(work.study, work.moment))
     cells: dict[tuple[int, int], list[Any]] = {}
@@ -337,7 +336,7 @@ def _write_ratings(stem: Path, board: JudgedSystems, names: Mapping[int, str], w
 
 
 def _errors(text: str, spans: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Return the errors with offsets in the text as ``_line`` writes it, where blanks are single ones."""
+    """Return errors with offsets in the text as ``_line`` writes it."""
 
     def place(at: int | None) -> int | None:
         return None if at is None else len(_line(f"{text[:at]}|")) - 1

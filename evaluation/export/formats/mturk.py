@@ -1,4 +1,4 @@
-"""Write a study in the columns of MTurk's result files, one assignment per line (docs/crowds/batch-files.md).
+"""Export in the columns of MTurk's result files, one assignment per line (docs/crowds/batch-files.md).
 
 ``Approve`` and ``Reject`` are empty, for review in a spreadsheet program.
 """
@@ -122,7 +122,7 @@ def _later(moment: Snapshot) -> QuerySet[Judgment]:
 
 
 def _in_order(rows: Iterable[Assignment]) -> Iterator[Assignment]:
-    """Sort a HIT's assignments by worker name, independent of database collation."""
+    """Sort each HIT's assignments by worker name, independent of database collation."""
     for _, same in groupby(rows, key=lambda one: one.hit_id):
         yield from sorted(same, key=lambda one: (one.worker.name, one.accepted_at, str(one.pk)))
 
@@ -165,7 +165,7 @@ def _answers_of(
 
 
 def _own_columns(study: Study, kind: Kind, most: int) -> tuple[list[str], list[str]]:
-    """Return the kind's own columns: plain names for HITs of one unit, as requesters' scripts expect."""
+    """Return the kind's own columns, with plain names for HITs of one unit, as requesters' scripts expect."""
     unit = Unit.objects.filter(study=study).order_by("position").values_list("content", flat=True).first()
     names = list(kind.exchange.mturk_inputs(unit or {})), kind.exchange.mturk_names()
     inputs, answers = (

@@ -1,4 +1,4 @@
-"""Reliability data, workers x units (Krippendorff 2004, ch. 11)."""
+"""Export reliability data, workers x units (Krippendorff 2004, ch. 11)."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ ROWS_AT_ONCE = 2_000
 
 
 class Reliability(Encoding):
-    """Write a header of unit ids and a line per worker; empty cells for missing.
+    """Write a header of unit ids and a line per worker; missing cells are empty.
 
     Joining transposes the parts in an SQLite file that sorts on disk, so memory holds only worker names.
     """

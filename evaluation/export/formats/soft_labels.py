@@ -1,4 +1,4 @@
-"""Write soft labels: people's answers to a unit as a distribution."""
+"""Export soft labels: each unit's answers as a distribution."""
 
 from __future__ import annotations
 
@@ -14,12 +14,11 @@ CORRECTED = "miller-madow"  # of a unit alone, so that a part says the same what
 
 
 def why_not(study: Study) -> str:
-    """Return why the format does not fit; "" for answers of few values."""
     return "" if has_soft_labels(study) else f"it holds answers of at most {MOST_VALUES} values"
 
 
 class SoftLabelLines(Encoding):
-    """Write a line for each unit with included judgments; others are counted."""
+    """Write a line per unit with included judgments; count the others."""
 
     tallies = True
     counts = {"lines": 0, "left_out": 0}

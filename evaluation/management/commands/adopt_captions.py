@@ -1,4 +1,4 @@
-"""``manage.py adopt_captions``: what workers wrote becomes part of the dataset."""
+"""Make workers' captions part of the dataset."""
 
 from evaluation.follow_up import operations
 from judgments.management.base import OperationCommand

@@ -1,4 +1,4 @@
-"""``manage.py aggregate``: consensus, agreement and worker quality of a study."""
+"""Compute consensus, agreement and worker quality."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""manage.py agreement: Krippendorff's alpha of a judgments file, or how far two sources of judgments agree."""
+"""Measure the agreement of a judgments file, or of two sources."""
 
 from __future__ import annotations
 
@@ -191,7 +191,6 @@ class Command(QuorumCommand):
             self.stdout.write(f"Written to {output}.")
 
     def _compare(self, options: dict[str, Any]) -> None:
-        """Compare two sources; the second is the standard."""
         for name in ("level", "coefficient"):
             if options[name] is not None:
                 raise EvaluationError(f"--{name} is about one judgments file, expected no --with beside it.")
@@ -283,7 +282,7 @@ def _report(result: dict[str, Any]) -> list[str]:
 
 @cache
 def _line_count(path: Path) -> int:
-    """Estimate the number of lines for the progress bar; of a folder, those of its largest file."""
+    """Estimate the number of lines for the progress bar; for a folder, of its largest file."""
     if path.is_dir():
         path = max(
             (one for one in path.iterdir() if one.is_file()), key=lambda one: one.stat().st_size, default=path

@@ -1,4 +1,4 @@
-"""``manage.py ask_judge``: a language model answers a study's units, within a budget."""
+"""Ask a language model about a study's units."""
 
 from __future__ import annotations
 

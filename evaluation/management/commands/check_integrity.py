@@ -1,4 +1,4 @@
-"""``manage.py check_integrity``: looks for every broken invariant."""
+"""Check every invariant."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``manage.py compare_judges``: may a judge replace a person here, and what would people say?"""
+"""Compare judges with people."""
 
 from __future__ import annotations
 

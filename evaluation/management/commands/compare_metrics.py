@@ -1,4 +1,4 @@
-"""``manage.py compare_metrics``: by how much one metric agrees with people better than another."""
+"""Compare two metrics' agreement with people."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``manage.py compare_releases``: what changed between two release bundles."""
+"""Compare two release bundles."""
 
 from __future__ import annotations
 

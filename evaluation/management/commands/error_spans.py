@@ -1,4 +1,4 @@
-"""``manage.py error_spans``: scores of systems by the errors that people mark in their texts."""
+"""Score systems by marked errors."""
 
 from __future__ import annotations
 

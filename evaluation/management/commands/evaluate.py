@@ -1,4 +1,4 @@
-"""``manage.py evaluate``: metrics against the consensus of a study."""
+"""Compare metrics with the consensus."""
 
 from __future__ import annotations
 

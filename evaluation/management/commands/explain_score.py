@@ -1,4 +1,4 @@
-"""manage.py explain_score: where a metric's score of one caption comes from."""
+"""Explain a metric's score of one caption."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``manage.py export_judgments``: a study's judgments as a file."""
+"""Export a study's judgments."""
 
 from __future__ import annotations
 

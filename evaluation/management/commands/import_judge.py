@@ -1,4 +1,4 @@
-"""``manage.py import_judge``: a model's or another crowd's answers beside people's."""
+"""Import a judge's answers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``manage.py import_scores``: scores of metrics that were computed elsewhere."""
+"""Import scores of metrics."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``manage.py leave_one_out``: what people reach on a dataset by each metric, and what unrelated texts reach."""
+"""Compute bounds of metrics on a dataset."""
 
 from __future__ import annotations
 

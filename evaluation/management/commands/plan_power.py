@@ -1,4 +1,4 @@
-"""``manage.py plan_power``: how many pairs, references and votes tell two systems or metrics apart."""
+"""Plan a study's size by simulation."""
 
 from __future__ import annotations
 
@@ -45,10 +45,10 @@ class Command(QuorumCommand):
         source: dict[str, Any] = {}
         if options["pilot"]:
             question = str(given.get("question", "systems"))
-            told = estimate_from_pilot(
+            pilot = estimate_from_pilot(
                 study=find_study(options["pilot"]), question=question, first=first, second=second
             )
-            values, source = values | told.assumptions, told.source
+            values, source = values | pilot.assumptions, pilot.source
         elif first:
             raise EvaluationError("--apart names two of a pilot; expected --pilot STUDY with it.")
         values |= given

@@ -1,4 +1,4 @@
-"""``manage.py prove_release``: a bundle was made from rows that existed."""
+"""Prove that a bundle was made from rows that existed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``manage.py publish_release``: a release goes to Zenodo or the Hugging Face Hub."""
+"""Send a release to Zenodo or the Hugging Face Hub."""
 
 from __future__ import annotations
 

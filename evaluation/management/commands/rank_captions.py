@@ -1,4 +1,4 @@
-"""``manage.py rank_captions``: the baseline systems of H13 rank a dataset's captions for its images."""
+"""Rank captions with the baseline systems of H13."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``manage.py register``: fix a study's plan before it opens, or hold the study against its plan."""
+"""Register a study's plan, or compare the study with it."""
 
 from __future__ import annotations
 

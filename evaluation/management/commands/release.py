@@ -1,4 +1,4 @@
-"""``manage.py release``: a study's judgments as a frozen, versioned bundle."""
+"""Release a study's judgments as a frozen bundle."""
 
 from __future__ import annotations
 

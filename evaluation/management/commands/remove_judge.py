@@ -1,4 +1,4 @@
-"""``manage.py remove_judge``: a judge and its answers are deleted."""
+"""Remove a judge and its answers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""More votes for units that are tied, uncertain, or short of judgments."""
+"""Ask for more votes on units."""
 
 from evaluation.follow_up import operations
 from judgments.management.base import OperationCommand

@@ -1,4 +1,4 @@
-"""`manage.py replicate`: a paper's experiment again, from files to a report."""
+"""Replicate a paper's experiment, from files to a report."""
 
 from __future__ import annotations
 
@@ -11,9 +11,8 @@ from django.conf import settings
 from common.commands import QuorumCommand, progress_bar
 from evaluation.errors import ReplicationError
 from evaluation.replication.packs import Pack, pack_named, shipped_packs
-from evaluation.replication.running import run_pack
+from evaluation.replication.running import check_output, run_pack, write_replications
 from evaluation.replication.verdicts import tally
-from evaluation.replication.writing import check_output, write_replications
 
 ALL = "all"
 

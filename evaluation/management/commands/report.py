@@ -1,4 +1,4 @@
-"""``manage.py report``: everything about a study as figures, tables and text."""
+"""Report on a study in figures, tables and text."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""manage.py score: automatic metrics of candidate files against reference files."""
+"""Score candidate files against reference files."""
 
 from __future__ import annotations
 

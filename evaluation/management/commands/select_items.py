@@ -1,4 +1,4 @@
-"""``manage.py select_items``: the items of a draft that tell systems apart, within a budget."""
+"""Choose a draft's items within a budget."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``manage.py soft_labels``: people's disagreement as data, what predicts it, and groups of raters."""
+"""Analyse people's disagreement, its predictors, and groups of raters."""
 
 from __future__ import annotations
 

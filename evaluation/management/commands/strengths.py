@@ -1,4 +1,4 @@
-"""``manage.py strengths``: the systems of a study by people's choices."""
+"""Rank systems by people's choices."""
 
 from __future__ import annotations
 

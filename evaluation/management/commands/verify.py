@@ -1,4 +1,4 @@
-"""``manage.py verify``: whether a signature, or a study's results, still follow from the rows."""
+"""Verify a signature, a study's results, or a bundle from the rows."""
 
 from __future__ import annotations
 
@@ -8,8 +8,7 @@ from typing import Any
 
 from common.commands import QuorumCommand, progress_bar
 from evaluation.errors import VerificationError
-from evaluation.releases.study_verification import verify_signature, verify_study
-from evaluation.releases.verification import verify_bundle
+from evaluation.releases.verification import verify_bundle, verify_signature, verify_study
 from judgments.studies.studies import find_study
 
 

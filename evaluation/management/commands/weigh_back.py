@@ -1,4 +1,4 @@
-"""``manage.py weigh_back``: what chosen items say of all items, or what choosing would have saved."""
+"""Weigh chosen items back to all, or measure what choosing saves."""
 
 from __future__ import annotations
 

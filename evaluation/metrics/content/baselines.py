@@ -1,9 +1,8 @@
 """Baselines for content selection: which of an image's boxes to name, without the picture (WG15 section 4).
 
-Every baseline ranks the boxes of each image; `BoxRanks.selections(k)` takes the first k. F peaks at 3 and 4.
-`labels` are those of each image's boxes, `boxes` their (B, 4) x, y, width, height.
-
-`ties=None` takes the lower box number, a seed or generator a random one.
+Every baseline ranks the boxes of each image; `BoxRanks.selections(k)` takes the first k. F peaks at 3 and 4. `labels`
+are those of each image's boxes, `boxes` their (B, 4) x, y, width, height. `ties=None` takes the lower box number, a
+seed or generator a random one.
 """
 
 from __future__ import annotations
@@ -35,8 +34,8 @@ _LARGEST = 1e100
 class BoxRanks:
     """The boxes of every image, starts[i] to starts[i + 1], ranked by a baseline.
 
-    ranks: (boxes,) float64 from 1 on; boxes that are not selected share the rank 0.5 ((N_box + 1) - N_s) + N_s,
-    with N_s selected ones. selects: (boxes,) bool. places: (boxes,) int64 order within the image from 0.
+    ranks: (boxes,) from 1 on; boxes that are not selected share the rank 0.5 ((N_box + 1) - N_s) + N_s, with N_s
+    selected ones. selects: (boxes,) bool. places: (boxes,) order within the image from 0.
     """
 
     ranks: Floats
@@ -47,7 +46,6 @@ class BoxRanks:
 
     @property
     def counts(self) -> Ints:
-        """Return (images,) int64: boxes of each image."""
         return np.diff(self.starts)
 
     def selections(self, k: int) -> list[list[int]]:
@@ -63,14 +61,11 @@ class BoxRanks:
 
 @dataclass(frozen=True, slots=True)
 class UnigramPrior:
-    """How often training descriptions name each label."""
-
     counts: Mapping[str, int]
     descriptions: int
 
     @classmethod
     def fit(cls, mentions: Iterable[Sequence[str]]) -> UnigramPrior:
-        """Count the labels that each training description names."""
         mentions = _checked_mentions(mentions)
         return cls(Counter(chain.from_iterable(mentions)), len(mentions))
 
@@ -85,7 +80,6 @@ class BigramPrior:
 
     @classmethod
     def fit(cls, mentions: Iterable[Sequence[str]]) -> BigramPrior:
-        """Count from the labels that each training description names, in order."""
         mentions = _checked_mentions(mentions)
         return cls(
             Counter(labels[0] for labels in mentions if labels),
@@ -214,7 +208,7 @@ class _LabelCounts(NamedTuple):
 
 @compiled
 def _walk_greedily(labels: Ints, starts: Ints, places: Ints, counts: _LabelCounts) -> tuple[Floats, Flags]:
-    """Return (boxes,) float64 ranks from 1 on, 0 for boxes not reached, and (boxes,) bool those reached.
+    """Return (boxes,) ranks from 1 on, 0 for boxes not reached, and which are reached.
 
     labels: (boxes,) label numbers, -1 for unknown ones. places: (boxes,) order of boxes with equal labels.
     """
@@ -256,7 +250,6 @@ def mean_ranks(first: BoxRanks, second: BoxRanks, *, ties: Seed = None) -> BoxRa
 
 
 def _ranked(keys: Floats, starts: Ints, ties: Seed, made: str) -> BoxRanks:
-    """Select every box, the smallest key first."""
     places = _places(keys, starts, ties)
     return BoxRanks(places.astype(np.float64) + 1, np.ones(keys.size, dtype=np.bool_), places, starts, made)
 
@@ -280,7 +273,6 @@ def _image_of(starts: Ints) -> Ints:
 
 
 def _flat_boxes(boxes: Sequence[ArrayLike]) -> tuple[Floats, Ints]:
-    """Return (all boxes, 4) float64, and the images' bounds."""
     check_collection(boxes, "boxes", "a table of boxes for each image")
     arrays = [_numbers(own, f"boxes[{image}]") for image, own in enumerate(boxes)]
     arrays = [own.reshape(0, SIDES) if own.size == 0 else own for own in arrays]
@@ -329,7 +321,6 @@ def _check_prior(prior: object, kind: type) -> None:
 
 
 def _flat_labels(labels: Sequence[Sequence[str]]) -> tuple[list[str], Ints]:
-    """Return all labels, and the images' bounds."""
     _check_labels(labels, "labels")
     return list(chain.from_iterable(labels)), starts_of(list(map(len, labels)))
 

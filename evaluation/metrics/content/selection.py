@@ -6,10 +6,8 @@ With S the boxes that a system's description names and G_m those of gold descrip
     R = (1/M) sum_m |G_m & S| / |G_m|    (eq. 2)
     F = 2 P R / (P + R)                  (eq. 3), 0 if P = R = 0
 
-per image; final figures are means over images. A repeated box counts once.
-
-Left open by the equations: a system that names nothing has recall 0, and no precision and F (`empty="zero"`: both
-are 0). A gold description that names nothing is left out of eq. 2, not of eq. 1.
+per image; final figures are means over images. A repeated box counts once. A system that names nothing has recall 0,
+and no precision and F (`empty="zero"`: both are 0). A gold description that names nothing is left out of eq. 2 alone.
 """
 
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -38,7 +36,7 @@ _LIMIT = 1 << _BITS
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ContentFigure:
-    """A figure of each image (images,) float64, its mean over the defined ones, and their population deviation."""
+    """A figure of each image (images,), its mean over the defined ones, and their population deviation."""
 
     mean: float
     sd: float
@@ -80,7 +78,6 @@ class _Gold(NamedTuple):
 
     @property
     def counts(self) -> Ints:
-        """Return (images,) int64: descriptions of each image."""
         return np.diff(self.image_starts)
 
 
@@ -101,17 +98,17 @@ def content_selection(
     if sets.sizes.size != images:
         raise InvalidInput(f"selections has {sets.sizes.size} images, expected {images} as in descriptions")
     precision, recall = _compared(sets, np.arange(images), np.full(images, -1), gold)
-    is_silent = sets.sizes == 0
+    is_empty = sets.sizes == 0
     if empty == ZERO:
-        precision[is_silent & (gold.counts > 0)] = 0.0
-    is_silent_only = np.isnan(precision) & ~np.isnan(recall)
+        precision[is_empty & (gold.counts > 0)] = 0.0
+    is_only_selection_empty = np.isnan(precision) & ~np.isnan(recall)
     return _score(
         [precision, recall, _harmonic(precision, recall)],
         gold,
-        int(is_silent.sum()),
+        int(is_empty.sum()),
         {
             "images without a gold description that names a box": int(np.isnan(recall).sum()),
-            "images whose selection names no box": int(is_silent_only.sum()),
+            "images whose selection names no box": int(is_only_selection_empty.sum()),
         },
         signature("content-selection", empty=empty),
     )
@@ -120,9 +117,8 @@ def content_selection(
 def content_upper_bound(descriptions: Sequence[Sequence[Boxes]]) -> ContentScore:
     """Compare every gold description with the others of its image (WG15 section 5).
 
-    F is that of each held-out description, which alone fits the printed figures: F from mean P and R would equal
-    both (0.77), but 0.74 is printed. A description that names nothing is not held out; an image with fewer than
-    two that name a box is undefined.
+    F is that of each held-out description, which alone fits the printed 0.74. A description that names nothing is not
+    held out; an image with fewer than two that name a box is undefined.
     """
     gold = _gold_of(descriptions)
     images = gold.counts.size
@@ -145,7 +141,7 @@ def content_upper_bound(descriptions: Sequence[Sequence[Boxes]]) -> ContentScore
 
 @compiled
 def _compared(sets: _BoxSets, image_of: Ints, left_out: Ints, gold: _Gold) -> tuple[Floats, Floats]:
-    """Return (sets,) float64: eq. 1 and eq. 2 of every set against the gold descriptions of its image.
+    """Return (sets,) eq. 1 and eq. 2 of every set against the gold descriptions of its image.
 
     Set s is of image image_of[s] and is not compared with description left_out[s].
     """
@@ -184,7 +180,6 @@ def _compared(sets: _BoxSets, image_of: Ints, left_out: Ints, gold: _Gold) -> tu
 
 
 def _harmonic(precision: Floats, recall: Floats) -> Floats:
-    """Return eq. 3 elementwise."""
     total = precision + recall
     return np.divide(2 * precision * recall, total, out=total.copy(), where=total > 0)
 

@@ -1,11 +1,9 @@
 """Baselines for keywords: annotating an image from the text around it (MC12 section 4).
 
 Documents are lists of terms (`keyword_terms`). `keywords` limits their number; a `vocabulary` excludes other words.
-Equal weights keep the document's order; for `corpus`, the alphabet's.
-
-Left open by the paper: a term of no training document weighs as if one held it. The closest sentence is that of
-KLSum (Haghighi, Vanderwende 2009), with the smallest KL(P_D || P_S), the first of equals, where
-P_S(w) = (c_S(w) + a) / (|S| + a V), with V different words in the document and a = `smoothing`.
+Equal weights keep the document's order; for `corpus`, the alphabet's. A term of no training document weighs as if one
+held it. The closest sentence has the smallest KL(P_D || P_S), as KLSum (Haghighi, Vanderwende 2009), the first of
+equals, where P_S(w) = (c_S(w) + a) / (|S| + a V), V different words in the document and a = `smoothing`.
 """
 
 import math
@@ -36,7 +34,7 @@ MOST_SMOOTHING = 1000.0
 
 @dataclass(frozen=True, slots=True, eq=False)
 class KeywordList:
-    """A baseline's keywords of every image, best first, with (keywords,) float64 weights, nan for titles and sentences.
+    """A baseline's keywords of every image, best first, with (keywords,) weights, nan for titles and sentences.
 
     chosen: each image's selected sentence, -1 for none. `empty` counts images without keywords.
     """
@@ -200,7 +198,6 @@ def _by_count_and_name(entry: tuple[str, int]) -> tuple[int, str]:
 
 
 def _closest(sentences: Sequence[Terms], smoothing: float) -> int:
-    """Return the sentence with the smallest KL(P_D || P_S), or -1 if none has a term."""
     # It maximises sum_w P_D(w) log P_S(w) over the sentence's words: all others have the same log P_S.
     document = Counter(chain.from_iterable(sentences))
     size, different = document.total(), len(document)

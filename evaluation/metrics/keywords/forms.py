@@ -1,8 +1,7 @@
 """Keywords and texts in one form, so that equal meanings match (MC12 section 3).
 
-A keyword is cut into runs of letters and digits, lower-cased and stemmed word by word: "Bill Gates" becomes "bill
-gate"; one without letters or digits (an emoji) stays. `stem` is "porter" (Porter's released program),
-"porter-1980" (his paper) or "none", for texts treated otherwise, as MC12's with TreeTagger.
+A keyword is cut into runs of letters and digits, lower-cased and stemmed word by word; one without letters or digits
+(an emoji) stays. `stem` is "porter" (Porter's released program), "porter-1980" (his paper) or "none".
 """
 
 from collections import Counter

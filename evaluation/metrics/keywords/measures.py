@@ -1,4 +1,4 @@
-"""How well keywords agree with people's (MC12 sections 5.2 and 6.2).
+"""How well keywords agree with people's (MC12 sections 5.2 and 6.2; docs/content-and-keywords.md).
 
 R_j is the multiset of tags of image j's annotators, |a in R_j| the count of a. With the guesses A_j of a
 system, over the images I that have tags:
@@ -6,14 +6,12 @@ system, over the images I that have tags:
     best = sum_j |a_j in R_j| / |R_j| / |I|                  one guess an image; several share the credit
     oot  = sum_j sum_(a in A_j) |a in R_j| / |R_j| / |I|     "out of ten": ten guesses
 
-*Mode* variants: over the images with a single most frequent tag, the share where it is the first guess
-(best), or among the guesses (oot). As in SemEval-2007 task 10 (McCarthy, Navigli 2007), an image without guesses
-counts in the recall (MC12's figure) with credit 0, not in the precision; a repeated guess is credited again
-(`duplicates="once"`: not).
+*Mode* variants: over the images with a single most frequent tag, the share where it is the first guess (best), or
+among the guesses (oot). As in SemEval-2007 task 10 (McCarthy, Navigli 2007), an image without guesses counts in the
+recall (MC12's figure) alone, and a repeated guess is credited again (`duplicates="once"`: not).
 
-`annotations` holds each image's guesses, best first, `gold` its tag counts. The standard evaluation keeps only
-what is in a `vocabulary` (`frequent_words`). An image without a gold keyword is undefined. Keywords match when
-equal: bring them to one form first (`keyword_forms`).
+`annotations` holds each image's guesses, best first, `gold` its tag counts, in one form (`keyword_forms`). The
+standard evaluation keeps only what is in a `vocabulary`. An image without a gold keyword is undefined.
 """
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -51,10 +49,10 @@ NO_GUESS = "images without guesses"
 
 @dataclass(frozen=True, slots=True, eq=False)
 class KeywordScore:
-    """Means of the `images` (images,) float64 credits, which are 0 where not attempted.
+    """Means of the `images` (images,) credits, which are 0 where not attempted.
 
-    `recall` is over the `counted` defined images, `precision` over the `attempted` ones. `repeated` counts
-    attempted images with a repeated guess.
+    `recall` is over the `counted` defined images, `precision` over the `attempted` ones, of which `repeated` have a
+    repeated guess.
     """
 
     precision: float
@@ -70,10 +68,10 @@ class KeywordScore:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class KeywordOverlap:
-    """Precision, recall and F1 of (images,) float64, with counts as in `KeywordScore`; a repeated guess counts once.
+    """Precision, recall and F1 of (images,), with counts as in `KeywordScore`; a repeated guess counts once.
 
-    No guess leaves only the recall defined. `f1` is the harmonic mean of `precision` and `recall` (MC12),
-    `mean_f1` the mean over images.
+    No guess leaves only the recall defined. `f1` is the harmonic mean of `precision` and `recall` (MC12), `mean_f1` the
+    mean over images.
     """
 
     precision: float
@@ -199,8 +197,6 @@ def keyword_f1(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Task:
-    """Guesses and tags to compare: `sizes` (images,) is |R_j|, `is_repeated` marks repeated guesses."""
-
     guesses: Sequence[Sequence[str]]
     gold: Sequence[Tags]
     sizes: Ints
@@ -232,14 +228,14 @@ def _task(
         gold = [{tag: count for tag, count in tags.items() if tag in known} for tags in gold]
     if duplicates == ONCE:
         distinct: list[Sequence[str]] = [list(dict.fromkeys(own)) for own in annotations]
-        read, looked_at = [own[:guesses] for own in distinct], annotations
+        read, considered = [own[:guesses] for own in distinct], annotations
     else:
-        read = looked_at = [own[:guesses] for own in annotations]
+        read = considered = [own[:guesses] for own in annotations]
     return _Task(
         read,
         gold,
         np.fromiter((sum(tags.values()) for tags in gold), dtype=np.int64, count=len(gold)),
-        np.array([len(set(own)) < len(own) for own in looked_at], dtype=np.bool_),
+        np.array([len(set(own)) < len(own) for own in considered], dtype=np.bool_),
     )
 
 
@@ -307,7 +303,6 @@ def _tally(keywords: Collection[str], image: int) -> Tags:
 
 
 def check_gold(gold: Sequence[Any]) -> None:
-    """Raise InvalidInput unless `gold` counts each image's tags, if any."""
     check_collection(gold, "gold", "the count of each tag for each image")
     for image, tags in enumerate(gold):
         if not isinstance(tags, Mapping):

@@ -5,13 +5,13 @@
 
 As in the task's program: of the gold, answers with the letters "pn" (proper noun) are dropped; an item counts
 with two answers left, or one that two people gave. An answer is a run of `_ANSWER`'s characters before its count
-(of "11.27 kilograms": "27 kilograms"); one apostrophe is removed. The mode is the first answer, unless a later one
-has the same count. System answers: "non-" and "non " join what follows, hyphens become blanks, one apostrophe is
-removed. A gold answer with a hyphen is credited under its spelling with a blank, but such a mode is never hit. Of
-an item's lines the first counts.
+(of "11.27 kilograms": "27 kilograms"). The mode is the first answer, unless a later one has the same count. System
+answers: "non-" and "non " join what follows, hyphens become blanks. One apostrophe of an answer is removed. A gold
+answer with a hyphen is credited under its spelling with a blank, but such a mode is never hit. Of an item's lines the
+first counts.
 
-Two differences: for a line without an answer the program reads those of the line before, here the item is not
-attempted; items without any readable answer are in its total, here they are left out.
+Unlike the program, an item whose line has no answer is not attempted (there it takes those of the line before), and
+items without any readable answer are left out of the total.
 """
 
 import re
@@ -53,7 +53,7 @@ class SubstitutionScores:
 
 
 def read_gold(lines: Iterable[str]) -> SubstitutionGold:
-    """Read a gold file. Raises InvalidFile."""
+    """Read a gold file. Raise InvalidFile."""
     answers: dict[str, Mapping[str, int]] = {}
     modes: dict[str, str | None] = {}
     seen: set[str] = set()
@@ -82,7 +82,7 @@ def read_gold(lines: Iterable[str]) -> SubstitutionGold:
 
 
 def read_answers(lines: Iterable[str], measure: str) -> dict[str, tuple[str, ...]]:
-    """Read the answers of a system file for one of MEASURES. Raises InvalidFile."""
+    """Read the answers of a system file for one of MEASURES. Raise InvalidFile."""
     if measure not in MEASURES:
         raise UnknownName("measure", measure, MEASURES)
     found: dict[str, tuple[str, ...]] = {}

@@ -6,7 +6,7 @@ others a beam search walks the reference from left to right and keeps the `BEAM`
 the first. As in the official program:
 
 - A match of n words counts n on each side in the exact stage, and n / 2 rounded down in the others, so that a single
-  stem or synonym counts nothing and is taken only if it costs no chunk and no distance.
+  stem or synonym is taken only if it costs no chunk and no distance.
 - A choice adds to the distance of the later choices at the same word, also of leaving it unmatched, not to its own.
 """
 
@@ -184,7 +184,6 @@ def _step(states: NDArray[np.int64], live: int, chosen: Matches, place: int) -> 
 
 @compiled
 def _worth(matches: Matches, index: int) -> int:
-    """Return what a match counts in the search."""
     if matches[index, STAGE] == EXACT:
         return matches[index, IN_CANDIDATE] + matches[index, IN_REFERENCE]
     return matches[index, IN_CANDIDATE] // 2 + matches[index, IN_REFERENCE] // 2
@@ -200,7 +199,6 @@ def _offer_choices(
     first: int,
     end: int,
 ) -> int:
-    """Offer every continuation at a word; return the number of offers kept."""
     taken, offers, ranks = work.taken, work.offers, work.ranks
     kept = 0
     for path in range(live):
@@ -267,7 +265,6 @@ def _offer(
 
 @compiled
 def _sort(states: NDArray[np.int64], live: int, width: int) -> None:
-    """Sort partial alignments, the best first, stably."""
     for index in range(1, live):
         at = index
         while at > 0 and _is_better(states, at, at - 1):
@@ -289,7 +286,6 @@ def _is_better(states: NDArray[np.int64], one: int, other: int) -> bool:
 
 @compiled
 def _last_choice_of_best(states: NDArray[np.int64], live: int, width: int) -> int:
-    """Return the last choice of the best alignment, with all chunks closed."""
     _sort(states, live, width)
     for path in range(live):
         states[path, CHUNKS_SO_FAR] += states[path, OPEN] != NONE

@@ -1,9 +1,9 @@
 """All matches between a reference and a candidate, in the order of the official program.
 
-The search tries matches in this order, and keeps the first of equally good alignments: equal words, stems,
-synonyms, each from left to right in the candidate; then phrases of the reference with a paraphrase in the
-candidate, short ones first, then by the table; then phrases of the candidate that may stand for one of the
-reference, from left to right, short ones first, by the table.
+The search keeps the first of equally good alignments. It tries equal words, stems, synonyms, each from left to right
+in the candidate; then phrases of the reference with a paraphrase in the candidate, short ones first, then by the
+table; then phrases of the candidate that may stand for one of the reference, from left to right, short ones first, by
+the table.
 """
 
 from collections.abc import Iterator, Sequence
@@ -57,7 +57,6 @@ def relations(vocabulary: Sequence[str], stages: int, synonyms: Synonyms | None)
 
 
 def _sharing(words: Ints, sets: Ints) -> tuple[Ints, Ints]:
-    """Return all ordered pairs of different words with a common set."""
     order = np.argsort(sets, kind="stable")
     words, sets = words[order], sets[order]
     first = np.flatnonzero(np.diff(sets, prepend=-1))
@@ -72,7 +71,6 @@ def _sharing(words: Ints, sets: Ints) -> tuple[Ints, Ints]:
 
 
 def _synonym_sets(vocabulary: Sequence[str], synonyms: Synonyms) -> tuple[Ints, Ints]:
-    """Return words and their synonym sets, aligned."""
     words, entries = [], []
     for number, word in enumerate(vocabulary):
         for found in _entries(word, synonyms):
@@ -87,7 +85,6 @@ def _synonym_sets(vocabulary: Sequence[str], synonyms: Synonyms) -> tuple[Ints, 
 
 
 def _entries(word: str, synonyms: Synonyms) -> Iterator[int]:
-    """Yield the entries of a word and of its basic forms."""
     known = synonyms.entries
     forms = {word, *synonyms.bases.get(word, ())}
     if word not in synonyms.bases and len(word) > _SHORT and not word.endswith("ss"):
@@ -127,8 +124,8 @@ class Candidate(NamedTuple):
     """Positions of the candidate's words and phrases, as linked lists from left to right that end with -1.
 
     first_place (vocabulary,), next_place: of words. first_found (phrases,), next_found, found_places: of phrases.
-    replaceable, replacing: (phrases,) the last text with a phrase that may stand for this one, or that this one
-    may stand for.
+    replaceable, replacing: (phrases,) the last text with a phrase that may stand for this one, or that this one may
+    stand for.
     """
 
     first_place: Numbers
@@ -142,7 +139,6 @@ class Candidate(NamedTuple):
 
 @compiled
 def enter(lookup: Lookup, candidate: Candidate, text: int) -> None:
-    """Store the positions of a text's words and phrases."""
     begin, end = lookup.starts[text], lookup.starts[text + 1]
     phrases = lookup.phrases
     found = 0
@@ -170,7 +166,6 @@ def enter(lookup: Lookup, candidate: Candidate, text: int) -> None:
 
 @compiled
 def leave(lookup: Lookup, candidate: Candidate, text: int) -> None:
-    """Remove the positions of a text's words and phrases."""
     begin, end = lookup.starts[text], lookup.starts[text + 1]
     phrases = lookup.phrases
     for at in range(begin, end):
@@ -239,7 +234,6 @@ def find_matches(
 def _replaceable(
     phrases: Phrases, candidate: Candidate, phrase: int, matches: Matches, count: int
 ) -> tuple[Matches, int]:
-    """Add the matches of a reference phrase with its paraphrases in the candidate."""
     length = np.int64(phrases.lengths[phrase])
     for index in range(phrases.target_starts[phrase], phrases.target_starts[phrase + 1]):
         found = candidate.first_found[phrases.targets[index]]
@@ -261,7 +255,6 @@ def _replaceable(
 def _replacing(
     phrases: Phrases, candidate: Candidate, phrase: int, matches: Matches, count: int
 ) -> tuple[Matches, int]:
-    """Add the matches of a reference phrase with candidate phrases that it may stand for."""
     for index in range(phrases.source_starts[phrase], phrases.source_starts[phrase + 1]):
         found = candidate.first_found[phrases.sources[index]]
         while found >= 0:

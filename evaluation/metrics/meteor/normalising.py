@@ -1,9 +1,8 @@
 """METEOR's `-norm`, which cuts and joins words once more (Denkowski, Lavie 2011).
 
 Its rules, found in the official program, split hyphens (`t-shirt` -> `t shirt`), contractions, and full stops
-of words that are no abbreviations. A rule never looks across a word of plain letters and digits, so only runs
-of other words are processed, each distinct run once, with a letter, a capital or a digit for the plain word
-beside it.
+of words that are no abbreviations. No rule looks across a word of plain letters and digits, so only runs of other
+words are processed, each distinct run once, with a letter, a capital or a digit for the plain word beside it.
 """
 
 import re
@@ -95,7 +94,6 @@ def normalised(words: Words, abbreviations: Mapping[str, bool]) -> Words:
 
 @compiled
 def _runs(words: Numbers, starts: Ints, plain: Flags) -> tuple[Ints, Ints]:
-    """Return the bounds of each run of words that are not plain."""
     count = 0
     begins = np.empty(0, dtype=np.int64)
     ends = np.empty(0, dtype=np.int64)

@@ -116,7 +116,6 @@ def pooled(statistics: MeteorStatistics) -> MeteorStatistics:
 
 
 def _perfect(counts: NDArray[np.int64]) -> Flags:
-    """Return (n,) bool: candidates matched as a whole in one chunk."""
     in_candidate = counts[:, MATCHED:CHUNKS:2].sum(axis=1)
     in_reference = counts[:, MATCHED + 1 : CHUNKS : 2].sum(axis=1)
     whole = (in_candidate == counts[:, LENGTH_1]) & (in_reference == counts[:, LENGTH_2])
@@ -206,7 +205,6 @@ def _score(terms: Terms) -> float:
 
 
 def explain_meteor(case: Case) -> Explanation:
-    """Explain METEOR by the stages of the best reference's matches."""
     tables = find_tables()
     stages = stages_named(str(case.settings["stages"]))
     candidate, *references = case.comparison.texts

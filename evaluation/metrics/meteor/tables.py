@@ -120,8 +120,6 @@ class _Source:
 
 
 class TablesThere(NamedTuple):
-    """Which of the tables are there."""
-
     synonyms: bool
     paraphrases: bool
 
@@ -133,7 +131,7 @@ def tables_there() -> TablesThere:
 
 
 def find_tables() -> Tables:
-    """Return the tables found, or NOTHING. Raises InvalidFile."""
+    """Return the tables found, or NOTHING. Raise InvalidFile."""
     source = _source(os.environ.get(DATA, ""))
     return _read(source) if source else NOTHING
 
@@ -151,23 +149,22 @@ def _source(given: str) -> _Source | None:
     if path.suffix == ".whl":
         inside = f"{PACKAGE}/meteor"
         return _Source(f"{inside}/{JAR}", f"{inside}/data/{PARAPHRASES}", str(path))
-    return _Source(str(path), _beside(path.parent))
+    return _Source(str(path), _paraphrases_near(path.parent))
 
 
 def _folder(folder: Path) -> _Source:
     for inside in (folder, folder / "meteor", folder / PACKAGE / "meteor"):
         if (inside / JAR).is_file():
-            return _Source(str(inside / JAR), _beside(inside))
+            return _Source(str(inside / JAR), _paraphrases_near(inside))
     raise InvalidFile(f"{DATA}: found no {JAR} in the folder {folder}, expected the folder of METEOR 1.5")
 
 
-def _beside(folder: Path) -> str | None:
+def _paraphrases_near(folder: Path) -> str | None:
     found = [path for path in (folder / "data" / PARAPHRASES, folder / PARAPHRASES) if path.is_file()]
     return str(found[0]) if found else None
 
 
 def _installed() -> _Source | None:
-    """Look for an installed package, which is never imported."""
     spec = PathFinder.find_spec(PACKAGE)
     for place in (spec.submodule_search_locations or ()) if spec else ():
         if (Path(place) / "meteor" / JAR).is_file():
@@ -179,10 +176,10 @@ def _installed() -> _Source | None:
 def _read(source: _Source) -> Tables:
     members = _members(source)
     tail = _tail(source)
-    seal = sha256(tail)
+    checksum = sha256(tail)
     for name in MEMBERS:
-        seal.update(members[name])
-    digest = seal.hexdigest()[:8]
+        checksum.update(members[name])
+    digest = checksum.hexdigest()[:8]
     found = _load(digest)
     if found is None:
         found = _synset_arrays(_lines(members[SYNSETS]), source)
@@ -239,7 +236,6 @@ def _abbreviations(lines: list[str]) -> dict[str, bool]:
 
 
 def _synset_arrays(lines: list[str], source: _Source) -> Arrays:
-    """Parse pairs of lines: an entry, the numbers of its synonym sets."""
     try:
         numbers = [list(map(int, line.split())) for line in lines[1::2]]
     except ValueError:
@@ -291,7 +287,6 @@ def read_paraphrases(packed_text: IO[bytes], name: str) -> Arrays:
 
 
 def _phrases(packed_text: IO[bytes]) -> tuple[list[pa.Array], list[pa.Array]]:
-    """Return the second and the third of every three lines, in blocks."""
     lines = pyarrow.csv.open_csv(
         pa.CompressedInputStream(packed_text, "gzip"),
         read_options=pyarrow.csv.ReadOptions(column_names=["line"], use_threads=False, block_size=BLOCK),
@@ -323,7 +318,6 @@ def _path(digest: str) -> Path:
 
 
 def _load(digest: str) -> Arrays | None:
-    """Return the cached arrays of a source, or None if there are none or they are damaged."""
     try:
         with _path(digest).open("rb") as file, np.load(file, allow_pickle=False) as stored:
             return {name: stored[name] for name in stored.files}
@@ -380,8 +374,8 @@ def no_phrases() -> Phrases:
 def phrases_in(words: Words, table: Paraphrases) -> Phrases:
     """Reduce the paraphrase table to the phrases of the captions.
 
-    Phrases whose words all occur go into a trie, one walk over the captions marks those that occur, and a smaller
-    trie keeps these.
+    Phrases whose words all occur go into a trie, one walk over the captions marks those that occur, and a smaller trie
+    keeps these.
     """
     number_of = {word: number for number, word in enumerate(words.vocabulary)}
     new = np.array([number_of.get(word, -1) for word in table.vocabulary], dtype=np.int32)
@@ -435,7 +429,6 @@ def _renumbered(left: Ints, right: Ints, size: int) -> tuple[Ints, Ints, Ints]:
 
 @compiled
 def _trie(words: Numbers, lengths: Ints) -> tuple[Table, int, Numbers]:
-    """Return a trie of phrases, and the phrase that ends at each node."""
     most = words.size + 1
     bits = trie_bits(most)
     trie = empty_trie(most)

@@ -19,7 +19,6 @@ PUNCTUATION = frozenset(["''", "'", "``", "`", ".", "?", "!", ",", ":", "-", "--
 
 
 def _sections(file: str) -> dict[str, list[str]]:
-    """Return the words of a data file under each heading (`heading:`)."""
     text = resources.files("evaluation.metrics").joinpath("data", file).read_text("ascii")
     sections: dict[str, list[str]] = {}
     for word in text.split():
@@ -31,7 +30,6 @@ def _sections(file: str) -> dict[str, list[str]]:
 
 
 def _character_class(ranges: list[str]) -> str:
-    """Turn ranges of code points (`00e0-00f6`) into the inside of a [...]."""
     return "".join("-".join(chr(int(bound, 16)) for bound in entry.split("-")) for entry in ranges)
 
 
@@ -193,18 +191,17 @@ def piece(piece: str) -> list[str] | None:
         word = piece.rstrip(".,").lower()
         if word not in _NOT_PLAIN:
             return [word] if word else []
-    return None if _LOOKS_AROUND.search(piece) else tokens(piece)
+    return None if _NEEDS_CONTEXT.search(piece) else tokens(piece)
 
 
 # Letters, perhaps with hyphens, perhaps with one mark behind: one word, unless it is among those below.
 _PLAIN = re.compile(r"(?:[A-Za-z]{2,}(?:-[A-Za-z]+)*)?[.,]?")
 _NOT_PLAIN = frozenset([*_GLUED_SPLIT, *chain.from_iterable(_SHORT.values())])
 # Tags, telephone numbers and mixed fractions hold blanks; some abbreviations ask what comes next.
-_LOOKS_AROUND = re.compile(r"[<>]|[0-9]{{3}}|[0-9]{SLASH}|^I\.$|(?:{NUMBERED})\.$".format(**_PARTS))
+_NEEDS_CONTEXT = re.compile(r"[<>]|[0-9]{{3}}|[0-9]{SLASH}|^I\.$|(?:{NUMBERED})\.$".format(**_PARTS))
 
 
 def _longest(text: str, at: int) -> str:
-    """Return the token that begins at a place."""
     best, reach = text[at], at + 1
     for rule in _RULES:
         match = rule.match(text, at)
@@ -253,7 +250,6 @@ _INITIALS = re.compile(r"(?:[a-z]\.)+|ph\.?d\.|ed\.d\.")
 
 
 def _ends_sentence(abbreviation: str, text: str, after: int) -> bool:
-    """Return whether the program adds a full stop after an abbreviation, by the next word."""
     if len(abbreviation) == 1 or abbreviation in _TITLES:
         return False
     following = _STARTER_NEXT if _INITIALS.fullmatch(abbreviation) else _CAPITAL_NEXT

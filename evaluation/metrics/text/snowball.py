@@ -1,7 +1,7 @@
 """The English stemmer of the Snowball project ("Porter 2") in the form of METEOR 1.5.
 
-Porter, *The English (Porter2) stemming algorithm*, snowballstem.org, of 2001 to 2009. Later releases stem
-about one word in a thousand differently (`evening`, `added`, `biologist`), so a current library does not do.
+Porter, *The English (Porter2) stemming algorithm*, snowballstem.org, of 2001 to 2009. Later releases, and so current
+libraries, stem about one word in a thousand differently (`evening`, `added`, `biologist`).
 """
 
 import re
@@ -131,5 +131,4 @@ def _stem(word: str) -> str:
 
 
 def snowball_stems(words: Sequence[str]) -> list[str]:
-    """Return the stems of lower-case words."""
     return [_stem(word) for word in words]

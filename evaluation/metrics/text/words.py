@@ -1,15 +1,8 @@
 """Captions as numbers: every text is tokenised and numbered once, for all metrics.
 
-Arrow cuts the texts at blanks; the tokenizer sees each distinct piece once. Only a caption with a piece that
-depends on its neighbours is tokenised as a whole. Line breaks of every kind are blanks. Tokenizers:
-
-    ptb    that of the MS COCO caption evaluation (see `ptb`)
-    space  captions that are tokens already, separated by blanks
-    h13    H13 §4.1.1: hyphenated words split, non-alphanumeric characters dropped, lower case
-    rouge  that of the ROUGE-1.5.5 script (Lin 2004)
-    v15    that of V15's published scores: lower case, runs of letters, digits, underscores
-
-`CHANGES` names what is done to words between tokenising and counting.
+Arrow cuts the texts at blanks, which all line breaks are; the tokenizer sees each distinct piece once. Only a caption
+with a piece that depends on its neighbours is tokenised as a whole. docs/metrics.md describes `TOKENIZERS`; `CHANGES`
+names what is done to words between tokenising and counting.
 """
 
 import re
@@ -42,12 +35,10 @@ class Tokenizer:
 
     @property
     def label(self) -> str:
-        """Return its name in signatures."""
         return self.name if self.version == FIRST else f"{self.name}-{self.version}"
 
 
 def _local(name: str, version: str, cut: Callable[[str], list[str]]) -> Tokenizer:
-    """Return a tokenizer that never looks across a blank."""
     return Tokenizer(name, version, cut, cut)
 
 
@@ -83,7 +74,6 @@ TOKENIZERS = {
 
 
 def tokenizer_labelled(label: object) -> Tokenizer:
-    """Return the tokenizer that a signature names."""
     labels = {tokenizer.label: tokenizer for tokenizer in TOKENIZERS.values()}
     if label not in labels:
         raise UnknownName("tokenizer", label, labels)
@@ -111,7 +101,6 @@ class Words:
 
     @cached_property
     def lengths(self) -> Ints:
-        """Return (texts,) int64: tokens of each text."""
         return np.diff(self.starts)
 
     def mapped(self, change: Callable[[Sequence[str]], Sequence[str]]) -> "Words":
@@ -153,16 +142,16 @@ class Pieces:
         known: dict[str, int] = {}
         made: list[int] = []
         ends = np.zeros(len(self.distinct) + 1, dtype=np.int64)
-        hangs_together = np.zeros(len(self.distinct), dtype=np.bool_)
+        needs_context = np.zeros(len(self.distinct), dtype=np.bool_)
         for number, piece in enumerate(self.distinct):
             tokens = tokenizer.piece(piece)
             if tokens is None:
-                hangs_together[number] = True
+                needs_context[number] = True
             else:
                 made.extend([known.setdefault(token, len(known)) for token in tokens])
             ends[number + 1] = len(made)
         words_of_piece = np.array(made, dtype=np.int32)
-        words, starts, whole = _replaced(self.numbers, self.starts, words_of_piece, ends, hangs_together)
+        words, starts, whole = _replaced(self.numbers, self.starts, words_of_piece, ends, needs_context)
         if whole.size:
             words, starts = self._with_whole(words, starts, whole, tokenizer, known)
         return Words(words, starts, list(known))
@@ -204,7 +193,7 @@ def _left_over(words: Numbers, starts: Ints, is_dropped: Flags) -> tuple[Numbers
 
 @compiled
 def _replaced(
-    pieces: Numbers, starts: Ints, words_of_piece: Numbers, ends: Ints, hangs_together: Flags
+    pieces: Numbers, starts: Ints, words_of_piece: Numbers, ends: Ints, needs_context: Flags
 ) -> tuple[Numbers, Ints, Ints]:
     """Replace every piece by its words; also return the texts with a piece that depends on others."""
     count = starts.size - 1
@@ -212,11 +201,11 @@ def _replaced(
     whole = []
     for text in range(count):
         total = new_starts[text]
-        together = False
+        is_whole = False
         for at in range(starts[text], starts[text + 1]):
             total += ends[pieces[at] + 1] - ends[pieces[at]]
-            together |= hangs_together[pieces[at]]
-        if together:
+            is_whole |= needs_context[pieces[at]]
+        if is_whole:
             whole.append(text)
         new_starts[text + 1] = total
     words = np.empty(new_starts[count], dtype=np.int32)

@@ -1,4 +1,4 @@
-"""Correlations of metrics with each other over all judged candidates (WG16 §4)."""
+"""Correlations between metrics over all judged candidates (WG16 §4)."""
 
 from __future__ import annotations
 

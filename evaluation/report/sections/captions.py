@@ -1,4 +1,4 @@
-"""Single captions: metrics against people, and open answers."""
+"""Report single captions: metrics against people, and open answers."""
 
 from __future__ import annotations
 
@@ -272,7 +272,7 @@ def _content(figures: Mapping[str, Any]) -> Section:
 
 
 def _spans(figures: Mapping[str, Any]) -> Section:
-    """Show whether two people mark the same characters, beyond what chance does."""
+    """Show whether two people mark the same characters, beyond chance."""
     found = figures["spans"]
     named = {
         "character F1": "f1",

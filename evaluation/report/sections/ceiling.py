@@ -29,9 +29,9 @@ def _sign(values: NDArray[Any]) -> Ints:
 def halves_of_votes(unit: Ints, value: Floats, units: Sequence[UnitRow], *, seed: int) -> dict[str, Estimate]:
     """Return pair kind ("all" for all) -> how often two random halves of people agree on a pair's winner.
 
-    V15 §7.4 splits the references of a pair; so do we for pairs of several units, and the votes for pairs
-    of one. A half's winner wins most of its units (or votes); a tied or empty half drops the pair. The value
-    is the mean over ``SPLITS`` splits, with Wilson's interval over the mean number of pairs.
+    V15 §7.4 splits the references of a pair; so do we for pairs of several units, and the votes for pairs of
+    one. A half's winner wins most of its units (or votes); a tied or empty half drops the pair. The value is
+    the mean over ``SPLITS`` splits, with Wilson's interval over the mean number of pairs.
     """
     pair_of = {row.pk: row.pair for row in units if row.pair is not None}
     kind_of = {row.pair: row.kind for row in units}
@@ -130,7 +130,7 @@ def one_against_cut(
 ) -> dict[float, Estimate]:
     """Return cut -> Cohen's kappa of each judgment with the mean of the unit's others, both cut there.
 
-    This is H13 tables 8 to 10 with a person as the metric. Percentile bootstrap intervals over units.
+    This is H13 tables 8 to 10 with a person as the metric. Percentile bootstrap intervals are over units.
     """
     group, own, others = _against_others(unit, value)
     if len(own) < FEWEST:

@@ -1,4 +1,4 @@
-"""Candidate pairs: metrics against people, references, and the tournament of systems."""
+"""Report candidate pairs: metrics against people, references, and the tournament of systems."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ HUMAN = ("people", "human")  # captions of no system, with PASCAL-50S's name for
 
 
 def ceilings(inputs: ReportInputs) -> Ceilings:
-    """Return human levels of a report that draws them beside accuracy, as those of before 0.6."""
+    """Return human levels for reports from before 0.6, which draw them beside accuracy."""
     if inputs.clustered:
         return {}
     counted = inputs.table.counted
@@ -142,7 +142,7 @@ def metrics(inputs: ReportInputs, people: Ceilings) -> Section:
 def _same_halves(
     halves: Mapping[str, Any], kinds: Sequence[str], names: Sequence[str], leaders: Sequence[str]
 ) -> Plot:
-    """Show what metrics and people reach on the same halves of the votes (V15 §7.4)."""
+    """Show metrics and people on the same halves of the votes (V15 §7.4)."""
     rows: list[tuple[Cell, ...]] = [
         (name, *(estimate_of(halves[kind]["metrics"][name]) for kind in kinds)) for name in names
     ]
@@ -202,7 +202,6 @@ def _right(inputs: ReportInputs, names: Sequence[str]) -> dict[str, Flags]:
 
 
 def _clusters(inputs: ReportInputs, right: Mapping[str, Flags], kinds: Sequence[str]) -> list[Table]:
-    """Compare metrics by McNemar's tests."""
     names = list(right)
     images = inputs.images_of(inputs.pks or ())
 

@@ -1,4 +1,4 @@
-"""What was collected, agreement, and each worker's results."""
+"""Report collection, agreement, and each worker's results."""
 
 from __future__ import annotations
 

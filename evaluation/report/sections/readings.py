@@ -1,4 +1,4 @@
-"""Readings that were asked for besides the usual figures of an evaluation (``evaluation.results.readings``)."""
+"""Report further readings of an evaluation (``evaluation.results.readings``)."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ COEFFICIENTS = {
 
 
 def readings(inputs: ReportInputs) -> Section | None:
-    """Show all pairs, fewer references, tau-c, single judgments, own captions and thresholds, as far as asked for."""
+    """Show the requested readings, or None."""
     found: Mapping[str, Any] = inputs.evaluation.result.get("readings", {}) if inputs.evaluation else {}
     if not found:
         return None

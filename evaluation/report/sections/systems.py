@@ -1,4 +1,4 @@
-"""Systems that propose captions: grades, rankings, and paired tests."""
+"""Report systems that propose captions: grades, rankings, and paired tests."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def cluster_tables(
 
     Args:
         groups: group -> (K,) values and (K, K) p, Holm-adjusted together.
-        heads: headings of group and item; no group column without a heading.
+        heads: headings of group and item; "" omits the group column.
         value: heading and format of the values.
         words: of the two tables.
         name: of the first table.
@@ -80,8 +80,8 @@ def cluster_tables(
 def letters_of(differs: Flags) -> list[str]:
     """Return the letters of K ordered items from a symmetric (K, K) table of differences.
 
-    Insert-and-absorb: start with one column of everything; for each differing pair, split every column
-    with both into two without one of them, and drop contained columns.
+    Insert-and-absorb: start with one column of everything; for each differing pair, split every column with
+    both into two without one of them, and drop contained columns.
     """
     count = len(differs)
     columns: list[frozenset[int]] = [frozenset(range(count))]
@@ -205,7 +205,7 @@ def _first_captions(inputs: ReportInputs) -> dict[str, dict[int, float]]:
 def _tests(
     first: Mapping[str, Mapping[int, float]], names: list[str], cuts: list[float]
 ) -> dict[str, tuple[list[float], Floats]]:
-    """Compare systems by McNemar's tests on images with both first captions judged, the strictest threshold first."""
+    """Compare systems by McNemar's tests on images with both first captions judged, strictest threshold first."""
 
     def p(one: str, two: str, cut: float) -> float:
         shared = [image for image in first[one] if image in first[two]]

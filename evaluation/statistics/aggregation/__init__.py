@@ -1,4 +1,10 @@
-"""Joint answers of judges: votes, means, models of workers, and rankings of items."""
+"""Joint answers of judges: votes, means, models of workers, and rankings of items.
+
+Models of workers (Dawid-Skene, GLAD, MACE) count a repeated judgment twice. Their results share these fields:
+
+posterior: (U, L). winner: (U,) position in `labels`, -1 for a tie. judgments: (W,).
+height: the objective. reached: starts that ended as high. note: a warning if the data cannot tell errors from truth.
+"""
 
 from evaluation.statistics.aggregation.best_worst import (
     BestWorstResult,

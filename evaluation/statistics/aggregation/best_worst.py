@@ -1,8 +1,8 @@
-"""Best-worst scaling: scores of items from which of a few was named best and which worst.
+"""Best-worst scaling: scores of items that people name the best or the worst of a few.
 
 Columns are (N,) lists of shown items, and the best and the worst of each list. The score is the share of showings
-as best minus that as worst, from -1 to 1 (Louviere, Flynn, Marley 2015; counting of Orme 2009). Split-half
-reliability: Kiritchenko, Mohammad 2016 and 2017.
+as best minus that as worst (Louviere, Flynn, Marley 2015; counting of Orme 2009). Split-half reliability:
+Kiritchenko, Mohammad 2016 and 2017.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evaluation.arrays import Flags, Floats, Ints, ratio, starts_of
-from evaluation.statistics.clustering import NAIVE, ClusterColumns, columns_of, share_of_rows
+from evaluation.statistics.clustering import NAIVE, ClusterColumns, column_codes, columns_of, share_of_rows
 from evaluation.statistics.correlation.coefficients import group_coefficients
 from evaluation.statistics.inputs import BadShape, BadValue, encode, one_per_row, positive, same_length
 from evaluation.statistics.resampling import CONFIDENCE, Seed, generator_of
@@ -28,10 +28,7 @@ NO_HALVES = "no two items have answers in both halves, with scores that differ"
 
 @dataclass(frozen=True, slots=True)
 class BestWorstResult:
-    """(K,) items, counts and scores (best - worst) / shown, from `answers` answers, with intervals by clusters.
-
-    low, high: (K,), nan without clusters. reason: why an item has no interval.
-    """
+    """(K,) items, counts and scores (best - worst) / shown; low and high are nan without clusters."""
 
     items: NDArray[Any]
     shown: Ints
@@ -48,10 +45,10 @@ class BestWorstResult:
 
 @dataclass(frozen=True, slots=True)
 class SplitHalfResult:
-    """Correlation between scores of two random halves of the answers: mean and deviation over `splits` splits.
+    """Mean and deviation, over `splits` splits, of the correlation between scores of two random halves of the answers.
 
-    There is no Spearman-Brown correction, as usual in the field. `items`: mean number of items with answers in
-    both halves. `undefined` splits have no coefficient.
+    There is no Spearman-Brown correction. `items`: mean number of items with answers in both halves. `undefined` splits
+    have no coefficient.
     """
 
     pearson: float
@@ -69,8 +66,6 @@ class SplitHalfResult:
 
 @dataclass(frozen=True, slots=True)
 class _Answers:
-    """(K,) names; of each of M showings: (M,) answer and item, and point: 1 best, -1 worst, 0 neither."""
-
     names: NDArray[Any]
     answer: Ints
     item: Ints
@@ -86,10 +81,9 @@ def best_worst_scores(
     *,
     clusters: ClusterColumns = NAIVE,
 ) -> BestWorstResult:
-    """Return the items' scores.
+    """Return the items' scores; with `clusters` (one entry an answer) also their 95 % intervals.
 
-    `clusters`, columns of one entry an answer such as {"item": images, "rater": workers}, give 95 % intervals of each
-    score as of the mean of its showings (1 best, -1 worst, 0 neither). Without them there are none.
+    An interval is that of the mean of the item's showings.
     """
     columns = columns_of(clusters)
     rows = _read(shown, best, worst)
@@ -101,7 +95,10 @@ def best_worst_scores(
     reasons: dict[str, None] = {}
     counts: Mapping[str, int] = {}
     if columns:
-        coded = {name: _of_answers(values, name, rows) for name, values in columns.items()}
+        coded = {
+            name: column_codes(values, name, rows.count, "an answer")[rows.answer]
+            for name, values in columns.items()
+        }
         counts = {name: len(np.unique(codes)) for name, codes in coded.items()}
         points = (1 + rows.point.astype(np.float64)) / 2  # from 0 to 1
         order, bounds = np.argsort(rows.item, kind="stable"), starts_of(times)
@@ -123,15 +120,6 @@ def best_worst_scores(
         reason="; ".join(reasons),
         clusters=counts,
     )
-
-
-def _of_answers(values: Iterable[Any], name: str, rows: _Answers) -> Ints:
-    """Return the (M,) cluster of each showing."""
-    column = f"clusters[{name!r}]"
-    _, codes = encode(values, column)
-    if len(codes) != rows.count:
-        raise BadShape(f"{column} has {len(codes)} entries, expected {rows.count}, one an answer")
-    return codes[rows.answer]
 
 
 def implied_comparisons(
@@ -204,7 +192,6 @@ def split_half_reliability(
 
 
 def _halves(groups: Ints, generator: np.random.Generator) -> Flags:
-    """Return (N,) the half of each answer: every other one of its group in random order."""
     count = len(groups)
     order = np.lexsort((generator.random(count), groups))
     sizes = np.bincount(groups)

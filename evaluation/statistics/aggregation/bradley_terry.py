@@ -1,10 +1,9 @@
 """Bradley-Terry: strengths of items from how often they beat each other, with Wald intervals.
 
 Bradley, Terry 1952: i beats j with probability s_i / (s_i + s_j). Ties are half a win each way, or have a
-parameter nu (Davidson 1970, eq. 2.4). The advantage of what is shown first multiplies the strength (after
-Davidson, Beaver 1977). With log-strengths theta and d = (theta_i - theta_j + order) / 2 the chances that the
-first wins, the second wins, or they tie are exp(d), exp(-d) and nu over their sum. The likelihood is concave in
-theta, log(nu) and order.
+parameter nu (Davidson 1970, eq. 2.4); an advantage of the item shown first multiplies its strength (after Davidson,
+Beaver 1977). With log-strengths theta and d = (theta_i - theta_j + order) / 2 the chances that the first wins, the
+second wins, or they tie are exp(d), exp(-d) and nu over their sum. The likelihood is concave in theta, log(nu), order.
 """
 
 from __future__ import annotations
@@ -17,11 +16,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import coo_array, csr_array
-from scipy.special import expit, log_expit, ndtri, stdtrit
+from scipy.special import expit, log_expit
 
 from evaluation.arrays import Floats, Ints
 from evaluation.statistics.aggregation.voting import outcomes_of
-from evaluation.statistics.clustering import NAIVE, ClusterColumns, Clusters, columns_of
+from evaluation.statistics.clustering import NAIVE, ClusterColumns, Clusters, columns_of, quantile_of
 from evaluation.statistics.inputs import (
     LARGEST_TABLE,
     BadOption,
@@ -29,6 +28,7 @@ from evaluation.statistics.inputs import (
     BadValue,
     encode_both,
     floats_of,
+    from_zero,
     is_real,
     one_of,
     one_per_row,
@@ -88,7 +88,7 @@ class Parameters:
 
 @dataclass(frozen=True, slots=True)
 class Fit:
-    """`covariance` is that of theta, then of log_nu and of order where they are free."""
+    """`covariance` is that of theta, then of log_nu and order where they are free."""
 
     peak: Parameters
     covariance: Floats
@@ -99,7 +99,6 @@ class Fit:
 
 
 def log_chances(at: Parameters) -> tuple[Floats, Floats, Floats]:
-    """Return (K, K) log-probabilities that the first wins, that the second wins, and of a tie."""
     difference = at.theta[:, np.newaxis] - at.theta[np.newaxis, :] + at.order
     if at.log_nu == -math.inf:
         return log_expit(difference), log_expit(-difference), np.full_like(difference, -math.inf)
@@ -129,10 +128,10 @@ def order_is_strength(tables: Tables) -> bool:
 
 
 def has_no_maximum(tables: Tables, ties: bool, order: bool) -> bool:
-    """Return whether the likelihood of connected items has no maximum because of ties or the order effect.
+    """Return whether the likelihood of connected items rises for ever because of ties or the order effect.
 
-    It rises for ever in a direction in which no observed outcome becomes less likely beside the others of its
-    pair, and one becomes more likely.
+    It does in a direction in which one observed outcome gets likelier beside the others of its pair, and none less
+    likely.
     """
     won = (tables.first + tables.second.T) > 0
     both = (tables.first > 0) & (tables.second > 0)
@@ -226,17 +225,16 @@ def _moved(at: Parameters, step: Floats) -> Parameters:
 
 
 def _derivatives(tables: Tables, chances: tuple[Floats, Floats, Floats]) -> tuple[Floats, Floats]:
-    """Return (K + 2,) slope and (K + 2, K + 2) information of theta, log_nu and order."""
     # No nearly equal numbers are subtracted, so that one win in a million million counts.
     first, second, tie = (np.exp(chance) for chance in chances)
-    games = tables.first + tables.second + tables.tied
+    comparisons = tables.first + tables.second + tables.tied
     decided = first + second
     by_pair = (
         tables.first * (2 * second + tie) - tables.second * (2 * first + tie) - tables.tied * (first - second)
     ) / 2
-    spread = games * (decided * tie + 4 * first * second) / 4
-    pull = -games * (first - second) * tie / 2
-    items = len(games)
+    spread = comparisons * (decided * tie + 4 * first * second) / 4
+    pull = -comparisons * (first - second) * tie / 2
+    items = len(comparisons)
     slope = np.empty(items + 2)
     slope[:items] = by_pair.sum(axis=1) - by_pair.sum(axis=0)
     slope[items] = (tables.tied * decided).sum() - ((tables.first + tables.second) * tie).sum()
@@ -246,7 +244,7 @@ def _derivatives(tables: Tables, chances: tuple[Floats, Floats, Floats]) -> tupl
     information[np.arange(items), np.arange(items)] += spread.sum(axis=1) + spread.sum(axis=0)
     information[:items, items] = pull.sum(axis=1) - pull.sum(axis=0)
     information[:items, items + 1] = spread.sum(axis=1) - spread.sum(axis=0)
-    information[items, items] = (games * decided * tie).sum()
+    information[items, items] = (comparisons * decided * tie).sum()
     information[items, items + 1] = pull.sum()
     information[items + 1, items + 1] = spread.sum()
     information[items:, :items] = information[:items, items:].T
@@ -255,7 +253,6 @@ def _derivatives(tables: Tables, chances: tuple[Floats, Floats, Floats]) -> tupl
 
 
 def _constrained(information: Floats, items: int) -> Floats:
-    """Fix the free direction: a constant added to all log-strengths."""
     constrained = information.copy()
     constrained[:items, :items] += constrained[:items, :items].max() / items
     return constrained
@@ -266,10 +263,9 @@ class BradleyTerryResult:
     """Strengths of K items, nan if no finite ones fit best.
 
     strength: (K,) with sum 1. log_strength: (K,) with mean 0; standard_error, low, high, covariance (K, K) are
-    on that scale. freedom: (K,) degrees of freedom of their t, where there are `clusters`. order: (K,) positions
-    from strongest to weakest. groups: (K,), within which wins or ties lead from each item to each; strengths need a
-    single group. nu: 0 without ties, nan for "half". order_effect: log of the factor for being shown first.
-    gradient: largest remaining derivative of the log-likelihood. note: why an interval is nan.
+    on that scale. freedom: (K,) degrees of freedom of their t, with `clusters`. order: (K,) positions from strongest to
+    weakest. groups: (K,) sets in which chains of wins or ties lead from each item to each; strengths need a single one.
+    nu: 0 without ties, nan for "half". order_effect: log of the factor for being shown first.
     """
 
     strength: Floats
@@ -311,7 +307,7 @@ class BradleyTerryResult:
             - 2 * self.covariance[first, second]
         )
         df = float(self.freedom[[first, second]].min()) if len(self.freedom) else math.inf
-        half = _quantile(self.confidence, df) * math.sqrt(max(variance, 0.0))
+        half = quantile_of(self.confidence, df) * math.sqrt(max(variance, 0.0))
         low, middle, high = (float(expit(difference + step)) for step in (-half, 0.0, half))
         return middle, low, high
 
@@ -342,8 +338,8 @@ def bradley_terry(
 ) -> BradleyTerryResult:
     """Fit strengths to a (K, K) table: wins[i, j] = how often i beat j; `ties` is symmetric.
 
-    `tie_model` is "half" or "davidson". `prior` adds that many wins each way to every pair. Converged if the
-    last step moved no parameter by more than `tolerance`, or than that part of its standard error.
+    `tie_model` is "half" or "davidson". `prior` adds that many wins each way to every pair. Converged if the last step
+    moved no parameter by more than `tolerance`, or than that part of its standard error.
     """
     table = _square(wins, "wins")
     drawn = np.zeros_like(table)
@@ -381,9 +377,8 @@ def bradley_terry_of_comparisons(
 ) -> BradleyTerryResult:
     """Fit strengths to (N,) items and winners; options as in `bradley_terry`.
 
-    With `order_effect` the `first` column was shown first, and its advantage is fitted. `clusters` are columns of one
-    entry a comparison, such as {"item": images, "rater": workers}: covariance and intervals are then the sandwich's
-    (Liang, Zeger 1986), with t's quantiles.
+    With `order_effect` the `first` column was shown first, and its advantage is fitted. With `clusters` covariance and
+    intervals are the sandwich's (Liang, Zeger 1986), with t's quantiles.
     """
     names, one, two, outcome, counts = encode_comparisons(first, second, winners)
     tied, won, lost = counts.astype(np.float64)
@@ -395,15 +390,12 @@ def bradley_terry_of_comparisons(
 
 @dataclass(frozen=True, slots=True)
 class _Rows:
-    """(N,) comparisons and their clusters."""
-
     first: Ints
     second: Ints
     outcome: Ints
     clusters: Clusters
 
     def covariance(self, found: Fit, settings: _Settings) -> tuple[Floats, Floats]:
-        """Return the sandwich covariance of the fit's parameters, and their degrees of freedom."""
         items, n = len(found.peak.theta), len(self.first)
         chances = [np.exp(chance)[self.first, self.second] for chance in log_chances(found.peak)]
         won, lost, tied = ((self.outcome == outcome).astype(np.float64) for outcome in (1, 2, 0))
@@ -484,8 +476,7 @@ class _Settings:
         check_confidence(self.confidence)
         positive(self.max_iterations, "max_iterations")
         one_of(self.tie_model, TIE_MODELS, "tie_model")
-        if not (is_real(self.prior) and 0 <= self.prior < math.inf):
-            raise BadOption(f"prior is {self.prior!r}, expected a number from zero on")
+        from_zero(self.prior, "prior")
         if not (is_real(self.tolerance) and self.tolerance >= 0):
             raise BadOption(f"tolerance is {self.tolerance!r}, expected a number from zero on")
 
@@ -523,18 +514,17 @@ def _fitted(
     made = _result(found, items, groups, comparisons, settings, reason, freedom)
     if rows is None:
         return made
-    said = rows.clusters
+    clusters = rows.clusters
     return replace(
         made,
-        clusters=said.counts,
+        clusters=clusters.counts,
         freedom=freedom[: len(items)],
-        reason=made.reason or said.reason,
-        note="; ".join(filter(None, (made.note, said.note))),
+        reason=made.reason or clusters.reason,
+        note="; ".join(filter(None, (made.note, clusters.note))),
     )
 
 
 def group_names(groups: Ints, items: NDArray[Any]) -> str:
-    """Return the members of the groups: "a, b; c; and 3 more"."""
     names = items.tolist()
     members: dict[int, list[str]] = {}
     for place, group in enumerate(groups.tolist()):
@@ -568,20 +558,20 @@ def _result(
         covariance = found.covariance[:count, :count]
         order = np.argsort(-theta, kind="stable")
         if found.peak.log_nu > -math.inf:
-            error = _quantile(confidence, freedom[count]) * math.sqrt(found.covariance[count, count])
+            error = quantile_of(confidence, freedom[count]) * math.sqrt(found.covariance[count, count])
             low, high = found.peak.log_nu - error, found.peak.log_nu + error
             # A tie in a million million comparisons has an interval without end.
             tie = (math.exp(found.peak.log_nu), math.exp(low), math.exp(high) if high < 700 else math.inf)
         elif settings.tie_model == "davidson":
             tie = (0.0, math.nan, math.nan)
         if settings.order_effect:
-            error = _quantile(confidence, freedom[len(found.covariance) - 1]) * math.sqrt(
+            error = quantile_of(confidence, freedom[len(found.covariance) - 1]) * math.sqrt(
                 found.covariance[-1, -1]
             )
             shown_first = (found.peak.order, found.peak.order - error, found.peak.order + error)
     strength = np.exp(theta - theta.max(initial=-math.inf))
     error_of = np.sqrt(np.diag(covariance))
-    half = error_of * [_quantile(confidence, df) for df in freedom[:count]]
+    half = error_of * [quantile_of(confidence, df) for df in freedom[:count]]
     return BradleyTerryResult(
         strength=strength / strength.sum(),
         log_strength=theta,
@@ -609,7 +599,3 @@ def _result(
         order_effect_high=shown_first[2],
         note=NO_TIES if tie[0] == 0 else "",
     )
-
-
-def _quantile(confidence: float, df: float = math.inf) -> float:
-    return float(stdtrit(df, 0.5 + confidence / 2) if df < math.inf else ndtri(0.5 + confidence / 2))

@@ -1,8 +1,8 @@
 """Dawid-Skene: true labels and each worker's errors, by expectation maximisation.
 
 Dawid, Skene 1979, *Maximum Likelihood Estimation of Observer Error-Rates Using the EM Algorithm*, eq. 2.3 to
-2.5, from the shares of votes. The one-coin variant gives a worker one accuracy; wrong labels are equally likely
-(Zhang, Chen, Zhou, Jordan 2016). Leaps accelerate it (Varadhan, Roland 2008, scheme SqS3), unless they do not climb.
+2.5. The one-coin variant gives a worker one accuracy; wrong labels are equally likely (Zhang, Chen, Zhou, Jordan
+2016). Leaps accelerate it (Varadhan, Roland 2008, scheme SqS3), if they climb.
 """
 
 import math
@@ -14,13 +14,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evaluation.arrays import Floats, Ints, ratio
-from evaluation.statistics.aggregation.latent import note_of, values_of, winners
+from evaluation.statistics.aggregation.latent import note_of, winners
+from evaluation.statistics.aggregation.voting import values_of
 from evaluation.statistics.inputs import (
     BadOption,
     check_cells,
     encode,
     encode_on_scale,
-    is_real,
+    from_zero,
     one_of,
     positive,
     same_length,
@@ -45,13 +46,11 @@ _STEADY = 0.1
 
 @dataclass(frozen=True, slots=True)
 class DawidSkeneResult:
-    """The fitted model.
+    """The fitted model; shared fields as in the package.
 
-    posterior: (U, L). winner: (U,) position in `labels`, -1 for a tie. prior: (L,) shares. confusion: (W, L, L)
-    probability of the given label (last axis) by the true one; even for a label that never occurs. accuracy:
-    (W,) over the labels' shares. judgments: (W,). converged: neither the last step, whose largest move is
-    `change`, nor the expected sum of all further ones moves a probability by more than `tolerance`. note: a
-    warning if the data cannot tell errors from truth.
+    prior: (L,) shares. confusion: (W, L, L) probability of the given label (last axis) by the true one; even for a
+    label that never occurs. accuracy: (W,) over the labels' shares. change: largest move of a probability in the last
+    step; converged if neither it nor the expected sum of further moves exceeds `tolerance`.
     """
 
     units: NDArray[Any]
@@ -74,7 +73,6 @@ class DawidSkeneResult:
     signature: str = ""
 
     def values(self) -> list[Any]:
-        """Return the most likely label of each unit; None for a tie."""
         return values_of(self.labels, self.winner)
 
 
@@ -90,18 +88,17 @@ def dawid_skene(
     max_iterations: int = 2000,
     tolerance: float = 1e-10,
 ) -> DawidSkeneResult:
-    """Fit the model to three (N,) columns; a repeated judgment counts twice.
+    """Fit the model to three (N,) columns; find the local maximum uphill from the votes.
 
-    `labels` is the scale, by default what occurs. `model` is "full" (a confusion table a worker) or "one-coin".
-    `smoothing` adds that many answers of each kind to every worker (one-coin: right ones, and as many for each
-    wrong label). It finds the local maximum uphill from the votes.
+    `model` is "full" (a confusion table a worker) or "one-coin". `smoothing` adds that many answers of each kind to
+    every worker (one-coin: right ones, and as many for each wrong label).
     """
     from evaluation.statistics.aggregation.kernels import expect, share_votes, sort_answers
 
     one_of(model, MODELS, "model")
     positive(max_iterations, "max_iterations")
-    _from_zero(tolerance, "tolerance")
-    _from_zero(smoothing, "smoothing")
+    from_zero(tolerance, "tolerance")
+    from_zero(smoothing, "smoothing")
     unit_names, unit_codes = encode(units, "units")
     worker_names, worker_codes = encode(workers, "workers")
     scale, codes = encode_on_scale(values, labels)
@@ -225,7 +222,6 @@ def _maximise(counts: Floats, model: str, smoothing: float) -> Floats:
 
 
 def _at_rest(changes: list[float], tolerance: float) -> bool:
-    """Return whether the last step and the expected sum of all further ones are within the tolerance."""
     # Near its limit EM shrinks its steps by a constant rate: a geometric series. Growing steps leave a saddle.
     if len(changes) < 2:
         return False
@@ -234,13 +230,7 @@ def _at_rest(changes: list[float], tolerance: float) -> bool:
 
 
 def _is_steady(changes: list[float]) -> bool:
-    """Return whether the rate of shrinking is constant; after a leap it is not for some steps."""
     if len(changes) < 3:
         return False
     first, second, third = changes
     return third / second - second / first <= _STEADY * (1 - third / second)
-
-
-def _from_zero(value: float, name: str) -> None:
-    if not (is_real(value) and 0 <= value < math.inf):
-        raise BadOption(f"{name} is {value!r}, expected a number from zero on")

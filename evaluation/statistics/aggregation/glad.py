@@ -1,10 +1,9 @@
 """GLAD: true labels, the ability of workers and the difficulty of units.
 
 Whitehill, Ruvolo, Wu, Bergsma, Movellan 2009, *Whose Vote Should Count More: Optimal Integration of Labels from
-Labelers of Unknown Expertise*, NeurIPS 22, 2035-2043. An answer is right with probability 1 / (1 + exp(-alpha beta)),
-alpha of the worker and beta > 0 of the unit (eq. 1); wrong labels are equally likely (section 3). Alpha and log beta
-have normal priors of mean and variance one, as in the authors' program. The paper's EM takes gradient steps in M; here
-the gradient of the same posterior is followed to its zero.
+Labelers of Unknown Expertise*. An answer is right with probability 1 / (1 + exp(-alpha beta)), alpha of the worker and
+beta > 0 of the unit (eq. 1); wrong labels are equally likely (section 3). Alpha and log beta have normal priors of
+mean and variance one, as in the authors' program. L-BFGS climbs the posterior of the paper's EM.
 """
 
 from __future__ import annotations
@@ -18,8 +17,9 @@ from numpy.typing import NDArray
 from scipy.special import expit, log_expit
 
 from evaluation.arrays import Floats, Ints
-from evaluation.statistics.aggregation.latent import Answers, above_zero, climb, values_of, winners
-from evaluation.statistics.inputs import positive
+from evaluation.statistics.aggregation.latent import Answers, climb, winners
+from evaluation.statistics.aggregation.voting import values_of
+from evaluation.statistics.inputs import above_zero, positive
 from evaluation.statistics.results import signed
 
 # Mean of the priors of alpha and of log beta; their variance is one.
@@ -28,12 +28,10 @@ PRIOR_MEAN = 1.0
 
 @dataclass(frozen=True, slots=True)
 class GladResult:
-    """The fitted model.
+    """The fitted model; shared fields as in the package.
 
-    posterior: (U, L). winner: (U,) position in `labels`, -1 for a tie. ability: (W,) alpha; zero is a coin, below
-    zero answers the opposite. difficulty: (U,) 1 / beta. accuracy: (W,) mean probability of a right answer over the
-    units that the worker judged. height: logarithm of the posterior density of the parameters, without its
-    constant, and `gradient` its largest partial derivative. reached: starts that ended as high. judgments: (W,).
+    ability: (W,) alpha; zero is a coin, below zero answers the opposite. difficulty: (U,) 1 / beta. accuracy: (W,) mean
+    probability of a right answer over the worker's units. height: log posterior density, without its constant.
     """
 
     units: NDArray[Any]
@@ -54,7 +52,6 @@ class GladResult:
     signature: str = ""
 
     def values(self) -> list[Any]:
-        """Return the most likely label of each unit; None for a tie."""
         return values_of(self.labels, self.winner)
 
 
@@ -70,7 +67,7 @@ def glad(
     max_iterations: int = 5000,
     tolerance: float = 1e-5,
 ) -> GladResult:
-    """Fit the model to three (N,) columns; a repeated judgment counts twice.
+    """Fit the model to three (N,) columns.
 
     The first of `restarts` starts is the mean of the priors, the others are drawn from them; the highest end counts.
     """
@@ -78,33 +75,33 @@ def glad(
     positive(max_iterations, "max_iterations")
     above_zero(tolerance, "tolerance")
     answers = Answers.of(units, workers, values, labels)
-    size, crowd, width = answers.shape
-    others = np.log(width - 1)
+    n_units, n_workers, n_labels = answers.shape
+    others = np.log(n_labels - 1)
 
     def height(point: Floats) -> tuple[float, Floats]:
-        alpha, beta = point[:crowd][answers.worker], np.exp(point[crowd:])[answers.unit]
+        alpha, beta = point[:n_workers][answers.worker], np.exp(point[n_workers:])[answers.unit]
         right = alpha * beta
         posterior, total = answers.posterior(right + others)
         wrong = log_expit(-right) - others
         off = point - PRIOR_MEAN
-        found = float(total.sum() + wrong.sum() - size * np.log(width) - 0.5 * (off * off).sum())
+        found = float(total.sum() + wrong.sum() - n_units * np.log(n_labels) - 0.5 * (off * off).sum())
         surplus = posterior[answers.unit, answers.value] - expit(right)
-        of_alpha = np.bincount(answers.worker, weights=surplus * beta, minlength=crowd)
-        of_beta = np.bincount(answers.unit, weights=surplus * right, minlength=size)
+        of_alpha = np.bincount(answers.worker, weights=surplus * beta, minlength=n_workers)
+        of_beta = np.bincount(answers.unit, weights=surplus * right, minlength=n_units)
         return found, np.concatenate([of_alpha, of_beta]) - off
 
     generator = np.random.default_rng(seed)
-    drawn = (generator.normal(PRIOR_MEAN, 1.0, crowd + size) for _ in range(restarts - 1))
+    drawn = (generator.normal(PRIOR_MEAN, 1.0, n_workers + n_units) for _ in range(restarts - 1))
     found = climb(
         height,
-        [np.full(crowd + size, PRIOR_MEAN), *drawn],
+        [np.full(n_workers + n_units, PRIOR_MEAN), *drawn],
         max_iterations=max_iterations,
         tolerance=tolerance,
     )
-    ability, beta = found.point[:crowd], np.exp(found.point[crowd:])
+    ability, beta = found.point[:n_workers], np.exp(found.point[n_workers:])
     right = ability[answers.worker] * beta[answers.unit]
     posterior, _ = answers.posterior(right + others)
-    judgments = np.bincount(answers.worker, minlength=crowd)
+    judgments = np.bincount(answers.worker, minlength=n_workers)
     return GladResult(
         units=answers.units,
         workers=answers.workers,
@@ -113,7 +110,7 @@ def glad(
         winner=winners(posterior),
         ability=ability,
         difficulty=1.0 / beta,
-        accuracy=np.bincount(answers.worker, weights=expit(right), minlength=crowd) / judgments,
+        accuracy=np.bincount(answers.worker, weights=expit(right), minlength=n_workers) / judgments,
         height=found.height,
         gradient=found.gradient,
         iterations=found.iterations,

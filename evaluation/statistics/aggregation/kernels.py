@@ -43,9 +43,9 @@ def share_votes(
     prior: Floats,
     counts: Floats,
 ) -> None:
-    """Fill `posterior` (U, L) with the shares of votes, and sum it up into `prior` (L,) and `counts` (W * L, L).
+    """Fill `posterior` (U, L) with the shares of votes, `prior` (L,) and `counts` (W * L, L) with its sums.
 
-    All are zeros at first. counts[a] becomes the sum of the posteriors of the units with answer a.
+    All are zeros at first; `counts` sums by answer.
     """
     labels = len(prior)
     for unit in range(len(posterior)):
@@ -73,7 +73,7 @@ def expect(
 ) -> tuple[float, float]:
     """Do the E step in place; return the largest change of a probability, and the log-likelihood.
 
-    log_errors: (W * L, L) log-probability of an answer by true label. The sums are those of `share_votes`.
+    log_errors: (W * L, L) log-probability of an answer by true label. Sums as in `share_votes`.
     """
     labels = len(log_prior)
     joint = np.empty(labels)

@@ -1,4 +1,4 @@
-"""What models of workers with unknown true labels share: their columns, their posterior, and the way to an optimum."""
+"""Shared parts of models of workers with unknown true labels: columns, posterior, optimiser."""
 
 from __future__ import annotations
 
@@ -17,7 +17,6 @@ from evaluation.statistics.inputs import (
     check_cells,
     encode,
     encode_on_scale,
-    is_real,
     same_length,
 )
 
@@ -34,7 +33,7 @@ _CORRECTIONS = 30
 
 @dataclass(frozen=True, slots=True)
 class Answers:
-    """Encoded judgments: names of units, workers and labels, and (N,) codes of each."""
+    """Names of units, workers and labels, and the (N,) codes of each judgment."""
 
     units: NDArray[Any]
     workers: NDArray[Any]
@@ -66,7 +65,6 @@ class Answers:
 
     @property
     def shape(self) -> tuple[int, int, int]:
-        """Return the numbers of units, workers and labels."""
         return len(self.units), len(self.workers), len(self.labels)
 
     @property
@@ -74,7 +72,6 @@ class Answers:
         return note_of(len(self.workers), int(np.bincount(self.unit).max()))
 
     def by_worker(self, weights: Floats) -> Floats:
-        """Return (W, L) sums of (N,) weights by worker and given label."""
         _, workers, width = self.shape
         cells = np.bincount(self.worker * width + self.value, weights=weights, minlength=workers * width)
         return np.asarray(cells, dtype=np.float64).reshape(workers, width)
@@ -82,7 +79,7 @@ class Answers:
     def posterior(self, evidence: Floats) -> tuple[Floats, Floats]:
         """Return (U, L) probabilities of true labels, equally likely before, and the (U,) logarithms of their sums.
 
-        `evidence`: (N,) logarithm of how much likelier the answer is if it is the true label than if it is not.
+        `evidence`: (N,) log-ratio of the answer's probability if it is the true label to that if it is not.
         """
         units, _, width = self.shape
         cells = np.bincount(self.unit * width + self.value, weights=evidence, minlength=units * width)
@@ -92,31 +89,20 @@ class Answers:
 
 
 def note_of(workers: int, most: int) -> str:
-    """Return a warning if `workers` with `most` judgments of a unit cannot tell errors from truth."""
     if workers == 1:
         return ONE_WORKER
     return ONE_EACH if most == 1 else ""
 
 
 def winners(posterior: Floats) -> Ints:
-    """Return (U,) positions of the likeliest labels, -1 for equally likely ones."""
     best = posterior.max(axis=1, keepdims=True)
     alike = (posterior >= best - _ALIKE).sum(axis=1) > 1
     return np.where(alike, -1, posterior.argmax(axis=1))
 
 
-def values_of(labels: NDArray[Any], winner: Ints) -> list[Any]:
-    """Return the likeliest labels; None for a tie."""
-    names = labels.tolist()
-    return [names[place] if place >= 0 else None for place in winner.tolist()]
-
-
 @dataclass(frozen=True, slots=True)
 class Optimum:
-    """The highest of the optima that were found.
-
-    gradient: largest partial derivative there. reached: starts that ended as high.
-    """
+    """The highest optimum found; fields as in the packages."""
 
     point: Floats
     height: float
@@ -135,8 +121,7 @@ def climb(
 ) -> Optimum:
     """Maximise a smooth function by L-BFGS from each start; of equal heights the first counts.
 
-    `objective` returns the height and its gradient, both (P,). It converged if no partial derivative exceeds
-    `tolerance`.
+    `objective` returns the height and its (P,) gradient. Converged if no partial derivative exceeds `tolerance`.
     """
 
     def downhill(point: Any) -> tuple[float, Floats]:
@@ -163,9 +148,3 @@ def climb(
         converged=gradient <= tolerance,
         reached=sum(bool(end.fun <= best.fun + near) for end in ends),
     )
-
-
-def above_zero(value: float, name: str) -> float:
-    if isinstance(value, bool) or not is_real(value) or not 0 < value < np.inf:
-        raise BadOption(f"{name} is {value!r}, expected a number above zero")
-    return float(value)

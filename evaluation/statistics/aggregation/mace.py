@@ -1,10 +1,9 @@
 """MACE: who knows, who guesses, and what is true.
 
-Hovy, Berg-Kirkpatrick, Vaswani, Hovy 2013, *Learning Whom to Trust with MACE*, NAACL-HLT, 1120-1130. A worker knows
-the true label with probability theta, and otherwise draws one from habits xi of their own. All true labels are
-equally likely. Section 3 trains by expectation maximisation with smoothed counts, or by variational Bayes with
-Beta(0.5, 0.5) on theta and Dirichlet(10) on xi. Both objectives are climbed here by their gradients, whose zeros are
-the fixed points of those steps.
+Hovy, Berg-Kirkpatrick, Vaswani, Hovy 2013, *Learning Whom to Trust with MACE*. A worker knows the true label with
+probability theta, and otherwise draws one from habits xi of their own. All true labels are equally likely. L-BFGS
+climbs the objectives of section 3: EM with smoothed counts, or variational Bayes with Beta(0.5, 0.5) on theta and
+Dirichlet(10) on xi.
 """
 
 from __future__ import annotations
@@ -18,8 +17,9 @@ from numpy.typing import NDArray
 from scipy.special import digamma, entr, expit, gammaln, log_expit, log_softmax, polygamma, softmax
 
 from evaluation.arrays import Floats, Ints
-from evaluation.statistics.aggregation.latent import Answers, above_zero, climb, values_of, winners
-from evaluation.statistics.inputs import one_of, positive
+from evaluation.statistics.aggregation.latent import Answers, climb, winners
+from evaluation.statistics.aggregation.voting import values_of
+from evaluation.statistics.inputs import above_zero, one_of, positive
 from evaluation.statistics.results import signed
 
 TRAININGS = ("variational", "em")
@@ -33,12 +33,10 @@ _SCATTER = 1.0
 
 @dataclass(frozen=True, slots=True)
 class MaceResult:
-    """The fitted model.
+    """The fitted model; shared fields as in the package.
 
-    posterior: (U, L). winner: (U,) position in `labels`, -1 for a tie. entropy: (U,) of the posterior, in nats.
-    competence: (W,) probability of knowing; its posterior mean where training is variational. guesses: (W, L)
-    probability of each label when guessing. height: the objective, and `gradient` its largest partial derivative.
-    reached: starts that ended as high. judgments: (W,).
+    entropy: (U,) of the posterior, in nats. competence: (W,) probability of knowing; its posterior mean if training is
+    variational. guesses: (W, L) probability of each label when guessing.
     """
 
     units: NDArray[Any]
@@ -60,7 +58,6 @@ class MaceResult:
     signature: str = ""
 
     def values(self) -> list[Any]:
-        """Return the most likely label of each unit; None for a tie."""
         return values_of(self.labels, self.winner)
 
 
@@ -77,7 +74,7 @@ def mace(
     max_iterations: int = 5000,
     tolerance: float = 1e-5,
 ) -> MaceResult:
-    """Fit the model to three (N,) columns; a repeated judgment counts twice.
+    """Fit the model to three (N,) columns; `training` is "variational" or "em".
 
     The first of `restarts` starts is near the votes, the others are drawn; the highest end counts.
     """
@@ -87,12 +84,12 @@ def mace(
     above_zero(tolerance, "tolerance")
     answers = Answers.of(units, workers, values, labels)
     objective = _Variational(answers) if training == "variational" else _Smoothed(answers)
-    _, crowd, width = answers.shape
+    _, n_workers, width = answers.shape
     generator = np.random.default_rng(seed)
-    drawn = (generator.normal(0.0, _SCATTER, crowd * (width + 1)) for _ in range(restarts - 1))
+    drawn = (generator.normal(0.0, _SCATTER, n_workers * (width + 1)) for _ in range(restarts - 1))
     found = climb(
         objective.height,
-        [objective.start(logits) for logits in (np.zeros(crowd * (width + 1)), *drawn)],
+        [objective.start(logits) for logits in (np.zeros(n_workers * (width + 1)), *drawn)],
         max_iterations=max_iterations,
         tolerance=tolerance,
     )
@@ -113,15 +110,15 @@ def mace(
         converged=found.converged,
         reached=found.reached,
         training=training,
-        judgments=np.bincount(answers.worker, minlength=crowd),
+        judgments=np.bincount(answers.worker, minlength=n_workers),
         note=answers.note,
     )
 
 
 def _expect(answers: Answers, knows: Floats, guesses: Floats) -> tuple[Floats, float, Floats, Floats]:
-    """Do the E step with (W,) log-weights of knowing and (W, L) of guessing a label.
+    """Return the posterior, the log-likelihood, and expected numbers (W,) of known and (W, L) of guessed answers.
 
-    Return the posterior, the log-likelihood, and the expected numbers (W,) of known and (W, L) of guessed answers.
+    `knows` (W,) and `guesses` (W, L) are log-weights.
     """
     units, workers, width = answers.shape
     by_answer = answers.worker, answers.value
@@ -134,8 +131,6 @@ def _expect(answers: Answers, knows: Floats, guesses: Floats) -> tuple[Floats, f
 
 
 class _Smoothed:
-    """EM's objective: the log-likelihood and the smoothing; by logits of theta, and unnormalised logarithms of xi."""
-
     def __init__(self, answers: Answers) -> None:
         self.answers = answers
         _, self.workers, self.width = answers.shape
@@ -168,8 +163,6 @@ class _Smoothed:
 
 
 class _Variational:
-    """The lower bound of the evidence, by the logarithms of the parameters of Beta (W, 2) and Dirichlet (W, L)."""
-
     def __init__(self, answers: Answers) -> None:
         self.answers = answers
         _, self.workers, self.width = answers.shape
@@ -210,12 +203,10 @@ class _Variational:
 
 
 def _mean_logs(dirichlet: Floats) -> Floats:
-    """Return the expected logarithms of (W, K) probabilities by the parameters of their Dirichlets."""
     return digamma(dirichlet) - digamma(dirichlet.sum(axis=1, keepdims=True))
 
 
 def _divergence(own: Floats, prior: float) -> float:
-    """Return the sum of the Kullback-Leibler divergences of (W, K) Dirichlets from a symmetric one."""
     width = own.shape[1]
     constants = gammaln(own.sum(axis=1)) - gammaln(own).sum(axis=1)
     constants -= gammaln(prior * width) - width * gammaln(prior)

@@ -1,7 +1,7 @@
 """Mean grades of units: plain, weighted, and standardised by rater as WMT does.
 
-Graham, Baldwin, Moffat, Zobel 2013; Bojar et al. 2016 (WMT16): a rating becomes z = (x - mean of the rater) /
-(standard deviation of the rater) before ratings of a unit are averaged.
+Graham, Baldwin, Moffat, Zobel 2013; Bojar et al. 2016 (WMT16): z = (x - mean of the rater) / (standard deviation of
+the rater), averaged over a unit.
 """
 
 from __future__ import annotations
@@ -145,7 +145,7 @@ def _mean(units: Iterable[Any], values: Iterable[Any], weights: Floats | None) -
 
 
 def unit_medians(units: Iterable[Any], values: Iterable[Any]) -> tuple[NDArray[Any], Floats]:
-    """Return (U,) units and the median of the judgments of each."""
+    """Return (U,) units and their median grades."""
     names, codes = encode(units, "units")
     grades = finite_column(values, "values")
     same_length(units=codes, values=grades)

@@ -1,8 +1,8 @@
-"""Rankings of items: Borda's count of rankings, and the tournament of paired comparisons.
+"""Borda's count of rankings, and the tournament of paired comparisons.
 
-Borda (H13 section 4.1.3): with N items an item ranked r = 0..N-1 gets N - r points; ties of the sums are
-ordered by the median of the ranks. Tournament (V15 section 7.3): with w_ij the wins of i over j and n_ij their
-comparisons, a system's fraction is sum_j w_ij / sum_j n_ij.
+Borda (H13 section 4.1.3): of N items the one ranked r = 0..N-1 gets N - r points; ties of the sums are ordered by
+the median rank. Tournament (V15 section 7.3): with w_ij wins of i over j in n_ij comparisons, a system's fraction is
+sum_j w_ij / sum_j n_ij.
 """
 
 from __future__ import annotations
@@ -54,8 +54,8 @@ TOO_FEW = "there are fewer than two {}, which give no interval"
 class BordaResult:
     """The joint ranking of (N,) items.
 
-    points: sums. median: median ranks from 0. order: positions in `items`, best first. rank: from 0; items
-    equal in points and median share the smallest, and are `tied`.
+    order: positions in `items`, best first. median, rank: from 0; items equal in points and median share the smallest
+    rank, and are `tied`.
     """
 
     items: NDArray[Any]
@@ -68,7 +68,6 @@ class BordaResult:
     signature: str = ""
 
     def ranking(self) -> list[Any]:
-        """Return the items, best first."""
         names = self.items.tolist()
         return [names[place] for place in self.order.tolist()]
 
@@ -119,8 +118,8 @@ def _join(names: NDArray[Any], ranks: Ints) -> BordaResult:
 class TournamentResult:
     """Fractions of comparisons won by (K,) systems, with an interval over `resampled` rows or clusters.
 
-    table: (K, K) fraction of comparisons with the column's system that the row's won. compared: (K, K)
-    comparisons. order: (K,) positions from the largest fraction, nan last.
+    table: (K, K) fraction of comparisons with the column's system that the row's won. compared: (K, K) comparisons.
+    order: (K,) positions from the largest fraction, nan last.
     """
 
     systems: NDArray[Any]
@@ -159,23 +158,21 @@ def tournament(
 ) -> TournamentResult:
     """Return fractions of wins of (N,) systems.
 
-    A tie is "half" a win each, "no-win" (but a comparison, as V15 count a metric's tie), or "set-aside". The
-    bootstrap resamples rows, or whole `clusters` (N,), such as images. `clusters` of several names, such as {"item":
-    images, "rater": workers}, give intervals of clustered shares, for which nothing is resampled. `resamples=0` gives
-    no intervals.
+    A tie is "half" a win each, "no-win" (but a comparison, as V15 count a metric's tie), or "set-aside". `clusters` as
+    one (N,) column, such as images, are resampled whole. `resamples=0` gives no intervals.
     """
     one_of(ties, TIE_RULES, "ties")
     check_confidence(confidence)
     systems, one, two, outcome, cells = encode_comparisons(first, second, winners)
-    count, games = len(systems), len(one)
+    count, comparisons = len(systems), len(one)
     drawn, won, lost = cells
-    beaten, tied = won + lost.T, drawn + drawn.T
-    gained, met = _counted(beaten, tied, ties)
-    fraction = ratio(gained.sum(axis=1), met.sum(axis=1))
+    wins, tied = won + lost.T, drawn + drawn.T
+    credits, met = _counted(wins, tied, ties)
+    fraction = ratio(credits.sum(axis=1), met.sum(axis=1))
     missing = [str(systems.tolist()[place]) for place in np.flatnonzero(np.isnan(fraction))]
     reason = NOTHING_DECIDED.format(", ".join(missing)) if missing else ""
 
-    resampled, units = "rows", games
+    resampled, units = "rows", comparisons
     if isinstance(clusters, str) and clusters == NAIVE:
         clusters = None
     if isinstance(clusters, Mapping):
@@ -199,7 +196,7 @@ def tournament(
     elif resamples:
         positive(resamples, "resamples")
         if clusters is None:
-            draws = _redrawn_rows(beaten, tied, ties, resamples, generator)
+            draws = _redrawn_rows(wins, tied, ties, resamples, generator)
         else:
             draws = _redrawn_clusters(one, two, outcome, cluster, (units, count), ties, resamples, generator)
         undefined = np.isnan(draws).sum(axis=0)
@@ -210,14 +207,14 @@ def tournament(
         fraction=fraction,
         low=low,
         high=high,
-        wins=beaten.sum(axis=1),
-        losses=beaten.sum(axis=0),
+        wins=wins.sum(axis=1),
+        losses=wins.sum(axis=0),
         tied=tied.sum(axis=1),
-        table=ratio(gained, met),
-        compared=beaten + beaten.T + tied,
+        table=ratio(credits, met),
+        compared=wins + wins.T + tied,
         order=np.argsort(-fraction, kind="stable"),
         ties=ties,
-        comparisons=games,
+        comparisons=comparisons,
         clusters=units,
         resampled=resampled,
         confidence=float(confidence),
@@ -237,36 +234,33 @@ def _clustered_fraction(
     clusters: Mapping[str, Iterable[Any]],
     confidence: float,
 ) -> ClusteredInterval:
-    """Return the interval of the fraction of its comparisons that the system at `place` wins."""
     keep = ((one == place) | (two == place)) & ((outcome != 0) | (ties != "set-aside"))
     won = np.where(outcome == 0, 0.5 if ties == "half" else 0.0, np.where(outcome == 1, one, two) == place)
     return share_of_rows(won, clusters, confidence, keep=keep)
 
 
-def _counted(beaten: Ints, tied: Ints, ties: str) -> tuple[NDArray[Any], Ints]:
-    """Return (K, K) wins of the row's system, and comparisons."""
-    met = beaten + beaten.T
+def _counted(wins: Ints, tied: Ints, ties: str) -> tuple[NDArray[Any], Ints]:
+    met = wins + wins.T
     if ties == "set-aside":
-        return beaten, met
-    return (beaten + tied / 2 if ties == "half" else beaten), met + tied
+        return wins, met
+    return (wins + tied / 2 if ties == "half" else wins), met + tied
 
 
 def _redrawn_rows(
-    beaten: Ints,
+    wins: Ints,
     tied: Ints,
     ties: str,
     resamples: int,
     generator: np.random.Generator,
 ) -> Floats:
-    """Return (resamples, K) fractions; a system's wins, losses and ties are one multinomial draw."""
-    counts = np.stack([beaten.sum(axis=1), beaten.sum(axis=0), tied.sum(axis=1)], axis=1)
-    games = int(counts.sum()) // 2
+    counts = np.stack([wins.sum(axis=1), wins.sum(axis=0), tied.sum(axis=1)], axis=1)
+    comparisons = int(counts.sum()) // 2
     draws = np.empty((resamples, len(counts)))
     for place, own in enumerate(counts):
-        shares = np.append(own, games - own.sum()) / games
-        won, lost, drawn, _ = generator.multinomial(games, shares, size=resamples).T
-        gained = won + drawn / 2 if ties == "half" else won
-        draws[:, place] = ratio(gained, won + lost if ties == "set-aside" else won + lost + drawn)
+        shares = np.append(own, comparisons - own.sum()) / comparisons
+        won, lost, drawn, _ = generator.multinomial(comparisons, shares, size=resamples).T
+        credits = won + drawn / 2 if ties == "half" else won
+        draws[:, place] = ratio(credits, won + lost if ties == "set-aside" else won + lost + drawn)
     return draws
 
 

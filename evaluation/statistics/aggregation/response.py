@@ -1,9 +1,8 @@
 """The two-parameter logistic model of item response theory.
 
 Birnbaum 1968, in Lord, Novick, *Statistical Theories of Mental Test Scores*; marginal maximum likelihood as in Bock,
-Aitkin 1981, Psychometrika 46, 443-459. A person of ability theta is right on an item with probability
-1 / (1 + exp(-a (theta - b))), a > 0 its discrimination and b its difficulty. Abilities are standard normal and are
-integrated out; the weak priors are those of marginal Bayes (Mislevy 1986, Psychometrika 51, 177-195).
+Aitkin 1981. A person of ability theta is right on an item with probability 1 / (1 + exp(-a (theta - b))), a > 0 its
+discrimination and b its difficulty. Abilities are standard normal and integrated out; weak priors as of Mislevy 1986.
 """
 
 from __future__ import annotations
@@ -18,9 +17,10 @@ from scipy.sparse import csr_array
 from scipy.special import expit, log_expit, logsumexp
 
 from evaluation.arrays import Floats, Ints
-from evaluation.statistics.aggregation.latent import above_zero, climb
+from evaluation.statistics.aggregation.latent import climb
 from evaluation.statistics.inputs import (
     BadOption,
+    above_zero,
     encode,
     finite_column,
     finite_vector,
@@ -44,9 +44,8 @@ _LOG_WEIGHTS = -0.5 * _NODES**2 - logsumexp(-0.5 * _NODES**2)
 class ResponseResult:
     """The fitted model.
 
-    discrimination, difficulty: (K,). ability, deviation: (P,) mean and standard deviation of each person's ability
-    given their answers. log_likelihood: marginal. height: the objective (with the priors), and `gradient` its largest
-    partial derivative. answers: (P,). note: a warning about items that all or none got right.
+    discrimination, difficulty: (K,). ability, deviation: (P,) mean and standard deviation given a person's answers.
+    height: the objective, with priors. answers: (P,). note: items that all or none got right.
     """
 
     items: NDArray[Any]
@@ -65,7 +64,7 @@ class ResponseResult:
     signature: str = ""
 
     def information(self, abilities: ArrayLike) -> Floats:
-        """Return (K, T) Fisher information about each of (T,) abilities: a^2 p (1 - p)."""
+        """Return (K, T) Fisher information about (T,) abilities: a^2 p (1 - p)."""
         theta = finite_vector(abilities, "abilities")
         right = expit(self.discrimination[:, np.newaxis] * (theta - self.difficulty[:, np.newaxis]))
         return self.discrimination[:, np.newaxis] ** 2 * right * (1 - right)
@@ -83,8 +82,8 @@ def item_response(
 ) -> ResponseResult:
     """Fit the model to three (N,) columns, of which `right` holds 0 and 1.
 
-    `prior` is "weak" (log a normal around 0 with deviation 0.5, -a b around 0 with 2), which small data need, or
-    "none" (maximum likelihood).
+    `prior` is "weak" (log a is normal around 0 with deviation 0.5, -a b with 2), which small data need, or "none"
+    (maximum likelihood).
     """
     one_of(prior, PRIORS, "prior")
     positive(max_iterations, "max_iterations")

@@ -1,8 +1,7 @@
-"""When no further vote can change an outcome: early stopping without loss.
+"""Early stopping without loss: whether further votes can change an outcome.
 
-In V15 section 3 three people judge each triplet, and a candidate wins a pair with most of its triplets. An
-outcome is 1 (first), -1 (second) or 0 (a tie); a range holds the lowest and highest outcome still possible,
-equal once it is decided.
+In V15 section 3 a candidate wins a pair with most of its triplets. An outcome is 1 (first), -1 (second) or 0 (a tie).
+A range holds the lowest and highest outcome still possible, equal once it is decided.
 """
 
 from __future__ import annotations
@@ -24,13 +23,12 @@ Signs = NDArray[np.int8]
 
 
 def majority_range(first: int, second: int, remaining: int) -> Range:
-    """Return the range of a majority with up to `remaining` more votes."""
     lead = first - second
     return _sign(lead - remaining), _sign(lead + remaining)
 
 
 def plurality_range(first: int, second: int, other: int, remaining: int) -> Range:
-    """Return the range of the answer with most votes; `other` are those of the most frequent answer that is no side."""
+    """Return the range of the most frequent answer; `other` are the votes of the most frequent one that is no side."""
     low, high = -1, 1
     if second + remaining <= max(first, other):  # the second cannot win any more
         low = 1 if first > max(second, other) + remaining else 0
@@ -49,14 +47,13 @@ def relevance_range(yes: int, no: int, remaining: int) -> Range:
 
 
 def leads_enough(first: int, second: int, *, minimum: int, margin: int) -> bool:
-    """Return whether `minimum` votes are in and one answer leads by `margin`."""
     return first + second >= minimum and abs(first - second) >= margin
 
 
 def expected_votes(range_of: Callable[[int, int, int], Range], *, votes: int, accuracy: float) -> float:
     """Return the exact mean number of votes, of up to `votes`, until `range_of(first, second, remaining)` is decided.
 
-    Each is for the first answer with the chance `accuracy`.
+    Each vote is for the first answer with probability `accuracy`.
     """
     if not 0 <= accuracy <= 1 or votes < 1:
         raise BadValue(f"votes {votes}, accuracy {accuracy}; expected 1 or more, and 0 to 1")
@@ -82,8 +79,8 @@ def _sign(number: int) -> int:
 class StoppingResult:
     """Votes used by early stopping, against full depth on the same votes.
 
-    share: votes used / votes at full depth; error: its standard error over pairs. flipped: pairs with another
-    outcome than at full depth; tied: there. right: share of right outcomes.
+    share: of votes at full depth; error: its standard error over pairs. flipped: pairs with another outcome than at
+    full depth; tied: pairs tied there. right: share of right outcomes.
     """
 
     share: float
@@ -112,7 +109,7 @@ def simulate_stopping(
     margin: int = 2,
     seed: int = 0,
 ) -> StoppingResult:
-    """Simulate pairs judged vote by vote, triplet after triplet, each vote right with the chance `accuracy`.
+    """Simulate pairs judged vote by vote, triplet after triplet, each vote right with probability `accuracy`.
 
     With the rule "margin" a triplet also ends when `leads_enough`, which may flip it.
     """
@@ -143,7 +140,6 @@ def simulate_stopping(
 
 
 def _run(cast: Signs, *, rule: str, minimum: int, margin: int) -> tuple[Ints, Ints]:
-    """Return (pairs,) votes used and outcomes of (pairs, references, votes) with 1 and -1."""
     pairs, references, votes = cast.shape
     used = np.zeros(pairs, dtype=np.int64)
     lead = np.zeros(pairs, dtype=np.int64)  # triplets won less triplets lost, among those that ended

@@ -1,15 +1,13 @@
-"""Strengths of items from comparisons with ties, strength, covariates and weights: ordinal Bradley-Terry models.
+"""Ordinal Bradley-Terry models: strengths from comparisons with ties, degrees of preference, covariates and weights.
 
 A preference is a whole number: above zero for the first item, below for the second, 0 for no difference; 2 is much
-better, 1 slightly. With d = theta_i - theta_j + x'beta there are two models of its chances (Agresti 1992, *Analysis of
-Ordinal Paired Comparison Data*), symmetric in first and second:
+better, 1 slightly. With d = theta_i - theta_j + x'beta there are two models (Agresti 1992, *Analysis of Ordinal Paired
+Comparison Data*), symmetric in first and second:
 
 adjacent: P(c) is proportional to exp(c d / 2 + a_|c|). With -1, 0, 1 it is Davidson's (1970), nu = exp(a_0).
-cumulative: P(preference <= c) = F(t_c - d) with the logistic F. With -1, 0, 1 it is Rao and Kupper's (1967), theta
-there being exp(t).
+cumulative: P(preference <= c) = F(t_c - d) with the logistic F. With -1, 0, 1 it is Rao and Kupper's (1967).
 
-Covariates control for style, such as the difference in length (Chatbot Arena, 2024). Weights undo adaptive drawing: the
-inverse chance with which a pair was drawn (Chiang et al. 2024, *Chatbot Arena*, section 5).
+Covariates control for style, weights undo adaptive drawing (docs/ties.md).
 """
 
 from __future__ import annotations
@@ -22,7 +20,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_array
-from scipy.special import expit, logit, ndtri, stdtrit
+from scipy.special import expit, logit
 
 from evaluation.arrays import Floats, Ints
 from evaluation.statistics.aggregation.bradley_terry import (
@@ -32,7 +30,7 @@ from evaluation.statistics.aggregation.bradley_terry import (
     group_names,
     groups_of,
 )
-from evaluation.statistics.clustering import NAIVE, ClusterColumns, Clusters, columns_of
+from evaluation.statistics.clustering import NAIVE, ClusterColumns, Clusters, columns_of, quantile_of
 from evaluation.statistics.inputs import (
     BadShape,
     BadValue,
@@ -65,12 +63,12 @@ _TINIEST = 1e-300
 
 @dataclass(frozen=True, slots=True)
 class StrengthResult:
-    """Strengths of K items on the scale of d, nan where `reason` says why.
+    """Strengths of K items on the scale of d.
 
     log_strength: (K,) with mean 0; standard_error, low, high, covariance (K, K) are on that scale. order: (K,)
     positions from strongest to weakest. levels: (C,) preferences that were seen, and their opposites. cuts: a_|c| of
-    the levels from 0 on, or the thresholds t above zero; reference: the level whose a is 0. coefficients (P,) of the
-    covariates, with coefficient_low and coefficient_high. information: (K, K) about d in one more comparison.
+    the levels from 0 on, except the lowest above 0, whose a is 0; or the thresholds t above zero. coefficients: (P,) of
+    the covariates. information: (K, K) about d in one more comparison.
     """
 
     items: NDArray[Any]
@@ -104,10 +102,9 @@ class StrengthResult:
         return _Model(self.model, self.levels).chances(difference, self.cuts)[0]
 
     def gains(self) -> Floats:
-        """Return (K, K) by how much one more comparison of two items lowers the log of the strengths' joint variance.
+        """Return (K, K) drops log(1 + I v) of the log of the strengths' joint variance by one more comparison.
 
-        log(1 + I v), with the information I about the difference and its variance v: the D-optimal next pair is the
-        largest one (Fedorov 1972).
+        The largest is the D-optimal next pair (Fedorov 1972).
         """
         variance = np.diag(self.covariance)
         of_pairs = variance[:, np.newaxis] + variance[np.newaxis, :] - 2 * self.covariance
@@ -116,8 +113,6 @@ class StrengthResult:
 
 @dataclass(frozen=True, slots=True)
 class _Model:
-    """The chances of levels, and their slopes, for (R,) differences and (M,) free cuts."""
-
     name: str
     levels: Ints
 
@@ -131,12 +126,11 @@ class _Model:
 
     @property
     def free(self) -> list[int]:
-        """Return the places among the magnitudes of those with a free a: all but the lowest above zero."""
+        """Return the places of the magnitudes with a free a: all but the lowest above zero."""
         reference = 1 if self.has_ties else 0
         return [place for place in range(len(self.magnitudes)) if place != reference]
 
     def start(self, counts: Floats) -> Floats:
-        """Return cuts that fit (C,) counts of the levels if all items are equal."""
         folded = (counts + counts[::-1])[self.levels >= 0]
         if self.has_ties:
             folded[0] /= 2
@@ -148,7 +142,6 @@ class _Model:
         return logit((1 + share) / 2)
 
     def chances(self, difference: Floats, cuts: Floats) -> Floats:
-        """Return (R, C)."""
         if self.name == "adjacent":
             weight = difference[:, np.newaxis] * self.levels / 2 + self._offsets(cuts)
             weight = np.exp(weight - weight.max(axis=1, keepdims=True))
@@ -163,7 +156,6 @@ class _Model:
         return np.maximum(np.where(turned, above, below), _TINIEST)
 
     def slopes(self, difference: Floats, cuts: Floats, chances: Floats) -> Floats:
-        """Return (R, C, 1 + M) derivatives of the levels' log-chances by the difference and the cuts."""
         rows, count = chances.shape
         found = np.zeros((rows, count, 1 + len(cuts)))
         if self.name == "adjacent":
@@ -184,7 +176,6 @@ class _Model:
     def information(
         self, difference: Floats, cuts: Floats, chances: Floats, slopes: Floats, counts: Floats
     ) -> Floats:
-        """Return (R, 1 + M, 1 + M) less the second derivatives of the log-likelihood of (R, C) counts."""
         if self.name == "adjacent":
             weights = counts.sum(axis=1)[:, np.newaxis] * chances
             return np.einsum("rc,rcm,rcn->rmn", weights, slopes, slopes, optimize=True)
@@ -200,7 +191,6 @@ class _Model:
         return expit(self._bounds(cuts) - difference[:, np.newaxis])
 
     def _pull(self, cuts: int) -> Floats:
-        """Return (B, 1 + M) derivatives of the bounds less the difference, by the difference and the cuts."""
         bounds = len(self.levels) + 1
         found = np.zeros((bounds, 1 + cuts))
         found[1:-1, 0] = -1
@@ -236,8 +226,7 @@ def preference_strengths(
     """Fit strengths to (N,) first and second items and preferences by maximum likelihood (Newton).
 
     `covariates`: (N, P) of the first less the second; a column of ones is the advantage of being first. `weights`:
-    (N,) above zero. `clusters` are as in `bradley_terry_of_comparisons`; with them or with weights, intervals are the
-    sandwich's. Raises BadValue, BadShape, BadOption.
+    (N,) above zero. With weights or clusters, intervals are the sandwich's.
     """
     check_confidence(confidence)
     positive(max_iterations, "max_iterations")
@@ -247,7 +236,7 @@ def preference_strengths(
     rows = _Rows.of(first, second, preferences, covariates, weights)
     columns = columns_of(clusters)
     own = Clusters.of(columns, len(rows.first)) if columns else None
-    reason = rows.why_not()
+    reason = rows.no_maximum_reason()
     fit = None if reason else _fit(rows, model, max_iterations, tolerance)
     if fit is not None and fit.reason:
         reason = fit.reason
@@ -259,8 +248,6 @@ def preference_strengths(
 
 @dataclass(frozen=True, slots=True)
 class _Rows:
-    """N comparisons; `level` is the place of each preference in `levels`."""
-
     items: NDArray[Any]
     first: Ints
     second: Ints
@@ -308,8 +295,7 @@ class _Rows:
                 raise BadValue("weights holds a number that is not above zero")
         return cls(items, one, two, levels, np.searchsorted(levels, whole), table, weight)
 
-    def why_not(self) -> str:
-        """Return why no finite strengths fit best, as far as the wins show it."""
+    def no_maximum_reason(self) -> str:
         count = len(self.items)
         if count < 2:
             return NO_GAMES
@@ -360,11 +346,11 @@ def _fit(rows: _Rows, name: str, max_iterations: int, tolerance: float) -> _Fit:
     value = float((counts * np.log(chances)).sum())
     converged, iterations = False, 0
     slope, information = _derivatives(model, design, counts, linear, cuts, chances)
-    if not _tells_apart(information, items):
+    if not _is_identified(information, items):
         return _Fit(linear, cuts, information, value, 0, False, CONFOUNDED)
     while not converged and iterations < max_iterations:
         iterations += 1
-        step = np.linalg.solve(_held(information, items), slope)
+        step = np.linalg.solve(_constrained(information, items), slope)
         size = min(1.0, _FARTHEST / max(float(np.abs(step).max()), _ROUNDING))
         while True:
             moved, moved_cuts = linear + size * step[: len(linear)], cuts + size * step[len(linear) :]
@@ -379,11 +365,11 @@ def _fit(rows: _Rows, name: str, max_iterations: int, tolerance: float) -> _Fit:
         converged = bool(min(float(np.abs(step).max()), away) <= tolerance)
         linear, cuts, chances, value = moved, moved_cuts, tried, reached
         slope, information = _derivatives(model, design, counts, linear, cuts, chances)
-    inverse: Floats = np.linalg.inv(_held(information, items)).astype(np.float64, copy=False)
+    inverse: Floats = np.linalg.inv(_constrained(information, items)).astype(np.float64, copy=False)
     if not np.diag(inverse).max() < _VAGUEST:
         return _Fit(linear, cuts, information, value, iterations, False, RISING)
     # The constant that held the strengths in place is no part of it.
-    inverse[:items, :items] -= 1 / (_held_by(information, items) * items**2)
+    inverse[:items, :items] -= 1 / (_constraint(information, items) * items**2)
     return _Fit(linear, cuts, inverse, value, iterations, converged)
 
 
@@ -395,7 +381,6 @@ def _derivatives(
     cuts: Floats,
     chances: Floats,
 ) -> tuple[Floats, Floats]:
-    """Return the slope and the observed information of the linear parameters, then of the cuts."""
     slopes = model.slopes(design @ linear, cuts, chances)
     by_row = np.einsum("rc,rcm->rm", counts, slopes)
     inner = model.information(design @ linear, cuts, chances, slopes, counts)
@@ -409,23 +394,23 @@ def _derivatives(
     return slope, information
 
 
-def _held_by(information: Floats, items: int) -> float:
+def _constraint(information: Floats, items: int) -> float:
     return float(information[:items, :items].max()) / items
 
 
-def _held(information: Floats, items: int) -> Floats:
+def _constrained(information: Floats, items: int) -> Floats:
     """Fix the free direction: a constant added to all strengths."""
-    held = information.copy()
-    held[:items, :items] += _held_by(information, items)
-    return held
+    constrained = information.copy()
+    constrained[:items, :items] += _constraint(information, items)
+    return constrained
 
 
-def _tells_apart(information: Floats, items: int) -> bool:
-    held = _held(information, items)
-    scale = np.sqrt(np.diag(held))
+def _is_identified(information: Floats, items: int) -> bool:
+    constrained = _constrained(information, items)
+    scale = np.sqrt(np.diag(constrained))
     if not (scale > 0).all():
         return False
-    return bool(np.linalg.eigvalsh(held / scale / scale[:, np.newaxis])[0] > _SINGULAR)
+    return bool(np.linalg.eigvalsh(constrained / scale / scale[:, np.newaxis])[0] > _SINGULAR)
 
 
 def _result(
@@ -483,7 +468,6 @@ def _result(
 
 
 def _scores(rows: _Rows, model: _Model, fit: _Fit) -> csr_array:
-    """Return (N, K + P + M) slopes of each comparison's log-likelihood."""
     items, n, width = len(rows.items), len(rows.first), rows.covariates.shape[1]
     difference = fit.linear[rows.first] - fit.linear[rows.second] + rows.covariates @ fit.linear[items:]
     chances = model.chances(difference, fit.cuts)
@@ -503,16 +487,11 @@ def _scores(rows: _Rows, model: _Model, fit: _Fit) -> csr_array:
     )
 
 
-def quantile_of(confidence: float, df: float) -> float:
-    """Return t's quantile of a two-sided interval, or the normal one's without degrees of freedom."""
-    return float(stdtrit(df, 0.5 + confidence / 2) if df < math.inf else ndtri(0.5 + confidence / 2))
-
-
 @dataclass(frozen=True, slots=True)
 class RankBands:
     """(K,) best and worst ranks, which hold all true ranks together with the given confidence.
 
-    critical: the largest of all pairs' |t| is below it with that chance.
+    critical: that quantile of the largest |t| of all pairs.
     """
 
     best: Ints
@@ -535,10 +514,10 @@ def rank_bands(
     draws: int = 10_000,
     seed: Seed = 0,
 ) -> RankBands:
-    """Return ranks that (K,) strengths with (K, K) covariance can have (Mogstad et al. 2024, *Inference for Ranks*).
+    """Return the ranks that (K,) strengths with (K, K) covariance allow (Mogstad et al. 2024, *Inference for Ranks*).
 
-    An item is below those that beat it clearly: by more than the critical value of all differences at once, drawn
-    from the multivariate t of the least `freedom`.
+    An item is below those that beat it by more than the critical value of all differences at once, drawn from the
+    multivariate t of the least `freedom`.
     """
     check_confidence(confidence)
     positive(draws, "draws")

@@ -48,10 +48,9 @@ TRIPLET_TIES = ("set-aside", "count")
 class MajorityResult:
     """The most frequent answer of each unit.
 
-    counts: (U, L) votes. winner: (U,) position in `labels`, -1 if a tie decides nothing. share: (U,) of the
-    most frequent answer. margin: (U,) share minus the runner-up's. tie: (U,) whether labels share the lead,
-    whatever the rule decided. weight: (U, L) sums of weights, of which share, margin and tie are then made; a
-    unit of weight zero has no winner.
+    counts: (U, L) votes. winner: (U,) position in `labels`, -1 if a tie decides nothing. share: (U,) of the most
+    frequent answer. margin: (U,) share minus the runner-up's. tie: (U,) whether labels share the lead, whatever was
+    decided. weight: (U, L) sums of weights, which then make share, margin and tie; without weight no label wins.
     """
 
     units: NDArray[Any]
@@ -69,13 +68,16 @@ class MajorityResult:
 
     @property
     def n(self) -> Ints:
-        """Return (U,) judgments of each unit."""
         return self.counts.sum(axis=1)
 
     def values(self) -> list[Any]:
         """Return the winning label of each unit; None if a tie decides nothing."""
-        labels = self.labels.tolist()
-        return [labels[place] if place >= 0 else None for place in self.winner.tolist()]
+        return values_of(self.labels, self.winner)
+
+
+def values_of(labels: NDArray[Any], winner: Ints) -> list[Any]:
+    names = labels.tolist()
+    return [names[place] if place >= 0 else None for place in winner.tolist()]
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,8 +102,7 @@ def majority_vote(
 ) -> MajorityResult:
     """Return the most frequent answer of each unit.
 
-    `labels` is the scale, by default what occurs. `ties` decides "none", the "lowest" tied label, or a "random"
-    one.
+    `ties` decides "none", the "lowest" tied label, or a "random" one.
     """
     return _vote(units, values, None, labels, ties, seed)
 
@@ -121,7 +122,7 @@ def weighted_vote(
 
 
 def accuracy_weights(right: ArrayLike, seen: ArrayLike, labels: int = 2, *, rule: str = "log-odds") -> Floats:
-    """Return (W,) weights of workers with (W,) `right` of `seen` control items right.
+    """Return (W,) weights of workers who got (W,) `right` of `seen` control items right.
 
     With p = (right + 1) / (seen + labels), the rule "accuracy" takes p; "log-odds" takes
     log(p (labels - 1) / (1 - p)), best for independent workers (Nitzan, Paroush 1982), and at least zero.
@@ -259,7 +260,7 @@ class PairResult:
 
 
 def outcomes_of(winners: ArrayLike, name: str = "winners") -> Ints:
-    """Return (N,) int64 winners. Raises BadValue."""
+    """Return (N,) int64 winners; raise BadValue."""
     if not isinstance(winners, np.ndarray) or winners.dtype.kind in "OUS":
         named = np.asarray(winners, dtype=object)
         for place, winner in enumerate(named.tolist() if named.ndim == 1 else []):
@@ -276,7 +277,7 @@ def outcomes_of(winners: ArrayLike, name: str = "winners") -> Ints:
 def pair_winners(pairs: Iterable[Any], winners: ArrayLike, *, triplet_ties: str = "set-aside") -> PairResult:
     """Return the winner of each pair by majority of its (N,) triplets (V15 section 3).
 
-    `triplet_ties` is "set-aside", or "count": a winner then needs more than half of all.
+    With `triplet_ties` "count" (not "set-aside") a winner needs more than half of all.
     """
     one_of(triplet_ties, TRIPLET_TIES, "triplet_ties")
     names, codes = encode(pairs, "pairs")

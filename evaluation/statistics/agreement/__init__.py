@@ -5,7 +5,8 @@
 
 `agreement(data, coefficient, over=...)` returns any coefficient with its interval: `Alpha`, `AlphaOfParts`
 (Krippendorff), `CohenKappa`, `FleissKappa`, `Gwet`, `Percent`. Each also has a function for its value alone
-(`krippendorff_alpha`) and one for a signed result (`alpha_interval`). `span_alpha` and `span_f1` are of marked spans.
+(`krippendorff_alpha`) and one for a signed result (`alpha_interval`) with the options of `agreement`. `span_alpha`
+and `span_f1` are of marked spans.
 """
 
 from evaluation.statistics.agreement.alpha import (

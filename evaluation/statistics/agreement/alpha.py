@@ -8,7 +8,7 @@ and m_u its judgments, units with m_u < 2 are dropped, and
 with d the squared distance of the level. The ordinal distance is the interval distance of mid-ranks.
 
 Alpha of parts compares answers of several values (links of words to boxes, best and worst options) part by
-part. The parts of a unit depend on each other, so resamples draw whole units.
+part. Resamples draw whole units, as their parts depend on each other.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from typing import Any, ClassVar
 import numpy as np
 from scipy.sparse import csr_array
 
-from evaluation.arrays import Floats, ratio
+from evaluation.arrays import Floats, Ints, ratio
 from evaluation.statistics.agreement.coefficient import (
     NO_PAIRS,
     AgreementResult,
@@ -36,6 +36,7 @@ from evaluation.statistics.agreement.ratings import (
     Patterns,
     Ratings,
     check_numeric,
+    distance_at,
     exact_positions,
     patterns_of,
     positions_at,
@@ -52,6 +53,9 @@ from evaluation.statistics.inputs import (
 )
 from evaluation.statistics.resampling import CONFIDENCE, RESAMPLES, Seed
 from evaluation.statistics.results import signed
+
+# Columns of units, parts, workers and values.
+Parts = tuple[Iterable[Any], Iterable[Any], Iterable[Any], Iterable[Any]]
 
 LEVELS = ("nominal", "ordinal", "interval", "ratio")
 
@@ -78,7 +82,7 @@ def alpha_interval(
     over: str = "units",
     clusters: ClusterColumns = NAIVE,
 ) -> AgreementResult:
-    """Return `krippendorff_alpha` with the interval of `agreement`."""
+    """Return `krippendorff_alpha` with its interval."""
     return agreement(
         reliability_data,
         Alpha(level),
@@ -103,9 +107,9 @@ def alpha_of_judgments(
     over: str = "units",
     clusters: ClusterColumns = NAIVE,
 ) -> AgreementResult:
-    """Return alpha of (N,) columns, one judgment a row; at the nominal level the values need not be numbers.
+    """Return alpha of (N,) columns, one judgment a row; nominal values need not be numbers.
 
-    Raises DuplicateJudgment if a worker judged a unit twice.
+    Raise DuplicateJudgment if a worker judged a unit twice.
     """
     one_of(level, LEVELS, "level")
     ratings = ratings_of_judgments(units, workers, values)
@@ -135,7 +139,7 @@ def alpha_of_parts(
 ) -> AgreementResult:
     """Return alpha of (N,) columns with one value of one part a row; the result counts whole units and answers.
 
-    Raises DuplicateJudgment if a worker gave a part two values.
+    Raise DuplicateJudgment if a worker gave a part two values.
     """
     columns = (units, parts, workers, values)
     return agreement(
@@ -163,10 +167,10 @@ class Alpha:
         return alpha_influences(ratings_of(data, numeric=self.level != "nominal"), self.level)
 
     def of_raters(self, ratings: Ratings) -> OfRaters:
-        from evaluation.statistics.agreement.kernels import DIFFERENT, RATIO, SQUARED, all_distances
+        from evaluation.statistics.agreement.kernels import all_distances
 
         units = WeightedUnits(ratings)
-        kind = {"nominal": DIFFERENT, "ratio": RATIO}.get(self.level, SQUARED)
+        kind = distance_at(self.level)
         places = positions_at(self.level, ratings.labels)
 
         def alpha(weights: Floats, unit_weights: Floats) -> float:
@@ -191,25 +195,21 @@ class AlphaOfParts:
     level: str = "nominal"
     name: ClassVar[str] = "krippendorff-alpha"
 
-    def sample(self, data: tuple[Iterable[Any], Iterable[Any], Iterable[Any], Iterable[Any]]) -> ReadData:
+    def sample(self, data: Parts) -> ReadData:
         one_of(self.level, LEVELS, "level")
-        unit_names, unit = encode(data[0], "units")
-        _, part = encode(data[1], "parts")
-        worker_names, worker = encode(data[2], "workers")
-        labels, code = encode(data[3], "values")
-        same_length(units=unit, parts=part, workers=worker, values=code)
+        units, unit, cells = _cells(data)
         if self.level != "nominal":
-            check_numeric(Ratings(unit_names, worker_names, labels, unit, worker, code))
-        places, cell = np.unique(unit * (int(part.max(initial=0)) + 1) + part, return_inverse=True)
-        owner = np.zeros(len(places), dtype=np.int64)
+            check_numeric(cells)
+        cell, parts, workers = cells.unit, len(cells.units), len(cells.raters)
+        owner = np.zeros(parts, dtype=np.int64)
         owner[cell] = unit
-        if first_repeated(cell, worker) is not None:
+        if first_repeated(cell, cells.rater) is not None:
             raise DuplicateJudgment(
                 "a worker gave a part of a unit two values, expected one value a part and worker"
             )
-        counts = csr_array((np.ones(len(cell)), (cell, code)), shape=(len(places), len(labels)))
-        every_part = np.ones(len(places), dtype=np.int64)
-        patterns = Patterns(labels, counts, every_part, len(unit_names), len(worker_names), len(cell))
+        counts = csr_array((np.ones(len(cell)), (cell, cells.code)), shape=(parts, len(cells.labels)))
+        every_part = np.ones(parts, dtype=np.int64)
+        patterns = Patterns(cells.labels, counts, every_part, units, workers, len(cell))
         compared, group = np.unique(owner[patterns.sizes() >= 2], return_inverse=True)
         comparable = patterns.comparable()
         alpha = AlphaOfWeights(comparable, self.level)
@@ -217,32 +217,32 @@ class AlphaOfParts:
             of_units=lambda weights: alpha(weights[:, group]),
             frequency=np.ones(len(compared), dtype=np.int64),
             width=max(counts.shape[1], len(group)),
-            units=len(unit_names),
+            units=units,
             pairable=len(compared),
-            raters=len(worker_names),
-            judgments=len(np.unique(unit * max(len(worker_names), 1) + worker)),
+            raters=workers,
+            judgments=len(np.unique(unit * max(workers, 1) + cells.rater)),
             reason=NO_VARIATION if len(compared) else NO_PAIRS,
         )
 
-    def influences(
-        self, data: tuple[Iterable[Any], Iterable[Any], Iterable[Any], Iterable[Any]]
-    ) -> Influences | None:
-        _, unit = encode(data[0], "units")
-        _, part = encode(data[1], "parts")
-        workers, worker = encode(data[2], "workers")
-        labels, code = encode(data[3], "values")
-        places, cell = np.unique(unit * (int(part.max(initial=0)) + 1) + part, return_inverse=True)
-        found = alpha_influences(Ratings(places, workers, labels, cell, worker, code), self.level)
+    def influences(self, data: Parts) -> Influences | None:
+        _, unit, cells = _cells(data)
+        found = alpha_influences(cells, self.level)
         # The parts of a unit are answered together.
         return found and replace(found, items=unit[found.counts])
 
 
+def _cells(data: Parts) -> tuple[int, Ints, Ratings]:
+    """Return the number of units, the (N,) unit of each row, and ratings of the parts of units."""
+    units, unit = encode(data[0], "units")
+    _, part = encode(data[1], "parts")
+    workers, worker = encode(data[2], "workers")
+    labels, code = encode(data[3], "values")
+    same_length(units=unit, parts=part, workers=worker, values=code)
+    cells, cell = np.unique(unit * (int(part.max(initial=0)) + 1) + part, return_inverse=True)
+    return len(units), unit, Ratings(cells, workers, labels, cell, worker, code)
+
+
 class AlphaOfWeights:
-    """Alpha of many weightings of the same patterns: (B, P) weights to (B,) values.
-
-    Sums of squared differences follow from moments; only the ratio level needs a table of values by values.
-    """
-
     def __init__(self, patterns: Patterns, level: str) -> None:
         self._counts = patterns.counts
         self._size = np.asarray(patterns.counts.sum(axis=1), dtype=np.float64)
@@ -271,7 +271,6 @@ class AlphaOfWeights:
         return 1 - ratio((n - 1) * observed, expected)
 
     def _within(self, mean: Floats) -> Floats:
-        """Return (P,) sums of squared deviations from the unit's mean."""
         counts = self._counts
         rows = np.repeat(np.arange(counts.shape[0]), np.diff(counts.indptr))
         deviations = counts.data * (self._values[counts.indices] - mean[rows]) ** 2
@@ -304,13 +303,12 @@ class AlphaOfWeights:
 
 
 def _ratio_distance(first: Floats, second: Floats) -> Floats:
-    """Return ((v - w) / (v + w))^2, by convention 0 for -1 and 1."""
+    """Return ((v - w) / (v + w))^2, by convention 0 for opposite numbers."""
     total = first + second
     return ratio(first - second, total, where=total != 0, otherwise=0.0) ** 2
 
 
 def _ratio_within(patterns: Patterns, values: Floats) -> Floats:
-    """Return (P,) sums of n_v n_w d(v, w) over the ordered pairs of values of each pattern."""
     counts = patterns.counts
     rows = np.repeat(np.arange(counts.shape[0]), np.diff(counts.indptr))
     total = np.zeros(counts.shape[0])
@@ -325,7 +323,6 @@ def _ratio_within(patterns: Patterns, values: Floats) -> Floats:
 
 
 def _ratio_between(totals: Floats, values: Floats) -> Floats:
-    """Return (B,) sums of n_v n_w d(v, w) over all ordered pairs of values, of (B, V) totals."""
     expected = np.zeros(len(totals))
     step = max(1, _PAIRS // max(len(values), 1))
     for start in range(0, len(values), step):

@@ -1,12 +1,11 @@
 """Agreement coefficients with intervals: a coefficient reads the data, `agreement` resamples them.
 
-A rater who is drawn twice is never compared with their copy, with which they agree perfectly (Snijders, Borgatti
-1999). With w_r draws of rater r, the mean distance of a unit's answers is
+A rater who is drawn twice is never compared with their copy (Snijders, Borgatti 1999). With w_r draws of rater r, the
+mean distance of a unit's answers is
 
     sum_{r != s} w_r w_s d(v_r, v_s) / (m^2 - q),  m = sum w_r,  q = sum w_r^2.
 
-A unit left with one rater (m^2 = q) drops out. Drawing units as well is the pigeonhole bootstrap (Owen 2007,
-*Annals of Applied Statistics* 1).
+A unit left with one rater (m^2 = q) drops out. Drawing units as well is the pigeonhole bootstrap (Owen 2007).
 """
 
 from __future__ import annotations
@@ -59,7 +58,7 @@ OfRaters = Callable[[Floats, Floats], float]
 
 @dataclass(frozen=True, slots=True)
 class ReadData:
-    """The data as a coefficient reads them: (P,) units by pattern, and its value for any weights of the patterns.
+    """Data as a coefficient reads them: (P,) patterns of units, and the coefficient of any weights of theirs.
 
     `width` numbers are made per resample. For the other fields see `AgreementResult`.
     """
@@ -95,7 +94,7 @@ class ReadData:
 
 
 class Coefficient(Protocol):
-    """An agreement coefficient with its settings; `level` names the distance of two answers."""
+    """A coefficient with its settings; `level` names the distance of two answers."""
 
     @property
     def name(self) -> str: ...
@@ -108,7 +107,7 @@ class Coefficient(Protocol):
 
 @runtime_checkable
 class RaterCoefficient(Coefficient, Protocol):
-    """A coefficient whose raters can be resampled, on the units that are `judged_at_least` so often."""
+    """A coefficient whose raters can be resampled, over units judged at least `judged_at_least` times."""
 
     judged_at_least: int
 
@@ -117,8 +116,6 @@ class RaterCoefficient(Coefficient, Protocol):
 
 @runtime_checkable
 class ClusteredCoefficient(Coefficient, Protocol):
-    """A coefficient that knows how much each judgment moves it; None where it is undefined."""
-
     def influences(self, data: Any) -> Influences | None: ...
 
 
@@ -126,9 +123,8 @@ class ClusteredCoefficient(Coefficient, Protocol):
 class AgreementResult:
     """An agreement coefficient with its interval.
 
-    `pairable` units have two judgments or more. `clusters` counts the items and raters that the interval speaks of;
-    it is empty where judgments were resampled: then `over` says which (units, raters, or both). `note` warns of a
-    defined but doubtful value.
+    `pairable` units have two judgments or more. `clusters` is empty where judgments were resampled; `over` then says
+    which (units, raters, or both).
     """
 
     statistic: str
@@ -163,9 +159,8 @@ def agreement(
 ) -> AgreementResult:
     """Return a coefficient with its interval.
 
-    `clusters` other than "naive" gives an interval for other items ("item"), other raters ("rater") or both ("both",
-    or columns of your own, one entry a judgment: {"item": images, "rater": workers}; or `Clusters` of them, made once
-    for several coefficients); nothing is resampled. Otherwise `over` is one of OVER, and the others stay as they are.
+    `clusters` is also "item", "rater" or "both" for the data's own units and raters, or `Clusters` that serve several
+    coefficients; columns have one entry a judgment. With "naive", `over` (one of OVER) is resampled and the rest stays.
     """
     check_confidence(confidence)
     one_of(over, OVER, "over")
@@ -247,7 +242,6 @@ def _clustered(
 def _draw_raters(
     coefficient: RaterCoefficient, ratings: Ratings, over: str, resamples: int, generator: np.random.Generator
 ) -> Floats:
-    """Return (resamples,) values; equal units and equal draws of raters are computed once."""
     positive(resamples, "resamples")
     merged, frequency = _merged(ratings)
     value_of = coefficient.of_raters(merged)
@@ -270,7 +264,6 @@ def _draw_raters(
 
 
 def _merged(ratings: Ratings) -> tuple[Ratings, Ints]:
-    """Return one unit for all with equal answers, and how many there are, if that can pay."""
     base, raters, units = len(ratings.labels) + 1, len(ratings.raters), len(ratings.units)
     if raters * math.log2(base) > _BITS:
         return ratings, np.ones(units, dtype=np.int64)
@@ -303,12 +296,11 @@ class WeightedUnits:
         self._values = len(ratings.labels)
 
     def pairs(self, weights: Floats) -> tuple[Floats, Floats]:
-        """Return (U,) sizes m and (U,) weighted pairs of different raters, m^2 - q."""
+        """Return (U,) sizes m and weighted pairs of different raters m^2 - q."""
         sizes = np.asarray(self._judged @ weights)
         return sizes, sizes**2 - np.asarray(self._judged @ weights**2)
 
     def totals(self, weights: Floats, unit_weights: Floats) -> Floats:
-        """Return (V,) weighted counts of each value."""
         from evaluation.statistics.agreement.kernels import value_sums  # numba loads when it is needed
 
         sums = np.zeros(self._values)

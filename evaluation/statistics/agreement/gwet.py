@@ -1,17 +1,12 @@
-"""Percent agreement, and Gwet's AC1 and AC2.
-
-Unlike alpha and kappa, AC stays high where nearly all answers are the same (Gwet 2008, *British Journal of
-Mathematical and Statistical Psychology* 61; 2014, *Handbook of Inter-Rater Reliability*).
+"""Percent agreement, and Gwet's AC1 and AC2 (Gwet 2008; 2014, *Handbook of Inter-Rater Reliability*).
 
     p_a = 1/n' sum_i sum_k r_ik (r*_ik - 1) / (r_i (r_i - 1)),  r*_ik = sum_l w_kl r_il
     AC = (p_a - p_e) / (1 - p_e),  p_e = T_w / (q (q - 1)) sum_k pi_k (1 - pi_k),  pi_k = 1/n sum_i r_ik / r_i
 
 with r_ik of the r_i judges of unit i in category k, n' the units with r_i >= 2, n all units, q the categories, and
-T_w the sum of all weights.
-
-The weight w(k, l) = 1 - d(k, l) / D is the partial agreement of two categories (Cohen 1968), with d one of
-`kernels.distance` and D that of the lowest and the highest. Numbers count by value, text by its position in the
-given categories; ordinal weights always take positions.
+T_w the sum of all weights w(k, l) = 1 - d(k, l) / D (Cohen 1968), with d one of `kernels.distance` and D that of the
+lowest and the highest category. Numbers count by value, text by its position in the given categories; ordinal weights
+always take positions.
 """
 
 from __future__ import annotations
@@ -68,7 +63,6 @@ class Scale:
 
 
 def scale_of(labels: NDArray[Any], weights: str, categories: Sequence[Any] | None) -> Scale:
-    """Return the scale of the labels that occur (V,), or of the given categories, which must hold them all."""
     from evaluation.statistics.agreement import kernels
 
     if weights not in WEIGHTS:
@@ -121,7 +115,7 @@ def percent_interval(
     over: str = "units",
     clusters: ClusterColumns = NAIVE,
 ) -> AgreementResult:
-    """Return `percent_agreement` with the interval of `agreement`."""
+    """Return `percent_agreement` with its interval."""
     coefficient = Percent(weights, categories)
     return agreement(
         reliability_data,
@@ -153,7 +147,7 @@ def gwet_interval(
     over: str = "units",
     clusters: ClusterColumns = NAIVE,
 ) -> AgreementResult:
-    """Return `gwet_ac` with the interval of `agreement`."""
+    """Return `gwet_ac` with its interval."""
     coefficient = Gwet(weights, categories)
     return agreement(
         reliability_data,
@@ -214,7 +208,6 @@ class Gwet:
         return ReadData.of_patterns(patterns, gwet, reason)
 
     def influences(self, data: Data) -> Influences | None:
-        """Return those on percent agreement and on the shares of the categories, of all judgments."""
         ratings = ratings_of(data)
         scale = scale_of(ratings.labels, self.level, self.categories)
         found = percent_influences(ratings, scale.kind, scale.occurring, scale.longest)
@@ -295,7 +288,6 @@ def _chance_factor(scale: Scale) -> float:
 
 
 def _chance_corrected(scale: Scale) -> Callable[[Floats, Floats], Floats]:
-    """Return AC as a function of (B,) observed agreement and (B, V) shares of the categories."""
     factor = _chance_factor(scale)
 
     def corrected(observed: Floats, shares: Floats) -> Floats:

@@ -1,7 +1,7 @@
-"""How much each judgment moves a coefficient: what intervals by item and by rater are made of.
+"""The influence of each judgment on a coefficient, of which intervals by item and by rater are made.
 
-An influence is the derivative of the coefficient by the judgment's weight, of judgments weighted as in
-`coefficient`. Over a unit they add up to the unit's part in the coefficient, over a rater to the rater's.
+It is the derivative of the coefficient by the judgment's weight, of judgments weighted as in `coefficient`. Over a
+unit or a rater, influences add up to its part in the coefficient.
 """
 
 from __future__ import annotations
@@ -11,15 +11,15 @@ from dataclasses import dataclass
 import numpy as np
 
 from evaluation.arrays import Flags, Floats, Ints, starts_of
-from evaluation.statistics.agreement.ratings import Ratings, positions_at
+from evaluation.statistics.agreement.ratings import Ratings, distance_at, positions_at
 
 
 @dataclass(frozen=True, slots=True)
 class Influences:
-    """values (N,) of the judgments that count; `counts` (M,) says which of all do.
+    """values (N,) of the judgments that count; `counts` (M,) marks these among all.
 
-    items, raters: (N,) codes, raters None where they are two. judges: judgments a unit. shift: what truth is
-    expected to lie above the coefficient where other items (first) and other raters as well (second) are asked.
+    items, raters: (N,) codes, raters None where they are two. judges: judgments a unit. shift: how far the truth is
+    expected above the coefficient for other items, and for other raters as well.
     """
 
     values: Floats
@@ -35,7 +35,7 @@ class Compared:
     """The judgments of units judged twice or more.
 
     counts: (M,) which of all judgments these are. unit, rater, code: (N,). apart: (N,) summed distances from the unit's
-    others. sizes, disagreement: (U,) judgments of a unit, and its summed distances over ordered pairs.
+    others. sizes, disagreement: (U,) judgments, and summed distances over ordered pairs.
     """
 
     counts: Flags
@@ -62,7 +62,6 @@ class Compared:
 
 
 def distances_within(groups: Ints, codes: Ints, kind: int, positions: Floats) -> Floats:
-    """Return (N,) each judgment's summed distance from the others of its group."""
     from evaluation.statistics.agreement.kernels import group_rows, judgment_distances
 
     starts, apart = starts_of(np.bincount(groups)), np.empty(len(codes))
@@ -73,12 +72,12 @@ def distances_within(groups: Ints, codes: Ints, kind: int, positions: Floats) ->
 def alpha_influences(ratings: Ratings, level: str) -> Influences | None:
     """Return the influences on alpha = 1 - (n - 1) O / E, None where it is undefined.
 
-    A judgment changes O by 2 D / (m - 1) - P / (m (m - 1)), where its distances from the unit's other judgments sum
-    to D, and all of the unit's to P. At the ordinal level it also moves the ranks of the values above it.
+    A judgment changes O by 2 D / (m - 1) - P / (m (m - 1)), with its distances D from the unit's other judgments, and
+    all of the unit's distances P. At the ordinal level it also moves the ranks of the values above it.
     """
-    from evaluation.statistics.agreement import kernels
+    from evaluation.statistics.agreement.kernels import value_distances
 
-    kind = {"nominal": kernels.DIFFERENT, "ratio": kernels.RATIO}.get(level, kernels.SQUARED)
+    kind = distance_at(level)
     values = len(ratings.labels)
     totals = np.bincount(ratings.code[ratings.answered(2)], minlength=values).astype(np.float64)
     positions = np.cumsum(totals) - totals / 2 if level == "ordinal" else positions_at(level, ratings.labels)
@@ -88,7 +87,7 @@ def alpha_influences(ratings: Ratings, level: str) -> Influences | None:
     n, less = totals.sum(), found.sizes - 1
     observed = float((found.disagreement / less).sum())
     from_all = np.empty(values)
-    kernels.value_distances(kind, positions, totals, from_all)
+    value_distances(kind, positions, totals, from_all)
     expected = float(totals @ from_all)
     if not expected > 0:
         return None
@@ -106,7 +105,6 @@ def alpha_influences(ratings: Ratings, level: str) -> Influences | None:
 
 
 def _observed_slopes(found: Compared, positions: Floats) -> Floats:
-    """Return (V,) derivatives of O by the values' positions, of squared distances."""
     at = positions[found.code]
     sums = np.bincount(found.unit, weights=at)
     moves = 4 * (found.sizes[found.unit] * at - sums[found.unit]) / (found.sizes - 1)[found.unit]
@@ -114,7 +112,7 @@ def _observed_slopes(found: Compared, positions: Floats) -> Floats:
 
 
 def _of_ranks(slopes: Floats) -> Floats:
-    """Return (V,) what one more judgment of a value changes by moving mid-ranks: half its own, all above."""
+    """Return (V,) effects of one more judgment of a value on mid-ranks: half its own, all above."""
     above = np.cumsum(slopes[::-1])[::-1]
     return np.asarray(above - slopes / 2, dtype=np.float64)
 
@@ -124,8 +122,7 @@ def _shift(
 ) -> tuple[float, float]:
     """Return the shifts of `Influences`.
 
-    E counts pairs of one unit and of one rater, which agree more often than strangers: few units and raters make
-    alpha too low.
+    E counts pairs of one unit and of one rater, which agree more often: few units and raters make alpha too low.
     """
     n = float(len(found.code))
     by_rater = np.bincount(found.rater)

@@ -53,8 +53,8 @@ def cohen_kappa(
 ) -> float:
     """Return Cohen's kappa of two raters' (N,) labels without missing answers.
 
-    `weights` is None, "linear" or "quadratic". `labels` is the scale, by default the labels that occur,
-    ascending, so that an unused point does not count.
+    `weights` is None, "linear" or "quadratic". The default `labels` are those that occur, ascending: an unused point of
+    the scale does not count.
     """
     return CohenKappa(weights, labels).sample((first, second)).value()
 
@@ -71,7 +71,7 @@ def kappa_interval(
     seed: Seed = 0,
     clusters: ClusterColumns = NAIVE,
 ) -> AgreementResult:
-    """Return `cohen_kappa` with the interval of `agreement`; columns of `clusters` have an entry a unit."""
+    """Return `cohen_kappa` with its interval; columns of `clusters` have one entry a unit."""
     coefficient = CohenKappa(weights, labels)
     return agreement(
         (first, second), coefficient, confidence=confidence, resamples=resamples, seed=seed, clusters=clusters
@@ -95,7 +95,7 @@ def fleiss_interval(
     seed: Seed = 0,
     clusters: ClusterColumns = NAIVE,
 ) -> AgreementResult:
-    """Return `fleiss_kappa` with the interval of `agreement`."""
+    """Return `fleiss_kappa` with its interval."""
     return agreement(
         counts, FleissKappa(), confidence=confidence, resamples=resamples, seed=seed, clusters=clusters
     )
@@ -112,7 +112,6 @@ class CohenKappa:
         return self.weights or "nominal"
 
     def _codes(self, data: tuple[Iterable[Any], Iterable[Any]]) -> tuple[Ints, Ints, int]:
-        """Return both raters' (N,) positions on the scale, and its size."""
         if self.labels is None:
             labels, first, second = encode_both(*data, "first", "second")
             return first, second, len(labels)
@@ -181,7 +180,7 @@ class FleissKappa:
         )
 
     def influences(self, data: ArrayLike | Ratings) -> Influences | None:
-        """Return those on nominal alpha, of which it lacks the correction (n - 1) / n; a table names no raters."""
+        """Return those on nominal alpha, without its correction (n - 1) / n; a table names no raters."""
         ratings = data if isinstance(data, Ratings) else _ratings(np.asarray(data).astype(np.int64))
         found = alpha_influences(ratings, "nominal")
         if found is None:
@@ -192,7 +191,6 @@ class FleissKappa:
 
 
 def _counts(ratings: Ratings) -> Ints:
-    """Return (units, categories) counts of the units judged twice or more."""
     counts = np.zeros((len(ratings.units), len(ratings.labels)), dtype=np.int64)
     np.add.at(counts, (ratings.unit, ratings.code), 1)
     return counts[counts.sum(axis=1) >= 2]
@@ -212,8 +210,6 @@ def check_weights(weights: str | None) -> None:
 
 
 class _Cells:
-    """The non-empty cells of two raters' table: (B, C) weights to (B,) kappas."""
-
     def __init__(self, first: Ints, second: Ints, labels: int, weights: str | None) -> None:
         self._weights = weights
         self.labels = labels
@@ -246,7 +242,6 @@ class _Cells:
         return 1 - ratio(observed, self._expected(first, second))
 
     def _expected(self, first: Floats, second: Floats) -> Floats:
-        """Return (B,) sums over all cells of both raters' totals times the distance."""
         n = first.sum(axis=1)
         if self._weights is None:
             return n**2 - (first * second).sum(axis=1)

@@ -1,4 +1,7 @@
-"""Compiled loops of the agreement figures, imported where they are needed, because numba loads slowly."""
+"""Compiled loops of the agreement figures, imported where they are needed, because numba loads slowly.
+
+Judgments are codes (N,) into ascending positions (V,) with amounts (V,) or (N,); starts bound each unit or group.
+"""
 
 import math
 from typing import Any
@@ -25,7 +28,7 @@ _BLOCK = 2048
 
 @compiled
 def unit_keys(matrix: Floats, low: float, bits: int, keys: Ints, given: Ints) -> bool:
-    """Count the answers of a (R, U) matrix: answer v adds 1 << (v - low) * bits to keys (U,) and 1 to given (R,).
+    """Add 1 << (v - low) * bits to keys (U,), and 1 to given (R,), for each answer v of a (R, U) matrix.
 
     Both are zero at first. Return False if an answer is not whole.
     """
@@ -71,7 +74,6 @@ def distance(kind: int, first: float, second: float) -> float:
 
 @compiled
 def all_squares(positions: Floats, amounts: Floats, size: float) -> float:
-    """Return `all_distances` of the kind SQUARED; `size` is the sum of the amounts."""
     mean = 0.0
     for place in range(len(positions)):
         mean += amounts[place] * (positions[place] / size)
@@ -83,7 +85,7 @@ def all_squares(positions: Floats, amounts: Floats, size: float) -> float:
 
 @compiled
 def all_distances(kind: int, positions: Floats, amounts: Floats) -> float:
-    """Return the sum of distances over all ordered pairs of ascending positions (V,), times both amounts (V,)."""
+    """Sum distances over all ordered pairs of positions, times both amounts."""
     size = amounts.sum()
     total = 0.0
     if kind == DIFFERENT:
@@ -119,10 +121,9 @@ def unit_disagreement(
     sizes: Floats,
     most: Floats,
 ) -> None:
-    """Compare each unit's answers, from starts (U + 1,) into codes and amounts (N,), and positions (V,).
+    """Compare each unit's answers, with starts (U + 1,) and amounts (N,).
 
-    With n_v the amount of value v, disagreement, sizes and most (U,) get sum n_v n_w d(v, w), sum n_v, and
-    max n_v.
+    With n_v the amount of value v, disagreement, sizes and most (U,) get sum n_v n_w d(v, w), sum n_v, and max n_v.
     """
     counted = np.zeros(len(positions))
     found = np.empty(len(positions), dtype=np.int64)
@@ -164,7 +165,7 @@ def unit_disagreement(
 
 @compiled
 def group_rows(groups: Ints, starts: Ints) -> Ints:
-    """Return (N,) rows, group by group: those of group g, ascending, from starts[g] (G + 1,) on."""
+    """Return (N,) ascending rows, group by group: those of group g from starts[g] (G + 1,) on."""
     free = starts.copy()
     rows = np.empty(len(groups), dtype=np.int64)
     for row in range(len(groups)):
@@ -177,10 +178,7 @@ def group_rows(groups: Ints, starts: Ints) -> Ints:
 def judgment_distances(
     starts: Ints, rows: Ints, codes: Ints, kind: int, positions: Floats, apart: Floats
 ) -> None:
-    """Fill apart (N,) with each judgment's summed distance from the others of its group.
-
-    starts (G + 1,) and rows (N,) as in `group_rows`; codes: (N,) into positions (V,).
-    """
+    """Fill apart (N,) with each judgment's summed distance from its group; starts and rows as in `group_rows`."""
     counted = np.zeros(len(positions))
     sums = np.empty(len(positions))
     found = np.empty(len(positions), dtype=np.int64)
@@ -219,7 +217,7 @@ def judgment_distances(
 
 @compiled
 def value_distances(kind: int, positions: Floats, amounts: Floats, sums: Floats) -> None:
-    """Fill sums (V,) with each value's summed distance from all values, times their amounts (V,)."""
+    """Fill sums (V,) with each value's distance from all values, times their amounts (V,)."""
     size = amounts.sum()
     mean = 0.0
     squares = 0.0
@@ -241,7 +239,7 @@ def value_distances(kind: int, positions: Floats, amounts: Floats, sums: Floats)
 
 @compiled
 def value_sums(starts: Ints, codes: Ints, amounts: Floats, unit_weights: Floats, sums: Floats) -> None:
-    """Add amounts (N,) times the weight of their unit (U,) to sums (V,), by value."""
+    """Add amounts (N,) times the weight of their unit (U,) to sums (V,)."""
     for unit in range(len(starts) - 1):
         weight = unit_weights[unit]
         if weight != 0:
@@ -251,7 +249,6 @@ def value_sums(starts: Ints, codes: Ints, amounts: Floats, unit_weights: Floats,
 
 @compiled
 def count_pairs(by_unit: Rows, by_rater: Rows) -> Ints:
-    """Return the pairs of raters with a common unit, and the most answers that one rater's partners gave."""
     unit_starts, unit_raters, _ = by_unit
     rater_starts, rater_units, _ = by_rater
     raters = len(rater_starts) - 1
@@ -286,7 +283,7 @@ def pair_figures(
 ) -> None:
     """Fill pairs (P, 3) with two raters and their common units, and figures (P, 3) with percent, kappa, alpha.
 
-    by_unit: starts, raters, codes; by_rater: starts, units, codes. positions: (V,) of the values.
+    by_unit: starts, raters, codes; by_rater: starts, units, codes.
     """
     unit_starts, unit_raters, unit_codes = by_unit
     rater_starts, rater_units, rater_codes = by_rater

@@ -30,10 +30,9 @@ _TABLE_BITS = 20
 
 @dataclass(frozen=True, slots=True)
 class Ratings:
-    """One judgment a row; nobody judged a unit twice.
+    """One judgment a row, at most one of a unit by a rater.
 
-    units (U,), raters (R,), labels (V,): names, ascending. unit, rater, code: (N,) int64 positions among
-    them.
+    units (U,), raters (R,), labels (V,): names, ascending. unit, rater, code: (N,) int64 positions among them.
     """
 
     units: NDArray[Any]
@@ -44,25 +43,23 @@ class Ratings:
     code: Ints
 
     def answered(self, times: int) -> Flags:
-        """Return (N,) bool: the judgments of units with at least so many."""
+        """Return (N,) bool: the judgments of units with at least `times`."""
         return np.asarray((np.bincount(self.unit) >= times)[self.unit])
 
     def kept(self, rows: Flags) -> Ratings:
-        """Return some of the judgments, with their units and raters, and all labels."""
         units, unit = encode(self.unit[rows], "units")
         raters, rater = encode(self.rater[rows], "raters")
         return Ratings(self.units[units], self.raters[raters], self.labels, unit, rater, self.code[rows])
 
     def judged_at_least(self, times: int) -> Ratings:
-        """Return the units with at least so many judgments, and their raters."""
         return self.kept(self.answered(times))
 
     def by_unit(self) -> tuple[Ints, Ints, Ints]:
-        """Return starts (U + 1,), raters (N,), codes (N,) of the judgments, unit by unit."""
+        """Return starts (U + 1,), raters (N,), codes (N,), unit by unit."""
         return _grouped(self.unit, self.rater, self.code, len(self.units), len(self.raters))
 
     def by_rater(self) -> tuple[Ints, Ints, Ints]:
-        """Return starts (R + 1,), units (N,), codes (N,) of the judgments, rater by rater."""
+        """Return starts (R + 1,), units (N,), codes (N,), rater by rater."""
         return _grouped(self.rater, self.unit, self.code, len(self.raters), len(self.units))
 
 
@@ -70,7 +67,7 @@ Data = ArrayLike | Ratings
 
 
 def ratings_of_judgments(units: Iterable[Any], workers: Iterable[Any], values: Iterable[Any]) -> Ratings:
-    """Number three (N,) columns. Raises DuplicateJudgment if a worker judged a unit twice."""
+    """Number three (N,) columns. Raise DuplicateJudgment if a worker judged a unit twice."""
     unit_names, unit_codes = encode(units, "units")
     worker_names, worker_codes = encode(workers, "workers")
     labels, codes = encode(values, "values")
@@ -86,7 +83,6 @@ def ratings_of_judgments(units: Iterable[Any], workers: Iterable[Any], values: I
 
 
 def ratings_of(data: Data, *, numeric: bool = False) -> Ratings:
-    """Return Ratings of a table, whose units and raters are named by position; Ratings stay as they are."""
     if isinstance(data, Ratings):
         return check_numeric(data) if numeric else data
     matrix = table_of(data, numeric=numeric)
@@ -107,7 +103,7 @@ def check_numeric(ratings: Ratings) -> Ratings:
 
 
 def table_of(reliability: ArrayLike, *, numeric: bool) -> NDArray[Any]:
-    """Return the (raters, units) table as float64, or unchanged if it holds text and may."""
+    """Return the (raters, units) table as float64, or as it is if it may hold text."""
     try:
         matrix = np.asarray(reliability)
     except ValueError as error:
@@ -128,7 +124,6 @@ def table_of(reliability: ArrayLike, *, numeric: bool) -> NDArray[Any]:
 
 
 def is_given(matrix: NDArray[Any]) -> Flags:
-    """Return which cells hold an answer: neither nan nor None."""
     if matrix.dtype.kind == "f":
         return ~np.isnan(matrix)
     return np.array([_answers(cell) for cell in matrix.ravel().tolist()], dtype=bool).reshape(matrix.shape)
@@ -158,10 +153,16 @@ def exact_positions(labels: NDArray[Any]) -> Floats:
 
 
 def positions_at(level: str, labels: NDArray[Any]) -> Floats:
-    """Return (V,) values of the labels, or their order at the nominal and ordinal level."""
     if level in ("interval", "ratio"):
         return exact_positions(labels)
     return np.arange(float(len(labels)))
+
+
+def distance_at(level: str) -> int:
+    """Return the kind of `kernels.distance` at a level; the ordinal one is of mid-ranks."""
+    from evaluation.statistics.agreement import kernels
+
+    return {"nominal": kernels.DIFFERENT, "ratio": kernels.RATIO}.get(level, kernels.SQUARED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,11 +181,10 @@ class Patterns:
     judgments: int
 
     def sizes(self) -> Floats:
-        """Return (P,) judgments of a unit."""
         return np.asarray(self.counts.sum(axis=1), dtype=np.float64)
 
     def comparable(self) -> Patterns:
-        """Return the patterns of units with two judgments or more; the counts of all data stay."""
+        """Return the patterns of units with two judgments or more; counts of all data stay."""
         pairable = np.flatnonzero(self.sizes() >= 2)
         counts = csr_array(self.counts[pairable])
         counts.sort_indices()
@@ -208,7 +208,6 @@ def patterns_of(data: Data, *, numeric: bool) -> Patterns:
 
 
 def patterns_of_rows(units: Ints, values: Ints, labels: NDArray[Any], *, raters: int) -> Patterns:
-    """Return patterns of (N,) codes of units and values."""
     sizes = np.bincount(units)
     bits = int(sizes.max(initial=0)).bit_length()
     if bits * len(labels) <= _BITS:
@@ -228,7 +227,7 @@ def patterns_of_rows(units: Ints, values: Ints, labels: NDArray[Any], *, raters:
 
 
 def count_rows(table: Ints) -> tuple[Ints, Ints]:
-    """Return the distinct rows of a (U, V) table of counts, in a fixed order, and how often each occurs."""
+    """Return the distinct rows of a (U, V) table, in a fixed order, and how often each occurs."""
     if not len(table):
         return table, np.empty(0, dtype=np.int64)
     radix = table.max(axis=0) + 1
@@ -266,7 +265,6 @@ def _of_numbers(matrix: Floats) -> Patterns:
 
 
 def _keys(matrix: Floats, low: float, bits: int) -> tuple[Ints, int] | None:
-    """Return (U,) keys and the number of raters who judged, or None if an answer is not whole."""
     from evaluation.statistics.agreement.kernels import unit_keys
 
     keys = np.zeros(matrix.shape[1], dtype=np.int64)

@@ -1,16 +1,14 @@
-"""How far raters mark the same spans of texts.
+"""Agreement of raters on marked spans of texts (docs/spans.md).
 
-Offsets count characters (Unicode code points) from 0; a span is [start, end). Spans of one rater that overlap are one
-span. With labels (severities, categories) the spans of each label are compared by themselves, and their sums pooled.
+Offsets count characters (Unicode code points) from 0; a span is [start, end). Overlapping spans of one rater are one
+span. With labels (severities, categories) spans are compared label by label, and their sums pooled.
 
-alpha-U is Krippendorff's for unitizing (1995, "On the Reliability of Unitizing Continuous Data", Sociological
-Methodology 25, equations 4 to 8; 2004, "Measuring the Reliability of Qualitative Text Analysis Data"). A span differs
-from one that it meets by the squares of the distances between their starts and between their ends, and from a gap
-around it by the square of its length. His is of one text. Over several, what is observed is summed over the texts, each
-rater weighing alike, and what is expected is of all spans thrown at all texts; with one text that is his.
+alpha-U is Krippendorff's for unitizing (1995, Sociological Methodology 25, equations 4 to 8; 2004). A span differs from
+one that it meets by the squared distances of their starts and of their ends, and from a gap around it by its squared
+length. His is of one text. Over several, observed differences are summed over texts, each rater weighing alike, and
+expected ones are of all spans thrown at all texts.
 
-The F1 of two raters is 2 |A and B| / (|A| + |B|) over characters, with the sums taken over all pairs of raters of all
-texts, so that texts without any span do not count.
+The F1 of two raters is 2 |A and B| / (|A| + |B|) over characters, summed over all pairs of raters of all texts.
 """
 
 from __future__ import annotations
@@ -45,10 +43,8 @@ Spans = Sequence[tuple[int, int]]
 class SpanAgreement:
     """The agreement of J judgments, with an interval from resampled items.
 
-    Attributes:
-        texts, raters, judgments: those of texts that two raters or more read; others are left out.
-        spans: in these judgments, after overlapping ones are joined.
-        undefined_resamples: resamples without any span, which the interval leaves out.
+    texts, raters, judgments: of texts that two raters or more read; others are left out. spans: after overlapping ones
+    are joined. undefined_resamples: without any span.
     """
 
     value: float
@@ -69,13 +65,10 @@ class SpanAgreement:
 
 @dataclass(frozen=True, slots=True)
 class _Marks:
-    """J judgments of T texts in I items, and the spans of each label.
+    """J judgments of T texts in I items.
 
-    Attributes:
-        text, rater: (J,) codes.
-        length: (J,) characters of the text.
-        item: (T,) item of each text.
-        labels: for each label, (S,) judgment, start and end, by judgment and start.
+    text, rater, length: (J,) codes, and characters of the text. item: (T,). labels: for each label, (S,) judgment,
+    start and end of its spans, by judgment and start.
     """
 
     text: Ints
@@ -86,7 +79,6 @@ class _Marks:
 
     @property
     def readers(self) -> Ints:
-        """Return (T,) how many read each text."""
         return np.bincount(self.text, minlength=len(self.item)).astype(np.int64)
 
 
@@ -106,8 +98,7 @@ def span_alpha(
     """Return Krippendorff's alpha-U of J judgments, and its bootstrap interval over items.
 
     Args:
-        texts: (J,) what was read.
-        raters: (J,) by whom.
+        texts, raters: (J,) what was read, and by whom.
         lengths: (J,) characters of the text.
         spans: (J,) lists of (start, end).
         labels: (J,) lists of one label a span; without them all spans are alike.
@@ -162,11 +153,8 @@ def span_f1(
 class _PartOfAlpha:
     """One label's part in alpha-U.
 
-    Attributes:
-        observed: (T,) sum of squared differences between any two raters, each rater weighing alike.
-        text, size: (S,) of spans.
-        gap_text, gap: (G,) of gaps, the longest first.
-        room: (S,) gaps at least as long as the span.
+    observed: (T,) summed squared differences between any two raters, each rater weighing alike. text, size: (S,) of
+    spans. gap_text, gap: (G,) of gaps, the longest first. room: (S,) gaps at least as long as the span.
     """
 
     observed: Floats
@@ -177,7 +165,6 @@ class _PartOfAlpha:
     room: Ints
 
     def expected(self, weights: Floats, positions: float) -> float:
-        """Return what is expected where (T,) texts occur so many times, with so many positions in all."""
         weight, around = weights[self.text], weights[self.gap_text]
         size = self.size
         gaps = np.concatenate([[0.0], np.cumsum(around)])[self.room]
@@ -204,7 +191,7 @@ def _part_of_alpha(marks: _Marks, others: Ints, judgment: Ints, start: Ints, end
 
 
 def _meetings(marks: _Marks, judgment: Ints, start: Ints, end: Ints) -> tuple[Ints, Ints]:
-    """Return the spans of two raters that share a character, as places in (S,), once from each side."""
+    """Return the places in (S,) of two raters' spans that share a character, once from each side."""
     text = marks.text[judgment]
     order = np.argsort(text, kind="stable")
     first = np.searchsorted(text[order], text, side="left")
@@ -217,7 +204,6 @@ def _meetings(marks: _Marks, judgment: Ints, start: Ints, end: Ints) -> tuple[In
 
 
 def _gaps(marks: _Marks, judgment: Ints, start: Ints, end: Ints) -> tuple[Ints, Ints]:
-    """Return the text and the length of what lies before, between and after the spans of each judgment."""
     owner = np.concatenate([judgment, np.arange(len(marks.text))])
     from_ = np.concatenate([start, marks.length])
     to = np.concatenate([end, marks.length])
@@ -276,7 +262,6 @@ def _read(
     labels: Sequence[Sequence[Any]] | None,
     items: Iterable[Any] | None,
 ) -> _Marks:
-    """Check the columns, and keep the judgments of texts that two raters read."""
     _, text = encode(texts, "texts")
     _, rater = encode(raters, "raters")
     item = text if items is None else encode(items, "items")[1]
@@ -323,7 +308,7 @@ def _read(
 
 
 def joined_spans(spans: Iterable[tuple[int, int]], length: int) -> list[tuple[int, int]]:
-    """Return the spans in order, with those that overlap as one; spans that only touch stay two."""
+    """Return the spans in order, overlapping ones as one; spans that only touch stay two."""
     found: list[tuple[int, int]] = []
     for start, end in sorted(spans):
         if not 0 <= start < end <= length:

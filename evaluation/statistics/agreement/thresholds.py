@@ -61,9 +61,8 @@ ONE_SIDE = "both sources say the same about every pair"
 class ThresholdAgreement:
     """Kappa, and precision, recall and F1 of the first source against the second.
 
-    both, first_only, second_only, neither: pairs by who says yes. `n` pairs were compared; `filled` ones
-    lacked a score, taken as no; `left_out` ones were dropped. `reason` and `undefined_resamples` are those of
-    kappa.
+    both, first_only, second_only, neither: pairs by who says yes. `n` pairs were compared; `filled` ones lacked a
+    score, taken as no. `reason` and `undefined_resamples` are those of kappa.
     """
 
     first_at_least: float
@@ -126,9 +125,8 @@ def threshold_kappa(
 ) -> ThresholdAgreement:
     """Compare first >= `first_at_least` with second >= `second_at_least`, (N,) scores each.
 
-    nan is missing: `missing` refuses it, drops the pair ("leave-out"), or takes it as "no", as H13 do for
-    pairs that the filter removed. The default thresholds are H13's, with the crowd's share of yes first. `clusters`
-    are columns, one entry a pair: {"item": images}.
+    `missing` also takes "no": a nan counts as no, as H13 do for pairs that the filter removed. The default thresholds
+    are H13's, with the crowd's share of yes first.
     """
     check_confidence(confidence)
     generator, reported = generator_of(seed)
@@ -189,7 +187,6 @@ def threshold_kappa(
 def _clustered(
     first: Flags, second: Flags, value: Floats, clusters: Clusters, confidence: float
 ) -> list[tuple[float, float, int]]:
-    """Return the intervals of kappa, precision, recall and F1, the last as a share of all yeses."""
     found = CohenKappa().influences((first, second))
     low = high = math.nan
     if found is not None:
@@ -268,7 +265,6 @@ def _prepare(
 
 
 def _figures(weights: Floats) -> Floats:
-    """Return (B, 4) kappa, precision, recall, F1 of (B, 4) tables."""
     both, first_only, second_only, neither = weights.T
     n = weights.sum(axis=1)
     first, second = both + first_only, both + second_only

@@ -1,10 +1,10 @@
-"""Where judges disagree, and who agrees with whom.
+"""Agreement by unit and by pair of raters.
 
 By unit: with the terms of `alpha`, a unit contributes
 
     contribution_u = (n - 1) sum_vw n_uv n_uw d(v, w) / (m_u - 1)  /  sum_vw n_v n_w d(v, w),
 
-and the contributions of all units sum to 1 - alpha. By pair: every two raters on their common units alone.
+and all contributions sum to 1 - alpha. By pair: every two raters on their common units alone.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from evaluation.arrays import Floats, Ints, ratio
 from evaluation.statistics.agreement.alpha import LEVELS, NO_VARIATION
 from evaluation.statistics.agreement.coefficient import NO_PAIRS
 from evaluation.statistics.agreement.kappa import WEIGHTS, check_weights
-from evaluation.statistics.agreement.ratings import Data, positions_at, ratings_of
+from evaluation.statistics.agreement.ratings import Data, distance_at, positions_at, ratings_of
 from evaluation.statistics.inputs import one_of
 from evaluation.statistics.results import signed
 
@@ -69,7 +69,7 @@ def agreement_by_unit(reliability_data: Data, level: str = "nominal") -> UnitAgr
     contribution = np.full(units, np.nan)
     reason = NO_VARIATION if pairable.any() else NO_PAIRS
     if np.count_nonzero(totals) > 1:
-        kind = {"nominal": kernels.DIFFERENT, "ratio": kernels.RATIO}.get(level, kernels.SQUARED)
+        kind = distance_at(level)
         positions = positions_at(level, ratings.labels)
         if level == "ordinal":
             positions = np.cumsum(totals) - totals / 2
@@ -95,8 +95,8 @@ def agreement_by_unit(reliability_data: Data, level: str = "nominal") -> UnitAgr
 class PairAgreement:
     """Every two raters with a common unit, (P,) each, in the order of the raters.
 
-    raters: (R,) names. first, second: positions among them, first < second. units: number of common units.
-    Weights of kappa take positions among all labels of the data.
+    raters: (R,) names. first, second: positions among them, first < second. units: common ones. Weights of kappa take
+    positions among all labels of the data.
     """
 
     raters: NDArray[Any]

@@ -15,7 +15,7 @@ COEFFICIENTS = ("pearson", "spearman", "kendall-tau-b", "kendall-tau-c")
 
 
 def group_coefficients(x: Floats, y: Floats, starts: Ints, coefficient: str) -> Floats:
-    """Return (G,) coefficients, one of COEFFICIENTS, between (N,) vectors with adjacent groups."""
+    """Return (G,) coefficients, one of COEFFICIENTS, between (N,) vectors."""
     if coefficient == "pearson":
         return pearson_groups(x, y, starts)
     if coefficient == "spearman":
@@ -27,7 +27,6 @@ def group_coefficients(x: Floats, y: Floats, starts: Ints, coefficient: str) -> 
 
 
 def owners(starts: Ints) -> Ints:
-    """Return (N,) the group of each observation."""
     return np.repeat(np.arange(len(starts) - 1), np.diff(starts))
 
 
@@ -42,7 +41,7 @@ def kendall_codes(x: Floats, y: Floats, starts: Ints) -> tuple[Ints, Ints, Ints]
 
 
 def pearson_groups(x: Floats, y: Floats, starts: Ints) -> Floats:
-    """Return (G,) Pearson correlations, scaled within each group, so that nothing overflows."""
+    """Return (G,) Pearson correlations, scaled within each group against overflow."""
     sizes = np.diff(starts)
     first = starts[:-1]
     centred = []
@@ -59,10 +58,7 @@ def pearson_groups(x: Floats, y: Floats, starts: Ints) -> Floats:
 
 
 def group_levels(values: Floats, groups: Ints) -> tuple[Ints, Ints]:
-    """Return (N,) codes of the distinct values, ascending from group to group, and (G + 1,) bounds of each group's.
-
-    `groups` ascends.
-    """
+    """Return (N,) codes of distinct values, ascending group by group, and (G + 1,) their bounds; `groups` ascend."""
     ordered, bounds, order = sorted_levels(values, groups)
     codes = np.empty(len(values), dtype=np.int64)
     codes[order] = ordered
@@ -70,7 +66,6 @@ def group_levels(values: Floats, groups: Ints) -> tuple[Ints, Ints]:
 
 
 def sorted_levels(values: Floats, groups: Ints) -> tuple[Ints, Ints, Ints]:
-    """Return the codes of `group_levels`, ascending, their bounds, and their (N,) positions."""
     several = groups[-1] > 0
     order = np.lexsort((values, groups)) if several else np.argsort(values)
     ordered = values[order]
@@ -99,7 +94,7 @@ def kendall_groups(rows: Ints, columns: Ints, weights: Floats, starts: Ints, lev
 
 
 def taus(sums: Floats, coefficient: str) -> Floats:
-    """Return (G,) tau-b or tau-c of (G, 6) `kendall_sums`; nan if undefined.
+    """Return (G,) tau-b or tau-c of (G, 6) `kendall_sums`.
 
     With S = concordant - discordant pairs of n observations and m the smaller number of different values:
     tau-b = S / sqrt((n0 - n1)(n0 - n2)), n0 = n (n - 1) / 2, n1 and n2 the pairs tied in each variable
@@ -121,8 +116,7 @@ def taus(sums: Floats, coefficient: str) -> Floats:
 class Patterns:
     """The distinct pairs of values of two (N,) vectors, to be reweighted without sorting them again.
 
-    rows, columns: (P,) codes, ascending; `columns` has fewer levels. frequency: (P,) observations. pattern: (N,)
-    the pattern of each observation.
+    rows, columns: (P,) codes, ascending; `columns` has fewer levels. frequency: (P,) observations. pattern: (N,).
     """
 
     def __init__(self, x: Floats, y: Floats, coefficient: str) -> None:
@@ -150,7 +144,6 @@ class Patterns:
         return taus(np.concatenate(sums), self._coefficient)
 
     def kendall(self, weights: Floats) -> Floats:
-        """Return (1, 6) `kendall_sums` under (P,) weights."""
         return kendall_groups(self.rows, self.columns, weights, self._ends, self._levels)
 
     def _spearman(self, weights: Floats) -> float:
@@ -164,7 +157,6 @@ class Patterns:
 
 
 def _scaled(levels: Floats, values: Floats) -> Floats:
-    """Centre and scale levels, which limits rounding in Pearson's r."""
     centred = levels - values.mean()
     return np.asarray(centred / np.abs(centred).max(), dtype=np.float64)
 
@@ -183,7 +175,6 @@ def _weighted_pearson(weights: Floats, x: Floats, y: Floats) -> Floats:
 
 
 def correlation_influences(x: Floats, y: Floats, coefficient: str, value: float) -> Floats:
-    """Return (N,) how much each observation's weight moves the coefficient, which is `value`."""
     n = float(len(x))
     if coefficient == "pearson":
         x, y = ((column - column.mean()) / column.std() for column in (_within(x), _within(y)))
@@ -215,7 +206,6 @@ def correlation_influences(x: Floats, y: Floats, coefficient: str, value: float)
 
 
 def pearson_without(x: Floats, y: Floats, owner: Ints) -> Floats:
-    """Return (G,) Pearson's r without the observations of each owner (N,); nan where it is undefined."""
     x, y = ((column - column.mean()) / column.std() for column in (_within(x), _within(y)))
     columns = (np.ones(len(x)), x, y, x * x, y * y, x * y)
     n, sum_x, sum_y, square_x, square_y, both = (
@@ -226,12 +216,10 @@ def pearson_without(x: Floats, y: Floats, owner: Ints) -> Floats:
 
 
 def _within(values: Floats) -> Floats:
-    """Return values scaled so that no square overflows."""
     return np.asarray(values / np.abs(values).max(), dtype=np.float64)
 
 
 def _of_ranks(ranks: Floats, codes: Ints, others: Floats) -> Floats:
-    """Return (N,) influences on the mean of ranks times ranks."""
     return np.asarray(ranks * others + 2 * _moved(codes, others) / len(ranks), dtype=np.float64)
 
 

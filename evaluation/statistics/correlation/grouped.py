@@ -128,11 +128,9 @@ def grouped_correlation(
 ) -> GroupedCorrelationResult:
     """Return one of COEFFICIENTS between two (N,) scores of systems' outputs for items.
 
-    `grouping`: "none" correlates all rows, "item" the systems of each item, "system" the items of each
-    system, "system-level" the systems' means. The interval resamples items (a cluster bootstrap), or systems
-    for "system". With `clusters`, columns of one entry a row such as {"item": images, "rater": workers}, it is of them
-    by the influence of each row, and nothing is resampled; not at the system level, where ranks of a few systems move
-    in steps.
+    `grouping`: "none" correlates all rows, "item" the systems of each item, "system" the items of each system,
+    "system-level" the systems' means, without clusters, as ranks of a few systems move in steps. A naive interval
+    resamples items, or systems for "system".
     """
     columns = columns_of(clusters)
     one_of(coefficient, COEFFICIENTS, "coefficient")
@@ -194,9 +192,9 @@ def grouped_correlation(
 
 
 def _influences(x: Floats, y: Floats, codes: Ints, coefficient: str, values: Floats) -> Floats:
-    """Return (N,) how much each row moves the mean of the (G,) groups' values, of which undefined ones are left out.
+    """Return (N,) influences of the rows on the mean of the defined (G,) values of groups.
 
-    A row moves the value of its group, and the rows of a group together move the mean by what their value lies from it.
+    A row moves its group's value; all rows of a group move the mean by that value's distance from it.
     """
     defined = ~np.isnan(values)
     mean, count = float(values[defined].mean()), int(defined.sum())
@@ -213,7 +211,6 @@ def _influences(x: Floats, y: Floats, codes: Ints, coefficient: str, values: Flo
 def long_table(
     first: ArrayLike, second: ArrayLike, items: Iterable[Any], systems: Iterable[Any], missing: str
 ) -> tuple[Floats, Floats, Table]:
-    """Return the rows with both scores, and the items and systems that occur in them."""
     x, y, given = paired_observations(first, second, missing)
     columns = []
     for values, name in ((items, "items"), (systems, "systems")):
@@ -234,7 +231,6 @@ def rounded(means: Floats, scores: Floats) -> Floats:
 
 
 def system_means(scores: Floats, table: Table) -> Callable[[Floats], Floats]:
-    """Return a function from (B, items) weights to (B, systems) mean scores, nan without weight."""
     shape = (len(table.item_names), len(table.system_names))
     sums = scipy.sparse.csr_array((scores, (table.items, table.systems)), shape=shape)
     rows = scipy.sparse.csr_array((np.ones(len(scores)), (table.items, table.systems)), shape=shape)
@@ -249,7 +245,6 @@ def system_means(scores: Floats, table: Table) -> Callable[[Floats], Floats]:
 def _arranged(
     x: Floats, y: Floats, table: Table, coefficient: str, grouping: str
 ) -> tuple[NDArray[Any], _Statistic, Floats]:
-    """Return the groups' names, the coefficient as a function of weights, and the groups' values."""
     everything = np.array(["all"], dtype=object)
     if not len(x):
         values = np.array([np.nan])
@@ -300,7 +295,6 @@ def _mean_of(values: Floats) -> _Statistic:
 
 
 def _rows(x: Floats, y: Floats, coefficient: str) -> Floats:
-    """Return (B,) coefficients between the rows of two (B, systems) tables, without their nan cells."""
     given = ~np.isnan(x)
     return group_coefficients(x[given], y[given], starts_of(given.sum(axis=1)), coefficient)
 
@@ -346,9 +340,8 @@ def paired_correlation_test(
 ) -> PairedCorrelationResult:
     """Test whether (N,) scores of two metrics correlate differently with people's (N,) scores.
 
-    Each reassignment swaps the two standardised scores of every output by the toss of a coin. `alternative`
-    "greater": the first correlates better. With `clusters`, columns such as {"item": images}, all outputs of a
-    cluster are swapped together.
+    Each reassignment swaps the two standardised scores of every output, or of all outputs of a cluster, by the toss of
+    a coin. `alternative` "greater": the first correlates better.
     """
     one_of(coefficient, COEFFICIENTS, "coefficient")
     one_of(grouping, GROUPINGS, "grouping")

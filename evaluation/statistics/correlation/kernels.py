@@ -30,9 +30,9 @@ def add_weight(tree: Floats, levels: int, column: int, weight: float) -> None:
 def kendall_sums(rows: Ints, columns: Ints, weights: Floats, starts: Ints, levels: Ints) -> Floats:
     """Return (G, 6) sums behind tau-b and tau-c of groups of weighted observations.
 
-    Group g holds observations starts[g] to starts[g + 1], ascending by `rows`; `columns` are codes below
-    levels[g]. Sums: concordant less discordant pairs; weights; squared weights of equal rows, and of equal
-    columns; different rows and columns with a weight.
+    Group g holds observations starts[g] to starts[g + 1], ascending by `rows`; `columns` are codes below levels[g].
+    Sums: concordant less discordant pairs; weights; squared weights of equal rows, and of equal columns; different rows
+    and columns with a weight.
     """
     groups = starts.shape[0] - 1
     sums = np.zeros((groups, 6))
@@ -80,8 +80,7 @@ def kendall_sums(rows: Ints, columns: Ints, weights: Floats, starts: Ints, level
 def gap_sums(scores: Floats, columns: Ints, starts: Ints, levels: Ints, epsilon: float) -> Floats:
     """Return (G, 3) pairs whose scores differ by more than epsilon: concordant, discordant, tied by people.
 
-    Group g holds observations starts[g] to starts[g + 1], ascending by `scores`; `columns` are codes of
-    people's scores below levels[g].
+    Groups are as in `kendall_sums`, ascending by `scores`; `columns` are codes of people's scores.
     """
     groups = starts.shape[0] - 1
     sums = np.zeros((groups, 3))
@@ -125,23 +124,11 @@ def balances(rows: Ints, columns: Ints, levels: int) -> Floats:
         while 0 <= place < n:
             end = place
             while 0 <= end < n and rows[end] == rows[place]:
-                below = 0.0
-                at = columns[end]  # sum of the columns before this one
-                while at > 0:
-                    below += tree[at]
-                    at -= at & -at
-                upto = 0.0
-                at = columns[end] + 1
-                while at > 0:
-                    upto += tree[at]
-                    at -= at & -at
-                found[end] += side * (below - (total - upto))
+                below, up_to = weight_below(tree, columns[end]), weight_below(tree, columns[end] + 1)
+                found[end] += side * (below - (total - up_to))
                 end += side
             while place != end:
-                at = columns[place] + 1
-                while at <= levels:
-                    tree[at] += 1.0
-                    at += at & -at
+                add_weight(tree, levels, columns[place], 1.0)
                 total += 1.0
                 place += side
     return found

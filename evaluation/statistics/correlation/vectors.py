@@ -96,8 +96,7 @@ def correlation(
     """Return one of COEFFICIENTS between two (N,) vectors; `resamples` 0 gives no interval.
 
     p of Pearson and Spearman: density (1 - r^2)^(n/2 - 2) (Student 1908); of Kendall: exact without ties for
-    n <= 33, else normal with the variance for ties of Kendall (1970). With `clusters`, columns of one entry an
-    observation such as {"item": images, "rater": workers}, interval and p are of them, and nothing is resampled.
+    n <= 33, else normal with the variance for ties of Kendall (1970). With `clusters`, p is of them too.
     """
     columns = columns_of(clusters)
     one_of(coefficient, COEFFICIENTS, "coefficient")
@@ -186,10 +185,9 @@ def correlation_difference(
     confidence: float = CONFIDENCE,
     clusters: ClusterColumns = NAIVE,
 ) -> CorrelationDifference:
-    """Return by how much (N,) scores of a first metric correlate better with people's (N,) than those of a second.
+    """Return how much better (N,) scores of a first metric correlate with people's (N,) than those of a second.
 
-    The variance is that of the difference of what each observation adds to both coefficients, so that it counts that
-    the metrics are correlated. `clusters` are columns of one entry an observation: {"item": images}.
+    Its variance is that of the difference of influences: the metrics may be correlated.
     """
     columns = columns_of(clusters)
     one_of(coefficient, COEFFICIENTS, "coefficient")
@@ -252,7 +250,6 @@ def kendall_tau_c(first: ArrayLike, second: ArrayLike) -> float:
 
 
 def paired_observations(first: ArrayLike, second: ArrayLike, missing: str) -> tuple[Floats, Floats, Flags]:
-    """Return two (N,) vectors, and which observations have both values."""
     one_of(missing, ("refuse", "leave-out"), "missing")
     if missing == "refuse":
         x, y = score_vector(first, "first"), score_vector(second, "second")
@@ -279,7 +276,6 @@ def _linear_p(r: float, n: int) -> float:
 
 
 def _kendall(x: Floats, y: Floats, coefficient: str) -> tuple[float, float]:
-    """Return tau and the two-sided p of the numerator that tau-b and tau-c share."""
     n = len(x)
     ends = np.array([0, n])
     rows, columns, levels = kendall_codes(x, y, ends)

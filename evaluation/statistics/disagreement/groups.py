@@ -1,9 +1,8 @@
-"""Groups of raters who answer differently: found ones, and known ones.
+"""Groups of raters who answer differently, found or known.
 
-Found: a latent class model (Lazarsfeld, Henry 1968) over raters, each class with one table of errors in the sense of
-Dawid, Skene 1979. Units' true labels and raters' classes are unknown together, so the likelihood is bounded from below
-by independent posteriors of both (Jordan et al. 1999). How many classes there are is tested by the parametric
-bootstrap (McLachlan 1987, Applied Statistics 36, 318-324), which holds for any measure of fit.
+Found: a latent class model (Lazarsfeld, Henry 1968) over raters, each class with one table of errors (Dawid, Skene
+1979). Independent posteriors of labels and classes bound the likelihood from below (Jordan et al. 1999). The
+parametric bootstrap tests the number of classes (McLachlan 1987), which holds for any measure of fit.
 """
 
 from __future__ import annotations
@@ -18,8 +17,8 @@ from scipy.sparse import coo_array, csr_array, triu
 from scipy.special import entr, softmax
 
 from evaluation.arrays import Floats, Ints
-from evaluation.statistics.aggregation.latent import Answers, above_zero
-from evaluation.statistics.inputs import BadValue, encode, positive, same_length
+from evaluation.statistics.aggregation.latent import Answers
+from evaluation.statistics.inputs import BadValue, above_zero, encode, positive, same_length
 from evaluation.statistics.results import signed
 
 FEW_GROUPS = "all raters are of one group, expected two or more to compare"
@@ -36,9 +35,9 @@ class RaterGroupsResult:
 
     membership: (W, 2) probability of each group, the larger one first. shares: (2,). prior: (L,) of true labels.
     confusion: (2, L, L) probability of the given label (last axis) by the true one. accuracy: (2,) over `prior`.
-    gain: by how much two groups raise the bound of the log-likelihood. p: share of samples from the one group model
-    that gain as much, (c + 1) / (bootstraps + 1). within: (2,) share of agreeing pairs of raters of each group, who are
-    counted where they more likely belong; between: of pairs across. nan where there are none.
+    gain: of the bound of the log-likelihood by two groups. p: share of samples from one group that gain as much,
+    (c + 1) / (bootstraps + 1). within: (2,) share of agreeing pairs of raters of each group, by their likelier one;
+    between: of pairs across. nan where there are none.
     """
 
     workers: NDArray[Any]
@@ -73,10 +72,10 @@ def rater_groups(
     max_iterations: int = 500,
     tolerance: float = 1e-3,
 ) -> RaterGroupsResult:
-    """Split raters into two groups that err differently, and test that against one group.
+    """Split raters into two groups that err differently, by three (N,) columns, and test that against one group.
 
-    Takes three (N,) columns. The highest of `restarts` seeded starts counts, for the data and for each sample alike.
-    Raters of unlike care are two groups as well: those who guess agree no more within their group than across.
+    The highest of `restarts` seeded starts counts, for the data and for each sample. Raters of unlike care are two
+    groups as well: those who guess agree no more within their group than across.
     """
     positive(bootstraps, "bootstraps")
     positive(restarts, "restarts")
@@ -87,9 +86,9 @@ def rater_groups(
     limits = max_iterations, tolerance
 
     def gain_of(data: _Data) -> tuple[float, _Fit, _Fit]:
-        one = _fit(data, np.ones((data.crowd, 1)), *limits)
+        one = _fit(data, np.ones((data.workers, 1)), *limits)
         # Even memberships are a saddle from which two groups never part.
-        logits = (generator.normal(0.0, _SCATTER, (data.crowd, 2)) for _ in range(restarts))
+        logits = (generator.normal(0.0, _SCATTER, (data.workers, 2)) for _ in range(restarts))
         two = max(
             (_fit(data, softmax(start, axis=1), *limits) for start in logits), key=lambda fit: fit.bound
         )
@@ -130,15 +129,14 @@ class _Data:
 
     def __init__(self, unit: Ints, worker: Ints, value: Ints, shape: tuple[int, int, int]) -> None:
         self.unit, self.worker, self.shape = unit, worker, shape
-        units, self.crowd, self.width = shape
+        units, self.workers, self.width = shape
         rows = worker * self.width + value
-        self.given = csr_array((np.ones(len(unit)), (rows, unit)), shape=(self.crowd * self.width, units))
+        self.given = csr_array((np.ones(len(unit)), (rows, unit)), shape=(self.workers * self.width, units))
         self.by_unit = csr_array(self.given.T)
         votes = np.bincount(unit * self.width + value, minlength=units * self.width).reshape(units, -1)
         self.votes = votes / votes.sum(axis=1, keepdims=True)
 
     def sampled(self, model: _Fit, generator: np.random.Generator) -> _Data:
-        """Draw true labels and answers from a model of one group, of the same workers on the same units."""
         units, _, width = self.shape
         truth = generator.choice(width, size=units, p=model.prior)
         ends = np.cumsum(model.confusion[0], axis=1)[truth[self.unit]]
@@ -157,13 +155,13 @@ class _Fit:
 
 
 def _fit(data: _Data, membership: Floats, max_iterations: int, tolerance: float) -> _Fit:
-    """Raise the bound from (W, G) memberships and the shares of votes until a step gains less than `tolerance`."""
-    _, crowd, width = data.shape
+    """Raise the bound from (W, G) memberships and the shares of votes until a step gains at most `tolerance`."""
+    _, workers, width = data.shape
     truth, bound, converged = data.votes, -np.inf, False
     groups = membership.shape[1]
     for _ in range(max_iterations):
         # (W, given, true) expected answers of each worker, and (G, true, given) of each group.
-        own = (data.given @ truth).reshape(crowd, width, width)
+        own = (data.given @ truth).reshape(workers, width, width)
         met = np.einsum("wg,wvl->glv", membership, own) + _SMOOTHING
         confusion = met / met.sum(axis=2, keepdims=True)
         prior, shares = truth.mean(axis=0), membership.mean(axis=0)
@@ -172,7 +170,7 @@ def _fit(data: _Data, membership: Floats, max_iterations: int, tolerance: float)
         height = _SMOOTHING * float(logs.sum())
         pull = np.einsum("wvl,glv->wg", own, logs) + np.log(np.maximum(shares, 1e-300))
         membership = softmax(pull, axis=1)
-        of_answers = np.einsum("wg,glv->wvl", membership, logs).reshape(crowd * width, width)
+        of_answers = np.einsum("wg,glv->wvl", membership, logs).reshape(workers * width, width)
         log_prior = np.log(np.maximum(prior, 1e-300))
         joint = data.by_unit @ of_answers + log_prior
         truth = softmax(joint, axis=1)
@@ -189,8 +187,6 @@ def _fit(data: _Data, membership: Floats, max_iterations: int, tolerance: float)
 
 @dataclass(frozen=True, slots=True)
 class _Pairs:
-    """(P,) pairs of raters, the units that both judged, and on how many they agree."""
-
     first: Ints
     second: Ints
     units: Floats
@@ -198,11 +194,11 @@ class _Pairs:
 
 
 def _pairs(answers: Answers) -> _Pairs:
-    units, crowd, width = answers.shape
+    units, workers, width = answers.shape
     columns = answers.unit * width + answers.value
     ones = np.ones(len(columns))
-    given = csr_array((ones, (answers.worker, columns)), shape=(crowd, units * width))
-    judged = csr_array((ones, (answers.worker, answers.unit)), shape=(crowd, units))
+    given = csr_array((ones, (answers.worker, columns)), shape=(workers, units * width))
+    judged = csr_array((ones, (answers.worker, answers.unit)), shape=(workers, units))
     both = coo_array(triu(judged @ judged.T, k=1))
     first, second = (np.asarray(one, dtype=np.int64) for one in both.coords)
     # A sparse table cannot be read at no place.
@@ -221,8 +217,7 @@ class KnownGroupsResult:
 
     within: (G,) share of agreeing pairs of raters of each group, over the units they share; nan where there is none.
     overall: the same over all pairs of one group. between: of pairs across groups. difference: overall - between.
-    p: share of shufflings of the groups over the raters with as large a difference, (c + 1) / (permutations + 1).
-    raters: (G,).
+    p: share of shufflings with as large a difference, (c + 1) / (permutations + 1). raters: (G,).
     """
 
     groups: NDArray[Any]
@@ -250,8 +245,8 @@ def known_groups(
 ) -> KnownGroupsResult:
     """Test whether raters of one group agree more with each other than with those of others.
 
-    Takes four (N,) columns, the last one the rater's group. The test is exact: it shuffles which rater is of which
-    group, one-sided.
+    Takes four (N,) columns, the last one the rater's group. The test is exact and one-sided; it shuffles raters over
+    groups.
     """
     positive(permutations, "permutations")
     group_names, group = encode(groups, "groups")

@@ -1,8 +1,7 @@
 """Soft labels: people's answers to a unit as a distribution, and how well a metric or a judge predicts it.
 
-Cross-entropy and Jensen-Shannon divergence as in Uma et al. 2021, *Learning from Disagreement: A Survey*, JAIR 72,
-1385-1470, section 5; soft labels as in Peterson et al. 2019, *Human uncertainty makes classification more robust*,
-ICCV. All figures are in nats.
+Cross-entropy and Jensen-Shannon divergence: Uma et al. 2021, *Learning from Disagreement: A Survey*, section 5; soft
+labels: Peterson et al. 2019, *Human uncertainty makes classification more robust*. All figures are in nats.
 """
 
 from __future__ import annotations
@@ -47,10 +46,9 @@ _SUM = 1e-6
 class SoftLabels:
     """Answers to each unit as a distribution.
 
-    counts: (U, L). shares: (U, L), counts over their sum. judgments: (U,). entropy: (U,) in nats: the floor that no
-    prediction's expected cross-entropy falls below; nan where one judgment says nothing. floor: its mean.
-    concentration: (L,) of the Dirichlet that the units' distributions were taken to come from; nan unless
-    `correction` is "dirichlet".
+    counts, shares: (U, L). judgments: (U,). entropy: (U,) floor of any prediction's expected cross-entropy; nan where
+    one judgment says nothing. floor: its mean. concentration: (L,) of the units' Dirichlet; nan unless `correction` is
+    "dirichlet".
     """
 
     units: NDArray[Any]
@@ -75,7 +73,7 @@ def soft_labels(
 ) -> SoftLabels:
     """Count two (N,) columns, and estimate the entropy of what people in general would answer.
 
-    The entropy of a few answers is too low by about (L - 1) / 2n. `correction` is "miller-madow" (the labels that
+    The entropy of n answers is too low by about (L - 1) / 2n. `correction` is "miller-madow" (the labels that
     occurred, less one, over 2n: Miller 1955), "none", or "dirichlet": the expected entropy given the counts (Wolpert,
     Wolf 1995, Phys. Rev. E 52, 6841) under the Dirichlet that makes all units' counts likeliest.
     """
@@ -114,7 +112,6 @@ def soft_labels(
 
 
 def _concentration(counts: Ints) -> Floats:
-    """Return (L,) parameters of the Dirichlet-multinomial of highest likelihood, kept finite by a loose prior."""
     patterns, times = np.unique(counts, axis=0, return_counts=True)
     totals = patterns.sum(axis=1)
 
@@ -133,17 +130,15 @@ def _concentration(counts: Ints) -> Floats:
 
 
 def _expected_entropy(alpha: Floats) -> Floats:
-    """Return (U,) expected entropies of distributions from (U, L) Dirichlets."""
     whole = alpha.sum(axis=1)
     return np.asarray(digamma(whole + 1) - (alpha * digamma(alpha + 1)).sum(axis=1) / whole)
 
 
 @dataclass(frozen=True, slots=True)
 class DivergenceResult:
-    """How far predictions are from people's distributions.
+    """Cross-entropy and Jensen-Shannon divergence (U,) of predictions from people's distributions, and their means.
 
-    cross_entropy, jensen_shannon: (U,) in nats, and their means. A prediction of zero where people answered so has an
-    infinite cross-entropy.
+    A prediction of zero where people answered so has an infinite cross-entropy.
     """
 
     cross_entropy: Floats
@@ -157,8 +152,7 @@ class DivergenceResult:
 def divergence(shares: ArrayLike, predictions: ArrayLike) -> DivergenceResult:
     """Compare (U, L) distributions of answers with (U, L) predicted ones.
 
-    Cross-entropy of shares is unbiased whatever the number of answers behind them; the divergence is not: of few
-    answers it is too high.
+    Cross-entropy of shares is unbiased whatever the number of answers; the divergence of few answers is too high.
     """
     people, predicted = _distributions(shares, "shares"), _distributions(predictions, "predictions")
     if people.shape != predicted.shape:
@@ -187,9 +181,9 @@ def metric_probabilities(
 ) -> Floats:
     """Return (U, L) probabilities of people's answers by (U,) scores of a metric.
 
-    A multinomial logit of the score, fitted to the (U, L) counts of answers of all other folds: what it says of a unit
-    never rests on answers to that unit's fold. `symmetric` is for a difference of two candidates' scores and two
-    labels, the first for the first: no constant, so equal scores mean one half.
+    A multinomial logit of the score is fitted to the (U, L) counts of answers of all other folds, never of the unit's
+    own. `symmetric` is for a difference of two candidates' scores and two labels, the first for the first: without a
+    constant, equal scores mean one half.
     """
     score, table = finite_vector(scores, "scores"), floats_of(counts, "counts")
     fold = encode(np.asarray(folds), "folds")[1]
@@ -211,7 +205,7 @@ def metric_probabilities(
 
 
 def _fit(score: Floats, counts: Floats, symmetric: bool) -> Floats:
-    """Return (2, L) constants and slopes; those of the last label are zero, as are constants where symmetric."""
+    """Return (2, L) constants and slopes; the last label's are zero, as are constants where symmetric."""
     free = counts.shape[1] - 1
 
     def table(point: Floats) -> Floats:
@@ -239,7 +233,7 @@ def judge_probabilities(answers: Iterable[int], counts: ArrayLike) -> Floats:
     """Return (U, L) probabilities of people's answers by a judge's single answers, (U,) positions 0 to L - 1.
 
     They are people's shares on the other units that the judge answered alike, with one imagined answer in the shares
-    that people gave on all others; the unit's own answers are left out.
+    of all others.
     """
     table = floats_of(counts, "counts")
     said = np.asarray(list(answers))

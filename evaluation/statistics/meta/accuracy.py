@@ -86,10 +86,7 @@ def pair_accuracy(
     confidence: float = CONFIDENCE,
     clusters: ClusterColumns = NAIVE,
 ) -> dict[str, AccuracyResult]:
-    """Return the accuracy of (P,) scores of both candidates by (P,) pair kind, and over all pairs as "all".
-
-    `clusters` are columns, one entry a pair: {"item": images}.
-    """
+    """Return the accuracy of (P,) scores of both candidates by (P,) pair kind, and over all pairs as "all"."""
     check_confidence(confidence)
     columns = columns_of(clusters)
     named = metric_winners(first_scores, second_scores)
@@ -108,8 +105,8 @@ def pair_credits(
 ) -> tuple[Floats, Flags]:
     """Return (P,) credits of a metric from 0 to 1, and which pairs count.
 
-    `named` are its `metric_winners`, `winners` people's: 1, 2, or 0 for none. A metric's tie is "wrong" (V15), "half"
-    right, or "left-out"; a pair that people left "undecided" is "left-out", or "half" right whatever the metric says.
+    `named` are its `metric_winners`. A metric's tie is "wrong" (V15), "half" right, or "left-out"; a pair that people
+    left "undecided" is "left-out", or "half" right whatever the metric says.
     """
     one_of(metric_ties, METRIC_TIES, "metric_ties")
     one_of(undecided, UNDECIDED, "undecided")
@@ -152,10 +149,9 @@ def accuracy_difference(
     confidence: float = CONFIDENCE,
     clusters: ClusterColumns = NAIVE,
 ) -> dict[str, AccuracyDifference]:
-    """Return by how much a first metric is more accurate than a second, by (P,) pair kind and over all as "all".
+    """Return how much more accurate a first metric is than a second, by (P,) pair kind and over all as "all".
 
-    `first`, `second` are the (P, 2) scores that each gives to both candidates. p is McNemar's, by `clusters` (columns,
-    one entry a pair: {"item": images}), or exact.
+    `first`, `second`: (P, 2) scores of both candidates. p is McNemar's, by clusters or exact.
     """
     check_confidence(confidence)
     columns = {name: list(values) for name, values in columns_of(clusters).items()}
@@ -219,7 +215,6 @@ def kinds_of(kinds: Iterable[Any] | None, pairs: int) -> dict[str, Flags]:
 def _clustered(
     found: AccuracyResult, named: Ints, consensus: Floats, here: Flags, columns: Mapping[str, Iterable[Any]]
 ) -> AccuracyResult:
-    """Return the same with an interval by clusters, if there are columns."""
     if not columns or not found.n:
         return found
     right = (named == consensus).astype(np.float64)
@@ -266,9 +261,8 @@ def _accuracy(kind: str, named: Ints, consensus: Floats, confidence: float) -> A
 class ReferenceCurve:
     """Accuracy of a metric on the pairs of one kind, by (K,) number of references.
 
-    value: mean over `draws` random subsets of references. low, high: for other pairs (Wilson, of the mean
-    number of right pairs: averaging can only narrow it). draws_low, draws_high: for other references
-    (percentiles of the draws), with their standard deviation.
+    value: mean over `draws` random subsets of references. low, high: for other pairs (Wilson, of the mean number of
+    right pairs). draws_low, draws_high, deviation: for other references (percentiles of the draws).
     """
 
     kind: str
@@ -302,7 +296,7 @@ def accuracy_by_references(
     """Return the accuracy by number of references, for each pair kind and as "all".
 
     `scores` maps a number of references to the scores of the first and second candidates, (D, P) each, under D
-    `random_subsets` of that many references. `clusters` as in `pair_accuracy`.
+    `random_subsets` of that many references.
     """
     check_confidence(confidence)
     columns = columns_of(clusters)

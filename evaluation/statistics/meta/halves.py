@@ -1,14 +1,9 @@
-"""What people and metrics reach on the same halves of the votes (V15 section 7.4), and what nobody can pass.
+"""Halves of the votes (V15 section 7.4): what people and metrics reach on them, and what nobody can pass.
 
 The votes on a pair (or its triplets, each won, lost or tied) are split into two halves; where their number is odd, one
-has a vote more. One half is the consensus, and the pair is left out where it is tied. Over all splits and both halves,
-in closed form:
-
-- people: how often the other half names the same winner, its tie being wrong
-- a metric: how often it names that winner, its tie being wrong
-- the ceiling: how often the pair's better answer is that winner, which no fixed answer can pass
-
-On ABSTRACT-50S people reach 83.3 %; V15 print 83.
+has a vote more. One half is the consensus; where it is tied, the pair is left out. The figures are chances over all
+splits and both halves, in closed form: that the other half, or a metric, names the consensus (its tie being wrong),
+and that the pair's better answer does (the ceiling).
 """
 
 from __future__ import annotations
@@ -29,8 +24,7 @@ MOST_VOTES = 2_000  # of a pair
 class Halves:
     """(P,) chances over all splits, nan for pairs with fewer than two votes.
 
-    agree: both halves name the same winner. first, second: a half names the first, the second. Divided by `decided`
-    they are shares of the halves that name a winner.
+    agree: both halves name the same winner. first, second: a half names the first, the second.
     """
 
     agree: Floats
@@ -44,7 +38,6 @@ class Halves:
 
     @property
     def ceiling(self) -> Floats:
-        """Return the larger chance: a fixed answer to the pair gets no more."""
         return np.maximum(self.first, self.second)
 
     def reached(self, answers: Ints) -> Floats:
@@ -54,7 +47,7 @@ class Halves:
 
 
 def halves_of_votes(won: ArrayLike, lost: ArrayLike, tied: ArrayLike) -> Halves:
-    """Return the chances of pairs of which so many (P,) votes are for the first, for the second, and for neither."""
+    """Return the chances of pairs with (P,) votes for the first, for the second, and for neither."""
     columns = [finite_vector(values, name) for values, name in ((won, "won"), (lost, "lost"), (tied, "tied"))]
     same_length(won=columns[0], lost=columns[1], tied=columns[2])
     for values, name in zip(columns, ("won", "lost", "tied"), strict=True):
@@ -87,5 +80,4 @@ def _chances(won: int, lost: int, tied: int) -> tuple[float, float, float]:
 
 
 def _ways(of: int, taken: Ints) -> Floats:
-    """Return the logarithm of the number of ways to take so many."""
     return np.asarray(gammaln(of + 1) - gammaln(taken + 1) - gammaln(of - taken + 1), dtype=np.float64)

@@ -20,11 +20,10 @@ from evaluation.statistics.inputs import (
     BadShape,
     encode_both,
     finite_vector,
-    floats_of,
-    gappy_vector,
     one_of,
     positive,
     same_length,
+    score_table,
 )
 from evaluation.statistics.resampling import Seed, coin_tosses, generator_of
 from evaluation.statistics.results import signed
@@ -41,8 +40,8 @@ NOT_COMPARED = "no two systems were compared"
 class SoftAccuracyResult:
     """Soft pairwise accuracy `value`, and `pairwise`, the share of pairs of systems in the same order by their means.
 
-    p_scores, p_people: (S, S), one-sided p that the system of the row is better than that of the column; nan on the
-    diagonal. `n` items have all scores, `left_out` have not.
+    p_scores, p_people: (S, S), one-sided p that the row's system is better than the column's; nan on the diagonal. `n`
+    items have all scores.
     """
 
     value: float
@@ -70,9 +69,9 @@ def soft_pairwise_accuracy(
 ) -> SoftAccuracyResult:
     """Return SPA = mean over i < j of 1 - |p_ij(people) - p_ij(scores)| of (S, N) scores of systems on items.
 
-    p_ij = (c + 1) / (n + 1), for c of n reassignments under which system i is ahead of system j by as much as it is.
-    Each reassignment swaps the scores of two systems on every item by the toss of a coin, the same for the metric,
-    people, and all pairs. "leave-out" drops an item where a score is nan.
+    p_ij = (c + 1) / (n + 1), for c of n reassignments that put system i ahead of j by as much as it is. Each swaps
+    the scores of two systems on every item by the toss of a coin, the same for the metric, people, and all pairs.
+    "leave-out" drops an item where a score is nan.
     """
     one_of(missing, ("refuse", "leave-out"), "missing")
     positive(reassignments, "reassignments")
@@ -109,11 +108,7 @@ def soft_pairwise_accuracy(
 
 
 def _table(scores: ArrayLike, name: str, missing: str) -> Floats:
-    table = floats_of(scores, name)
-    if table.ndim != 2:
-        raise BadShape(f"{name} has {table.ndim} dimensions, expected two: systems and items")
-    for system, row in enumerate(table):
-        gappy_vector(row, f"{name}[{system}]")
+    table = score_table(scores, name)
     if missing == "refuse" and np.isnan(table).any():
         system, item = np.argwhere(np.isnan(table))[0].tolist()
         raise BadShape(f"{name}[{system}] has no score at position {item}, expected one of every system")
@@ -121,7 +116,6 @@ def _table(scores: ArrayLike, name: str, missing: str) -> Floats:
 
 
 def _gaps(table: Floats) -> Floats:
-    """Return (S, S) differences between the sums of systems; zero where they are rounding."""
     sums = table.sum(axis=1)
     gaps = sums[:, np.newaxis] - sums
     gaps[np.abs(gaps) <= _slack(table)] = 0.0
@@ -135,7 +129,6 @@ def _slack(table: Floats) -> float:
 def _one_sided(
     both: Floats, systems: int, reassignments: int, generator: np.random.Generator
 ) -> tuple[Floats, Floats]:
-    """Return (S, S) one-sided p of the metric and of people, whose (2 S, N) scores are `both`."""
     n = both.shape[1]
     extreme = np.zeros((2, systems, systems), dtype=np.int64)
     observed = np.stack([_gaps(both[:systems]), _gaps(both[systems:])])
@@ -157,7 +150,7 @@ def _one_sided(
 class SoftComparisonsResult:
     """value: soft pairwise accuracy. pairwise: share of pairs of systems whose better one is the same for both.
 
-    pairs: of systems. p_scores, p_people: (pairs,) one-sided p that the first of them, by name, is better.
+    p_scores, p_people: (pairs,) one-sided p that the first of two systems, by name, is better.
     """
 
     value: float
@@ -185,9 +178,7 @@ def soft_accuracy_of_comparisons(
     """Return soft pairwise accuracy from (N,) comparisons of systems on an item.
 
     `metric` and `people` are differences of scores, the first system less the second. p is the share of random signs
-    of the differences (exchanges of the two systems) with a mean as large; an equal one counts half, so that the two
-    directions add up to one. The same signs are
-    drawn for both.
+    with a mean as large, the same for both; an equal one counts half, so that both directions add up to one.
     """
     positive(reassignments, "reassignments")
     generator, reported = generator_of(seed)
@@ -220,7 +211,6 @@ def soft_accuracy_of_comparisons(
 
 
 def _p_values(own: Floats, total: Floats, reassignments: int, generator: np.random.Generator) -> Floats:
-    """Return (2,) p of the sums of (n, 2) differences under random signs."""
     slack = ROUNDING * np.abs(own).sum(axis=0)
     reached = np.zeros(2)
     at_once = max(1, CELLS // len(own))

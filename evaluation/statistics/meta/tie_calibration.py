@@ -1,7 +1,7 @@
 """Pairwise accuracy of a metric with ties, and the gap up to which its scores tie.
 
 Deutsch, Foster, Freitag 2023, *Ties Matter: Meta-Evaluating Modern Metrics with Pairwise Accuracy and Tie
-Calibration*. Choose epsilon on one set of items and use it on another (`epsilon=calibrated.epsilon`).
+Calibration*. Choose epsilon on one set of items and use it on another.
 """
 
 from __future__ import annotations
@@ -85,10 +85,9 @@ def pairwise_accuracy(
 ) -> PairwiseAccuracyResult:
     """Return acc_eq = (C + T_both) / (C + D + T_metric + T_people + T_both) of (N,) scores of a metric and of people.
 
-    Pairs are formed within `groups` (N,), such as items, to compare systems on each. `epsilon` is the largest gap
-    of a tie, or "calibrate": the smallest one of highest accuracy among the gaps of all pairs, or of `max_pairs`
-    random ones. The interval resamples groups; with `clusters`, (N,) columns that are equal within a group such as
-    {"item": documents}, it is of them, and nothing is resampled.
+    Pairs are formed within `groups` (N,), such as items. `epsilon` is the largest gap of a tie, or "calibrate": the
+    smallest one of highest accuracy among the gaps of all pairs, or of `max_pairs` random ones. The interval resamples
+    groups; columns of `clusters` are equal within a group.
     """
     columns = columns_of(clusters)
     check_confidence(confidence)
@@ -160,7 +159,7 @@ def pairwise_accuracy(
 
 
 def _of_groups(values: Iterable[Any], name: str, given: Flags, codes: Ints, firsts: Ints) -> Ints:
-    """Return the (G,) cluster of each group. Raises BadValue for a group in two."""
+    """Return the (G,) cluster of each group; raise BadValue for a group in two."""
     column = f"clusters[{name!r}]"
     _, clusters = encode(values, column)
     same_length(scores=given, **{column: clusters})
@@ -171,8 +170,6 @@ def _of_groups(values: Iterable[Any], name: str, given: Flags, codes: Ints, firs
 
 
 class _Groups:
-    """Observations by group, ascending by the metric's score within it."""
-
     def __init__(self, scores: Floats, people: Floats, codes: Ints) -> None:
         order = np.lexsort((scores, codes))
         self.scores, self.people = scores[order], people[order]
@@ -203,7 +200,6 @@ class _Groups:
 
 
 def _best_epsilon(data: _Groups, max_pairs: int, generator: np.random.Generator) -> tuple[float, int]:
-    """Return the best epsilon, and the number of pairs that were tried."""
     # As epsilon passes its gap, a pair becomes right if people tie it, wrong if the metric ordered it as they do.
     lower, upper, weights = _pairs(data, max_pairs, generator)
     gaps = data.scores[upper] - data.scores[lower]

@@ -1,4 +1,7 @@
-"""Bootstrap intervals of a statistic of one sample (Efron 1979; BCa: Efron 1987), and of a share (Wilson 1927)."""
+"""Bootstrap intervals of a statistic of one sample (Efron 1979; BCa: Efron 1987), and of a share (Wilson 1927).
+
+Also summaries of scores of captions, over captions and over their images (WG16 section 4).
+"""
 
 from __future__ import annotations
 
@@ -157,7 +160,6 @@ def _median_draws(ordered: Floats, resamples: int, generator: np.random.Generato
 
 
 def _left_out(sample: Floats, name: str, function: RowStatistic) -> Floats:
-    """Return (N,) statistics without each value in turn, in any order."""
     n = len(sample)
     if name == "mean":
         return np.asarray((sample.sum() - sample) / (n - 1), dtype=np.float64)
@@ -238,3 +240,40 @@ def wilson_interval(successes: float, n: int, confidence: float = CONFIDENCE) ->
     low = 0.0 if successes == 0 else centre - half
     high = 1.0 if successes == n else centre + half
     return low, high
+
+
+@dataclass(frozen=True, slots=True)
+class ScoreSummary:
+    """Scores of captions of some images.
+
+    micro: mean over captions. macro: mean of the images' means, with `low` and `high` over images (nan for one image).
+    deviation (with n - 1), median, least, most: over captions.
+    """
+
+    micro: float
+    macro: float
+    low: float
+    high: float
+    deviation: float
+    median: float
+    least: float
+    most: float
+
+
+def summary_of_scores(scores: Floats, means: Floats, *, resamples: int, seed: Seed) -> ScoreSummary:
+    interval = bootstrap_interval(means, resamples=resamples, seed=seed)
+    return ScoreSummary(
+        micro=float(scores.mean()),
+        macro=float(means.mean()),
+        low=interval.low,
+        high=interval.high,
+        deviation=deviation_of(scores),
+        median=float(np.median(scores)),
+        least=float(scores.min()),
+        most=float(scores.max()),
+    )
+
+
+def deviation_of(values: Floats) -> float:
+    """Return the standard deviation of (N,) values, with n - 1; nan for fewer than two."""
+    return float(values.std(ddof=1)) if values.size > 1 else math.nan

@@ -14,9 +14,9 @@ Bytes = NDArray[np.uint8]
 
 @compiled
 def signed_sums(differences: Floats, coins: Bytes) -> Floats:
-    """Return (R,) sums of the (8 G,) differences, each with the sign of its coin. `coins` is (G, R) uint8.
+    """Return (R,) sums of the (8 G,) differences, each with the sign of its coin; `coins` is (G, R) uint8.
 
-    The 256 sums of eight items are tabled, so that a reassignment reads one number for eight items.
+    The 256 sums of eight items are tabled: a reassignment reads one number for them.
     """
     groups, resamples = coins.shape
     sums = np.zeros(resamples)
@@ -39,8 +39,8 @@ def signed_sums(differences: Floats, coins: Bytes) -> Floats:
 def median_differences(values: Floats, items: Ints, sides: Bytes, coins: Bytes) -> Floats:
     """Return (R,) differences of the sides' medians after the items that tossed 1 swapped their scores.
 
-    `values` are the (2 N,) scores of both sides, ascending; `items` and `sides` tell whose they are; `coins` is
-    (R, bytes). A side's median is found where more than half of its scores have been passed.
+    `values` are the (2 N,) scores of both sides, ascending, of `items` and `sides`; `coins` is (R, bytes). A side's
+    median is found where more than half of its scores have been passed.
     """
     resamples = coins.shape[0]
     n = values.shape[0] // 2
@@ -70,7 +70,6 @@ def median_differences(values: Floats, items: Ints, sides: Bytes, coins: Bytes) 
 
 @compiled
 def drawn_sums(values: Floats, drawn: NDArray[np.uint32]) -> Floats:
-    """Return (R,) sums of the values at (R, N) drawn positions."""
     resamples, n = drawn.shape
     sums = np.zeros(resamples)
     for resample in range(resamples):

@@ -33,13 +33,13 @@ from evaluation.statistics.inputs import (
     finite_vector,
     float_vector,
     floats_of,
-    gappy_vector,
     is_real,
     one_of,
     one_per_row,
     positive,
     refuse_values,
     same_length,
+    score_table,
     score_vector,
 )
 from evaluation.statistics.resampling import (
@@ -72,8 +72,8 @@ class McNemarResult:
     """McNemar's test; first_only and second_only are the discordant pairs.
 
     `statistic` and `p` are chi-square with continuity correction, `plain_statistic` and `plain_p` without.
-    `clustered_p` is that of discordant pairs in `clusters`: of t on the share of the first only, or, where that has
-    no t, of the signs of the clusters' sums. Without clusters it is nan.
+    `clustered_p` is of t on the share of the first only, or, without variance, of the signs of the clusters' sums; nan
+    without clusters.
     """
 
     first_only: int
@@ -91,16 +91,12 @@ class McNemarResult:
 
     @property
     def best_p(self) -> float:
-        """Return the p to go by: the exact one, or that of clusters."""
         return self.exact_p if math.isnan(self.clustered_p) else self.clustered_p
 
 
 @signed("mcnemar", input="outcomes")
 def mcnemar_test(first: ArrayLike, second: ArrayLike, *, clusters: ClusterColumns = NAIVE) -> McNemarResult:
-    """Do McNemar's test (see `mcnemar_counts`) on two (N,) vectors of outcomes 0 or 1.
-
-    `clusters` are columns, one entry an outcome: {"item": images}.
-    """
+    """Do McNemar's test (see `mcnemar_counts`) on two (N,) vectors of outcomes 0 or 1."""
     one, two = _outcomes(first, "first"), _outcomes(second, "second")
     same_length(first=one, second=two)
     columns = columns_of(clusters)
@@ -116,7 +112,6 @@ def mcnemar_test(first: ArrayLike, second: ArrayLike, *, clusters: ClusterColumn
 
 
 def _discordant_p(first_only: Floats, clusters: Clusters) -> float:
-    """Return the p of (D,) discordant pairs, 1 where the first alone was right."""
     share = float(first_only.mean())
     spread = clusters.spread((first_only - share) / len(first_only))
     if spread.variance > 0:
@@ -131,8 +126,7 @@ def _discordant_p(first_only: Floats, clusters: Clusters) -> float:
 def mcnemar_counts(first_only: int, second_only: int) -> McNemarResult:
     """Do McNemar's test from the counts b and c of discordant pairs.
 
-    Exact: min(b, c) of b + c at 1/2. Chi-square: (|b - c| - 1)^2 / (b + c), and without correction (b - c)^2 /
-    (b + c).
+    Exact: min(b, c) of b + c at 1/2. Chi-square: (|b - c| - 1)^2 / (b + c), plain (b - c)^2 / (b + c).
     """
     for name, count in (("first_only", first_only), ("second_only", second_only)):
         if isinstance(count, bool) or not isinstance(count, (int, np.integer)) or not 0 <= count < 2**53:
@@ -188,10 +182,9 @@ def randomization_test(
 ) -> RandomizationResult:
     """Test whether a statistic ("mean", "median", or a function of (B, N) to (B,)) of two (N,) scores differs.
 
-    Each reassignment swaps the two scores of every item by the toss of a coin; an equal difference counts as
-    extreme, up to rounding. `alternative` "greater": the first is higher. With `clusters`, columns of one entry a
-    row such as {"item": images}, all rows of a cluster change sides together; with two kinds, p is that of t with the
-    variance that reassignments by item, by rater and by cell have together.
+    Each reassignment swaps the two scores of every item, or of all rows of a cluster, by the toss of a coin; an equal
+    difference counts as extreme. `alternative` "greater": the first is higher. With two kinds of clusters p is that
+    of t, with the joint variance of reassignments by item, by rater and by cell.
     """
     positive(reassignments, "reassignments")
     one_of(alternative, ALTERNATIVES, "alternative")
@@ -359,10 +352,9 @@ def stars(p: float) -> str:
 class ClusterResult:
     """(S,) systems from the best down, and which of them differ at `level`.
 
-    A system beats another with a higher value and an adjusted p of at most `level`. clusters: each member beats
-    every member of the clusters below. rank_low, rank_high: 1 + the systems that beat it, and S - the systems it
-    beats. p, adjusted_p: (S, S), nan on the diagonal and without a test. `n` items and `reassignments` of each
-    test are 0 if p-values were given.
+    A system beats another with a higher value and an adjusted p of at most `level`. clusters: each member beats every
+    member of the clusters below. rank_low, rank_high: 1 + the systems that beat it, and S - the systems it beats.
+    p, adjusted_p: (S, S), nan on the diagonal and without a test. `n` and `reassignments` are 0 if p-values were given.
     """
 
     names: tuple[str, ...]
@@ -395,14 +387,13 @@ def system_clusters(
 ) -> ClusterResult:
     """Return clusters of systems from their (S, N) scores of the same items; higher is better.
 
-    Every two means are compared by `randomization_test`; p-values are adjusted by `correction`, one of
-    CORRECTIONS. "leave-out" drops an item for all systems. The default `names` are 1 to S. `clusters`, as in
-    `randomization_test`, have one entry an item.
+    Every two means are compared by `randomization_test`; p-values are adjusted by `correction`, one of CORRECTIONS.
+    "leave-out" drops an item for all systems. The default `names` are 1 to S. Clusters have one entry an item.
     """
     one_of(missing, ("refuse", "leave-out"), "missing")
     positive(reassignments, "reassignments")
     generator, reported = generator_of(seed)
-    table = _table(scores)
+    table = score_table(scores, "scores")
     given = ~np.isnan(table)
     if missing == "refuse" and not given.all():
         system, item = np.argwhere(~given)[0]
@@ -457,15 +448,6 @@ def clusters_of_p_values(
     return _clustered(
         means, p, names, correction, level, {"n": 0, "left_out": 0, "reassignments": 0, "seed": None}
     )
-
-
-def _table(scores: ArrayLike) -> Floats:
-    table = floats_of(scores, "scores")
-    if table.ndim != 2:
-        raise BadShape(f"scores has {table.ndim} dimensions, expected two: systems and items")
-    for system, row in enumerate(table):
-        gappy_vector(row, f"scores[{system}]")
-    return table
 
 
 def _clustered(

@@ -9,13 +9,14 @@ from typing import Any
 from django.utils import timezone
 from pytest_django import Settings
 
-from annotation.crowds.arrivals import join_sent, open_session, person_sent
+from annotation.crowds.arrivals import open_session, person_sent
 from annotation.crowds.base import Ability
 from annotation.crowds.delivery import DeliveryResult, carry_out_calls
 from annotation.crowds.panel.backend import code_for
 from annotation.crowds.people import session_pseudonym
 from annotation.models import Budget, CrowdCall, CrowdSession, Publication, RawId
 from annotation.money.ledger import ledger_sums, reserved_cents
+from annotation.work.joining import join_from_crowd
 from judgments.models import Dataset, Study
 from judgments.studies.studies import design_of
 from tests.annotation.casting import make_dataset, make_study
@@ -81,7 +82,7 @@ class Panel:
             f"https://quorum.example/s/{self.study.slug}/panel/?PROLIFIC_PID={participant}&"
         )
         worker = person_sent(study=self.study, raw=participant, name="PROLIFIC_PID")
-        join_sent(study=self.study, worker=worker, consent=True)
+        join_from_crowd(study=self.study, worker=worker, consent=True)
         name = session_pseudonym(self.study.place, submission)
         session = open_session(publication=self.publication, worker=worker, external_id=name)
         RawId.objects.create(worker=worker, session=session, name="SESSION_ID", value=submission)

@@ -9,7 +9,7 @@ from datetime import timedelta
 
 from django.utils import timezone
 
-from annotation.crowds.arrivals import join_sent, open_session, person_sent
+from annotation.crowds.arrivals import open_session, person_sent
 from annotation.crowds.delivery import resolve_as_done, resolve_as_not_done
 from annotation.crowds.panel.backend import code_for
 from annotation.crowds.people import session_pseudonym
@@ -18,6 +18,7 @@ from annotation.crowds.sync import sync_crowd
 from annotation.models import Budget, CrowdCall, CrowdSession, Publication, RawId
 from annotation.money.ledger import ledger_sums, reserved_cents
 from annotation.money.payments import decide_session, pay_bonus
+from annotation.work.joining import join_from_crowd
 from evaluation.integrity import check_integrity
 from judgments.models import Study
 from judgments.studies.studies import design_of
@@ -40,7 +41,7 @@ def work(people: dict[str, str]) -> None:
     publication = Publication.objects.get()
     for number, (participant, submission) in enumerate(sorted(people.items())):
         worker = person_sent(study=study, raw=participant, name="PROLIFIC_PID")
-        join_sent(study=study, worker=worker, consent=True)
+        join_from_crowd(study=study, worker=worker, consent=True)
         name = session_pseudonym(study.place, submission)
         session = open_session(publication=publication, worker=worker, external_id=name)
         RawId.objects.create(worker=worker, session=session, name="SESSION_ID", value=submission)

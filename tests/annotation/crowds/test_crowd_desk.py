@@ -12,9 +12,10 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
-from annotation.crowds.arrivals import join_sent, open_session, person_sent
+from annotation.crowds.arrivals import open_session, person_sent
 from annotation.models import Budget, CrowdCall, CrowdSession, Publication, Worker
 from annotation.money import ledger
+from annotation.work.joining import join_from_crowd
 from judgments.design.reading import make_design
 from judgments.models import HIT, Job, Study, StudyEvent
 from judgments.studies.generation import generate_hits
@@ -70,7 +71,7 @@ def make_draft(**values: Any) -> Study:
 def paid_worker(study: Study, raw: str = "A1ADA", hit: HIT | None = None) -> CrowdSession:
     """Somebody whose work was approved."""
     worker = person_sent(study=study, raw=raw, name="WorkerId")
-    join_sent(study=study, worker=worker, consent=True)
+    join_from_crowd(study=study, worker=worker, consent=True)
     up = Publication.objects.filter(study=study).order_by("pk")[0] if hit is None else publish(study, hit)
     session = open_session(publication=up, worker=worker, external_id=f"3{raw}")
     CrowdSession.objects.filter(pk=session.pk).update(status="approved", confirmed=True)
@@ -228,7 +229,7 @@ def many(study: Study, count: int) -> None:
     """So many HITs up, pieces of work, calls, moves of money and entries of the log."""
     hits = list(study.hits.order_by("position"))
     worker = person_sent(study=study, raw="A1ADA", name="WorkerId")
-    join_sent(study=study, worker=worker, consent=True)
+    join_from_crowd(study=study, worker=worker, consent=True)
     budget = Budget.objects.get(study=study)
     rows = range(Publication.objects.filter(study=study).count(), count)
     Publication.objects.bulk_create(

@@ -12,7 +12,7 @@ from django.core.management import call_command
 from django.utils import timezone
 
 from annotation.models import Assignment, CrowdSession, Judgment, Participation, QuizAttempt
-from annotation.quiz.quizzes import paper_of
+from annotation.quiz.quizzes import sheet_of
 from annotation.work.claims import expire_overdue
 from judgments.models import Study
 from tests.annotation.crowds.framing import SITE, Turker, Work, hidden_fields, study_at_mturk
@@ -304,7 +304,7 @@ def test_the_quiz_with_items_of_our_own_comes_first_in_the_frame(wrong: int) -> 
     assert not Assignment.objects.exists()
     at = page.redirect_chain[-1][0].removesuffix("quiz/")
     page = ada.client.post(f"{at}quiz/start/", follow=True)
-    for place in right_answers(paper_of(QuizAttempt.objects.get()), wrong=wrong):
+    for place in right_answers(sheet_of(QuizAttempt.objects.get()), wrong=wrong):
         step = str(place["position"])
         fields = {"step": step, f"u{step}": str(place["value"])}
         page = ada.client.post(f"{at}quiz/1/answer/", fields, follow=True)

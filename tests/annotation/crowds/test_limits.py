@@ -16,7 +16,7 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
-from annotation.crowds.arrivals import claim_for_session, join_sent, open_session, person_sent
+from annotation.crowds.arrivals import claim_for_session, open_session, person_sent
 from annotation.models import (
     Assignment,
     Commitment,
@@ -29,6 +29,7 @@ from annotation.models import (
 )
 from annotation.money import ledger
 from annotation.money.payments import pay_bonus
+from annotation.work.joining import join_from_crowd
 from evaluation.integrity import budgets_are_what_their_ledger_says
 from judgments.access.tokens import SCOPES, create_token
 from judgments.models import Study, StudyRole
@@ -76,7 +77,7 @@ def olga(study: Study) -> User:
 @pytest.fixture
 def ada(study: Study) -> CrowdSession:
     worker = person_sent(study=study, raw="A1ADA", name="WorkerId")
-    join_sent(study=study, worker=worker, consent=True)
+    join_from_crowd(study=study, worker=worker, consent=True)
     up = Publication.objects.filter(study=study).order_by("pk")[0]
     session = open_session(publication=up, worker=worker, external_id="3ADA")
     CrowdSession.objects.filter(pk=session.pk).update(status="approved", confirmed=True)
@@ -226,7 +227,7 @@ def test_rejected_work_is_approved_once_a_second_person_confirms(study: Study, o
     pages = []
     for number, up in enumerate(Publication.objects.filter(study=study).order_by("pk")[:2]):
         worker = person_sent(study=study, raw=f"A1BOB{number}", name="WorkerId")
-        join_sent(study=study, worker=worker, consent=True)
+        join_from_crowd(study=study, worker=worker, consent=True)
         session = open_session(publication=up, worker=worker, external_id=f"3BOB{number}")
         assert up.hit is not None
         claim = claim_for_session(session=session, hit=up.hit)
@@ -333,9 +334,10 @@ import json, threading
 from django.contrib.auth.models import User
 from django.db import connection
 from annotation.models import CrowdSession, LedgerEntry, Publication, SpendingLimit
-from annotation.crowds.arrivals import join_sent, open_session, person_sent
+from annotation.crowds.arrivals import open_session, person_sent
 from annotation.money import ledger, limits
 from annotation.money.payments import pay_bonus
+from annotation.work.joining import join_from_crowd
 from tests.annotation.casting import make_dataset
 from tests.annotation.crowds.framing import study_at_mturk
 
@@ -346,7 +348,7 @@ for number in range(2):
     study = study_at_mturk(dataset, name=f"Race {number}", slug=f"race-{number}")
     ledger.set_budget(study=study, place=study.place, cents=10_000)
     worker = person_sent(study=study, raw=f"A1ADA{number}", name="WorkerId")
-    join_sent(study=study, worker=worker, consent=True)
+    join_from_crowd(study=study, worker=worker, consent=True)
     up = Publication.objects.filter(study=study).order_by("pk")[0]
     session = open_session(publication=up, worker=worker, external_id=f"3ADA{number}")
     CrowdSession.objects.filter(pk=session.pk).update(status="approved", confirmed=True)

@@ -11,10 +11,11 @@ import pytest
 from django.contrib.auth.models import User
 from django.test import Client
 
-from annotation.crowds.arrivals import join_sent, open_session, person_sent
+from annotation.crowds.arrivals import open_session, person_sent
 from annotation.models import Budget, CrowdCall, CrowdSession, LedgerEntry, MoneyRequest, Publication
 from annotation.money import ledger
 from annotation.money.costs import Pay
+from annotation.work.joining import join_from_crowd
 from judgments.access.tokens import SCOPES, create_token
 from judgments.models import Job, Study, StudyEvent, StudyRole
 from tests.annotation.casting import make_dataset
@@ -52,7 +53,7 @@ def owner() -> dict[str, str]:
 def ada(study: Study) -> str:
     """Somebody whose work was approved; the name they have here."""
     worker = person_sent(study=study, raw="A1ADA", name="WorkerId")
-    join_sent(study=study, worker=worker, consent=True)
+    join_from_crowd(study=study, worker=worker, consent=True)
     up = Publication.objects.filter(study=study).order_by("pk")[0]
     session = open_session(publication=up, worker=worker, external_id="3ADA")
     CrowdSession.objects.filter(pk=session.pk).update(status="approved", confirmed=True)
@@ -242,7 +243,7 @@ def test_a_top_up_beyond_the_budget_does_not_block_those_of_others(
 ) -> None:
     first = CrowdSession.objects.get(study=study)
     worker = person_sent(study=study, raw="A1BOB", name="WorkerId")
-    join_sent(study=study, worker=worker, consent=True)
+    join_from_crowd(study=study, worker=worker, consent=True)
     second = open_session(publication=first.publication, worker=worker, external_id="3BOB")
     CrowdSession.objects.filter(pk=second.pk).update(status="approved", confirmed=True)
 

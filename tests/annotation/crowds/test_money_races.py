@@ -23,7 +23,8 @@ from django.urls import reverse
 from annotation.models import Budget, CrowdCall, CrowdSession, LedgerEntry, MoneyRequest, Publication
 from annotation.money import ledger as money
 from annotation.money import operations
-from annotation.crowds.arrivals import join_sent, open_session, person_sent
+from annotation.work.joining import join_from_crowd
+from annotation.crowds.arrivals import open_session, person_sent
 from judgments.models import StudyEvent
 from judgments.access.tokens import create_token
 from tests.annotation.casting import make_dataset
@@ -37,7 +38,7 @@ money.set_budget(study=study, place=study.place, cents=10_000)
 names = []
 for number, up in enumerate(Publication.objects.filter(study=study).order_by("pk")[:2]):
     worker = person_sent(study=study, raw=f"A1ADA{number}", name="WorkerId")
-    join_sent(study=study, worker=worker, consent=True)
+    join_from_crowd(study=study, worker=worker, consent=True)
     session = open_session(publication=up, worker=worker, external_id=f"3ADA{number}")
     CrowdSession.objects.filter(pk=session.pk).update(status="approved", confirmed=True)
     names.append(worker.name)

@@ -12,11 +12,12 @@ from urllib.parse import parse_qs, urlsplit
 
 from django.test import override_settings
 
-from annotation.crowds.arrivals import claim_for_session, join_sent, open_session, person_sent
+from annotation.crowds.arrivals import claim_for_session, open_session, person_sent
 from annotation.crowds.mturk import orders
 from annotation.crowds.sync import Synced, sync_crowd
 from annotation.models import Assignment, Budget, CrowdSession, Publication
 from annotation.money import ledger as money
+from annotation.work.joining import join_from_crowd
 from annotation.work.presentation import places_of
 from annotation.work.submissions import save_answers, submit_assignment
 from judgments.models import Study
@@ -94,7 +95,7 @@ class Crowd:
 
     def arrive(self, publication: Publication, assignment_id: str, name: str, url: str = "") -> Work:
         worker = person_sent(study=self.study, raw=f"A{name.upper()}", name="WorkerId")
-        join_sent(study=self.study, worker=worker, consent=True)
+        join_from_crowd(study=self.study, worker=worker, consent=True)
         session = open_session(publication=publication, worker=worker, external_id=assignment_id)
         assert publication.hit is not None
         claim = claim_for_session(session=session, hit=publication.hit)

@@ -1,4 +1,4 @@
-"""Flickr8k-Expert, Flickr8k-CF, Composite, Polaris: rank correlations of metrics with people, as the field prints."""
+"""Correlate metrics with people on Flickr8k-Expert, Flickr8k-CF, Composite and Polaris, as the field does."""
 
 import ast
 import csv
@@ -31,7 +31,7 @@ NO_TABLES = "METEOR's tables are not installed (docs/metrics.md: requirements-me
 
 @dataclass(frozen=True, slots=True)
 class Graded:
-    """Judged captions; ``grades`` (N,) and ``of`` (N,) are single grades and the captions that they are of."""
+    """Judged captions; ``grades`` (N,) are single grades of the captions ``of`` (N,)."""
 
     title: str
     captions: list[CaptionTexts]
@@ -40,7 +40,7 @@ class Graded:
 
 
 def analyse(run: Run) -> None:
-    """Correlate every metric on each set that is there."""
+    """Correlate every metric on each available set."""
     references: dict[str, list[str]] = {}
     texts: dict[str, str] = {}
     for row in Flickr8kDataset(run.data["flickr8k"]).rows():
@@ -73,7 +73,7 @@ def _judged(rows: Iterable[JudgmentRow]) -> dict[tuple[str, str], list[float]]:
 def _expert(
     folder: Path, references: dict[str, list[str]], texts: dict[str, str], *, own: bool = False
 ) -> Graded:
-    """Return the grades without captions equal to a reference, or with them, each without that reference (``own``)."""
+    """Return the grades without captions equal to a reference or, if ``own``, with them but without that reference."""
     captions, grades = [], []
     for (image, key), values in _judged(Flickr8kExpert(folder).judgments()).items():
         if own or texts[key] not in references[image]:
@@ -189,7 +189,7 @@ def _correlate(run: Run, name: str, graded: Graded, coefficient: str, own: Grade
 def _clustered(
     scores: Floats, graded: Graded, images: Sequence[str], coefficient: str, seed: int
 ) -> Estimate:
-    """Correlate data points; the interval resamples images with all that was judged of them."""
+    """Correlate data points; the interval resamples images with all their judgments."""
     found = grouped_correlation(
         scores,
         graded.grades,

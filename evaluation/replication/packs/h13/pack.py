@@ -15,9 +15,8 @@ from evaluation.metrics.text.words import STEM_FIRST, STOP_FIRST, TOKENIZERS, ch
 from evaluation.provenance import plain
 from evaluation.ranking_systems.systems import ranked
 from evaluation.ranking_systems.texts import BagOfWords, Document, Trigrams, idf_of, words_of
-from evaluation.replication.crowd import rehearse
 from evaluation.replication.flickr8k import POOL, Flickr8k, Pairs, read_flickr8k
-from evaluation.replication.running import Run
+from evaluation.replication.running import Run, rehearse
 from evaluation.report.content import Cell, Column, Estimate, Heat, HeatPanel, Plot, Table
 from evaluation.statistics.agreement import alpha_of_judgments, krippendorff_alpha
 from evaluation.statistics.agreement.thresholds import (
@@ -209,7 +208,7 @@ def _heat(name: str, title: str, down: str, panels: Sequence[HeatPanel]) -> Plot
 
 
 def _shares(data: Flickr8k) -> Floats:
-    """Return (images, captions) shares of yes; nan where the crowd did not judge."""
+    """Return (images, captions) shares of yes; nan if not judged."""
     shares = np.full((len(data.images), len(data.images)), np.nan)
     shares[data.crowd.image, data.crowd.caption] = data.crowd.means
     return shares
@@ -568,7 +567,7 @@ def _first_captions(run: Run, data: Flickr8k, first: dict[str, Ints], best: str)
 
 
 def _share(flags: Flags, keep: Flags, images: Ints) -> Estimate:
-    """Return the share of flags among the (P,) pairs to `keep`, with an interval by image."""
+    """Return the share of flags among kept (P,) pairs, with an interval by image."""
     if not keep.any():
         return Estimate(None)
     found = share_of_rows(flags.astype(np.float64), {ITEM: images}, CONFIDENCE, keep=keep)

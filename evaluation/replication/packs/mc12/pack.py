@@ -1,4 +1,4 @@
-"""MC12: the measures of SemEval-2007 task 10 against its scorer, and baselines on the paper's or on rehearsed data."""
+"""MC12: the measures of SemEval-2007 task 10 against its scorer, and baselines on the paper's or rehearsed data."""
 
 from __future__ import annotations
 
@@ -33,8 +33,7 @@ from evaluation.metrics.keywords.baselines import (
 from evaluation.metrics.keywords.measures import KeywordScore
 from evaluation.metrics.keywords.semeval import read_answers, read_gold, substitution_scores
 from evaluation.metrics.text.stemming import smart_stop_words
-from evaluation.replication.crowd import rehearse
-from evaluation.replication.running import Run
+from evaluation.replication.running import Run, rehearse
 from evaluation.report.content import Cell, Column, Estimate, Table
 from evaluation.statistics.significance import bootstrap_interval
 from judgments.importers import open_dataset
@@ -58,7 +57,7 @@ Terms = list[str]
 
 @dataclass(frozen=True, slots=True)
 class Texts:
-    """Sentences, title and keywords of each image, as terms, with those of training images."""
+    """Each image's sentences, title and keywords as terms, and those of training images."""
 
     sentences: list[list[Terms]]
     titles: list[Terms]
@@ -92,7 +91,7 @@ def analyse(run: Run) -> None:
 
 
 def _semeval(run: Run) -> None:
-    """Hold the measures against what the task's own scorer printed."""
+    """Compare the measures with the output of the task's own scorer."""
     folder = run.data[SEMEVAL]
     gold = read_gold(_lines(folder / "lst_test.gold"))
     rows: list[tuple[Cell, ...]] = []
@@ -201,7 +200,7 @@ def _has_mode(tags: Mapping[str, int]) -> bool:
 
 
 def _read(file: Path, *, stem: str) -> Texts:
-    """Return the images of a file; see pack.toml for its columns."""
+    """Return a file's images; see pack.toml for its columns."""
     stop = smart_stop_words() if stem != "none" else frozenset()
     texts = Texts([], [], [], [], [])
     for record in read_json_lines(
@@ -228,7 +227,7 @@ def _read(file: Path, *, stem: str) -> Texts:
 
 
 def _rehearsed(run: Run) -> Texts:
-    """Return captions as texts, with keywords that rehearsed annotators chose among their words."""
+    """Return captions as texts, with keywords that rehearsed annotators chose from their words."""
     captions: dict[str, list[str]] = {}
     for row in open_dataset(PASCAL, run.data[PASCAL]).rows():
         if isinstance(row, ReferenceRow):

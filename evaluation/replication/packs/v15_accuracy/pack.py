@@ -1,4 +1,4 @@
-"""V15 Table 1 and Figure 3: how often metrics name people's winner, by kind of pair and by number of references."""
+"""V15 Table 1 and Figure 3: accuracy of metrics by kind of pair and by number of references."""
 
 import numpy as np
 
@@ -53,7 +53,7 @@ NO_TABLES = "METEOR's tables are not installed (docs/metrics.md: requirements-me
 
 
 def analyse(run: Run) -> None:
-    """Hold every metric against the winners of both data sets."""
+    """Compare every metric with the winners of both data sets."""
     panels, points = [], []
     for place, name in enumerate(SETS):
         data = read_fifty(name, run.data[name])

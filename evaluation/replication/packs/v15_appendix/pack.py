@@ -55,7 +55,6 @@ EXAMPLES = 12
 
 
 def analyse(run: Run) -> None:
-    """Compute appendix by appendix."""
     data = {name: read_fifty(name, run.data[name]) for name in SETS}
     pascal = data[PASCAL]
     run.judged(
@@ -127,7 +126,7 @@ def _pairwise(run: Run, data: Fifty) -> None:
 
 
 def _parting(run: Run, data: Fifty) -> None:
-    """App. I and III: where what people like and what is like people part."""
+    """App. I and III: where liked and human-like candidates differ."""
     known = (data.winners != 0) & (data.better != 0)
     apart = known & (data.winners != data.better)
     more = _words_more_in_liked(data)
@@ -178,7 +177,7 @@ def _parting(run: Run, data: Fifty) -> None:
 
 
 def _words_more_in_liked(data: Fifty) -> Ints:
-    """Return (P,) how many words more the liked candidate has than the human-like one."""
+    """Return (P,) how many more words the liked candidate has than the human-like one."""
     return np.array(
         [
             len(_candidate(data, place, better).split()) - len(_candidate(data, place, winner).split())
@@ -196,7 +195,7 @@ def _candidate(data: Fifty, place: int, winner: int) -> str:
 
 
 def _leave_one_out(run: Run, data: Fifty) -> None:
-    """App. II and IV: rank the references of an image, each against all others."""
+    """App. II and IV: rank each image's references, each against all others."""
     rng = np.random.default_rng(run.seed)
     images = [
         list(data.references)[place]
@@ -256,7 +255,7 @@ def _leave_one_out(run: Run, data: Fifty) -> None:
 
 
 def _example(data: Fifty, image: str, scores: dict[str, list[Floats]]) -> Table:
-    """Rank the references of the first image as in Figure 5: its first and last three by each metric."""
+    """Rank the first image's references as in Figure 5: the first and last three by each metric."""
     rows = []
     for name, of_image in scores.items():
         order = np.argsort(-of_image[0], kind="stable").tolist()

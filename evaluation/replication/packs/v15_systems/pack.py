@@ -97,7 +97,7 @@ def _tournament(run: Run, data: Fifty) -> None:
 
 
 def _of_opponents(table: Floats) -> Floats:
-    """Return (..., K) the mean over opponents of (..., K, K) shares of comparisons won; the diagonal is nan."""
+    """Return (..., K) means over opponents of (..., K, K) shares of comparisons won; the diagonal is nan."""
     met = ~np.isnan(table)
     return ratio(np.where(met, table, 0.0).sum(axis=-1), met.sum(axis=-1))
 
@@ -108,7 +108,7 @@ def _estimate(value: Floats, draws: Floats, place: int, found: TournamentResult)
 
 
 def _draws(winners: Ints, first: list[str], second: list[str], images: list[str], seed: int) -> Floats:
-    """Return (B, K) shares of comparisons won, mean over opponents, of resampled images."""
+    """Return (B, K) mean shares of comparisons won, over opponents, of resampled images."""
     systems = sorted({*first, *second})
     one, two = (np.array([systems.index(name) for name in side]) for side in (first, second))
     _, image = np.unique(images, return_inverse=True)
@@ -131,7 +131,7 @@ def _correlations(people: Floats, metric: Floats) -> Floats:
 
 
 def _on_all_pairs(data: Fifty, people: Floats) -> str:
-    """Say how CIDEr on all ten pairs of an image, where all five systems described it, goes with people."""
+    """Describe the agreement of CIDEr with people on all ten pairs of images that all five systems described."""
     captions: dict[str, dict[str, str]] = {}
     for pair, names, image in zip(data.pairs, data.systems, data.images, strict=True):
         for name, text in zip(names, (pair.first, pair.second), strict=True):
@@ -226,7 +226,7 @@ def _majority(votes: Ints) -> Ints:
 
 
 def _over_splits(right: Floats) -> tuple[Floats, Floats]:
-    """Return (P,) means of (S, P) splits and their numbers; nan where a half names no winner is left out."""
+    """Return (P,) means of (S, P) splits and their numbers, omitting nan, where a half names no winner."""
     known = ~np.isnan(right)
     return ratio(np.where(known, right, 0.0).sum(axis=0), known.sum(axis=0)), known.sum(axis=0).astype(
         np.float64

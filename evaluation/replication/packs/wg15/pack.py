@@ -1,4 +1,4 @@
-"""WG15: the upper bound of people, the baselines and their combinations, on the paper's data or on rehearsed ones."""
+"""WG15: the upper bound of people, the baselines and their combinations, on the paper's or rehearsed data."""
 
 from __future__ import annotations
 
@@ -26,8 +26,7 @@ from evaluation.metrics.content.baselines import (
     unigram_ranks,
 )
 from evaluation.metrics.content.selection import ContentFigure, ContentScore
-from evaluation.replication.crowd import rehearse
-from evaluation.replication.running import Run
+from evaluation.replication.running import Run, rehearse
 from evaluation.report.content import Column, Curve, CurvePanel, Curves, Estimate, Plot, Table
 from evaluation.statistics.significance import bootstrap_interval
 from judgments.importers.readers import Columns, read_json_lines
@@ -42,7 +41,7 @@ LABELS, IMAGES, PEOPLE = 40, 400, 7  # of the rehearsal
 
 @dataclass(frozen=True, slots=True)
 class Images:
-    """Labels and boxes (x, y, width, height) of each image, its size, and the boxes that each description names."""
+    """Each image's labels, boxes (x, y, width, height) and size, and the boxes that each description names."""
 
     labels: list[list[str]]
     boxes: list[np.ndarray]
@@ -164,7 +163,7 @@ def _or_none(value: float) -> float | None:
 
 
 def _read(file: Path) -> tuple[Images, Images]:
-    """Return training and test images of a file; see pack.toml for its columns."""
+    """Return a file's training and test images; see pack.toml for its columns."""
     parts: dict[str, Images] = {"train": Images([], [], [], []), "test": Images([], [], [], [])}
     columns = Columns(("image", "split", "width", "height", "boxes", "descriptions"))
     for record in read_json_lines(file, columns, ImportNotes(), None):

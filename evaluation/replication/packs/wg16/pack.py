@@ -1,4 +1,4 @@
-"""WG16: what people reach by each metric, what unrelated texts reach, and how metrics order images and captions."""
+"""WG16: bounds of every metric from people and unrelated texts, and how metrics order images and captions."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def analyse(run: Run) -> None:
 
 
 def _sets(run: Run) -> Iterator[tuple[str, list[list[str]]]]:
-    """Yield the captions by image of each dataset that is there."""
+    """Yield the captions by image of each available dataset."""
     for name, format, file in (
         *((PASCAL, PASCAL, ""), (ABSTRACT, ABSTRACT, ""), ("flickr8k", "flickr8k", "")),
         ("coco-captions", "coco", "captions_karpathy_test4.json"),
@@ -163,7 +163,7 @@ def _estimate(bound: Bound) -> Estimate:
 
 
 def _rouge_options(captions: Sequence[Sequence[str]], seed: int) -> list[tuple[str, float, float]]:
-    """Return the upper bound and that of other images by option of the ROUGE script."""
+    """Return both bounds by option of the ROUGE script: people's, and other images'."""
     generator = np.random.default_rng(seed)
     held = hold_out(captions, most=REPLACED, generator=generator)
     metrics = [f"rouge-1|{option}" for option in ROUGE_OPTIONS]

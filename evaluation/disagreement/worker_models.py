@@ -1,4 +1,4 @@
-"""Models of workers beside the consensus, which they never change."""
+"""Fit worker models beside the consensus, which they never change."""
 
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ def worker_model(
     *,
     reason: str,
 ) -> dict[str, Any]:
-    """Return a model of WORKER_MODELS as ``model_answers`` does, with its own parameters of workers.
+    """Return a model of WORKER_MODELS as ``model_answers`` does, with its worker parameters.
 
-    The response model is about answers that are right or not. Its keys are ``workers`` (ability, deviation),
-    ``units`` (discrimination, difficulty) and ``answers``, how many it rests on.
+    The response model treats answers as right or wrong. Its keys: ``workers`` (ability, deviation), ``units``
+    (discrimination, difficulty) and ``answers``, their number.
     """
     if name in _FITS:
         fit, parameters = _FITS[name]
@@ -76,7 +76,7 @@ def _no_categories(kind: Kind) -> str:
 
 
 def agrees_with_others(unit: Ints, value: Floats) -> Floats:
-    """Return (N,) 1 where a judgment is that of most others on its unit, 0 where not, nan where these are tied."""
+    """Return (N,) 1 if a judgment equals the majority of others on its unit, else 0; nan if these tie."""
     known, rows = encode(unit, "units")
     labels, columns = encode(value, "values")
     cells = np.bincount(rows * len(labels) + columns, minlength=len(known) * len(labels))

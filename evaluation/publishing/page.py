@@ -1,8 +1,0 @@
-"""The steps of the page Releases that give a release to an archive."""
-
-from __future__ import annotations
-
-from evaluation.publishing.operations import publish_release
-from judgments.admin.operations import add_operation
-
-add_operation(publish_release, label="Go on", leads_to=lambda study: "releases")
