@@ -24,6 +24,7 @@ from evaluation.arrays import Floats, Ints
 from evaluation.statistics.aggregation import (
     best_worst_scores,
     bradley_terry_of_comparisons,
+    luce_choice,
     tournament,
 )
 from evaluation.statistics.agreement import (
@@ -263,6 +264,19 @@ def extremes_value(data: Any) -> float:
     return float(np.mean(np.equal(data[1], last))) - float(np.mean(np.equal(data[2], last)))
 
 
+def choice_interval(data: Any, clustered: bool) -> Interval:
+    rows, best, _ = data
+    by: Clustered = columns(*rows) if clustered else NAIVE
+    found = luce_choice([range(SYSTEMS)] * len(best), best, clusters=by)
+    return float(found.low[-1]), float(found.high[-1])
+
+
+def choice_value(data: Any) -> float:
+    """Return the strength of the last system; with all systems in each list it has this closed form."""
+    chosen = np.log(np.bincount(data[1], minlength=SYSTEMS))
+    return float(chosen[-1] - chosen.mean())
+
+
 def outcomes(design: Design, generator: np.random.Generator) -> tuple[Any, ...]:
     """Draw two metrics' hits against each rater's answer: equally often right, but not on the same items."""
     rows = design.rows(generator)
@@ -355,6 +369,7 @@ FIGURES: dict[str, Coverage | Size] = {
     "within items, tau-b": Coverage(scores, within_items, within_value),
     "pairwise accuracy, by image": Coverage(ordered, ordered_interval, ordered_value),
     "best-worst": Coverage(extremes, extremes_interval, extremes_value),
+    "Luce's choice": Coverage(extremes, choice_interval, choice_value),
     "McNemar, size": Size(outcomes, mcnemar_p),
     "randomisation of means, size": Size(differences, randomization_p("mean")),
     "randomisation of medians, size": Size(differences, randomization_p("median")),

@@ -28,6 +28,7 @@ __all__ = [
     "Judge",
     "JudgeAnswer",
     "MetricScore",
+    "Prediction",
     "Registration",
     "Release",
     "ScoreKeys",
@@ -201,6 +202,31 @@ class ImportedMetric(models.Model):
 
     def __str__(self) -> str:
         return f"{self.name} of {self.dataset}"
+
+
+class Prediction(models.Model):
+    """A model's own distributions of people's answers to units, as imported."""
+
+    study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="predictions")
+    name = models.CharField(max_length=80)
+    units = models.BinaryField(help_text="An int64, little-endian, for each unit: its row id.")
+    shares = models.BinaryField(
+        help_text="A float64, little-endian, for each unit and label, in their order."
+    )
+    known = models.PositiveIntegerField(help_text="How many units it is about.")
+    sha256 = models.CharField(max_length=64, help_text="Of the imported text.")
+    imported_at = models.DateTimeField(default=timezone.now)
+    imported_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.SET_NULL, related_name="+", null=True, blank=True,
+        help_text="Empty where a command did it.",
+    )  # fmt: skip
+
+    class Meta:
+        ordering = ["study_id", "name"]
+        constraints = [models.UniqueConstraint(fields=["study", "name"], name="prediction_once_per_study")]
+
+    def __str__(self) -> str:
+        return self.name
 
 
 class Registration(AppendOnlyRow):

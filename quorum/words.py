@@ -48,6 +48,7 @@ SECTIONS: dict[str, dict[str, tuple[str, str]]] = {
         "weigh": ("weigh_back", "what chosen items say of all, and what choosing saves"),
         "errors": ("error_spans", "scores of systems by marked errors"),
         "disagreement": ("soft_labels", "soft labels, what predicts them, groups of raters"),
+        "predictions import": ("import_predictions", "a model's own distributions of people's answers"),
         "metrics import": ("import_scores", "scores of metrics that were computed elsewhere"),
         "metrics compare": ("compare_metrics", "by how much one agrees with people better than another"),
         "judge import": ("import_judge", "a model's or another crowd's answers"),

@@ -50,9 +50,11 @@ class JudgmentWriter:
         self.assignments: dict[tuple[str, str], UUID] = {}
         self.assignment_of: dict[tuple[str, str], str | None] = {}
         self.slots: defaultdict[str, int] = defaultdict(int)
-        self.places: dict[tuple[str, str], None] = {}
+        self.places: dict[tuple[str, str], float | None] = {}
+        self.undrawn = ""  # a judged unit without a chance
         self.pair_references: defaultdict[str, list[str]] = defaultdict(list)
         self.said: set[int] = set()
+        self.parts: set[tuple[str, ...]] = set()  # of open answers
         self.published = {
             pair.key: pair for pair in PublishedPair.objects.filter(dataset=dataset).select_related()
         }
@@ -141,7 +143,10 @@ class JudgmentWriter:
 
     def _given(self, row: JudgmentRow) -> tuple[int | None, Any]:
         if self.kind.is_open:
-            return None, self._canonical(row, row.answer)
+            answer = self._canonical(row, row.answer)
+            if isinstance(answer, Mapping):
+                self.parts.add(tuple(answer))
+            return None, answer
         if row.value is None:
             return None, row.answer
         self.said.add(int(row.value))
@@ -163,7 +168,12 @@ class JudgmentWriter:
         for required, hits in of_size.items():
             for some in batched(hits, 500):
                 HIT.objects.filter(pk__in=some).update(required=required)
-        insert_rows(HITUnit, ("hit_id", "unit_id", "position"), self._numbered_places())
+        if self.undrawn and any(chance is not None for chance in self.places.values()):
+            raise DataConflict(
+                f"Unit {self.undrawn!r} has a row without a chance, and other rows have one; expected it in all rows "
+                "but those of control items."
+            )
+        insert_rows(HITUnit, ("hit_id", "unit_id", "position", "chance"), self._numbered_places())
         pairs = []
         for pair in CandidatePair.objects.filter(study=self.study, key__in=list(self.pair_references)):
             pair.references = list(dict.fromkeys(self.pair_references[pair.key]))
@@ -173,20 +183,20 @@ class JudgmentWriter:
     def _keep_answers_that_were_asked_for(self) -> None:
         """Add the file's kinds of answers to the design, such as "no difference"."""
         try:
-            setting = self.kind.setting_of(sorted(self.said))
+            setting = self.kind.setting_of(sorted(self.said) or sorted(self.parts))
         except ValueError as error:
             raise DataConflict(
                 f"Nothing was imported: of the file's values, in ascending order, {error}."
             ) from None
         if setting:
-            design = self.study.design | {"answers": dict.fromkeys(setting.split(","), True)}
+            design = self.study.design | {"answers": self.kind.asked(setting)}
             Study.objects.filter(pk=self.study.pk).update(design=design)
 
-    def _numbered_places(self) -> Iterator[tuple[int, int, int]]:
+    def _numbered_places(self) -> Iterator[tuple[int, int, int, float | None]]:
         places: defaultdict[str, int] = defaultdict(int)
-        for hit, unit in self.places:
+        for (hit, unit), chance in self.places.items():
             places[hit] += 1
-            yield self.hits[hit], self.units[unit], places[hit]
+            yield self.hits[hit], self.units[unit], places[hit], chance
 
     def add_winners(self, rows: list[WinnerRow]) -> None:
         """Add pairs whose winner was published without votes."""
@@ -378,7 +388,11 @@ class JudgmentWriter:
             for index, key in enumerate(fresh)
         )
         self.hits.update({hit.key: hit.pk for hit in made})
-        self.places.update(dict.fromkeys((row.hit, row.unit) for row in rows if row.hit is not None))
+        for row in rows:
+            if row.hit is not None:
+                self.places.setdefault((row.hit, row.unit), row.chance)
+            if row.chance is None and not row.control:
+                self.undrawn = row.unit
 
     def _make_workers(self, rows: list[JudgmentRow]) -> None:
         fresh = {row.worker: row for row in rows if row.worker not in self.workers}

@@ -34,6 +34,7 @@ from judgments.drawing.controls import REPEATED, REPEATS
 from judgments.drawing.material import rng_for, shuffled
 from judgments.kinds import Rehearsal
 from judgments.models import HIT, Caption, Job, Output, Study, System, Unit
+from judgments.models.datasets import OutputQuerySet
 from judgments.studies.generation import Progress, no_progress
 from judgments.studies.log import note_event
 from judgments.studies.studies import design_of, duplicate_study, kind_of
@@ -60,13 +61,15 @@ def truths_of(study: Study, seed: int) -> dict[int, Any]:
     """Return the true answer by unit id.
 
     Control items have their expected answer; other truths are drawn from the seed, biased like people's answers
-    (QUALITY). Triplets of one pair share their truth, and so do repetitions. The systems of an arena differ, as drawn
-    by the seed.
+    (QUALITY). Triplets of one pair share their truth, and so do repetitions. The systems of an arena, or of which the
+    best alone is named, differ, as drawn by the seed.
     """
     rehearsal = rehearsal_of(study)
-    above = _systems_above(study, seed) if draws_live(study) else {}
+    best_alone = kind_of(study).names_best and not design_of(study).answers.worst
+    above = _systems_above(study, seed) if draws_live(study) or best_alone else {}
     human = dict(System.objects.filter(dataset=study.dataset).values_list("pk", "human"))
     captions = Output.objects.annotations().filter(system__dataset=study.dataset)
+    of_options = _above_of_texts(captions, above) if best_alone else {}
     outputs = captions.values_list("item_id", "caption_id", "system_id")
     by_machine = {(item, caption) for item, caption, system in outputs if not human[system]}
     truths: dict[int, Any] = {}
@@ -87,6 +90,11 @@ def truths_of(study: Study, seed: int) -> dict[int, Any]:
                 quality + above.get(system or 0, 0.0)
                 for quality, system in zip(qualities, systems, strict=True)
             ]
+        if best_alone:
+            qualities = [
+                QUALITY["machine"] + of_options.get((unit.item_id, option["text"]), 0.0)
+                for option in unit.content["options"]
+            ]
         rng = rng_for(seed, f"truth {unit.pair.key if unit.pair else unit.key}")
         truths[unit.pk] = of_key[unit.key] = rehearsal.draw_truth(unit, qualities, rng)
     return truths | {pk: of_key[key] for pk, key in again.items()}
@@ -97,6 +105,14 @@ def _systems_above(study: Study, seed: int) -> dict[int, float]:
     rows = System.objects.filter(dataset=study.dataset).order_by("name")
     systems = shuffled(list(rows.values_list("pk", flat=True)), rng_for(seed, "rehearsed systems"))
     return dict(zip(systems, np.linspace(-APART, APART, len(systems)).tolist(), strict=True))
+
+
+def _above_of_texts(captions: OutputQuerySet, above: Mapping[int, float]) -> dict[tuple[int, str], float]:
+    """Return by how much a text of an image is better: as its systems are on average."""
+    found: dict[tuple[int, str], list[float]] = {}
+    for item, text, system in captions.values_list("item_id", "caption__text", "system_id"):
+        found.setdefault((item, text), []).append(above.get(system, 0.0))
+    return {place: float(np.mean(own)) for place, own in found.items()}
 
 
 def _quality(caption: Caption, unit: Unit, by_machine: set[tuple[int, int]]) -> float:

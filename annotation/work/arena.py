@@ -41,6 +41,13 @@ def draws_live(study: Study) -> bool:
     return bool(study.design.get("arena", {}).get("pages", 0))
 
 
+def has_chances(study: Study) -> bool:
+    """Return whether places say by which chance they were drawn: in an arena, or in what was imported of one."""
+    if study.source != Study.Source.IMPORTED:
+        return draws_live(study)
+    return HITUnit.objects.filter(hit__study=study, chance__isnull=False).exists()
+
+
 @dataclass(frozen=True, slots=True)
 class Cells:
     """The P pairs of a study's systems as columns, in order; fixed after generation.

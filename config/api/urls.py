@@ -26,6 +26,7 @@ from evaluation.choosing.operations import choice_savings, select_items, weigh_b
 from evaluation.comparing import api as comparing_api
 from evaluation.dashboard import api as dashboard_api
 from evaluation.disagreement import api as disagreement_api
+from evaluation.disagreement.operations import import_predictions
 from evaluation.error_analysis import api as error_analysis_api
 from evaluation.error_spans import api as error_spans_api
 from evaluation.export import api as export_api
@@ -69,6 +70,7 @@ router.register("judgments", annotation.JudgmentResource, "judgments")
 router.register("workers", annotation.WorkerResource, "workers")
 router.register("consensus", results_api.ConsensusResource, "consensus")
 router.register("judges", judges_api.JudgeResource, "judges")
+router.register("predictions", disagreement_api.PredictionResource, "predictions")
 router.register("judge-answers", judges_api.JudgeAnswerResource, "judge-answers")
 router.register("reports", report_api.ReportResource, "reports")
 router.register("exports", export_api.ExportResource, "exports")
@@ -141,6 +143,7 @@ urlpatterns = [
             make_report,
             use_plan,
             import_judge,
+            import_predictions,
             ask_judge,
             compare_judges,
             select_items,

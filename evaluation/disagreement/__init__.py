@@ -7,4 +7,5 @@ WORKER_MODELS = {
     "mace": gettext_noop("MACE: who knows and who guesses"),
     "glad": gettext_noop("GLAD: ability of people and difficulty of items"),
     "response": gettext_noop("Two-parameter response model"),
+    "confidence": gettext_noop("Votes weighted by how sure people are"),
 }

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -14,11 +13,12 @@ from django.utils.translation import gettext as _
 
 from annotation.models import Demographics, Worker
 from evaluation.arrays import Floats, Ints, places_in
+from evaluation.disagreement.predictions import imported_predictions, read_predictions
 from evaluation.errors import EvaluationError
 from evaluation.judges.models import JudgeAnswer
 from evaluation.judgment_sets import loaders
 from evaluation.judgment_sets.records import NO_PAIR, JudgmentTable, Units, WorkerRow
-from evaluation.models import Analysis, MetricScore
+from evaluation.models import Analysis, MetricScore, Prediction
 from evaluation.provenance import plain
 from evaluation.results.coefficients import MOST_VALUES
 from evaluation.results.consensus import ANONYMOUS
@@ -50,7 +50,6 @@ BOOTSTRAPS = 99
 FEW_BOOTSTRAPS = 39
 MANY_JUDGMENTS = 20_000  # from which the fewer are drawn
 LEVEL = 0.05
-FAR_FROM_ONE = 2e-3  # by which shares that are told in three digits may miss it
 
 CROWD = "crowd: "  # before the names of demographics
 EQUALLY, ALWAYS = "equally likely", "same for all"
@@ -63,8 +62,8 @@ def has_soft_labels(study: Study) -> bool:
     return not kind.is_open and 2 <= len(kind.outcomes) <= MOST_VALUES
 
 
-def labelled(study: Study, table: JudgmentTable) -> SoftLabels:
-    """Return counted answers per unit. Raise EvaluationError unless answers are few labels."""
+def check_soft_labels(study: Study) -> None:
+    """Raise EvaluationError where answers are no few labels."""
     if not has_soft_labels(study):
         raise EvaluationError(
             _(
@@ -72,6 +71,11 @@ def labelled(study: Study, table: JudgmentTable) -> SoftLabels:
             )
             % {"slug": study.slug, "protocol": study.protocol, "most": MOST_VALUES}
         )
+
+
+def labelled(study: Study, table: JudgmentTable) -> SoftLabels:
+    """Return people's counted answers to each unit. Raise EvaluationError where answers are no few labels."""
+    check_soft_labels(study)
     counted = table.counted
     if not counted.any():
         raise EvaluationError(
@@ -167,6 +171,9 @@ def _predictors(
         told = read_predictions(path, units, places, soft)
         here = np.flatnonzero(~np.isnan(told[:, 0]))
         rows.append(_row(name, "model", told[here], here, images, soft))
+    for name, told in imported_predictions(study, units.pk[places], soft).items():
+        here = np.flatnonzero(~np.isnan(told[:, 0]))
+        rows.append(_row(name, "model", told[here], here, images, soft))
     if not (fold == fold[0]).all():
         usual = metric_probabilities(np.zeros(size), soft.counts, fold)
         rows.append(_row(ALWAYS, "baseline", usual, np.arange(size), images, soft))
@@ -201,51 +208,6 @@ def _judged(study: Study, units: Units, places: Ints) -> dict[str, Floats]:
         n = np.bincount(at, minlength=len(places))
         total = np.bincount(at, weights=[value for _, value in known], minlength=len(places))
         found[name] = total / np.where(n, n, np.nan)
-    return found
-
-
-def read_predictions(path: Path, units: Units, places: Ints, soft: SoftLabels) -> Floats:
-    """Return (U, L) predicted shares of labels, nan for units missing in the file. Raise EvaluationError."""
-    every = {key: number for number, key in enumerate(units.key.to_pylist())}
-    judged = {place: number for number, place in enumerate(places.tolist())}
-    labels = [f"{label:g}" for label in soft.labels.tolist()]
-    found = np.full(soft.shares.shape, np.nan)
-    try:
-        lines = path.read_text(encoding="utf-8").splitlines()
-    except (OSError, UnicodeDecodeError):
-        raise EvaluationError(f"{path} cannot be read; expected JSON lines in UTF-8.") from None
-    for number, line in enumerate(lines, start=1):
-        if not line.strip():
-            continue
-        where = f"{path}, line {number}"
-        try:
-            row = json.loads(line)
-            unit, shares = row["unit"], {str(key): float(one) for key, one in row["distribution"].items()}
-            at = every.get(unit)
-        except (ValueError, LookupError, TypeError, AttributeError):
-            raise EvaluationError(
-                f'{where} cannot be read; expected such as {{"unit": "...", "distribution": {{"1": 0.3, "2": 0.7}}}}.'
-            ) from None
-        if at is None:
-            raise EvaluationError(f"{where} names unit {unit!r}, which the study does not have.")
-        if wrong := set(shares) - set(labels):
-            raise EvaluationError(f"{where} has answer {min(wrong)!r}; expected {', '.join(labels)}.")
-        given = np.array([shares.get(label, 0.0) for label in labels])
-        if not (np.isfinite(given).all() and (given >= 0).all() and abs(given.sum() - 1) <= FAR_FROM_ONE):
-            raise EvaluationError(
-                f"{where} adds up to {given.sum():g}; expected shares from 0 whose sum is 1."
-            )
-        if at not in judged:
-            continue  # nobody's answer counts
-        if not np.isnan(found[judged[at], 0]):
-            raise EvaluationError(f"{where} tells unit {unit!r} again.")
-        if (given[soft.shares[judged[at]] > 0] == 0).any():
-            raise EvaluationError(
-                f"{where} gives 0 to what somebody answered; expected more, as its cost is infinite."
-            )
-        found[judged[at]] = given / given.sum()
-    if np.isnan(found).all():
-        raise EvaluationError(f"{path} predicts no judged unit of the study.")
     return found
 
 
@@ -491,8 +453,7 @@ def cached_disagreement(study: Study, by: Person) -> dict[str, Any]:
     Raises:
         FiguresPending: the job is running. EvaluationError: there are no results or soft labels.
     """
-    if not has_soft_labels(study):
-        labelled(study, loaders.load_judgments(study))
+    check_soft_labels(study)
     if not Analysis.objects.filter(study=study, what=Analysis.What.AGGREGATION).exists():
         raise EvaluationError(
             _("Study %(slug)r has no results yet; compute them first.") % {"slug": study.slug}
@@ -523,7 +484,9 @@ def _version(study: Study) -> object:
     # A job that read demographics before they were deleted may store its figures afterwards.
     described = Exists(Demographics.objects.filter(study=study))
     rows = newest.annotate(described=described).values_list("pk", "created_at", "described")[:3]
-    return [str(study.created_at), [[pk, str(made), known] for pk, made, known in rows]]
+    told = Prediction.objects.filter(study=study).order_by("pk").values_list("pk", flat=True)
+    made = [str(study.created_at), [[pk, str(made), known] for pk, made, known in rows]]
+    return [*made, list(told)] if told else made
 
 
 DISAGREEMENT = add_figures(

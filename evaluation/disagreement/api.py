@@ -5,16 +5,45 @@ from __future__ import annotations
 from typing import ClassVar
 
 from drf_spectacular.types import OpenApiTypes
-from drf_spectacular.utils import OpenApiResponse, extend_schema
+from drf_spectacular.utils import OpenApiResponse, extend_schema, extend_schema_view
+from rest_framework import mixins
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
+from evaluation.disagreement import operations
 from evaluation.disagreement.analysis import cached_disagreement
-from judgments.access.roles import staff_of, study_for
+from evaluation.models import Prediction
+from judgments.access.roles import require, staff_of, study_for
+from judgments.api.resources import Related, Resource, RowSerializer, filters_of, study_filter
 from judgments.cached_figures import FiguresPending
 
 AGAIN = 5  # seconds after which a program may ask again
+
+
+class PredictionSerializer(RowSerializer[Prediction]):
+    """A model's own distributions of people's answers; their figures are in the study's soft labels."""
+
+    study = Related("study.slug")
+
+    class Meta:
+        model = Prediction
+        fields = ["id", "study", "name", "known", "sha256", "imported_at"]
+
+
+@extend_schema_view(destroy=extend_schema(description=operations.remove_predictions.description))
+class PredictionResource(mixins.DestroyModelMixin, Resource):
+    """Imported distributions of people's answers."""
+
+    scope = "reports"
+    queryset = Prediction.objects.select_related("study").defer("units", "shares")
+    serializer_class = PredictionSerializer
+    filterset_class = filters_of(Prediction, "name", study=study_filter())
+
+    def perform_destroy(self, instance: Prediction) -> None:
+        operation = operations.remove_predictions
+        require(self.request, operation.right, instance.study)
+        operation.run(instance.study, {"prediction": str(instance.pk)}, by=staff_of(self.request))
 
 
 class SoftLabelsView(APIView):

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
+from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_noop
 from django.views.decorators.http import require_safe
 
+from common.errors import QuorumError
 from evaluation.disagreement.analysis import (
     ALWAYS,
     CROWD,
@@ -18,13 +20,30 @@ from evaluation.disagreement.analysis import (
     disagreement_in_words,
     has_soft_labels,
 )
+from evaluation.disagreement.operations import (
+    LONGEST_FILE,
+    PredictionsName,
+    import_predictions,
+    remove_predictions,
+)
 from evaluation.errors import EvaluationError
+from evaluation.models import Prediction
 from evaluation.results.consensus import SIDES_IN_WORDS
+from judgments.admin.base import signed_in
+from judgments.admin.operations import add_operation, posted
 from judgments.models import Study
 from judgments.studies.studies import kind_of
-from judgments.studies.study_page import Context, Group, StudyPage, add_page
+from judgments.studies.study_page import (
+    Context,
+    Group,
+    StudyPage,
+    StudyStep,
+    add_page,
+    add_step,
+)
 
 JUDGES_SHOWN = 20
+MOST_SHOWN = 100  # imported predictions
 BASELINES = {
     EQUALLY: gettext_noop("Every answer equally likely"),
     ALWAYS: gettext_noop("The same shares for all items"),
@@ -40,7 +59,25 @@ def show_disagreement(request: HttpRequest, study: Study, context: Context) -> H
         context["refused"] = _(str(error))
     else:
         context |= _shown(study, found)
+    context["imported"] = Prediction.objects.filter(study=study).defer("units", "shares")[:MOST_SHOWN]
     return TemplateResponse(request, "evaluation/study_soft_labels.html", context)
+
+
+def _import(request: HttpRequest, study: Study) -> None:
+    values = posted(request, PredictionsName)
+    upload = request.FILES.get("file")
+    if upload is None:
+        raise QuorumError(_("Nothing was imported: choose the file with the predictions."))
+    if (upload.size or 0) > LONGEST_FILE:
+        raise QuorumError(
+            _("The file has more than %(most)s MB; import it in parts, each under its own name.")
+            % {"most": LONGEST_FILE // 1_000_000}
+        )
+    try:
+        values["predictions"] = upload.read().decode()
+    except UnicodeDecodeError:
+        raise QuorumError(_("The file is no UTF-8 text; expected JSON lines.")) from None
+    messages.success(request, import_predictions.run(study, values, by=signed_in(request)).words)
 
 
 def _shown(study: Study, found: dict[str, Any]) -> dict[str, Any]:
@@ -90,3 +127,5 @@ add_page(
         under="results",
     )
 )
+add_step(StudyStep(name="import-predictions", label="Import", run=_import))
+add_operation(remove_predictions, label="Remove predictions", fields=())

@@ -7,13 +7,20 @@ from typing import Any
 
 import numpy as np
 
-from evaluation.arrays import Floats, Ints, places_in
+from evaluation.arrays import places_in
 from evaluation.judgment_sets.records import JudgmentTable, UnitRow, Units, WorkerRow, texts_of
 from evaluation.results.consensus import NOTHING_JUDGED, model_answers, model_workers
-from evaluation.statistics.aggregation import glad, item_response, mace
-from evaluation.statistics.inputs import encode
+from evaluation.statistics.aggregation import (
+    agrees_with_others,
+    confidence_vote,
+    glad,
+    item_response,
+    mace,
+)
+from evaluation.statistics.aggregation.preferences import confidences_of
 from judgments.kinds import Consensus, Kind
 
+NOT_ASKED = "Nobody was asked how sure they are."
 NOTHING_COMPARED = "No judgment can be held against a majority of the others on its unit."
 _FITS: dict[str, tuple[Callable[..., Any], tuple[str, ...]]] = {
     "mace": (mace, ("competence",)),
@@ -45,6 +52,8 @@ def worker_model(
         return found or {"reason": _no_categories(kind)}
     if kind.is_open or kind.aggregation.level != "nominal":
         return {"reason": _no_categories(kind)}
+    if name == "confidence":
+        return _by_confidence(kind, table, units, workers, consensus, decided, reason)
     counted = table.counted
     reason = reason or ("" if counted.any() else NOTHING_JUDGED)
     if reason:
@@ -75,14 +84,33 @@ def _no_categories(kind: Kind) -> str:
     return f"Answers of protocol {kind.name} are no categories, which models of workers need."
 
 
-def agrees_with_others(unit: Ints, value: Floats) -> Floats:
-    """Return (N,) 1 if a judgment equals the majority of others on its unit, else 0; nan if these tie."""
-    known, rows = encode(unit, "units")
-    labels, columns = encode(value, "values")
-    cells = np.bincount(rows * len(labels) + columns, minlength=len(known) * len(labels))
-    others = cells.reshape(len(known), len(labels))[rows]
-    here = np.arange(len(rows)), columns
-    others[here] -= 1
-    most = others.max(axis=1, initial=0)
-    decided = (most > 0) & ((others == most[:, np.newaxis]).sum(axis=1) == 1)
-    return np.where(decided, (others[here] == most).astype(np.float64), np.nan)
+def _by_confidence(
+    kind: Kind,
+    table: JudgmentTable,
+    units: Sequence[UnitRow],
+    workers: Sequence[WorkerRow],
+    consensus: Mapping[int, Consensus],
+    decided: Collection[int],
+    reason: str,
+) -> dict[str, Any]:
+    """Weigh votes by confidence; `levels` has how often answers of each are those of most others, and their weight."""
+    if not kind.two_sided:
+        return {"reason": NOT_ASKED}
+    said = confidences_of(table.said[table.counted])
+    if len(said) and np.isnan(said).all():
+        return {"reason": NOT_ASKED}
+    kept: list[Any] = []
+
+    def fit(*columns: Any, **options: Any) -> Any:
+        kept.append(confidence_vote(*columns, said, **options))
+        return kept[0]
+
+    found = model_answers(
+        kind, table, units, workers, consensus, decided, reason=reason, fit=fit, parameters=("confidence",)
+    )
+    if kept:
+        columns = ("levels", "answers", "right", "compared", "weights")
+        rows = zip(*(getattr(kept[0], name).tolist() for name in columns), strict=True)
+        names = ("level", "answers", "right", "compared", "weight")
+        found["levels"] = [dict(zip(names, row, strict=True)) for row in rows]
+    return found

@@ -13,7 +13,7 @@ from django.db.models import OuterRef, Subquery
 
 from annotation.importing.rows import IMPORTED_REVISION
 from annotation.snapshots import Snapshot
-from annotation.work.arena import draws_live
+from annotation.work.arena import has_chances
 from common.downloads import batched
 from common.rows import converted_rows
 from evaluation.export.credits import UNITS_AT_ONCE as CREDITS_AT_ONCE
@@ -64,7 +64,7 @@ def _left_out(study: Study) -> tuple[str, ...]:
     return (
         *(() if KINDS[study.protocol].is_open else OPEN_COLUMNS),
         *(() if _asked(study) else (ASKED,)),
-        *(() if draws_live(study) or design_of(study).chosen else (CHANCE,)),
+        *(() if design_of(study).chosen or has_chances(study) else (CHANCE,)),
     )
 
 
@@ -111,7 +111,7 @@ class JudgmentRows:
         study, counts, kind, moment = self.study, self.counts, KINDS[self.study.protocol], self.moment
         imported = study.source == Study.Source.IMPORTED
         left_out, asked = _left_out(study), _asked(study)
-        live, chosen = draws_live(study), design_of(study).chosen
+        live, chosen = has_chances(study), design_of(study).chosen
         chances: Mapping[str, float] = chosen.chances if chosen else {}
         replaces = self._replaced(units)
         work = lru_cache(WORK_AT_ONCE)(self._work)

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial, reduce
 from typing import Any
 
 import numpy as np
 from django.utils.translation import gettext as _
 
-from evaluation.arrays import Floats
+from evaluation.arrays import Floats, Ints
 from evaluation.errors import EvaluationError
 from evaluation.imported_scores.storing import (
+    Column,
     ImportedScores,
     check_imported,
     imported_scores,
@@ -143,20 +145,18 @@ def compare_with_scores(
             raise EvaluationError(
                 f"Dataset {dataset.name!r} has no scores of {name!r} by caption; expected them to be imported first."
             )
-    own = [_by_system(imported, name) for name in (*names, people)]
-    cells = sorted(set.intersection(*(set(one) for one in own)))
-    if not cells or any(system == 0 for system, _item in cells):
+    own = [imported.columns[name][Per.CAPTIONS] for name in (*names, people)]
+    systems, items, (one, two, human) = _by_system(own)
+    if not len(systems) or not systems.all():  # NOTHING stands for no system
         raise EvaluationError(
             f"{', '.join(names)} and {people} share no scores of systems' captions; expected rows with a system."
         )
-    systems, items = (list(column) for column in zip(*cells, strict=True))
-    one, two, human = (np.array([table[cell] for cell in cells]) for table in own)
     return {
         "what": "systems",
         "metrics": names,
         "people": people,
         "signatures": {name: imported.signature(name) for name in (*names, people)},
-        "n": len(cells),
+        "n": len(human),
         "systems": _over_systems([one, two], human, systems, items)
         | {"calibrated": _calibrated([one, two], human, items, seed)},
         "rows": _of_captions([one, two], human, items, systems, seed),
@@ -170,11 +170,19 @@ def _two(first: str, second: str) -> list[str]:
     return [first, second]
 
 
-def _by_system(imported: ImportedScores, name: str) -> dict[tuple[int, int], float]:
-    column = imported.columns[name][Per.CAPTIONS]
-    known = ~np.isnan(column.scores)
-    systems, items = column.keys["system"][known].tolist(), column.keys["item"][known].tolist()
-    return dict(zip(zip(systems, items, strict=True), column.scores[known].tolist(), strict=True))
+def _by_system(columns: Sequence[Column]) -> tuple[Ints, Ints, list[Floats]]:
+    """Return (N,) systems and images of which all columns have a score, in their order, and each column's scores."""
+    images = 1 + max(int(column.keys["item"].max(initial=0)) for column in columns)
+    tables = []
+    for column in columns:
+        known = ~np.isnan(column.scores)
+        cells = column.keys["system"][known] * images + column.keys["item"][known]
+        # Of several captions of a system on an image, the last counts.
+        own, places = np.unique(cells[::-1], return_index=True)
+        tables.append((own, column.scores[known][::-1][places]))
+    shared = reduce(partial(np.intersect1d, assume_unique=True), [own for own, _scores in tables])
+    systems, items = np.divmod(shared, images)
+    return systems, items, [scores[np.searchsorted(own, shared)] for own, scores in tables]
 
 
 def _of_pairs(
@@ -276,16 +284,13 @@ def _over_systems(
 
     A metric with scores of systems `alone` has no soft accuracy, as the certainty of its order is unknown.
     """
+    rows, columns = (_in_order(np.asarray(column)) for column in (systems, items))
+    width = int(columns.max()) + 1
     # The first cell of a system on an image counts, as two of its captions may have been judged.
-    first = {cell: row for row, cell in reversed(list(enumerate(zip(systems, items, strict=True))))}
-    numbers = [
-        {value: place for place, value in enumerate(dict.fromkeys(column))} for column in (systems, items)
-    ]
-    tables = np.full((3, len(numbers[0]), len(numbers[1])), np.nan)
-    for (system, item), row in first.items():
-        cell = numbers[0][system], numbers[1][item]
-        for table, column in zip(tables, (*scores, people), strict=True):
-            table[cell] = column[row]
+    cells, first = np.unique(rows * width + columns, return_index=True)
+    tables = np.full((3, int(rows.max()) + 1, width), np.nan)
+    for table, column in zip(tables, (*scores, people), strict=True):
+        table.ravel()[cells] = column[first]
     found = []
     for place, column in enumerate(scores):
         means = grouped_correlation(column, people, items, systems, "pearson", grouping="system-level")
@@ -301,7 +306,16 @@ def _over_systems(
                 "soft_pairwise_accuracy": soft,
             }
         )
-    return {"number": len(numbers[0]), "own": found}
+    return {"number": len(tables[0]), "own": found}
+
+
+def _in_order(values: Ints) -> Ints:
+    """Return codes of the values from 0 on, in the order in which they first occur."""
+    _labels, first, codes = np.unique(values, return_index=True, return_inverse=True)
+    ranks = np.empty(len(first), dtype=np.int64)
+    ranks[np.argsort(first)] = np.arange(len(first))
+    found: Ints = ranks[codes]
+    return found
 
 
 def _systems_alone(names: Sequence[str]) -> str:

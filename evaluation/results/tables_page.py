@@ -17,9 +17,11 @@ from evaluation.report.content import coefficient, percent, percent_number
 from evaluation.results.consensus import SIDES_IN_WORDS
 from evaluation.results.meta_evaluation import pair_kinds
 from evaluation.results.rankings import CUTS
+from evaluation.statistics.aggregation.preferences import SURE
 from judgments.admin.base import picture_address
 from judgments.drawing.material import content_key
 from judgments.kinds.base import Kind
+from judgments.kinds.pairs import HOW_SURE
 
 DAY = 86_400
 Drawn = TypeVar("Drawn")
@@ -133,6 +135,8 @@ def other_models(models: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
             said = _("Fitted to %(n)s answers that are those of most others on their item, or not.") % {
                 "n": thousands(model["answers"])
             }
+        if model.get("levels"):
+            said = f"{said} {_by_level(model['levels'])}"
         told.append({"name": _(WORKER_MODELS[name]), "sentence": said, "note": model.get("note", "")})
         for column, title in MODEL_COLUMNS.get(name, {}).items():
             columns.append(_(title))
@@ -143,6 +147,19 @@ def other_models(models: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
         for worker, own in sorted(workers.items())
     ]
     return {"told": told, "columns": columns, "rows": rows[:MODEL_WORKERS_SHOWN]}
+
+
+def _by_level(levels: Sequence[Mapping[str, Any]]) -> str:
+    """Return how often answers of each confidence are those of most others."""
+    words = {0: _("not said"), **{one.value // SURE: _(one.words) for one in HOW_SURE}}
+    told = [
+        f"{words[row['level']]}: {percent(row['right'] / row['compared'])} ({thousands(row['compared'])})"
+        for row in levels
+        if row["compared"]
+    ]
+    return _("Answers that are those of most others, by how sure people were: %(levels)s.") % {
+        "levels": ", ".join(told)
+    }
 
 
 def model_rows(kind: Kind, model: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -355,10 +372,14 @@ def caption_table(figures: Mapping[str, Any]) -> dict[str, Any]:
         if len(rows) <= 2 * CAPTIONS_AT_AN_END
         else rows[:CAPTIONS_AT_AN_END] + rows[-CAPTIONS_AT_AN_END:]
     )
+    worst = all("worst" in row for row in rows)
     half = figures.get("split_half", {})
     reliable = half.get("spearman")
     return {
-        "rows": [row | {"shown_score": f"{row['score']:+.2f}"} for row in ends],
+        "rows": [
+            row | {"shown_score": f"{row['score']:+.2f}" if worst else percent(row["score"])} for row in ends
+        ],
+        "worst": worst,
         "count": len(rows),
         "left": len(rows) - len(ends),
         "splits": half.get("splits"),

@@ -62,6 +62,7 @@ def pattern_weights(
     # Drawing unit by unit beats one binomial per pattern where nearly every unit is its own pattern.
     by_unit = patterns * 4 > total
     owner = np.repeat(np.arange(patterns), frequency) if by_unit else None
+    alone = patterns == total  # each unit is a pattern
     shares = frequency / total
     for start in range(0, resamples, chunk):
         size = min(chunk, resamples - start)
@@ -72,7 +73,9 @@ def pattern_weights(
         rows = max(1, DRAWN_AT_ONCE // max(total, patterns))
         for row in range(0, size, rows):
             count = min(rows, size - row)
-            drawn = owner[generator.integers(0, total, size=(count, total))]
+            drawn = generator.integers(0, total, size=(count, total))
+            if not alone:
+                drawn = owner[drawn]
             drawn += np.arange(0, count * patterns, patterns)[:, np.newaxis]
             counts = np.bincount(drawn.ravel(), minlength=count * patterns)
             weights[row : row + count] = counts.reshape(count, patterns)

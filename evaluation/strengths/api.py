@@ -22,6 +22,14 @@ class StrengthSerializer(serializers.Serializer[Any]):
     high = serializers.FloatField(allow_null=True)
     best_rank = serializers.IntegerField(allow_null=True)
     worst_rank = serializers.IntegerField(allow_null=True)
+    shown = serializers.IntegerField(
+        required=False, help_text="Of the best of several: lists with a caption of the system."
+    )
+    best = serializers.FloatField(
+        required=False, allow_null=True, help_text="The share of them in which it was the best."
+    )
+    best_low = serializers.FloatField(required=False, allow_null=True)
+    best_high = serializers.FloatField(required=False, allow_null=True)
 
 
 class NextComparisonSerializer(serializers.Serializer[Any]):
@@ -75,7 +83,7 @@ class StrengthsView(APIView):
         summary="The systems by people's choices, with rank bands",
     )
     def get(self, request: Request, slug: str) -> Response:
-        """With ties, strength of preference, and intervals by image and person."""
+        """With ties, strength of preference, or the best of several, and intervals by image and person."""
         study = study_for(request, slug)
         known = StrengthsRequest().fields
         for name in request.query_params:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ from django.utils.translation import gettext
 from rest_framework import serializers
 
 from annotation.models import Judgment
-from annotation.work.arena import draws_live
+from annotation.work.arena import has_chances
 from common.parameters import Parameters
 from common.rows import columns_of
 from evaluation.arrays import Floats, Ints, places_in
@@ -22,21 +23,31 @@ from evaluation.provenance import as_json, plain
 from evaluation.report.content import Dots, Estimate, Level, Panel, Section
 from evaluation.report.rendering import plot, say, section, table
 from evaluation.results.consensus import judgment_clusters
-from evaluation.statistics.aggregation import StrengthResult, preference_strengths, rank_bands
+from evaluation.statistics.aggregation import (
+    LuceResult,
+    RankBands,
+    StrengthResult,
+    luce_choice,
+    preference_strengths,
+    rank_bands,
+)
 from evaluation.statistics.aggregation.preferences import preferences_of
 from evaluation.statistics.aggregation.strengths import MODELS
-from evaluation.statistics.clustering import NAIVE
-from judgments.design.tables import PairAnswers
+from evaluation.statistics.clustering import NAIVE, share_of_rows
+from evaluation.statistics.resampling import CONFIDENCE
+from judgments.design.tables import AskedAnswers
 from judgments.kinds import KINDS
 from judgments.kinds.spans.answers import words_of
-from judgments.models import CandidatePair, HITUnit, Study
+from judgments.models import CandidatePair, HITUnit, Output, Study, System, Unit
 from judgments.studies.studies import design_of
 
 LENGTH = "length"
 WEIGHTS = ("drawn", "none")
 NEXT_SHOWN = 3
 KEPT_SECONDS = 3600
-NOT_PAIRS = "Study {slug!r} compares no pairs, so that no system won against another."
+LUCE = "luce"
+PEOPLE = "people"  # who wrote what no system gave
+NOT_PAIRS = "Study {slug!r} compares no pairs and names no best one, so that no system won against another."
 
 
 class StrengthsRequest(Parameters):
@@ -47,7 +58,8 @@ class StrengthsRequest(Parameters):
         required=False,
         initial=MODELS[0],
         label="Model",
-        help_text="adjacent (with ties, Davidson's) or cumulative (with ties, Rao and Kupper's); default: adjacent.",
+        help_text="Of pairs: adjacent (with ties, Davidson's) or cumulative (with ties, Rao and Kupper's); default: "
+        "adjacent. The best of several has Luce's.",
     )
     control = serializers.ChoiceField(
         ["none", LENGTH],
@@ -74,18 +86,22 @@ def strengths_of(
     Every included judgment of two systems is a comparison; "neither" counts as no difference. Intervals are
     clustered by image and, unless anonymous, by person. In an arena each judgment weighs one over the
     probability of its pair of systems, as if pairs were drawn evenly (Chiang et al. 2024, section 5).
+    Where people name the best of several captions, strengths are those of Luce's choice model.
 
     Raises:
-        EvaluationError: the study compares no pairs, or none of two systems.
+        EvaluationError: the study compares no pairs and names no best one, or none of two systems, or its model has no
+            such setting.
     """
+    if KINDS[study.protocol].names_best:
+        return _strengths_of_choices(study, model=model, control=control)
     if not KINDS[study.protocol].compares_pairs:
         raise EvaluationError(NOT_PAIRS.format(slug=study.slug))
     table, units = loaders.load_judgments(study), loaders.unit_rows(study)
     names = ("pk", "first_system__name", "second_system__name", "first__text", "second__text", "key")
     pairs = list(CandidatePair.objects.filter(study=study).order_by("pk").values_list(*names))
     pks, first, second, *texts, keys = zip(*pairs, strict=True) if pairs else ((),) * 6
-    firsts = np.array([name or "people" for name in first], dtype=object)
-    seconds = np.array([name or "people" for name in second], dtype=object)
+    firsts = np.array([name or PEOPLE for name in first], dtype=object)
+    seconds = np.array([name or PEOPLE for name in second], dtype=object)
     counted = np.flatnonzero(table.counted)
     pair = units.pair[places_in(units.pk, table.unit[counted])]
     kept = pair != NO_PAIR
@@ -110,7 +126,7 @@ def strengths_of(
     chosen, inverse = design_of(study).chosen, None
     if chosen and weights == WEIGHTS[0]:
         inverse = 1 / np.array([chosen.chances[key] for key in keys])[place]
-    elif draws_live(study) and weights == WEIGHTS[0]:
+    elif weights == WEIGHTS[0] and has_chances(study):
         inverse = 1 / chances_of(study, table.unit[rows], table.worker[rows])
         inverse /= inverse.mean()
     found = preference_strengths(
@@ -123,6 +139,102 @@ def strengths_of(
         clusters=clusters or NAIVE,
     )
     return _as_result(found, preferences, control) | {"weighted": inverse is not None}
+
+
+def _strengths_of_choices(study: Study, *, model: str, control: str) -> dict[str, Any]:
+    """Return strengths and rank bands from which caption of several was named the best.
+
+    A caption that several systems gave counts for each of them in part.
+    """
+    if model != MODELS[0] or control != "none":
+        raise EvaluationError(
+            gettext(
+                "Study %(slug)r asks for the best of several: its model is Luce's, and controls for nothing."
+            )
+            % {"slug": study.slug}
+        )
+    table, units = loaders.load_judgments(study), loaders.unit_rows(study)
+    counted = table.counted
+    owners, options = _options_of(study)
+    given = table.given(counted)
+    shown = [options[unit] for unit in table.unit[counted].tolist()]
+    best = [row[one["best"] - 1] for row, one in zip(shown, given, strict=True)]
+    if len({name for row in set(map(tuple, shown)) for option in row for name in owners[option]}) < 2:
+        raise EvaluationError(
+            gettext("Study %(slug)r has no judgment that counts of captions of two different systems.")
+            % {"slug": study.slug}
+        )
+    anonymous = any(worker.anonymous for worker in loaders.worker_rows(study))
+    clusters = judgment_clusters(
+        units,
+        loaders.images_of(study, units),
+        table.unit[counted],
+        table.worker[counted],
+        anonymous=anonymous,
+    )
+    found = luce_choice(shown, best, owners=owners, clusters=clusters or NAIVE)
+    bands = _bands_of(found)
+    named = [(owners[one], row) for one, row in zip(best, shown, strict=True)]
+    shares = _shares_of_best(found, named, owners, clusters)
+    return {
+        "systems": [row | shares[row["system"]] for row in _system_rows(found, bands)],
+        "next": [],
+        "length": None,
+        "ties": 0.0,
+        "levels": [],
+        "cuts": [],
+        "control": control,
+        "clusters": dict(found.clusters),
+        "model": LUCE,
+        "comparisons": found.choices,
+        **as_json(found, "log_likelihood", "converged", "reason", "note", "signature"),
+        "ranks": bands.signature,
+        "weighted": False,
+    }
+
+
+def _options_of(study: Study) -> tuple[dict[tuple[int, str], list[str]], dict[int, list[tuple[int, str]]]]:
+    """Return the systems of each image and text that is shown, and the images and texts of each unit."""
+    judged = Unit.objects.filter(study=study, control=False)
+    outputs = Output.objects.annotations().filter(
+        system__in=System.objects.of_study(study), item__in=judged.values("item")
+    )
+    gave: dict[tuple[int, str], list[str]] = {}
+    for item, text, system in outputs.order_by("system__name").values_list(
+        "item", "caption__text", "system__name"
+    ):
+        gave.setdefault((item, text), []).append(system)
+    options = {
+        pk: [(item, option["text"]) for option in content["options"]]
+        for pk, item, content in judged.values_list("pk", "item", "content")
+    }
+    shown = {option for row in options.values() for option in row}
+    return {option: gave.get(option, [PEOPLE]) for option in shown}, options
+
+
+def _shares_of_best(
+    found: LuceResult,
+    rows: list[tuple[list[str], list[tuple[int, str]]]],
+    owners: dict[tuple[int, str], list[str]],
+    clusters: Mapping[str, Ints],
+) -> dict[str, dict[str, Any]]:
+    """Return, by system, in how many lists it was shown, and the share of those in which its caption was the best."""
+    shares = {}
+    there = [{name for option in shown for name in owners[option]} for _, shown in rows]
+    for name in found.items.tolist():
+        keep = np.array([name in systems for systems in there])
+        won = np.array([float(name in winners) for winners, _ in rows])
+        low = high = float("nan")
+        if clusters:
+            interval = share_of_rows(won, clusters, CONFIDENCE, keep=keep)
+            low, high = interval.low, interval.high
+        shares[str(name)] = {
+            "shown": int(keep.sum()),
+            "best": plain(won[keep].mean()),
+            "best_low": plain(low),
+            "best_high": plain(high),
+        }
+    return shares
 
 
 def chances_of(study: Study, units: Ints, workers: Ints) -> Floats:
@@ -152,19 +264,7 @@ def _length_difference(first: tuple[str, ...], second: tuple[str, ...]) -> Float
 
 
 def _as_result(found: StrengthResult, preferences: Floats, control: str) -> dict[str, Any]:
-    bands = rank_bands(found.log_strength, found.covariance, freedom=found.freedom.tolist())
-    names = [str(name) for name in found.items.tolist()]
-    systems = [
-        {
-            "system": names[at],
-            "strength": plain(found.log_strength[at]),
-            "low": plain(found.low[at]),
-            "high": plain(found.high[at]),
-            "best_rank": int(bands.best[at]) or None,
-            "worst_rank": int(bands.worst[at]) or None,
-        }
-        for at in (found.order.tolist() or range(len(names)))
-    ]
+    names, bands = [str(name) for name in found.items.tolist()], _bands_of(found)
     coefficient = None
     if control == LENGTH and not found.reason:
         coefficient = {
@@ -173,7 +273,7 @@ def _as_result(found: StrengthResult, preferences: Floats, control: str) -> dict
             "high": plain(found.coefficient_high[0]),
         }
     return {
-        "systems": systems,
+        "systems": _system_rows(found, bands),
         "next": [] if found.reason else _next(found, names),
         "length": coefficient,
         "ties": float((preferences == 0).mean()),
@@ -186,6 +286,25 @@ def _as_result(found: StrengthResult, preferences: Floats, control: str) -> dict
         ),
         "ranks": bands.signature,
     }
+
+
+def _bands_of(found: StrengthResult | LuceResult) -> RankBands:
+    return rank_bands(found.log_strength, found.covariance, freedom=found.freedom.tolist())
+
+
+def _system_rows(found: StrengthResult | LuceResult, bands: RankBands) -> list[dict[str, Any]]:
+    names = [str(name) for name in found.items.tolist()]
+    return [
+        {
+            "system": names[at],
+            "strength": plain(found.log_strength[at]),
+            "low": plain(found.low[at]),
+            "high": plain(found.high[at]),
+            "best_rank": int(bands.best[at]) or None,
+            "worst_rank": int(bands.worst[at]) or None,
+        }
+        for at in (found.order.tolist() or range(len(names)))
+    ]
 
 
 def _next(found: StrengthResult, names: list[str]) -> list[dict[str, Any]]:
@@ -215,8 +334,9 @@ def cached_strengths(study: Study, **asked: Any) -> dict[str, Any]:
 def ranking_section(study: Study) -> Section | None:
     """Return strengths and rank bands if probabilities or answers are unusual; else None."""
     design = design_of(study)
-    special = design.answers != PairAnswers() or design.chosen is not None or draws_live(study)
-    if not (KINDS[study.protocol].compares_pairs and special):
+    kind = KINDS[study.protocol]
+    special = design.answers != AskedAnswers() or design.chosen is not None or has_chances(study)
+    if not ((kind.compares_pairs or kind.names_best) and special):
         return None
     try:
         found = strengths_of(study)
@@ -233,11 +353,11 @@ def ranking_section(study: Study) -> Section | None:
         )
         for one in found["systems"]
     ]
-    data = table("ranking", rows)
+    luce = found["model"] == LUCE
+    data = table("ranking", rows, luce=luce)
     best = [one["system"] for one in found["systems"] if one["best_rank"] == 1]
-    sentence = say(
-        "ranking", best=best, comparisons=found["comparisons"], ties=found["ties"], weighted=found["weighted"]
-    )
+    counts = {name: found[name] for name in ("comparisons", "ties", "weighted")}
+    sentence = say("ranking", best=best, luce=luce, **counts)
     drawing = Dots(
         tuple(name for name, *_ in rows),
         (Panel("", tuple(strength for _, strength, *_ in rows), (Level("mean", 0.0),)),),

@@ -40,7 +40,10 @@ def show_ranking(request: HttpRequest, study: Study, context: Context) -> HttpRe
     asked = RankingForm({name: request.GET.get(name, default) for name, default in chosen.items()})
     if asked.is_valid():
         chosen = dict(asked.cleaned_data)
-    context |= {"form": RankingForm(chosen)}
+    of_pairs = KINDS[study.protocol].compares_pairs  # the best of several has one model
+    context |= {"form": RankingForm(chosen) if of_pairs else None}
+    if not of_pairs:
+        chosen = {}
     try:
         found = cached_strengths(study, **chosen)
     except EvaluationError as error:
@@ -77,6 +80,7 @@ def _rows(systems: list[dict[str, Any]]) -> list[dict[str, Any]]:
                 "ranks": words % {"best": one["best_rank"] or "–", "worst": one["worst_rank"] or "–"},
                 "places": {name: place(one[name]) for name in ("low", "strength", "high")},
                 "zero": place(0.0),
+                "best": one.get("best"),
             }
         )
     return rows
@@ -96,7 +100,7 @@ add_page(
         label="",
         order=53,
         view=show_ranking,
-        shown=lambda study: KINDS[study.protocol].compares_pairs,
+        shown=lambda study: KINDS[study.protocol].compares_pairs or KINDS[study.protocol].names_best,
         group=Group.FINDINGS,
         under="results",
     )

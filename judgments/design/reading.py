@@ -9,14 +9,14 @@ from collections.abc import Iterator, Mapping
 from typing import Any, get_args
 
 import tomli_w
-from django.utils.translation import gettext
+from django.utils.translation import gettext, pgettext
 from pydantic import BaseModel, ValidationError
 
 from common.errors import DesignError
 from judgments.design.presets import PRESETS, Preset
 from judgments.design.requirements import REQUIREMENT_PRESETS
 from judgments.design.study_design import StudyDesign
-from judgments.design.tables import CROSSED, SHORTEST_CODE, Access, PairAnswers, Writing
+from judgments.design.tables import CROSSED, SHORTEST_CODE, Access, AskedAnswers, Writing
 from judgments.design.translations import contradictions_of_translations
 from judgments.kinds import KINDS, Kind
 
@@ -55,10 +55,15 @@ def contradictions_of(design: StudyDesign) -> Iterator[str]:
         yield gettext("source.show is true, but %(no_source)s; expected false") % {
             "no_source": kind.no_source
         }
-    if design.answers != PairAnswers() and not kind.compares_pairs:
+    of_pairs = design.answers.model_copy(update={"worst": True})
+    if of_pairs != AskedAnswers() and not kind.compares_pairs:
         yield gettext("answers is for pairs, and %(name)s compares none; expected no such table") % {
             "name": kind.name
         }
+    if not design.answers.worst and not kind.names_best:
+        yield pgettext(
+            "staff", "answers.worst is false, but %(name)s asks for no worst; expected no such key"
+        ) % {"name": kind.name}
     if design.writing != Writing() and not kind.writes_captions:
         yield gettext(
             "writing is for answers that people write, and %(name)s has none; expected no such table"

@@ -16,6 +16,7 @@ from judgments.design.requirements import CROWDS, Listed, Part, Quiz, Slug, Work
 from judgments.design.tables import (
     Access,
     Arena,
+    AskedAnswers,
     Chosen,
     Controls,
     Crowd,
@@ -25,7 +26,6 @@ from judgments.design.tables import (
     Filter,
     Keywords,
     Language,
-    PairAnswers,
     Plan,
     Retention,
     RuleSetting,
@@ -43,7 +43,7 @@ from judgments.design.wordings import CAPTION
 USUAL_CURRENCY = "USD"
 # tables that a design names only where they say something
 USUAL: Mapping[str, Part] = {
-    "answers": PairAnswers(),
+    "answers": AskedAnswers(),
     "arena": Arena(),
     "writing": Writing(),
     "erasure": Erasing(),
@@ -136,7 +136,7 @@ class StudyDesign(Part):
         description="Shown with the instructions.",
     )
     source: Source = Source()
-    answers: PairAnswers = PairAnswers()
+    answers: AskedAnswers = AskedAnswers()
     arena: Arena = Arena()
     sampling: Sampling = Sampling()
     controls: Controls = Controls()

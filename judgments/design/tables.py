@@ -9,7 +9,14 @@ from typing import Annotated, Any, Literal, get_args
 
 from django.conf import settings
 from django.utils.translation import gettext
-from pydantic import AfterValidator, Field, field_validator, model_validator
+from pydantic import (
+    AfterValidator,
+    Field,
+    SerializerFunctionWrapHandler,
+    field_validator,
+    model_serializer,
+    model_validator,
+)
 
 from judgments.design.requirements import CROWDS, AllOrCount, Count, Listed, Part
 from judgments.design.wordings import JUDGED
@@ -76,7 +83,9 @@ class Sampling(Part):
         title="Split that is judged",
         description="Ignored where the dataset has no splits.",
     )
-    options: Annotated[int, Field(ge=3, le=8)] = Field(4, title="Captions shown together")
+    options: Literal["all"] | Annotated[int, Field(ge=3, le=8)] = Field(
+        4, title="Captions shown together", description="3 to 8, or 'all': one of each system, 8 at most."
+    )
     appearances: Annotated[int, Field(ge=1, le=100)] = Field(
         4,
         title="Items each caption stands in",
@@ -125,8 +134,8 @@ class Chosen(Part):
     )
 
 
-class PairAnswers(Part):
-    """What a person can say of two candidates besides which one is better."""
+class AskedAnswers(Part):
+    """What a person can say of two candidates besides which one is better, and of several besides the best."""
 
     no_difference: bool = Field(
         False, title="“No difference” is an answer", description="Whoever sees none need not guess."
@@ -140,6 +149,17 @@ class PairAnswers(Part):
     confidence: bool = Field(
         False, title="Ask how sure people are", description="A second row: a guess, fairly sure, certain."
     )
+    worst: bool = Field(
+        True, title="Ask for the worst, too", description="Otherwise for the best of the captions alone."
+    )
+
+    @model_serializer(mode="wrap")
+    def _without_the_usual_worst(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """Leave ``worst`` out where it is asked for, so that the designs of pairs stay as they were."""
+        values: dict[str, Any] = handler(self)
+        if self.worst:
+            values.pop("worst", None)
+        return values
 
 
 class Arena(Part):

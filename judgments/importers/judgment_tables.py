@@ -132,6 +132,8 @@ class TableJudgments(JudgmentSource):
         )
         if row.accepted_at and row.submitted_at and row.submitted_at < row.accepted_at:
             raise record.problem("submitted_at", "a time before accepted_at", "one after it")
+        if row.chance is not None and row.hit is None:
+            raise record.problem("hit", "nothing", "the HIT that was drawn, as there is a chance")
         if row.presented and protocol is not None and protocol not in _TWO_SIDED:
             raise record.problem("presented", quoted(row.presented), f"nothing: {protocol} has no sides")
         return row

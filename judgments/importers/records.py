@@ -236,6 +236,14 @@ def _textual(info: ValidationInfo) -> bool:
     return isinstance(record, Record) and record.textual
 
 
+def _chance(value: object, info: ValidationInfo) -> float:
+    expected = "a number above 0 and at most 1, or nothing"
+    number = float(read_number(value, _textual(info), expected))
+    if not 0 < number <= 1:
+        raise BadValue(quoted(value), expected)
+    return number
+
+
 def _seconds(value: Any, info: ValidationInfo) -> float:
     expected = "a number of seconds from 0"
     seconds = read_number(value, _textual(info), expected)
@@ -272,6 +280,7 @@ Address = Annotated[str, PlainValidator(read_address)]
 Number = Annotated[float, PlainValidator(lambda value, info: read_number(value, _textual(info)))]
 Whole = Annotated[int, PlainValidator(lambda value, info: read_whole(value, _textual(info)))]
 Seconds = Annotated[float, PlainValidator(_seconds)]
+Chance = Annotated[float, PlainValidator(_chance)]
 Flag = Annotated[bool, PlainValidator(lambda value, info: read_flag(value, _textual(info)))]
 Time = Annotated[datetime, PlainValidator(cached_texts(read_time))]
 
@@ -390,6 +399,7 @@ class JudgmentRow:
         revision: counts the worker's answers on the unit from 0.
         invalidated: the rule that excluded it.
         content: what else an open kind showed.
+        chance: by which the unit, or its pair of systems, was drawn for this HIT.
     """
 
     unit: ShortName
@@ -422,6 +432,8 @@ class JudgmentRow:
     revision: Whole = 0
     invalidated: Annotated[str, name(limit=RULE_LIMIT)] | None = None
     content: Mapping[str, object] | None = None
+    # Not in fingerprints, which stay those of files that were imported before it was read.
+    chance: Chance | None = field(default=None, repr=False)
     anonymous: bool = False
     aggregated: bool = False
 

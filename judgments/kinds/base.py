@@ -352,6 +352,7 @@ class Kind(ABC):
         two_sided: whether a unit has two candidates whose sides are drawn.
         grouped: whether a HIT holds images with several captions each.
         compares_pairs: whether units belong to candidate pairs.
+        names_best: whether an answer names the best of several captions in ``content["options"]``.
         writes_captions: whether an answer is a caption of the unit's image.
         defaults: values of the study file that differ from the design's defaults.
         asks: keys of the study file that only this kind uses.
@@ -372,6 +373,7 @@ class Kind(ABC):
     two_sided: ClassVar[bool] = False
     grouped: ClassVar[bool] = False
     compares_pairs: ClassVar[bool] = False
+    names_best: ClassVar[bool] = False
     writes_captions: ClassVar[bool] = False
     defaults: ClassVar[dict[str, Any]] = {}
     asks: ClassVar[tuple[str, ...]] = ()
@@ -380,7 +382,7 @@ class Kind(ABC):
     labelled: ClassVar[tuple[int, ...]] = ()
     no_source: ClassVar[str] = ""
     own_formats: ClassVar[tuple[str, ...]] = ()
-    wordings: ClassVar[Mapping[str, Wording]] = {}
+    wordings: Mapping[str, Wording] = {}
     wording: Wording | None = None
 
     page: Page
@@ -437,9 +439,16 @@ class Kind(ABC):
     def with_setting(self, setting: str) -> Kind:
         return self
 
-    def setting_of(self, answers: Sequence[float]) -> str:
-        """Return the setting that a file's answers need. Raise ValueError if none allows them."""
+    def setting_of(self, answers: Sequence[Any]) -> str:
+        """Return the setting that a file's answers need. Raise ValueError if none allows them.
+
+        They are numbers, or the names of the parts of open answers.
+        """
         return ""
+
+    def asked(self, setting: str) -> dict[str, bool]:
+        """Return the keys of the design's table ``answers`` that give a setting."""
+        return dict.fromkeys(setting.split(","), True)
 
     def contradictions(self, design: StudyDesign) -> Iterator[str]:
         """Yield how a design contradicts this kind; each clause begins with its key."""

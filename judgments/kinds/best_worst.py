@@ -1,24 +1,25 @@
-"""Best-worst: which caption of a list is the best, which the worst."""
+"""Best-worst: which caption of a list is the best, which the worst; or the best alone (best of n)."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from copy import copy
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from django.utils.translation import gettext
+from django.utils.translation import gettext, pgettext
 from django.utils.translation import gettext_lazy as _
 
 from common.errors import DesignError
 from evaluation.statistics.aggregation import (
-    BestWorstResult,
     best_worst_scores,
     bradley_terry_of_comparisons,
     implied_comparisons,
+    luce_choice,
     split_half_reliability,
 )
 from judgments.design.wordings import CAPTION, WORDINGS
@@ -49,6 +50,7 @@ from judgments.kinds.base import (
     Consensus,
     Exchange,
     IncludedJudgment,
+    Kind,
     KindResults,
     OpenAggregation,
     OpenKind,
@@ -62,7 +64,10 @@ from judgments.kinds.base import (
 if TYPE_CHECKING:
     from judgments.design.study_design import StudyDesign
 
-PRIOR = 0.5  # pseudo-wins each way keep Bradley-Terry strengths finite for captions that always won
+PRIOR = 0.5  # pseudo-wins each way keep strengths finite for captions that always won
+BEST, WORST = "best", "worst"
+ENDS = (BEST, WORST)
+MOST_OPTIONS = 8  # of a list; its numbers are keys
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,13 +82,16 @@ class ShownCaption:
 
 @dataclass(frozen=True, slots=True)
 class Answers:
-    """N answers as columns; ``shown``, ``best`` and ``worst`` are indices into ``captions``, grouped by image."""
+    """N answers as columns; ``shown``, ``best`` and ``worst`` are indices into ``captions``, grouped by image.
+
+    ``worst`` is None where the best alone was asked for.
+    """
 
     captions: list[ShownCaption]
     units: list[str]
     shown: list[list[int]]
     best: list[int]
-    worst: list[int]
+    worst: list[int] | None
 
 
 def read_answers(judged: Sequence[IncludedJudgment]) -> Answers:
@@ -98,23 +106,34 @@ def read_answers(judged: Sequence[IncludedJudgment]) -> Answers:
     shown = [
         [places[one.unit.item_id, option["key"]] for option in one.unit.content["options"]] for one in judged
     ]
+
+    def places_of(end: str) -> list[int]:
+        return [row[one.given[end] - 1] for row, one in zip(shown, judged, strict=True)]
+
     return Answers(
         captions=captions,
         units=[one.unit.key for one in judged],
         shown=shown,
-        best=[row[one.given["best"] - 1] for row, one in zip(shown, judged, strict=True)],
-        worst=[row[one.given["worst"] - 1] for row, one in zip(shown, judged, strict=True)],
+        best=places_of(BEST),
+        worst=places_of(WORST) if all(WORST in one.given for one in judged) else None,
     )
 
 
-def count_best_worst(answers: Answers) -> BestWorstResult:
-    return best_worst_scores(answers.shown, answers.best, answers.worst)
+def scores_of(answers: Answers) -> list[float]:
+    """Return the best-worst score of each caption, or the share of its showings in which it was the best."""
+    if answers.worst is not None:
+        found: list[float] = best_worst_scores(answers.shown, answers.best, answers.worst).score.tolist()
+        return found
+    shown, best = Counter(place for row in answers.shown for place in row), Counter(answers.best)
+    return [best[place] / shown[place] for place in range(len(answers.captions))]
 
 
 def figures_of(answers: Answers, *, seed: int) -> dict[str, Any]:
-    """Return counts, score and Bradley-Terry strength of each caption, and the split-half reliability."""
-    scores = count_best_worst(answers)
-    strengths = _strengths(answers)
+    """Return counts, score and strength of each caption, and the split-half reliability of best-worst scores."""
+    if answers.worst is None:
+        return _figures_of_best(answers)
+    scores = best_worst_scores(answers.shown, answers.best, answers.worst)
+    strengths = _strengths(answers, answers.worst)
     reliability = split_half_reliability(answers.units, answers.shown, answers.best, answers.worst, seed=seed)
     columns = (
         scores.shown.tolist(),
@@ -152,13 +171,49 @@ def figures_of(answers: Answers, *, seed: int) -> dict[str, Any]:
     }
 
 
-def _strengths(answers: Answers) -> list[float | None]:
+def _figures_of_best(answers: Answers) -> dict[str, Any]:
+    """Return counts, share of best and Luce strength of each caption."""
+    shown, best = Counter(place for row in answers.shown for place in row), Counter(answers.best)
+    rows = zip(answers.captions, scores_of(answers), _choice_strengths(answers), strict=True)
+    return {
+        "captions": [
+            {
+                "image": caption.image,
+                "caption": caption.key,
+                "text": caption.text,
+                "shown": shown[place],
+                "best": best[place],
+                "score": score,
+                "strength": strength,
+            }
+            for place, (caption, score, strength) in enumerate(rows)
+        ],
+        "strength": {"model": "luce", "prior": PRIOR, "within": "image"},
+    }
+
+
+def _choice_strengths(answers: Answers) -> list[float | None]:
+    """Return Luce log-strengths with mean 0 per image."""
+    items = [answers.captions[place].item for place in answers.best]
+    found: list[float | None] = [None] * len(answers.captions)
+    order = sorted(range(len(items)), key=items.__getitem__)
+    for _key, group in groupby(order, key=items.__getitem__):
+        rows = list(group)
+        fit = luce_choice(
+            [answers.shown[row] for row in rows], [answers.best[row] for row in rows], prior=PRIOR
+        )
+        for place, strength in zip(fit.items.tolist(), fit.log_strength.tolist(), strict=True):
+            found[place] = or_none(strength)
+    return found
+
+
+def _strengths(answers: Answers, worst: Sequence[int]) -> list[float | None]:
     """Return Bradley-Terry log-strengths with mean 0 per image, from the comparisons that answers imply.
 
     There are no intervals: comparisons from one answer are dependent, and the model would treat them as
     independent.
     """
-    winners, losers = implied_comparisons(answers.shown, answers.best, answers.worst)
+    winners, losers = implied_comparisons(answers.shown, answers.best, worst)
     items = [answers.captions[winner].item for winner in winners]
     found: list[float | None] = [None] * len(answers.captions)
     order = sorted(range(len(winners)), key=items.__getitem__)
@@ -172,10 +227,6 @@ def _strengths(answers: Answers) -> list[float | None]:
     return found
 
 
-BEST, WORST = "best", "worst"
-ENDS = (BEST, WORST)
-
-
 class OptionOrder(Sides):
     """The options' order, as 0-based positions of the unit."""
 
@@ -186,7 +237,7 @@ class OptionOrder(Sides):
         return list(reversed(side))
 
     def canonical(self, given: Mapping[str, int], *, side: Any) -> dict[str, int]:
-        return {end: side[given[end] - 1] + 1 if side else given[end] for end in ENDS}
+        return {end: side[given[end] - 1] + 1 if side else given[end] for end in ENDS if end in given}
 
     def seen(self, given: Mapping[str, int], *, side: Any) -> dict[str, int]:
         return {end: side.index(given[end] - 1) + 1 if side else given[end] for end in ENDS if end in given}
@@ -199,8 +250,8 @@ class MostOften(OpenAggregation):
 
     def together(self, answers: list[Mapping[str, int]]) -> Consensus:
         """Return the most frequent best and worst captions; null on a tie."""
-        counts = Counter((end, given[end]) for given in answers for end in ENDS)
-        answer = {end: _leader(counts, end) for end in ENDS}
+        counts = Counter((end, given[end]) for given in answers for end in ENDS if end in given)
+        answer = {end: _leader(counts, end) for end in ENDS if any(end in given for given in answers)}
         return Consensus(
             n=len(answers),
             tie=None in answer.values(),
@@ -209,8 +260,8 @@ class MostOften(OpenAggregation):
         )
 
     def codes(self, unit: Any, given: Mapping[str, int]) -> dict[str, float]:
-        """Code the best caption as 1, the worst as -1, the others as 0."""
-        points = {given[BEST] - 1: 1, given[WORST] - 1: -1}
+        """Code the best caption as 1, the worst, if it was asked for, as -1, the others as 0."""
+        points = {given[end] - 1: point for end, point in ((BEST, 1), (WORST, -1)) if end in given}
         return {option["key"]: points.get(place, 0) for place, option in enumerate(_options(unit))}
 
 
@@ -219,13 +270,13 @@ class BestWorstScores(Results):
         return KindResults(study=figures_of(read_answers(judged), seed=seed) if judged else {})
 
     def caption_scores(self, judged: Sequence[IncludedJudgment]) -> list[CaptionScore]:
-        """Return the best-worst score of each caption of each image."""
+        """Return the best-worst score of each caption of each image, or its share of best."""
         if not judged:
             return []
         answers = read_answers(judged)
         return [
             CaptionScore(item=caption.item, key=caption.key, text=caption.text, score=score)
-            for caption, score in zip(answers.captions, count_best_worst(answers).score.tolist(), strict=True)
+            for caption, score in zip(answers.captions, scores_of(answers), strict=True)
         ]
 
 
@@ -252,21 +303,30 @@ def ends_are_right(given: Mapping[str, int], expected: Mapping[str, int]) -> boo
 
 
 class BestWorstRehearsal(Rehearsal):
+    def __init__(self, ends: Sequence[str] = ENDS) -> None:
+        self.ends = ends
+
     def draw_truth(self, unit: Any, qualities: Sequence[float], rng: np.random.Generator) -> dict[str, int]:
-        """Rank captions by a worth derived from their ids, equal in all units."""
-        worth = [_worth(option["key"]) for option in _options(unit)]
-        return {BEST: worth.index(max(worth)) + 1, WORST: worth.index(min(worth)) + 1}
+        """Rank captions by a worth derived from their ids, equal in all units.
+
+        The best alone is drawn by Luce's model of the captions' qualities.
+        """
+        worth: list[float] = [_worth(option["key"]) for option in _options(unit)]
+        if WORST not in self.ends and len(qualities) == len(worth):
+            worth = (np.array(qualities) + rng.gumbel(size=len(worth))).tolist()
+        truth = {BEST: worth.index(max(worth)) + 1, WORST: worth.index(min(worth)) + 1}
+        return {end: truth[end] for end in self.ends}
 
     def draw_answer(
         self, unit: Any, truth: Mapping[str, int], *, right: bool | None, rng: np.random.Generator
     ) -> dict[str, int]:
-        """Answer correctly, err on one end, or choose any two captions."""
+        """Answer correctly, err on one end, or choose any captions."""
         places = shuffled(range(1, len(_options(unit)) + 1), rng)
         given = {} if right is None else dict(truth)
         if right is False:
             end = shuffled(sorted(given), rng)[0]
             given[end] = next(place for place in places if place not in given.values())
-        for end in ENDS:
+        for end in self.ends:
             given.setdefault(end, next(place for place in places if place not in given.values()))
         return given
 
@@ -274,8 +334,11 @@ class BestWorstRehearsal(Rehearsal):
         return ends_are_right(found.answer, truth)
 
 
+BEST_OF = WORDINGS["best-of"]  # the words where the best alone is asked for
+
+
 class BestWorst(OpenKind):
-    """Choose the best and the worst of a list of captions, by 1-based position.
+    """Choose the best and the worst of a list of captions, by 1-based position; the worst may be left out.
 
     ``content["options"]`` holds the captions in the unit's order; ``side`` a worker's order as 0-based positions.
     """
@@ -295,20 +358,71 @@ class BestWorst(OpenKind):
     results = BestWorstScores()
     comparison = Comparison(per_image=True)
     exchange = CaptionIds()
-    rehearsal = BestWorstRehearsal()
+    rehearsal: BestWorstRehearsal = BestWorstRehearsal()
+    names_best = True
     least_options = 3
-    asks = ("sampling.options", "sampling.appearances")
+    asks = ("sampling.options", "sampling.appearances", "answers.worst")
+
+    def setting(self, design: StudyDesign) -> str:
+        return "" if design.answers.worst else BEST
+
+    def with_setting(self, setting: str) -> Kind:
+        if setting != BEST:
+            return self
+        own = copy(self)
+        own.wordings = BEST_OF
+        own.wording = BEST_OF[CAPTION]
+        own.title = own.wording.title
+        own.page = replace(
+            self.page, template="annotation/kinds/best_of.html", keys=((("1", "…"), own.wording.keys[0]),)
+        )
+        own.rehearsal = BestWorstRehearsal((BEST,))
+        return own
+
+    def setting_of(self, answers: Sequence[Any]) -> str:
+        return BEST if answers and all(set(ends) == {BEST} for ends in answers) else ""
+
+    def asked(self, setting: str) -> dict[str, bool]:
+        return {WORST: False}
+
+    def defaults_for(self, values: Mapping[str, Any]) -> dict[str, Any]:
+        """Expect less time where the best alone is asked for."""
+        if not _asks_best_alone(values):
+            return self.defaults
+        return self.defaults | {"question": BEST_OF[CAPTION].question, "seconds_per_unit": 15.0}
+
+    def question_for(self, values: Mapping[str, Any]) -> Any:
+        """Return the question of what is asked, unless the preset has one of its own."""
+        if not _asks_best_alone(values):
+            return super().question_for(values)
+        question, wording = values.get("question", ""), BEST_OF.get(str(values.get("judged", CAPTION)))
+        usual = {one.question for one in (*self.wordings.values(), BEST_OF[CAPTION])}
+        return wording.question if wording and question in usual else question
 
     def batch(self, design: StudyDesign, material: Material) -> Batch:
         division = divided(design, material)
-        size = design.sampling.options
+        asked = design.sampling.options
         texts = {image.name: _texts_of(image) for image in division.judged}
+        most = max(map(len, texts.values()), default=0)
+        if isinstance(asked, int):
+            size = asked
+        else:
+            size = self.least_options if design.answers.worst else 2
+            if most > MOST_OPTIONS:
+                raise DesignError(
+                    pgettext(
+                        "staff",
+                        "sampling.options is 'all', but the systems of dataset %(name)r gave %(most)d different "
+                        "captions for an image; expected a number, %(limit)d at most.",
+                    )
+                    % {"name": material.name, "most": most, "limit": MOST_OPTIONS},
+                    field="sampling.options",
+                )
         usable = [image for image in division.judged if len(texts[image.name]) >= size]
         if not usable:
-            most = max(map(len, texts.values()), default=0)
             raise DesignError(
-                f"sampling.options is {size}, but the systems of dataset {material.name!r} gave at most {most} "
-                f"different captions for an image of split {design.sampling.split!r}.",
+                f"sampling.options is {asked}, but the systems of dataset {material.name!r} gave "
+                f"at most {most} different captions for an image of split {design.sampling.split!r}.",
                 field="sampling.options",
             )
         images = draw_images(usable, design.sampling.images, rng_for(design.seed, "images"))
@@ -332,7 +446,7 @@ class BestWorst(OpenKind):
         sampling = design.sampling
         lists = balanced_lists(
             len(texts),
-            size=sampling.options,
+            size=sampling.options if isinstance(sampling.options, int) else len(texts),
             appearances=sampling.appearances,
             rng=rng_for(design.seed, f"lists of {len(texts)}"),
         )
@@ -351,10 +465,10 @@ class BestWorst(OpenKind):
         self, design: StudyDesign, place: str, image: Image, images: Sequence[Image], rng: np.random.Generator
     ) -> Group:
         """Hide one reference among other images' captions (best), or the reverse (worst)."""
-        size = design.sampling.options
+        size = _size_of_known(design, (image, *images))
         own = shuffled(image.distinct_references, rng)
         end = ENDS[int(rng.integers(2))]
-        if len(own) < size - 1:
+        if len(own) < size - 1 or not design.answers.worst:
             end = BEST
         count = 1 if end == BEST else size - 1
         options = own[:count] + foreign_captions(image, images, size - count, rng)
@@ -365,9 +479,9 @@ class BestWorst(OpenKind):
         self, design: StudyDesign, place: str, image: Image, images: Sequence[Image], rng: np.random.Generator
     ) -> Group | None:
         """Hide a damaged caption among references (worst), or the reverse (best) if references are few."""
-        size = design.sampling.options
+        size = _size_of_known(design, (image, *images))
         own = shuffled(image.distinct_references, rng)
-        end = WORST if len(own) >= size - 1 else BEST
+        end = WORST if len(own) >= size - 1 and design.answers.worst else BEST
         wanted = 1 if end == WORST else size - 1
         damaged: dict[str, Text] = {}
         for base in own * size:
@@ -408,29 +522,31 @@ class BestWorst(OpenKind):
         }
 
     def checked(self, given: Any, *, unit: Any, design: StudyDesign) -> dict[str, int]:
-        size = len(_options(unit))
+        size, ends = len(_options(unit)), ENDS if design.answers.worst else (BEST,)
         expected = f'expected {{"best": k, "worst": j}}, two different numbers from 1 to {size}'
-        if not isinstance(given, Mapping) or set(given) != set(ENDS):
+        if not design.answers.worst:
+            expected = f'expected {{"best": k}}, a number from 1 to {size}'
+        if not isinstance(given, Mapping) or set(given) != set(ends):
             raise ValueError(expected)
-        places = [given[end] for end in ENDS]
-        if (
-            any(type(place) is not int or not 1 <= place <= size for place in places)
-            or places[0] == places[1]
-        ):
+        places = [given[end] for end in ends]
+        if any(type(place) is not int or not 1 <= place <= size for place in places) or len(
+            set(places)
+        ) < len(ends):
             raise ValueError(expected)
-        return {end: given[end] for end in ENDS}
+        return {end: given[end] for end in ends}
 
     def read_form(self, form: Mapping[str, Any], position: int, unit: Any) -> dict[str, int] | None:
-        """Read ``u<position>-best`` and ``-worst``."""
-        places = [str(form.get(f"u{position}-{end}", "")) for end in ENDS]
+        """Read ``u<position>-best`` and, if it is asked for, ``-worst``, which must differ."""
+        ends = self.rehearsal.ends
+        places = [str(form.get(f"u{position}-{end}", "")) for end in ends]
         if not all(place.isascii() and place.isdigit() and len(place) < 4 for place in places):
             return None
-        best, worst = map(int, places)
-        return None if best == worst else {BEST: best, WORST: worst}
+        given = dict(zip(ends, map(int, places), strict=True))
+        return given if len(set(given.values())) == len(ends) else None
 
     def said_together(self, answer: Any, *, unit: Any) -> list[str]:
         options = _options(unit)
-        return [f"{end}: “{options[answer[end] - 1]['text']}”" for end in ENDS if answer[end] is not None]
+        return [f"{end}: “{options[answer[end] - 1]['text']}”" for end in ENDS if answer.get(end)]
 
     def again(self, given: Mapping[str, int]) -> dict[str, int]:
         """Expect only the same best caption; the worst of several bad ones varies."""
@@ -456,6 +572,20 @@ def _leader(counts: Counter[tuple[str, int]], end: str) -> int | None:
     votes = {place: count for (name, place), count in counts.items() if name == end}
     leaders = [place for place, count in votes.items() if count == max(votes.values())]
     return leaders[0] if len(leaders) == 1 else None
+
+
+def _asks_best_alone(values: Mapping[str, Any]) -> bool:
+    answers = values.get("answers")
+    return isinstance(answers, Mapping) and answers.get("worst") is False
+
+
+def _size_of_known(design: StudyDesign, images: Sequence[Image]) -> int:
+    """Return the number of captions in a list whose best or worst is known: as in the largest of other lists."""
+    asked = design.sampling.options
+    if isinstance(asked, int):
+        return asked
+    most = max(len(_texts_of(image)) for image in images)
+    return min(most, MOST_OPTIONS) if most >= BestWorst.least_options else BestWorst.least_options
 
 
 def _worth(key: str) -> int:

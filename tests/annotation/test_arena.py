@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from django.core.management import call_command
+from django.core.management import CommandError, call_command
 
 from annotation.models import Assignment, Judgment, Worker
 from annotation.privacy.erasing import erase_person
@@ -242,7 +242,36 @@ def test_whoever_has_the_exported_file_can_weigh_as_the_ranking_does(tmp_path: P
     call_command(
         "import_judgments", "csv", str(tmp_path / "arena.csv"), dataset=study.dataset.name, study="back"
     )
-    assert Judgment.objects.filter(assignment__study__slug="back").count() == len(rows)
+    back = Study.objects.get(slug="back")
+    assert Judgment.objects.filter(assignment__study=back).count() == len(rows)
+    again = strengths_of(back)
+    assert again["weighted"]
+    assert {one["system"]: one["strength"] for one in again["systems"]} == pytest.approx(found, abs=1e-9)
+    assert strengths_of(back, weights="none")["systems"] != again["systems"]
+    # and exported once more, as the file has the same chances
+    call_command("export_judgments", "back", format="jsonl", output=tmp_path / "back.jsonl")
+    returned = [json.loads(line) for line in (tmp_path / "back.jsonl").read_text("utf-8").splitlines()]
+    assert {(row["hit"], row["unit"]): row["chance"] for row in returned} == {
+        (row["hit"], row["unit"]): row["chance"] for row in rows
+    }
+
+
+def test_a_file_with_chances_has_them_in_every_judged_row(tmp_path: Path) -> None:
+    study = arena(pages=6, controls={"per_hit": 0})
+    rehearse(study=study, crowd=Crowd(workers=2, spammers=0.0, seed=2))
+    place = tmp_path / "arena.jsonl"
+    call_command("export_judgments", study.slug, format="jsonl", output=place)
+    rows = [json.loads(line) for line in place.read_text("utf-8").splitlines()]
+    for change, problem in [
+        ({"chance": None}, "has a row without a chance, and other rows have one"),
+        ({"chance": 0}, "expected a number above 0 and at most 1"),
+        ({"chance": 1.5}, "expected a number above 0 and at most 1"),
+        ({"hit": None}, "the HIT that was drawn"),
+    ]:
+        place.write_text("".join(json.dumps(row) + "\n" for row in [*rows[:-1], rows[-1] | change]))
+        with pytest.raises(CommandError, match=problem):
+            call_command("import_judgments", "jsonl", str(place), dataset=study.dataset.name, study="back")
+    assert not Study.objects.filter(slug="back").exists()
 
 
 def test_the_kept_ranking_knows_which_parameter_is_none() -> None:

@@ -56,6 +56,10 @@ for number in range(3):
 for protocol, slug in (("best-worst", "best-worst"), ("slider", "tellers-slider")):
     make_study(tellers, protocol, slug=slug, judgments_per_unit=100, controls={"per_hit": 1})
 make_study(
+    tellers, "best-worst", slug="best-of", judgments_per_unit=100, controls={"per_hit": 0}, units_per_hit=3,
+    answers={"worst": False}, sampling={"options": "all"},
+)
+make_study(
     make_texts(), "slider", slug="summaries", judged="summary", source={"show": True, "language": "en"},
     judgments_per_unit=100,
 )

@@ -205,3 +205,32 @@ def test_a_slider_without_scripts_is_a_field_for_a_number(
     plain.get_by_role("button", name="Submit").click()
     submitted(plain)
     assert answers_of(site, person) == [0, 64, 100, 1]
+
+
+def test_one_key_names_the_best_of_several(page: Page, site: Installation, person: str) -> None:
+    join(page, site, "best-of", person)
+    expect(here(page).locator("legend")).to_contain_text("Which caption describes the image best?")
+    for key in ("2", "1", "3"):
+        page.keyboard.press(key)
+    expect(page.locator("[data-state]")).to_have_text("Saved")
+    page.keyboard.press("Enter")
+    submitted(page)
+    assert answers_of(site, person) == [{"best": 2}, {"best": 1}, {"best": 3}]
+
+
+def test_a_finger_names_the_best_of_several(phone: Page, site: Installation, person: str) -> None:
+    join(phone, site, "best-of", person)
+    for place in (3, 2, 1):
+        here(phone).locator(f"label.option:nth-of-type({place})").tap()
+    phone.get_by_role("button", name="Submit").tap()
+    submitted(phone)
+    assert answers_of(site, person) == [{"best": 3}, {"best": 2}, {"best": 1}]
+
+
+def test_the_best_of_several_is_named_without_scripts(plain: Page, site: Installation, person: str) -> None:
+    join(plain, site, "best-of", person)
+    for fieldset in plain.locator("fieldset.options").all():
+        fieldset.locator("input").nth(1).check()
+    plain.get_by_role("button", name="Submit").click()
+    submitted(plain)
+    assert answers_of(site, person) == [{"best": 2}] * 3

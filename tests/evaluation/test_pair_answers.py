@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+from django.contrib.auth.models import User
+from django.test import Client
 
 from annotation.importing.judgments import import_judgments
 from annotation.models import Assignment, Judgment
@@ -18,9 +20,10 @@ from evaluation.errors import EvaluationError
 from evaluation.judgment_sets.files import read_source
 from evaluation.judgment_sets.loaders import load_judgments
 from evaluation.judgment_sets.signature import signature_of_study
+from evaluation.models import Analysis
 from evaluation.report.content import Estimate
 from evaluation.report.storage import build_report
-from evaluation.results.aggregation import compute_aggregation
+from evaluation.results.aggregation import aggregated, compute_aggregation
 from evaluation.results.meta_evaluation import evaluate_study
 from evaluation.strengths.computing import strengths_of
 from judgments.design.reading import make_design
@@ -117,6 +120,29 @@ def test_early_stopping_knows_what_more_votes_can_change(
                 top = [side for side in (0, 1, 2) if votes[side] == max(votes.values(), default=0)]
                 outcomes.add({1: 1, 2: -1}.get(top[0], 0) if len(top) == 1 else 0)
     assert (min(outcomes), max(outcomes)) == expected
+
+
+def test_votes_are_weighed_by_confidence_where_that_is_asked_for(client: Client) -> None:
+    study = make_study(answers=ALL, protocol="pairwise", units_per_hit=7, name="Sure")
+    rehearse(study=study, crowd=Crowd(workers=8, spammers=0.0, seed=4))
+    assert "models" not in compute_aggregation(study=study).result
+    aggregated(study=study, method=["confidence"])
+    model = (
+        Analysis.objects.filter(study=study, what="aggregation").latest("pk").result["models"]["confidence"]
+    )
+    table = load_judgments(study)
+    levels = model["levels"]
+    assert [row["level"] for row in levels] == [1, 2, 3]
+    assert sum(row["answers"] for row in levels) == table.counted.sum()
+    assert all(row["weight"] >= 0 for row in levels)
+    client.force_login(User.objects.create_superuser("root", password="a long phrase of words"))
+    shown = client.get(f"/admin/judgments/study/{study.pk}/results/").content.decode()
+    assert "Answers that are those of most others, by how sure people were: A guess: " in shown
+
+    plain = make_study(protocol="pairwise", units_per_hit=7, name="Plain")
+    rehearse(study=plain, crowd=Crowd(workers=8, spammers=0.0, seed=4))
+    found = compute_aggregation(study=plain, method=["confidence"]).result["models"]["confidence"]
+    assert found == {"reason": "Nobody was asked how sure they are."}
 
 
 def test_a_whole_study_with_every_answer() -> None:

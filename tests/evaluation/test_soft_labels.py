@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 from django.contrib.auth.models import User
+from django.core.files.uploadedfile import SimpleUploadedFile
 from django.core.management import CommandError, call_command
 from django.test import Client
 
@@ -17,6 +18,7 @@ from evaluation.disagreement.analysis import compute_disagreement, disagreement_
 from evaluation.errors import EvaluationError
 from evaluation.export.exporting import export_judgments
 from evaluation.judges.importing import import_judge
+from evaluation.models import Prediction
 from evaluation.results.aggregation import aggregate_study
 from evaluation.results.meta_evaluation import evaluate_study
 from judgments.cached_figures import recompute_figures, store_figures
@@ -163,6 +165,61 @@ def test_a_models_distributions_and_judges_are_held_against_people(study: Study,
     ]:
         with pytest.raises(CommandError, match=f"line .*{problem}"):
             tell(lambda row, shares=shares: shares)
+
+
+def test_a_models_distributions_are_imported_shown_and_removed_from_each_door(
+    study: Study, designer: Client, tmp_path: Path
+) -> None:
+    aggregate_study(study=study)
+    keys = list(study.units.filter(control=False).values_list("key", flat=True))
+    lines = {
+        name: "".join(
+            json.dumps({"unit": key, "distribution": {"0": 1 - share, "1": share}}) + "\n" for key in keys
+        )
+        for name, share in (("paged", 0.5), ("called", 0.25), ("written", 0.75), ("none", 1.0))
+    }
+    do = f"/admin/judgments/study/{study.pk}/do/import-predictions/"
+
+    def upload(name: str, text: str) -> str:
+        file = SimpleUploadedFile("net.jsonl", text.encode())
+        return words(designer.post(do, {"page": "soft-labels", "name": name, "file": file}, follow=True))
+
+    assert "Predictions of 'paged' were imported: 30 units." in upload("paged", lines["paged"])
+    assert "the same predictions were there already" in upload("paged", lines["paged"])
+    assert "other predictions of 'paged'" in upload("paged", lines["called"])
+    assert "Line 1 gives 0 to an answer" in upload("none", lines["none"])
+    assert "choose the file" in words(designer.post(do, {"page": "soft-labels", "name": "none"}, follow=True))
+    call = f"/api/studies/{study.slug}/import-predictions/"
+    sent = designer.post(call, {"name": "called", "predictions": lines["called"]}, "application/json")
+    assert sent.status_code == 200
+    wrong = designer.post(call, {"name": "none", "predictions": '{"unit": "x"}'}, "application/json")
+    assert (wrong.status_code, "Line 1 cannot be read" in wrong.content.decode()) == (400, True)
+    file = tmp_path / "net.jsonl"
+    file.write_text(lines["written"])
+    call_command("import_predictions", "dogs", str(file), name="written", stdout=StringIO())
+    assert not Prediction.objects.filter(study=study, name="none").exists()
+
+    rows = {row["name"]: row for row in compute_disagreement(study=study, bootstraps=0)["predictors"]}
+    assert rows["paged"]["cross_entropy"] == rows["equally likely"]["cross_entropy"]
+    assert {rows[name]["what"] for name in ("paged", "called", "written")} == {"model"}
+    store_figures(recompute_figures(study, ["disagreement"]))
+    shown = words(designer.get(page(study, "soft-labels")))
+    assert all(f"Remove {name}" in shown for name in ("paged", "called", "written"))
+
+    viewer, person = Client(), User.objects.create_user("vera", is_staff=True)
+    StudyRole.objects.create(study=study, user=person, role="viewer")
+    viewer.force_login(person)
+    listed = viewer.get("/api/predictions/").json()["results"]
+    assert {row["name"] for row in listed} == {"paged", "called", "written"}
+    assert viewer.delete(f"/api/predictions/{listed[0]['id']}/").status_code == 403
+    assert (
+        viewer.post(call, {"name": "v", "predictions": lines["paged"]}, "application/json").status_code == 403
+    )
+    assert designer.delete(f"/api/predictions/{listed[0]['id']}/").status_code == 204
+    gone = f"/admin/judgments/study/{study.pk}/do/remove-predictions/"
+    said = designer.post(gone, {"page": "soft-labels", "prediction": listed[1]["id"]}, follow=True)
+    assert f"Predictions of '{listed[1]['name']}' were removed." in words(said)
+    assert [one.name for one in Prediction.objects.filter(study=study)] == [listed[2]["name"]]
 
 
 def test_the_page_and_the_call_wait_for_a_job_and_show_the_same(study: Study, designer: Client) -> None:

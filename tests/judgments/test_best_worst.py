@@ -84,6 +84,34 @@ def test_a_dataset_with_too_few_systems_is_refused_with_what_there_is() -> None:
         batch_of(made_up(8, systems=3, dev=4))
 
 
+def test_all_texts_of_an_image_can_stand_in_one_list() -> None:
+    batch = batch_of(made_up(8, systems=6, dev=4), sampling={"options": "all"})
+    images = [unit.image for unit in units_of(batch)]
+    assert len(set(images)) == len(images)
+    assert {len(keys_of(unit)) for unit in units_of(batch)} == {6}
+    with pytest.raises(DesignError, match="9 different captions for an image; expected a number, 8 at most"):
+        batch_of(made_up(8, systems=9, dev=4), sampling={"options": "all"})
+
+
+def test_a_list_with_the_worst_has_three_texts_and_one_without_it_two() -> None:
+    two = made_up(8, systems=2, dev=4)
+    batch = batch_of(two, sampling={"options": "all"}, answers={"worst": False})
+    assert {len(keys_of(unit)) for unit in units_of(batch)} == {2}
+    with pytest.raises(DesignError, match=r"sampling\.options is all, .* at most 2 different captions"):
+        batch_of(two, sampling={"options": "all"})
+
+
+def test_controls_of_the_best_alone_have_a_best_one() -> None:
+    controls = {"per_hit": 1}
+    batch = batch_of(
+        made_up(40, systems=6, dev=20), units_per_hit=4, controls=controls, answers={"worst": False}
+    )
+    found = [unit for unit in units_of(batch) if unit.control]
+    assert {tuple(unit.expected) for unit in found} == {("best",)}
+    assert {len(keys_of(unit)) for unit in found} == {4}
+    assert {unit.control_kind for unit in found} == {"reference"}
+
+
 def test_no_page_shows_an_image_twice() -> None:
     for hit in batch_of(made_up(20, systems=6, dev=10), units_per_hit=6, controls={"per_hit": 1}).hits:
         assert len({unit.image for unit in hit.units}) == len(hit.units)

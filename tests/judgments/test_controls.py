@@ -117,6 +117,19 @@ def test_a_repeated_unit_shows_a_judged_unit_of_its_hit_again_and_is_not_judged(
     assert all(any(unit.control for unit in hit.units) for hit in full)
 
 
+@pytest.mark.parametrize("kind", ["reference", "degraded"])
+def test_of_the_best_alone_the_known_answer_is_a_best_one(kind: str) -> None:
+    values: dict[str, Any] = {"sampling": {"options": 3}, "answers": {"worst": False}}
+    controls = [
+        unit for hit in batch_of("best-worst", [kind], **values).hits for unit in hit.units if unit.control
+    ]
+    assert controls
+    for unit in controls:
+        assert set(unit.expected) == {"best"}
+        assert len(unit.content["options"]) == 3
+        assert unit.control_kind == kind
+
+
 def test_what_a_repeated_unit_expects_is_what_was_said_the_other_time() -> None:
     for protocol in ("triplet", "pairwise", "relevance"):
         kind = KINDS[protocol]

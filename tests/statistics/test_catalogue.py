@@ -66,6 +66,7 @@ CALLS: dict[str, tuple[Any, ...]] = {
     "prediction-powered-mean|power:null|confidence:0.9|v:1.0": ([*ONE, *[np.nan] * 6], [*ONE, *TWO]),
     "prediction-powered-savings|sizes:[6]|draws:3|confidence:0.9|seed:2|v:1.0": ([*ONE, *TWO], [*TWO, *ONE]),
     "best-worst-scores|v:1.0": CHOICES,
+    "luce-choice|prior:0.5|confidence:0.9|max_iterations:100|tolerance:1e-06|v:1.0": CHOICES[:2],
     "bootstrap|statistic:median|method:bca|confidence:0.95|resamples:50|seed:3|v:1.0": (ONE,),
     "borda|input:lists|v:1.0": (["abc", "cab"],),
     "bradley-terry|input:table|tie_model:half|prior:0|confidence:0.9|max_iterations:200|tolerance:1e-07|v:1.0": COUNTS,

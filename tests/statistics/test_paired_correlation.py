@@ -6,9 +6,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy.stats import kendalltau
 
 from evaluation.statistics.correlation import COEFFICIENTS
 from evaluation.statistics.meta import grouped_correlation, paired_correlation_test
+from evaluation.statistics.resampling import coin_tosses
 
 GROUPINGS = ("none", "item", "system", "system-level")
 
@@ -73,6 +75,38 @@ def test_both_correlations_are_the_grouped_ones(coefficient: str, grouping: str)
         assert value == pytest.approx(expected.value, abs=1e-9)
     if grouping != "system-level":  # whose five systems can hardly tell metrics apart
         assert result.p < 0.02
+
+
+@pytest.mark.parametrize("coefficient", ["kendall-tau-b", "kendall-tau-c"])
+@pytest.mark.parametrize("tied", [False, True])
+@pytest.mark.parametrize("together", [False, True])
+def test_the_swaps_of_one_group_are_those_counted_one_by_one(
+    coefficient: str, tied: bool, together: bool
+) -> None:
+    one, two, people, items, systems = tables(11, 8, 3)
+    two = people + 1.2 * np.random.default_rng(12).normal(size=len(one))
+    if tied:
+        one, two = np.round(one), np.round((two - two.mean()) / two.std())
+    standard = [(scores - scores.mean()) / scores.std() for scores in (one, two)]
+    result = paired_correlation_test(
+        one, two, people, items, systems, coefficient, grouping="none", reassignments=300, seed=3,
+        clusters={"item": items} if together else "naive",
+    )  # fmt: skip
+    generator = np.random.default_rng(3)
+    order = np.lexsort((people, np.zeros(len(one))))  # in which the coins are tossed
+    extreme = 0
+    for _ in range(300):
+        coins = 8 if together else len(one)
+        tossed = np.unpackbits(coin_tosses(generator, 1, (coins + 7) // 8), count=coins).astype(bool)
+        swapped = np.empty(len(one), dtype=bool)
+        swapped[order] = tossed[items[order]] if together else tossed
+        taus = [
+            kendalltau(np.where(swapped, other, own), people, variant=coefficient[-1]).statistic
+            for own, other in (standard, standard[::-1])
+        ]
+        extreme += abs(taus[0] - taus[1]) >= abs(result.difference) - 1e-12
+    assert result.as_extreme == extreme
+    assert 30 < extreme < 270
 
 
 def test_a_metric_does_not_differ_from_itself_on_another_scale() -> None:

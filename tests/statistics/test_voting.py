@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from evaluation.statistics.aggregation import (
     accuracy_weights,
+    confidence_vote,
     cumulative_shares,
     is_relevant,
     majority_vote,
@@ -230,3 +231,25 @@ def test_abstract_50s_has_its_twelve_drawn_pairs(shared: Any) -> None:
     kinds = {row["pair"]: row["kind"] for row in rows}
     drawn = [kinds[pair] for pair, tie in zip(result.pairs.tolist(), result.tie, strict=True) if tie]
     assert sorted(drawn) == ["HC"] * 10 + ["HI"] * 2
+
+
+def test_confidence_weighs_as_much_as_it_was_right() -> None:
+    """Of two who guess, one is wrong each time; at last both are against one who is sure."""
+    units = [unit for unit in range(10) for _ in range(5)] + [10] * 3
+    workers = [0, 1, 2, 3, 4] * 10 + [0, 3, 4]
+    values = [1, 1, 1, 1, 2] * 10 + [1, 2, 2]
+    confidences = [3, 3, 3, 1, 1] * 10 + [3, 1, 1]
+    found = confidence_vote(units, workers, values, confidences, labels=[1, 2])
+    # On the last unit each guesser meets one of each side, so the sure one alone is held against the others, and wrong.
+    assert found.levels.tolist() == [1, 3]
+    assert found.answers.tolist() == [22, 31]
+    assert (found.right.tolist(), found.compared.tolist()) == ([10, 30], [20, 31])
+    assert found.weights == pytest.approx([0.0, np.log(31 / 2)])
+    assert found.values() == [1] * 11
+    assert majority_vote(units, values, labels=[1, 2]).values() == [1] * 10 + [2]
+    assert found.posterior.sum(axis=1) == pytest.approx(np.ones(11))
+    assert dict(zip(found.workers.tolist(), found.confidence.tolist(), strict=True))[4] == 1
+    # a scale that says nothing decides nothing else than the votes do
+    level = confidence_vote(units, workers, values, np.full(len(units), np.nan), labels=[1, 2])
+    assert level.levels.tolist() == [0]
+    assert level.values() == majority_vote(units, values, labels=[1, 2]).values()

@@ -13,16 +13,16 @@ from common.commands import QuorumCommand
 from common.files import check_place, write_json
 from common.parameters import sentence_of
 from evaluation.management.words import say_table
-from evaluation.strengths.computing import StrengthsRequest, strengths_of
+from evaluation.strengths.computing import LUCE, StrengthsRequest, strengths_of
 from judgments.management.base import add_parameters, as_text
 from judgments.studies.studies import find_study
 
 
 class Command(QuorumCommand):
     help = (
-        "Rank the systems of a triplet or pairwise study by people's choices: Bradley-Terry strengths with ties and "
-        "strength of preference, intervals by image and person, rank bands, and the pairs of which one more judgment "
-        "says most (docs/ties.md)."
+        "Rank the systems of a study by people's choices: of triplets and pairs by Bradley-Terry strengths with ties "
+        "and strength of preference (docs/ties.md), of the best of several by Luce's choice model (docs/best-of-n.md). "
+        "With intervals by image and person, rank bands, and the pairs of which one more judgment says most."
     )
     example = "manage.py strengths arena --control length --output strengths.json"
 
@@ -42,17 +42,21 @@ class Command(QuorumCommand):
         found = strengths_of(study, **values)
         if options["output"]:
             write_json(options["output"], found)
+        chosen = found["model"] == LUCE
         rows = [
             [
                 one["system"],
                 _number(one["strength"]),
                 f"{_number(one['low'])} to {_number(one['high'])}",
                 f"{one['best_rank'] or '–'} to {one['worst_rank'] or '–'}",
+                *([f"{100 * one['best']:.0f} %"] if chosen else []),
             ]
             for one in found["systems"]
         ]
         title = f"Log-strengths from {found['comparisons']:,} comparisons, {100 * found['ties']:.0f} % without a side"
-        say_table(self, title, ["system", "strength", "95 %", "ranks"], rows)
+        if chosen:
+            title = f"Log-strengths from {found['comparisons']:,} choices of the best"
+        say_table(self, title, ["system", "strength", "95 %", "ranks", *(["best"] if chosen else [])], rows)
         if found["length"]:
             self.say(
                 f"A standard deviation in length adds {_number(found['length']['value'])} to the log-odds."

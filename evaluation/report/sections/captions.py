@@ -219,9 +219,11 @@ def _leave_one_out(figures: Mapping[str, Any]) -> Section:
 def _captions(figures: Mapping[str, Any]) -> Section:
     rows = sorted(figures["captions"], key=lambda row: (-row["score"], row["image"], row["text"]))
     ends = rows if len(rows) <= 2 * MOST_CAPTIONS else rows[:MOST_CAPTIONS] + rows[-MOST_CAPTIONS:]
+    with_worst = all("worst" in row for row in rows)
+    names = ("text", "image", "score", "best", *(("worst",) if with_worst else ()), "shown")
     data = table(
-        "captions",
-        [[row[name] for name in ("text", "image", "score", "best", "worst", "shown")] for row in ends],
+        "captions" if with_worst else "captions-best",
+        [[row[name] for name in names] for row in ends],
         captions=len(rows),
         ends=MOST_CAPTIONS if len(ends) < len(rows) else 0,
     )

@@ -1,29 +1,66 @@
-"""Best-worst scaling: scores of items that people name the best or the worst of a few.
+"""Choices among several: strengths of items of which one was named the best, and best-worst scaling.
 
-Columns are (N,) lists of shown items, and the best and the worst of each list. The score is the share of showings
-as best minus that as worst (Louviere, Flynn, Marley 2015; counting of Orme 2009). Split-half reliability:
-Kiritchenko, Mohammad 2016 and 2017.
+Luce's choice model (1959): item i of a list S is chosen with probability s_i / sum_S s_j; with lists of two it is
+Bradley-Terry's model, and a ranking is a row of choices from what is left (Plackett 1975). The log-likelihood is
+concave in theta = log s; Newton's method finds the maximum to which Hunter's (2004) MM steps climb. An option that
+several items share, such as a text that two systems gave, counts for each of m items as 1 / m: m items of weight 1 / m
+in the list's sum, and 1 / m of a choice each.
+
+Best-worst scaling: columns are (N,) lists of shown items, and the best and the worst of each list. The score is the
+share of showings as best minus that as worst, from -1 to 1 (Louviere, Flynn, Marley 2015; counting of Orme 2009).
+Split-half reliability: Kiritchenko, Mohammad 2016 and 2017.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import csr_array
+from scipy.special import expit, log_expit
 
 from evaluation.arrays import Flags, Floats, Ints, ratio, starts_of
-from evaluation.statistics.clustering import NAIVE, ClusterColumns, column_codes, columns_of, share_of_rows
+from evaluation.statistics.aggregation.bradley_terry import (
+    NO_GAMES,
+    UNBOUNDED,
+    Tables,
+    group_names,
+    groups_of,
+)
+from evaluation.statistics.aggregation.strengths import quantile_of
+from evaluation.statistics.clustering import (
+    NAIVE,
+    ClusterColumns,
+    Clusters,
+    column_codes,
+    columns_of,
+    share_of_rows,
+)
 from evaluation.statistics.correlation.coefficients import group_coefficients
-from evaluation.statistics.inputs import BadShape, BadValue, encode, one_per_row, positive, same_length
-from evaluation.statistics.resampling import CONFIDENCE, Seed, generator_of
+from evaluation.statistics.inputs import (
+    LARGEST_TABLE,
+    BadOption,
+    BadShape,
+    BadValue,
+    encode,
+    is_real,
+    one_per_row,
+    positive,
+    same_length,
+)
+from evaluation.statistics.resampling import CONFIDENCE, Seed, check_confidence, generator_of
 from evaluation.statistics.results import signed
 
 SPLITS = 100
 NO_HALVES = "no two items have answers in both halves, with scores that differ"
+# Part of the log-likelihood that is rounding.
+_ROUNDING = 1e-12
+# A step moves no strength farther.
+_FARTHEST = 4.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -232,4 +269,277 @@ def _read(shown: Iterable[Sequence[Any]], best: Iterable[Any], worst: Iterable[A
         item=items,
         point=np.array(points, dtype=np.int64),
         count=len(lists),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class LuceResult:
+    """Strengths of K items, nan where `reason` says why.
+
+    strength: (K,) with sum 1: the chance to be the best of all items. log_strength: (K,) with mean 0; standard_error,
+    low, high, covariance (K, K) are on that scale. freedom: (K,) degrees of freedom of t. order: (K,) positions from
+    strongest to weakest. shown, best: (K,) how often an item was shown, and was the best. choices: number of lists.
+    gradient: largest remaining derivative.
+    """
+
+    items: NDArray[Any]
+    strength: Floats
+    log_strength: Floats
+    standard_error: Floats
+    low: Floats
+    high: Floats
+    covariance: Floats
+    freedom: Floats
+    order: Ints
+    shown: Ints
+    best: Ints
+    choices: int
+    log_likelihood: float
+    confidence: float
+    prior: float
+    iterations: int
+    converged: bool
+    gradient: float
+    reason: str
+    note: str = ""
+    clusters: Mapping[str, int] = field(default_factory=dict)
+    signature: str = ""
+
+
+@signed("luce-choice", data=("owners",))
+def luce_choice(
+    shown: Iterable[Sequence[Any]],
+    best: Iterable[Any],
+    *,
+    owners: Mapping[Any, Sequence[Any]] | None = None,
+    prior: float = 0.0,
+    confidence: float = CONFIDENCE,
+    max_iterations: int = 200,
+    tolerance: float = 1e-7,
+    clusters: ClusterColumns = NAIVE,
+) -> LuceResult:
+    """Fit strengths to (N,) lists of options, and the option of each that was named the best.
+
+    `owners`: the items that share an option; without it, options are items. `prior` adds that many wins each way to
+    every pair of items. `clusters` are columns of one entry a list, as in `bradley_terry_of_comparisons`; covariance
+    and intervals are then the sandwich's.
+
+    Raises:
+        BadValue, BadShape, BadOption: a list of fewer than two different options, a best one that it does not hold, an
+            option without owners, or a wrong setting.
+    """
+    check_confidence(confidence)
+    positive(max_iterations, "max_iterations")
+    for name, value in (("prior", prior), ("tolerance", tolerance)):
+        if not (is_real(value) and 0 <= value < math.inf):
+            raise BadOption(f"{name} is {value!r}, expected a number from zero on")
+    rows = _Rows.of(shown, best, owners)
+    columns = columns_of(clusters)
+    own = Clusters.of(columns, rows.count) if columns else None
+    reason = rows.why_not(prior)
+    fit = None if reason else _fit(rows, prior, max_iterations, tolerance)
+    result = _result(rows, fit, prior, confidence, own)
+    if own is None:
+        return replace(result, reason=reason)
+    return replace(result, reason=reason or own.reason, note=own.note, clusters=own.counts)
+
+
+@dataclass(frozen=True, slots=True)
+class _Rows:
+    """N lists over K items.
+
+    weights, wins: (N, K) each list's shares of items, and shares of its choice. shown, best: (K,) counts.
+    """
+
+    items: NDArray[Any]
+    weights: csr_array
+    wins: csr_array
+    shown: Ints
+    best: Ints
+
+    @property
+    def count(self) -> int:
+        return int(self.weights.shape[0])
+
+    @classmethod
+    def of(
+        cls, shown: Iterable[Sequence[Any]], best: Iterable[Any], owners: Mapping[Any, Sequence[Any]] | None
+    ) -> _Rows:
+        lists = [one_per_row(row, f"shown[{place}]") for place, row in enumerate(one_per_row(shown, "shown"))]
+        chosen = one_per_row(best, "best")
+        same_length(shown=lists, best=chosen)
+        for place, row in enumerate(lists):
+            if len(row) < 2 or len(set(row)) != len(row):
+                raise BadValue(f"shown[{place}] is {row!r}, expected two or more different options")
+            if chosen[place] not in row:
+                raise BadValue(f"best[{place}] is {chosen[place]!r}, expected one of {row!r}")
+        options, option = encode([one for row in lists for one in row], "shown")
+        members = [_owners_of(one, owners) for one in options.tolist()]
+        items, member = encode([item for group in members for item in group], "owners")
+        if len(items) ** 2 > LARGEST_TABLE:
+            raise BadValue(f"there are {len(items):,} items, expected {math.isqrt(LARGEST_TABLE):,} at most")
+        sizes = np.array([len(group) for group in members], dtype=np.int64)
+        # of each option, its items with equal shares
+        shares = csr_array(
+            (np.repeat(1 / np.maximum(sizes, 1), sizes), member, starts_of(sizes)),
+            shape=(len(options), len(items)),
+        )
+        bounds = starts_of([len(row) for row in lists])
+        ones = np.ones(len(option))
+        lists_of_options = csr_array((ones, option, bounds), shape=(len(lists), len(options)))
+        # the place of the best option in its list
+        at = bounds[:-1] + np.array(
+            [row.index(one) for row, one in zip(lists, chosen, strict=True)], dtype=np.int64
+        )
+        picked = csr_array(
+            (np.ones(len(lists)), option[at], np.arange(len(lists) + 1)), shape=(len(lists), len(options))
+        )
+        weights, wins = (csr_array(table @ shares) for table in (lists_of_options, picked))
+        return cls(items, weights, wins, _times(weights), _times(wins))
+
+    def why_not(self, prior: float) -> str:
+        """Return why no finite strengths fit best: from each item, wins must lead to each (Hunter 2004, section 2)."""
+        count = len(self.items)
+        if count < 2:
+            return NO_GAMES
+        if prior > 0:
+            return ""
+        beat = np.asarray((self.wins.sign().T @ self.weights.sign()).toarray(), dtype=np.float64)
+        np.fill_diagonal(beat, 0)
+        nothing = np.zeros_like(beat)
+        parts, groups = groups_of(Tables(beat, nothing, nothing))
+        return UNBOUNDED.format(parts, group_names(groups, self.items)) if parts > 1 else ""
+
+
+def _owners_of(option: Any, owners: Mapping[Any, Sequence[Any]] | None) -> list[Any]:
+    if owners is None:
+        return [option]
+    found = list(dict.fromkeys(owners.get(option, ())))
+    if not found:
+        raise BadValue(f"owners names no item of {option!r}, expected one or more")
+    return found
+
+
+def _times(table: csr_array) -> Ints:
+    return np.bincount(table.indices, minlength=table.shape[1]).astype(np.int64)
+
+
+@dataclass(frozen=True, slots=True)
+class _Fit:
+    theta: Floats
+    inverse: Floats
+    log_likelihood: float
+    iterations: int
+    converged: bool
+    gradient: float
+
+
+def _chances(rows: _Rows, theta: Floats) -> tuple[csr_array, Floats]:
+    """Return (N, K) chances of the items of each list, and (N,) logarithms of the lists' sums.
+
+    The largest strength of all stands in for each list's own; strengths of a fit lie well within a float's range.
+    """
+    top = float(theta.max())
+    scaled = rows.weights.multiply(np.exp(theta - top)[np.newaxis, :]).tocsr()
+    sums = np.maximum(np.asarray(scaled.sum(axis=1)).ravel(), np.finfo(np.float64).tiny)
+    chances = csr_array(scaled.multiply((1 / sums)[:, np.newaxis]))
+    return chances, np.log(sums) + top
+
+
+def _log_likelihood(rows: _Rows, theta: Floats, sums: Floats, prior: float) -> float:
+    found = float((rows.wins @ theta).sum() - sums.sum())
+    if prior:
+        difference = theta[:, np.newaxis] - theta
+        found += prior * float(log_expit(difference).sum() - len(theta) * math.log(0.5))
+    return found
+
+
+def _derivatives(
+    rows: _Rows, theta: Floats, chances: csr_array, won: Floats, prior: float
+) -> tuple[Floats, Floats]:
+    """Return (K,) slope and (K, K) information."""
+    expected = np.asarray(chances.sum(axis=0)).ravel()
+    slope = won - expected
+    information = np.diag(expected) - (chances.T @ chances).toarray()
+    if prior:
+        first = expit(theta[:, np.newaxis] - theta)
+        slope = slope + prior * (1 - 2 * first).sum(axis=1)
+        spread = 2 * prior * first * (1 - first)
+        np.fill_diagonal(spread, 0)
+        information = information + np.diag(spread.sum(axis=1)) - spread
+    return slope, np.asarray(information, dtype=np.float64)
+
+
+def _held(information: Floats) -> Floats:
+    """Fix the free direction: a constant added to all strengths."""
+    return information + float(information.max()) / len(information)
+
+
+def _fit(rows: _Rows, prior: float, max_iterations: int, tolerance: float) -> _Fit:
+    items = len(rows.items)
+    won = np.asarray(rows.wins.sum(axis=0), dtype=np.float64).ravel()
+    theta = np.zeros(items)
+    chances, sums = _chances(rows, theta)
+    value = _log_likelihood(rows, theta, sums, prior)
+    slope, information = _derivatives(rows, theta, chances, won, prior)
+    converged, iterations = False, 0
+    while not converged and iterations < max_iterations:
+        iterations += 1
+        step = np.linalg.solve(_held(information), slope)
+        size = min(1.0, _FARTHEST / max(float(np.abs(step).max()), _ROUNDING))
+        while True:
+            moved = theta + size * step
+            moved -= moved.mean()
+            chances, sums = _chances(rows, moved)
+            reached = _log_likelihood(rows, moved, sums, prior)
+            if reached >= value - _ROUNDING * abs(value) or size < _ROUNDING:
+                break
+            size /= 2
+        # The root of slope times step is at least any strength's step in units of its standard error.
+        away = math.sqrt(max(float(slope @ step), 0.0))
+        converged = bool(min(float(np.abs(step).max()), away) <= tolerance)
+        theta, value = moved, reached
+        slope, information = _derivatives(rows, theta, chances, won, prior)
+    inverse: Floats = np.linalg.inv(_held(information)).astype(np.float64, copy=False)
+    # The constant that held the strengths in place is no part of it.
+    inverse -= 1 / (float(information.max()) * items)
+    return _Fit(theta, inverse, value, iterations, converged, float(np.abs(slope).max()))
+
+
+def _result(
+    rows: _Rows, fit: _Fit | None, prior: float, confidence: float, clusters: Clusters | None
+) -> LuceResult:
+    items = len(rows.items)
+    theta, error = np.full(items, math.nan), np.full(items, math.nan)
+    covariance, freedom = np.full((items, items), math.nan), np.full(items, math.inf)
+    order = np.empty(0, dtype=np.int64)
+    if fit is not None:
+        theta, covariance = fit.theta, fit.inverse
+        order = np.argsort(-theta, kind="stable")
+        if clusters is not None:
+            chances, _ = _chances(rows, theta)
+            covariance, freedom = clusters.covariance(csr_array(rows.wins - chances), fit.inverse)
+        error = np.sqrt(np.maximum(np.diag(covariance), 0.0))
+    half = error * [quantile_of(confidence, df) for df in freedom]
+    strength = np.exp(theta - theta.max(initial=-math.inf))
+    return LuceResult(
+        items=rows.items,
+        strength=strength / strength.sum(),
+        log_strength=theta,
+        standard_error=error,
+        low=theta - half,
+        high=theta + half,
+        covariance=covariance,
+        freedom=freedom,
+        order=order,
+        shown=rows.shown,
+        best=rows.best,
+        choices=rows.count,
+        log_likelihood=math.nan if fit is None else fit.log_likelihood,
+        confidence=float(confidence),
+        prior=float(prior),
+        iterations=0 if fit is None else fit.iterations,
+        converged=fit is not None and fit.converged,
+        gradient=math.nan if fit is None else fit.gradient,
+        reason="",
     )

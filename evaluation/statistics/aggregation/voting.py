@@ -121,6 +121,99 @@ def weighted_vote(
     return _vote(units, values, judgment_weights(weights), labels, ties, seed)
 
 
+def agrees_with_others(unit: Ints, value: ArrayLike) -> Floats:
+    """Return (N,) 1 where a judgment is that of most others on its unit, 0 where not, nan where these are tied."""
+    known, rows = encode(unit, "units")
+    labels, columns = encode(np.asarray(value), "values")
+    cells = np.bincount(rows * len(labels) + columns, minlength=len(known) * len(labels))
+    others = cells.reshape(len(known), len(labels))[rows]
+    here = np.arange(len(rows)), columns
+    others[here] -= 1
+    most = others.max(axis=1, initial=0)
+    decided = (most > 0) & ((others == most[:, np.newaxis]).sum(axis=1) == 1)
+    return np.where(decided, (others[here] == most).astype(np.float64), np.nan)
+
+
+@dataclass(frozen=True, slots=True)
+class ConfidenceResult:
+    """Votes weighted by how sure people were, and what their confidence is worth.
+
+    units: (U,), labels: (L,). winner: (U,) position in `labels`, -1 if tied or without weight. posterior: (U, L) shares
+    of the weights, even where all are zero. levels: (C,) confidences, 0 for none. answers: (C,) judgments of each;
+    right of compared: (C,) how many are the answer of most others, where these have one. weights: (C,). workers,
+    confidence, judgments: (W,), the mean confidence of each.
+    """
+
+    units: NDArray[Any]
+    labels: NDArray[Any]
+    winner: Ints
+    posterior: Floats
+    levels: Ints
+    answers: Ints
+    right: Ints
+    compared: Ints
+    weights: Floats
+    workers: NDArray[Any]
+    confidence: Floats
+    judgments: Ints
+    iterations: int = 0
+    converged: bool = True
+    note: str = ""
+    signature: str = ""
+
+    def values(self) -> list[Any]:
+        """Return the winning label of each unit; None if none wins."""
+        labels = self.labels.tolist()
+        return [labels[place] if place >= 0 else None for place in self.winner.tolist()]
+
+
+@signed("confidence-vote")
+def confidence_vote(
+    units: Iterable[Any],
+    workers: Iterable[Any],
+    values: Iterable[Any],
+    confidences: ArrayLike,
+    *,
+    labels: Sequence[Any] | None = None,
+) -> ConfidenceResult:
+    """Return the answers with the most weight, where (N,) confidences such as 1 to 3, or nan, weigh judgments.
+
+    A level weighs the log-odds of being right (Nitzan, Paroush 1982; for confidence Meyen et al. 2021), at least zero.
+    Right is the answer of most others on the unit: so the data say what "certain" is worth, and a scale that means
+    nothing has equal weights.
+    """
+    names, unit = encode(units, "units")
+    people, worker = encode(workers, "workers")
+    scale, value = encode_on_scale(values, labels)
+    said = np.nan_to_num(np.asarray(confidences, dtype=np.float64), nan=0.0)
+    same_length(units=unit, workers=worker, values=value, confidences=said)
+    levels, level = encode(said, "confidences")
+    right = agrees_with_others(unit, value)
+    known = ~np.isnan(right)
+    hits = np.bincount(level[known], weights=right[known], minlength=len(levels)).astype(np.int64)
+    compared = np.bincount(level[known], minlength=len(levels))
+    weights = accuracy_weights(hits, compared, max(len(scale), 2))
+    found = _vote(unit, value, weights[level], list(range(len(scale))), "none", 0)
+    assert found.weight is not None
+    total = found.weight.sum(axis=1, keepdims=True)
+    shares = np.where(total > 0, found.weight, 1.0) / np.where(total > 0, total, len(scale))
+    judgments = np.bincount(worker, minlength=len(people))
+    return ConfidenceResult(
+        units=names,
+        labels=scale,
+        winner=found.winner,
+        posterior=shares,
+        levels=levels.astype(np.int64),
+        answers=np.bincount(level, minlength=len(levels)),
+        right=hits,
+        compared=compared,
+        weights=weights,
+        workers=people,
+        confidence=np.bincount(worker, weights=said, minlength=len(people)) / judgments,
+        judgments=judgments,
+    )
+
+
 def accuracy_weights(right: ArrayLike, seen: ArrayLike, labels: int = 2, *, rule: str = "log-odds") -> Floats:
     """Return (W,) weights of workers who got (W,) `right` of `seen` control items right.
 

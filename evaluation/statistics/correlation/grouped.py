@@ -65,6 +65,7 @@ NO_GROUP = "no group has two observations that differ in both variables"
 
 _Statistic = Callable[[Floats], Floats]
 _REASSIGNMENTS = 1000
+FULL = 4  # cells of a table for each that is filled, up to which it is not sparse
 UNDEFINED = "the {} metric's correlation is undefined"
 
 
@@ -234,6 +235,8 @@ def system_means(scores: Floats, table: Table) -> Callable[[Floats], Floats]:
     shape = (len(table.item_names), len(table.system_names))
     sums = scipy.sparse.csr_array((scores, (table.items, table.systems)), shape=shape)
     rows = scipy.sparse.csr_array((np.ones(len(scores)), (table.items, table.systems)), shape=shape)
+    if shape[0] * shape[1] <= FULL * len(scores):  # most systems have most items: a plain product is faster
+        sums, rows = sums.toarray(), rows.toarray()
 
     def means(weights: Floats) -> Floats:
         counts, totals = np.asarray(weights @ rows), np.asarray(weights @ sums)
@@ -397,10 +400,10 @@ def _swapped_differences(
     """Return (reassignments,) differences; outputs of one `owner` (N,), in the order of `statistic`, swap together."""
     coins = int(owner.max()) + 1
     drawn = np.empty(reassignments)
+    difference = statistic.differences(owner)
     for place in range(reassignments):
         tossed = np.unpackbits(coin_tosses(generator, 1, (coins + 7) // 8), count=coins).astype(bool)
-        r_one, r_two = statistic(tossed[owner])
-        drawn[place] = r_one - r_two
+        drawn[place] = difference(tossed)
     return drawn
 
 
@@ -446,6 +449,48 @@ class _Swapped:
 
     def __call__(self, swapped: Flags) -> tuple[float, float]:
         return self._value(swapped), self._value(~swapped)
+
+    def differences(self, owner: Ints) -> Callable[[Flags], float]:
+        """Return the difference of both as a function of (owners,) tosses, for (N,) owners of the rows."""
+        if self._coefficient.startswith("kendall") and not self._by_system and len(self._starts) == 2:
+            return self._kendall_differences(owner)
+
+        def plain(tossed: Flags) -> float:
+            one, two = self(tossed[owner])
+            return one - two
+
+        return plain
+
+    def _kendall_differences(self, owner: Ints) -> Callable[[Flags], float]:
+        """Return `differences` of a single group, by what each owner adds to the difference of the balances.
+
+        Concordant less discordant pairs is a sum over pairs of rows, and what a pair adds depends on two tosses. In the
+        difference of the metrics, which swap their parts, the terms of both tosses cancel: each row adds its own
+        term, with the sign of its toss.
+        """
+        from evaluation.statistics.correlation.kernels import balances
+
+        codes = np.stack([self._one_codes, self._two_codes], axis=1)
+        both = balances(np.repeat(self._rows, 2), codes.ravel(), int(self._levels[0]))
+        terms = np.bincount(owner, weights=(both[0::2] - both[1::2]) / 2)
+        whole = float(terms.sum())
+        if self._levels[0] == 2 * len(owner):  # no scores are equal: both have one scale, whatever is swapped
+            sums = kendall_groups(self._rows, self._one_codes, self._ones, self._starts, self._levels)
+            scale = float(taus(np.array([[1.0, *sums[0, 1:]]]), self._coefficient)[0])
+            return lambda tossed: scale * (whole - 2 * float(terms[tossed].sum()))
+
+        def tied(tossed: Flags) -> float:
+            swapped = tossed[owner]
+            codes = np.where(swapped, self._two_codes, self._one_codes)
+            first = kendall_groups(self._rows, codes, self._ones, self._starts, self._levels)
+            other = np.bincount(np.where(swapped, self._one_codes, self._two_codes)).astype(np.float64)
+            second = first.copy()
+            second[0, 0] -= whole - 2 * float(terms[tossed].sum())
+            second[0, 3], second[0, 5] = np.square(other).sum(), np.count_nonzero(other)
+            one, two = taus(np.concatenate([first, second]), self._coefficient).tolist()
+            return float(one - two)
+
+        return tied
 
     def _value(self, other: Flags) -> float:
         if self._by_system:

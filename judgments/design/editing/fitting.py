@@ -245,7 +245,8 @@ class _Fitting:
             (len({text.text for _, text in image.outputs}) for image in divided(design, material).judged),
             default=0,
         )
-        if KINDS[design.protocol].least_options <= most < design.sampling.options:
+        asked = design.sampling.options
+        if isinstance(asked, int) and KINDS[design.protocol].least_options <= most < asked:
             self.values["sampling"]["options"] = most
             self.sentences.append(
                 ngettext(

@@ -375,7 +375,7 @@ def _field_for(key: str, entry: Entry, datasets: list[str]) -> forms.Field:
     if key == "dataset":
         choices = [("", gettext("Choose a dataset")), *((name, name) for name in datasets)]
         return forms.ChoiceField(choices=choices, widget=UnfoldAdminSelectWidget, **options)
-    if key in ("sampling.references", "sampling.images"):
+    if key in ("sampling.references", "sampling.images", "sampling.options"):
         return AllOrNumberField(widget=UnfoldAdminTextInputWidget, **options)
     if key.startswith("sampling.pairs."):
         return forms.IntegerField(

@@ -1,11 +1,12 @@
 // The best and the worst of a few captions: the first number key is the best, the second the worst; Shift with a
-// number is the worst at once. No caption is both.
+// number is the worst at once. No caption is both. Where the page asks for the best alone, it has no inputs of the worst.
 
 const ENDS = ["best", "worst"];
 
 function setUp(step) {
   const position = Number(step.id.slice(1));
   const inputs = Object.fromEntries(ENDS.map((end) => [end, [...step.querySelectorAll(`input[name="u${position}-${end}"]`)]]));
+  const asked = ENDS.filter((end) => inputs[end].length);
 
   function chosen(end) {
     const input = inputs[end].find((one) => one.checked);
@@ -17,8 +18,8 @@ function setUp(step) {
   }
 
   function tell(go) {
-    const answer = { best: chosen("best"), worst: chosen("worst") };
-    const whole = answer.best !== null && answer.worst !== null;
+    const answer = Object.fromEntries(asked.map((end) => [end, chosen(end)]));
+    const whole = asked.every((end) => answer[end] !== null);
     step.dispatchEvent(new CustomEvent("quorum:answer", {
       bubbles: true,
       detail: { position, answer: whole ? answer : null, draft: answer, go: whole && go },
@@ -46,7 +47,8 @@ function setUp(step) {
     event.preventDefault();
     if (repeat) return;
     const best = chosen("best");
-    if (shift) choose("worst", digit, true);
+    if (asked.length === 1) choose("best", digit, true);
+    else if (shift) choose("worst", digit, true);
     else if (best === digit) { put("best", null); tell(false); }
     else choose(best === null || chosen("worst") !== null ? "best" : "worst", digit, true);
   });

@@ -1,0 +1,252 @@
+"""The best of several, without the worst: from the study file to the ranking of systems."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.core.management import call_command
+from django.test import Client
+
+from annotation.importing.judgments import import_judgments
+from annotation.models import Judgment
+from annotation.work.claims import claim_assignment
+from common.errors import DesignError
+from evaluation.errors import EvaluationError
+from evaluation.integrity import check_integrity
+from evaluation.results.aggregation import aggregate_study
+from evaluation.statistics.aggregation import luce_choice
+from evaluation.strengths.computing import ranking_section, strengths_of
+from judgments.design.reading import make_design, read_toml, write_toml
+from judgments.kinds import KINDS
+from judgments.models import HIT, Output, Study, Unit
+from judgments.studies.studies import kind_of
+from tests.annotation.casting import joined
+from tests.evaluation.test_scales import better_and_worse, exported, rehearsed
+from tests.judgments.desk import page
+from tests.studies import make_study, make_worker
+
+pytestmark = pytest.mark.django_db
+BEST_ALONE: dict[str, Any] = {"answers": {"worst": False}, "sampling": {"options": "all"}}
+
+
+@pytest.fixture(scope="module")
+def animals(module_db: None) -> None:
+    better_and_worse()
+
+
+@pytest.fixture(scope="module")
+def study(animals: None) -> Study:
+    """Five systems, each list with all of them, that eight people who err now and then filled."""
+    controls = {"per_hit": 1, "threshold": 0.0}
+    return rehearsed(
+        "best-worst", "best-of", accuracy=0.7, judgments_per_unit=8, controls=controls, **BEST_ALONE
+    )
+
+
+def best_of(judgment: Judgment) -> int:
+    assert judgment.answer is not None
+    place: int = judgment.answer["best"]
+    return place
+
+
+def design(**values: Any) -> Any:
+    return make_design({"name": "x", "dataset": "animals", "protocol": "best-worst"} | values)
+
+
+def test_a_design_asks_for_the_worst_unless_it_says_otherwise() -> None:
+    usual, alone = design(), design(**BEST_ALONE)
+    assert usual.question == "Which caption describes the image best, and which worst?"
+    assert "answers" not in write_toml(usual)
+    assert alone.question == "Which caption describes the image best?"
+    assert alone.seconds_per_unit < usual.seconds_per_unit
+    assert read_toml(write_toml(alone)) == alone
+    assert "worst = false" in write_toml(alone)
+    assert 'options = "all"' in write_toml(alone)
+    preset = make_design(
+        {"name": "x", "dataset": "a", "preset": "our-best-worst", "answers": {"worst": False}}
+    )
+    assert preset.question == alone.question
+    own = design(question="Which one would you print?", **BEST_ALONE)
+    assert own.question == "Which one would you print?"
+
+
+def test_a_design_of_pairs_with_more_answers_is_written_as_before() -> None:
+    pairs = make_design({"name": "x", "dataset": "a", "protocol": "pairwise", "answers": {"neither": True}})
+    assert pairs.model_dump(mode="json")["answers"] == {
+        "no_difference": False,
+        "neither": True,
+        "strength": False,
+        "confidence": False,
+    }
+
+
+@pytest.mark.parametrize(
+    ("values", "words"),
+    [
+        ({"protocol": "pairwise", "answers": {"worst": False}}, "pairwise asks for no worst"),
+        ({"protocol": "slider", "answers": {"worst": False}}, "slider asks for no worst"),
+        ({"answers": {"neither": True}}, "answers is for pairs"),
+        ({"answers": {"worst": False, "strength": True}}, "answers is for pairs"),
+        ({"sampling": {"options": 2}}, "sampling.options is 2"),
+        ({"sampling": {"options": "some"}}, "sampling.options is 'some'"),
+        ({"stopping": {"rule": "settled"}, "answers": {"worst": False}}, "stopping.rule"),
+    ],
+)
+def test_designs_that_cannot_be_are_refused_with_the_key(values: dict[str, Any], words: str) -> None:
+    with pytest.raises(DesignError, match=words):
+        design(**values)
+
+
+def test_each_image_is_shown_once_with_one_text_of_each_system(study: Study) -> None:
+    units = Unit.objects.filter(study=study, control=False)
+    assert {len(unit.content["options"]) for unit in units} == {5}
+    assert units.values("item").distinct().count() == units.count()
+    controls = Unit.objects.filter(study=study, control=True)
+    assert {tuple(unit.expected or ()) for unit in controls} == {("best",)}
+    assert {len(unit.content["options"]) for unit in controls} <= {3, 5}
+
+
+def test_systems_that_gave_the_same_text_share_its_place(animals: None) -> None:
+    first, second = Output.objects.filter(item__position=3).order_by("system__name")[:2]
+    second.caption = first.caption
+    second.save()
+    made = make_study("best-worst", slug="shared", controls={"per_hit": 0}, **BEST_ALONE)
+    sizes = {unit.item.position: len(unit.content["options"]) for unit in Unit.objects.filter(study=made)}
+    assert sizes.pop(3) == 4
+    assert set(sizes.values()) == {5}
+
+
+def test_a_worker_names_the_best_and_nothing_else(animals: None, client: Client) -> None:
+    made = make_study("best-worst", slug="asked", judgments_per_unit=1, **BEST_ALONE)
+    worker, headers = make_worker(made)
+    address = f"/api/studies/{made.slug}/assignments/"
+    given = client.post(address, content_type="application/json", headers=headers).json()
+    unit = given["units"][0]
+    assert unit["question"] == "Which caption describes the image best?"
+    assert set(unit) == {"position", "protocol", "question", "image", "options"}
+    submit = f"/api/assignments/{given['id']}/submit/"
+
+    def answer(each: Any) -> Any:
+        body = {"answers": [{"position": one["position"], "answer": each} for one in given["units"]]}
+        return client.post(submit, body, content_type="application/json", headers=headers)
+
+    refused = answer({"best": 1, "worst": 2})
+    assert refused.status_code == 400
+    assert "a number from 1 to" in refused.content.decode()
+    assert answer({"best": 6}).status_code == 400
+    assert answer({"best": 2}).status_code == 200
+    judged = Judgment.objects.filter(assignment__worker=worker).select_related("unit").order_by("pk")
+    seen = {one["position"]: one["options"][1]["text"] for one in given["units"]}
+    stored = [one.unit.content["options"][best_of(one) - 1]["text"] for one in judged]
+    assert sorted(stored) == sorted(seen.values()), "what is stored is in the unit's order"
+
+
+def test_the_page_works_without_scripts(animals: None) -> None:
+    made = make_study("best-worst", slug="plain", judgments_per_unit=1, **BEST_ALONE)
+    worker = joined(made, "ada").worker
+    claim = claim_assignment(study=made, worker=worker)
+    assert claim is not None
+    unit = claim.places[0].unit
+    kind = kind_of(made)
+    assert kind.read_form({"u1-best": "3"}, 1, unit) == {"best": 3}
+    assert kind.read_form({}, 1, unit) is None
+    assert kind.page.template == "annotation/kinds/best_of.html"
+    assert KINDS["best-worst"].page.template == "annotation/kinds/best_worst.html"
+
+
+def test_the_consensus_is_the_text_that_was_the_best_most_often(study: Study) -> None:
+    result = aggregate_study(study=study)
+    assert all(set(unit["answer"]) == {"best"} for unit in result["units"])
+    alpha = result["agreement"]["alpha"]
+    assert alpha["value"] > 0.1
+    assert alpha["low"] < alpha["value"] < alpha["high"]
+    captions = result["figures"]["captions"]
+    assert all("worst" not in row and 0 <= row["score"] <= 1 for row in captions)
+    for image in {row["image"] for row in captions}:
+        own = [row for row in captions if row["image"] == image]
+        assert sum(row["score"] for row in own) == pytest.approx(1)
+        assert max(own, key=lambda row: row["score"])["strength"] == max(row["strength"] for row in own)
+    assert check_integrity().problems == []
+
+
+def test_systems_are_ranked_by_luce_s_model(study: Study) -> None:
+    found = strengths_of(study)
+    assert found["model"] == "luce"
+    judged = Judgment.objects.of_study(study).current().filter(unit__control=False, set_aside=False)
+    assert found["comparisons"] == judged.count()
+    system_of = {
+        (item, text): name
+        for item, text, name in Output.objects.values_list("item", "caption__text", "system__name")
+    }
+    lists, best = [], []
+    for one in judged.select_related("unit"):
+        options = [option["text"] for option in one.unit.content["options"]]
+        lists.append([system_of[one.unit.item_id, text] for text in options])
+        best.append(lists[-1][best_of(one) - 1])
+    plain = luce_choice(lists, best)
+    strength = dict(zip(plain.items.tolist(), plain.log_strength.tolist(), strict=True))
+    assert {row["system"]: row["strength"] for row in found["systems"]} == pytest.approx(strength)
+    assert [row["strength"] for row in found["systems"]] == sorted(strength.values(), reverse=True)
+    for row in found["systems"]:
+        assert row["low"] < row["strength"] < row["high"]
+        assert 1 <= row["best_rank"] <= row["worst_rank"] <= 5
+        assert row["best"] == pytest.approx(best.count(row["system"]) / len(best))
+        assert row["shown"] == len(best)
+        assert row["best_low"] <= row["best"] <= row["best_high"]
+    assert set(found["clusters"]) == {"item", "rater"}
+
+
+def test_the_model_has_no_other_settings(study: Study) -> None:
+    for asked in ({"model": "cumulative"}, {"control": "length"}):
+        with pytest.raises(EvaluationError, match="its model is Luce's"):
+            strengths_of(study, **asked)
+
+
+def test_the_page_the_command_and_the_call_say_the_same(
+    study: Study, designer: Client, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    first = strengths_of(study)["systems"][0]
+    shown = designer.get(page(study, "ranking")).content.decode()
+    assert "Luce’s choice model" in shown
+    assert first["system"] in shown
+    assert 'name="model"' not in shown
+    call_command("strengths", study.slug, output=tmp_path / "s.json")
+    said = capsys.readouterr().out
+    assert "choices of the best" in said
+    assert json.loads((tmp_path / "s.json").read_text())["systems"][0] == pytest.approx(first)
+    called = designer.get(f"/api/studies/{study.slug}/strengths/").json()
+    assert called["systems"][0]["system"] == first["system"]
+    assert called["model"] == "luce"
+    aggregate_study(study=study)
+    results = designer.get(page(study, "results")).content.decode()
+    assert "was the best of those shown with it" in results
+
+
+def test_the_report_ranks_the_systems(study: Study) -> None:
+    section = ranking_section(study)
+    assert section is not None
+    assert "Luce's choice model" in str(section)
+
+
+def test_a_best_worst_study_ranks_its_systems_by_the_best_too(animals: None) -> None:
+    both = rehearsed("best-worst", "both-ends", controls={"per_hit": 0})
+    found = strengths_of(both)
+    assert found["model"] == "luce"
+    assert ranking_section(both) is None, "its report stays as it was"
+
+
+def test_answers_go_out_by_id_and_come_back(study: Study, tmp_path: Path) -> None:
+    rows = exported(study, tmp_path / "out.jsonl")
+    assert all(set(row["answer"]) == {"best"} for row in rows)
+    for row in rows:
+        assert row["answer"]["best"] in [option["key"] for option in row["content"]["options"]]
+    import_judgments(format="jsonl", path=tmp_path / "out.jsonl", dataset="animals", study="again")
+    again = Study.objects.get(slug="again")
+    assert again.design["answers"] == {"worst": False}
+    assert HIT.objects.filter(study=again).exists()
+    mine, theirs = strengths_of(study)["systems"], strengths_of(again)["systems"]
+    assert [row["system"] for row in theirs] == [row["system"] for row in mine]
+    assert [row["strength"] for row in theirs] == pytest.approx([row["strength"] for row in mine])
