@@ -13,13 +13,13 @@ from typing import Any
 import pytest
 from django.db import transaction
 from django.test import Client
-from fontTools.subset import Options as FontOptions  # type: ignore[import-untyped]
 from hypothesis import HealthCheck, settings
+from matplotlib.backends import _backend_pdf_ps
 from playwright.sync_api import Browser, Page, expect, sync_playwright
 from pytest_django import DjangoDbBlocker
 
 from evaluation.metrics.meteor import Tables, find_tables
-from tests import services
+from tests import plots, services
 from tests.browsing import WIDE, Tab, Tabs
 from tests.installations import MIGRATED, Installation, Installations, once_a_run
 
@@ -28,8 +28,8 @@ settings.register_profile("steady", deadline=None, suppress_health_check=[Health
 settings.load_profile("steady")
 expect.set_options(timeout=120_000)  # milliseconds; what is there sooner is waited for no longer
 
-# A third of the time of a report goes into the tables for layout in the fonts of its PDFs, which no test looks at.
-FontOptions._drop_tables_default += ["GDEF", "GPOS", "GSUB"]
+# A third of the time of a report goes into cutting fonts for its PDFs, mostly the same characters each time.
+_backend_pdf_ps.get_glyphs_subset = plots.cut_font  # type: ignore[assignment]
 
 CHROMIUM_FLAGS = [
     "--no-sandbox",  # tests may run as root in a container, where the sandbox cannot start
@@ -222,6 +222,13 @@ def live_server_on(
         return installation
 
     return start
+
+
+@pytest.fixture
+def undrawn() -> Iterator[None]:
+    """Reports and releases with blank figures, for tests that do not look at them."""
+    with plots.undrawn():
+        yield
 
 
 @pytest.fixture(scope="module")

@@ -195,8 +195,8 @@ def demo(
 
 
 @pytest.fixture
-def clone(demo: None, db: None, tmp_path: Path) -> Clone:
-    """A clone beside the demo; `db` undoes what the blocks change."""
+def clone(demo: None, db: None, undrawn: None, tmp_path: Path) -> Clone:
+    """A clone beside the demo; `db` undoes what the blocks change. Figures of reports are blank."""
     return Clone(tmp_path)
 
 

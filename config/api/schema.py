@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 from csp.constants import UNSAFE_INLINE
 from csp.decorators import csp_update
+from django.conf import settings
 from django.http import JsonResponse
 from django.utils.decorators import method_decorator
+from django.utils.translation import get_language
 from drf_spectacular.extensions import OpenApiAuthenticationExtension
+from drf_spectacular.generators import SchemaGenerator
 from drf_spectacular.views import SpectacularAPIView, SpectacularSwaggerSplitView
 from rest_framework.negotiation import DefaultContentNegotiation
 
@@ -51,9 +54,25 @@ class ProblemsAsElsewhere:
         )
 
 
+class KeepingGenerator(SchemaGenerator):
+    """Generate the document once for each language in a process, as that takes seconds."""
+
+    _kept: ClassVar[dict[str, dict[str, Any]]] = {}
+
+    def get_schema(self, request: Any = None, public: bool = False) -> dict[str, Any]:
+        language = get_language()
+        # Version and language may be anything that an address says.
+        if not public or self.api_version is not None or language not in dict(settings.LANGUAGES):
+            return super().get_schema(request, public)
+        if language not in self._kept:
+            self._kept[language] = super().get_schema(request, public)
+        return self._kept[language]
+
+
 class SchemaView(ProblemsAsElsewhere, SpectacularAPIView):
     """/api/schema/"""
 
+    generator_class = KeepingGenerator
     content_negotiation_class = DefaultContentNegotiation
 
 

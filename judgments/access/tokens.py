@@ -9,10 +9,12 @@ from hashlib import sha256
 
 from django.contrib.auth.models import User
 from django.db import transaction
+from django.db.models import CharField, DateTimeField
 from django.utils import timezone
 from django.utils.translation import gettext
 
 from common.errors import DesignError, NotThere
+from common.prepared import PreparedQuery, given
 from judgments.models import ApiToken, Study
 
 SCOPES: dict[str, str] = {
@@ -100,10 +102,20 @@ def create_token(
     return token, key
 
 
+# Each call of a program begins with it.
+_USABLE = PreparedQuery(
+    lambda: (
+        ApiToken.objects.usable(given("now", DateTimeField()))
+        .select_related("user")
+        .filter(digest=given("digest", CharField()))
+    )
+)
+
+
 def token_for_key(key: str) -> ApiToken | None:
     """Return the valid token of a key; record its use."""
     now = timezone.now()
-    token = ApiToken.objects.usable(now).select_related("user").filter(digest=_digest(key)).first()
+    token = _USABLE.first(now=now, digest=_digest(key))
     if token is not None and (token.last_used_at is None or now - token.last_used_at > NOTED_EVERY):
         ApiToken.objects.filter(pk=token.pk).update(last_used_at=now)
     return token

@@ -13,7 +13,7 @@ from evaluation.releases.making import release_study
 from evaluation.releases.storage import Terms
 from tests.evaluation.studies import StudyOf, make_dataset
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("undrawn")]
 
 
 def test_what_changed_is_told_although_people_have_other_names(

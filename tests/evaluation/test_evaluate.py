@@ -15,9 +15,12 @@ from scipy.stats import kendalltau
 from evaluation.errors import EvaluationError
 from evaluation.metrics import score
 from evaluation.models import Analysis, MetricScore
+from evaluation.report.content import Estimate
+from evaluation.report.loading import load_inputs
+from evaluation.report.sections import pairs
 from evaluation.results.meta_evaluation import evaluate_study
 from evaluation.signatures import parse
-from judgments.models import Caption
+from judgments.models import Caption, Study
 from tests.evaluation.reporting import rolled_back
 from tests.evaluation.studies import StudyOf, make_dataset
 
@@ -30,7 +33,9 @@ REFERENCES = {
 }
 
 
-def test_cider_reaches_the_published_accuracies_on_pascal_50s(shared: Path, tmp_path: Path) -> None:
+def test_cider_and_its_report_reach_the_published_accuracies_on_pascal_50s(
+    shared: Path, tmp_path: Path
+) -> None:
     """V15 table 2 at 48 references: 71.8, 99.7, 92.1 (91.9 when recomputed on the released data) and 72.2."""
     folder = str(shared / "data" / "pascal-50s")
     call_command("import_dataset", "pascal-50s", folder, "--name", "pascal-50s")
@@ -52,6 +57,11 @@ def test_cider_reaches_the_published_accuracies_on_pascal_50s(shared: Path, tmp_
     assert "tok:v15" in signature
     assert "refs:48" in signature
     assert "df:given-1000-" in signature
+    inputs = load_inputs(Study.objects.get(slug="winners"), metrics=["cider"], tokenizer="v15")
+    table = pairs.metrics(inputs, pairs.ceilings(inputs)).tables[0]
+    shown = [cell.value for cell in table.rows[0] if isinstance(cell, Estimate)]
+    assert shown == [accuracy[kind]["value"] for kind in (*published, "all")]
+    assert shown[-1] == pytest.approx(0.839, abs=0.0005)
 
 
 def judged_pairs() -> StudyOf:

@@ -177,19 +177,6 @@ def test_flickr8k_crowd_lines_hold_share_yes_and_no_of_used_judgments(
     assert manifest(path)["counts"] == {"lines": 4, "left_out": 1}
 
 
-def test_flickr8k_comes_out_byte_for_byte_as_it_was_published(shared: Path, tmp_path: Path) -> None:
-    folder = shared / "data" / "flickr8k"
-    call_command("import_dataset", "flickr8k", str(folder), "--name", "flickr8k")
-    for form, file in (("expert", "ExpertAnnotations.txt"), ("crowd", "CrowdFlowerAnnotations.txt")):
-        call_command(
-            "import_judgments", f"flickr8k-{form}", str(folder), "--dataset", "flickr8k", "--study", form
-        )
-        assert (
-            exported(find_study(form), tmp_path / "out", "flickr8k").read_bytes()
-            == (folder / file).read_bytes()
-        )
-
-
 def test_reliability_data_is_workers_by_units(relevance: StudyOf, tmp_path: Path) -> None:
     path = exported(relevance, tmp_path / "out.csv", "reliability")
     with path.open(encoding="utf-8", newline="") as file:

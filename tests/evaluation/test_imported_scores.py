@@ -390,6 +390,7 @@ def test_mt_metrics_eval_s_files_are_read_and_compared_with_people_s_scores(tmp_
         read_scores(short, [])
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_a_release_has_the_scores_and_holds(tmp_path: Path) -> None:
     study = pairs_study()
     brought(study.dataset, write(tmp_path / "ter.jsonl", caption_rows(2, 7)), "ter", better="lower")

@@ -142,6 +142,7 @@ def test_a_plan_that_was_taken_out_is_missed(bundle: Path) -> None:
     assert said in verify_bundle(bundle).differences
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_two_releases_tell_another_verdict_and_new_deviations(
     bundle: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -27,7 +27,7 @@ from judgments.models import Job, Study, StudyEvent
 from tests.evaluation.studies import StudyOf, make_dataset
 from tests.studies import make_study
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("undrawn")]
 TERMS = {"version": "1.0", "licence": "CC-BY-4.0", "texts": "true", "page": "releases"}
 
 

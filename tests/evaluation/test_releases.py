@@ -30,6 +30,7 @@ from evaluation.results.meta_evaluation import evaluate_study
 from judgments.models import Study, StudyEvent
 from tests.evaluation.reporting import contents, lines, rewrite, rolled_back
 from tests.evaluation.studies import START, StudyOf, candidate, make_dataset
+from tests.plots import cut_fonts_again
 
 pytestmark = pytest.mark.django_db
 
@@ -129,10 +130,12 @@ def test_a_version_is_released_once_and_again_with_the_same_bytes(pairwise: Stud
     assert event.details == {"version": "1.0", "sha256": made.sha256}
     # the row alone says that this version was released
     Release.objects.all()._raw_delete(Release.objects.db)
+    cut_fonts_again()
     assert released(study, tmp_path / "b.zip").sha256 == made.sha256
     assert (tmp_path / "a.zip").read_bytes() == (tmp_path / "b.zip").read_bytes()
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_another_salt_gives_other_people_and_the_same_figures(
     pairwise: StudyOf, bundle: Path, tmp_path: Path
 ) -> None:
@@ -214,6 +217,7 @@ def test_nothing_of_people_and_no_code_that_lets_them_in_stands_in_a_bundle(
             assert secret not in text, f"{secret} in {name}"
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_comments_are_scrubbed_and_texts_left_out_where_asked_for(pairwise: StudyOf, tmp_path: Path) -> None:
     work = Assignment.objects.get(worker__name=NAMES[1])
     comment = f"I am {NAMES[1]}, write to me@mail.example or +49 30 1234567, see https://me.example/x or not"
@@ -312,6 +316,7 @@ def test_an_open_study_tells_no_right_answers(pairwise: StudyOf, tmp_path: Path)
         released(pairwise.study, tmp_path / "a.zip")
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_writing_that_fails_leaves_nothing(
     pairwise: StudyOf, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -325,6 +330,7 @@ def test_writing_that_fails_leaves_nothing(
     assert not Release.objects.exists()
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_one_caption_at_a_time_and_open_answers_verify_too(tmp_path: Path) -> None:
     images = {f"{number}.jpg": [f"a dog number {number}", "one dog runs"] for number in range(5)}
     study = StudyOf(make_dataset("toy", images), "graded", controls={"per_hit": 0}, seed=3)
@@ -360,6 +366,7 @@ def test_croissant_is_valid(bundle: Path, tmp_path: Path) -> None:
     assert issues.strip() == ""
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_times_are_given_to_the_minute_and_still_known_from_an_older_release(
     pairwise: StudyOf, tmp_path: Path
 ) -> None:
@@ -376,6 +383,7 @@ def test_times_are_given_to_the_minute_and_still_known_from_an_older_release(
     assert known == [_hash({**row, "submitted_at": "2026-01-01T10:05:17.123456Z"}) for row in rows]
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_durations_are_not_counted_from_the_cut_times(pairwise: StudyOf, tmp_path: Path) -> None:
     """Twenty seconds that pass a full minute would be a minute, and others nothing."""
     pairwise.study.design["crowd"]["reward_cents"] = 10
@@ -393,6 +401,7 @@ def test_durations_are_not_counted_from_the_cut_times(pairwise: StudyOf, tmp_pat
     assert verify_bundle(path).differences == ()
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_a_bundle_with_whole_times_keeps_its_durations(pairwise: StudyOf, tmp_path: Path) -> None:
     """As before 0.6, whose ``settings`` do not say that times are cut."""
     with patch("evaluation.releases.making.Settings", _settings_of_before):

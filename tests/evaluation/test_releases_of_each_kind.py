@@ -16,6 +16,7 @@ from evaluation.releases.making import release_study
 from evaluation.releases.storage import Terms
 from evaluation.releases.verification import different, verify_bundle
 from evaluation.report.storage import build_report
+from evaluation.results.meta_evaluation import evaluate_study
 from judgments.kinds import KINDS
 from judgments.models import Caption, Output, Study, System
 from judgments.studies.studies import mark_closed
@@ -26,6 +27,7 @@ from tests.studies import make_dataset, make_study
 from tests.templating import make_template_study
 
 pytestmark = pytest.mark.django_db
+METRICS = ["bleu-1", "rouge-l", "cider"]
 FEW: dict[str, Any] = {"sampling": {"images": 2}, "controls": {"per_hit": 1, "threshold": 0.0}}
 PAIRS: dict[str, Any] = {"controls": {"per_hit": 1, "threshold": 0.0}}
 # protocol -> sections that its report has beside those of every study
@@ -89,6 +91,8 @@ def test_the_release_of_a_kind_has_the_whole_report_and_verifies(protocol: str, 
     rehearse(study=study, crowd=Crowd(workers=5, spammers=0.0, seed=5, drop_outs=0.0))
     study.refresh_from_db()
     mark_closed(study=study)
+    if not KINDS[protocol].comparison.refusal:
+        evaluate_study(study=study, metrics=METRICS)  # fewer than by default, for smaller matrices
     path = tmp_path / "release.zip"
     made, _ = release_study(
         study=study, terms=Terms("1.0", "CC0-1.0"), output=path, salt=b"not a secret here"

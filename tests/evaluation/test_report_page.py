@@ -50,6 +50,7 @@ def test_the_page_shows_the_report_and_gives_its_files_to_who_may_see_the_study(
     assert "not there any more" in words(designer.get(address(study)))
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_the_page_says_when_judgments_came_in_since_and_costs_the_same_for_any_number(
     designer: Client, settings: Any, tmp_path: Path, django_assert_max_num_queries: Any
 ) -> None:

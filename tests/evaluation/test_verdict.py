@@ -124,6 +124,7 @@ def test_every_door_says_the_same_of_the_same_judgments(
 
 
 @pytest.mark.django_db
+@pytest.mark.usefixtures("undrawn")
 def test_a_release_of_before_keeps_its_words_and_verifies(tmp_path: Path) -> None:
     """Its report named one metric as the best; a new one says what the tests say."""
 

@@ -170,7 +170,7 @@ def test_every_address_answers_every_method_and_says_which_it_takes(
         for method in ("OPTIONS", "HEAD", "TRACE", "PROPFIND", "BREW", *(m.upper() for m in METHODS)):
             if method in taken or (method == "HEAD" and "GET" in taken):
                 continue
-            response = Client().generic(method, address, headers=staff)
+            response = CLIENT.generic(method, address, headers=staff)
             assert response.status_code < 500, (method, address)
             if response.status_code == 405:
                 allowed = {one.strip() for one in response["Allow"].split(",")}
@@ -178,7 +178,7 @@ def test_every_address_answers_every_method_and_says_which_it_takes(
         # a header does not turn a method into another one
         for name in ("X-HTTP-Method-Override", "X-HTTP-Method", "X-Method-Override"):
             if "GET" not in taken:
-                said(Client().get(address, headers={**staff, name: min(taken)}), 403, 404, 405)
+                said(CLIENT.get(address, headers={**staff, name: min(taken)}), 403, 404, 405)
     assert rows() | {"judgments.ApiToken": []} == before
 
 

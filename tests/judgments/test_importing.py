@@ -12,10 +12,12 @@ from PIL import Image as PillowImage
 from annotation.importing.judgments import import_judgments
 from annotation.models import Assignment, Judgment, Worker
 from common.errors import DataConflict
+from evaluation.export.exporting import export_judgments
 from judgments.datasets.importing import import_candidates, import_dataset
 from judgments.datasets.uploads import PictureProblem
 from judgments.importers.textio import ImportProblem
 from judgments.models import CandidatePair, Caption, Dataset, Item, Output, PublishedPair, Study, System
+from judgments.studies.studies import find_study
 
 pytestmark = pytest.mark.django_db
 # the first chunk says that it has no bytes, where width and height should be
@@ -262,7 +264,7 @@ def test_the_command_says_one_line_and_exits_with_an_error(tmp_path: Path) -> No
     assert "\n" not in str(caught.value)
 
 
-def test_flickr8k_with_its_judgments(shared: Path) -> None:
+def test_flickr8k_comes_in_whole_and_its_judgments_out_byte_for_byte(shared: Path, tmp_path: Path) -> None:
     folder = shared / "data" / "flickr8k"
     summary = import_dataset(format="flickr8k", path=folder, name="flickr8k")
     assert (summary.counts["images"], summary.counts["captions"]) == (8092, 40460)
@@ -277,6 +279,10 @@ def test_flickr8k_with_its_judgments(shared: Path) -> None:
     assert (first.counts["units"], first.counts["judgments"]) == (5822, 17466)
     assert (first.created, again.created) == (True, False)
     assert not Worker.objects.filter(anonymous=False).exists()
+    import_judgments(format="flickr8k-crowd", path=folder, dataset="flickr8k", study="crowd")
+    for study, file in (("expert", "ExpertAnnotations.txt"), ("crowd", "CrowdFlowerAnnotations.txt")):
+        export_judgments(study=find_study(study), format="flickr8k", output=tmp_path / file)
+        assert (tmp_path / file).read_bytes() == (folder / file).read_bytes()
 
 
 def test_pascal_50s_with_its_pairs_winners_and_votes(shared: Path) -> None:

@@ -139,8 +139,8 @@ def mcnemar_counts(first_only: int, second_only: int) -> McNemarResult:
     # As in the tables' programs: the corrected difference is |b - c| - 1 even where b = c.
     corrected = (abs(b - c) - 1) ** 2 / n
     plain = (b - c) ** 2 / n
-    tail = scipy.stats.chi2(1).sf
-    return McNemarResult(b, c, exact, corrected, float(tail(corrected)), plain, float(tail(plain)), "")
+    tails = [float(scipy.special.chdtrc(1, value)) for value in (corrected, plain)]  # of chi-square
+    return McNemarResult(b, c, exact, corrected, tails[0], plain, tails[1], "")
 
 
 def _outcomes(values: ArrayLike, name: str) -> Floats:
