@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -45,7 +45,9 @@ def read_predictions(path: Path, units: Units, places: Ints, soft: SoftLabels) -
     return found
 
 
-def _told(text: str, source: str, units: set[str], values: list[float]) -> Iterator[tuple[str, str, Floats]]:
+def _told(
+    text: str, source: str, units: set[str], values: Sequence[float]
+) -> Iterator[tuple[str, str, Floats]]:
     """Yield where it stands, the unit and its (L,) shares of each line."""
     labels = [f"{value:g}" for value in values]
     seen: set[str] = set()

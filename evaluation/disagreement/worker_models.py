@@ -102,7 +102,8 @@ def _by_confidence(
     kept: list[Any] = []
 
     def fit(*columns: Any, **options: Any) -> Any:
-        kept.append(confidence_vote(*columns, said, **options))
+        unit, worker, value = columns
+        kept.append(confidence_vote(unit, worker, value, said, **options))
         return kept[0]
 
     found = model_answers(

@@ -203,7 +203,11 @@ def _of_pairs(
 
 
 def _of_captions(
-    scores: Sequence[Floats], people: Floats, images: Sequence[Any], keys: Sequence[Any], seed: int
+    scores: Sequence[Floats],
+    people: Floats,
+    images: Sequence[Any] | Ints,
+    keys: Sequence[Any] | Ints,
+    seed: int,
 ) -> list[dict[str, Any]]:
     rows = []
     for name, coefficient_name in COEFFICIENTS.items():
@@ -222,7 +226,7 @@ def _of_captions(
 
 
 def _calibrated(
-    scores: Sequence[Floats], people: Floats, items: Sequence[Any], seed: int
+    scores: Sequence[Floats], people: Floats, items: Sequence[Any] | Ints, seed: int
 ) -> list[dict[str, Any]]:
     return [
         as_json(
@@ -276,8 +280,8 @@ def _of_systems(
 def _over_systems(
     scores: Sequence[Floats],
     people: Floats,
-    systems: Sequence[Any],
-    items: Sequence[Any],
+    systems: Sequence[Any] | Ints,
+    items: Sequence[Any] | Ints,
     alone: Sequence[bool] = (False, False),
 ) -> dict[str, Any]:
     """Return Pearson's r and soft pairwise accuracy over systems, whose cells may be incomplete.

@@ -234,7 +234,7 @@ def reports(page: Page, office: Installation) -> None:
             numbers = [cell[name] for name in (kind, f"{kind} low", f"{kind} high")]
             found = [f"{100 * float(one):.0f}" for one in numbers if one]
             assert re.findall(r"[\d.]+", text) == found
-    fits(page)
+    looked_at(page)
 
 
 def reads_the_log(page: Page) -> None:
@@ -245,7 +245,7 @@ def reads_the_log(page: Page) -> None:
         "two votes are few", "released",
     ):  # fmt: skip
         expect(page.locator("tbody tr", has_text=words).first).to_contain_text("rosa")
-    fits(page)
+    looked_at(page)
 
 
 def test_from_a_question_to_a_publishable_table(

@@ -233,8 +233,8 @@ def rounded(means: Floats, scores: Floats) -> Floats:
 
 def system_means(scores: Floats, table: Table) -> Callable[[Floats], Floats]:
     shape = (len(table.item_names), len(table.system_names))
-    sums = scipy.sparse.csr_array((scores, (table.items, table.systems)), shape=shape)
-    rows = scipy.sparse.csr_array((np.ones(len(scores)), (table.items, table.systems)), shape=shape)
+    sums: Any = scipy.sparse.csr_array((scores, (table.items, table.systems)), shape=shape)
+    rows: Any = scipy.sparse.csr_array((np.ones(len(scores)), (table.items, table.systems)), shape=shape)
     if shape[0] * shape[1] <= FULL * len(scores):  # most systems have most items: a plain product is faster
         sums, rows = sums.toarray(), rows.toarray()
 
