@@ -112,7 +112,7 @@ def test_no_page_of_a_study_says_anything_in_english(reader: Client, settings: A
     sent = {"page": "exports", "format": "jsonl", "licence": "CC-BY-4.0", "version": "1.0"}
     for step in ("make-report", "export", "release"):
         reader.post(do(study, step), sent)
-    for job in Job.objects.filter(state="waiting"):
+    for job in Job.objects.filter(state="queued"):
         run_job(job.pk)
     pair = study.pairs.order_by("pk")[0]
     closer = f"{page(study, 'closer-look')}?id={pair.key}&metric=bleu-1"

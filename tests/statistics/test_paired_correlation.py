@@ -104,7 +104,7 @@ def test_the_swaps_of_one_group_are_those_counted_one_by_one(
             kendalltau(np.where(swapped, other, own), people, variant=variant).statistic
             for own, other in (standard, standard[::-1])
         ]
-        extreme += abs(taus[0] - taus[1]) >= abs(result.difference) - 1e-12
+        extreme += int(abs(taus[0] - taus[1]) >= abs(result.difference) - 1e-12)
     assert result.as_extreme == extreme
     assert 30 < extreme < 270
 
