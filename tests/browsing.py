@@ -14,6 +14,7 @@ from playwright.sync_api import Browser, CDPSession, ConsoleMessage, Page
 
 WIDE: dict[str, Any] = {"viewport": {"width": 1280, "height": 900}, "locale": "en-GB"}
 PARKED = "/between-two-tests"
+PATIENCE = 120_000  # milliseconds, as a machine may be busy; what is there sooner is waited for no longer
 
 
 @dataclass
@@ -39,7 +40,9 @@ class Tabs:
         free = self._free[repr(fields)]
         if free and not fresh:
             return free.pop()
-        page = self.browser.new_context(**fields).new_page()
+        context = self.browser.new_context(**fields)
+        context.set_default_timeout(PATIENCE)
+        page = context.new_page()
         tab = Tab(page, fields, page.context.new_cdp_session(page), fresh)
 
         def heard(message: ConsoleMessage) -> None:

@@ -20,13 +20,13 @@ from pytest_django import DjangoDbBlocker
 
 from evaluation.metrics.meteor import Tables, find_tables
 from tests import plots, services
-from tests.browsing import WIDE, Tab, Tabs
+from tests.browsing import PATIENCE, WIDE, Tab, Tabs
 from tests.installations import MIGRATED, Installation, Installations, once_a_run
 
 # No test depends on how busy the machine is: neither may Hypothesis, nor what is awaited on a page.
 settings.register_profile("steady", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("steady")
-expect.set_options(timeout=120_000)  # milliseconds; what is there sooner is waited for no longer
+expect.set_options(timeout=PATIENCE)
 
 # A third of the time of a report goes into cutting fonts for its PDFs, mostly the same characters each time.
 _backend_pdf_ps.get_glyphs_subset = plots.cut_font  # type: ignore[assignment]
