@@ -26,7 +26,16 @@ from annotation.models import (
     SpendingLimit,
     Webhook,
 )
-from evaluation.models import Analysis, Challenge, Consensus, MetricScore, Registration, Release, Submission
+from evaluation.models import (
+    Analysis,
+    Challenge,
+    Consensus,
+    MetricScore,
+    Prediction,
+    Registration,
+    Release,
+    Submission,
+)
 from judgments.models import Caption, Job, Study, StudyEvent
 
 Values = dict[str, Any]
@@ -39,6 +48,7 @@ TOLD: dict[Model, Callable[[int], Values]] = {
     Challenge: lambda number: {"metrics": ["cider-d"]},
     Submission: lambda number: {"state": "scored", "public": True, "scores": {"cider-d": {"corpus": 0.5}}},
     Analysis: lambda number: {"what": "other"},
+    Prediction: lambda number: {"units": b"", "shares": b""},
     Release: lambda number: {"version": f"1.{number}"},
     CrowdCall: lambda number: {"kind": "expire"},
     Case: lambda number: {"rule": "side-bias", "state": "dismissed"},
@@ -136,6 +146,8 @@ def _literal(field: Any, value: Any) -> str:
         return "NULL"
     if isinstance(ready, bool):
         return str(int(ready))
+    if isinstance(ready, bytes | memoryview):
+        return f"X'{bytes(ready).hex()}'"
     if isinstance(ready, int | float):
         return "n" if int(ready) == SENTINEL else repr(ready)
     quoted = str(ready).replace("'", "''")

@@ -104,6 +104,7 @@ QUERIES: dict[str, int] = {
     "/api/pairs/": 3,
     "/api/participations/": 3,
     "/api/plans/": 3,
+    "/api/predictions/": 3,
     "/api/presets/": 2,
     "/api/problem-reports/": 3,
     "/api/publications/": 3,
