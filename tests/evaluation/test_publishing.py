@@ -245,6 +245,7 @@ def test_a_process_killed_at_any_call_is_continued(
     to: str, study: Study, zenodo: FakeZenodo, hub: FakeHub, settings: Settings
 ) -> None:
     archive: Any = zenodo if to == "zenodo" else hub
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell may start tests with SIGINT ignored
     killed = 0
     while True:
         archive.records, archive.repositories = {}, {}

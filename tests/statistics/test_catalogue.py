@@ -127,6 +127,7 @@ CALLS: dict[str, tuple[Any, ...]] = {
     "|confidence:0.95|resamples:2000|seed:0|v:1.0": BOTH,
     "tournament|ties:no-win|confidence:0.95|resamples:200|seed:4|v:1.0": GAMES,
     "weighted-mean|v:1.0": (UNITS, VALUES, ONE),
+    "confidence-vote|labels:null|v:1.0": (*JUDGMENTS, [1, 2, 3, 3, 2, 1]),
     "weighted-vote|labels:null|ties:lowest|seed:0|v:1.0": (UNITS, VALUES, ONE),
     "williams|input:correlations|v:1.0": (0.5, 0.4, 0.1, 30),
     "williams|input:scores|v:1.0": (ONE, TWO, PEOPLE),

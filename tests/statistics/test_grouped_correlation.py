@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evaluation.statistics.correlation import COEFFICIENTS, correlation
+from evaluation.statistics.correlation.grouped import long_table, system_means
 from evaluation.statistics.inputs import BadValue
 from evaluation.statistics.meta import grouped_correlation
 from tests.statistics import plain_differences
@@ -127,3 +128,17 @@ def test_without_two_different_observations_there_is_nan_and_a_reason(
     assert math.isnan(result.value)
     assert math.isnan(result.low)
     assert result.reason == "no group has two observations that differ in both variables"
+
+
+@pytest.mark.parametrize("filled", [0.9, 0.1])  # a full table and a sparse one are multiplied differently
+def test_means_of_systems_weigh_items(filled: float) -> None:
+    generator = np.random.default_rng(8)
+    cells = np.flatnonzero(generator.random(40 * 30) < filled)
+    scores, items, systems = generator.normal(size=len(cells)), cells // 30, cells % 30
+    table = long_table(scores, scores, items, systems, "refuse")[2]
+    weights = generator.integers(1, 4, size=len(table.item_names)).astype(float)
+    rows = weights[np.searchsorted(table.item_names, items)]
+    expected = [
+        np.average(scores[systems == one], weights=rows[systems == one]) for one in table.system_names
+    ]
+    assert system_means(scores, table)(weights) == pytest.approx(expected, abs=1e-9)

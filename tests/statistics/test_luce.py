@@ -131,11 +131,18 @@ def test_strengths_far_apart_are_found() -> None:
     assert found.log_strength[0] - found.log_strength[1] == pytest.approx(np.log(9_999), abs=1e-6)
 
 
+def test_a_weak_prior_holds_who_always_was_the_best() -> None:
+    found = luce_choice([["a", "b"]] * 101, ["a"] * 101, prior=0.001)
+    assert found.converged
+    assert found.log_strength[0] - found.log_strength[1] == pytest.approx(np.log(101.001 / 0.001), abs=1e-6)
+
+
 @pytest.mark.parametrize(
     ("shown", "best", "options", "error", "words"),
     [
         ([["a"]], ["a"], {}, BadValue, "two or more different options"),
         ([["a", "a"]], ["a"], {}, BadValue, "two or more different options"),
+        ([range(10_001)], [0], {}, BadValue, "10,001 items, expected 10,000 at most"),
         ([["a", "b"]], ["c"], {}, BadValue, r"best\[0\] is 'c'"),
         ([["a", "b"]], ["a", "b"], {}, BadShape, "best has 2 entries"),
         ([["a", "b"]], ["a"], {"prior": -1}, BadOption, "prior is -1"),

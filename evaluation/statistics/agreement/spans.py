@@ -98,7 +98,8 @@ def span_alpha(
     """Return Krippendorff's alpha-U of J judgments, and its bootstrap interval over items.
 
     Args:
-        texts, raters: (J,) what was read, and by whom.
+        texts: (J,) what was read.
+        raters: (J,) by whom.
         lengths: (J,) characters of the text.
         spans: (J,) lists of (start, end).
         labels: (J,) lists of one label a span; without them all spans are alike.
