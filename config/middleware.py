@@ -36,7 +36,7 @@ class AdminPolicyMiddleware:
 
 
 class OwnZoneMiddleware:
-    """Show times of the admin in the reader's zone, from the cookie that js/zone.js sets; else in UTC."""
+    """Show times of the admin in the reader's zone, from the cookie that js/admin.js sets; else in UTC."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
         self.get_response = get_response

@@ -54,12 +54,8 @@ def style_sheet(request: HttpRequest) -> str:
     return static("css/board.css")
 
 
-def zone_script(request: HttpRequest) -> str:
-    return static("js/zone.js")
-
-
 def script(request: HttpRequest) -> str:
-    return static("js/sidebar.js")
+    return static("js/admin.js")
 
 
 def favicon(request: HttpRequest) -> str:

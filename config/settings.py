@@ -365,7 +365,7 @@ UNFOLD = {
     },
     "SITE_FAVICONS": [{"rel": "icon", "type": "image/svg+xml", "href": "config.navigation.favicon"}],
     "STYLES": ["config.navigation.style_sheet"],
-    "SCRIPTS": ["config.navigation.script", "config.navigation.zone_script"],
+    "SCRIPTS": ["config.navigation.script"],
     "DASHBOARD_CALLBACK": "config.navigation.front_page",
     "ACCOUNT": {"navigation": [{"title": _("Second factor"), "link": reverse_lazy("second-factor")}]},
     "LOGIN": {"form": "config.login.LimitedLoginForm"},

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page, Route, expect
 
 from tests.browser.axe import problems, problems_in_both_looks
 from tests.browser.researching import sign_in
@@ -114,6 +114,33 @@ def test_a_rehearsed_copy_shows_its_results_and_hands_out_its_data(page: Page, o
         written.click()
     first = download.value.path().read_text(encoding="utf-8").splitlines()[0]
     assert '"simulated": true' in first or '"simulated":true' in first
+
+
+def test_the_end_of_a_job_does_not_call_back_who_has_followed_a_link(page: Page, office: Installation) -> None:
+    sign_in(page, office)
+    page.goto(f"{office.url}/admin/judgments/study/1/results/")
+    asked: list[Route] = []
+    page.route("**/progress/", lambda route: asked.append(route))
+    page.evaluate(
+        """() => {
+          const job = document.createElement("div");
+          job.setAttribute("hx-get", "/admin/judgments/job/1/progress/");
+          job.setAttribute("hx-trigger", "load");
+          document.querySelector("main").append(job);
+          htmx.process(job);
+        }"""
+    )
+    opened: list[Route] = []
+    page.route("**/study/1/log/", lambda route: opened.append(route))
+    page.evaluate("() => { location.href = '/admin/judgments/study/1/log/' }")
+    while not (asked and opened):
+        page.wait_for_timeout(20)
+    with page.expect_response("**/progress/"):
+        asked[0].fulfill(headers={"HX-Refresh": "true"}, body="<p>done</p>")
+    page.wait_for_timeout(200)  # a reload would start here
+    opened[0].continue_()
+    page.wait_for_url("**/study/1/log/")
+    expect(page.get_by_role("link", name="Log", exact=True)).to_have_attribute("aria-current", "page")
 
 
 def test_the_pages_of_a_study_work_by_keyboard_on_a_phone_and_without_scripts(

@@ -1,5 +1,22 @@
-// What Unfold's own scripts do wrong on these pages.
+// What every page of the admin needs beside Unfold's own scripts.
 
+// Names the reader's time zone in a cookie, so that the pages show times in it.
+const zone = Intl.DateTimeFormat().resolvedOptions().timeZone;
+if (zone && !document.cookie.split("; ").includes(`zone=${zone}`)) {
+  const secure = location.protocol === "https:" ? "; Secure" : "";
+  document.cookie = `zone=${zone}; Path=/; Max-Age=31536000; SameSite=Lax${secure}`;
+}
+
+// A page that follows a job loads itself again at its end. That would call back a reader who has followed a link
+// and waits for the next page, so nothing is done with answers that come after. A download leaves the page standing.
+let leaving = 0;
+addEventListener("beforeunload", () => { leaving = Date.now(); });
+addEventListener("pageshow", () => { leaving = 0; });
+document.addEventListener("htmx:beforeOnLoad", (event) => {
+  if (Date.now() - leaving < 10000) event.preventDefault();
+});
+
+// What Unfold's own scripts do wrong on these pages.
 document.addEventListener("DOMContentLoaded", () => {
   // Unfold writes a chosen file's name into the first text field of the page: this keeps it from listening.
   for (const input of document.querySelectorAll("input[type=file]")) input.hasChangeListener = true;
