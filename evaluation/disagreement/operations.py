@@ -6,7 +6,7 @@ from django.contrib.auth.models import User
 from rest_framework import serializers
 
 from common.parameters import Parameters
-from evaluation.disagreement import predictions as stored
+from evaluation.disagreement import predictions as files
 from evaluation.disagreement.analysis import check_soft_labels
 from evaluation.models import Prediction
 from judgments.models import Study
@@ -39,11 +39,11 @@ class ImportPredictionsRequest(PredictionsName):
 def import_predictions(*, study: Study, by: User | None, name: str, predictions: str) -> Outcome:
     """Store a model's distributions, to be held against people's. The same again changes nothing."""
     check_soft_labels(study)
-    return Outcome(stored.import_predictions(study=study, name=name, predictions=predictions, by=by))
+    return Outcome(files.import_predictions(study=study, name=name, predictions=predictions, by=by))
 
 
 @operation("remove-predictions", "Remove predicted distributions", row="prediction")
 def remove_predictions(*, study: Study, by: User | None, prediction: str) -> Outcome:
     """Remove a model's distributions."""
     row = row_of(Prediction.objects.filter(study=study), prediction)
-    return Outcome(stored.remove_predictions(prediction=row, by=by))
+    return Outcome(files.remove_predictions(prediction=row, by=by))

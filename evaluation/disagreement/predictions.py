@@ -34,7 +34,7 @@ def read_predictions(path: Path, units: Units, places: Ints, soft: SoftLabels) -
     keys = units.key.to_pylist()
     judged = {keys[place]: number for number, place in enumerate(places.tolist())}
     found = np.full(soft.shares.shape, np.nan)
-    for where, unit, shares in _told(text, f"{path}, line ", set(keys), soft.labels.tolist()):
+    for where, unit, shares in _read_lines(text, f"{path}, line ", set(keys), soft.labels.tolist()):
         if unit not in judged:
             continue  # nobody's answer counts
         if (shares[soft.shares[judged[unit]] > 0] == 0).any():
@@ -45,10 +45,10 @@ def read_predictions(path: Path, units: Units, places: Ints, soft: SoftLabels) -
     return found
 
 
-def _told(
+def _read_lines(
     text: str, source: str, units: set[str], values: Sequence[float]
 ) -> Iterator[tuple[str, str, Floats]]:
-    """Yield where it stands, the unit and its (L,) shares of each line."""
+    """Yield where each line stands, its unit and its (L,) shares."""
     labels = [f"{value:g}" for value in values]
     seen: set[str] = set()
     for number, line in enumerate(text.splitlines(), start=1):
@@ -91,7 +91,7 @@ def import_predictions(*, study: Study, name: str, predictions: str, by: User | 
     units = dict(Unit.objects.filter(study=study, control=False).values_list("key", "pk"))
     labels = list(kind_of(study).outcomes)
     numbers, rows = [], []
-    for where, unit, shares in _told(predictions, "Line ", set(units), labels):
+    for where, unit, shares in _read_lines(predictions, "Line ", set(units), labels):
         if not shares.all():
             raise EvaluationError(
                 f"{where} gives 0 to an answer; expected more, as its cost would be infinite."

@@ -5,6 +5,7 @@ from __future__ import annotations
 from argparse import ArgumentParser
 from collections.abc import Mapping
 from datetime import timedelta
+from pathlib import Path
 from typing import Any, ClassVar
 
 from django.conf import settings
@@ -67,6 +68,32 @@ class OperationCommand(QuorumCommand):
             running = Job.objects.filter(state=Job.State.RUNNING, heartbeat__gte=alive)
             operation.refuse_second(study, running)
         return study, values
+
+
+class FileOperationCommand(OperationCommand):
+    """Do an operation on the study of the first argument with the text of a file, the second.
+
+    parameter: the one of the operation that takes the text. others: the parameters besides. expected: the file's form.
+    """
+
+    parameter: ClassVar[str]
+    others: ClassVar[type[Parameters]]
+    expected: ClassVar[str]
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("study", help="slug of the study")
+        parser.add_argument("file", type=Path, help=f"the {self.parameter}: {self.expected}")
+        add_parameters(parser, self.others())
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        path = options["file"]
+        try:
+            options[self.parameter] = path.read_text(encoding="utf-8")
+        except OSError as error:
+            raise CommandError(f"{path} cannot be read: {error.strerror}.") from error
+        except UnicodeDecodeError:
+            raise CommandError(f"{path} is no UTF-8 text, expected {self.expected}.") from None
+        super().handle(*args, **options)
 
 
 def add_parameters(parser: ArgumentParser, parameters: Parameters) -> None:

@@ -116,7 +116,9 @@ def test_a_rehearsed_copy_shows_its_results_and_hands_out_its_data(page: Page, o
     assert '"simulated": true' in first or '"simulated":true' in first
 
 
-def test_the_end_of_a_job_does_not_call_back_who_has_followed_a_link(page: Page, office: Installation) -> None:
+def test_the_end_of_a_job_does_not_call_back_who_has_followed_a_link(
+    page: Page, office: Installation
+) -> None:
     sign_in(page, office)
     page.goto(f"{office.url}/admin/judgments/study/1/results/")
     asked: list[Route] = []

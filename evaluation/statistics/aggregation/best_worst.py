@@ -28,6 +28,7 @@ from evaluation.statistics.aggregation.bradley_terry import (
     NO_GAMES,
     UNBOUNDED,
     Tables,
+    constrained,
     group_names,
     groups_of,
 )
@@ -336,7 +337,7 @@ def luce_choice(
     rows = _Rows.of(shown, best, owners)
     columns = columns_of(clusters)
     own = Clusters.of(columns, rows.count) if columns else None
-    reason = rows.why_not(prior)
+    reason = rows.no_maximum_reason(prior)
     fit = None if reason else _fit(rows, prior, max_iterations, tolerance)
     result = _result(rows, fit, prior, confidence, own)
     if own is None:
@@ -397,7 +398,7 @@ class _Rows:
         weights, wins = (csr_array(table @ shares) for table in (lists_of_options, picked))
         return cls(items, weights, wins, _times(weights), _times(wins))
 
-    def why_not(self, prior: float) -> str:
+    def no_maximum_reason(self, prior: float) -> str:
         """Return why no finite strengths fit best: from each item, wins must lead to each (Hunter 2004, section 2)."""
         count = len(self.items)
         if count < 2:
@@ -470,11 +471,6 @@ def _derivatives(
     return slope, np.asarray(information, dtype=np.float64)
 
 
-def _held(information: Floats) -> Floats:
-    """Fix the free direction: a constant added to all strengths."""
-    return information + float(information.max()) / len(information)
-
-
 def _fit(rows: _Rows, prior: float, max_iterations: int, tolerance: float) -> _Fit:
     items = len(rows.items)
     won = np.asarray(rows.wins.sum(axis=0), dtype=np.float64).ravel()
@@ -485,7 +481,7 @@ def _fit(rows: _Rows, prior: float, max_iterations: int, tolerance: float) -> _F
     converged, iterations = False, 0
     while not converged and iterations < max_iterations:
         iterations += 1
-        step = np.linalg.solve(_held(information), slope)
+        step = np.linalg.solve(constrained(information, items), slope)
         size = min(1.0, _FARTHEST / max(float(np.abs(step).max()), _ROUNDING))
         while True:
             moved = theta + size * step
@@ -500,7 +496,7 @@ def _fit(rows: _Rows, prior: float, max_iterations: int, tolerance: float) -> _F
         converged = bool(min(float(np.abs(step).max()), away) <= tolerance)
         theta, value = moved, reached
         slope, information = _derivatives(rows, theta, chances, won, prior)
-    inverse: Floats = np.linalg.inv(_held(information)).astype(np.float64, copy=False)
+    inverse: Floats = np.linalg.inv(constrained(information, items)).astype(np.float64, copy=False)
     # The constant that held the strengths in place is no part of it.
     inverse -= 1 / (float(information.max()) * items)
     return _Fit(theta, inverse, value, iterations, converged, float(np.abs(slope).max()))

@@ -183,7 +183,7 @@ def fit(tables: Tables, ties: bool, order: bool, max_iterations: int, tolerance:
     while not converged and iterations < max_iterations:
         iterations += 1
         step = np.zeros(items + 2)
-        step[free] = np.linalg.solve(_constrained(information[np.ix_(free, free)], items), slope[free])
+        step[free] = np.linalg.solve(constrained(information[np.ix_(free, free)], items), slope[free])
         size = min(1.0, _FARTHEST / max(np.abs(step).max(), _ROUNDING))
         candidate = _moved(at, size * step)
         chances = log_chances(candidate)
@@ -198,7 +198,7 @@ def fit(tables: Tables, ties: bool, order: bool, max_iterations: int, tolerance:
         converged = bool(min(np.abs(step).max(), away) <= tolerance)
         at, value = candidate, reached
         slope, information = _derivatives(tables, chances)
-    covariance: Floats = np.linalg.inv(_constrained(information[np.ix_(free, free)], items)).astype(
+    covariance: Floats = np.linalg.inv(constrained(information[np.ix_(free, free)], items)).astype(
         np.float64, copy=False
     )
     # The constant matrix that held the strengths in place is no part of it.
@@ -252,7 +252,8 @@ def _derivatives(tables: Tables, chances: tuple[Floats, Floats, Floats]) -> tupl
     return slope, information
 
 
-def _constrained(information: Floats, items: int) -> Floats:
+def constrained(information: Floats, items: int) -> Floats:
+    """Fix the free direction: a constant added to all strengths, which the first `items` parameters are."""
     constrained = information.copy()
     constrained[:items, :items] += constrained[:items, :items].max() / items
     return constrained
