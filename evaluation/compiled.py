@@ -5,6 +5,8 @@ NUMBA_DISABLE_JIT=1 kernels run as plain Python, to measure coverage.
 
 Numba watches only the kernel's own file, so the cached name carries a digest of it and of all modules of
 Quorum that it imports, directly or not.
+
+`python -m evaluation.compiled` compiles all kernels ahead of their first use.
 """
 
 import ast
@@ -12,6 +14,7 @@ import contextlib
 import hashlib
 from collections.abc import Callable, Iterator
 from functools import cache
+from importlib import import_module
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
@@ -31,6 +34,12 @@ def compiled(kernel: Kernel) -> Kernel:
     except RuntimeError:  # no folder can be written: it is compiled again in every process
         dispatcher = numba.njit(nogil=True)(kernel)
     return cast(Kernel, dispatcher)  # called like the function it was made of
+
+
+def compile_all() -> None:
+    """Run the examples of all modules named `compiling`, which reach every kernel."""
+    for path in sorted(Path(__file__).parent.rglob("compiling.py")):
+        import_module(".".join(path.relative_to(_ROOT).with_suffix("").parts)).compile_kernels()
 
 
 @cache
@@ -75,3 +84,7 @@ def _imported_names(module: str) -> Iterator[str]:
 def _file(module: str) -> Path:
     path = _ROOT.joinpath(*module.split("."))
     return path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
+
+
+if __name__ == "__main__":  # pragma: no cover
+    compile_all()

@@ -41,11 +41,11 @@ def test(arguments: list[str]) -> int:
     # files keep the order of tests/conftest.py, which begins with the longest.
     everything = ["-n", str((os.cpu_count() or 1) + 2), "--dist", "loadfile", "--no-loadscope-reorder"]
     if not arguments:
-        say("Compiling the metrics and the tests, or each process would do so ...")
+        say("Compiling the kernels and the tests, or each process would do so ...")
         # The run itself shows the errors of collecting.
         collecting = [PYTHON, "-m", "pytest", "--collect-only", "--quiet"]
         with subprocess.Popen(collecting, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL):
-            subprocess.run([PYTHON, "-m", "evaluation.metrics.compiling"], cwd=ROOT, check=True)
+            subprocess.run([PYTHON, "-m", "evaluation.compiled"], cwd=ROOT, check=True)
     with tempfile.TemporaryDirectory(prefix="quorum-tests-", dir=_memory()) as folder:
         Path(folder).chmod(0o711)  # PostgreSQL's account passes through
         environment = os.environ | {"TMPDIR": folder}

@@ -1,5 +1,6 @@
-"""Compiled kernels follow their sources, and need no folder that can be written."""
+"""Compiled kernels follow their sources, need no folder that can be written, and are all compiled ahead."""
 
+import ast
 import os
 import shutil
 import subprocess
@@ -23,6 +24,18 @@ from evaluation.compiled import compiled
 @compiled
 def inner(x):
     return x + {}
+"""
+# Without the compiler, kernels are functions whose calls Python reports. What a kernel names is compiled with it.
+REACHED = """
+import sys
+called = set()
+sys.setprofile(lambda frame, event, _: called.add(frame.f_code))
+from evaluation.compiled import compile_all
+compile_all()
+sys.setprofile(None)
+for code in called:
+    if code.co_filename in sys.argv and code.co_name != "<module>":
+        print(code.co_name, *code.co_names)
 """
 
 
@@ -96,3 +109,24 @@ def test_without_a_folder_to_write_to_kernels_are_compiled_all_the_same(library:
     }
     assert outcome(library, **only_there) == "20"
     assert compiled_files(library) == set()
+
+
+def test_the_examples_reach_every_kernel() -> None:
+    sources = [
+        path for path in (ROOT / "evaluation").rglob("*.py") if "\n@compiled\n" in path.read_text("utf-8")
+    ]
+    kernels = {
+        node.name
+        for path in sources
+        for node in ast.parse(path.read_bytes()).body
+        if isinstance(node, ast.FunctionDef) and "compiled" in map(ast.unparse, node.decorator_list)
+    }
+    run = subprocess.run(
+        [sys.executable, "-c", REACHED, *map(str, sources)],
+        cwd=ROOT,
+        env=os.environ | {"NUMBA_DISABLE_JIT": "1"},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert kernels - set(run.stdout.split()) == set()

@@ -185,7 +185,7 @@ def test_make_run_starts_tells_how_to_sign_in_keeps_all_revives_a_part_that_dies
 ) -> None:
     said = clone.make_run()
     assert f"Quorum runs at  {clone.address}" in said
-    assert "Compiling the metrics" in said
+    assert "Compiling metrics and statistics" in said
     account = re.search(r"Admin account +(\w+) +password (\S+)", said)
     assert account is not None
     name, password = account.groups()
@@ -201,7 +201,7 @@ def test_make_run_starts_tells_how_to_sign_in_keeps_all_revives_a_part_that_dies
     said = clone.make_run()
     assert password not in said
     assert "manage.py ensure_admin --reset" in said
-    assert "Compiling the metrics" not in said
+    assert "Compiling metrics and statistics" not in said
     assert "Loading the demo" not in said
     assert "Collecting static files" not in said
     assert clone.signs_in(name, password)

@@ -15,14 +15,14 @@ from django.core.management.base import CommandParser
 from django.db import OperationalError
 
 from common.commands import QuorumCommand
-from evaluation.metrics.compiling import compile_metrics
+from evaluation.compiled import compile_all
 from evaluation.provenance import quorum_version
 
 
 class Command(QuorumCommand):
     help = (
-        "Migrates the database, collects static files when they changed, compiles the metrics, loads the demo "
-        "once, and makes the first admin account. Changes nothing when all is in place."
+        "Migrates the database, collects static files when they changed, compiles metrics and statistics, loads "
+        "the demo once, and makes the first admin account. Changes nothing when all is in place."
     )
     example = "manage.py prepare --no-demo"
     requires_system_checks: list[str] = []
@@ -49,7 +49,7 @@ class Command(QuorumCommand):
         collected = (settings.STATIC_ROOT / "staticfiles.json").exists()
         self._once("static-files", _fingerprint(), self._collect, lost=not collected)
         self._once("metrics", quorum_version(), self._announce_compiling)
-        compile_metrics()  # a second where it is done; other sources, another numba or an empty cache need it again
+        compile_all()  # a second where it is done; other sources, another numba or an empty cache need it again
         if not no_demo:
             self._once("demo", "loaded", self._load_demo)
         printed = io.StringIO()
@@ -74,7 +74,7 @@ class Command(QuorumCommand):
         call_command("collectstatic", interactive=False, verbosity=0, clear=True)
 
     def _announce_compiling(self) -> None:
-        self.stdout.write("Compiling the metrics, which takes half a minute once ...")
+        self.stdout.write("Compiling metrics and statistics, which takes a minute once ...")
 
     def _load_demo(self) -> None:
         self.stdout.write("Loading the demo ...")

@@ -64,6 +64,7 @@ class Compared:
 def distances_within(groups: Ints, codes: Ints, kind: int, positions: Floats) -> Floats:
     from evaluation.statistics.agreement.kernels import group_rows, judgment_distances
 
+    groups = np.ascontiguousarray(groups)  # kernels are compiled once for each layout
     starts, apart = starts_of(np.bincount(groups)), np.empty(len(codes))
     judgment_distances(starts, group_rows(groups, starts), codes, kind, positions, apart)
     return apart

@@ -90,7 +90,8 @@ def mid_ranks(codes: Ints) -> Floats:
 def kendall_groups(rows: Ints, columns: Ints, weights: Floats, starts: Ints, levels: Ints) -> Floats:
     from evaluation.statistics.correlation.kernels import kendall_sums
 
-    return kendall_sums(rows, columns, weights, starts, levels)
+    # Contiguous arrays, as the kernel is compiled once for each layout.
+    return kendall_sums(rows, np.ascontiguousarray(columns), np.ascontiguousarray(weights), starts, levels)
 
 
 def taus(sums: Floats, coefficient: str) -> Floats:
