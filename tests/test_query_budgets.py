@@ -1,15 +1,17 @@
 """Lists with thousands of rows of every kind behind them: how many queries each may ask, and how many rows fetch.
 
-Whatever leads to a list is found in the URL configuration; a new one fails here until its budget is stated. Each is
-looked at twice, and the second look counts: what a page keeps (judgments/cached_figures.py) is counted between the two,
-as a job does. Lists of the admin are searched and filtered besides. Nothing here depends on the clock.
+Whatever leads to a list is found in the URL configuration; a new one fails here until its budget is stated. Lists of
+the admin are searched and filtered besides. Any other is looked at twice, and the second look counts: what a page keeps
+(judgments/cached_figures.py) is counted between the two, as a job does. Nothing here depends on the clock.
 """
 
 from __future__ import annotations
 
 import re
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 from unittest.mock import patch
 
 import pytest
@@ -70,21 +72,26 @@ class Look:
 
 @pytest.fixture(scope="module")
 def looks(module_db: None) -> dict[str, Look]:
-    """Name -> what the second look at it asked."""
+    """Name -> what a look at it asked."""
     with (
         patch.object(cached_figures, "FRESH", float("inf")),  # a slow machine counts nothing again meanwhile
         patch.object(cached_figures, "MANY_ROWS", MANY_ROWS),
         patch.object(hits_page, "MANY_ROWS", MANY_ROWS),
         patch.object(analysis, "MANY_ROWS", MANY_ROWS),
+        ExitStack() as stack,
     ):
+        for model_admin in admin.site._registry.values():
+            # Ten rows show as well as a hundred whether each asks a query of its own.
+            stack.enter_context(patch.object(model_admin, "list_per_page", 10))
         study = filled_study()
         client = Client()
         client.force_login(User.objects.create_superuser("designer"))
+        client.get("/admin/")  # what a process remembers from its first page on
         found: dict[str, Look] = {}
         for address in addresses(study):
             name = re.sub(rf"(?<=/)({study.pk}|{study.slug})(?=/)", "STUDY", address)
-            if any(re.fullmatch(one, name) for one in LISTS) and client.get(address).status_code == 200:
-                found[name] = _look(client, address)
+            if any(re.fullmatch(one, name) for one in LISTS) and (look := _look(client, address)) is not None:
+                found[name] = look
     return found
 
 
@@ -115,28 +122,39 @@ def small_study() -> Study:
     )
 
 
-def _look(client: Client, address: str) -> Look:
-    look = Look()
-    for job in Job.objects.filter(kind=cached_figures.JOB):  # of the first look
-        slug, names = job.args["study"], job.args["names"]
-        cached_figures.store_figures(cached_figures.recompute_figures(Study.objects.get(slug=slug), names))
-        job.delete()
-    waiting = [""]
-    while waiting:
-        chosen = waiting.pop()
-        with questions() as asked:
-            answer = client.get(address + chosen)
-            b"".join(answer)
+def _look(client: Client, address: str) -> Look | None:
+    """Return what an address asked; None where it shows nothing."""
+    answer, asked = _get(client, address)
+    if answer.status_code != 200:
+        return None
+    if _shown_list(answer) is None:
+        for job in Job.objects.filter(kind=cached_figures.JOB):
+            study, names = Study.objects.get(slug=job.args["study"]), job.args["names"]
+            cached_figures.store_figures(cached_figures.recompute_figures(study, names))
+            job.delete()
+        answer, asked = _get(client, address)
+    look = Look({"": asked})
+    for chosen in _narrowed(answer):
+        answer, look.asked[chosen] = _get(client, address + chosen)
         assert answer.status_code == 200, (address, chosen, answer.status_code)
-        look.asked[chosen] = asked
-        if not chosen:
-            waiting = _narrowed(answer)
     return look
 
 
-def _narrowed(answer: object) -> list[str]:
+def _get(client: Client, address: str) -> tuple[Any, list[Question]]:
+    with questions() as asked:
+        answer = client.get(address)
+        b"".join(answer)
+    return answer, asked
+
+
+def _shown_list(answer: Any) -> Any:
+    """Return the ChangeList of a list of the admin, else None."""
+    return (getattr(answer, "context_data", None) or {}).get("cl")
+
+
+def _narrowed(answer: Any) -> list[str]:
     """Of a list of the admin: a search, and the last choice of its first filter."""
-    shown = (getattr(answer, "context_data", None) or {}).get("cl")
+    shown = _shown_list(answer)
     if shown is None:
         return []
     narrowed = ["?q=12"] if shown.search_fields else []
