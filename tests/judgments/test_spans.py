@@ -115,7 +115,8 @@ def test_a_form_without_scripts_stays_light_and_the_largest_page_is_taken(settin
     given = {"start": 0, "end": 2, "severity": "major", "category": "other"}
     row = SimpleNamespace(position=1, shown=shown, unfinished=None, value={"spans": [given], "score": 7})
     html = render_to_string(
-        "annotation/kinds/spans.html", {"step": SimpleNamespace(first=row), "kind": kind, "design": design()}
+        "annotation/kinds/spans.html",
+        {"step": SimpleNamespace(first=row, rows=[row]), "kind": kind, "design": design()},
     )
     assert html.count("accuracy/omission") == 2  # as a choice for every word, and for scripts
     assert html.count('value="other"') == 2  # as a choice, and of the first word
