@@ -186,8 +186,8 @@ def _captions(dataset: Dataset, batch: Batch) -> dict[str, int]:
     captions = dict(Caption.objects.filter(dataset=dataset).values_list("key", "pk"))
     texts = (
         text
-        for hit in batch.hits
-        for unit in hit.units
+        for holder in (*batch.hits, *batch.quiz)
+        for unit in holder.units
         if unit.control
         for text in (unit.reference, unit.first, unit.second)
         if text is not None
