@@ -78,9 +78,9 @@ def draw_layout(
     """Draw the order and the sides of ``hit`` for ``worker``.
 
     Seed, HIT and the worker's name fix the draw, so that a reclaimed HIT looks the same. The units of a passage
-    (``Kind.passage``) keep the HIT's order. Those of one screen (``screen_of``) stay together in any order, the same one
-    in all of a passage. A unit and its repetition are kept apart; a repetition for which that is impossible is left out.
-    So are withdrawn units, unless ``with_withdrawn`` is set to read a page as it was published.
+    (``Kind.passage``) keep the HIT's order. Those of one screen (``screen_of``) stay together in any order, the same
+    one in all of a passage. A unit and its repetition are kept apart; a repetition for which that is impossible is
+    left out. So are withdrawn units, unless ``with_withdrawn`` is set to read a page as it was published.
     """
     kind = KINDS[design.protocol]
     rng = rng_for(design.seed, f"order {hit.key} {worker.name}")

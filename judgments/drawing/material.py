@@ -189,7 +189,7 @@ def draw_images(
 T = TypeVar("T")
 # in a batch's notes: how many units its largest page has, where documents stay whole or pages are drawn later
 LARGEST_PAGE = "largest_page"
-SCREENS = "screens"  # and how many screens a page has, where a screen can show several units
+SCREENS = "screens"  # and how many screens a page has at most, where a screen can show two units
 SCREEN = "screen"  # content key of units that one screen shows together: the mark they share
 
 

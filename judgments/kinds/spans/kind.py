@@ -319,7 +319,9 @@ class Spans(OpenKind):
         if not design.spans.contrastive:
             return Batch(hits=hits, notes=draw.notes)
         said = [*draw.notes.get("sentences", []), *_said_of_screens(design, hits)]
-        return Batch(hits=hits, notes={**draw.notes, "sentences": said, SCREENS: _screen_count(hits[0])})
+        return Batch(
+            hits=hits, notes={**draw.notes, "sentences": said, SCREENS: max(map(_screen_count, hits))}
+        )
 
     def _screens(
         self, design: StudyDesign, name: str, units: Sequence[UnitSpec]
@@ -564,6 +566,7 @@ class Spans(OpenKind):
             "scored": options.score,
             **({"reference": {"text": unit.reference.text}} if unit.reference else {}),
             **({"document": {key: document[key] for key in ("part", "of", "before")}} if document else {}),
+            **({SCREEN: unit.content[SCREEN]} if SCREEN in unit.content else {}),
         }
 
     def checked(self, given: Any, *, unit: Any, design: StudyDesign) -> dict[str, Any]:
@@ -592,6 +595,8 @@ class Spans(OpenKind):
         return {"spans": spans, **({"score": int(score) if short else score} if score else {})}
 
     def in_words(self, given: Any) -> str:
+        if "within" in given:  # what is expected of a check question
+            return "–".join(map(str, given["within"]))
         said = [
             f"{span[START]}–{span[END]} {span[SEVERITY]}"
             if span[START] is not None
@@ -682,7 +687,7 @@ def _said_of_screens(design: StudyDesign, hits: Sequence[HITSpec]) -> list[str]:
     said = [f"Screens with two texts side by side: {(len(units) - alone) // ABREAST:,}."]
     return [
         *said,
-        *([f"Texts alone on their screen, as their item has no other: {alone:,}."] if alone else []),
+        *([f"Texts alone on their screen, as no other of their item was left: {alone:,}."] if alone else []),
     ]
 
 
