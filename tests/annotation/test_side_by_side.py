@@ -24,14 +24,11 @@ from tests.annotation.sourcing import make_texts
 pytestmark = pytest.mark.django_db
 
 
-def side_by_side(*, systems: int = 2, **values: Any) -> Study:
+def side_by_side(**values: Any) -> Study:
     """Six items with texts of two systems, four of them and two check questions a page, two on a screen."""
-    return make_study(
-        make_texts("sides", systems=systems),
-        "spans",
-        **({"judged": "translation", "units_per_hit": 6, "controls": {"per_hit": 2}, "spans": {"contrastive": True}}
-           | values),
-    )  # fmt: skip
+    wanted: dict[str, Any] = {"judged": "translation", "units_per_hit": 6, "controls": {"per_hit": 2}}
+    wanted["spans"] = {"contrastive": True}
+    return make_study(make_texts("sides"), "spans", **(wanted | values))
 
 
 def steps_on(html: str) -> list[str]:
@@ -54,7 +51,7 @@ def test_both_texts_of_a_screen_are_answered_and_become_a_judgment_each() -> Non
     assert sorted(assignment.answers) == ["1", "2", "3", "5", "6"]  # what was given is saved
     submit(study, person, assignment, {**given, "u2-w0": "major"})
     shown = {place.unit.pk: place.position for place in places_of(assignment)}
-    judgments = {shown[one.unit_id]: one.answer for one in Judgment.objects.of_study(study)}
+    judgments: dict[int, Any] = {shown[one.unit_id]: one.answer for one in Judgment.objects.of_study(study)}
     assert {position: answer["score"] for position, answer in judgments.items()} == {
         position: 10 * position for position in range(1, 7)
     }

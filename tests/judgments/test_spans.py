@@ -324,7 +324,7 @@ def test_two_systems_side_by_side_keep_their_document_in_order() -> None:
         assert [screen[0].content["document"]["part"] for screen in screens] == [1, 2, 3, 4]
         assert [screen[0].image[-1] for screen in screens] == list("0123")
         for side in range(len(screens[0])):
-            texts = [screen[side].first.text for screen in screens if screen[side].first]
+            texts = [text.text for screen in screens if (text := screen[side].first)]
             assert [screen[side].content["document"]["before"] for screen in screens] == ["", *texts[:3]]
             assert len({screen[side].content["document"]["name"] for screen in screens}) == 1
 
