@@ -4,8 +4,6 @@ import django.db.models.deletion
 import django.utils.timezone
 from django.db import migrations, models
 
-from common.create_models import CreateModels
-
 
 class Migration(migrations.Migration):
 
@@ -15,40 +13,38 @@ class Migration(migrations.Migration):
     ]
 
     operations = [
-        CreateModels([
-            migrations.CreateModel(
-                name='Demographics',
-                fields=[
-                    ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                    ('answers', models.JSONField(help_text="By the names of the design's crowd.demographics.")),
-                    ('fetched_at', models.DateTimeField(default=django.utils.timezone.now)),
-                    ('study', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='demographics', to='judgments.study')),
-                    ('worker', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='demographics', to='annotation.worker')),
+        migrations.CreateModel(
+            name='Demographics',
+            fields=[
+                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('answers', models.JSONField(help_text="By the names of the design's crowd.demographics.")),
+                ('fetched_at', models.DateTimeField(default=django.utils.timezone.now)),
+                ('study', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='demographics', to='judgments.study')),
+                ('worker', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='demographics', to='annotation.worker')),
+            ],
+            options={
+                'verbose_name_plural': 'demographics',
+                'ordering': ['id'],
+                'constraints': [
+                    models.UniqueConstraint(fields=('study', 'worker'), name='demographics_once_per_study_and_worker'),
                 ],
-                options={
-                    'verbose_name_plural': 'demographics',
-                    'ordering': ['id'],
-                    'constraints': [
-                        models.UniqueConstraint(fields=('study', 'worker'), name='demographics_once_per_study_and_worker'),
-                    ],
-                },
-            ),
-            migrations.CreateModel(
-                name='Qualification',
-                fields=[
-                    ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                    ('name', models.CharField(max_length=80)),
-                    ('given_at', models.DateTimeField(default=django.utils.timezone.now)),
-                    ('worker', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='qualifications', to='annotation.worker')),
+            },
+        ),
+        migrations.CreateModel(
+            name='Qualification',
+            fields=[
+                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('name', models.CharField(max_length=80)),
+                ('given_at', models.DateTimeField(default=django.utils.timezone.now)),
+                ('worker', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='qualifications', to='annotation.worker')),
+            ],
+            options={
+                'ordering': ['name', 'worker_id'],
+                'constraints': [
+                    models.UniqueConstraint(fields=('worker', 'name'), name='a_qualification_once_per_worker'),
                 ],
-                options={
-                    'ordering': ['name', 'worker_id'],
-                    'constraints': [
-                        models.UniqueConstraint(fields=('worker', 'name'), name='a_qualification_once_per_worker'),
-                    ],
-                },
-            ),
-        ]),
+            },
+        ),
         migrations.AddField(
             model_name='publication',
             name='screen_out_cents',

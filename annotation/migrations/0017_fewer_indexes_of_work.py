@@ -2,7 +2,7 @@
 
 from django.db import migrations, models
 
-from common.create_models import CreateModels, drop_key_indexes
+from common.migrating import drop_key_indexes
 
 ONE_IS_ENOUGH = {"assignment": ["study_id", "worker_id", "session_id", "exclusion_id"]}
 
@@ -12,7 +12,7 @@ class Migration(migrations.Migration):
 
     operations = [
         migrations.RunPython(drop_key_indexes("annotation", ONE_IS_ENOUGH), migrations.RunPython.noop),
-        CreateModels([
+        *(
             migrations.AddIndex(
                 model_name="assignment",
                 index=models.Index(
@@ -20,5 +20,5 @@ class Migration(migrations.Migration):
                 ),
             )
             for name in ("session", "exclusion")
-        ]),
+        ),
     ]

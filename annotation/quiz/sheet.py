@@ -19,6 +19,7 @@ from common.markup import render_markdown
 from judgments.design.requirements import Question, own_questions
 from judgments.design.study_design import StudyDesign
 from judgments.design.translations import design_in
+from judgments.drawing.material import screen_of
 from judgments.kinds import KINDS, Kind
 from judgments.models import Study
 
@@ -64,10 +65,10 @@ class QuizSheet:
         for position in range(1, self.size + 1):
             place, before = self.places.get(position), self.places.get(position - 1)
             together = (
-                kind.grouped
-                and place is not None
+                place is not None
                 and before is not None
                 and place.unit.item_id == before.unit.item_id
+                and (kind.grouped or screen_of(place.unit) is not None)
             )
             if together:
                 steps[-1].append(position)

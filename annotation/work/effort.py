@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,7 +12,7 @@ from django.utils.translation import ngettext
 from annotation.words import spell_duration, spell_pay
 from judgments.design.study_design import StudyDesign
 from judgments.drawing.controls import REPEATED
-from judgments.drawing.material import LARGEST_PAGE
+from judgments.drawing.material import LARGEST_PAGE, SCREENS
 from judgments.kinds import KINDS
 from judgments.models import HITUnit, Study
 from judgments.studies.studies import design_of
@@ -20,7 +20,7 @@ from judgments.studies.studies import design_of
 
 @dataclass(frozen=True, slots=True)
 class Effort:
-    """``steps`` are questions, or pictures with several captions each; ``seconds`` is the duration of all."""
+    """``steps`` are screens: questions, or what has several; ``seconds`` is the duration of all."""
 
     steps: int
     seconds: float
@@ -37,18 +37,15 @@ def efforts_of(studies: Iterable[Study]) -> dict[int, Effort]:
     rows = HITUnit.objects.filter(hit__study__in=found, hit__position=0, unit__withdrawn=False)
     for study, item, control in rows.values_list("hit__study", "unit__item", "unit__control_kind"):
         drawn[study].append((item, control == REPEATED))
-    return {
-        study.pk: _effort(design_of(study), drawn[study.pk], study.notes.get(LARGEST_PAGE, 0))
-        for study in found
-    }
+    return {study.pk: _effort(design_of(study), drawn[study.pk], study.notes) for study in found}
 
 
-def _effort(design: StudyDesign, units: list[tuple[int, bool]], largest: int) -> Effort:
+def _effort(design: StudyDesign, units: list[tuple[int, bool]], notes: Mapping[str, Any]) -> Effort:
     grouped = KINDS[design.protocol].grouped
-    if largest:
-        return Effort(largest, largest * design.seconds_per_unit)
+    if largest := notes.get(LARGEST_PAGE, 0):
+        return Effort(notes.get(SCREENS, largest), largest * design.seconds_per_unit)
     if units:
-        steps = len(set(units)) if grouped else len(units)
+        steps = len(set(units)) if grouped else notes.get(SCREENS, len(units))
         return Effort(steps, len(units) * design.seconds_per_unit)
     steps = design.images_per_hit if grouped else design.units_per_hit
     each = design.captions_per_image if grouped else 1

@@ -9,9 +9,10 @@ import mimetypes
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import zip_longest
+from itertools import groupby, zip_longest
 from typing import Any
 
+import numpy as np
 from django.db.models.fields.files import FieldFile
 from django.http import Http404, HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
@@ -28,7 +29,7 @@ from judgments.datasets.picture_metadata import MOST_PICTURE_BYTES, without_meta
 from judgments.design.study_design import StudyDesign
 from judgments.design.translations import design_in
 from judgments.drawing.controls import REPEATED, REPEATS
-from judgments.drawing.material import rng_for, shuffled
+from judgments.drawing.material import rng_for, screen_of, shuffled
 from judgments.drawing.packing import apart
 from judgments.kinds import KINDS, Kind
 from judgments.models import HIT, Dataset, HITUnit, Item, Study, Unit
@@ -77,13 +78,14 @@ def draw_layout(
     """Draw the order and the sides of ``hit`` for ``worker``.
 
     Seed, HIT and the worker's name fix the draw, so that a reclaimed HIT looks the same. The units of a passage
-    (``Kind.passage``) keep the HIT's order. A unit and its repetition are kept apart; a repetition for which that is
-    impossible is left out. So are withdrawn units, unless ``with_withdrawn`` is set to read a page as it was published.
+    (``Kind.passage``) keep the HIT's order. Those of one screen (``screen_of``) stay together in any order, the same
+    one in all of a passage. A unit and its repetition are kept apart; a repetition for which that is impossible is
+    left out. So are withdrawn units, unless ``with_withdrawn`` is set to read a page as it was published.
     """
     kind = KINDS[design.protocol]
     rng = rng_for(design.seed, f"order {hit.key} {worker.name}")
     drawn = [
-        group if kind.passage(units[group[0]]) else shuffled(group, rng)
+        _in_turn(units, group, rng) if kind.passage(units[group[0]]) else shuffled(group, rng)
         for group in shuffled(_groups(kind, units), rng)
     ]
     unseen = {
@@ -104,9 +106,22 @@ def draw_layout(
 def _groups(kind: Kind, units: Sequence[Unit]) -> list[list[int]]:
     groups: dict[Any, list[int]] = {}
     for index, unit in enumerate(units):
-        mark = (unit.item_id, unit.control_kind == REPEATED) if kind.grouped else kind.passage(unit) or index
+        if kind.grouped:
+            mark: Any = (unit.item_id, unit.control_kind == REPEATED)
+        else:
+            mark = kind.passage(unit) or screen_of(unit) or index
         groups.setdefault(mark, []).append(index)
     return list(groups.values())
+
+
+def _in_turn(units: Sequence[Unit], passage: list[int], rng: np.random.Generator) -> list[int]:
+    """Return a passage in its order, the units of every screen the other way round in half of the draws."""
+    screens = [
+        list(screen) for _, screen in groupby(passage, key=lambda index: screen_of(units[index]) or index)
+    ]
+    if len(screens) == len(passage) or rng.integers(2):
+        return passage
+    return [index for screen in screens for index in reversed(screen)]
 
 
 def _twins(units: Sequence[Unit], groups: Sequence[Sequence[int]]) -> dict[int, int]:

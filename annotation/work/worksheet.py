@@ -14,7 +14,7 @@ from annotation.errors import AnswerProblem
 from annotation.work.presentation import Place, shown_unit
 from judgments.design.study_design import StudyDesign
 from judgments.drawing.controls import REPEATED
-from judgments.drawing.material import UnitSpec
+from judgments.drawing.material import UnitSpec, screen_of
 from judgments.kinds import KINDS, Kind
 
 MOST_SECONDS = 86_400.0
@@ -238,7 +238,10 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One screen: a unit, or all units of one picture. ``missing``: a submission left it open."""
+    """One screen: a unit, units that are shown side by side, or all units of one picture.
+
+    ``missing``: a submission left it open.
+    """
 
     number: int
     rows: tuple[Row, ...]
@@ -314,11 +317,13 @@ def open_positions(
 
 
 def groups_of(places: Sequence[Place], kind: Kind) -> Iterator[list[Place]]:
-    """Yield the units shown together: single ones, or neighbours with the same picture."""
-    if not kind.grouped:
-        yield from ([place] for place in places)
-        return
-    for _key, group in groupby(places, key=lambda place: _picture_of(place.unit)):
+    """Yield the units shown together: single ones, or neighbours of one screen or with the same picture."""
+    for _key, group in groupby(
+        places,
+        key=lambda place: (
+            _picture_of(place.unit) if kind.grouped else screen_of(place.unit) or place.position
+        ),
+    ):
         yield list(group)
 
 

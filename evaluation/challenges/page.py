@@ -18,6 +18,7 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext_lazy as _
 from rest_framework import serializers
 from unfold.decorators import display
+from unfold.widgets import UnfoldAdminSelectWidget, UnfoldAdminTextInputWidget
 
 from common.errors import QuorumError
 from evaluation.challenges.challenges import (
@@ -61,9 +62,12 @@ class ChallengeForm(ModelForm):
 
     metrics = MetricNames(
         initial="cider-d, bleu-4, rouge-l",
-        help_text="With commas between them; the leaderboard is ordered by the first, which is a mean over images.",
+        widget=UnfoldAdminTextInputWidget,
+        help_text=_(
+            "With commas between them; the leaderboard is ordered by the first, which is a mean over images."
+        ),
     )
-    tokenizer = forms.ChoiceField(choices=_tokenizers, initial="ptb")
+    tokenizer = forms.ChoiceField(choices=_tokenizers, initial="ptb", widget=UnfoldAdminSelectWidget)
 
     class Meta:
         model = Challenge
@@ -71,6 +75,7 @@ class ChallengeForm(ModelForm):
             *("title", "slug", "description", "dataset", "split", "metrics", "tokenizer"),
             *("opens_at", "closes_at", "per_day", "per_total", "shown_before_end"),
         ]
+        labels = {"per_day": _("Submissions a day"), "per_total": _("Submissions in all")}
 
     def _post_clean(self) -> None:
         super()._post_clean()  # type: ignore[misc]  # of Django, which does not declare it

@@ -20,6 +20,7 @@ from evaluation.judgment_sets import loaders
 from evaluation.judgment_sets.records import NO_PAIR, JudgmentTable, Units, WorkerRow
 from evaluation.models import Analysis, MetricScore, Prediction
 from evaluation.provenance import plain
+from evaluation.report.content import coefficient
 from evaluation.results.coefficients import MOST_VALUES
 from evaluation.results.consensus import ANONYMOUS
 from evaluation.statistics.clustering import ITEM, spread_of_mean
@@ -398,7 +399,7 @@ def disagreement_in_words(found: Mapping[str, Any]) -> str:
     entropy, said = found["entropy"], []
     said.append(
         _("People's answers to an item have an entropy of %(floor)s nats on average, of at most %(most)s.")
-        % {"floor": f"{entropy['floor']:.2f}", "most": f"{entropy['most']:.2f}"}
+        % {"floor": coefficient(entropy["floor"]), "most": coefficient(entropy["most"])}
     )
     always = next((row for row in found["predictors"] if row["name"] == ALWAYS), None)
     # Of other items, what is above the floor is another amount.
@@ -425,13 +426,13 @@ def groups_in_words(groups: Mapping[str, Any]) -> str:
     """Describe the test of two groups."""
     if groups["p"] > LEVEL:
         return _("Nothing shows that raters are of more than one kind (p = %(p)s).") % {
-            "p": f"{groups['p']:.2f}"
+            "p": coefficient(groups["p"])
         }
     first, second = groups["groups"]
     said = _("Raters are of two kinds, %(first)s and %(second)s (p = %(p)s).") % {
         "first": first["raters"],
         "second": second["raters"],
-        "p": f"{groups['p']:.2f}",
+        "p": coefficient(groups["p"]),
     }
     if None in (first["within"], second["within"], groups["between"]):
         return said

@@ -39,6 +39,10 @@ def place_of(*names: str) -> int:
     return int.from_bytes(digest.digest(), "little", signed=True)
 
 
+def _places(named: Sequence[tuple[str, ...]]) -> Ints:
+    return np.array([place_of(*names) for names in named], dtype=np.int64)
+
+
 # What a signature says of an imported metric.
 
 
@@ -230,7 +234,8 @@ class _Matching:
 
     @cached_property
     def _texts(self) -> set[str]:
-        return set(self._captions.values())
+        texts = set(self._captions.values())
+        return texts | {text.strip() for text in texts}
 
     @cached_property
     def _outputs(self) -> dict[tuple[int, int], str]:
@@ -422,19 +427,31 @@ class ImportedScores:
         column = self.columns[name].get(Per.CAPTIONS)
         if column is None:
             raise self._refusal(name, "captions one by one")
-        return self._whole(name, column.at(self._places(captions)), lambda row: captions[row])
+        return self._whole(name, self._found(column, captions), lambda row: captions[row])
 
     def have(self, captions: Sequence[tuple[int, str]]) -> Flags:
         """Return (N,) whether all metrics by caption have a score."""
         columns = [own[Per.CAPTIONS] for own in self.columns.values() if Per.CAPTIONS in own]
         found: Flags = np.ones(len(captions), dtype=np.bool_)
         if columns:
-            places = self._places(captions)
-            found = np.all([~np.isnan(column.at(places)) for column in columns], axis=0)
+            found = np.all([~np.isnan(self._found(column, captions)) for column in columns], axis=0)
         return found
 
-    def _places(self, captions: Sequence[tuple[int, str]]) -> Ints:
-        return np.array([place_of(self._images[item], text) for item, text in captions], dtype=np.int64)
+    def _found(self, column: Column, captions: Sequence[tuple[int, str]]) -> Floats:
+        return self._by_names(column, [(self._images[item], text) for item, text in captions])
+
+    @staticmethod
+    def _by_names(column: Column, named: Sequence[tuple[str, ...]]) -> Floats:
+        """Return (N,) scores of (image, text, ...), nan if missing.
+
+        Other programs strip texts: one that has no score is looked up without the blanks at its ends.
+        """
+        scores = column.at(_places(named))
+        missing = np.flatnonzero(np.isnan(scores))
+        scores[missing] = column.at(
+            _places([(named[row][0], *(text.strip() for text in named[row][1:])) for row in missing.tolist()])
+        )
+        return scores
 
     def of_pairs(self, name: str, pairs: Sequence[tuple[int, str, str]]) -> Floats:
         """Return (N, 2) scores of (image, first, second). Raise EvaluationError.
@@ -450,7 +467,7 @@ class ImportedScores:
             raise self._refusal(name, "pairs")
         named = [(self._images[item], first, second) for item, first, second in pairs]
         ways = [
-            own[Per.PAIRS].at(np.array([place_of(*order(one)) for one in named], dtype=np.int64))
+            self._by_names(own[Per.PAIRS], [order(one) for one in named])
             for order in (lambda one: one, lambda one: (one[0], one[2], one[1]))
         ]
         preferred = np.where(np.isnan(ways[0]), -ways[1], ways[0])

@@ -55,7 +55,9 @@ def progress_figure(progress: Mapping[str, Any]) -> str:
         axes.axhline(wanted, **LEVEL, linestyle=DASH)
         words = _("wanted: %(n)s") % {"n": thousands(wanted)}
         axes.text(0.0, wanted, words, transform=axes.get_yaxis_transform(), **SOFT, va="bottom")
-    write_beside(axes, thousands(counts[-1]), (times[-1], counts[-1]), (8, 0), color=ACCENT, va="center")
+    # below the level where it would run through the number
+    offset = (8, -10) if abs(wanted - counts[-1]) < 0.06 * wanted else (8, 0)
+    write_beside(axes, thousands(counts[-1]), (times[-1], counts[-1]), offset, color=ACCENT, va="center")
     _name_times(axes, times[0], span)
     axes.yaxis.set_major_locator(MaxNLocator(4, integer=True))
     axes.yaxis.set_major_formatter(lambda value, _: thousands(round(value)))

@@ -349,8 +349,8 @@ def components_sentence(found: Mapping[str, Any]) -> str:
         "images."
     ) % {
         **dict(zip(("item", "rater", "residual"), shares, strict=True)),
-        "error": f"{found['standard_error']:.2g}",
-        **{name: f"{value:.2g}" for name, value in twice.items()},
+        "error": f"{found['standard_error']:.2g}".removeprefix("0"),
+        **{name: f"{value:.2g}".removeprefix("0") for name, value in twice.items()},
     }
 
 

@@ -65,6 +65,7 @@ class AccountAdmin(UserAdmin, ModelAdmin):
 
 @admin.register(Group)
 class AccountGroupAdmin(GroupAdmin, ModelAdmin):
+    filter_horizontal = ()  # as above
     list_fullwidth = True
     list_per_page = PER_PAGE
     paginator = BoundedPaginator

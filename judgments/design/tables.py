@@ -517,6 +517,12 @@ class Spans(Part):
         description="The items of a document (column “document”) in their order, by one participant. The number of "
         "images drawn is then that of documents, and a longer document fills a page of work by itself.",
     )
+    contrastive: bool = Field(
+        False,
+        title="Two texts side by side",
+        description="Two systems' texts for an item on one screen, drawn at random; each is marked and scored by "
+        "itself. An item on a page of work stays one text.",
+    )
 
 
 class Template(Part):

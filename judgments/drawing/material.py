@@ -189,6 +189,17 @@ def draw_images(
 T = TypeVar("T")
 # in a batch's notes: how many units its largest page has, where documents stay whole or pages are drawn later
 LARGEST_PAGE = "largest_page"
+SCREENS = "screens"  # and how many screens a page has at most, where a screen can show two units
+SCREEN = "screen"  # content key of units that one screen shows together: the mark they share
+
+
+def screen_of(unit: Any) -> tuple[str, str] | None:
+    """Return what the units of one screen share; None for a unit that is shown alone.
+
+    A screen that is repeated as control items is another one.
+    """
+    mark = unit.content.get(SCREEN, "")
+    return (mark, unit.control_kind) if mark else None
 
 
 def content_key(*parts: object) -> str:

@@ -25,13 +25,7 @@ def _say_crossed(values):
 
 
 class Migration(migrations.Migration):
-    dependencies = [
-        ("judgments", "0001_version_0_5_0"),
-        # Not needed here, but each of their steps renders all models that are there, so they run while these are few.
-        ("authtoken", "0004_alter_tokenproxy_options"),
-        ("otp_static", "0003_add_timestamps"),
-        ("otp_totp", "0003_add_timestamps"),
-    ]
+    dependencies = [("judgments", "0001_version_0_5_0")]
 
     operations = [
         migrations.RemoveConstraint(model_name="output", name="one_output_per_system_image_and_rank"),

@@ -2,7 +2,7 @@
 
 from django.db import migrations, models
 
-from common.create_models import CreateModels, drop_key_indexes
+from common.migrating import drop_key_indexes
 
 ONE_IS_ENOUGH = {
     "candidatepair": ["study_id"],
@@ -17,7 +17,7 @@ class Migration(migrations.Migration):
 
     operations = [
         migrations.RunPython(drop_key_indexes("judgments", ONE_IS_ENOUGH), migrations.RunPython.noop),
-        CreateModels([
+        *(
             migrations.AddIndex(
                 model_name="unit",
                 index=models.Index(
@@ -25,5 +25,5 @@ class Migration(migrations.Migration):
                 ),
             )
             for name in ("reference", "first", "second", "pair")
-        ]),
+        ),
     ]

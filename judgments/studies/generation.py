@@ -184,10 +184,11 @@ def _ids_in_order(model: type[HIT | Unit], study: Study) -> npt.NDArray[np.int64
 def _captions(dataset: Dataset, batch: Batch) -> dict[str, int]:
     """Store new texts of control items as candidates of no system."""
     captions = dict(Caption.objects.filter(dataset=dataset).values_list("key", "pk"))
+    held = chain((hit.units for hit in batch.hits), (group.units for group in batch.quiz))
     texts = (
         text
-        for hit in batch.hits
-        for unit in hit.units
+        for units in held
+        for unit in units
         if unit.control
         for text in (unit.reference, unit.first, unit.second)
         if text is not None

@@ -48,6 +48,14 @@ def coefficient(value: Any) -> str:
 
 
 @register.filter
+def p_value(value: Any) -> str:
+    """Format as .047, <.001, or a dash."""
+    if not _is_number(value):
+        return "–"
+    return "<.001" if value < 0.0005 else f"{value:.3f}".removeprefix("0")
+
+
+@register.filter
 def is_markup(value: Any) -> bool:
     return isinstance(value, SafeString)
 

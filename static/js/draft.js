@@ -79,6 +79,7 @@ function start(form) {
   const stepOf = (position) => form.querySelector(`[data-places~="${position}"]`);
   const placesOf = (step) => step.dataset.places.split(" ").map(Number);
   const own = (step) => "answered" in step.dataset;
+  const sideAt = (step, position) => step.querySelector(`[data-place="${position}"]`) || step;
   const positionOf = (input) => Number(input.name.slice(1));
 
   function besides(position) {
@@ -105,7 +106,7 @@ function start(form) {
   function notice(step, settled) {
     if (own(step)) {
       for (const position of placesOf(step)) {
-        if (settled && step.dataset.answered === "yes" && known.has(position)) note(position, known.get(position));
+        if (settled && sideAt(step, position).dataset.answered === "yes" && known.has(position)) note(position, known.get(position));
       }
       return;
     }
@@ -135,7 +136,7 @@ function start(form) {
     if (draft === undefined) known.set(position, given);
     if (own(step)) {
       step.dispatchEvent(new CustomEvent("quorum:restore", { detail: draft === undefined ? { position, ...given } : { position, draft } }));
-      if (draft === undefined) step.dataset.answered = "yes";
+      if (draft === undefined) sideAt(step, position).dataset.answered = "yes";
     } else {
       const inputs = form.elements[`u${position}`];
       const second = form.elements[`v${position}`];

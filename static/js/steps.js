@@ -20,10 +20,16 @@ function remember(name, wanted) {
   try { localStorage.setItem(name, wanted ? "yes" : "no"); } catch { /* storage is switched off: it lasts for the page */ }
 }
 
-// a kind with controls of its own says on the step whether it is answered; elsewhere a checked box or button does, in
-// each part of an answer that has parts
+// what is answered by itself: the units of a step that stand side by side, or the step
+function sidesOf(step) {
+  const sides = step.querySelectorAll("[data-place]");
+  return sides.length ? [...sides] : [step];
+}
+
+// a kind with controls of its own says on the step, or on its sides, whether it is answered; elsewhere a checked box or
+// button does, in each part of an answer that has parts
 function answered(step) {
-  if ("answered" in step.dataset) return step.dataset.answered === "yes";
+  if ("answered" in step.dataset) return sidesOf(step).every((side) => side.dataset.answered === "yes");
   const parts = step.querySelectorAll("[data-part]");
   return (parts.length ? [...parts] : [step]).every((part) => part.querySelector("input:checked"));
 }
@@ -146,7 +152,10 @@ function open(form) {
   function settled() {
     const step = steps[here];
     if (answered(step)) return true;
-    say(step.dataset.problem || step.querySelector("[data-hint]").dataset.hint);
+    const open = sidesOf(step).find((side) => side.dataset.answered !== "yes") || step;
+    const why = open.dataset.problem || open.querySelector("[data-hint]").dataset.hint;
+    say(open.dataset.named ? `${open.dataset.named}: ${why}` : why);
+    if (open.dataset.named && !open.contains(document.activeElement)) open.querySelector("[data-focus]").focus();
     return false;
   }
 
@@ -203,9 +212,10 @@ function open(form) {
 
   form.addEventListener("quorum:answer", (event) => {
     const step = event.target.closest("[data-step]");
-    const { answer = null, value = null, problem = "", go = false } = event.detail;
-    step.dataset.answered = answer === null && value === null ? "no" : "yes";
-    if (problem) step.dataset.problem = problem; else delete step.dataset.problem;
+    const { position, answer = null, value = null, problem = "", go = false } = event.detail;
+    const side = step.querySelector(`[data-place="${position}"]`) || step;
+    side.dataset.answered = answer === null && value === null ? "no" : "yes";
+    if (problem) side.dataset.problem = problem; else delete side.dataset.problem;
     changed(step);
     // after the others have heard of the answer
     if (go && answered(step) && document.querySelector("[data-by-itself]")?.checked !== false) {

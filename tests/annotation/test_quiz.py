@@ -13,7 +13,7 @@ from django.test.utils import CaptureQueriesContext
 
 from annotation.errors import AlreadyEnded, AnswerProblem, QuizFailed, QuizNotPassed
 from annotation.models import Assignment, QuizAttempt
-from annotation.quiz.quizzes import answer_attempt, quiz_status, sheet_of, start_attempt
+from annotation.quiz.quizzes import answer_attempt, quiz_status, quiz_units, sheet_of, start_attempt
 from annotation.rehearsal.people import Crowd
 from annotation.rehearsal.rehearsal import rehearse
 from annotation.work.claims import claim_assignment
@@ -21,6 +21,7 @@ from judgments.models import HITUnit, Unit
 from judgments.studies.studies import design_of
 from tests.annotation.casting import joined, make_dataset, make_study
 from tests.annotation.quizzing import PROTOCOLS, QUESTIONS, quizzed, right_answers, take
+from tests.annotation.sourcing import make_texts
 
 pytestmark = pytest.mark.django_db
 
@@ -204,3 +205,10 @@ def test_a_rehearsal_takes_no_quiz_and_fills_every_hit() -> None:
     assert report.hits == study.hits.count()
     assert not study.hits.filter(open_slots__gt=0).exists()
     assert not QuizAttempt.objects.exists()
+
+
+def test_a_damaged_text_of_the_quiz_is_stored() -> None:
+    study = make_study(make_texts(), "spans", judged="summary", controls={"per_hit": 0}, quiz={"items": 1})
+    texts = [unit.first.text for unit in quiz_units(study) if unit.first]
+    assert texts
+    assert not study.dataset.captions.filter(text__in=texts, role="reference").exists()

@@ -191,7 +191,8 @@ PAGES = (
     "judgments/study/add/?preset=hodosh-2013-relevance", "judgments/study/from-file/", "judgments/study/1/change/",
     "judgments/study/1/results/", "judgments/study/1/planning/",
     "judgments/study/1/report/",
-    "judgments/apitoken/add/", "auth/user/1/change/", "judgments/dataset/1/change/", "judgments/dataset/add/",
+    "judgments/apitoken/add/", "auth/user/1/change/", "auth/group/add/", "second-factor/",
+    "judgments/dataset/1/change/", "judgments/dataset/add/",
     "judgments/dataset/1/candidates/", "judgments/dataset/1/judgments/", "judgments/item/", "judgments/item/1/change/",
 )  # fmt: skip
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from playwright.sync_api import Page, expect
 
 from tests.browser.axe import problems
@@ -93,3 +95,94 @@ def test_errors_are_marked_by_mouse_keys_finger_and_in_a_plain_form(
     assert by_finger["score"] == 55
     assert in_a_form["spans"][0]["start"] == 0
     assert in_a_form["score"] == 90
+
+
+def test_two_texts_side_by_side_by_mouse_keys_finger_and_in_a_plain_form(
+    page: Page, new_page: NewPage, site: Installation, person: str
+) -> None:
+    page.set_viewport_size({"width": 1280, "height": 900})
+    join(page, site, "contrastive", person)
+    sides = here(page).locator("[data-place]")
+    expect(sides).to_have_count(2)
+    first, second = sides.nth(0), sides.nth(1)
+    active = re.compile("active")
+    expect(first).to_have_class(active)
+    left, right = first.bounding_box(), second.bounding_box()
+    assert left is not None
+    assert right is not None
+    assert left["y"] == right["y"]
+    assert left["x"] + left["width"] < right["x"]
+    # by mouse on the second text, which becomes the active one
+    second.locator("[data-word]").nth(1).click()
+    expect(second).to_have_class(active)
+    expect(first).not_to_have_class(active)
+    second.get_by_role("button", name="Major").click()
+    assert not problems(page)
+    # keys go to the active text; its letter turns to the other
+    for key in ("x", "3", "a", "Home", "j", "8"):
+        page.keyboard.press(key)
+    expect(first).to_have_class(active)
+    expect(first.locator("[data-chosen] li")).to_have_count(1)
+    expect(second.locator("[data-chosen] li")).to_have_count(2)
+    expect(first.locator("[data-number]")).to_have_value("80")
+    expect(second.locator("[data-number]")).to_have_value("30")
+    # both are restored, and stay after going on and coming back
+    expect(page.locator("[data-state]")).to_have_text("Saved")
+    page.keyboard.press("Enter")
+    expect(page.locator("[data-count]")).to_have_text("2 of 3")
+    # a mark without a score is kept in this browser, the other side's answer by the server
+    sides = here(page).locator("[data-place]")
+    page.keyboard.press("b")
+    page.keyboard.press("5")
+    page.keyboard.press("a")
+    page.keyboard.press("Home")
+    page.keyboard.press("m")
+    expect(page.locator("[data-state]")).to_have_text("Saved")
+    page.reload()
+    expect(page.locator("[data-count]")).to_have_text("2 of 3")
+    expect(sides.nth(0).locator("[data-chosen] li")).to_have_count(1)
+    expect(sides.nth(0).locator("[data-number]")).to_have_value("")
+    expect(sides.nth(1).locator("[data-number]")).to_have_value("50")
+    page.get_by_role("button", name="Back").click()
+    expect(page.locator("#u1 [data-place='1'] [data-number]")).to_have_value("80")
+    expect(page.locator("#u1 [data-place='2'] [data-chosen] li")).to_have_count(2)
+    # who goes on too early is told of the open side, which becomes active
+    page.locator("[data-next]").click()
+    sides.nth(1).locator("[data-text]").focus()
+    page.keyboard.press("Enter")
+    expect(sides.nth(0)).to_have_class(active)
+    expect(page.locator("[data-count]")).to_have_text("2 of 3")
+    page.get_by_role("button", name="Next").click()
+    expect(page.locator("[data-state]")).to_have_text(
+        "Translation A: Move the slider, or type a number from 0 to 100, to go on."
+    )
+    # by finger on a phone: one below the other
+    phone = new_page(storage_state=page.context.storage_state(), **PHONE)
+    phone.goto(page.url.partition("#")[0])
+    sides = here(phone).locator("[data-place]")
+    expect(sides.nth(1).locator("[data-number]")).to_have_value("50")
+    above, below = sides.nth(0).bounding_box(), sides.nth(1).bounding_box()
+    assert above is not None
+    assert below is not None
+    assert above["y"] + above["height"] < below["y"]
+    sides.nth(0).locator("[data-word]").nth(0).tap()
+    sides.nth(0).get_by_role("button", name="Major").tap()
+    sides.nth(0).locator("[data-number]").fill("40")
+    width = phone.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
+    assert width == 0
+    assert not problems(phone)
+    phone.locator("[data-next]:visible").tap()
+    expect(phone.locator("[data-count]")).to_have_text("3 of 3")
+    expect(phone.locator("[data-state]")).to_have_text("Saved")
+    # without scripts: the last two texts as a form
+    plain = new_page(storage_state=page.context.storage_state(), java_script_enabled=False)
+    plain.goto(page.url.partition("#")[0])
+    plain.locator("#side5 select").nth(0).select_option("minor")
+    plain.locator("#side5 [data-number]").fill("90")
+    plain.locator("#side6 [data-number]").fill("20")
+    plain.get_by_role("button", name="Submit").last.click()
+    submitted(plain)
+    found = answers(site, person)
+    assert [answer["score"] for answer in found] == [80, 30, 40, 50, 90, 20]
+    assert [len(answer["spans"]) for answer in found] == [1, 2, 1, 0, 1, 0]
+    assert [span["severity"] for span in found[1]["spans"]] == ["major", "minor"]

@@ -12,6 +12,9 @@ import pytest
 from django.core.management import CommandError, call_command
 from django.test import Client
 
+from annotation.models import Judgment
+from annotation.rehearsal.people import Crowd
+from annotation.rehearsal.rehearsal import rehearse
 from annotation.work.effort import effort_in_words
 from evaluation.error_spans.scores import SEGMENTS, compare_systems, segments_of, system_scores
 from evaluation.errors import EvaluationError
@@ -23,6 +26,8 @@ from judgments.design.reading import make_design
 from judgments.models import Caption, Item, Output, Study, System
 from judgments.studies.generation import generate_hits
 from judgments.studies.studies import create_study
+from tests.annotation.casting import make_study
+from tests.annotation.sourcing import make_texts
 from tests.evaluation.reporting import words
 from tests.evaluation.studies import StudyOf, candidate, make_dataset
 from tests.judgments.desk import page
@@ -238,3 +243,44 @@ def test_documents_of_a_file_stay_whole(tmp_path: Path) -> None:
         assert [unit.content["document"]["part"] for unit in units] == [1, 2, 3][: len(units)]
     assert effort_in_words(made)["size"] == "3 questions"  # the largest page, whichever is the first
     assert Caption.objects.filter(dataset__name="docs", role="candidate").count() == 1
+
+
+def test_texts_side_by_side_end_as_what_single_texts_are(tmp_path: Path) -> None:
+    texts = make_texts("sides", systems=4)
+    found = {}
+    for slug, contrastive in (("beside", True), ("single", False)):
+        made = make_study(
+            texts, "spans", slug=slug, name=slug, judged="translation", units_per_hit=6, opened=False,
+            controls={"per_hit": 2, "threshold": 0}, source={"show": True, "language": "de"}, language="en",
+            spans={"contrastive": contrastive},
+        )  # fmt: skip
+        report = rehearse(study=made, crowd=Crowd(workers=5, spammers=0.0, seed=3, drop_outs=0.0))
+        assert report.recovered > 0.5
+        aggregate_study(study=made)
+        judged = Judgment.objects.of_study(made).filter(unit__control=False)
+        assert judged.count() == 2 * 24  # each text by two people, none lost and none twice
+        assert judged.values("unit", "assignment__worker").distinct().count() == 2 * 24
+        export_judgments(study=made, format="mtme", output=tmp_path / f"{slug}.zip")
+        with zipfile.ZipFile(tmp_path / f"{slug}.zip") as archive:
+            names = [name.replace(slug, "study") for name in archive.namelist()]
+        (held,) = [one for one in build_report(made).sections if one.name == "systems-by-errors"]
+        units = set(made.units.filter(control=False).values_list("key", flat=True))
+        scores = [(one.segments, one.judgments) for one in system_scores(segments_of(made))]
+        found[slug] = units, sorted(names), scores, len(held.tables[0].rows)
+    assert found["beside"] == found["single"]
+    assert found["beside"][2] == [(6, 12)] * 4
+    path = tmp_path / "beside.jsonl"
+    export_judgments(study=Study.objects.get(slug="beside"), format="jsonl", output=path)
+    rows = [json.loads(line) for line in path.read_text().splitlines()]
+    screens: dict[str, set[str]] = {}
+    for row in rows:
+        if not row["control"]:
+            screens.setdefault(row["content"]["screen"], set()).add(row["unit"])
+    assert [len(units) for units in screens.values()] == [2] * 12
+    call_command(
+        "import_judgments", "jsonl", str(path), dataset="sides", study="again", protocol="spans", stdout=StringIO()
+    )  # fmt: skip
+    again = system_scores(segments_of(Study.objects.get(slug="again")))
+    assert [(one.system, one.score) for one in again] == [
+        (one.system, one.score) for one in system_scores(segments_of(Study.objects.get(slug="beside")))
+    ]

@@ -132,6 +132,35 @@ def test_preferences_in_both_orders_count_by_their_mean(tmp_path: Path) -> None:
     assert set(MetricScore.objects.values_list("first", "second")) == {(0.5, -0.5)}
 
 
+def blank_study() -> StudyOf:
+    """As `pairs_study`, but texts have blanks at their ends."""
+    study = StudyOf(make_dataset("blanks", IMAGES), "pairwise")
+    pairs = [study.pair(image, image, f" good {image} ", f"poor {image} ") for image in IMAGES]
+    hit = study.hit("h1", [study.unit(pair.key, pair=pair) for pair in pairs], required=1)
+    study.answer(hit, "alma", [1] * len(pairs))
+    return study
+
+
+def test_scores_of_stripped_texts_are_those_of_the_texts_with_blanks(tmp_path: Path) -> None:
+    study = blank_study()
+    brought(study.dataset, write(tmp_path / "comet.jsonl", caption_rows(0.9, 0.1)), "comet")
+    rows = [
+        {"image": image, "first": f"poor {image}", "second": f"good {image}", "score": -3} for image in IMAGES
+    ]
+    brought(study.dataset, write(tmp_path / "judge.jsonl", rows), "judge")
+    evaluate_study(study=study.study, metrics=["comet", "judge"])
+    scores = MetricScore.objects.values_list("metric", "first", "second")
+    assert set(scores) == {("comet", 0.9, 0.1), ("judge", 1.5, -1.5)}
+
+
+def test_the_score_of_the_very_text_counts_before_that_of_the_stripped_one(tmp_path: Path) -> None:
+    study = blank_study()
+    rows = [*caption_rows(0.9, 0.1), {"image": "a.jpg", "caption": " good a.jpg ", "score": 0.5}]
+    brought(study.dataset, write(tmp_path / "comet.jsonl", rows), "comet")
+    evaluate_study(study=study.study, metrics=["comet"])
+    assert set(MetricScore.objects.values_list("first", "second")) == {(0.5, 0.1), (0.9, 0.1)}
+
+
 def graded_study() -> tuple[StudyOf, dict[str, float]]:
     """Captions of four systems on eight images; people's grade rises with the system and the image."""
     study = StudyOf(make_dataset("graded", IMAGES), "graded")

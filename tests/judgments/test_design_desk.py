@@ -11,7 +11,7 @@ from django.contrib.auth.models import User
 from django.test import Client
 from django.urls import reverse
 
-from judgments.design.editing.form import DesignForm
+from judgments.design.editing.form import DesignForm, starting_values
 from judgments.design.reading import line_of, make_design, problems_in, read_toml
 from judgments.models import Study
 from judgments.studies.studies import create_study
@@ -111,6 +111,21 @@ class TestLook:
             designer, new_design(**{key: bad[key] for key in ("name", "controls-per_hit", *list(bad)[-2:])})
         )
         assert set(wrong(seen)) == {"name", "controls-per_hit", "stopping-minimum"}
+
+    def test_texts_side_by_side_are_a_tick_that_needs_even_numbers(self, designer: Client) -> None:
+        make_dataset()
+        address = reverse(NEW) + "?preset=kocmi-2024-esa"
+        form = DesignForm(base=starting_values(preset="kocmi-2024-esa"), datasets=["animals"])
+        asked = {"name": "ESA", "dataset": "animals", "source-show": False, "units_per_hit": 7}
+        odd = as_posted(form, **asked, **{"spans-contrastive": "on"})
+        assert set(wrong(looked(designer, odd, address))) == {"units_per_hit", "controls-per_hit"}
+        even = odd | {"units_per_hit": 8, "controls-per_hit": 2}
+        seen = looked(designer, even, address)
+        assert seen["problems"] == []
+        assert read_toml(seen["toml"]).spans.contrastive
+        assert "Translation A" in words(designer.get(seen["preview"]))
+        german = designer.get(f"{address}&dataset=animals", headers={"accept-language": "de"})
+        assert "Zwei Texte nebeneinander" in words(german)
 
     def test_without_a_name_there_are_preview_and_numbers_all_the_same(self, designer: Client) -> None:
         make_dataset()

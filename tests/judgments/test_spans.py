@@ -13,7 +13,7 @@ from django.template.loader import render_to_string
 from common.errors import DesignError
 from judgments.design.reading import make_design
 from judgments.design.study_design import StudyDesign
-from judgments.drawing.material import Image, Material, Text, UnitSpec
+from judgments.drawing.material import SCREENS, Image, Material, Text, UnitSpec, screen_of
 from judgments.kinds import KINDS
 from judgments.kinds.spans.answers import MQM, f1, words_of
 from judgments.kinds.spans.kind import Spans
@@ -115,7 +115,8 @@ def test_a_form_without_scripts_stays_light_and_the_largest_page_is_taken(settin
     given = {"start": 0, "end": 2, "severity": "major", "category": "other"}
     row = SimpleNamespace(position=1, shown=shown, unfinished=None, value={"spans": [given], "score": 7})
     html = render_to_string(
-        "annotation/kinds/spans.html", {"step": SimpleNamespace(first=row), "kind": kind, "design": design()}
+        "annotation/kinds/spans.html",
+        {"step": SimpleNamespace(first=row, rows=[row]), "kind": kind, "design": design()},
     )
     assert html.count("accuracy/omission") == 2  # as a choice for every word, and for scripts
     assert html.count('value="other"') == 2  # as a choice, and of the first word
@@ -240,6 +241,107 @@ def test_documents_stay_whole_in_their_order_and_no_page_has_one_twice() -> None
         KINDS["spans"].batch(asked, material())
 
 
+def screens_of(units: Any) -> list[list[UnitSpec]]:
+    """The units of a page by screen, in their order."""
+    screens: dict[Any, list[UnitSpec]] = {}
+    for one in units:
+        screens.setdefault(screen_of(one) or one.key, []).append(one)
+    return list(screens.values())
+
+
+def test_two_texts_of_an_item_share_a_screen_and_are_the_units_they_were() -> None:
+    plain = design(controls={"per_hit": 0}, units_per_hit=6)
+    asked = design(controls={"per_hit": 0}, units_per_hit=6, spans={"contrastive": True})
+    kind = KINDS["spans"]
+    batch, alone = kind.batch(asked, material(systems=4)), kind.batch(plain, material(systems=4))
+    assert sorted(one.key for one in units_of(batch)) == sorted(one.key for one in units_of(alone))
+    assert sorted(len(hit.units) for hit in batch.hits) == [6] * 8
+    met = set()
+    for hit in batch.hits:
+        screens = screens_of(hit.units)
+        assert [len({one.image for one in screen}) for screen in screens] == [1, 1, 1]
+        assert len({screen[0].image for screen in screens}) == 3  # no page has an item twice
+        for screen in screens:
+            one, other = screen
+            assert one.first is not None
+            assert other.first is not None
+            assert hit.units.index(other) == hit.units.index(one) + 1
+            met.add(frozenset(text.key[-1] for text in (one.first, other.first)))
+    assert len(met) == 6  # chance brings every two of four systems together
+    assert batch.notes[SCREENS] == 3
+    assert batch.notes["sentences"] == ["Screens with two texts side by side: 24."]
+    assert batch.hits == kind.batch(asked, material(systems=4)).hits
+    other_seed = kind.batch(asked.model_copy(update={"seed": 9}), material(systems=4))
+    assert {len(screen) for hit in other_seed.hits for screen in screens_of(hit.units)} == {2}
+    assert "screen" in kind.shown(batch.hits[0].units[0], side=None, picture_url="")
+
+
+def test_a_text_without_another_of_its_item_stays_alone() -> None:
+    batch = KINDS["spans"].batch(
+        design(controls={"per_hit": 0}, spans={"contrastive": True}), material(systems=3)
+    )
+    sizes = [len(screen) for hit in batch.hits for screen in screens_of(hit.units)]
+    assert (sizes.count(2), sizes.count(1)) == (12, 12)
+    assert (
+        batch.notes["sentences"][1] == "Texts alone on their screen, as no other of their item was left: 12."
+    )
+    with pytest.raises(DesignError, match="no item has two texts to stand side by side"):
+        KINDS["spans"].batch(
+            design(controls={"per_hit": 0}, spans={"contrastive": True}), material(systems=1)
+        )
+
+
+@pytest.mark.parametrize("control", ["reference", "degraded", "repeated"])
+def test_check_questions_side_by_side_are_two(control: str) -> None:
+    asked = design(controls={"per_hit": 2, "kinds": [control]}, units_per_hit=8, spans={"contrastive": True})
+    batch = KINDS["spans"].batch(asked, material())
+    assert all(len(hit.units) == 8 for hit in batch.hits)
+    for hit in batch.hits:
+        (checks,) = [screen for screen in screens_of(hit.units) if screen[0].control]
+        assert [one.control_kind for one in checks] == [control, control]
+        assert len({one.image for one in checks}) == 1
+        texts = [one.first.text for one in checks if one.first]
+        assert len(set(texts)) == 2
+        if control == "repeated":
+            assert [one.content["repeats"] for one in checks if one.content["repeats"] in
+                    {unit.key for unit in hit.units}] == [one.content["repeats"] for one in checks]  # fmt: skip
+        else:
+            assert all("within" in one.expected for one in checks)
+
+
+def test_two_systems_side_by_side_keep_their_document_in_order() -> None:
+    asked = design(spans={"documents": True, "contrastive": True}, units_per_hit=8, controls={"per_hit": 0})
+    kind = KINDS["spans"]
+    batch = kind.batch(asked, material(systems=3))
+    runs: dict[str, list[UnitSpec]] = {}
+    for one in units_of(batch):
+        runs.setdefault(kind.passage(one), []).append(one)
+    assert sorted(map(len, runs.values())) == [4, 4, 4, 8, 8, 8]
+    assert batch.notes[SCREENS] == 8  # a page of two documents that stand alone
+    for run in runs.values():
+        screens = screens_of(run)
+        assert len(screens) == 4
+        assert [screen[0].content["document"]["part"] for screen in screens] == [1, 2, 3, 4]
+        assert [screen[0].image[-1] for screen in screens] == list("0123")
+        for side in range(len(screens[0])):
+            texts = [text.text for screen in screens if (text := screen[side].first)]
+            assert [screen[side].content["document"]["before"] for screen in screens] == ["", *texts[:3]]
+            assert len({screen[side].content["document"]["name"] for screen in screens}) == 1
+
+
+def test_a_part_that_one_system_lacks_leaves_the_other_alone() -> None:
+    given = {"a-1": ("north",), "a-2": ("north", "south"), "a-3": ("south",)}
+    images = [
+        Image(name, "test", (), tuple((system, Text(f"{name}/{system}", text_of(system))) for system in systems),
+              fields=(("document", "a"),))
+        for name, systems in given.items()
+    ]  # fmt: skip
+    asked = design(spans={"documents": True, "contrastive": True}, controls={"per_hit": 0})
+    (hit,) = KINDS["spans"].batch(asked, Material("news", tuple(images))).hits
+    assert [len(screen) for screen in screens_of(hit.units)] == [1, 2, 1]
+    assert [screen[0].content["document"]["part"] for screen in screens_of(hit.units)] == [1, 2, 3]
+
+
 def test_systems_that_gave_the_same_document_are_judged_once() -> None:
     images = [
         Image(f"{n}", "test", (), tuple((name, Text(f"c{n}", text_of(f"p{n}"))) for name in ("a", "b")),
@@ -273,6 +375,11 @@ def test_no_page_has_a_document_of_two_systems_that_begin_at_other_parts() -> No
             "repeat whole doc",
         ),
         ({"spans": {"severities": ["grave"]}}, "spans.severities"),
+        ({"spans": {"contrastive": True}, "units_per_hit": 9}, "units_per_hit is 9, but it counts texts"),
+        (
+            {"spans": {"contrastive": True}, "controls": {"per_hit": 1}},
+            "controls.per_hit is 1, but it counts",
+        ),
     ],
 )
 def test_contradictions_are_said_with_their_key(values: dict[str, Any], said: str) -> None:
@@ -351,4 +458,5 @@ def test_what_people_say_together_is_quoted() -> None:
     ]
     assert KINDS["spans"].in_words(answer) == "4–8 minor, … major, 71.5"
     assert KINDS["spans"].in_words({"spans": []}) == "–"
+    assert KINDS["spans"].in_words({"within": [4, 9]}) == "4–9"
     assert f1([MINOR], [MINOR]) == f1([], [LACKING]) == 1

@@ -22,6 +22,13 @@ from judgments.studies.studies import design_of
 
 A_DAY = 86_400.0
 CASTS = re.compile(r"::character varying|::text|\[\]|[()]")  # PostgreSQL words a restored list otherwise
+# What the database names by itself keeps the name that a table or column had in 0.5.0, and hashes of it.
+RENAMED = {
+    "judgments_keptfigures": "judgments_cachedfigures",
+    "judgments_outlook": "judgments_outcomebounds",
+    "annotation_assignment_seat": "annotation_assignment_slot",
+}
+HASH = re.compile(r"_[0-9a-f]{8}(?=_|\b)")
 DEFINITIONS = {
     "sqlite": ["SELECT tbl_name, sql FROM sqlite_master WHERE type = 'index' AND sql IS NOT NULL"],
     "postgresql": [
@@ -101,7 +108,13 @@ def tables() -> None:
             cursor.execute(statement)
             for table, definition in cursor.fetchall():
                 found.setdefault(table, []).append(CASTS.sub("", definition))
-    tell({table: sorted(lines) for table, lines in found.items()})
+    tell({table: sorted(map(in_names_of_now, lines)) for table, lines in found.items()})
+
+
+def in_names_of_now(definition: str) -> str:
+    for old, new in RENAMED.items():
+        definition = definition.replace(old, new)
+    return HASH.sub("_#", definition)
 
 
 def tell(what: dict[str, Any]) -> None:

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import minimize
 from scipy.special import logsumexp
 
 from evaluation.arrays import Floats, Ints
@@ -123,6 +122,7 @@ def climb(
 
     `objective` returns the height and its (P,) gradient. Converged if no partial derivative exceeds `tolerance`.
     """
+    from scipy.optimize import minimize  # a third of a second, which every command would pay at its start
 
     def downhill(point: Any) -> tuple[float, Floats]:
         height, gradient = objective(point)

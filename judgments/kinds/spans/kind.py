@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
+from itertools import chain, islice
 from math import ceil
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +20,8 @@ from judgments.drawing.caption_pairs import draw_captions
 from judgments.drawing.controls import DEGRADED, REFERENCE, REPEATED, Known, Makers, control_dealer, divided
 from judgments.drawing.material import (
     LARGEST_PAGE,
+    SCREEN,
+    SCREENS,
     Batch,
     Group,
     HITSpec,
@@ -31,6 +34,7 @@ from judgments.drawing.material import (
     content_keys,
     draw_images,
     rng_for,
+    screen_of,
     shuffled,
 )
 from judgments.drawing.packing import make_hits, pack_runs
@@ -39,6 +43,7 @@ from judgments.kinds.base import (
     Comparison,
     Consensus,
     IncludedJudgment,
+    Kind,
     KindResults,
     OpenAggregation,
     OpenKind,
@@ -71,8 +76,10 @@ ALIKE = 0.5  # F1 from which two answers without scores mark the same
 NEAR = 10  # points within which a rehearsal's score is found
 DAMAGED = 0.25  # share of a text's words that a control item replaces
 LEAST_DAMAGED, LEAST_WORDS = 2, 4
+ABREAST = 2  # texts on a screen where they are judged side by side
 MISSED, MOVED, INVENTED = 0.15, 0.2, 0.1  # how often a careful simulated worker errs about a span
 SEVERITY_KEYS = dict(zip(SEVERITIES, "mjk", strict=True))
+SIDE_KEYS = ("A", "B"), _("go to the first or the second text")
 SEVERITY_WORDS = {"minor": _("Minor"), "major": _("Major"), "critical": _("Critical")}
 
 
@@ -184,7 +191,11 @@ class Run:
 
 
 class Spans(OpenKind):
-    """Mark one text of a system; ``content`` holds its place in a document, if documents are judged."""
+    """Mark one text of a system.
+
+    ``content`` holds its place in a document, if documents are judged, and its screen (``screen_of``), if two texts
+    stand side by side. Each is a unit of its own all the same.
+    """
 
     name = "spans"
     wordings = WORDINGS[name]
@@ -211,7 +222,7 @@ class Spans(OpenKind):
     own_formats = ("spans",)
     asks = (
         *("spans.severities", "spans.categories", "spans.own", "spans.score"),
-        *("spans.missing", "spans.reference", "spans.documents"),
+        *("spans.missing", "spans.reference", "spans.documents", "spans.contrastive"),
     )
 
     def __init__(self, options: Options | None = None) -> None:
@@ -232,6 +243,12 @@ class Spans(OpenKind):
             missing=asked.missing,
         ).as_text()
 
+    def of(self, design: StudyDesign) -> Kind:
+        kind = super().of(design)
+        if design.spans.contrastive:
+            kind.page = replace(kind.page, keys=(SIDE_KEYS, *kind.page.keys))
+        return kind
+
     def with_setting(self, setting: str) -> Spans:
         return Spans(Options.of_text(setting))
 
@@ -250,6 +267,15 @@ class Spans(OpenKind):
             )
         if len(set(asked.own)) < len(asked.own):
             yield pgettext("staff", "spans.own has a name twice; expected each once")
+        if asked.contrastive:
+            counts = {"units_per_hit": design.units_per_hit, "controls.per_hit": design.controls.per_hit}
+            for key, count in counts.items():
+                if count % ABREAST:
+                    yield pgettext(
+                        "staff",
+                        "%(key)s is %(count)d, but it counts texts, and two of them stand side by side "
+                        "(spans.contrastive); expected an even number",
+                    ) % {"key": key, "count": count}
         if not asked.documents:
             return
         if source != "outputs":
@@ -275,15 +301,36 @@ class Spans(OpenKind):
             return self._batch_of_documents(design, material)
         draw = draw_captions(design, material, partial(self._keys, design))
         groups = [
-            Group(one.image.name, (self._unit(design, one.image, text, audited=audited),))
+            Group(one.image.name, units)
             for one in draw.images
-            for text, audited in one.judged(
-                rng_for(design.seed, f"captions {one.image.name}"),
-                rng_for(design.seed, f"audited {one.image.name}"),
+            for units in self._screens(
+                design,
+                one.image.name,
+                [
+                    self._unit(design, one.image, text, audited=audited)
+                    for text, audited in one.judged(
+                        rng_for(design.seed, f"captions {one.image.name}"),
+                        rng_for(design.seed, f"audited {one.image.name}"),
+                    )
+                ],
             )
         ]
         hits = self.hits(design, groups, control_images=draw.division.controls)
-        return Batch(hits=hits, notes=draw.notes)
+        if not design.spans.contrastive:
+            return Batch(hits=hits, notes=draw.notes)
+        said = [*draw.notes.get("sentences", []), *_said_of_screens(design, hits)]
+        return Batch(
+            hits=hits, notes={**draw.notes, "sentences": said, SCREENS: max(map(_screen_count, hits))}
+        )
+
+    def _screens(
+        self, design: StudyDesign, name: str, units: Sequence[UnitSpec]
+    ) -> list[tuple[UnitSpec, ...]]:
+        """Return an item's units by screen: single ones, or two drawn by chance."""
+        if not design.spans.contrastive:
+            return [(unit,) for unit in units]
+        mixed = shuffled(units, rng_for(design.seed, f"screens {name}"))
+        return [_abreast(mixed[at : at + ABREAST]) for at in range(0, len(mixed), ABREAST)]
 
     def _batch_of_documents(self, design: StudyDesign, material: Material) -> Batch:
         division = divided(design, material)
@@ -305,7 +352,7 @@ class Spans(OpenKind):
             for image in draw_images(images, design.sampling.images, rng_for(design.seed, "images"))
         }
         kept = [run for run in runs if run.document in drawn]
-        groups = [Group(run.document, self._units_of(design, run)) for run in kept]
+        groups = self._documents(design, kept, division.judged)
         hits = self.hits(design, groups, control_images=division.controls)
         said = [
             f"Documents: {len(drawn):,}, judged as {len(kept):,} texts of systems, each by one person in its order."
@@ -333,9 +380,39 @@ class Spans(OpenKind):
                 f"Pages longer than units_per_hit: {longer:,}, of up to {largest:,} texts; pay and lease_minutes are "
                 "per page."
             )
-        return Batch(hits=hits, notes={"sentences": said, LARGEST_PAGE: largest})
+        notes: dict[str, Any] = {LARGEST_PAGE: largest}
+        if design.spans.contrastive:
+            said += _said_of_screens(design, hits)
+            notes[SCREENS] = max(map(_screen_count, hits))
+        return Batch(hits=hits, notes={"sentences": said, **notes})
 
-    def _units_of(self, design: StudyDesign, run: Run) -> tuple[UnitSpec, ...]:
+    def _documents(self, design: StudyDesign, runs: Sequence[Run], images: Sequence[Image]) -> list[Group]:
+        """Return each run as a group, or two of a document drawn by chance, item by item."""
+        if not design.spans.contrastive:
+            return [Group(run.document, self._units_of(design, run)) for run in runs]
+        place = {image.name: number for number, image in enumerate(images)}
+        by_document: dict[str, list[Run]] = {}
+        for run in runs:
+            by_document.setdefault(run.document, []).append(run)
+        groups = []
+        for document, own in by_document.items():
+            mixed = shuffled(own, rng_for(design.seed, f"screens {document}"))
+            for at in range(0, len(mixed), ABREAST):
+                sides = mixed[at : at + ABREAST]
+                passage = f"{document}#{'+'.join(str(run.column) for run in sides)}"
+                by_image: dict[str, list[UnitSpec]] = {}
+                for run in sides:
+                    for unit in self._units_of(design, run, passage=passage):
+                        by_image.setdefault(unit.image, []).append(unit)
+                units = [
+                    unit
+                    for part, name in enumerate(sorted(by_image, key=place.__getitem__), start=1)
+                    for unit in _abreast([_as_part(unit, part, len(by_image)) for unit in by_image[name]])
+                ]
+                groups.append(Group(document, tuple(units)))
+        return groups
+
+    def _units_of(self, design: StudyDesign, run: Run, *, passage: str = "") -> tuple[UnitSpec, ...]:
         before, units = "", []
         for part, (image, text) in enumerate(run.segments, start=1):
             document = {
@@ -343,6 +420,7 @@ class Spans(OpenKind):
                 "part": part,
                 "of": len(run.segments),
                 "before": before,
+                **({"passage": passage} if passage else {}),
             }
             units.append(self._unit(design, image, text, content={"document": document}))
             before = text.text
@@ -385,15 +463,16 @@ class Spans(OpenKind):
         control_images: Sequence[Image] = (),
         known: Sequence[Known] = (),
     ) -> tuple[HITSpec, ...]:
-        """Keep documents whole if they are judged."""
-        if not design.spans.documents:
+        """Keep documents and screens whole if they are judged."""
+        documents, contrastive = design.spans.documents, design.spans.contrastive
+        if not documents and not contrastive:
             return super().hits(design, groups, control_images=control_images, known=known)
         deal = control_dealer(
-            design,
+            _with_control_screens(design) if contrastive else design,
             control_images,
             makers=self.control_items(design),
             known=known,
-            shows_picture=False,
+            shows_picture=not documents,
         )
         size = design.units_per_hit - design.controls.per_hit
         pages = pack_runs(groups, size=size, rng=rng_for(design.seed, "packing"))
@@ -402,7 +481,7 @@ class Spans(OpenKind):
 
     def passage(self, unit: Any) -> str:
         document = {} if unit.control else unit.content.get("document", {})
-        return str(document.get("name", ""))
+        return str(document.get("passage") or document.get("name", ""))
 
     def control_items(self, design: StudyDesign) -> Makers:
         return Makers(
@@ -445,32 +524,21 @@ class Spans(OpenKind):
         texts: Sequence[Text],
         control_kind: str,
     ) -> Group | None:
-        """Replace a run of words by another item's; they must be marked (Kocmi et al. 2024, section 3)."""
-        donors = [text.text for other in images if other.name != image.name for text in _texts(other)]
-        for own in shuffled(texts, rng):
-            words = words_of(own.text)
-            count = max(LEAST_DAMAGED, round(DAMAGED * len(words)))
-            if len(words) < LEAST_WORDS:
-                continue
-            first = int(rng.integers(len(words) - count + 1))
-            start, end = words[first][0], words[first + count - 1][1]
-            for donor in shuffled(donors, rng):
-                taken = words_of(donor)
-                if len(taken) < count:
-                    continue
-                at = int(rng.integers(len(taken) - count + 1))
-                strange = donor[taken[at][0] : taken[at + count - 1][1]]
-                if strange in own.text:
-                    continue
-                damaged = own.text[:start] + strange + own.text[end:]
-                expected = {"within": [start, start + len(strange)]}
-                shown: dict[str, Any] = {"first": Text(candidate_key(damaged), damaged)}
-                if design.spans.reference and image.references:
-                    shown["reference"] = image.references[0]
-                parts = (shown["first"].key,)
-                unit = self.control_unit(design.seed, place, image, parts, expected, control_kind, **shown)
-                return Group(image.name, (unit,))
-        return None
+        """Replace a run of words by another item's; they must be marked (Kocmi et al. 2024, section 3).
+
+        Two texts side by side are both damaged, so that neither can be left unread: of ``texts``, else of all.
+        """
+        others = [text for text in _texts(image) if text not in texts] if design.spans.contrastive else []
+        found = chain(*(_damages(image, images, rng, some) for some in (texts, others)))
+        units = []
+        for damaged, expected in islice(found, ABREAST if design.spans.contrastive else 1):
+            shown: dict[str, Any] = {"first": damaged}
+            if design.spans.reference and image.references:
+                shown["reference"] = image.references[0]
+            units.append(
+                self.control_unit(design.seed, place, image, (damaged.key,), expected, control_kind, **shown)
+            )
+        return Group(image.name, _abreast(units)) if units else None
 
     def again(self, given: Any) -> dict[str, Any]:
         return {"again": given}
@@ -498,6 +566,7 @@ class Spans(OpenKind):
             "scored": options.score,
             **({"reference": {"text": unit.reference.text}} if unit.reference else {}),
             **({"document": {key: document[key] for key in ("part", "of", "before")}} if document else {}),
+            **({SCREEN: unit.content[SCREEN]} if SCREEN in unit.content else {}),
         }
 
     def checked(self, given: Any, *, unit: Any, design: StudyDesign) -> dict[str, Any]:
@@ -526,6 +595,8 @@ class Spans(OpenKind):
         return {"spans": spans, **({"score": int(score) if short else score} if score else {})}
 
     def in_words(self, given: Any) -> str:
+        if "within" in given:  # what is expected of a check question
+            return "–".join(map(str, given["within"]))
         said = [
             f"{span[START]}–{span[END]} {span[SEVERITY]}"
             if span[START] is not None
@@ -550,6 +621,74 @@ class Spans(OpenKind):
 
 def _texts(image: Image) -> list[Text]:
     return [*image.references, *(text for _, text in image.outputs)]
+
+
+def _damages(
+    image: Image, images: Sequence[Image], rng: np.random.Generator, texts: Sequence[Text]
+) -> Iterator[tuple[Text, dict[str, Any]]]:
+    """Yield damaged texts with what is expected of their judges."""
+    donors = [text.text for other in images if other.name != image.name for text in _texts(other)]
+    for own in shuffled(texts, rng):
+        words = words_of(own.text)
+        count = max(LEAST_DAMAGED, round(DAMAGED * len(words)))
+        if len(words) < LEAST_WORDS:
+            continue
+        first = int(rng.integers(len(words) - count + 1))
+        start, end = words[first][0], words[first + count - 1][1]
+        for donor in shuffled(donors, rng):
+            taken = words_of(donor)
+            if len(taken) < count:
+                continue
+            at = int(rng.integers(len(taken) - count + 1))
+            strange = donor[taken[at][0] : taken[at + count - 1][1]]
+            if strange in own.text:
+                continue
+            damaged = own.text[:start] + strange + own.text[end:]
+            yield Text(candidate_key(damaged), damaged), {"within": [start, start + len(strange)]}
+            break
+
+
+def _abreast(units: Sequence[UnitSpec]) -> tuple[UnitSpec, ...]:
+    """Put two units on one screen; a single one stays alone."""
+    if len(units) < ABREAST:
+        return tuple(units)
+    mark = content_key(SCREEN, *(unit.key for unit in units))
+    return tuple(replace(unit, content={**unit.content, SCREEN: mark}) for unit in units)
+
+
+def _as_part(unit: UnitSpec, part: int, of: int) -> UnitSpec:
+    """Count the parts of a document by those of both texts side by side."""
+    document = {**unit.content["document"], "part": part, "of": of}
+    return replace(unit, content={**unit.content, "document": document})
+
+
+def _with_control_screens(design: StudyDesign) -> StudyDesign:
+    """Return the design with its check questions counted as screens."""
+    screens = design.controls.per_hit // ABREAST
+    return design.model_copy(update={"controls": design.controls.model_copy(update={"per_hit": screens})})
+
+
+def _screen_count(hit: HITSpec) -> int:
+    return len({screen_of(unit) or unit.key for unit in hit.units})
+
+
+def _said_of_screens(design: StudyDesign, hits: Sequence[HITSpec]) -> list[str]:
+    units = [unit for hit in hits for unit in hit.units if not unit.control]
+    alone = sum(screen_of(unit) is None for unit in units)
+    if alone == len(units):
+        raise DesignError(
+            pgettext(
+                "staff",
+                "spans.contrastive is true, but no item has two texts to stand side by side; expected texts of two "
+                "systems or more.",
+            ),
+            field="spans.contrastive",
+        )
+    said = [f"Screens with two texts side by side: {(len(units) - alone) // ABREAST:,}."]
+    return [
+        *said,
+        *([f"Texts alone on their screen, as no other of their item was left: {alone:,}."] if alone else []),
+    ]
 
 
 def _runs(images: Sequence[Image]) -> list[Run]:

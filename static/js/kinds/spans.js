@@ -1,14 +1,13 @@
 // Errors marked in a text by mouse, finger or keys, and a score on a slider that stands nowhere before it is touched.
-// Offsets count code points, as the server does.
+// Where two texts stand side by side, keys go to the active one. Offsets count code points, as the server does.
 
 const KEYS = { m: "minor", j: "major", k: "critical" };
 const LEVELS = ["minor", "major", "critical"];
 const fill = (words, parts) => words.replace(/\{(\w+)\}/g, (_, name) => parts[name]);
 
-function setUp(step) {
-  const place = step.querySelector("[data-spans]");
-  if (!place) return;
-  const position = Number(step.id.slice(1));
+// one text and its controls; what it returns is for the step
+function setUpSide(step, place) {
+  const position = Number(place.dataset.place);
   const shown = JSON.parse(place.querySelector("[data-shown]").textContent);
   const signs = [...shown.caption.text];
   const text = place.querySelector("[data-text]");
@@ -18,7 +17,7 @@ function setUp(step) {
   const slide = place.querySelector("[data-slide]");
   const number = place.querySelector("[data-number]");
   const buttons = new Map([...place.querySelectorAll("[data-severity]")].map((one) => [one.dataset.severity, one]));
-  const say = place.dataset;
+  const say = place.closest("[data-say-chosen]").dataset;
   let spans = [];
   let score = null;
   let pending = null;  // [start, end) that is chosen and not marked yet
@@ -257,17 +256,17 @@ function setUp(step) {
     draw();
     report();
   });
-  step.addEventListener("quorum:key", (event) => {
-    const { key, shift, repeat } = event.detail;
+  // whether the key was for this text
+  function press({ key, shift, repeat }) {
     const low = key.toLowerCase();
     const active = document.activeElement;
-    if (active?.closest("select") || (active === slide && (key.startsWith("Arrow") || key.startsWith("Page") || key === "Home" || key === "End"))) return;
+    if (active?.closest("select") || (active === slide && (key.startsWith("Arrow") || key.startsWith("Page") || key === "Home" || key === "End"))) return false;
     const rtl = getComputedStyle(text).direction === "rtl";
     const moves = { [rtl ? "ArrowLeft" : "ArrowRight"]: here + 1, [rtl ? "ArrowRight" : "ArrowLeft"]: here < 0 ? 0 : here - 1 };
     if (key in moves) go(moves[key], shift);
     else if (key === "Home") go(0, shift);
     else if (key === "End") go(shown.words.length - 1, shift);
-    else if (repeat) return;
+    else if (repeat) return false;
     else if (low in KEYS && buttons.has(KEYS[low])) mark(KEYS[low]);
     else if (key === "Enter" && pending && !active?.closest("a, button, summary")) mark(shown.severities[0]);
     else if (low === "x" && shown.missing) lack();
@@ -275,9 +274,10 @@ function setUp(step) {
     else if (key === "Escape" && (pending || chosen)) choose(0, 0);
     else if (slide && /^[0-9]$/.test(key)) rate(10 * Number(key));
     else if (slide && (key === "+" || key === "-")) rate((score === null ? 50 : score) + (key === "+" ? 1 : -1));
-    else return;
-    event.preventDefault();
-  });
+    else if (low === "n" && none && !none.dataset.key) none.click();
+    else return false;
+    return true;
+  }
 
   function put(given) {
     spans = (given?.spans || []).map((span) => ({ ...span }));
@@ -291,9 +291,43 @@ function setUp(step) {
   // what the form posts by itself, such as with a report, must not replace the marks that are saved
   place.querySelectorAll(".nojs :is(select, input), [data-number], [data-none]").forEach((field) => field.removeAttribute("name"));
 
-  step.addEventListener("quorum:restore", ({ detail }) => put(detail.answer ?? detail.draft));
-  const saved = step.querySelector("[data-saved]");
+  const saved = step.querySelector(`[data-saved="${position}"]`);
   put(saved ? JSON.parse(saved.textContent) : null);
+  return { place, position, press, put, focus: () => text.focus() };
+}
+
+function setUp(step) {
+  const sides = [...step.querySelectorAll("[data-spans]")].map((place) => setUpSide(step, place));
+  if (!sides.length) return;
+  let [active] = sides;
+
+  function turn(to) {
+    active = to;
+    if (sides.length > 1) sides.forEach((side) => side.place.classList.toggle("active", side === active));
+  }
+
+  for (const side of sides) {
+    side.place.addEventListener("focusin", () => turn(side));
+    side.place.addEventListener("pointerdown", () => turn(side));
+  }
+  step.addEventListener("quorum:restore", ({ detail }) => {
+    sides.find((side) => side.position === detail.position)?.put(detail.answer ?? detail.draft);
+  });
+  step.addEventListener("quorum:key", (event) => {
+    const { key, repeat } = event.detail;
+    if (!active.press(event.detail)) {
+      if (repeat) return;
+      // by its letter; by Enter from a text that is done to the one that is not
+      const done = active.place.dataset.answered === "yes" && !document.activeElement?.closest("a, button, summary");
+      const to = sides.length < 2 ? null
+        : key === "Enter" ? done && sides.find((side) => side.place.dataset.answered !== "yes")
+          : sides.find((side) => side.place.dataset.side === key);
+      if (!to) return;
+      to.focus();
+    }
+    event.preventDefault();
+  });
+  turn(active);
 }
 
 document.addEventListener("quorum:page", ({ detail }) => detail.form.querySelectorAll("[data-step]").forEach(setUp));

@@ -1,0 +1,22 @@
+"""Django's migrate, which creates the tables of an empty database in one step."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.core.management.commands import migrate
+from django.db import connections
+
+from common.migrating import create_tables
+
+# Options under which the database stays as it is, or is not wanted whole.
+OTHER_WISHES = ("app_label", "plan", "check_unapplied", "fake", "fake_initial", "prune")
+
+
+class Command(migrate.Command):
+    def handle(self, *args: Any, **options: Any) -> None:
+        if not any(options[name] for name in OTHER_WISHES):
+            empty = create_tables(connections[options["database"]])
+            if empty and options["verbosity"] > 0:
+                self.stdout.write("The database was empty: all tables are created.")
+        super().handle(*args, **options)
