@@ -18,8 +18,9 @@ from evaluation.judgment_sets import loaders
 from evaluation.models import Consensus
 from evaluation.results.aggregation import consensus_of
 from judgments.design.reading import make_design
+from judgments.drawing.material import SCREEN
 from judgments.kinds import KINDS, Kind
-from judgments.models import Study
+from judgments.models import Study, Unit
 from judgments.studies.log import note_event
 from judgments.studies.studies import (
     change_design,
@@ -77,6 +78,12 @@ def units_in_need(study: Study, need: Need, *, margin: float = MARGIN) -> list[s
     return chosen
 
 
+def _with_those_beside(study: Study, units: QuerySet[Unit]) -> QuerySet[Unit]:
+    """Add the units that stood beside these on one screen: people would see other texts without them."""
+    screens = {content.get(SCREEN) for content in units.values_list("content", flat=True)} - {None}
+    return units | study.units.filter(control=False, content__screen__in=screens) if screens else units
+
+
 @transaction.atomic
 def make_next_batch(*, study: Study, keys: Sequence[str], why: str = "", by: User | None = None) -> Study:
     """Create a draft with the design of ``study``, limited to these pairs or units.
@@ -122,13 +129,16 @@ def make_next_batch(*, study: Study, keys: Sequence[str], why: str = "", by: Use
     }
     values.pop("chosen", None)  # what chance a row had to be in this batch, nobody knows
     if kind.judges_one_caption:  # chosen units are judged, whatever the sampling or the filter
-        units = study.units.filter(key__in=chosen).order_by("position")
+        units = _with_those_beside(study, study.units.filter(key__in=chosen)).order_by("position")
         sampling = {
             "pairs_from": "list",
             "listed": list(units.values_list("item__name", "first__key")),
             "only": [],
             "images": "all",
         }
+        images = Counter(units.values_list("item", flat=True))
+        if study.design.get("spans", {}).get("contrastive") and max(images.values()) < 2:
+            values["spans"] = study.design["spans"] | {"contrastive": False}
         full = study.design["captions_per_image"] if kind.grouped else 0  # as many as a control image has
         values["filter"] = study.design["filter"] | {"bleu_pre": 0.0, "fill_to": full, "audit": 0}
     values["sampling"] = study.design["sampling"] | sampling

@@ -48,11 +48,11 @@ def coefficient(value: Any) -> str:
 
 
 @register.filter
-def p_value(value: Any) -> str:
-    """Format as .047, <.001, or a dash."""
+def p_value(value: Any, equals: str = "") -> str:
+    """Format as .047, behind `equals`, as < .001, or as a dash."""
     if not _is_number(value):
         return "–"
-    return "<.001" if value < 0.0005 else f"{value:.3f}".removeprefix("0")
+    return "< .001" if value < 0.0005 else equals + f"{value:.3f}".removeprefix("0")
 
 
 @register.filter

@@ -7,13 +7,13 @@ if (zone && !document.cookie.split("; ").includes(`zone=${zone}`)) {
   document.cookie = `zone=${zone}; Path=/; Max-Age=31536000; SameSite=Lax${secure}`;
 }
 
-// A page that follows a job loads itself again at its end. That would call back a reader who has followed a link
-// and waits for the next page, so nothing is done with answers that come after. A download leaves the page standing.
+// A page that follows a job loads itself again at its end. That would call back a reader who has followed a link and
+// waits for the next page, so such an answer is left alone. A download leaves the page standing.
 let leaving = 0;
 addEventListener("beforeunload", () => { leaving = Date.now(); });
 addEventListener("pageshow", () => { leaving = 0; });
 document.addEventListener("htmx:beforeOnLoad", (event) => {
-  if (Date.now() - leaving < 10000) event.preventDefault();
+  if (Date.now() - leaving < 10000 && event.detail.xhr.getResponseHeader("HX-Refresh")) event.preventDefault();
 });
 
 // What Unfold's own scripts do wrong on these pages.

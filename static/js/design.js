@@ -2,6 +2,8 @@
 // Without this script the button "Look again" does the same by a post.
 
 const WAIT = 500; // milliseconds without a change before the form is looked at
+const AGAIN = 5000; // milliseconds after which it is looked at again where the server did not answer
+const MOST_TRIES = 5;
 const desk = document.querySelector("[data-desk]");
 const find = (name) => desk.querySelector(`[data-${name}]`);
 const state = find("desk-state");
@@ -11,6 +13,7 @@ const fileState = find("toml-state");
 const generate = document.querySelector('form[action$="/do/generate/"] button');
 
 let timer = 0;
+let tries = 0; // without an answer since the last change
 let asking = null; // the look under way
 let counting = null; // the count under way
 let typed = false; // whether the study file was changed by hand since it last followed the form
@@ -33,7 +36,9 @@ async function look() {
     if (!answer.ok || !answer.headers.get("Content-Type").startsWith("application/json")) throw new Error();
     show(await answer.json());
   } catch (error) {
-    if (error.name !== "AbortError") report(desk.dataset.saySilent);
+    if (error.name === "AbortError") return;
+    report(desk.dataset.saySilent);
+    again();
   }
 }
 
@@ -121,8 +126,11 @@ function preview(address) {
 
 async function count(address) {
   const room = find("numbers");
-  if (room.dataset.shown === address) return;
   counting?.abort();
+  if (room.dataset.shown === address) {
+    room.removeAttribute("aria-busy");
+    return;
+  }
   counting = new AbortController();
   room.setAttribute("aria-busy", "true");
   try {
@@ -141,13 +149,20 @@ async function count(address) {
   } catch (error) {
     if (error.name === "AbortError") return;
     room.textContent = desk.dataset.sayUncounted;
+    delete room.dataset.shown;
+    again();
   }
   room.removeAttribute("aria-busy");
 }
 
-function soon() {
+function soon(wait = WAIT) {
   clearTimeout(timer);
-  timer = setTimeout(look, WAIT);
+  timer = setTimeout(look, wait);
+}
+
+function again() {
+  tries += 1;
+  if (tries < MOST_TRIES) soon(AGAIN);
 }
 
 // the field of the form that an input belongs to: a row has several inputs
@@ -156,6 +171,7 @@ const fieldOf = (input) => input.closest("[data-field]")?.dataset.field ?? input
 function changed(input) {
   if (input === file || !input.name || input.name === "_width") return;
   touched.add(fieldOf(input));
+  tries = 0;
   soon();
 }
 

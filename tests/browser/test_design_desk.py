@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page, Route, expect
 
 from tests.browser.axe import SERIOUS, problems
 from tests.browser.researching import sign_in
@@ -81,8 +81,20 @@ def test_numbers_preview_and_file_follow_the_form_and_nothing_is_saved_before_it
     expect(page.get_by_label("The same design as TOML")).to_have_value(
         re.compile(r"Which is \*nearer\* to A")
     )
+    lost: list[Route] = []
+
+    def lose_one(route: Route) -> None:
+        if route.request.method == "POST" and not lost:
+            lost.append(route)
+            route.abort()
+        else:
+            route.continue_()
+
+    page.route("**/study/add/**", lose_one)
     page.get_by_label("Participants for each item").fill("5")
     expect(numbers.get_by_text("Judgments", exact=True).locator("..")).to_contain_text("60")
+    assert lost
+    page.unroute("**/study/add/**")
     page.get_by_text("Wide", exact=True).click()
     frame = page.locator(".q-frame").bounding_box()
     window = page.locator("[data-preview]").bounding_box()

@@ -291,6 +291,25 @@ def test_a_text_without_another_of_its_item_stays_alone() -> None:
         )
 
 
+def test_damages_of_equal_texts_are_not_shown_side_by_side() -> None:
+    given = tuple((f"system-{number}", Text(f"same/{number}", "the cat sat down")) for number in range(2))
+    image = Image("same", "dev", (), given)
+    other = Image("other", "dev", (), (("system-0", Text("other/0", "red dogs run")),))
+    asked = design(spans={"contrastive": True})
+    make = KINDS["spans"].control_items(asked).degraded
+    for seed in range(100):
+        group = make("place", image, [image, other], np.random.default_rng(seed))
+        assert group is not None
+        (check,) = group.units
+        assert screen_of(check) is None
+
+
+def test_a_plan_says_that_pages_are_short() -> None:
+    asked = design(controls={"per_hit": 0}, units_per_hit=30, spans={"contrastive": True})
+    batch = KINDS["spans"].batch(asked, material(documents=3, segments=4))
+    assert batch.notes["sentences"][-1].startswith("Pages with fewer texts than units_per_hit")
+
+
 @pytest.mark.parametrize("control", ["reference", "degraded", "repeated"])
 def test_check_questions_side_by_side_are_two(control: str) -> None:
     asked = design(controls={"per_hit": 2, "kinds": [control]}, units_per_hit=8, spans={"contrastive": True})

@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import chain, islice
+from itertools import chain
 from math import ceil
 from typing import TYPE_CHECKING, Any
 
@@ -528,10 +528,18 @@ class Spans(OpenKind):
 
         Two texts side by side are both damaged, so that neither can be left unread: of ``texts``, else of all.
         """
-        others = [text for text in _texts(image) if text not in texts] if design.spans.contrastive else []
-        found = chain(*(_damages(image, images, rng, some) for some in (texts, others)))
+        others: list[Text] = []
+        if design.spans.contrastive:  # equal texts would show by their difference what is damaged
+            texts = _different(texts)
+            own = {text.text for text in texts}
+            others = _different([text for text in _texts(image) if text.text not in own])
+        damages: dict[str, tuple[Text, dict[str, Any]]] = {}
+        for damaged, expected in chain(*(_damages(image, images, rng, some) for some in (texts, others))):
+            damages.setdefault(damaged.key, (damaged, expected))
+            if len(damages) == (ABREAST if design.spans.contrastive else 1):
+                break
         units = []
-        for damaged, expected in islice(found, ABREAST if design.spans.contrastive else 1):
+        for damaged, expected in damages.values():
             shown: dict[str, Any] = {"first": damaged}
             if design.spans.reference and image.references:
                 shown["reference"] = image.references[0]
@@ -623,6 +631,10 @@ def _texts(image: Image) -> list[Text]:
     return [*image.references, *(text for _, text in image.outputs)]
 
 
+def _different(texts: Sequence[Text]) -> list[Text]:
+    return list({text.text: text for text in texts}.values())
+
+
 def _damages(
     image: Image, images: Sequence[Image], rng: np.random.Generator, texts: Sequence[Text]
 ) -> Iterator[tuple[Text, dict[str, Any]]]:
@@ -684,10 +696,16 @@ def _said_of_screens(design: StudyDesign, hits: Sequence[HITSpec]) -> list[str]:
             ),
             field="spans.contrastive",
         )
+    short = sum(len(hit.units) < design.units_per_hit for hit in hits)
     said = [f"Screens with two texts side by side: {(len(units) - alone) // ABREAST:,}."]
     return [
         *said,
         *([f"Texts alone on their screen, as no other of their item was left: {alone:,}."] if alone else []),
+        *(
+            [f"Pages with fewer texts than units_per_hit, as an item stands on a page once: {short:,}."]
+            if short
+            else []
+        ),
     ]
 
 
