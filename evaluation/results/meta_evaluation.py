@@ -675,7 +675,9 @@ def compute_evaluation(
             clustered=clustered,
         )
     else:
-        captions, counts = judged_captions(study, consensus, table, references)
+        captions, counts = judged_captions(
+            study, consensus, table, references, without_own=readings.without_own
+        )
         documents = references.documents()
         cuts = readings.people_at_least or kind.comparison.cuts
         judged = judge_captions(
@@ -689,7 +691,8 @@ def compute_evaluation(
             imported=imported,
             clustered=clustered,
         )
-        settings |= {"df": f"{len(documents)}-images", "own": "dropped", "seed": design.seed}
+        own = "left-out" if readings.without_own else "dropped"
+        settings |= {"df": f"{len(documents)}-images", "own": own, "seed": design.seed}
         result["counts"] = counts
         cells = {name: one["kendall_tau_b"] for name, one in judged.metrics.items()}
         result["verdict"] = {"all": correlation_verdict(cells)}
@@ -789,7 +792,12 @@ def _of_units(study: Study, consensus: StudyConsensus) -> list[CaptionConsensus]
 
 
 def judged_captions(
-    study: Study, consensus: StudyConsensus, table: JudgmentTable, references: loaders.ReferenceSet
+    study: Study,
+    consensus: StudyConsensus,
+    table: JudgmentTable,
+    references: loaders.ReferenceSet,
+    *,
+    without_own: bool = False,
 ) -> tuple[list[CaptionTexts], dict[str, int]]:
     """Return ``caption_texts`` of the study's judged captions."""
     kind = KINDS[study.protocol]
@@ -799,21 +807,33 @@ def judged_captions(
         if scores is None
         else [CaptionConsensus(None, *astuple(one)) for one in scores]
     )
-    return caption_texts(study, said, references)
+    return caption_texts(study, said, references, without_own=without_own)
 
 
 def caption_texts(
-    study: Study, said: Sequence[CaptionConsensus], references: loaders.ReferenceSet
+    study: Study,
+    said: Sequence[CaptionConsensus],
+    references: loaders.ReferenceSet,
+    *,
+    without_own: bool = False,
 ) -> tuple[list[CaptionTexts], dict[str, int]]:
-    """Return the captions with consensus and reference, and counts of the others."""
+    """Return the captions with consensus and reference, and counts of the others.
+
+    A caption that equals a reference loses this reference, or is left out ``without_own``.
+    """
     texts = {item: tuple(text for _, text in rows) for item, rows in references.of_item.items()}
     counts = {"units": len(said), "no_consensus": 0, "no_reference": 0, "own_reference_dropped": 0}
+    if without_own:
+        counts["own_left_out"] = 0
     captions = []
     for one in said:
         if one.score is None:
             counts["no_consensus"] += 1
             continue
         own = texts.get(one.item, ())
+        if one.text in own and without_own:
+            counts["own_left_out"] += 1
+            continue
         if one.text in own:
             counts["own_reference_dropped"] += 1
             own = tuple(text for text in own if text != one.text)

@@ -170,6 +170,11 @@ class EvaluateRequest(AnyMetricsRequest, ClustersRequest):
         label="Also with own captions",
         help_text="Captions: also with references that are equal to the caption (H13 4.1.1).",
     )
+    without_own = serializers.BooleanField(
+        required=False,
+        label="Without own captions",
+        help_text="Captions: leave out those that equal a reference, as CLIPScore's figures of Flickr8k-Expert do.",
+    )
     people_at_least = ThresholdsField(
         required=False,
         label="Thresholds of people",

@@ -37,7 +37,7 @@ FEWEST_RESAMPLES, MOST_RESAMPLES, GRADES_DRAWN = 50, 1000, 2_000_000
 ESTIMATE = ("value", "low", "high", "n")
 OF_PAIRS, OF_CAPTIONS = (
     ("all_pairs", "references", "ties"),
-    ("tau_c", "single_grades", "own_kept", "people_at_least", "metric_at_least"),
+    ("tau_c", "single_grades", "own_kept", "without_own", "people_at_least", "metric_at_least"),
 )
 
 
@@ -54,6 +54,7 @@ class Readings:
         tau_c: Kendall's tau-c with people's share or mean.
         single_grades: correlation with every single judgment instead of the mean.
         own_kept: keep references equal to the caption.
+        without_own: leave out captions equal to a reference.
         people_at_least, metric_at_least: thresholds of kappa, instead of the usual ones.
     """
 
@@ -63,6 +64,7 @@ class Readings:
     tau_c: bool = False
     single_grades: bool = False
     own_kept: bool = False
+    without_own: bool = False
     people_at_least: Sequence[float] = ()
     metric_at_least: Sequence[float] = ()
 
@@ -75,13 +77,18 @@ class Readings:
         }
 
     def check(self, *, compares_pairs: bool) -> None:
-        """Raise EvaluationError for a reading that the protocol lacks."""
+        """Raise EvaluationError for a reading that the protocol lacks, or two that exclude each other."""
         for name in OF_CAPTIONS if compares_pairs else OF_PAIRS:
             if getattr(self, name):
                 asked, has = ("captions", "pairs") if compares_pairs else ("pairs", "captions")
                 raise EvaluationError(
                     f"{name} is a reading of judged {asked}; this study judges {has}: leave {name} out."
                 )
+        if self.own_kept and self.without_own:
+            raise EvaluationError(
+                "own_kept keeps references equal to the caption, and without_own leaves such captions out; expected "
+                "one of them."
+            )
 
 
 def accuracy_over_all(

@@ -195,6 +195,19 @@ def test_single_grades_tau_c_own_captions_and_thresholds_are_read_besides() -> N
     usual = found["metrics"]["bleu-h13"]["kendall_tau_b"]["value"]
     assert readings["own_kept"]["bleu-h13"]["kendall_tau_b"]["value"] != usual
 
+    left = evaluate_study(study=made.study, metrics=["bleu-h13"], single_grades=True, without_own=True)
+    assert left["counts"] == {
+        "units": 4, "no_consensus": 0, "no_reference": 0, "own_reference_dropped": 0, "own_left_out": 1,
+    }  # fmt: skip
+    assert left["readings"]["single_grades"]["bleu-h13"]["kendall_tau_c"]["value"] == pytest.approx(
+        kendalltau(repeated[2:], every[2:], variant="c")[0]
+    )
+    signature = Analysis.objects.order_by("pk").last()
+    assert signature is not None
+    assert "own:left-out" in signature.signature
+    with pytest.raises(EvaluationError, match="expected one of them"):
+        evaluate_study(study=made.study, metrics=["bleu-h13"], own_kept=True, without_own=True)
+
 
 @pytest.fixture(scope="module")
 def graded(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> dict[str, Any]:

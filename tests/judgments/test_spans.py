@@ -297,6 +297,7 @@ def test_damages_of_equal_texts_are_not_shown_side_by_side() -> None:
     other = Image("other", "dev", (), (("system-0", Text("other/0", "red dogs run")),))
     asked = design(spans={"contrastive": True})
     make = KINDS["spans"].control_items(asked).degraded
+    assert make is not None
     for seed in range(100):
         group = make("place", image, [image, other], np.random.default_rng(seed))
         assert group is not None
