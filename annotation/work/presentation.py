@@ -85,7 +85,7 @@ def draw_layout(
     kind = KINDS[design.protocol]
     rng = rng_for(design.seed, f"order {hit.key} {worker.name}")
     drawn = [
-        _in_turn(units, group, rng) if kind.passage(units[group[0]]) else shuffled(group, rng)
+        _with_sides_drawn(units, group, rng) if kind.passage(units[group[0]]) else shuffled(group, rng)
         for group in shuffled(_groups(kind, units), rng)
     ]
     unseen = {
@@ -114,7 +114,7 @@ def _groups(kind: Kind, units: Sequence[Unit]) -> list[list[int]]:
     return list(groups.values())
 
 
-def _in_turn(units: Sequence[Unit], passage: list[int], rng: np.random.Generator) -> list[int]:
+def _with_sides_drawn(units: Sequence[Unit], passage: list[int], rng: np.random.Generator) -> list[int]:
     """Return a passage in its order, the units of every screen the other way round in half of the draws."""
     screens = [
         list(screen) for _, screen in groupby(passage, key=lambda index: screen_of(units[index]) or index)

@@ -9,13 +9,13 @@ from django.db import connections
 
 from common.migrating import create_tables
 
-# Options under which the database stays as it is, or is not wanted whole.
-OTHER_WISHES = ("app_label", "plan", "check_unapplied", "fake", "fake_initial", "prune")
+# Options of a call that asks for less than all tables.
+NOT_ALL_TABLES = ("app_label", "plan", "check_unapplied", "fake", "fake_initial", "prune")
 
 
 class Command(migrate.Command):
     def handle(self, *args: Any, **options: Any) -> None:
-        if not any(options[name] for name in OTHER_WISHES):
+        if not any(options[name] for name in NOT_ALL_TABLES):
             empty = create_tables(connections[options["database"]])
             if empty and options["verbosity"] > 0:
                 self.stdout.write("The database was empty: all tables are created.")

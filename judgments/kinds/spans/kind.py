@@ -76,7 +76,7 @@ ALIKE = 0.5  # F1 from which two answers without scores mark the same
 NEAR = 10  # points within which a rehearsal's score is found
 DAMAGED = 0.25  # share of a text's words that a control item replaces
 LEAST_DAMAGED, LEAST_WORDS = 2, 4
-ABREAST = 2  # texts on a screen where they are judged side by side
+TEXTS_ON_A_SCREEN = 2  # texts on a screen where they are judged side by side
 MISSED, MOVED, INVENTED = 0.15, 0.2, 0.1  # how often a careful simulated worker errs about a span
 SEVERITY_KEYS = dict(zip(SEVERITIES, "mjk", strict=True))
 SIDE_KEYS = ("A", "B"), _("go to the first or the second text")
@@ -270,7 +270,7 @@ class Spans(OpenKind):
         if asked.contrastive:
             counts = {"units_per_hit": design.units_per_hit, "controls.per_hit": design.controls.per_hit}
             for key, count in counts.items():
-                if count % ABREAST:
+                if count % TEXTS_ON_A_SCREEN:
                     yield pgettext(
                         "staff",
                         "%(key)s is %(count)d, but it counts texts, and two of them stand side by side "
@@ -318,7 +318,7 @@ class Spans(OpenKind):
         hits = self.hits(design, groups, control_images=draw.division.controls)
         if not design.spans.contrastive:
             return Batch(hits=hits, notes=draw.notes)
-        said = [*draw.notes.get("sentences", []), *_said_of_screens(design, hits)]
+        said = [*draw.notes.get("sentences", []), *_notes_of_screens(design, hits)]
         return Batch(
             hits=hits, notes={**draw.notes, "sentences": said, SCREENS: max(map(_screen_count, hits))}
         )
@@ -330,7 +330,10 @@ class Spans(OpenKind):
         if not design.spans.contrastive:
             return [(unit,) for unit in units]
         mixed = shuffled(units, rng_for(design.seed, f"screens {name}"))
-        return [_abreast(mixed[at : at + ABREAST]) for at in range(0, len(mixed), ABREAST)]
+        return [
+            _on_one_screen(mixed[at : at + TEXTS_ON_A_SCREEN])
+            for at in range(0, len(mixed), TEXTS_ON_A_SCREEN)
+        ]
 
     def _batch_of_documents(self, design: StudyDesign, material: Material) -> Batch:
         division = divided(design, material)
@@ -382,7 +385,7 @@ class Spans(OpenKind):
             )
         notes: dict[str, Any] = {LARGEST_PAGE: largest}
         if design.spans.contrastive:
-            said += _said_of_screens(design, hits)
+            said += _notes_of_screens(design, hits)
             notes[SCREENS] = max(map(_screen_count, hits))
         return Batch(hits=hits, notes={"sentences": said, **notes})
 
@@ -397,8 +400,8 @@ class Spans(OpenKind):
         groups = []
         for document, own in by_document.items():
             mixed = shuffled(own, rng_for(design.seed, f"screens {document}"))
-            for at in range(0, len(mixed), ABREAST):
-                sides = mixed[at : at + ABREAST]
+            for at in range(0, len(mixed), TEXTS_ON_A_SCREEN):
+                sides = mixed[at : at + TEXTS_ON_A_SCREEN]
                 passage = f"{document}#{'+'.join(str(run.column) for run in sides)}"
                 by_image: dict[str, list[UnitSpec]] = {}
                 for run in sides:
@@ -407,7 +410,9 @@ class Spans(OpenKind):
                 units = [
                     unit
                     for part, name in enumerate(sorted(by_image, key=place.__getitem__), start=1)
-                    for unit in _abreast([_as_part(unit, part, len(by_image)) for unit in by_image[name]])
+                    for unit in _on_one_screen(
+                        [_as_part(unit, part, len(by_image)) for unit in by_image[name]]
+                    )
                 ]
                 groups.append(Group(document, tuple(units)))
         return groups
@@ -536,7 +541,7 @@ class Spans(OpenKind):
         damages: dict[str, tuple[Text, dict[str, Any]]] = {}
         for damaged, expected in chain(*(_damages(image, images, rng, some) for some in (texts, others))):
             damages.setdefault(damaged.key, (damaged, expected))
-            if len(damages) == (ABREAST if design.spans.contrastive else 1):
+            if len(damages) == (TEXTS_ON_A_SCREEN if design.spans.contrastive else 1):
                 break
         units = []
         for damaged, expected in damages.values():
@@ -546,7 +551,7 @@ class Spans(OpenKind):
             units.append(
                 self.control_unit(design.seed, place, image, (damaged.key,), expected, control_kind, **shown)
             )
-        return Group(image.name, _abreast(units)) if units else None
+        return Group(image.name, _on_one_screen(units)) if units else None
 
     def again(self, given: Any) -> dict[str, Any]:
         return {"again": given}
@@ -660,9 +665,9 @@ def _damages(
             break
 
 
-def _abreast(units: Sequence[UnitSpec]) -> tuple[UnitSpec, ...]:
+def _on_one_screen(units: Sequence[UnitSpec]) -> tuple[UnitSpec, ...]:
     """Put two units on one screen; a single one stays alone."""
-    if len(units) < ABREAST:
+    if len(units) < TEXTS_ON_A_SCREEN:
         return tuple(units)
     mark = content_key(SCREEN, *(unit.key for unit in units))
     return tuple(replace(unit, content={**unit.content, SCREEN: mark}) for unit in units)
@@ -676,7 +681,7 @@ def _as_part(unit: UnitSpec, part: int, of: int) -> UnitSpec:
 
 def _with_control_screens(design: StudyDesign) -> StudyDesign:
     """Return the design with its check questions counted as screens."""
-    screens = design.controls.per_hit // ABREAST
+    screens = design.controls.per_hit // TEXTS_ON_A_SCREEN
     return design.model_copy(update={"controls": design.controls.model_copy(update={"per_hit": screens})})
 
 
@@ -684,7 +689,7 @@ def _screen_count(hit: HITSpec) -> int:
     return len({screen_of(unit) or unit.key for unit in hit.units})
 
 
-def _said_of_screens(design: StudyDesign, hits: Sequence[HITSpec]) -> list[str]:
+def _notes_of_screens(design: StudyDesign, hits: Sequence[HITSpec]) -> list[str]:
     units = [unit for hit in hits for unit in hit.units if not unit.control]
     alone = sum(screen_of(unit) is None for unit in units)
     if alone == len(units):
@@ -697,7 +702,7 @@ def _said_of_screens(design: StudyDesign, hits: Sequence[HITSpec]) -> list[str]:
             field="spans.contrastive",
         )
     short = sum(len(hit.units) < design.units_per_hit for hit in hits)
-    said = [f"Screens with two texts side by side: {(len(units) - alone) // ABREAST:,}."]
+    said = [f"Screens with two texts side by side: {(len(units) - alone) // TEXTS_ON_A_SCREEN:,}."]
     return [
         *said,
         *([f"Texts alone on their screen, as no other of their item was left: {alone:,}."] if alone else []),
