@@ -30,6 +30,7 @@ from evaluation.report.content import Heat, HeatPanel, Level, coefficient
 LONGEST_TICK = 16
 LETTER = 0.0078  # inches, of an average letter a point high
 DARK, LIGHT = "#111111", "#ffffff"
+LETTERS_SIDE_BY_SIDE = 60  # of the names below the columns, before they run into each other
 EQUAL_CONTRAST = 0.19  # the luminance at which black and white text have equal contrast
 # From least to most, safe for red-green colour blindness (Brewer's Blues and Purple-Orange).
 RISING = ("#f7fbff", "#c6dbef", "#6baed6", "#2171b5", "#08306b")
@@ -146,10 +147,11 @@ def _matrix(axes: Axes, panel: HeatPanel, drawing: Heat, sizes: _Sizes) -> None:
                 color=DARK if _is_bright(colour) else LIGHT,
             )
     _fill(axes, cells)
+    longest = max(map(len, panel.columns))
     axes.set_xticks(
         [place + 0.5 for place in range(len(panel.columns))],
         [short(name, LONGEST_TICK) for name in panel.columns],
-        rotation=90 if max(map(len, panel.columns)) > 4 else 0,
+        rotation=90 if longest > 4 or longest * len(panel.columns) > LETTERS_SIDE_BY_SIDE else 0,
         parse_math=False,
     )
     axes.set_yticks(
