@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import inspect
 import os
 import sys
@@ -15,6 +16,7 @@ from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
 
 ROOT = Path(__file__).resolve().parent.parent
+PAPERS = ROOT / "docs" / "figures" / "papers"
 NUMERIC = (
     "evaluation.metrics",
     "evaluation.metrics.comparison",
@@ -40,6 +42,7 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
         "calls": calls_page,
         "metrics": metrics_page,
         "statistics": statistics_page,
+        "papers": papers_page,
         "python": python_page,
     }
     for name, page in pages.items():
@@ -212,6 +215,26 @@ def statistics_page() -> Iterator[str]:
         for function, statistic in STATISTICS.items()
     )
     yield from _table(("name in signatures", "function", "what it is"), rows)
+
+
+def papers_page() -> Iterator[str]:
+    """Show the tables that ``replicate all`` writes; what is not reproducible stands by its reason."""
+    from evaluation.replication.packs import shipped_packs
+    from evaluation.replication.verdicts import COLUMNS, NOT_REPRODUCIBLE
+
+    yield "# Published numbers, one by one\n\nHow they are computed is in [Papers, run again](../replication.md)."
+    for pack in shipped_packs():
+        with (PAPERS / f"{pack.name}-numbers.csv").open(encoding="utf-8", newline="") as file:
+            rows = list(csv.reader(file))[1:]
+        yield f"\n## {pack.name}\n\n{pack.contents.title}.\n"
+        yield from _table(COLUMNS, [row for row in rows if row[5] != NOT_REPRODUCIBLE])
+        missing: dict[str, list[str]] = {}
+        for place, number, published, *_, verdict, why in rows:
+            if verdict == NOT_REPRODUCIBLE:
+                missing.setdefault(why, []).append(f"{place}: {number}: {published}")
+        for why, numbers in missing.items():
+            yield f"\nNot reproducible: {why}.\n"
+            yield from (f"- {number}" for number in numbers)
 
 
 def python_page() -> Iterator[str]:
