@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import inspect
 import os
+import re
 import sys
 import tempfile
 from collections.abc import Iterator
@@ -30,6 +31,31 @@ NUMERIC = (
 DJANGO_OPTIONS = {
     "help", "version", "verbosity", "settings", "pythonpath", "traceback", "no_color", "force_color", "skip_checks",
 }  # fmt: skip
+
+# Commands whose help names no page.
+PAGES_OF_COMMANDS = {
+    "study export": "study-files.md",
+    "study diff": "designing.md#use-again",
+    "study generate": "study-files.md#what-is-drawn",
+    "study rehearse": "quality.md#a-rehearsal-with-careless-people",
+    **dict.fromkeys(
+        ("study pause", "study resume", "study extend", "study reopen"),
+        "dashboard.md#pause-resume-extend-expire-re-open",
+    ),
+    "study detect": "quality.md#trying-a-detector-first",
+    "study adopt": "study-files.md#caption-writing-protocol--caption",
+    "prove": "privacy.md#what-was-published-stays-provable",
+    "crowd sync": "crowds/mturk.md#comparing-both-sides",
+    "crowd panel": "crowds/panels.md#whom-to-pay",
+    "crowd demographics": "crowds/prolific.md#who-may-take-part",
+    "crowd forget": "crowds/panels.md#ids",
+    "crowd subscribe": "crowds/prolific.md#once-for-the-installation",
+    "score": "metrics.md#files",
+    "explain": "error-analysis.md#explanations",
+    **dict.fromkeys(("server prepare", "server admin", "server demo", "server second-factor"), "install.md"),
+    "server webhooks": "webhooks.md#delivery",
+    "server check": "evaluation.md#check_integrity",
+}
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
@@ -63,20 +89,43 @@ def _set_up() -> None:
 def command_page() -> Iterator[str]:
     from django.core.management import get_commands, load_command_class
 
-    from quorum.words import WORDS
+    from quorum.words import SECTIONS
 
     yield "# Every command's help\n\nWhat holds for all is in [From a terminal](../commands.md)."
     apps = get_commands()
-    for words, name in WORDS.items():
-        parser = load_command_class(apps[name], name).create_parser("quorum", words)
-        options = [action for action in parser._actions if action.help and action.dest not in DJANGO_OPTIONS]
-        also = f"In `manage.py`: `{name}`.\n\n" if words != name else ""
-        yield f"\n## {words}\n\n{also}{_paragraphs(parser.description)}\n"
+    for section, commands in SECTIONS.items():
+        yield f"\n## {section}\n"
         yield from _table(
-            ("argument", "what it is"), [(_argument(action), _words(action.help or "")) for action in options]
+            ("`quorum`", "what it does"),
+            [
+                (f"[`{words}`](#{words.replace(' ', '-')})", f"{says}{_pages_of(words)}")
+                for words, (_, says) in commands.items()
+            ],
         )
-        if parser.epilog:
-            yield f"\n```text\n{parser.epilog.strip()}\n```"
+        for words, (name, _) in commands.items():
+            parser = load_command_class(apps[name], name).create_parser("quorum", words)
+            options = [
+                action for action in parser._actions if action.help and action.dest not in DJANGO_OPTIONS
+            ]
+            also = f"In `manage.py`: `{name}`.\n\n" if words != name else ""
+            yield f"\n### {words}\n\n{also}{_linked(_paragraphs(parser.description))}\n"
+            yield from _table(
+                ("argument", "what it is"),
+                [(_argument(action), _linked(_words(action.help or ""))) for action in options],
+            )
+            if parser.epilog:
+                yield f"\n```text\n{parser.epilog.strip()}\n```"
+
+
+def _pages_of(words: str) -> str:
+    """Link to the page that explains a command whose help names none."""
+    page = PAGES_OF_COMMANDS.get(words)
+    return f" ([more](../{page}))" if page else ""
+
+
+def _linked(text: str) -> str:
+    """Make links of the pages that a text names as files of the project."""
+    return re.sub(r"docs/([a-z/-]+)\.md(#[\w-]+)?", r"[\1](../\1.md\2)", text)
 
 
 def _argument(action: Any) -> str:

@@ -17,7 +17,14 @@ from evaluation.metrics.meteor.tables import DATA as METEOR_DATA
 from evaluation.replication.fifty import ABSTRACT, PASCAL, in_per_cent, read_fifty, share_by_image
 from evaluation.replication.packs import Pack, pack_named, shipped_packs
 from evaluation.replication.running import Replication, rehearse, run_pack
-from evaluation.replication.verdicts import COLUMNS, DIFFERS, MATCHED, NOT_REPRODUCIBLE, UNEXPLAINED, verdict_of
+from evaluation.replication.verdicts import (
+    COLUMNS,
+    DIFFERS,
+    MATCHED,
+    NOT_REPRODUCIBLE,
+    UNEXPLAINED,
+    verdict_of,
+)
 from evaluation.report.content import Estimate
 from evaluation.statistics.meta import halves_of_votes
 
@@ -371,11 +378,15 @@ def test_a_damaged_table_of_grades_is_refused_with_its_line(fifty: Path, tmp_pat
 @pytest.mark.parametrize("pack", list(shipped_packs()), ids=lambda pack: pack.name)
 def test_the_documented_table_is_that_of_the_pack(pack: Pack) -> None:
     """`replicate all` writes it (tables). Its published side is compared, and every difference is explained."""
-    with (DOCS / "figures" / "papers" / f"{pack.name}-numbers.csv").open(encoding="utf-8", newline="") as file:
+    with (DOCS / "figures" / "papers" / f"{pack.name}-numbers.csv").open(
+        encoding="utf-8", newline=""
+    ) as file:
         head, *rows = csv.reader(file)
     assert tuple(head) == COLUMNS
     published = [verdict_of(pack, number, None) for number in pack.numbers]
-    assert [row[:3] for row in rows] == [[one.number.place, one.number.what, one.published] for one in published]
+    assert [row[:3] for row in rows] == [
+        [one.number.place, one.number.what, one.published] for one in published
+    ]
     kinds = [row[5] for row in rows]
     assert set(kinds) <= {MATCHED, DIFFERS, NOT_REPRODUCIBLE}
     for row in rows:
@@ -389,4 +400,3 @@ def test_the_documented_table_is_that_of_the_pack(pack: Pack) -> None:
     assert [int(one) for one in counts] == [
         len(rows), kinds.count(MATCHED), kinds.count(DIFFERS), kinds.count(NOT_REPRODUCIBLE)
     ]  # fmt: skip
-
