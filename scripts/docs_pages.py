@@ -17,7 +17,7 @@ from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
 
 ROOT = Path(__file__).resolve().parent.parent
-PAPERS = ROOT / "docs" / "figures" / "papers"
+FIGURES = ROOT / "docs" / "figures"
 NUMERIC = (
     "evaluation.metrics",
     "evaluation.metrics.comparison",
@@ -238,6 +238,13 @@ def calls_page() -> Iterator[str]:
     for tag in sorted(tags):
         yield f"\n## {tag}\n"
         yield from _table(("call", "what it does"), tags[tag])
+    yield "\n## Where each page's data is\n\nPages of a study in the admin, by the last part of their address:\n"
+    with (FIGURES / "pages.csv").open(encoding="utf-8", newline="") as file:
+        rows = list(csv.reader(file))[1:]
+    yield from _table(
+        ("page", "calls"),
+        [(f"`{page}`", ", ".join(f"`{one}`" for one in calls.split())) for page, calls in rows],
+    )
 
 
 def metrics_page() -> Iterator[str]:
@@ -273,7 +280,7 @@ def papers_page() -> Iterator[str]:
 
     yield "# Published numbers, one by one\n\nHow they are computed is in [Papers, run again](../replication.md)."
     for pack in shipped_packs():
-        with (PAPERS / f"{pack.name}-numbers.csv").open(encoding="utf-8", newline="") as file:
+        with (FIGURES / "papers" / f"{pack.name}-numbers.csv").open(encoding="utf-8", newline="") as file:
             rows = list(csv.reader(file))[1:]
         yield f"\n## {pack.name}\n\n{pack.contents.title}.\n"
         yield from _table(COLUMNS, [row for row in rows if row[5] != NOT_REPRODUCIBLE])
