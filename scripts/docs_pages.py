@@ -259,18 +259,35 @@ def metrics_page() -> Iterator[str]:
 
 
 def statistics_page() -> Iterator[str]:
-    from evaluation.statistics.catalogue import STATISTICS
+    """Show every public function below the docstring of its module, which has definitions and sources."""
+    from evaluation.statistics.catalogue import MODULES, STATISTICS
 
-    yield "# Statistics by name\n\nWhat they mean, and their sources, are in [Statistics](../statistics.md).\n"
-    rows = sorted(
-        (
-            f"`{statistic.name}`",
-            f"`{function.__module__}.{function.__name__}`",
-            _words(inspect.getdoc(function) or "").partition(". ")[0],
-        )
-        for function, statistic in STATISTICS.items()
-    )
-    yield from _table(("name in signatures", "function", "what it is"), rows)
+    yield "# Statistics by name\n\nHow they are used, and what is known of them, is in [Statistics](../statistics.md)."
+    shown = {}
+    for module in MODULES:
+        for name in getattr(module, "__all__", vars(module)):
+            function = getattr(module, name)
+            if (
+                inspect.isfunction(function)
+                and name[0] != "_"
+                and function.__module__.startswith(module.__name__)
+            ):
+                shown[function] = name
+    by_module: dict[str, list[Any]] = {}
+    for function in dict.fromkeys((*shown, *STATISTICS)):
+        by_module.setdefault(function.__module__, []).append(function)
+    for module_name in sorted(by_module):
+        yield f"\n## {module_name.removeprefix('evaluation.statistics.')}\n"
+        yield f"{_linked(_paragraphs(inspect.getdoc(sys.modules[module_name])))}\n"
+        rows = [
+            (
+                f"`{function.__name__}`",
+                _words((inspect.getdoc(function) or "").partition("\n\n")[0]),
+                f"`{STATISTICS[function].name}`" if function in STATISTICS else "",
+            )
+            for function in by_module[module_name]
+        ]
+        yield from _table(("function", "what it does", "name in signatures"), rows)
 
 
 def papers_page() -> Iterator[str]:
