@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import importlib
 import inspect
 import os
 import re
@@ -28,6 +29,12 @@ NUMERIC = (
     "evaluation.statistics.ranking",
     "evaluation.statistics.significance",
 )
+# Modules whose docstrings define what they compute.
+MEASURES = (
+    "bleu", "rouge", "cider", "meteor.scoring", "meteor.normalising", "meteor.matching", "meteor.alignment", "h13",
+    "text.ptb", "text.stemming", "text.snowball", "content.selection", "content.baselines",
+    "keywords.measures", "keywords.forms", "keywords.baselines", "keywords.semeval", "leave_one_out",
+)  # fmt: skip
 DJANGO_OPTIONS = {
     "help", "version", "verbosity", "settings", "pythonpath", "traceback", "no_color", "force_color", "skip_checks",
 }  # fmt: skip
@@ -256,6 +263,9 @@ def metrics_page() -> Iterator[str]:
         for name, metric in METRICS.items()
     ]
     yield from _table(("metric", "options and their defaults"), rows)
+    for name in MEASURES:
+        module = importlib.import_module(f"evaluation.metrics.{name}")
+        yield f"\n## {name}\n\n{_linked(_paragraphs(inspect.getdoc(module)))}"
 
 
 def statistics_page() -> Iterator[str]:
