@@ -316,7 +316,7 @@ def papers_page() -> Iterator[str]:
             if verdict == NOT_REPRODUCIBLE:
                 missing.setdefault(why, []).append(f"{place}: {number}: {published}")
         for why, numbers in missing.items():
-            yield f"\nNot reproducible: {why}.\n"
+            yield f"\nNot reproducible: {_linked(why)}.\n"
             yield from (f"- {number}" for number in numbers)
 
 
