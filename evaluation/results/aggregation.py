@@ -149,7 +149,11 @@ def _pair_dict(pair: PairRow, found: PairConsensus) -> dict[str, Any]:
         "kind": pair.kind or None,
         "first": pair.first,
         "second": pair.second,
-        **{name: getattr(found, name) for name in ("value", "wins", "losses", "ties", "tie")},
+        "value": found.value,
+        "wins": found.wins,
+        "losses": found.losses,
+        "ties": found.ties,
+        "tie": found.tie,
     }
 
 
@@ -394,6 +398,11 @@ def _as_text(answer: Any) -> str | None:
     return None if answer is None else json.dumps(answer)
 
 
+@lru_cache(ROWS_AT_ONCE)
+def _votes_as_text(wins: int, losses: int, ties: int) -> str:
+    return json.dumps({"wins": wins, "losses": losses, "ties": ties})
+
+
 def _pair_rows(study: Study, found: StudyConsensus) -> Iterator[tuple[list[int], list[tuple[Any, ...]]]]:
     """Yield batches of pair row ids, and CONSENSUS_FIELDS of those with a winner or votes."""
     adjudicated = found.adjudicated_pairs()
@@ -416,7 +425,7 @@ def _pair_rows(study: Study, found: StudyConsensus) -> Iterator[tuple[list[int],
                         max(two.wins, two.losses) / n if n else None,
                         abs(two.wins - two.losses) / n if n else None,
                         two.tie,
-                        json.dumps({"wins": two.wins, "losses": two.losses, "ties": two.ties} if n else {}),
+                        _votes_as_text(two.wins, two.losses, two.ties) if n else "{}",
                     )
                 )
         yield [pair.pk for pair in pairs], rows

@@ -535,16 +535,16 @@ def system_tallies(
     ``systems``: pair -> systems of its captions.
     """
     tallies: defaultdict[str, Counter[str]] = defaultdict(Counter)
-    for pair in pairs:
-        first, second = systems[pair["pair"]]
+    outcomes = Counter((*systems[pair["pair"]], pair["value"], pair["tie"]) for pair in pairs)
+    for (first, second, value, tie), count in outcomes.items():
         if first == second:
             continue
         for name, side in ((first, 1), (second, 2)):
-            tallies[name]["pairs"] += 1
-            if pair["value"] is not None:
-                tallies[name]["wins" if pair["value"] == side else "losses"] += 1
-            elif pair["tie"]:
-                tallies[name]["ties"] += 1
+            tallies[name]["pairs"] += count
+            if value is not None:
+                tallies[name]["wins" if value == side else "losses"] += count
+            elif tie:
+                tallies[name]["ties"] += count
     return [
         {"system": name, **{count: tallies[name][count] for count in SYSTEM_COUNTS}}
         for name in sorted(tallies)
