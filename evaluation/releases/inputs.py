@@ -25,11 +25,12 @@ from evaluation.results.consensus import (
     worker_table,
 )
 from evaluation.results.filter_audit import audit_filter
-from evaluation.results.halves import halves_of_pairs, on_the_same_halves
-from evaluation.results.meta_evaluation import (
+from evaluation.results.metric_figures import (
     UNKNOWN_KIND,
     accuracy_of_pairs,
     correlation_of_captions,
+    halves_of_pairs,
+    on_the_same_halves,
     with_references,
 )
 from evaluation.results.rankings import (

@@ -12,7 +12,7 @@ from evaluation.arrays import Flags, Floats, Ints
 from evaluation.provenance import plain
 from evaluation.replication.verdicts import in_words
 from evaluation.report.content import Estimate, estimate_of
-from evaluation.results.meta_evaluation import PairTexts, score_pairs
+from evaluation.results.metric_figures import PairTexts, score_pairs
 from evaluation.results.readings import accuracy_over_all
 from evaluation.statistics.aggregation import pair_winners
 from evaluation.statistics.clustering import ITEM, share_of_rows

@@ -23,11 +23,10 @@ from evaluation.results.consensus import StudyConsensus
 from evaluation.results.meta_evaluation import (
     DEFAULT_METRICS,
     DEFAULT_TOKENIZER,
-    PairTexts,
-    References,
     compute_evaluation,
     pair_texts,
 )
+from evaluation.results.metric_figures import PairTexts, References
 from evaluation.results.rankings import Proposals, newest_output, proposals_of
 from judgments.kinds import KINDS, Kind
 from judgments.models import CandidatePair, Study

@@ -26,6 +26,7 @@ from evaluation.follow_up.operations import adopt
 from evaluation.imported_scores.storing import imported_hashes
 from evaluation.models import Analysis, Consensus
 from evaluation.privacy.traces import erased_since
+from evaluation.results.aggregation import unused_context
 from evaluation.results.consensus import components_sentence
 from evaluation.results.filter_audit import audit_sentence
 from evaluation.results.operations import EvaluateRequest, aggregate, evaluate
@@ -48,7 +49,6 @@ from evaluation.results.tables_page import (
     reading_tables,
     worker_note,
 )
-from evaluation.results.unused import unused_context
 from evaluation.results.verdict import UNTESTED, Verdict, cells_of, levels_sentence, verdict_sentence
 from judgments.admin.base import signed_in
 from judgments.admin.operations import add_operation, posted

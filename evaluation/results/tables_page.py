@@ -15,7 +15,7 @@ from evaluation.disagreement import WORKER_MODELS
 from evaluation.models import Consensus
 from evaluation.report.content import coefficient, percent, percent_number
 from evaluation.results.consensus import SIDES_IN_WORDS
-from evaluation.results.meta_evaluation import pair_kinds
+from evaluation.results.metric_figures import pair_kinds
 from evaluation.results.rankings import CUTS
 from evaluation.statistics.aggregation.preferences import SURE
 from judgments.admin.base import picture_address

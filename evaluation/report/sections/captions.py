@@ -24,7 +24,7 @@ from evaluation.report.loading import ReportInputs
 from evaluation.report.rendering import plot, say, section, table
 from evaluation.report.sections.ceiling import one_against_cut, one_against_mean
 from evaluation.report.sections.systems import cluster_tables, exact_cut
-from evaluation.results.meta_evaluation import FEWEST_RESAMPLES
+from evaluation.results.metric_figures import FEWEST_RESAMPLES
 from evaluation.results.verdict import correlation_verdict, paired_p
 from evaluation.statistics.correlation import correlation
 from evaluation.statistics.significance import williams_test

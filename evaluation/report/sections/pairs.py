@@ -32,7 +32,7 @@ from evaluation.report.loading import ReportInputs
 from evaluation.report.rendering import plot, say, section, table
 from evaluation.report.sections.ceiling import halves_of_votes
 from evaluation.report.sections.systems import cluster_tables
-from evaluation.results.meta_evaluation import PAIR_KINDS, pair_kinds, score_texts
+from evaluation.results.metric_figures import PAIR_KINDS, pair_kinds, score_texts
 from evaluation.results.verdict import (
     leaders_by_intervals,
     listed,
