@@ -15,9 +15,8 @@ from matplotlib.figure import Figure as Canvas
 
 from evaluation.plots.canvas import COLUMN, INK, SIMULATED, SOFT_OPACITY, WIDTH, in_lines, to_svg
 from evaluation.plots.curves import curves_figure
-from evaluation.plots.dots import dots_figure
+from evaluation.plots.dots import dots_figure, specifications_figure
 from evaluation.plots.heat import heat_figure, is_narrow
-from evaluation.plots.specifications import specifications_figure
 from evaluation.report.content import Curves, Dots, Heat, Plot, Specifications
 
 logging.getLogger("fontTools").setLevel(logging.WARNING)  # it tells each step of cutting a font

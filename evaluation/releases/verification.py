@@ -16,7 +16,7 @@ from evaluation.models import Analysis
 from evaluation.provenance import as_json
 from evaluation.registration.plans import Deviation, Registered, plan_hash
 from evaluation.releases.bundle import MANIFEST, BundleReader
-from evaluation.releases.findings import Findings, find
+from evaluation.releases.inputs import Findings, find
 from evaluation.releases.rows import ReleasedRows, Settings
 from evaluation.report.rendering import csv_of
 from evaluation.results.aggregation import compute_aggregation

@@ -25,7 +25,7 @@ from evaluation.disagreement import WORKER_MODELS
 from evaluation.follow_up.operations import adopt
 from evaluation.imported_scores.storing import imported_hashes
 from evaluation.models import Analysis, Consensus
-from evaluation.privacy.traces import erased_since
+from evaluation.releases.erasure import erased_since
 from evaluation.results.aggregation import unused_context
 from evaluation.results.consensus import components_sentence
 from evaluation.results.filter_audit import audit_sentence

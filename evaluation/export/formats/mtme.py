@@ -23,8 +23,7 @@ from common.downloads import batched
 from common.files import HashedFile
 from evaluation.error_spans.scores import marks_errors
 from evaluation.errors import ExportError
-from evaluation.export.encoding import Encoding, Stage, Work
-from evaluation.export.parts import EPOCH
+from evaluation.export.parts import EPOCH, Encoding, Stage, Work
 from evaluation.judgment_sets import loaders
 from evaluation.judgment_sets.records import Floats, Ints
 from evaluation.metrics import score

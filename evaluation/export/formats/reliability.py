@@ -14,7 +14,7 @@ from operator import itemgetter
 from annotation.models import Worker
 from common.downloads import batched
 from common.files import HashedFile
-from evaluation.export.encoding import Encoding, Work
+from evaluation.export.parts import Encoding, Work
 from judgments.importers.textio import guard_formula
 from judgments.models import Unit
 

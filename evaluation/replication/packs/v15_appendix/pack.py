@@ -7,7 +7,7 @@ import numpy as np
 from evaluation.arrays import Floats, Ints
 from evaluation.leave_one_out.operations import computable
 from evaluation.provenance import plain
-from evaluation.replication.fifty import (
+from evaluation.replication.published_sets import (
     ABSTRACT,
     PASCAL,
     TOKENIZER,

@@ -4,7 +4,14 @@ import numpy as np
 
 from evaluation.arrays import Floats, Ints, ratio
 from evaluation.leave_one_out.operations import computable
-from evaluation.replication.fifty import ABSTRACT, PASCAL, TOKENIZER, Fifty, read_fifty, share_by_image
+from evaluation.replication.published_sets import (
+    ABSTRACT,
+    PASCAL,
+    TOKENIZER,
+    Fifty,
+    read_fifty,
+    share_by_image,
+)
 from evaluation.replication.running import Run
 from evaluation.report.content import Column, Dots, Estimate, Level, Panel, Plot, Table
 from evaluation.results.metric_figures import pair_kinds, score_texts
