@@ -75,7 +75,6 @@ def candidate_scores(study: Study) -> dict[str, Any]:
 
 
 def _asked(study: Study) -> list[Any]:
-    """Return the newest evaluation's metrics and tokenizer, or the default."""
     newest = Analysis.objects.newest_first(study, Analysis.What.META_EVALUATION)
     stated = newest.values_list("settings", flat=True).first()
     return [stated["metrics"], stated["tok"]] if stated else [list(DEFAULT_METRICS), DEFAULT_TOKENIZER]

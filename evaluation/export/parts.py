@@ -301,7 +301,6 @@ class _Clock:
 
 
 def read_votes(work: Work, *, progress: Callable[[float, str], None]) -> Votes:
-    """Tally all judgments for the signature."""
     tally = JudgmentTally()
     queue, after, done = units_of(work.study), None, 0
     total = max(1, queue.count())

@@ -233,7 +233,6 @@ def _of_systems(
     captions: Sequence[CaptionTexts],
     imported: ImportedScores,
 ) -> dict[str, Any] | None:
-    """Return both metrics' agreement with people over systems; None for fewer than three."""
     credited: dict[tuple[int, str], list[int]] = {}
     for system, item, key in (
         Output.objects.of_study(study).annotations().values_list("system_id", "item_id", "caption__key")

@@ -65,7 +65,6 @@ def page_svg(svg: str, stamp: str) -> str:
 
 
 def _foot(stamp: str, narrow: bool) -> tuple[list[str], float]:
-    """Return a signature's lines, and their height in inches."""
     lines = in_lines(stamp, int(STAMP_WIDTH * COLUMN / WIDTH) if narrow else STAMP_WIDTH)
     return lines, STAMP_LINE * len(lines) + (0.1 if lines else 0.0)
 

@@ -91,16 +91,6 @@ def fit_kcca(first: Floats, second: Floats, regularisation: float, *, centred: b
     )
 
 
-def cosine_similarities(first: Floats, second: Floats) -> Floats:
-    """Return (items, items) cosines of rows; 0 for zero rows."""
-    lengths = [np.linalg.norm(side, axis=1) for side in (first, second)]
-    units = [
-        side / np.where(length > 0, length, 1.0)[:, None]
-        for side, length in zip((first, second), lengths, strict=True)
-    ]
-    return np.asarray(units[0] @ units[1].T)
-
-
 Task = Literal["annotation", "search"]
 REGULARISATIONS = (0.1, 0.5, 1.0, 5.0)
 DIMENSIONS, FEWEST = 46, 10  # H13: as many values, from this one on

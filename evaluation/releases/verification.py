@@ -95,7 +95,6 @@ def _registered(reader: BundleReader) -> Registered | None:
 
 
 def _of_plan(reader: BundleReader, manifest: dict[str, Any]) -> list[str]:
-    """Compare the plan with the hash from before opening."""
     if REGISTRATION not in reader.names:
         stated = manifest.get("registration")
         return [f"{MANIFEST} names a registered plan, and {REGISTRATION} is missing."] if stated else []

@@ -207,7 +207,6 @@ def _texts(study: Study, consensus: StudyConsensus) -> Texts:
 
 
 def _stored(study: Study, what: str, data_hash: str) -> list[Analysis]:
-    """Return this version's analyses of these judgments, newest first, without naive ones."""
     found = Analysis.objects.newest_first(study, what).filter(data_hash=data_hash)
     found = found.filter(signature__endswith=f"|v:{quorum_version()}")
     return [one for one in found if "clusters" not in one.settings]

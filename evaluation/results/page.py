@@ -131,7 +131,6 @@ def show_results(request: HttpRequest, study: Study, context: Context) -> HttpRe
 def _lead(
     aggregation: Analysis, evaluation: Analysis | None, figures: dict[str, tuple[SafeString, str, str]]
 ) -> dict[str, Any]:
-    """Summarise the results: the verdict on metrics, or people's agreement."""
     if evaluation is None:
         counts = aggregation.result["counts"]
         said = _("%(n)s of %(all)s items have a consensus.") % {
@@ -269,7 +268,6 @@ def _agreement(aggregation: Analysis) -> dict[str, Any]:
 
 
 def _compute(request: HttpRequest, study: Study) -> None:
-    """Start two jobs: consensus and agreement, then metrics against them."""
     values = posted(request, evaluate)
     if not Judgment.objects.filter(assignment__study=study).exists() and not study.pairs.exists():
         raise WrongState(

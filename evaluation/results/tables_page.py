@@ -150,7 +150,6 @@ def other_models(models: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
 
 
 def _by_level(levels: Sequence[Mapping[str, Any]]) -> str:
-    """Return how often answers of each confidence are those of most others."""
     words = {0: _("not said"), **{one.value // SURE: _(one.words) for one in HOW_SURE}}
     told = [
         f"{words[row['level']]}: {percent(row['right'] / row['compared'])} ({thousands(row['compared'])})"

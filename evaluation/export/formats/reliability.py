@@ -72,7 +72,6 @@ class Reliability(Encoding):
 
 
 def _lines(place: sqlite3.Connection) -> Iterator[tuple[str, Iterator[tuple[int, int]]]]:
-    """Yield (worker's name, its ordered (column, value)), by name."""
     workers = [worker for (worker,) in place.execute("SELECT DISTINCT worker FROM cells ORDER BY worker")]
     names: dict[int, str] = {}
     for some in batched(workers, ROWS_AT_ONCE):

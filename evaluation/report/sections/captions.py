@@ -89,7 +89,6 @@ def metrics(inputs: ReportInputs, one_judge: People) -> Section:
 
 
 def _clusters(inputs: ReportInputs, names: Sequence[str]) -> list[Table]:
-    """Compare metrics by Williams' tests of every two metrics' r with people."""
     people = inputs.people
     if people is None:
         return []
@@ -142,7 +141,6 @@ def thresholds(inputs: ReportInputs) -> Section | None:
 
 
 def _people_at_cuts(inputs: ReportInputs) -> dict[float, Estimate]:
-    """Return threshold -> kappa of one judge with the others."""
     if inputs.kind.is_open:
         return {}
     counted = inputs.table.counted

@@ -115,7 +115,6 @@ def between_metrics(inputs: ReportInputs, one_judge: People) -> Section | None:
 
 
 def _rows(flat: dict[str, Floats], people: Floats | None) -> Rows:
-    """Return names, tau-b, rho, r and n of every two metrics, then of each with people."""
     names = list(flat)
     pairs = [
         (one, two, flat[one], flat[two]) for place, one in enumerate(names) for two in names[place + 1 :]
