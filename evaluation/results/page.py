@@ -174,7 +174,7 @@ def _figures(
 ) -> dict[str, tuple[SafeString, str, str]]:
     """Return name -> plot, its sentence and its signature; plots escape every word."""
     # Imported lazily: matplotlib costs every process 60 MB and 0.3 s.
-    from evaluation import plots as figures
+    from evaluation.plots import accuracy, work
 
     found: dict[str, tuple[SafeString, str, str]] = {}
 
@@ -185,22 +185,26 @@ def _figures(
         newest = aggregation or evaluation  # what is counted has the signature of what was computed last
         signature = newest.judgments if newest else ""
         counted = {**progress, "revised_at": None}
-        draw("progress", figures.progress_sentence(progress), signature, figures.progress_figure, counted)
+        draw("progress", work.progress_sentence(progress), signature, work.progress_figure, counted)
     if aggregation is not None:
         signature, result = aggregation.judgments, aggregation.result
         agreement, workers = result["agreement"], result["workers"]
         threshold = design_of(study).controls.threshold
         draw(
-            "agreement", figures.agreement_sentence(agreement), signature, figures.agreement_figure, agreement
+            "agreement",
+            accuracy.agreement_sentence(agreement),
+            signature,
+            accuracy.agreement_figure,
+            agreement,
         )
-        sentence = figures.workers_sentence(workers, threshold)
-        draw("workers", sentence, signature, figures.workers_figure, workers, threshold)
+        sentence = work.workers_sentence(workers, threshold)
+        draw("workers", sentence, signature, work.workers_figure, workers, threshold)
     if evaluation is not None:
         draw(
             "metrics",
-            figures.accuracy_sentence(evaluation.result),
+            accuracy.accuracy_sentence(evaluation.result),
             evaluation.judgments,
-            figures.accuracy_figure,
+            accuracy.accuracy_figure,
             evaluation.result,
         )
     return found
