@@ -11,7 +11,8 @@ from typing import Any
 from annotation.rehearsal.people import Crowd
 from annotation.rehearsal.rehearsal import rehearse as let_crowd_answer
 from common.audit import acting_person
-from evaluation.challenges.leaderboards import compute_standing, score_stored, store_scores, store_standing
+from evaluation.challenges.leaderboards import compute_standing, store_standing
+from evaluation.challenges.scoring import score_stored, store_scores
 from evaluation.choosing.savings import choice_savings as savings_of_choice
 from evaluation.choosing.selecting import ALL, compute_choice, store_choice
 from evaluation.choosing.weighing import weigh_back as weighed_back
