@@ -46,7 +46,7 @@ def _lines(path: Path) -> list[dict[str, Any]]:
 def of_pairs(folder: Path, kind: str = "") -> Population:
     """Read pairs with people's majority; triplets count like votes, and a drawn pair is a tie."""
     from evaluation.choosing.population import Population
-    from evaluation.results.meta_evaluation import PairTexts
+    from evaluation.results.metric_figures import PairTexts
 
     references = {row["image"]: row["references"][:48] for row in _lines(folder / "references.jsonl")}
     places = {name: place for place, name in enumerate(references)}
@@ -112,7 +112,7 @@ def flickr8k(folder: Path) -> None:
     """Images with the captions that experts graded; no caption names a system, and no reference is read."""
     from evaluation.choosing.population import Population, Scored
     from evaluation.choosing.savings import targets_of
-    from evaluation.results.meta_evaluation import CaptionTexts
+    from evaluation.results.metric_figures import CaptionTexts
 
     with gzip.open(folder / "expert_metric_scores.tsv.gz", "rt", encoding="utf-8") as file:
         scores = {

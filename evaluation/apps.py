@@ -40,12 +40,12 @@ def _remove_personal_data(**about: Any) -> None:
 
 
 def _forget_person(**about: Any) -> None:
-    from evaluation.privacy.traces import forget_person
+    from evaluation.releases.erasure import forget_person
 
     forget_person(**about)
 
 
 def _remove_files(**about: Any) -> None:
-    from evaluation.privacy.traces import remove_files
+    from evaluation.releases.erasure import remove_files
 
     remove_files(**about)

@@ -9,13 +9,7 @@ from django.template.response import TemplateResponse
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_noop, pgettext
 
-from evaluation.choosing.operations import (
-    SAVE,
-    WEIGH,
-    choice_savings,
-    select_items,
-    weigh_back,
-)
+from evaluation.choosing.operations import SAVE, WEIGH, choice_savings, select_items, weigh_back
 from evaluation.choosing.selecting import EVEN, choice_in_words
 from evaluation.results.tables_page import as_markup
 from judgments.admin.base import signed_in
@@ -90,7 +84,6 @@ def _groups(result: dict[str, Any]) -> list[str]:
 
 
 def _best(result: dict[str, Any]) -> list[dict[str, Any]]:
-    """Return the best method per group of plots and budget, if any saves."""
     found = []
     for group in _groups(result):
         own = [row for row in result["rows"] if row["group"] == group and row["method"] != EVEN]

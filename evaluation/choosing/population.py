@@ -16,15 +16,8 @@ from evaluation.errors import EvaluationError
 from evaluation.imported_scores.storing import NO_SCORES, ImportedScores, check_imported, imported_scores
 from evaluation.judgment_sets import loaders
 from evaluation.results.aggregation import consensus_of
-from evaluation.results.meta_evaluation import (
-    CaptionTexts,
-    PairTexts,
-    References,
-    judged_captions,
-    pair_texts,
-    score_captions,
-    score_pairs,
-)
+from evaluation.results.meta_evaluation import judged_captions, pair_texts
+from evaluation.results.metric_figures import CaptionTexts, PairTexts, References, score_captions, score_pairs
 from judgments.drawing.material import Batch, Image, Material
 from judgments.kinds import KINDS
 from judgments.models import Item, Output, Study

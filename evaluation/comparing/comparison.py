@@ -96,8 +96,6 @@ def compare_sources(
 
 @dataclass(frozen=True, slots=True)
 class _Drawing:
-    """Settings of intervals."""
-
     resamples: int
     seed: int
     naive: bool

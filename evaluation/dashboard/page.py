@@ -21,8 +21,8 @@ from evaluation.dashboard.progress import (
 from evaluation.dashboard.snapshot import draw
 from evaluation.follow_up.operations import reopen
 from evaluation.models import BoardSnapshot
+from evaluation.results.aggregation import unused_context
 from evaluation.results.tables_page import as_markup, cached_drawing, worker_note
-from evaluation.results.unused import unused_context
 from judgments.admin.operations import add_operation
 from judgments.kinds import KINDS
 from judgments.kinds.base import Kind

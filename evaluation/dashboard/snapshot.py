@@ -34,18 +34,16 @@ from evaluation.judgment_sets.records import Flags, JudgmentTable, Units
 from evaluation.judgment_sets.signature import signature_of_study
 from evaluation.models import Analysis, BoardSnapshot
 from evaluation.provenance import plain
+from evaluation.results.aggregation import unused_answers
 from evaluation.results.consensus import agreement_rows, one_against_rest, worker_table
 from evaluation.results.meta_evaluation import (
     DEFAULT_METRICS,
     DEFAULT_TOKENIZER,
     CaptionConsensus,
     caption_texts,
-    pair_kinds,
-    score_captions,
-    score_pairs,
     texts_of_pairs,
 )
-from evaluation.results.unused import unused_answers
+from evaluation.results.metric_figures import pair_kinds, score_captions, score_pairs
 from evaluation.results.verdict import verdict_sentence
 from evaluation.statistics.meta import wilson_interval
 from judgments.kinds import KINDS
@@ -77,7 +75,6 @@ def candidate_scores(study: Study) -> dict[str, Any]:
 
 
 def _asked(study: Study) -> list[Any]:
-    """Return the newest evaluation's metrics and tokenizer, or the default."""
     newest = Analysis.objects.newest_first(study, Analysis.What.META_EVALUATION)
     stated = newest.values_list("settings", flat=True).first()
     return [stated["metrics"], stated["tok"]] if stated else [list(DEFAULT_METRICS), DEFAULT_TOKENIZER]

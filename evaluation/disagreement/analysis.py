@@ -245,7 +245,6 @@ def _row(
 
 
 def _mean(values: Floats, images: Ints) -> dict[str, Any]:
-    """Return a mean with its interval over images, as JSON."""
     spread, clusters = spread_of_mean(values, {ITEM: images})
     mean, half = float(values.mean()), spread.half(CONFIDENCE)
     return {
@@ -259,7 +258,6 @@ def _mean(values: Floats, images: Ints) -> dict[str, Any]:
 
 
 def _judges(table: JudgmentTable, soft: SoftLabels, workers: list[WorkerRow]) -> list[dict[str, Any]]:
-    """Return how well each worker's answers predict others' on the same units, best first."""
     counted = table.counted
     unit = places_in(soft.units, table.unit[counted])
     value = places_in(np.asarray(soft.labels, dtype=np.int64), table.value[counted].astype(np.int64))
@@ -423,7 +421,6 @@ def disagreement_in_words(found: Mapping[str, Any]) -> str:
 
 
 def groups_in_words(groups: Mapping[str, Any]) -> str:
-    """Describe the test of two groups."""
     if groups["p"] > LEVEL:
         return _("Nothing shows that raters are of more than one kind (p = %(p)s).") % {
             "p": coefficient(groups["p"])

@@ -48,7 +48,6 @@ def read_predictions(path: Path, units: Units, places: Ints, soft: SoftLabels) -
 def _read_lines(
     text: str, source: str, units: set[str], values: Sequence[float]
 ) -> Iterator[tuple[str, str, Floats]]:
-    """Yield where each line stands, its unit and its (L,) shares."""
     labels = [f"{value:g}" for value in values]
     seen: set[str] = set()
     for number, line in enumerate(text.splitlines(), start=1):

@@ -150,7 +150,6 @@ def side_by_side(first: float, second: float | None) -> tuple[str, str]:
 
 
 def _exact(value: float) -> str:
-    """Format three digits, since some contributions are small."""
     return coefficient(value, 3) if not 0 < abs(value) < 0.0005 else "< .001"
 
 

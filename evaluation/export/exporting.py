@@ -18,10 +18,11 @@ from django.utils.translation import gettext as _
 from common.errors import NotThere
 from common.files import HashedFile, check_place, remove_leftovers, whole_file, write_json
 from evaluation.errors import ExportError
-from evaluation.export.encoding import Encoding, Work
 from evaluation.export.formats import FORMATS, TASKS, Format, check_fits, format_named
 from evaluation.export.parts import (
+    Encoding,
     StartedExport,
+    Work,
     begin_parts,
     drop_parts,
     exclusive,

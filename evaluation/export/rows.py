@@ -185,7 +185,6 @@ class JudgmentRows:
             yield row
 
     def _work(self, assignment: UUID, worker: int) -> tuple[str, str | None, bool]:
-        """Return an assignment's id, why it is invalidated, and whether it counts."""
         return str(assignment), self.moment.gone.get(assignment), self.moment.counts(assignment, worker)
 
     def _replaced(self, units: Sequence[int] | None) -> dict[int, int]:

@@ -11,26 +11,14 @@ from django.utils.translation import gettext as _
 
 from evaluation.arrays import Floats, Ints
 from evaluation.errors import EvaluationError
-from evaluation.imported_scores.storing import (
-    Column,
-    ImportedScores,
-    check_imported,
-    imported_scores,
-)
+from evaluation.imported_scores.storing import Column, ImportedScores, check_imported, imported_scores
 from evaluation.judgment_sets import loaders
 from evaluation.models import ScoreKeys
 from evaluation.provenance import as_json, plain
 from evaluation.report.content import coefficient, p_in_text, percent
 from evaluation.results.aggregation import consensus_of
-from evaluation.results.meta_evaluation import (
-    DEFAULT_TOKENIZER,
-    UNKNOWN_KIND,
-    CaptionTexts,
-    judged_captions,
-    pair_texts,
-    score_captions,
-    score_pairs,
-)
+from evaluation.results.meta_evaluation import DEFAULT_TOKENIZER, judged_captions, pair_texts
+from evaluation.results.metric_figures import UNKNOWN_KIND, CaptionTexts, score_captions, score_pairs
 from evaluation.statistics.clustering import ITEM
 from evaluation.statistics.meta import (
     accuracy_difference,
@@ -245,7 +233,6 @@ def _of_systems(
     captions: Sequence[CaptionTexts],
     imported: ImportedScores,
 ) -> dict[str, Any] | None:
-    """Return both metrics' agreement with people over systems; None for fewer than three."""
     credited: dict[tuple[int, str], list[int]] = {}
     for system, item, key in (
         Output.objects.of_study(study).annotations().values_list("system_id", "item_id", "caption__key")

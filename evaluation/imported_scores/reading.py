@@ -163,7 +163,6 @@ def rows_of(records: Iterable[Record], path: Path, metrics: Sequence[str]) -> Sc
 
 
 def _columns(record: Record) -> tuple[str, tuple[str, ...]]:
-    """Return what is scored, and the columns that identify it."""
     given = {name for name in KEYS if record.get(name) is not None}
     sides = {name: next((one for one in (key, name) if one in given), None) for name, key in IDS.items()}
     if sides["first"] and sides["second"] and "image" in given:
@@ -240,7 +239,6 @@ def _metric_of(file: Path) -> str:
 
 
 def _segments(systems: Sequence[str]) -> list[int]:
-    """Return each line's number among those of its system."""
     seen: dict[str, int] = {}
     found = []
     for system in systems:

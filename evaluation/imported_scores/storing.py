@@ -73,7 +73,6 @@ class Imported:
     left_out: int
 
     def words(self) -> str:
-        """Describe the result in a sentence."""
         said = [
             _("%(name)s: %(known)s scores of %(per)s (%(better)s is better).")
             % {
@@ -329,7 +328,6 @@ class _Matching:
         return [self._in_order[segment] for segment in rows.segments]
 
     def _sides(self, rows: ScoreRows, name: str) -> list[str | None] | None:
-        """Return the texts of a column of captions or ids; None for unknown ones."""
         if IDS[name] in rows.keys:
             return [self._captions.get(key) for key in rows.keys[IDS[name]]]
         if name not in rows.keys:

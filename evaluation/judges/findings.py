@@ -248,7 +248,6 @@ def _compared(
 
 
 def _people(material: Material) -> dict[str, Any]:
-    """Return people's mutual agreement, each judgment against others of its unit."""
     if material.kind.aggregation.level != "nominal":
         return {"judgments": len(material.unit), "workers": len(np.unique(material.worker))}
     n = material.n[material.unit] - 1.0
@@ -274,7 +273,6 @@ def _yes(material: Material) -> Floats:
 
 
 def _share(share: Floats, material: Material, keep: Flags) -> dict[str, Any]:
-    """Return the mean over kept judgments, with an interval by image and worker."""
     columns: dict[str, Ints] = {ITEM: material.image[material.unit]}
     if not material.anonymous:
         columns["rater"] = material.worker
@@ -295,7 +293,6 @@ def _agreement(answers: Answers, material: Material) -> dict[str, Any]:
 
 
 def _alpha(answers: Answers, material: Material) -> dict[str, Any]:
-    """Return alpha of the judge and people's majority, on shared units."""
     said = material.people
     if material.kind.aggregation.level == "nominal":
         majority = np.where(said > 0.5, 1.0, 2.0 if material.kind.two_sided else 0.0)
@@ -504,7 +501,6 @@ def newest_comparison(study: Study) -> Analysis | None:
 
 
 def sentences_of(judge: Mapping[str, Any]) -> Sequence[str]:
-    """Return the verdict on one judge."""
     test, name = judge["test"], judge["name"]
     gone = (
         [f"{name} was removed since; its figures are of the answers that it had."]

@@ -81,7 +81,6 @@ def verdict_of(test: Mapping[str, Any]) -> str:
 
 
 def _biases(one: Mapping[str, Any]) -> list[tuple[str, Mapping[str, Any], str]]:
-    """Return (what was measured, estimate, value without bias)."""
     found: list[tuple[str, Mapping[str, Any], str]] = []
     if one["side"] and one["side"]["first_shown"]["n"]:
         found += [

@@ -82,7 +82,6 @@ def _records(
 
 
 def _tallied(study: Study, unit: Ints, worker: Ints, value: Floats) -> list[ControlTally]:
-    """Return ``control_tallies`` of these numeric answers to control items."""
     if not len(unit):
         return []
     rows = Unit.objects.filter(study=study, control=True).order_by()

@@ -24,7 +24,6 @@ from evaluation.judgment_sets.records import (
     hash_with_winners,
     judgment_signature,
 )
-from evaluation.models import Analysis
 from evaluation.provenance import quorum_version
 from evaluation.signatures import Signature, Value
 from judgments.drawing.stopping import stopping_in_words, stops_early
@@ -36,7 +35,7 @@ ROWS_AT_ONCE = 2_000
 
 
 def signature_of_study(study: Study, *, table: JudgmentTable | None = None) -> Signature:
-    """Return the current signature, from ``table`` if loaded; pages use ``stored_signature``."""
+    """Return the current signature, from ``table`` if loaded."""
     votes = votes_of(study) if table is None else votes_of_table(table)
     return signature_from(study, material_of(study), votes, circumstances(study))
 
@@ -54,12 +53,6 @@ def signature_from(study: Study, material: Material, votes: Votes, others: Mappi
         version=quorum_version(),
         others=others,
     )
-
-
-def stored_signature(study: Study) -> str:
-    """Return the newest analysis' signature, or ''."""
-    newest = Analysis.objects.filter(study=study).exclude(judgments="").order_by("-created_at", "-pk")
-    return newest.values_list("judgments", flat=True).first() or ""
 
 
 def compare_signature(study: Study, stated: Signature) -> list[Difference]:

@@ -28,16 +28,8 @@ from evaluation.results.consensus import (
     unit_consensus,
     with_decisions,
 )
-from evaluation.results.meta_evaluation import (
-    CaptionConsensus,
-    CaptionTexts,
-    PairTexts,
-    References,
-    caption_texts,
-    score_captions,
-    score_pairs,
-    texts_of_pairs,
-)
+from evaluation.results.meta_evaluation import CaptionConsensus, caption_texts, texts_of_pairs
+from evaluation.results.metric_figures import CaptionTexts, PairTexts, References, score_captions, score_pairs
 from evaluation.statistics.aggregation import (
     accuracy_weights,
     dawid_skene,

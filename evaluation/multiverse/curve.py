@@ -176,7 +176,6 @@ def _differences(rows: Sequence[Figures], conclusion: Conclusion) -> tuple[Float
 def _conclusion_json(
     conclusion: Conclusion, universe: Universe, low: Floats, value: Floats, high: Floats
 ) -> dict[str, Any]:
-    """Return how often a conclusion holds, overall and by option."""
     holds, clear = _holds(conclusion, low, value, high)
     known = ~np.isnan(value)
     choices: dict[str, dict[str, dict[str, Any]]] = {}

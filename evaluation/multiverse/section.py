@@ -129,7 +129,6 @@ def _curve(result: Result, one: Result, *, explained: bool) -> Plot:
 
 
 def _evenly(order: Sequence[int], *, keep: int) -> list[int]:
-    """Return at most MOST_POINTS positions, evenly spaced, including ``keep``."""
     if len(order) <= MOST_POINTS:
         return list(order)
     at = set(np.linspace(0, len(order) - 1, MOST_POINTS - 1).round().astype(int).tolist())

@@ -108,7 +108,6 @@ def _pairs(study: Study, truths: Mapping[int, Any], aggregation: Aggregation) ->
 
 
 def _people(study: Study, truths: Mapping[int, Any]) -> People | None:
-    """Estimate the crowd by its share of right votes, as if pairs were equally hard."""
     table = loaders.load_judgments(study)
     keep = table.counted
     truth = np.array([int(truths[unit]) for unit in table.unit[keep].tolist()])
@@ -123,7 +122,6 @@ def _people(study: Study, truths: Mapping[int, Any]) -> People | None:
 
 
 def _metric_hits(evaluation: MetaEvaluation | None, pairs: Pairs) -> dict[str, dict[int, int]]:
-    """Return metric -> pair -> its winner, or 0."""
     if evaluation is None or evaluation.judged.pks is None:
         return {}
     pks = evaluation.judged.pks.tolist()

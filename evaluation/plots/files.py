@@ -15,9 +15,8 @@ from matplotlib.figure import Figure as Canvas
 
 from evaluation.plots.canvas import COLUMN, INK, SIMULATED, SOFT_OPACITY, WIDTH, in_lines, to_svg
 from evaluation.plots.curves import curves_figure
-from evaluation.plots.dots import dots_figure
+from evaluation.plots.dots import dots_figure, specifications_figure
 from evaluation.plots.heat import heat_figure, is_narrow
-from evaluation.plots.specifications import specifications_figure
 from evaluation.report.content import Curves, Dots, Heat, Plot, Specifications
 
 logging.getLogger("fontTools").setLevel(logging.WARNING)  # it tells each step of cutting a font
@@ -66,7 +65,6 @@ def page_svg(svg: str, stamp: str) -> str:
 
 
 def _foot(stamp: str, narrow: bool) -> tuple[list[str], float]:
-    """Return a signature's lines, and their height in inches."""
     lines = in_lines(stamp, int(STAMP_WIDTH * COLUMN / WIDTH) if narrow else STAMP_WIDTH)
     return lines, STAMP_LINE * len(lines) + (0.1 if lines else 0.0)
 

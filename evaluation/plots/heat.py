@@ -185,7 +185,6 @@ def _level_label(level: Level) -> str:
 
 
 def _marks(panel: HeatPanel, least: float, wide: float) -> list[tuple[float, str, int, str]]:
-    """Return each level's position on the scale (0 to 1), text, line and alignment."""
     placed: list[tuple[float, str, int, str]] = []
     ends: list[float] = []  # how far each line is filled
     for level in sorted(panel.levels, key=lambda one: one.value):
@@ -241,7 +240,6 @@ def _scale(axes: Axes, panel: HeatPanel, least: float, wide: float) -> None:
 
 
 def _colour(value: float, least: float) -> str:
-    """Interpolate between the five steps of a scale."""
     scale = AROUND if least < 0 else RISING
     share = min(1.0, max(0.0, (value - least) / (1.0 - least))) * (len(scale) - 1)
     place = min(int(share), len(scale) - 2)

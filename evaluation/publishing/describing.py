@@ -376,7 +376,6 @@ def _invenio_person(one: Mapping[str, str]) -> dict[str, Any]:
 
 
 def _description(facts: Mapping[str, Any]) -> str:
-    """Return the description as HTML, worded like the card."""
     text = TEMPLATES.get_template("summary.j2").render(**facts, tables=_tables(facts))
     return "".join(f"<p>{escape(line, quote=False)}</p>" for line in text.splitlines() if line.strip())
 
@@ -384,7 +383,6 @@ def _description(facts: Mapping[str, Any]) -> str:
 def _refusals(
     release: Release, to: str, repository: str, people: list[dict[str, str]], *, cleared: bool
 ) -> Iterator[str]:
-    """Yield why the release must not be published."""
     if to == Place.ZENODO and not people:
         yield _("Zenodo asks who made the data; expected at least one creator (--creators).")
     if to == Place.HUGGINGFACE and not repository:

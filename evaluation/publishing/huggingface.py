@@ -71,7 +71,6 @@ def send(site: Site, deposit: Deposit, plan: Plan, note: Note, progress: Progres
 
 
 def _create(site: Site, repository: str) -> bool:
-    """Create the private repository; return False if it exists."""
     owner, _, name = repository.partition("/")
     body = {"type": "dataset", "name": name, "organization": owner, "private": True}
     try:

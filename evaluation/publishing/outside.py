@@ -206,7 +206,6 @@ class Site:
         return response.status_code, response.headers, bytes(written), f"answers {response.status_code}"
 
     def _detail(self, written: bytes) -> str:
-        """Return the archive's message in one line, without the token."""
         try:
             found = json.loads(written)
             said = str(found.get("message") or found.get("error") or "")

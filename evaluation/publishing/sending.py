@@ -113,7 +113,6 @@ def _site(plan: Plan) -> Site:
 
 
 def _row(plan: Plan, by: User | None) -> Deposit:
-    """Return or create the row of this release at this archive."""
     with transaction.atomic():
         Study.objects.select_for_update(no_key=True).get(pk=plan.release.study_id)
         rows = Deposit.objects.filter(release=plan.release, host=plan.host).exclude(state=State.GONE)

@@ -47,8 +47,6 @@ def idf_of(training: Sequence[Document]) -> dict[str, float]:
 
 
 class TextKernel(Protocol):
-    """A learned comparison of documents."""
-
     def __call__(self, first: Sequence[Document], second: Sequence[Document]) -> Floats:
         """Return (first, second) kernel values."""
 

@@ -13,9 +13,8 @@ from rest_framework.response import Response
 
 from evaluation.models import Registration
 from evaluation.provenance import as_json
-from evaluation.registration.deviations import deviations, outcomes
 from evaluation.registration.operations import register
-from evaluation.registration.plans import outcome_words
+from evaluation.registration.plans import deviations, outcome_words, outcomes
 from judgments.api.operations import create_action
 from judgments.api.resources import Related, Resource, RowSerializer, filters_of, study_filter
 

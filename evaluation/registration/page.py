@@ -23,9 +23,8 @@ from annotation.quality.detectors import RULES
 from common.amounts import thousands
 from evaluation.errors import RegistrationError
 from evaluation.models import Registration
-from evaluation.registration.deviations import deviations, outcomes
 from evaluation.registration.operations import may_be_registered, register
-from evaluation.registration.plans import Outcome, read_claim
+from evaluation.registration.plans import Outcome, deviations, outcomes, read_claim
 from evaluation.report.content import p_in_text, percent_number
 from judgments.admin.base import signed_in
 from judgments.design.tables import Plan

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from evaluation.errors import ReleaseError
-from evaluation.releases.findings import Findings
+from evaluation.releases.inputs import Findings
 from evaluation.report.rendering import text_templates
 
 FOLDER = Path(__file__).parent

@@ -24,7 +24,7 @@ from evaluation.judgment_sets.loaders import full_depth_units, load_judgments
 from evaluation.judgment_sets.signature import circumstances, control_rule
 from evaluation.models import Registration, Release
 from evaluation.provenance import as_json, quorum_version, versions
-from evaluation.registration.deviations import registered
+from evaluation.registration.plans import registered
 from evaluation.releases.bundle import BundleWriter
 from evaluation.releases.documents import (
     About,
@@ -35,7 +35,7 @@ from evaluation.releases.documents import (
     licence_text,
     readme,
 )
-from evaluation.releases.findings import Findings, find
+from evaluation.releases.inputs import Findings, find
 from evaluation.releases.rows import ReleasedRows, Settings
 from evaluation.releases.storage import Terms, WrittenBundle, check_terms, record_release
 from evaluation.releases.study_rows import (

@@ -16,7 +16,7 @@ from evaluation.models import Analysis
 from evaluation.provenance import as_json
 from evaluation.registration.plans import Deviation, Registered, plan_hash
 from evaluation.releases.bundle import MANIFEST, BundleReader
-from evaluation.releases.findings import Findings, find
+from evaluation.releases.inputs import Findings, find
 from evaluation.releases.rows import ReleasedRows, Settings
 from evaluation.report.rendering import csv_of
 from evaluation.results.aggregation import compute_aggregation
@@ -95,7 +95,6 @@ def _registered(reader: BundleReader) -> Registered | None:
 
 
 def _of_plan(reader: BundleReader, manifest: dict[str, Any]) -> list[str]:
-    """Compare the plan with the hash from before opening."""
     if REGISTRATION not in reader.names:
         stated = manifest.get("registration")
         return [f"{MANIFEST} names a registered plan, and {REGISTRATION} is missing."] if stated else []

@@ -86,7 +86,6 @@ class Run:
         self.judgments.append(sentence)
 
     def signed(self, name: str, words: str) -> None:
-        """Report a metric's or statistic's signature."""
         self.signatures[name] = words
 
     def _known(self, name: str) -> None:

@@ -23,11 +23,10 @@ from evaluation.results.consensus import StudyConsensus
 from evaluation.results.meta_evaluation import (
     DEFAULT_METRICS,
     DEFAULT_TOKENIZER,
-    PairTexts,
-    References,
     compute_evaluation,
     pair_texts,
 )
+from evaluation.results.metric_figures import PairTexts, References
 from evaluation.results.rankings import Proposals, newest_output, proposals_of
 from judgments.kinds import KINDS, Kind
 from judgments.models import CandidatePair, Study
@@ -208,7 +207,6 @@ def _texts(study: Study, consensus: StudyConsensus) -> Texts:
 
 
 def _stored(study: Study, what: str, data_hash: str) -> list[Analysis]:
-    """Return this version's analyses of these judgments, newest first, without naive ones."""
     found = Analysis.objects.newest_first(study, what).filter(data_hash=data_hash)
     found = found.filter(signature__endswith=f"|v:{quorum_version()}")
     return [one for one in found if "clusters" not in one.settings]

@@ -32,9 +32,9 @@ from evaluation.multiverse.curve import (
     stored_multiverse,
 )
 from evaluation.multiverse.section import multiverse_section
-from evaluation.privacy.traces import erased_since
 from evaluation.provenance import as_json, signature, versions
-from evaluation.registration.deviations import registered
+from evaluation.registration.plans import registered
+from evaluation.releases.erasure import erased_since
 from evaluation.report.content import Report, Section
 from evaluation.report.loading import ReportInputs, load_inputs
 from evaluation.report.methods import bibtex, methods

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import astuple, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -10,44 +10,28 @@ import numpy as np
 from django.db import transaction
 
 from evaluation.arrays import places_in
-from evaluation.errors import EvaluationError, as_sentence
-from evaluation.imported_scores.storing import (
-    NO_SCORES,
-    ImportedScores,
-    check_imported,
-    imported_hashes,
-    imported_scores,
-)
+from evaluation.errors import EvaluationError
+from evaluation.imported_scores.storing import check_imported, imported_hashes, imported_scores
 from evaluation.judgment_sets import loaders
-from evaluation.judgment_sets.records import Floats, Ints, JudgmentTable
+from evaluation.judgment_sets.records import Floats, JudgmentTable
 from evaluation.judgment_sets.signature import signature_of_study
 from evaluation.models import Analysis, MetricScore
-from evaluation.provenance import as_json, signature
+from evaluation.provenance import signature
 from evaluation.results.aggregation import StudyConsensus, consensus_of
 from evaluation.results.consensus import CLUSTERED, agreement_rows, one_against_rest
-from evaluation.results.halves import halves_of_pairs, on_the_same_halves
+from evaluation.results.metric_figures import halves_of_pairs, on_the_same_halves
 from evaluation.results.readings import (
     DRAWS,
     Readings,
     accuracy_over_all,
     by_references,
-    kappa_at,
     with_single_grades,
     with_tau_c,
     with_ties,
 )
 from evaluation.results.verdict import correlation_verdict, pair_verdicts
-from evaluation.signatures import parse
 from evaluation.statistics.clustering import ITEM, NAIVE, ClusterColumns
-from evaluation.statistics.correlation import correlation
-from evaluation.statistics.meta import (
-    GroupedCorrelationResult,
-    accuracy_by_references,
-    grouped_correlation,
-    kinds_of,
-    pair_accuracy,
-    random_subsets,
-)
+from evaluation.statistics.meta import accuracy_by_references, kinds_of, random_subsets
 from judgments.kinds import KINDS
 from judgments.models import Study
 from judgments.studies.generation import Progress, no_progress
@@ -55,358 +39,27 @@ from judgments.studies.log import note_event
 from judgments.studies.studies import design_of
 
 if TYPE_CHECKING:
-    from evaluation.metrics import Scores
+    pass
+from evaluation.results.metric_figures import (
+    UNKNOWN_KIND,
+    CaptionTexts,
+    MetricResults,
+    PairTexts,
+    References,
+    judge_captions,
+    judge_pairs,
+    kappa_grid,
+    score_pairs,
+    with_references,
+)
 
 DEFAULT_METRICS = ("bleu-1", "bleu-4", "rouge-l", "cider", "cider-d")
 DEFAULT_TOKENIZER = "ptb"
-RESAMPLES = 1000
-# A rank correlation's bootstrap costs observations times resamples; large studies, with narrow intervals,
-# take fewer.
-FEWEST_RESAMPLES, OBSERVATIONS_DRAWN = 200, 10_000_000
-# Quantiles at which metrics are cut for kappa, as each metric has its own scale.
-METRIC_QUANTILES = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99)
-ACCURACY = (
-    "value", "low", "high", "n", "correct", "metric_ties", "no_consensus", "value_ties_half", "value_all_pairs",
-    "confidence", "interval",
-)  # fmt: skip
-COEFFICIENT = ("value", "low", "high", "n", "p", "confidence", "resamples", "seed", "reason")
-COEFFICIENTS = {"kendall_tau_b": "kendall-tau-b", "spearman": "spearman"}
-UNKNOWN_KIND = "unknown"
 ITEMS_CHOSEN = (
     "The items were chosen by their usefulness, and these figures hold for the chosen items alone; weigh_back says "
     "what they are for all items (docs/choosing.md)."
 )
-PAIR_KINDS = ("HC", "HI", "HM", "MM")  # V15 §4
 ROWS_AT_ONCE = 2_000
-
-References = Sequence[str]
-
-
-@dataclass(frozen=True, slots=True)
-class PairTexts:
-    """A candidate pair; ``winner`` is 1, 2, or 0 for none; ``tied`` if people judged it without a winner."""
-
-    pk: int
-    kind: str
-    image: Any
-    first: str
-    second: str
-    references: References
-    winner: int
-    tied: bool = False
-    systems: tuple[str, str] = ("", "")
-
-
-@dataclass(frozen=True, slots=True)
-class CaptionTexts:
-    """A judged caption of an image; ``unit`` is None if several units judged it.
-
-    ``people`` is the share of yes, the mean grade, or a score.
-    """
-
-    unit: int | None
-    item: int
-    key: str
-    text: str
-    references: References
-    people: float
-
-
-@dataclass(frozen=True, slots=True)
-class MetricResults:
-    """Results, signatures and scores of each metric.
-
-    Attributes:
-        pks: (N,) int64 row ids of scored pairs or units; None if captions are no units.
-        scores: metric -> (N, 2) or (N, 1) float64.
-        people: (N,) consensus of each scored caption; None for pairs.
-        captions: row id of the image and id of each scored caption; empty for pairs.
-    """
-
-    metrics: dict[str, dict[str, Any]]
-    signatures: dict[str, str]
-    pks: Ints | None
-    scores: Mapping[str, Floats]
-    notes: tuple[str, ...]
-    people: Floats | None = None
-    captions: tuple[tuple[int, str], ...] = ()
-
-
-def score_texts(
-    candidates: Sequence[str],
-    references: Sequence[References],
-    documents: Sequence[References],
-    *,
-    metrics: Sequence[str],
-    tokenizer: str,
-    given: Mapping[str, tuple[Floats, str]] | None = None,
-) -> Scores:
-    """Score ``candidates``, with document frequency over ``documents``.
-
-    ``given`` maps metrics computed elsewhere to scores of the candidates and signatures.
-
-    Raises:
-        EvaluationError: a metric or tokenizer is unknown or unavailable.
-    """
-    # Imported lazily: the metrics load a compiler that workers' pages never need.
-    from evaluation.metrics import MetricsError, score
-    from evaluation.metrics.registry import VERSION
-    from evaluation.metrics.scoring import MetricScore as OneMetric
-    from evaluation.metrics.scoring import Scores
-
-    found: dict[str, OneMetric] = {
-        name: OneMetric(float(np.mean(scores)), scores.copy(), signed)
-        for name, (scores, signed) in (given or {}).items()
-    }
-    computed = [name for name in metrics if name not in found]
-    if found and not computed:
-        return Scores({name: found[name] for name in metrics}, tokenizer, VERSION)
-    try:
-        scored = score(candidates, references, computed, tokenizer, document_corpus=documents)
-    except MetricsError as error:
-        raise EvaluationError(as_sentence(error)) from None
-    if not found:
-        return scored
-    found |= scored.scores
-    return replace(scored, scores={name: found[name] for name in metrics})
-
-
-def with_references(
-    pairs: Iterable[tuple[int, str, Any, str, str, Sequence[str]]],
-    of_image: Mapping[Any, Sequence[tuple[str, str]]],
-) -> tuple[list[PairTexts], list[References], int] | None:
-    """Return pairs without winner, documents, and references per document (0: all).
-
-    None if an image has no references. ``pairs`` has number, kind, image, both texts and reference ids of
-    each, ``of_image`` the ordered (id, text) references of each image.
-    """
-    found, leading = [], set()
-    for pk, kind, image, first, second, keys in pairs:
-        rows = of_image.get(image, [])
-        texts = dict(rows)
-        own = [texts[key] for key in keys if key in texts] or [text for _, text in rows]
-        if not own:
-            return None
-        leading.add(len(own) if [key for key, _ in rows[: len(keys)]] == list(keys) else 0)
-        found.append(PairTexts(pk, kind, image, first, second, tuple(own), 0))
-    used = leading.pop() if len(leading) == 1 else 0
-    documents: list[References] = [[text for _, text in rows[: used or None]] for rows in of_image.values()]
-    return found, documents, used
-
-
-def pair_kinds(names: Iterable[str]) -> list[str]:
-    """Return the pair kinds without "all", those of the papers first."""
-    found = set(names) - {"all"}
-    return [kind for kind in PAIR_KINDS if kind in found] + sorted(found.difference(PAIR_KINDS))
-
-
-def score_pairs(
-    pairs: Sequence[PairTexts],
-    documents: Sequence[References],
-    *,
-    metrics: Sequence[str],
-    tokenizer: str,
-    imported: ImportedScores = NO_SCORES,
-) -> tuple[Scores, dict[str, Floats]]:
-    """Score both candidates of each pair; return also metric -> (N, 2) float64."""
-    named = [(pair.image, pair.first, pair.second) for pair in pairs]
-    scored = score_texts(
-        [pair.first for pair in pairs] + [pair.second for pair in pairs],
-        [pair.references for pair in pairs] * 2,
-        documents,
-        metrics=metrics,
-        tokenizer=tokenizer,
-        given={
-            name: (imported.of_pairs(name, named).T.ravel(), imported.signature(name))
-            for name in metrics
-            if name in imported.names
-        },
-    )
-    return scored, {name: one.images.reshape(2, -1).T for name, one in scored.scores.items()}
-
-
-def score_captions(
-    captions: Sequence[CaptionTexts],
-    documents: Sequence[References],
-    *,
-    metrics: Sequence[str],
-    tokenizer: str,
-    imported: ImportedScores = NO_SCORES,
-) -> Scores:
-    named = [(caption.item, caption.text) for caption in captions]
-    return score_texts(
-        [caption.text for caption in captions],
-        [caption.references for caption in captions],
-        documents,
-        metrics=metrics,
-        tokenizer=tokenizer,
-        given={
-            name: (imported.of_captions(name, named), imported.signature(name))
-            for name in metrics
-            if name in imported.names
-        },
-    )
-
-
-def judge_pairs(
-    pairs: Sequence[PairTexts],
-    documents: Sequence[References],
-    *,
-    metrics: Sequence[str],
-    tokenizer: str,
-    imported: ImportedScores = NO_SCORES,
-    clustered: bool = True,
-) -> MetricResults:
-    """Compute each metric's accuracy by pair kind (V15 §3), with intervals by image if ``clustered``.
-
-    A metric's tie is wrong and an undecided pair is excluded; both are counted. Alternatives:
-    ``value_ties_half``, and ``value_all_pairs``, where an undecided pair is won at random.
-    """
-    scored, scores = score_pairs(pairs, documents, metrics=metrics, tokenizer=tokenizer, imported=imported)
-    winners, kinds = [pair.winner for pair in pairs], [pair.kind for pair in pairs]
-    images = [pair.image for pair in pairs] if clustered else None
-    return MetricResults(
-        metrics={name: accuracy_of_pairs(both, winners, kinds, images) for name, both in scores.items()},
-        signatures={name: result.signature for name, result in scored.scores.items()},
-        pks=np.array([pair.pk for pair in pairs], dtype=np.int64),
-        scores=scores,
-        notes=tuple(map(as_sentence, scored.warnings)),
-    )
-
-
-def accuracy_of_pairs(
-    scores: Floats, winners: Sequence[int], kinds: Sequence[str], images: Sequence[Any] | None
-) -> dict[str, Any]:
-    """Compute accuracy by pair kind from (N, 2) scores; ``winners`` is 0 without consensus.
-
-    Without ``images`` pairs are taken as independent (Wilson), as releases before 0.6 did.
-    """
-    names = [kind or UNKNOWN_KIND for kind in kinds] if any(kinds) else None
-    clusters = NAIVE if images is None else {ITEM: images}
-    won = np.array(winners, dtype=np.float64)
-    found = pair_accuracy(scores[:, 0], scores[:, 1], won, names, clusters=clusters)
-    fields = ACCURACY if images is None else (*ACCURACY, "clusters", "reason")
-    return {"accuracy": {kind: as_json(one, *fields) for kind, one in found.items()}}
-
-
-def judge_captions(
-    captions: Sequence[CaptionTexts],
-    documents: Sequence[References],
-    *,
-    metrics: Sequence[str],
-    tokenizer: str,
-    cuts: Sequence[float],
-    per_image: bool,
-    seed: int,
-    imported: ImportedScores = NO_SCORES,
-    clustered: bool = True,
-) -> MetricResults:
-    """Correlate each metric with people over image-caption pairs, with kappa at thresholds.
-
-    A reference equal to the caption is excluded: H13 §4.1.1 reports how much BLEU gains from it.
-
-    Args:
-        cuts: thresholds of people's scores; without any there is no kappa.
-        per_image: add coefficients within each image, averaged over images.
-        clustered: as in ``correlation_of_captions``.
-    """
-    scored = score_captions(captions, documents, metrics=metrics, tokenizer=tokenizer, imported=imported)
-    people = np.array([caption.people for caption in captions], dtype=np.float64)
-    images = [caption.item for caption in captions]
-    texts = [caption.key for caption in captions]
-    units = [caption.unit for caption in captions]
-    figures, scores = {}, {}
-    for name, result in scored.scores.items():
-        figures[name] = correlation_of_captions(
-            result.images,
-            people,
-            images,
-            texts,
-            cuts=cuts,
-            per_image=per_image,
-            seed=seed,
-            clustered=clustered,
-        )
-        scores[name] = result.images[:, np.newaxis]
-    return MetricResults(
-        metrics=figures,
-        signatures={
-            name: result.signature
-            if name in imported.names
-            else str(parse(result.signature).with_field("own", "dropped"))
-            for name, result in scored.scores.items()
-        },
-        pks=None if None in units else np.array(units, dtype=np.int64),
-        scores=scores,
-        notes=tuple(map(as_sentence, scored.warnings)),
-        people=people,
-        captions=tuple(zip(images, texts, strict=True)),
-    )
-
-
-def resamples_for(captions: int) -> int:
-    """Return the number of resamples for a rank correlation's interval."""
-    return int(np.clip(OBSERVATIONS_DRAWN // captions, FEWEST_RESAMPLES, RESAMPLES))
-
-
-def correlation_of_captions(
-    metric: Floats,
-    people: Floats,
-    images: Sequence[Any],
-    texts: Sequence[str],
-    *,
-    cuts: Sequence[float],
-    per_image: bool,
-    seed: int,
-    clustered: bool = True,
-) -> dict[str, Any]:
-    """Correlate a metric with people.
-
-    If not ``clustered``, captions of an image are taken as independent, as releases before 0.6 did.
-    """
-    resamples = resamples_for(len(people))
-    clusters = {ITEM: images} if clustered else NAIVE
-    fields = (*COEFFICIENT, "clusters") if clustered else COEFFICIENT
-    figures: dict[str, Any] = {
-        key: as_json(
-            correlation(metric, people, coefficient, resamples=resamples, seed=seed, clusters=clusters),
-            *fields,
-        )
-        for key, coefficient in COEFFICIENTS.items()
-    } | {"kappa": _kappa(metric, people, cuts, seed, clusters)}
-    if per_image:
-        figures["per_image"] = {
-            key: _grouped(
-                grouped_correlation(
-                    metric, people, images, texts, coefficient, resamples=resamples, seed=seed
-                )
-            )
-            for key, coefficient in COEFFICIENTS.items()
-        }
-    return figures
-
-
-def _kappa(
-    metric: Floats,
-    people: Floats,
-    cuts: Sequence[float],
-    seed: int,
-    clusters: ClusterColumns,
-    at_least: Sequence[float] = (),
-) -> list[dict[str, Any]]:
-    if not cuts:
-        return []
-    of_metric = sorted(at_least) or np.unique(np.quantile(metric, METRIC_QUANTILES)).tolist()
-    return kappa_at(metric, people, of_metric, cuts, resamples=RESAMPLES, seed=seed, clusters=clusters)
-
-
-def _grouped(result: GroupedCorrelationResult) -> dict[str, Any]:
-    return {
-        **as_json(result, "value", "low", "high", "n"),
-        "images": result.groups - result.undefined_groups,
-        "images_undefined": result.undefined_groups,
-        **as_json(result, "confidence", "resamples", "seed", "reason"),
-    }
 
 
 def read_pairs(
@@ -514,7 +167,7 @@ def read_captions(
         found["tau_c"] = {name: with_tau_c(metric, people, clusters) for name, metric in scores.items()}
     if readings.people_at_least or readings.metric_at_least:
         found["thresholds"] = {
-            name: _kappa(metric, people, cuts, seed, clusters, readings.metric_at_least)
+            name: kappa_grid(metric, people, cuts, seed, clusters, readings.metric_at_least)
             for name, metric in scores.items()
         }
     return found

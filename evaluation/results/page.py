@@ -25,7 +25,8 @@ from evaluation.disagreement import WORKER_MODELS
 from evaluation.follow_up.operations import adopt
 from evaluation.imported_scores.storing import imported_hashes
 from evaluation.models import Analysis, Consensus
-from evaluation.privacy.traces import erased_since
+from evaluation.releases.erasure import erased_since
+from evaluation.results.aggregation import unused_context
 from evaluation.results.consensus import components_sentence
 from evaluation.results.filter_audit import audit_sentence
 from evaluation.results.operations import EvaluateRequest, aggregate, evaluate
@@ -48,7 +49,6 @@ from evaluation.results.tables_page import (
     reading_tables,
     worker_note,
 )
-from evaluation.results.unused import unused_context
 from evaluation.results.verdict import UNTESTED, Verdict, cells_of, levels_sentence, verdict_sentence
 from judgments.admin.base import signed_in
 from judgments.admin.operations import add_operation, posted
@@ -131,7 +131,6 @@ def show_results(request: HttpRequest, study: Study, context: Context) -> HttpRe
 def _lead(
     aggregation: Analysis, evaluation: Analysis | None, figures: dict[str, tuple[SafeString, str, str]]
 ) -> dict[str, Any]:
-    """Summarise the results: the verdict on metrics, or people's agreement."""
     if evaluation is None:
         counts = aggregation.result["counts"]
         said = _("%(n)s of %(all)s items have a consensus.") % {
@@ -175,7 +174,7 @@ def _figures(
 ) -> dict[str, tuple[SafeString, str, str]]:
     """Return name -> plot, its sentence and its signature; plots escape every word."""
     # Imported lazily: matplotlib costs every process 60 MB and 0.3 s.
-    from evaluation import plots as figures
+    from evaluation.plots import accuracy, work
 
     found: dict[str, tuple[SafeString, str, str]] = {}
 
@@ -186,22 +185,26 @@ def _figures(
         newest = aggregation or evaluation  # what is counted has the signature of what was computed last
         signature = newest.judgments if newest else ""
         counted = {**progress, "revised_at": None}
-        draw("progress", figures.progress_sentence(progress), signature, figures.progress_figure, counted)
+        draw("progress", work.progress_sentence(progress), signature, work.progress_figure, counted)
     if aggregation is not None:
         signature, result = aggregation.judgments, aggregation.result
         agreement, workers = result["agreement"], result["workers"]
         threshold = design_of(study).controls.threshold
         draw(
-            "agreement", figures.agreement_sentence(agreement), signature, figures.agreement_figure, agreement
+            "agreement",
+            accuracy.agreement_sentence(agreement),
+            signature,
+            accuracy.agreement_figure,
+            agreement,
         )
-        sentence = figures.workers_sentence(workers, threshold)
-        draw("workers", sentence, signature, figures.workers_figure, workers, threshold)
+        sentence = work.workers_sentence(workers, threshold)
+        draw("workers", sentence, signature, work.workers_figure, workers, threshold)
     if evaluation is not None:
         draw(
             "metrics",
-            figures.accuracy_sentence(evaluation.result),
+            accuracy.accuracy_sentence(evaluation.result),
             evaluation.judgments,
-            figures.accuracy_figure,
+            accuracy.accuracy_figure,
             evaluation.result,
         )
     return found
@@ -269,7 +272,6 @@ def _agreement(aggregation: Analysis) -> dict[str, Any]:
 
 
 def _compute(request: HttpRequest, study: Study) -> None:
-    """Start two jobs: consensus and agreement, then metrics against them."""
     values = posted(request, evaluate)
     if not Judgment.objects.filter(assignment__study=study).exists() and not study.pairs.exists():
         raise WrongState(

@@ -15,7 +15,7 @@ from evaluation.disagreement import WORKER_MODELS
 from evaluation.models import Consensus
 from evaluation.report.content import coefficient, percent, percent_number
 from evaluation.results.consensus import SIDES_IN_WORDS
-from evaluation.results.meta_evaluation import pair_kinds
+from evaluation.results.metric_figures import pair_kinds
 from evaluation.results.rankings import CUTS
 from evaluation.statistics.aggregation.preferences import SURE
 from judgments.admin.base import picture_address
@@ -150,7 +150,6 @@ def other_models(models: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
 
 
 def _by_level(levels: Sequence[Mapping[str, Any]]) -> str:
-    """Return how often answers of each confidence are those of most others."""
     words = {0: _("not said"), **{one.value // SURE: _(one.words) for one in HOW_SURE}}
     told = [
         f"{words[row['level']]}: {percent(row['right'] / row['compared'])} ({thousands(row['compared'])})"

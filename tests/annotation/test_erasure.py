@@ -36,8 +36,7 @@ from annotation.work.joining import join_study
 from annotation.work.submissions import submit_assignment
 from evaluation.integrity import check_integrity
 from evaluation.models import Analysis
-from evaluation.privacy.proving import origin_of
-from evaluation.privacy.traces import erased_since
+from evaluation.releases.erasure import erased_since, origin_of
 from evaluation.releases.making import release_study
 from evaluation.releases.storage import Terms
 from evaluation.releases.verification import verify_bundle

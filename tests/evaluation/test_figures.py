@@ -9,16 +9,8 @@ import pytest
 from defusedxml.ElementTree import fromstring
 
 from evaluation.dashboard.progress import study_progress
-from evaluation.plots import (
-    accuracy_figure,
-    accuracy_sentence,
-    agreement_figure,
-    agreement_sentence,
-    progress_figure,
-    progress_sentence,
-    workers_figure,
-    workers_sentence,
-)
+from evaluation.plots.accuracy import accuracy_figure, accuracy_sentence, agreement_figure, agreement_sentence
+from evaluation.plots.work import progress_figure, progress_sentence, workers_figure, workers_sentence
 from evaluation.results.verdict import INTERVALS, TESTS
 from tests.evaluation.studies import StudyOf, make_dataset
 

@@ -10,7 +10,7 @@ from django.core.management import CommandError, call_command
 
 from evaluation.export.exporting import export_judgments
 from evaluation.judgment_sets.loaders import load_judgments
-from evaluation.judgment_sets.signature import signature_of_study, stored_signature
+from evaluation.judgment_sets.signature import signature_of_study
 from evaluation.models import Analysis
 from evaluation.results.aggregation import aggregate_study
 from evaluation.signatures import parse
@@ -84,9 +84,8 @@ def test_simulated_answers_are_named(triplets: StudyOf) -> None:
 
 def test_results_and_manifests_carry_it(triplets: StudyOf, tmp_path: Path) -> None:
     signature = str(signature_of_study(triplets.study))
-    assert stored_signature(triplets.study) == ""
     assert aggregate_study(study=triplets.study)["signature"] == signature
-    assert stored_signature(triplets.study) == Analysis.objects.get().judgments == signature
+    assert Analysis.objects.get().judgments == signature
     manifest = export_judgments(study=triplets.study, format="csv", output=tmp_path / "j.csv").manifest
     assert manifest["judgment_signature"] == signature
     # the same judgments in full and in short

@@ -17,10 +17,9 @@ from annotation.rehearsal.rehearsal import copy_for_rehearsal
 from annotation.webhooks.webhooks import add_webhook
 from common.errors import DesignError, WrongState
 from evaluation.models import Registration
-from evaluation.registration.deviations import deviations, outcomes
-from evaluation.registration.deviations import registered as registered_plan
 from evaluation.registration.operations import register_study
-from evaluation.registration.plans import make_plan, plan_hash
+from evaluation.registration.plans import deviations, make_plan, outcomes, plan_hash
+from evaluation.registration.plans import registered as registered_plan
 from evaluation.report.rendering import render_report
 from evaluation.report.storage import build_report
 from evaluation.results.aggregation import aggregate_study

@@ -14,8 +14,8 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from evaluation.metrics.meteor.tables import DATA as METEOR_DATA
-from evaluation.replication.fifty import ABSTRACT, PASCAL, in_per_cent, read_fifty, share_by_image
 from evaluation.replication.packs import Pack, pack_named, shipped_packs
+from evaluation.replication.published_sets import ABSTRACT, PASCAL, in_per_cent, read_fifty, share_by_image
 from evaluation.replication.running import Replication, rehearse, run_pack
 from evaluation.replication.verdicts import (
     COLUMNS,

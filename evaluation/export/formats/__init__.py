@@ -8,11 +8,11 @@ from difflib import get_close_matches
 from functools import partial
 
 from evaluation.errors import ExportError
-from evaluation.export.encoding import Encoding
 from evaluation.export.formats import consensus, demographics, soft_labels
 from evaluation.export.formats import judgments as tables
 from evaluation.export.formats import mturk as results
 from evaluation.export.formats.reliability import Reliability
+from evaluation.export.parts import Encoding
 from judgments.access.roles import Right
 from judgments.kinds import KINDS
 from judgments.models import Study, System

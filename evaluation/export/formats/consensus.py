@@ -16,7 +16,7 @@ from annotation.snapshots import Snapshot
 from common.downloads import batched
 from common.files import HashedFile
 from evaluation.errors import EvaluationError, ExportError
-from evaluation.export.encoding import Encoding, Work, write_line
+from evaluation.export.parts import Encoding, Work, write_line
 from evaluation.export.rows import UNITS_AT_ONCE
 from evaluation.export.snapshot import take_snapshot
 from evaluation.judgment_sets import loaders

@@ -10,8 +10,8 @@ from django.db.models import Exists, IntegerField, OuterRef, QuerySet, Value
 
 from annotation.models import Assignment, Demographics
 from common.files import HashedFile
-from evaluation.export.encoding import Encoding, Stage, Work
 from evaluation.export.formats.judgments import Lines
+from evaluation.export.parts import Encoding, Stage, Work
 from judgments.importers.textio import guard_formula
 from judgments.models import Study
 from judgments.studies.studies import design_of

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from common.downloads import batched
 from common.files import HashedFile
-from evaluation.export.encoding import Encoding, Work
+from evaluation.export.parts import Encoding, Work
 from evaluation.export.rows import JudgmentRows, columns_of, no_judgments
 from evaluation.provenance import quorum_version
 from judgments.importers.judgment_tables import answer_cell

@@ -23,8 +23,7 @@ from common.downloads import batched
 from common.files import HashedFile
 from evaluation.error_spans.scores import marks_errors
 from evaluation.errors import ExportError
-from evaluation.export.encoding import Encoding, Stage, Work
-from evaluation.export.parts import EPOCH
+from evaluation.export.parts import EPOCH, Encoding, Stage, Work
 from evaluation.judgment_sets import loaders
 from evaluation.judgment_sets.records import Floats, Ints
 from evaluation.metrics import score
@@ -220,7 +219,6 @@ def _board(study: Study, systems: Sequence[int]) -> JudgedSystems:
 
 
 def _take_from_pairs(study: Study, board: JudgedSystems) -> None:
-    """Fill missing outputs with captions that pairs credit."""
     rows = CandidatePair.objects.filter(study=study).order_by("-position", "-pk")
     fields = ("item", "first", "second", "first_system", "second_system")
     missing = board.caption == 0
@@ -336,7 +334,6 @@ def _write_ratings(stem: Path, board: JudgedSystems, names: Mapping[int, str], w
 
 
 def _errors(text: str, spans: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Return errors with offsets in the text as ``_line`` writes it."""
 
     def place(at: int | None) -> int | None:
         return None if at is None else len(_line(f"{text[:at]}|")) - 1

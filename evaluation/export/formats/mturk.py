@@ -19,8 +19,8 @@ from annotation.models import Assignment, Judgment
 from annotation.snapshots import Snapshot
 from common.downloads import batched
 from common.files import HashedFile
-from evaluation.export.encoding import Encoding, Stage, Work
 from evaluation.export.formats.judgments import Lines
+from evaluation.export.parts import Encoding, Stage, Work
 from evaluation.export.rows import CAPTIONS
 from judgments.design.study_design import StudyDesign
 from judgments.importers.results.mturk_cells import (

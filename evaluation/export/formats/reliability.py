@@ -14,7 +14,7 @@ from operator import itemgetter
 from annotation.models import Worker
 from common.downloads import batched
 from common.files import HashedFile
-from evaluation.export.encoding import Encoding, Work
+from evaluation.export.parts import Encoding, Work
 from judgments.importers.textio import guard_formula
 from judgments.models import Unit
 
@@ -72,7 +72,6 @@ class Reliability(Encoding):
 
 
 def _lines(place: sqlite3.Connection) -> Iterator[tuple[str, Iterator[tuple[int, int]]]]:
-    """Yield (worker's name, its ordered (column, value)), by name."""
     workers = [worker for (worker,) in place.execute("SELECT DISTINCT worker FROM cells ORDER BY worker")]
     names: dict[int, str] = {}
     for some in batched(workers, ROWS_AT_ONCE):

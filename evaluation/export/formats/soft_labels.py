@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from common.files import HashedFile
 from evaluation.disagreement.analysis import has_soft_labels
-from evaluation.export.encoding import Encoding, Work, write_line
+from evaluation.export.parts import Encoding, Work, write_line
 from evaluation.results.coefficients import MOST_VALUES
 from evaluation.statistics.disagreement import soft_labels
 from judgments.models import Study, Unit

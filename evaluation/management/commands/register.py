@@ -12,9 +12,8 @@ from common.files import write_json
 from evaluation.errors import RegistrationError
 from evaluation.management.words import table_lines
 from evaluation.models import Registration
-from evaluation.registration.deviations import outcomes, registered
 from evaluation.registration.operations import register
-from evaluation.registration.plans import Outcome, Registered
+from evaluation.registration.plans import Outcome, Registered, outcomes, registered
 from evaluation.report.content import p_value
 from judgments.management.base import OperationCommand
 from judgments.studies.studies import find_study

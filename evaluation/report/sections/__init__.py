@@ -5,8 +5,7 @@ from __future__ import annotations
 from evaluation.report.content import Section
 from evaluation.report.loading import ReportInputs
 from evaluation.report.sections import captions, pairs, people, systems
-from evaluation.report.sections.between_metrics import between_metrics
-from evaluation.report.sections.readings import readings
+from evaluation.report.sections.metrics import between_metrics, readings
 from judgments.studies.generation import Progress, no_progress
 
 

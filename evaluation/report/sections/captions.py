@@ -24,7 +24,7 @@ from evaluation.report.loading import ReportInputs
 from evaluation.report.rendering import plot, say, section, table
 from evaluation.report.sections.ceiling import one_against_cut, one_against_mean
 from evaluation.report.sections.systems import cluster_tables, exact_cut
-from evaluation.results.meta_evaluation import FEWEST_RESAMPLES
+from evaluation.results.metric_figures import FEWEST_RESAMPLES
 from evaluation.results.verdict import correlation_verdict, paired_p
 from evaluation.statistics.correlation import correlation
 from evaluation.statistics.significance import williams_test
@@ -89,7 +89,6 @@ def metrics(inputs: ReportInputs, one_judge: People) -> Section:
 
 
 def _clusters(inputs: ReportInputs, names: Sequence[str]) -> list[Table]:
-    """Compare metrics by Williams' tests of every two metrics' r with people."""
     people = inputs.people
     if people is None:
         return []
@@ -142,7 +141,6 @@ def thresholds(inputs: ReportInputs) -> Section | None:
 
 
 def _people_at_cuts(inputs: ReportInputs) -> dict[float, Estimate]:
-    """Return threshold -> kappa of one judge with the others."""
     if inputs.kind.is_open:
         return {}
     counted = inputs.table.counted

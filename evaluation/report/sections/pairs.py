@@ -32,7 +32,7 @@ from evaluation.report.loading import ReportInputs
 from evaluation.report.rendering import plot, say, section, table
 from evaluation.report.sections.ceiling import halves_of_votes
 from evaluation.report.sections.systems import cluster_tables
-from evaluation.results.meta_evaluation import PAIR_KINDS, pair_kinds, score_texts
+from evaluation.results.metric_figures import PAIR_KINDS, pair_kinds, score_texts
 from evaluation.results.verdict import (
     leaders_by_intervals,
     listed,
@@ -225,7 +225,6 @@ def _clusters(inputs: ReportInputs, right: Mapping[str, Flags], kinds: Sequence[
 
 
 def _decided_of(inputs: ReportInputs, kind: str) -> Flags:
-    """Return which pairs of a kind people decided."""
     decided = inputs.winners != 0
     if kind != "all":
         decided &= inputs.kinds == (kind if kind in PAIR_KINDS else "")
@@ -402,7 +401,6 @@ def _fraction(found: TournamentResult, place: int) -> Estimate:
 def _by_metrics(
     inputs: ReportInputs, pks: list[int], first: list[str], second: list[str], people: TournamentResult
 ) -> Table | None:
-    """Compute the tournament by each metric, and correlate it with people's."""
     if inputs.pks is None or not inputs.scores:
         return None
     at = {pk: place for place, pk in enumerate(inputs.pks)}

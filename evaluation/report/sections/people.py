@@ -184,7 +184,6 @@ def _by_workers(inputs: ReportInputs) -> Plot | None:
 
 
 def _equal_by_chance(values: Floats) -> float:
-    """Return the probability that two random answers are equal."""
     _, counts = np.unique(values, return_counts=True)
     return float(((counts / counts.sum()) ** 2).sum())
 

@@ -10,16 +10,17 @@ from evaluation.statistics.correlation.vectors import CorrelationDifference, cor
 from evaluation.statistics.meta.accuracy import (
     AccuracyDifference,
     AccuracyResult,
+    Halves,
     ReferenceCurve,
     accuracy_by_references,
     accuracy_difference,
+    halves_of_votes,
     kinds_of,
     metric_winners,
     pair_accuracy,
     pair_credits,
     random_subsets,
 )
-from evaluation.statistics.meta.halves import Halves, halves_of_votes
 from evaluation.statistics.meta.soft_accuracy import (
     SoftAccuracyResult,
     SoftComparisonsResult,

@@ -15,7 +15,7 @@ from evaluation.provenance import plain
 from evaluation.replication.running import Run
 from evaluation.replication.verdicts import in_words
 from evaluation.report.content import Column, Dots, Estimate, Panel, Plot, Table
-from evaluation.results.meta_evaluation import CaptionTexts, score_captions
+from evaluation.results.metric_figures import CaptionTexts, score_captions
 from evaluation.statistics.correlation import correlation
 from evaluation.statistics.meta import grouped_correlation
 from judgments.importers.flickr8k import Flickr8kCrowd, Flickr8kDataset, Flickr8kExpert

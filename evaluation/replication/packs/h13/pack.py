@@ -15,7 +15,7 @@ from evaluation.metrics.text.words import STEM_FIRST, STOP_FIRST, TOKENIZERS, ch
 from evaluation.provenance import plain
 from evaluation.ranking_systems.systems import ranked
 from evaluation.ranking_systems.texts import BagOfWords, Document, Trigrams, idf_of, words_of
-from evaluation.replication.flickr8k import POOL, Flickr8k, Pairs, read_flickr8k
+from evaluation.replication.published_sets import POOL, Flickr8k, Pairs, read_flickr8k
 from evaluation.replication.running import Run, rehearse
 from evaluation.report.content import Cell, Column, Estimate, Heat, HeatPanel, Plot, Table
 from evaluation.statistics.agreement import alpha_of_judgments, krippendorff_alpha

@@ -5,7 +5,7 @@ import numpy as np
 from evaluation.arrays import Floats
 from evaluation.leave_one_out.operations import computable
 from evaluation.provenance import plain
-from evaluation.replication.fifty import (
+from evaluation.replication.published_sets import (
     ABSTRACT,
     PASCAL,
     Fifty,
@@ -26,7 +26,7 @@ from evaluation.report.content import (
     Table,
     estimate_of,
 )
-from evaluation.results.meta_evaluation import accuracy_of_pairs, pair_kinds
+from evaluation.results.metric_figures import accuracy_of_pairs, pair_kinds
 from evaluation.statistics.meta import ReferenceCurve, accuracy_by_references
 
 SETS = {PASCAL: "PASCAL-50S", ABSTRACT: "ABSTRACT-50S"}

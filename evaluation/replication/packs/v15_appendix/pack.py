@@ -7,7 +7,7 @@ import numpy as np
 from evaluation.arrays import Floats, Ints
 from evaluation.leave_one_out.operations import computable
 from evaluation.provenance import plain
-from evaluation.replication.fifty import (
+from evaluation.replication.published_sets import (
     ABSTRACT,
     PASCAL,
     TOKENIZER,
@@ -20,7 +20,7 @@ from evaluation.replication.fifty import (
 )
 from evaluation.replication.running import Run
 from evaluation.report.content import Cell, Column, Curve, CurvePanel, Curves, Estimate, Plot, Table
-from evaluation.results.meta_evaluation import pair_kinds, score_texts
+from evaluation.results.metric_figures import pair_kinds, score_texts
 from evaluation.statistics.clustering import ITEM
 from evaluation.statistics.correlation import spearman
 from evaluation.statistics.meta import accuracy_by_references, metric_winners

@@ -4,10 +4,17 @@ import numpy as np
 
 from evaluation.arrays import Floats, Ints, ratio
 from evaluation.leave_one_out.operations import computable
-from evaluation.replication.fifty import ABSTRACT, PASCAL, TOKENIZER, Fifty, read_fifty, share_by_image
+from evaluation.replication.published_sets import (
+    ABSTRACT,
+    PASCAL,
+    TOKENIZER,
+    Fifty,
+    read_fifty,
+    share_by_image,
+)
 from evaluation.replication.running import Run
 from evaluation.report.content import Column, Dots, Estimate, Level, Panel, Plot, Table
-from evaluation.results.meta_evaluation import pair_kinds, score_texts
+from evaluation.results.metric_figures import pair_kinds, score_texts
 from evaluation.statistics.aggregation import TournamentResult, tournament
 from evaluation.statistics.correlation import pearson
 from evaluation.statistics.meta import halves_of_votes, metric_winners
