@@ -122,9 +122,9 @@ def _state(sent: str | None) -> str:
 
 
 def _votes(votes: dict[str, int]) -> str:
-    """Return text such as "2 for 1, 1 for 2"."""
+    """Return text such as "2 for “1”, 1 for “2”"."""
     said = [
-        _("%(n)s for %(answer)s") % {"n": count, "answer": answer}
+        _("%(n)s for “%(answer)s”") % {"n": count, "answer": answer}
         for answer, count in sorted(votes.items())
         if count
     ]
