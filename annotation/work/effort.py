@@ -41,7 +41,9 @@ def efforts_of(studies: Iterable[Study]) -> dict[int, Effort]:
     """
     found = list(studies)
     drawn: dict[int, dict[int, Units]] = defaultdict(lambda: defaultdict(list))
-    ends = Study.objects.filter(pk__in=[study.pk for study in found]).values_list(_hit("pk"), _hit("-pk"))
+    ends = Study.objects.filter(pk__in=[study.pk for study in found]).values_list(
+        _hit("position"), _hit("-position")
+    )
     hits = {hit for of_study in ends for hit in of_study if hit is not None}
     rows = HITUnit.objects.filter(hit__in=hits, unit__withdrawn=False)
     for study, hit, item, control in rows.values_list(
@@ -52,7 +54,6 @@ def efforts_of(studies: Iterable[Study]) -> dict[int, Effort]:
 
 
 def _hit(order: str) -> Subquery:
-    """Return a study's first HIT in this order: by row ids, the order of generation, as they need no scan."""
     return Subquery(HIT.objects.filter(study=OuterRef("pk")).order_by(order).values("pk")[:1])
 
 
