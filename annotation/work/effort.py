@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from django.db.models import OuterRef, Subquery
 from django.utils.translation import ngettext
 
 from annotation.words import spell_duration, spell_pay
@@ -14,39 +15,58 @@ from judgments.design.study_design import StudyDesign
 from judgments.drawing.controls import REPEATED
 from judgments.drawing.material import LARGEST_PAGE, SCREENS
 from judgments.kinds import KINDS
-from judgments.models import HITUnit, Study
+from judgments.models import HIT, HITUnit, Study
 from judgments.studies.studies import design_of
+
+Units = list[tuple[int, bool]]  # a HIT's items, and whether they are repeated
 
 
 @dataclass(frozen=True, slots=True)
 class Effort:
-    """``steps`` are screens: questions, or what has several; ``seconds`` is the duration of all."""
+    """``steps`` are screens: questions, or what has several; ``seconds`` is the duration of all.
+
+    ``varies``: another assignment of the study may have fewer.
+    """
 
     steps: int
     seconds: float
+    varies: bool = False
 
 
 def efforts_of(studies: Iterable[Study]) -> dict[int, Effort]:
     """Return the effort of an assignment by the study's row id.
 
-    Based on the first HIT, since a small dataset fills none of the design's size and the last may be shorter; on the
-    largest if documents stay whole; on the design before HITs are drawn.
+    Based on the first and the last HIT, since a small dataset fills none of the design's size and the last may be
+    shorter; on the largest if documents stay whole; on the design before HITs are drawn.
     """
     found = list(studies)
-    drawn = defaultdict(list)
-    rows = HITUnit.objects.filter(hit__study__in=found, hit__position=0, unit__withdrawn=False)
-    for study, item, control in rows.values_list("hit__study", "unit__item", "unit__control_kind"):
-        drawn[study].append((item, control == REPEATED))
+    drawn: dict[int, dict[int, Units]] = defaultdict(lambda: defaultdict(list))
+    ends = Study.objects.filter(pk__in=[study.pk for study in found]).values_list(
+        _hit("position"), _hit("-position")
+    )
+    hits = {hit for of_study in ends for hit in of_study if hit is not None}
+    rows = HITUnit.objects.filter(hit__in=hits, unit__withdrawn=False)
+    for study, hit, item, control in rows.values_list(
+        "hit__study", "hit", "unit__item", "unit__control_kind"
+    ):
+        drawn[study][hit].append((item, control == REPEATED))
     return {study.pk: _effort(design_of(study), drawn[study.pk], study.notes) for study in found}
 
 
-def _effort(design: StudyDesign, units: list[tuple[int, bool]], notes: Mapping[str, Any]) -> Effort:
+def _hit(order: str) -> Subquery:
+    return Subquery(HIT.objects.filter(study=OuterRef("pk")).order_by(order).values("pk")[:1])
+
+
+def _effort(design: StudyDesign, hits: Mapping[int, Units], notes: Mapping[str, Any]) -> Effort:
     grouped = KINDS[design.protocol].grouped
     if largest := notes.get(LARGEST_PAGE, 0):
         return Effort(notes.get(SCREENS, largest), largest * design.seconds_per_unit)
-    if units:
-        steps = len(set(units)) if grouped else notes.get(SCREENS, len(units))
-        return Effort(steps, len(units) * design.seconds_per_unit)
+    if hits:
+        of_hits = [len(set(units)) if grouped else len(units) for units in hits.values()]
+        longest = max(len(units) for units in hits.values())
+        varies = len(set(of_hits)) > 1
+        steps = max(of_hits) if grouped else notes.get(SCREENS, max(of_hits))
+        return Effort(steps, longest * design.seconds_per_unit, varies)
     steps = design.images_per_hit if grouped else design.units_per_hit
     each = design.captions_per_image if grouped else 1
     return Effort(steps, steps * each * design.seconds_per_unit)
@@ -56,10 +76,21 @@ def effort_in_words(study: Study, effort: Effort | None = None) -> dict[str, Any
     """Return ``size``, ``duration`` and ``pay`` of an assignment in words, and ``seconds``."""
     design = design_of(study)
     effort = effort or efforts_of([study])[study.pk]
+    n = {"n": effort.steps}
     if KINDS[design.protocol].grouped and design.about_pictures:
-        size = ngettext("%(n)d picture", "%(n)d pictures", effort.steps) % {"n": effort.steps}
+        size = ngettext("%(n)d picture", "%(n)d pictures", effort.steps) % n
+        size = (
+            ngettext("up to %(n)d picture", "up to %(n)d pictures", effort.steps) % n
+            if effort.varies
+            else size
+        )
     else:
-        size = ngettext("%(n)d question", "%(n)d questions", effort.steps) % {"n": effort.steps}
+        size = ngettext("%(n)d question", "%(n)d questions", effort.steps) % n
+        size = (
+            ngettext("up to %(n)d question", "up to %(n)d questions", effort.steps) % n
+            if effort.varies
+            else size
+        )
     return {
         "size": size,
         "duration": spell_duration(effort.seconds),

@@ -13,9 +13,12 @@ from collections import Counter
 from itertools import accumulate
 from typing import Any
 
+from django.contrib import admin
+from django.contrib.auth.models import AnonymousUser
 from django.core.exceptions import PermissionDenied, RequestDataTooBig
-from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect, HttpResponseServerError
 from django.template import loader
+from django.urls import reverse
 from django.utils.cache import patch_vary_headers
 from django.views.decorators.csrf import csrf_exempt
 from django.views.defaults import bad_request as default_bad_request
@@ -191,7 +194,16 @@ def server_error(request: HttpRequest) -> HttpResponse:
         return outage
     if request.path.startswith("/api/"):
         return problem_page(500, "The server could not do this; the failure was written to its log.")
+    if request.path.startswith(reverse("admin:index")):
+        return HttpResponseServerError(_staff_page(request))
     return default_server_error(request)
+
+
+def _staff_page(request: HttpRequest) -> str:
+    """Return the page of an error in the admin's frame; nobody's, since asking whose could fail likewise."""
+    nobody = HttpRequest()
+    nobody.META, nobody.path, nobody.user = request.META, request.path, AnonymousUser()
+    return loader.render_to_string("admin/500.html", admin.site.each_context(nobody))
 
 
 def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:

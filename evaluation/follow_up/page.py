@@ -123,7 +123,7 @@ def _state(sent: str | None) -> str:
 
 def _votes(votes: dict[str, int]) -> str:
     said = [
-        _("%(n)s for %(answer)s") % {"n": count, "answer": answer}
+        _("%(n)s for “%(answer)s”") % {"n": count, "answer": answer}
         for answer, count in sorted(votes.items())
         if count
     ]

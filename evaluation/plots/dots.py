@@ -33,15 +33,19 @@ from evaluation.plots.canvas import (
 )
 from evaluation.report.content import Dots, Level, Panel, Specifications
 
+LINE = 9  # points from one line of words above a panel to the next
+
 
 def dots_figure(drawing: Dots, foot: float) -> Canvas:
     """Leave ``foot`` free inches below."""
     rows = len(drawing.labels)
-    height = 1.35 + ROW * rows + foot
+    above = LINE * max(0, *(_solid(panel) - 1 for panel in drawing.panels))
+    height = 1.35 + above / 72 + ROW * rows + foot
     figure = new_figure(height)
     panels = figure.subplots(1, len(drawing.panels), squeeze=False)[0]
     low, high = _range(drawing)
     labels = [short(label) for label in drawing.labels]
+    narrow = len(drawing.panels) > 2
     for place, (axes, panel) in enumerate(zip(panels, drawing.panels, strict=True)):
         quiet_axes(axes)
         axes.set_xlim(low, high)
@@ -50,12 +54,16 @@ def dots_figure(drawing: Dots, foot: float) -> Canvas:
             for label, whole, one in zip(labels, drawing.labels, panel.estimates, strict=True)
         ]
         draw_dots(axes, dots, named=place == 0)
-        _x_ticks(axes, drawing, narrow=len(drawing.panels) > 2)
-        _levels(axes, panel.levels, first=place == 0, last=place == len(panels) - 1)
-        _head(axes, panel)
+        _x_ticks(axes, drawing, narrow=narrow)
+        _levels(axes, panel.levels, first=place == 0, last=place == len(panels) - 1, narrow=narrow)
+        _head(axes, panel, above)
     left = 0.035 + 0.0108 * max(len(label) for label in labels)
     figure.subplots_adjust(
-        left=max(left, 0.08), right=0.97, bottom=(0.52 + foot) / height, top=1 - 0.72 / height, wspace=0.22
+        left=max(left, 0.08),
+        right=0.97,
+        bottom=(0.52 + foot) / height,
+        top=1 - (0.72 + above / 72) / height,
+        wspace=0.22,
     )
     name_axis(figure, drawing.axis, foot)
     return figure
@@ -93,8 +101,9 @@ def _x_ticks(axes: Axes, drawing: Dots, *, narrow: bool) -> None:
         axes.set_xticks(ticks, [tick_of(tick) for tick in ticks])
 
 
-def _levels(axes: Axes, levels: Sequence[Level], *, first: bool, last: bool) -> None:
-    """Draw levels; label dashed ones in the first panel, human levels in the last, one line higher."""
+def _levels(axes: Axes, levels: Sequence[Level], *, first: bool, last: bool, narrow: bool) -> None:
+    """Draw levels; label dashed ones in the first panel, human levels in the last, each on a line above."""
+    line = 2
     for level in levels:
         if level.low is not None and level.high is not None:
             axes.axvspan(level.low, level.high, color=INK, alpha=0.07, linewidth=0)
@@ -102,17 +111,22 @@ def _levels(axes: Axes, levels: Sequence[Level], *, first: bool, last: bool) -> 
         if first if level.dashed else last:
             low, high = axes.get_xlim()
             share = (level.value - low) / (high - low)
-            align = "left" if share < 0.2 else "right" if share > 0.8 else "center"
+            align = "left" if share < 0.2 else "right" if share > (0.5 if narrow else 0.8) else "center"
+            line = 2 if level.dashed else line + LINE
             write_beside(
-                axes, level.words, (level.value, 1.0), (0, 2 if level.dashed else 11), ha=align, va="bottom",
+                axes, level.words, (level.value, 1.0), (0, line), ha=align, va="bottom",
                 xycoords=axes.get_xaxis_transform(), fontsize=SMALL - 1, alpha=SOFT_OPACITY,
             )  # fmt: skip
 
 
-def _head(axes: Axes, panel: Panel) -> None:
+def _solid(panel: Panel) -> int:
+    return sum(not level.dashed for level in panel.levels)
+
+
+def _head(axes: Axes, panel: Panel, lift: int) -> None:
     if not panel.title:
         return
-    above: dict[str, Any] = {"offset": (0, 25), "xycoords": "axes fraction", "va": "bottom"}
+    above: dict[str, Any] = {"offset": (0, 25 + lift), "xycoords": "axes fraction", "va": "bottom"}
     write_beside(axes, panel.title, (0.0, 1.0), **above, fontsize=NORMAL, fontweight="bold")
     if panel.note:
         write_beside(

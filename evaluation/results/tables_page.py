@@ -71,7 +71,7 @@ def worker_note(row: Mapping[str, Any], threshold: Any) -> str:
     if not row["used"]:
         below = row["controls_share"] is not None and isinstance(threshold, float | int)
         notes.append(
-            _("excluded: below %(share)s on check questions") % {"share": coefficient(threshold)}
+            _("excluded: below %(share)s on check questions") % {"share": percent(threshold)}
             if below
             else _("excluded")
         )

@@ -187,7 +187,7 @@ def may_view(user: Person, model: type[Model]) -> bool:
     """Return whether this person has lists of the model, perhaps empty."""
     if sees_all(user, model) or (belongs_to_studies(model) and takes_part(user)):
         return True
-    return model in OF_DATASETS and DatasetRole.objects.filter(user=user.pk or 0).exists()
+    return model in OF_DATASETS and user.pk is not None and DatasetRole.objects.filter(user=user.pk).exists()
 
 
 def sees_all(user: Person, model: type[Model]) -> bool:

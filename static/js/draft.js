@@ -115,7 +115,9 @@ function start(form) {
       // the numbers of an answer's parts, such as a choice and how sure one is, are added
       const chosen = [...step.querySelectorAll("input[type=radio]:checked")];
       const value = chosen.reduce((sum, one) => sum + Number(one.value), 0);
-      if (chosen.length && chosen.length === (step.querySelectorAll("[data-part]").length || 1)) note(positionOf(chosen[0]), { value });
+      if (!chosen.length) return;
+      if (chosen.length === (step.querySelectorAll("[data-part]").length || 1)) note(positionOf(chosen[0]), { value });
+      else drafts.set(positionOf(chosen[0]), Object.fromEntries(chosen.map((one) => [one.name[0], one.value])));
       return;
     }
     const boxes = [...group.querySelectorAll("input:not([data-none])")];
@@ -137,6 +139,11 @@ function start(form) {
     if (own(step)) {
       step.dispatchEvent(new CustomEvent("quorum:restore", { detail: draft === undefined ? { position, ...given } : { position, draft } }));
       if (draft === undefined) sideAt(step, position).dataset.answered = "yes";
+    } else if (draft !== undefined) {
+      for (const [part, value] of Object.entries(draft)) {
+        const inputs = form.elements[`${part}${position}`];
+        if (inputs) inputs.value = value;
+      }
     } else {
       const inputs = form.elements[`u${position}`];
       const second = form.elements[`v${position}`];

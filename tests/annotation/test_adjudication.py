@@ -63,7 +63,7 @@ def test_a_unit_is_shown_blind_and_decided_with_its_provenance(study: Study) -> 
     assert one.unit.first is not None
     assert one.unit.first.text in text
     assert "2 wait" in text
-    for hidden in ("ada", "bea", "1 for 1", one.unit.key):
+    for hidden in ("ada", "bea", "1 for “1”", one.unit.key):
         assert hidden not in text
     answer = browser(rita).post(address(one), {"u1": "1", "reason": "C names the wrong animal"})
     assert (answer.status_code, answer.headers["Location"]) == (303, address(other))

@@ -31,6 +31,15 @@ def test_a_study_s_link_says_what_it_is_how_long_a_page_takes_and_what_it_pays(c
     assert 'href="mailto:lab@example.org"' in page
 
 
+def test_a_study_whose_last_page_of_work_is_shorter_promises_at_most_so_many_questions(
+    client: Client,
+) -> None:
+    study = make_study(make_dataset(), controls={"per_hit": 0}, units_per_hit=5)
+    sizes = [hit.places.count() for hit in study.hits.all()]
+    assert sizes[-1] < sizes[0] == 5
+    assert "up to 5 questions" in client.get(f"/s/{study.slug}/").content.decode()
+
+
 def test_the_consent_text_is_shown_as_markdown_and_what_could_run_in_it_is_not(client: Client) -> None:
     text = "# Consent\n\nYou are **free** to stop.\n\n<script>alert(1)</script>\n\n[x](javascript:alert(2))\n\n![p](https://t.example/p.gif)"
     study = make_study(make_dataset(), consent=text)

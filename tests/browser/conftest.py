@@ -22,6 +22,7 @@ from tests.templating import make_template_study
 dataset = make_dataset(images=12)
 for protocol in ("triplet", "pairwise", "relevance", "graded"):
     make_study(dataset, protocol, slug=protocol, judgments_per_unit=100)
+make_study(dataset, "pairwise", slug="sure", judgments_per_unit=100, answers={"confidence": True})
 make_study(dataset, "slider", slug="slider", judgments_per_unit=100)
 make_study(dataset, "caption", slug="caption", judgments_per_unit=100, controls={"per_hit": 0})
 make_study(

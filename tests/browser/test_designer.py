@@ -229,3 +229,8 @@ def test_axe_finds_nothing_on_the_designers_pages_and_lists_at_200_percent_and_o
             page.set_viewport_size({"width": width, "height": height})
             assert page.evaluate("document.documentElement.scrollWidth") <= width, path
         assert problems(page) == [], path
+    page.set_viewport_size({"width": 800, "height": 800})
+    page.goto(f"{office.url}/admin/judgments/dataset/1/change/")
+    title = page.locator(".q-title").bounding_box()
+    assert title is not None
+    assert title["width"] > 140  # the buttons beside it leave it room

@@ -71,3 +71,19 @@ def test_an_arabic_page_runs_from_right_to_left_and_its_slider_stands_nowhere(
     assert forward["x"] < back["x"]
     page.keyboard.press("ArrowLeft")  # onward, as the page runs
     expect(here(page).locator("[data-number]")).to_have_value("51")
+
+
+def test_half_of_an_answer_outlasts_a_reload(new_page: NewPage, site: Installation, person: str) -> None:
+    page = new_page(viewport={"width": 1280, "height": 800})
+    join(page, site, "sure", person)
+    page.keyboard.press("b")
+    page.evaluate("location.reload()")
+    count_of(page)
+    expect(here(page).locator("input[value='2'][name^=u]")).to_be_checked()
+    expect(page.locator("[data-count]")).to_have_text("1 of 4")
+    here(page).locator("[name^=v]").first.check()
+    page.keyboard.press("Enter")
+    expect(page.locator("[data-count]")).to_have_text("2 of 4")
+    page.reload()
+    count_of(page)
+    expect(page.locator("#u1 input:checked")).to_have_count(2)

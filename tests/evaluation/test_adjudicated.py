@@ -131,9 +131,9 @@ def test_the_page_lists_what_is_disputed_and_sends_it(designer: Client) -> None:
     person()
     tied = Unit.objects.get(key="u1")
     shown = designer.get(page(study, "disputes"))
-    assert "1 for 1, 1 for 2" in words(shown)
-    assert "2 for 1" not in words(shown)
-    assert "2 for 1" in words(designer.get(page(study, "disputes"), {"show": "all"}))
+    assert "1 for “1”, 1 for “2”" in words(shown)
+    assert "2 for “1”" not in words(shown)
+    assert "2 for “1”" in words(designer.get(page(study, "disputes"), {"show": "all"}))
     assert "No item of this sort" in words(
         designer.get(page(study, "disputes"), {"show": "ties", "unit": "zz"})
     )

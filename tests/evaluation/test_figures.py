@@ -7,10 +7,13 @@ from typing import Any
 
 import pytest
 from defusedxml.ElementTree import fromstring
+from matplotlib.backends.backend_agg import FigureCanvasAgg
 
 from evaluation.dashboard.progress import study_progress
 from evaluation.plots.accuracy import accuracy_figure, accuracy_sentence, agreement_figure, agreement_sentence
+from evaluation.plots.dots import dots_figure
 from evaluation.plots.work import progress_figure, progress_sentence, workers_figure, workers_sentence
+from evaluation.report.content import Dots, Estimate, Level, Panel
 from evaluation.results.verdict import INTERVALS, TESTS
 from tests.evaluation.studies import StudyOf, make_dataset
 
@@ -190,3 +193,24 @@ def test_a_worker_of_any_name_is_drawn_under_that_name(name: str) -> None:
     svg = workers_figure([row | {"worker": name}, row | {"worker": "w-0007"}], 0.7)
     texts = ["".join(text.itertext()) for text in fromstring(svg).iter(f"{SVG}text")]
     assert name in texts
+
+
+def test_the_words_of_two_levels_of_people_stand_apart_and_within_a_figure_of_five_panels() -> None:
+    levels = (
+        Level("chance", 0.5),
+        Level("half of the people", 0.82, dashed=False),
+        Level("most an answer can reach", 0.87, dashed=False),
+    )
+    panels = tuple(
+        Panel(kind, (Estimate(0.7, 0.65, 0.75),), levels, "n = 1,234")
+        for kind in ("HC", "HI", "HM", "MM", "all")
+    )
+    figure = dots_figure(Dots(("cider",), panels, "accuracy in %", shows="share"), 0.0)
+    FigureCanvasAgg(figure).draw()
+    *_, last = figure.axes
+    half, most, title, note = (one.get_window_extent() for one in last.texts)
+    assert not half.overlaps(most)
+    for words in (half, most):
+        assert not words.overlaps(title)
+        assert not words.overlaps(note)
+        assert words.x1 <= figure.bbox.x1

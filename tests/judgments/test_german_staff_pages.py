@@ -9,9 +9,13 @@ from django.contrib import admin
 from django.contrib.admin.models import LogEntry
 from django.contrib.auth.models import User
 from django.core.files.uploadedfile import SimpleUploadedFile
-from django.test import Client
-from django.urls import reverse
+from django.http import HttpRequest, HttpResponse
+from django.test import Client, RequestFactory
+from django.urls import path, reverse
+from pytest_django import DjangoAssertNumQueries, Settings
 
+from config import urls
+from config.api.framework import server_error
 from judgments.models import Dataset, Job, Study
 from tests.annotation.foreign_pages import english_on
 from tests.studies import make_study
@@ -97,3 +101,28 @@ def test_datasets_tokens_jobs_and_tables_are_german(german: Client) -> None:
             seen(german, reverse(f"admin:judgments_{model._meta.model_name}_changelist"))
     for page in ("/admin/second-factor/", "/admin/password_change/", "/admin/auth/user/"):
         seen(german, page)
+
+
+def broken(request: HttpRequest) -> HttpResponse:
+    raise RuntimeError("broken")
+
+
+urlpatterns = [path("admin/broken/", broken), *urls.urlpatterns]
+handler500 = urls.handler500
+
+
+def test_a_failure_of_a_staff_page_is_said_in_the_admins_frame_without_a_query(
+    german: Client, settings: Settings, django_assert_num_queries: DjangoAssertNumQueries
+) -> None:
+    settings.ROOT_URLCONF = __name__
+    german.raise_request_exception = False
+    response = german.get("/admin/broken/")
+    assert response.status_code == 500
+    html = response.content.decode()
+    assert english_on(html, staff=True) == []
+    assert "Der Server ist an dieser Seite gescheitert" in html
+    assert 'href="/admin/"' in html
+    assert "css/board" in html
+    assert "Ihre Arbeitsseite" not in html
+    with django_assert_num_queries(0):
+        assert server_error(RequestFactory().get("/admin/broken/")).status_code == 500

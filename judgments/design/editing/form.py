@@ -130,7 +130,7 @@ def in_words(key: str, value: Any) -> str:
         if isinstance(shown, PairsField):
             return str(shown.prepare_value(value))
         return ", ".join(in_words(key, one) for one in value)
-    words: dict[Any, str] = extra_of(key).get("words", {})
+    words: dict[Any, str] = {"all": "all"} | extra_of(key).get("words", {})
     return gettext(words[value]) if value in words else str(value)
 
 
