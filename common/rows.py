@@ -7,7 +7,7 @@ import json
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cache, lru_cache, partial
-from itertools import chain, islice, repeat
+from itertools import chain, islice
 from typing import Any, NoReturn
 
 import numpy as np
@@ -21,6 +21,7 @@ from common.prepared import as_prepared
 ROWS_AT_ONCE = 5_000
 READ_AT_ONCE = 20_000
 FEW = 30  # rows that are written by a prepared statement
+ROWS_IN_STATEMENT = 100
 MANY = 50_000  # rows for which it pays to build indexes anew
 LOCK_TIMEOUT = "500ms"  # a submission waits no longer for this lock
 CACHE_KIB = 64 * 1024
@@ -108,11 +109,12 @@ def _writer(
     insert = _insert if connection.vendor == "postgresql" else _execute
 
     def write(given: Iterable[Iterable[Any]]) -> None:
-        values = [
-            column if make is _as_it_is else map(make, column)
+        columns = [
+            list(column) if make is _as_it_is else list(map(make, column))
             for make, column in zip(prepare, given, strict=True)
         ]
-        insert(into, len(values) + len(defaults), zip(*values, *map(repeat, defaults), strict=False))
+        count = len(columns[0])
+        insert(into, [*columns, *([value] * count for value in defaults)], count)
 
     return write
 
@@ -137,25 +139,60 @@ def _columns_of(
     return into, prepare, [(field, _preparation(field)) for field in unnamed]
 
 
-def _execute(into: str, width: int, rows: Iterable[Sequence[Any]]) -> None:
-    marks = ", ".join(["%s"] * width)
+def _execute(into: str, columns: Sequence[list[Any]], count: int) -> None:
+    """Insert rows into SQLite; many by statements of a hundred rows each, which contain what all rows have in common.
+
+    For many rows, binding values one by one and starting a statement for each row cost more than storing them.
+    """
+    if count <= FEW:
+        _execute_many(into, ["%s"] * len(columns), 1, zip(*columns, strict=True))
+        return
+    # something must be bound: the first column
+    marks = ["%s", *(_literal_of(column) or "%s" for column in columns[1:])]
+    varying = [column for column, mark in zip(columns, marks, strict=True) if mark == "%s"]
+    whole = count - count % ROWS_IN_STATEMENT
+    _execute_many(into, marks, ROWS_IN_STATEMENT, _joined(varying, 0, whole, ROWS_IN_STATEMENT))
+    if whole < count:
+        _execute_many(into, marks, count - whole, _joined(varying, whole, count, count - whole))
+
+
+def _execute_many(into: str, marks: Sequence[str], rows: int, values: Iterable[Sequence[Any]]) -> None:
+    row = f"({', '.join(marks)})"
     with connection.cursor() as cursor:
-        cursor.executemany(f"INSERT INTO {into} VALUES ({marks})", rows)  # type: ignore[arg-type]  # noqa: S608 - our own names
+        cursor.executemany(f"INSERT INTO {into} VALUES {', '.join([row] * rows)}", values)  # type: ignore[arg-type]  # noqa: S608 - our own names
 
 
-def _insert(into: str, width: int, rows: Iterable[Sequence[Any]]) -> None:
+def _joined(columns: Sequence[list[Any]], start: int, end: int, rows: int) -> Iterator[list[Any]]:
+    """Yield the values of so many rows at a time, row after row."""
+    for at in range(start, end, rows):
+        yield list(chain.from_iterable(zip(*(column[at : at + rows] for column in columns), strict=True)))
+
+
+def _literal_of(column: list[Any]) -> str:
+    """Return SQL for the value that all rows have, or "" if they differ or it needs to be bound."""
+    value = column[0]
+    if column[-1] != value or column.count(value) < len(column):
+        return ""
+    if value is None:
+        return "NULL"
+    if isinstance(value, int):
+        return str(int(value))
+    return f"'{value}'" if value in ("", "{}") else ""
+
+
+def _insert(into: str, columns: Sequence[list[Any]], count: int) -> None:
     """Insert few rows by one prepared statement, more by COPY, which takes two more messages."""
-    given = list(rows)
-    if len(given) > FEW:
-        _copy(into, width, given)
-    elif given:
-        marks = ", ".join([f"({', '.join(['%s'] * width)})"] * len(given))
+    rows = zip(*columns, strict=True)
+    if count > FEW:
+        _copy(into, rows)
+    elif count:
+        marks = ", ".join([f"({', '.join(['%s'] * len(columns))})"] * count)
         sql = as_prepared(f"INSERT INTO {into} VALUES {marks}", connection)  # noqa: S608 - our own names
         with connection.cursor() as cursor:
-            cursor.execute(sql, [*chain.from_iterable(given)])
+            cursor.execute(sql, [*chain.from_iterable(rows)])
 
 
-def _copy(into: str, width: int, rows: Iterable[Sequence[Any]]) -> None:
+def _copy(into: str, rows: Iterable[Sequence[Any]]) -> None:
     connection.validate_no_broken_transaction()
     # Django wraps the errors of execute, not those of copy.
     with (

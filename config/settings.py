@@ -189,6 +189,7 @@ MIDDLEWARE = [
     "config.middleware.ActingMiddleware",
     "config.middleware.AddressMiddleware",
     "config.middleware.LimitsMiddleware",
+    "config.middleware.WorkersQueueMiddleware",
     "config.middleware.UnchangedMiddleware",
     "config.middleware.StorableAddressMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",

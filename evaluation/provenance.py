@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 LINES_AT_ONCE = 100_000
+TO_ESCAPE = r'["\\\x00-\x1f]'  # what JSON escapes
 
 
 @cache
@@ -65,7 +66,11 @@ class DataHash:
         self._hash.update(line.encode())
 
     def add_coded(
-        self, units: Iterable[str], workers: Iterable[str], answers: Iterable[Any], codes: Sequence[Ints]
+        self,
+        units: pa.Array | Iterable[str],
+        workers: Iterable[str],
+        answers: Iterable[Any],
+        codes: Sequence[Ints],
     ) -> None:
         """Add many judgments at once.
 
@@ -76,7 +81,7 @@ class DataHash:
         import pyarrow.compute as pc
 
         parts = (
-            _texts(f"[{encode_basestring(one)}, " for one in units),
+            _opened(units),
             _texts(f"{encode_basestring(one)}, " for one in workers),
             _texts(f"{self._encode(one)}, " for one in answers),
             _texts(("false]\n", "true]\n")),
@@ -102,6 +107,18 @@ def _texts(values: Iterable[str]) -> pa.Array:
     while some := list(islice(stream, LINES_AT_ONCE)):
         parts.append(pa.array(some, pa.large_string()))
     return pa.concat_arrays(parts)
+
+
+def _opened(units: pa.Array | Iterable[str]) -> pa.Array:
+    """Return the beginning of each unit's lines, ``["key", ``."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    texts = units if isinstance(units, pa.Array) else _texts(units)
+    if pc.any(pc.match_substring_regex(texts, TO_ESCAPE)).as_py():
+        return _texts(f"[{encode_basestring(one)}, " for one in texts.to_pylist())
+    start, end, nothing = (pa.scalar(part, pa.large_string()) for part in ('["', '", ', ""))
+    return pc.binary_join_element_wise(start, texts.cast(pa.large_string()), end, nothing)
 
 
 def hash_with(data_hash: str, others: Mapping[str, Any]) -> str:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import csv
+import importlib
 import inspect
 import os
+import re
 import sys
 import tempfile
 from collections.abc import Iterator
@@ -15,6 +18,7 @@ from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
 
 ROOT = Path(__file__).resolve().parent.parent
+FIGURES = ROOT / "docs" / "figures"
 NUMERIC = (
     "evaluation.metrics",
     "evaluation.metrics.comparison",
@@ -25,9 +29,40 @@ NUMERIC = (
     "evaluation.statistics.ranking",
     "evaluation.statistics.significance",
 )
+# Modules whose docstrings define what they compute.
+MEASURES = (
+    "bleu", "rouge", "cider", "meteor.scoring", "meteor.normalising", "meteor.matching", "meteor.alignment", "h13",
+    "text.ptb", "text.stemming", "text.snowball", "content.selection", "content.baselines",
+    "keywords.measures", "keywords.forms", "keywords.baselines", "keywords.semeval", "leave_one_out",
+)  # fmt: skip
 DJANGO_OPTIONS = {
     "help", "version", "verbosity", "settings", "pythonpath", "traceback", "no_color", "force_color", "skip_checks",
 }  # fmt: skip
+
+# Commands whose help names no page.
+PAGES_OF_COMMANDS = {
+    "study export": "study-files.md",
+    "study diff": "designing.md#use-again",
+    "study generate": "study-files.md#what-is-drawn",
+    "study rehearse": "quality.md#a-rehearsal-with-careless-people",
+    **dict.fromkeys(
+        ("study pause", "study resume", "study extend", "study reopen"),
+        "dashboard.md#pause-resume-extend-expire-re-open",
+    ),
+    "study detect": "quality.md#trying-a-detector-first",
+    "study adopt": "study-files.md#caption-writing-protocol--caption",
+    "prove": "privacy.md#what-was-published-stays-provable",
+    "crowd sync": "crowds/mturk.md#comparing-both-sides",
+    "crowd panel": "crowds/panels.md#whom-to-pay",
+    "crowd demographics": "crowds/prolific.md#who-may-take-part",
+    "crowd forget": "crowds/panels.md#ids",
+    "crowd subscribe": "crowds/prolific.md#once-for-the-installation",
+    "score": "metrics.md#files",
+    "explain": "error-analysis.md#explanations",
+    **dict.fromkeys(("server prepare", "server admin", "server demo", "server second-factor"), "install.md"),
+    "server webhooks": "webhooks.md#delivery",
+    "server check": "evaluation.md#check_integrity",
+}
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
@@ -40,6 +75,7 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
         "calls": calls_page,
         "metrics": metrics_page,
         "statistics": statistics_page,
+        "papers": papers_page,
         "python": python_page,
     }
     for name, page in pages.items():
@@ -60,20 +96,43 @@ def _set_up() -> None:
 def command_page() -> Iterator[str]:
     from django.core.management import get_commands, load_command_class
 
-    from quorum.words import WORDS
+    from quorum.words import SECTIONS
 
     yield "# Every command's help\n\nWhat holds for all is in [From a terminal](../commands.md)."
     apps = get_commands()
-    for words, name in WORDS.items():
-        parser = load_command_class(apps[name], name).create_parser("quorum", words)
-        options = [action for action in parser._actions if action.help and action.dest not in DJANGO_OPTIONS]
-        also = f"In `manage.py`: `{name}`.\n\n" if words != name else ""
-        yield f"\n## {words}\n\n{also}{_paragraphs(parser.description)}\n"
+    for section, commands in SECTIONS.items():
+        yield f"\n## {section}\n"
         yield from _table(
-            ("argument", "what it is"), [(_argument(action), _words(action.help or "")) for action in options]
+            ("`quorum`", "what it does"),
+            [
+                (f"[`{words}`](#{words.replace(' ', '-')})", f"{says}{_pages_of(words)}")
+                for words, (_, says) in commands.items()
+            ],
         )
-        if parser.epilog:
-            yield f"\n```text\n{parser.epilog.strip()}\n```"
+        for words, (name, _) in commands.items():
+            parser = load_command_class(apps[name], name).create_parser("quorum", words)
+            options = [
+                action for action in parser._actions if action.help and action.dest not in DJANGO_OPTIONS
+            ]
+            also = f"In `manage.py`: `{name}`.\n\n" if words != name else ""
+            yield f"\n### {words}\n\n{also}{_linked(_paragraphs(parser.description))}\n"
+            yield from _table(
+                ("argument", "what it is"),
+                [(_argument(action), _linked(_words(action.help or ""))) for action in options],
+            )
+            if parser.epilog:
+                yield f"\n```text\n{parser.epilog.strip()}\n```"
+
+
+def _pages_of(words: str) -> str:
+    """Link to the page that explains a command whose help names none."""
+    page = PAGES_OF_COMMANDS.get(words)
+    return f" ([more](../{page}))" if page else ""
+
+
+def _linked(text: str) -> str:
+    """Make links of the pages that a text names as files of the project."""
+    return re.sub(r"docs/([a-z/-]+)\.md(#[\w-]+)?", r"[\1](../\1.md\2)", text)
 
 
 def _argument(action: Any) -> str:
@@ -186,6 +245,13 @@ def calls_page() -> Iterator[str]:
     for tag in sorted(tags):
         yield f"\n## {tag}\n"
         yield from _table(("call", "what it does"), tags[tag])
+    yield "\n## Where each page's data is\n\nPages of a study in the admin, by the last part of their address:\n"
+    with (FIGURES / "pages.csv").open(encoding="utf-8", newline="") as file:
+        rows = list(csv.reader(file))[1:]
+    yield from _table(
+        ("page", "calls"),
+        [(f"`{page}`", ", ".join(f"`{one}`" for one in calls.split())) for page, calls in rows],
+    )
 
 
 def metrics_page() -> Iterator[str]:
@@ -197,21 +263,61 @@ def metrics_page() -> Iterator[str]:
         for name, metric in METRICS.items()
     ]
     yield from _table(("metric", "options and their defaults"), rows)
+    for name in MEASURES:
+        module = importlib.import_module(f"evaluation.metrics.{name}")
+        yield f"\n## {name}\n\n{_linked(_paragraphs(inspect.getdoc(module)))}"
 
 
 def statistics_page() -> Iterator[str]:
-    from evaluation.statistics.catalogue import STATISTICS
+    """Show every public function below the docstring of its module, which has definitions and sources."""
+    from evaluation.statistics.catalogue import MODULES, STATISTICS
 
-    yield "# Statistics by name\n\nWhat they mean, and their sources, are in [Statistics](../statistics.md).\n"
-    rows = sorted(
-        (
-            f"`{statistic.name}`",
-            f"`{function.__module__}.{function.__name__}`",
-            _words(inspect.getdoc(function) or "").partition(". ")[0],
-        )
-        for function, statistic in STATISTICS.items()
-    )
-    yield from _table(("name in signatures", "function", "what it is"), rows)
+    yield "# Statistics by name\n\nHow they are used, and what is known of them, is in [Statistics](../statistics.md)."
+    shown = {}
+    for module in MODULES:
+        for name in getattr(module, "__all__", vars(module)):
+            function = getattr(module, name)
+            if (
+                inspect.isfunction(function)
+                and name[0] != "_"
+                and function.__module__.startswith(module.__name__)
+            ):
+                shown[function] = name
+    by_module: dict[str, list[Any]] = {}
+    for function in dict.fromkeys((*shown, *STATISTICS)):
+        by_module.setdefault(function.__module__, []).append(function)
+    for module_name in sorted(by_module):
+        yield f"\n## {module_name.removeprefix('evaluation.statistics.')}\n"
+        yield f"{_linked(_paragraphs(inspect.getdoc(sys.modules[module_name])))}\n"
+        rows = [
+            (
+                f"`{function.__name__}`",
+                _words((inspect.getdoc(function) or "").partition("\n\n")[0]),
+                f"`{STATISTICS[function].name}`" if function in STATISTICS else "",
+            )
+            for function in by_module[module_name]
+        ]
+        yield from _table(("function", "what it does", "name in signatures"), rows)
+
+
+def papers_page() -> Iterator[str]:
+    """Show the tables that ``replicate all`` writes; what is not reproducible stands by its reason."""
+    from evaluation.replication.packs import shipped_packs
+    from evaluation.replication.verdicts import COLUMNS, NOT_REPRODUCIBLE
+
+    yield "# Published numbers, one by one\n\nHow they are computed is in [Papers, run again](../replication.md)."
+    for pack in shipped_packs():
+        with (FIGURES / "papers" / f"{pack.name}-numbers.csv").open(encoding="utf-8", newline="") as file:
+            rows = list(csv.reader(file))[1:]
+        yield f"\n## {pack.name}\n\n{pack.contents.title}.\n"
+        yield from _table(COLUMNS, [row for row in rows if row[5] != NOT_REPRODUCIBLE])
+        missing: dict[str, list[str]] = {}
+        for place, number, published, *_, verdict, why in rows:
+            if verdict == NOT_REPRODUCIBLE:
+                missing.setdefault(why, []).append(f"{place}: {number}: {published}")
+        for why, numbers in missing.items():
+            yield f"\nNot reproducible: {_linked(why)}.\n"
+            yield from (f"- {number}" for number in numbers)
 
 
 def python_page() -> Iterator[str]:

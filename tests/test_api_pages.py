@@ -1,28 +1,23 @@
-"""The table of docs/api.md that says where each page's data is: complete, and made of calls that exist."""
+"""The table that says where each page's data is: complete, and made of calls that exist."""
 
 from __future__ import annotations
 
-import re
+import csv
 from pathlib import Path
 
 from drf_spectacular.generators import SchemaGenerator
 
 from judgments.studies.study_page import PAGES
 
-DOCS = Path("docs/api.md")
+TABLE = Path("docs/figures/pages.csv")
 
 
 def table() -> dict[str, list[str]]:
     """Page -> its calls."""
-    part = DOCS.read_text(encoding="utf-8").split("## Where each page's data is", 1)[1].split("\n## ", 1)[0]
-    found: dict[str, list[str]] = {}
-    for line in part.splitlines():
-        if line.startswith("| `"):
-            pages, calls = (re.findall(r"`([^`]+)`", cell) for cell in line.strip("|").split("|"))
-            for page in pages:
-                assert page not in found, page
-                found[page] = calls
-    return found
+    with TABLE.open(encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert len({row["page"] for row in rows}) == len(rows)
+    return {row["page"]: row["calls"].split() for row in rows}
 
 
 def test_the_data_of_every_page_of_a_study_has_a_call() -> None:

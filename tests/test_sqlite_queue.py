@@ -1,7 +1,17 @@
 """Writers queue before SQLite; the queue ends with its process, and never keeps anybody from SQLite's own lock."""
 
+import io
+import threading
+import time
+import uuid
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 
+import pytest
+from django.http import HttpRequest, HttpResponse, UnreadablePostError
+from django.test import RequestFactory
+
+from config.middleware import WorkersQueueMiddleware
 from tests.installations import Installation
 
 WRITE = """
@@ -148,3 +158,64 @@ os.kill(child, signal.SIGKILL)
 """
     )
     assert said == "3 False"
+
+
+class SlowBody(io.BytesIO):
+    """A body of two bytes that comes once ``sent`` is set."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.asked, self.sent = threading.Event(), threading.Event()
+
+    def read(self, size: int | None = -1, /) -> bytes:
+        self.asked.set()
+        assert self.sent.wait(60)
+        return b"{}"
+
+
+def test_submissions_are_computed_one_at_a_time_and_a_slow_sender_keeps_nobody_waiting(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A second one inside would raise; while one body is on its way the others are answered."""
+    monkeypatch.setattr("config.middleware.QUEUE_SECONDS", 600)
+    inside = threading.Lock()
+
+    def view(request: HttpRequest) -> HttpResponse:
+        if not inside.acquire(blocking=False):
+            raise AssertionError("two at a time")
+        time.sleep(0.002)  # lets the others come
+        inside.release()
+        return HttpResponse(request.body)
+
+    answer = WorkersQueueMiddleware(view)
+    path = f"/api/assignments/{uuid.uuid4()}/submit/"
+    slow = RequestFactory().post(path, "{}", content_type="application/json")
+    body = SlowBody()
+    slow._stream = body
+    with ThreadPoolExecutor(9) as people:
+        late = people.submit(answer, slow)
+        assert body.asked.wait(60)
+        others = [people.submit(answer, RequestFactory().post(path, {"value": 1})) for _ in range(32)]
+        assert [one.result(60).status_code for one in others] == [200] * 32
+        assert not late.done()
+        body.sent.set()
+        assert late.result(60).status_code == 200
+
+
+def test_a_submission_whose_body_breaks_off_or_whose_view_fails_ends_its_turn() -> None:
+    def view(request: HttpRequest) -> HttpResponse:
+        raise RuntimeError(request.read())
+
+    class Cut(io.BytesIO):
+        def read(self, size: int | None = -1, /) -> bytes:
+            raise OSError("connection reset")
+
+    answer = WorkersQueueMiddleware(view)
+    for _ in range(2):
+        request = RequestFactory().post("/s/one/start/", "{}", content_type="application/json")
+        request._stream = Cut()
+        with pytest.raises(UnreadablePostError):
+            answer(request)
+        with pytest.raises(RuntimeError):
+            answer(RequestFactory().post("/s/one/start/", {"value": 1}))
+    assert not answer.queue._threads

@@ -1,4 +1,4 @@
-"""First come, first served: a queue of threads and processes, one of which has a turn at a time.
+"""First come, first served: a queue of threads, or of threads and processes, one of which has a turn at a time.
 
 The first thread of each process competes with those of other processes for locks on two bytes of a file: one for the
 thread that has the turn, one for the next. As the next one is known before a turn ends, processes alternate and no
@@ -25,12 +25,12 @@ class Late(Exception):
 
 @dataclass
 class Queue:
-    """The queue at a file, which is created when needed.
+    """The queue at a file, which is created when needed; without one, of this process's threads alone.
 
     Byte locks belong to a process, so only the thread at the head of its own may have the file open.
     """
 
-    name: str
+    name: str = ""
     _guard: threading.Lock = field(default_factory=threading.Lock)
     _threads: deque[Turn] = field(default_factory=deque)
 
@@ -46,10 +46,11 @@ class Queue:
             on_failure.callback(turn.end)
             if not turn.is_first.wait(patience):
                 raise Late
-            turn.file = os.open(self.name, os.O_RDWR | os.O_CREAT, 0o600)
-            _lock(turn.file, NEXT, until)
-            _lock(turn.file, TURN, until)
-            fcntl.lockf(turn.file, fcntl.LOCK_UN, 1, NEXT)
+            if self.name:
+                turn.file = os.open(self.name, os.O_RDWR | os.O_CREAT, 0o600)
+                _lock(turn.file, NEXT, until)
+                _lock(turn.file, TURN, until)
+                fcntl.lockf(turn.file, fcntl.LOCK_UN, 1, NEXT)
             on_failure.pop_all()
             return turn
         return None

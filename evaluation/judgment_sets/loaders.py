@@ -39,7 +39,6 @@ from evaluation.judgment_sets.records import (
     UnitRow,
     Units,
     WorkerRow,
-    texts_of,
 )
 from evaluation.models import Analysis, Consensus, MetricScore
 from evaluation.provenance import DataHash
@@ -260,7 +259,7 @@ def _hashed(
     code[given] = len(answers) + np.arange(len(given))
     data_hash = DataHash()
     data_hash.add_coded(
-        texts_of(units),
+        units,
         names,
         [*answers, *(answer[row] for row in given)],
         (place, person, code, used.astype(np.int64)),

@@ -147,7 +147,7 @@ def verdict_table(pack: Pack, verdicts: Sequence[Verdict]) -> Table:
 
 
 def verdict_markdown(pack: Pack, verdicts: Sequence[Verdict]) -> str:
-    """Return the section of `docs/replication.md` for a pack; what explains several numbers stands there once."""
+    """Return the section of a pack in `verdicts.md`; what explains several numbers stands there once."""
     compared = [one for one in verdicts if one.kind != NOT_REPRODUCIBLE]
     counts = Counter(text for one in compared for text in one.explanations)
     notes = [text for text, count in counts.items() if count > 1 and len(text) > SHORT]

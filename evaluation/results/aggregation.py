@@ -6,14 +6,15 @@ import json
 from collections.abc import Collection, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from functools import lru_cache
-from operator import attrgetter
+from itertools import chain, repeat
+from operator import attrgetter, itemgetter
 from typing import Any
 
 import numpy as np
 from django.db import transaction
 
 from common.downloads import batched
-from common.rows import insert_rows, large_cache, plain_rows
+from common.rows import indexes_built_after, insert_rows, large_cache, plain_rows
 from evaluation.arrays import places_in
 from evaluation.disagreement.worker_models import worker_model
 from evaluation.judgment_sets import loaders
@@ -301,11 +302,17 @@ def store_aggregation(aggregation: Aggregation) -> Analysis:
         judgments=aggregation.judgments,
         result=aggregation.result,
     )
+    rows_of_units, rows_of_pairs = _unit_rows(study, found, aggregation.figures), _pair_rows(study, found)
     with large_cache():
-        for units, rows in _unit_rows(study, found, aggregation.figures):
-            _store_changes(study, "unit_id", units, rows)
-        for pairs, rows in _pair_rows(study, found):
-            _store_changes(study, "pair_id", pairs, rows)
+        if Consensus.objects.filter(study=study).exists():
+            for units, rows in rows_of_units:
+                _store_changes(study, "unit_id", units, rows)
+            for pairs, rows in rows_of_pairs:
+                _store_changes(study, "pair_id", pairs, rows)
+        else:
+            every = chain.from_iterable(rows for _, rows in chain(rows_of_units, rows_of_pairs))
+            with indexes_built_after(Consensus, rows=len(found.units)):
+                insert_rows(Consensus, CONSENSUS_FIELDS, every, ready=JSON_FIELDS)
     counted = aggregation.result["counts"]["judgments"]
     words = f"Consensus and agreement were computed from {counted:,} judgments."
     note_event(study=study, what="computed", words=words, signature=aggregation.signature)
@@ -363,21 +370,23 @@ def _unit_rows(
     places = np.full(len(pks), -1) if columns is None else places_in(columns.unit, pks)
     for start in range(0, len(pks), ROWS_AT_ONCE):
         some, rows = slice(start, start + ROWS_AT_ONCE), []
-        of_columns = iter(columns.cells(places[some][places[some] >= 0]) if columns is not None else ())
-        units = pks[some].tolist()
-        for pk, place in zip(units, places[some].tolist(), strict=True):
-            source = ADJUDICATED if pk in found.decisions else JUDGMENTS
-            if place >= 0:
-                n, value, *shares, votes = next(of_columns)
-                answer = _as_text(figures.units.get(pk))
-                rows.append((study.pk, pk, None, source, n, value, answer, *shares, votes))
-            elif pk in single:
-                one = single[pk]
-                answer = _as_text(figures.units.get(pk) if one.answer is None else one.answer)
-                rows.append((
-                    study.pk, pk, None, source, one.n, one.value, answer, one.share, one.margin, one.tie,
-                    json.dumps(one.votes),
-                ))  # fmt: skip
+        units, there = pks[some].tolist(), places[some] >= 0
+        if columns is not None:
+            n, value, *shares, votes = columns.cells(places[some][there])
+            own = pks[some][there].tolist()
+            answers = [_as_text(figures.units.get(pk)) for pk in own] if figures.units else repeat(None)
+            common = repeat(study.pk), own, repeat(None), repeat(JUDGMENTS)
+            rows = list(zip(*common, n, value, answers, *shares, votes, strict=False))  # as many as ``own``
+        beside = [pk for pk in pks[some][~there].tolist() if pk in single] if single else []
+        for pk in beside:
+            one, source = single[pk], ADJUDICATED if pk in found.decisions else JUDGMENTS
+            answer = _as_text(figures.units.get(pk) if one.answer is None else one.answer)
+            rows.append((
+                study.pk, pk, None, source, one.n, one.value, answer, one.share, one.margin, one.tie,
+                json.dumps(one.votes),
+            ))  # fmt: skip
+        if beside:
+            rows.sort(key=itemgetter(CONSENSUS_FIELDS.index("unit_id")))
         yield units, rows
 
 

@@ -15,20 +15,21 @@ from evaluation.statistics import (
 )
 from evaluation.statistics.results import VERSION, statistic_of
 
+MODULES = (
+    agreement,
+    aggregation,
+    choosing,
+    components,
+    correlation,
+    disagreement,
+    judges,
+    meta,
+    ranking,
+    significance,
+)
 STATISTICS = {
     function: statistic
-    for module in (
-        agreement,
-        aggregation,
-        choosing,
-        components,
-        correlation,
-        disagreement,
-        judges,
-        meta,
-        ranking,
-        significance,
-    )
+    for module in MODULES
     for function in vars(module).values()
     if (statistic := statistic_of(function)) is not None
 }

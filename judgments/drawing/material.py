@@ -11,6 +11,7 @@ import hashlib
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from json.encoder import encode_basestring
 from typing import Any, TypeVar
 
@@ -131,7 +132,7 @@ class HITSpec:
     units: tuple[UnitSpec, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Batch:
     """All that generation makes for a study; ``quiz`` holds known items outside HITs.
 
@@ -144,7 +145,7 @@ class Batch:
     notes: dict[str, Any] = field(default_factory=dict)
     pool: tuple[UnitSpec, ...] = ()
 
-    @property
+    @cached_property
     def unit_count(self) -> int:
         return sum(not unit.control for hit in self.hits for unit in hit.units) + len(self.pool)
 
@@ -161,7 +162,7 @@ class Batch:
         step = max(1, len(self.pool) // max(1, more))
         return (*self.hits[0].units, *self.pool[::step][:more])
 
-    @property
+    @cached_property
     def control_count(self) -> int:
         return sum(unit.control for hit in self.hits for unit in hit.units)
 

@@ -10,10 +10,11 @@ from __future__ import annotations
 import json
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field, replace
 from functools import cache
+from itertools import repeat
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -116,22 +117,20 @@ class ConsensusColumns(Mapping[int, Consensus]):
             votes=dict(zip(self.answers, self.votes[place].tolist(), strict=True)),
         )
 
-    def cells(self, places: npt.NDArray[np.int64]) -> Iterator[tuple[Any, ...]]:
-        """Yield n, value, share, margin, tie and the votes as JSON text, for the database."""
+    def cells(self, places: npt.NDArray[np.int64]) -> tuple[Iterable[Any], ...]:
+        """Return n, value, share, margin, tie and the votes as JSON text, for the database."""
 
         @cache
         def as_text(counts: tuple[int, ...]) -> str:
             return json.dumps(dict(zip(self.answers, counts, strict=True)))
 
-        empty = [None] * len(places)
-        yield from zip(
+        return (
             self.n[places].tolist(),
             [None if value != value else value for value in self.value[places].tolist()],
-            empty if self.share is None else self.share[places].tolist(),
-            empty if self.margin is None else self.margin[places].tolist(),
+            repeat(None) if self.share is None else self.share[places].tolist(),
+            repeat(None) if self.margin is None else self.margin[places].tolist(),
             self.tie[places].tolist(),
             map(as_text, map(tuple, self.votes[places].tolist())),
-            strict=True,
         )
 
     def but(self, single: Mapping[int, Consensus]) -> ConsensusColumns:

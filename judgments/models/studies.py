@@ -167,7 +167,9 @@ class Unit(models.Model):
     class Meta:
         ordering = ["study_id", "position"]
         constraints = [
-            models.UniqueConstraint(fields=["study", "key"], name="unit_key_once_per_study"),
+            # As expressions, an index of its own also on SQLite: keys are in no order, and building the index after a
+            # million rows takes a fifth of the time.
+            models.UniqueConstraint("study", "key", name="unit_key_once_per_study"),
             models.CheckConstraint(
                 condition=Q(withdrawn=False) | Q(control=True), name="only_control_items_are_withdrawn"
             ),

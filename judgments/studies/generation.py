@@ -96,8 +96,8 @@ def store_batch(study: Study, design: StudyDesign, batch: Batch, progress: Progr
     def of_each(name: str) -> Iterator[Any]:
         return map(attrgetter(name), in_order)
 
-    def captions_of_each(name: str) -> Iterator[int | None]:
-        return (None if text is None else captions[text.key] for text in of_each(name))
+    def captions_of_each(name: str) -> list[int | None]:
+        return [None if text is None else captions[text.key] for text in of_each(name)]
 
     with indexes_built_after(Unit, rows=len(in_order)):
         insert_columns(
@@ -125,14 +125,15 @@ def store_batch(study: Study, design: StudyDesign, batch: Batch, progress: Progr
     ends = np.cumsum([len(hit.units) for hit in batch.hits]).tolist()
     units_of = [units[start:end] for start, end in zip((0, *ends), ends, strict=False)]
     sizes = [len(own) for own in units_of]
-    insert_columns(
-        HITUnit,
-        {
-            "hit_id": np.repeat(hits, sizes).tolist(),
-            "unit_id": units[: sum(sizes)].tolist(),
-            "position": chain.from_iterable(range(1, size + 1) for size in sizes),
-        },
-    )
+    with indexes_built_after(HITUnit, rows=sum(sizes)):
+        insert_columns(
+            HITUnit,
+            {
+                "hit_id": np.repeat(hits, sizes).tolist(),
+                "unit_id": units[: sum(sizes)].tolist(),
+                "position": chain.from_iterable(range(1, size + 1) for size in sizes),
+            },
+        )
     if design.stopping.rule != "none":
         full = full_depth_hits(design, len(batch.hits))
         insert_rows(

@@ -6,6 +6,7 @@ import random
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from django.core.management import call_command
 from django.db import connection
@@ -235,11 +236,16 @@ def test_a_study_without_judgments_is_an_empty_table() -> None:
     assert table.data_hash == hash_of_judgments(study) == DataHash().hexdigest()
 
 
-def test_many_judgments_are_hashed_as_one_by_one() -> None:
-    units, workers, answers = ['u"1', "ü\n2"], ["ann", "bob"], [1, None, {"b": [1, 2.5], "a": "é"}]
+@pytest.mark.parametrize(
+    "units", [['u"1', "ü\n2"], ["u-1", "ü 2"], ["u\\1", "/2"], ["u\x001", "\x7f\u2028"], ["", "\x1f"]]
+)
+def test_many_judgments_are_hashed_as_one_by_one(units: list[str]) -> None:
+    workers, answers = ["ann", "bob"], [1, None, {"b": [1, 2.5], "a": "é"}]
     rows: list[tuple[Any, ...]] = [(0, 0, 0, 1), (0, 1, 2, 0), (1, 0, 1, 1), (1, 1, 0, 0)]
-    one_by_one, together = DataHash(), DataHash()
+    one_by_one, together, as_column = DataHash(), DataHash(), DataHash()
     for unit, worker, answer, used in rows:
         one_by_one.add(units[unit], workers[worker], answers[answer], bool(used))
-    together.add_coded(units, workers, answers, [np.array(column) for column in zip(*rows, strict=True)])
-    assert together.hexdigest() == one_by_one.hexdigest()
+    codes = [np.array(column) for column in zip(*rows, strict=True)]
+    together.add_coded(units, workers, answers, codes)
+    as_column.add_coded(pa.array(units), workers, answers, codes)
+    assert together.hexdigest() == as_column.hexdigest() == one_by_one.hexdigest()

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from common.rows import insert_columns
-from judgments.models import System
+from common.rows import FEW, ROWS_AT_ONCE, ROWS_IN_STATEMENT, insert_columns, insert_rows
+from judgments.models import System, Unit
+from tests.studies import make_study
 
 
 @pytest.mark.django_db
@@ -13,3 +14,42 @@ def test_a_column_that_is_too_short_is_refused_instead_of_cutting_the_others() -
     with pytest.raises(ValueError, match="columns of System have different lengths"):
         insert_columns(System, {"dataset_id": [1, 1], "name": ["a"]})
     assert not System.objects.exists()
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize(
+    "count",
+    [1, FEW, FEW + 1, ROWS_IN_STATEMENT, ROWS_IN_STATEMENT + 1, ROWS_AT_ONCE + 2 * ROWS_IN_STATEMENT - 1],
+)
+@pytest.mark.parametrize(
+    ("expected", "content", "kind"),
+    [
+        ([None], [{}], [""]),
+        ([1], [{"text": "one"}], ["%s"]),
+        ([None, 1, True, "1", 0.0], [{}, {"%s": "O'Neill -- ?"}, {"a": []}], ["", "'", "?"]),
+        ([False, 0], [{"0": 0}, {"0": False}], ["0", "{}"]),
+    ],
+)
+def test_many_rows_hold_the_values_that_were_given(
+    count: int, expected: list[object], content: list[object], kind: list[str]
+) -> None:
+    study = make_study("graded")
+    study.units.all().delete()
+    item = study.dataset.items.first()
+    assert item is not None
+    given = [
+        (expected[at % len(expected)], content[at % len(content)], kind[at % len(kind)], at % 3 == 0)
+        for at in range(count)
+    ]
+    assert count == insert_rows(
+        Unit,
+        ("study_id", "key", "position", "item_id", "expected", "content", "kind", "control"),
+        ((study.pk, f"k%{at}", at, item.pk, *values) for at, values in enumerate(given)),
+    )
+    stored = Unit.objects.filter(study=study).order_by("position")
+    names = ("pk", "key", "expected", "content", "kind", "control", "filtered", "first_id", "withdrawn")
+    rows = list(stored.values_list(*names))
+    first = rows[0][0]
+    assert repr(rows) == repr(
+        [(first + at, f"k%{at}", *values, False, None, False) for at, values in enumerate(given)]
+    )
