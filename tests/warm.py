@@ -5,10 +5,24 @@ import os
 from importlib import import_module
 
 import django
+import numba
 
 os.environ["DJANGO_SETTINGS_MODULE"] = "tests.installed_settings"
 django.setup()
-for _name in ("config.urls", "evaluation.metrics", "evaluation.statistics"):
+for _name in (
+    "config.urls",
+    "evaluation.metrics",
+    "evaluation.statistics",
+    # what a server or worker imports later, each for itself: two seconds where figures are computed and drawn
+    "gunicorn.app.wsgiapp",
+    "matplotlib.backends.backend_agg",
+    "matplotlib.backends.backend_pdf",
+    "matplotlib.backends.backend_svg",
+    "matplotlib.figure",
+    "pandas",  # by pyarrow, where it is there
+    "scipy.stats",
+):
     import_module(_name)
+numba.njit(lambda: 0)()  # registers numba's own functions, which the first kernel of a process waits for
 gc.collect()
 gc.freeze()  # or a collection in a child would copy what it shares with this process

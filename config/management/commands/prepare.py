@@ -88,6 +88,7 @@ def _fingerprint() -> str:
         for path in sorted(Path(folder).rglob("*")):
             if path.is_file():
                 seen.update(str(path).encode() + path.read_bytes())
-    for name, version in sorted((d.metadata["Name"], d.version) for d in distributions()):
+    found = (one.metadata for one in distributions())  # read once: `version` would read it again
+    for name, version in sorted((one["Name"], one["Version"]) for one in found):
         seen.update(f"{name} {version}".encode())
     return seen.hexdigest()
