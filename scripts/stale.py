@@ -49,10 +49,11 @@ def wanted() -> list[str]:
         ]
 
 
-def changes(one: Measured) -> list[str]:
+def changes(one: Measured) -> list[str] | None:
+    """Return the commits since, newest first; None if the clone lacks the one that was measured."""
     command = ["git", "log", "--no-merges", "--format=%h %cs %s", f"{one.commit}..HEAD", "--", *one.modules]
-    found = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
-    return found.stdout.splitlines()
+    found = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    return None if found.returncode else found.stdout.splitlines()
 
 
 def main() -> int:
@@ -63,6 +64,9 @@ def main() -> int:
         say(f"{name}: in measured.csv or in the pages alone")
     for one in known:
         since = changes(one)
+        if since is None:
+            say(f"{one.name}: measured at {one.commit}, which this clone does not have")
+            continue
         say(
             f"{one.name}: {f'older than {len(since)} commits, the last {since[0]}' if since else 'up to date'}"
         )
