@@ -33,7 +33,7 @@ NUMERIC = (
 MEASURES = (
     "bleu", "rouge", "cider", "meteor.scoring", "meteor.normalising", "meteor.matching", "meteor.alignment", "h13",
     "text.ptb", "text.stemming", "text.snowball", "content.selection", "content.baselines",
-    "keywords.measures", "keywords.forms", "keywords.baselines", "keywords.semeval", "leave_one_out",
+    "keywords.measures", "keywords.baselines", "keywords.semeval", "leave_one_out",
 )  # fmt: skip
 DJANGO_OPTIONS = {
     "help", "version", "verbosity", "settings", "pythonpath", "traceback", "no_color", "force_color", "skip_checks",
