@@ -17,17 +17,20 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import signal
+import subprocess
 import sys
 import tempfile
 import threading
 import time
+import urllib.request
 from collections import Counter
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
 
 from tests.crowd import AUDIT, Person, Server, all_at_once
-from tests.installations import Installation, Installations
+from tests.installations import Installation, Installations, free_port, until
 
 WANTED, SIZE = 3, 10
 MAKE_STUDY = """
@@ -94,22 +97,76 @@ def percentile(values: list[float], share: float) -> float:
     return 1000 * ordered[min(len(ordered) - 1, int(share * len(ordered)))]
 
 
-def kill_after(installation: Installation, server: Server, done: threading.Semaphore, count: int) -> None:
-    """Once ``count`` HITs are done, end the server without a goodbye and start it again elsewhere."""
+class WebServer:
+    """gunicorn as `make run` starts it. The servers of tests are forked from a process that has everything loaded."""
+
+    def __init__(self, installation: Installation) -> None:
+        installation.collect_static()
+        self._env = installation.env | {"DJANGO_SETTINGS_MODULE": "config.settings"}
+        self._log = installation.folder / "server.log"
+        self.start()
+
+    def start(self) -> None:
+        bind = f"127.0.0.1:{free_port()}"
+        self.url = f"http://{bind}"
+        command = ["gunicorn", "--config", "python:config.gunicorn", "--bind", bind, "config.wsgi"]
+        with self._log.open("ab") as log:
+            self.process = subprocess.Popen(
+                [sys.executable, "-m", *command],
+                env=self._env,
+                stdout=log,
+                stderr=log,
+                start_new_session=True,
+            )
+        until(self._answers, what="the server's first answer")
+
+    def _answers(self) -> bool:
+        assert self.process.poll() is None, self._log.read_text()
+        try:
+            with urllib.request.urlopen(f"{self.url}/health/live", timeout=10):  # noqa: S310 - our own
+                return True
+        except OSError:
+            return False
+
+    def kill(self) -> None:
+        """End it without a goodbye."""
+        os.killpg(self.process.pid, signal.SIGKILL)
+        self.process.wait()
+
+
+def kill_after(web: WebServer, server: Server, done: threading.Semaphore, count: int) -> None:
+    """Once ``count`` HITs are done, kill the server and start it again elsewhere."""
     for _ in range(count):
         done.acquire()
-    installation.stop()
-    server.url = installation.start_server()
+    web.kill()
+    web.start()
+    server.url = web.url
 
 
 def run(installation: Installation, options: argparse.Namespace, workers: int) -> bool:
-    """One run; prints its line, and says whether every promise was kept."""
+    """Make a study and a server, and let people work."""
     images = max(20, options.hits // 25)
     made = installation.python(
         MAKE_STUDY.format(hits=options.hits, images=2 * images, size=SIZE, wanted=WANTED)
     )
     slug, hits = made.splitlines()[-1].split()
-    server = Server(installation.start_server())
+    web = WebServer(installation)
+    try:
+        return run_people(installation, options, workers, web, slug, int(hits))
+    finally:
+        web.kill()
+
+
+def run_people(
+    installation: Installation,
+    options: argparse.Namespace,
+    workers: int,
+    web: WebServer,
+    slug: str,
+    hits: int,
+) -> bool:
+    """Let people work; print the line, and return whether every promise was kept."""
+    server = Server(web.url)
     people = [Person(server, slug, f"w-{number:04d}", twice=options.twice) for number in range(workers)]
     start = time.perf_counter()
     all_at_once([person.join for person in people])
@@ -123,11 +180,9 @@ def run(installation: Installation, options: argparse.Namespace, workers: int) -
     most = None if options.most is None else -(-options.most // workers)
     actions = [partial(person.work, done.release, most=most, until=end) for person in people]
     if options.kill:
-        wanted = int(hits) * min(WANTED, workers) if most is None else most * workers
-        actions.append(partial(kill_after, installation, server, done, wanted // 2))
-    started = installation.processes[-1].pid
-    assert started is not None
-    pids = children(started)
+        wanted = hits * min(WANTED, workers) if most is None else most * workers
+        actions.append(partial(kill_after, web, server, done, wanted // 2))
+    pids = children(web.process.pid)
     databases = postgres_pids() if options.database == "postgresql" else []
     before, before_db = cpu_seconds(pids), cpu_seconds(databases)
     start = time.perf_counter()
@@ -159,7 +214,7 @@ def run(installation: Installation, options: argparse.Namespace, workers: int) -
     broken = {name: count for name, count in failures.items() if count}
     cost = "-" if options.kill else f"{1000 * cpu / max(1, len(acknowledged)):.1f}"
     print(
-        f"{options.database:10} {hits:>6} HITs {workers:4} workers: "
+        f"{options.database:10} {hits:6} HITs {workers:4} workers: "
         f"{len(acknowledged) / took:6.1f} HITs/s  mean {1000 * sum(seconds) / len(seconds):5.0f}  "
         f"p50 {percentile(seconds, 0.5):5.0f}  p95 {percentile(seconds, 0.95):5.0f}  "
         f"p99 {percentile(seconds, 0.99):5.0f} ms  CPU {cost} ms/HIT  {held:.0f} MiB  "
