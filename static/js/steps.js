@@ -239,7 +239,11 @@ function open(form) {
   }, listening);
   form.addEventListener("click", (event) => {
     const remark = event.target.closest(".remark > summary")?.parentElement;
-    if (remark) setTimeout(() => { if (remark.open) remark.querySelector("textarea").focus(); });  // opened after the click
+    if (remark) {
+      event.preventDefault();  // the browser opens it after the click: too late for keys that follow, and for a phone's keyboard
+      remark.open = !remark.open;
+      if (remark.open) remark.querySelector("textarea").focus();
+    }
     if (!event.target.matches("[data-step] input[type=radio]")) return;  // its label's click brings another one
     const label = pointed;
     pointed = null;
