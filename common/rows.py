@@ -22,6 +22,7 @@ ROWS_AT_ONCE = 5_000
 READ_AT_ONCE = 20_000
 FEW = 30  # rows that are written by a prepared statement
 ROWS_IN_STATEMENT = 100
+LARGEST_INTEGER = 2**63 - 1
 MANY = 50_000  # rows for which it pays to build indexes anew
 LOCK_TIMEOUT = "500ms"  # a submission waits no longer for this lock
 CACHE_KIB = 64 * 1024
@@ -175,7 +176,9 @@ def _literal_of(column: list[Any]) -> str:
         return ""
     if value is None:
         return "NULL"
-    if isinstance(value, int):
+    if (
+        isinstance(value, int) and -LARGEST_INTEGER <= value <= LARGEST_INTEGER
+    ):  # SQLite would round a larger literal
         return str(int(value))
     return f"'{value}'" if value in ("", "{}") else ""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from django.db import DataError
 
 from common.rows import FEW, ROWS_AT_ONCE, ROWS_IN_STATEMENT, insert_columns, insert_rows
 from judgments.models import System, Unit
@@ -53,3 +54,17 @@ def test_many_rows_hold_the_values_that_were_given(
     assert repr(rows) == repr(
         [(first + at, f"k%{at}", *values, False, None, False) for at, values in enumerate(given)]
     )
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("count", [1, FEW + 1])
+def test_a_number_that_is_too_large_is_refused_instead_of_rounded(count: int) -> None:
+    study = make_study("graded")
+    item = study.dataset.items.first()
+    assert item is not None
+    with pytest.raises((OverflowError, DataError)):
+        insert_rows(
+            Unit,
+            ("study_id", "key", "item_id", "position"),
+            ((study.pk, f"k{at}", item.pk, 2**63) for at in range(count)),
+        )
