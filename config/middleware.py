@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Callable
-from contextlib import suppress
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from django.conf import settings
@@ -127,8 +126,12 @@ class WorkersQueueMiddleware:
         is_small = size.isdecimal() and int(size) < LARGE_BODY
         if request.method != "POST" or not is_small or not WORKERS_PATHS.match(request.path):
             return self.get_response(request)
-        with suppress(UnreadablePostError):  # the view reports it
+        try:
             request.body  # noqa: B018  # reads it
+        except (
+            UnreadablePostError
+        ):  # broken off: nobody is left to read the answer, and a view could not read the rest
+            return HttpResponse(status=400)
         turn = self.queue.wait(QUEUE_SECONDS)
         try:
             return self.get_response(request)
