@@ -81,6 +81,8 @@ function start(form) {
   const own = (step) => "answered" in step.dataset;
   const sideAt = (step, position) => step.querySelector(`[data-place="${position}"]`) || step;
   const positionOf = (input) => Number(input.name.slice(1));
+  const chosenIn = (step) => [...step.querySelectorAll("input[type=radio]:checked")];
+  const isWhole = (step) => chosenIn(step).length === (step.querySelectorAll("[data-part]").length || 1);
 
   function besides(position) {
     const step = stepOf(position);
@@ -113,10 +115,10 @@ function start(form) {
     const group = step.querySelector("[data-group]");
     if (!group) {
       // the numbers of an answer's parts, such as a choice and how sure one is, are added
-      const chosen = [...step.querySelectorAll("input[type=radio]:checked")];
+      const chosen = chosenIn(step);
       const value = chosen.reduce((sum, one) => sum + Number(one.value), 0);
       if (!chosen.length) return;
-      if (chosen.length === (step.querySelectorAll("[data-part]").length || 1)) note(positionOf(chosen[0]), { value });
+      if (isWhole(step)) note(positionOf(chosen[0]), { value });
       else drafts.set(positionOf(chosen[0]), Object.fromEntries(chosen.map((one) => [one.name[0], one.value])));
       return;
     }
@@ -135,11 +137,15 @@ function start(form) {
     const step = stepOf(position);
     if (!step) return false;
     const given = "answer" in answer ? { answer: answer.answer } : { value: answer.value };
-    if (draft === undefined) known.set(position, given);
+    if (draft === undefined) {
+      known.set(position, given);
+      drafts.delete(position);
+    }
     if (own(step)) {
       step.dispatchEvent(new CustomEvent("quorum:restore", { detail: draft === undefined ? { position, ...given } : { position, draft } }));
       if (draft === undefined) sideAt(step, position).dataset.answered = "yes";
     } else if (draft !== undefined) {
+      if (isWhole(step)) return false;  // answered elsewhere since then
       for (const [part, value] of Object.entries(draft)) {
         const inputs = form.elements[`${part}${position}`];
         if (inputs) inputs.value = value;

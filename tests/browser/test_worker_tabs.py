@@ -40,6 +40,44 @@ def test_two_tabs_show_the_same_answers_and_the_last_one_counts(
     assert len(stored(site, person)) == 4
 
 
+def test_half_of_an_answer_gives_way_to_the_whole_one_of_another_tab(
+    page: Page, site: Installation, person: str
+) -> None:
+    join(page, site, "sure", person)
+    page.keyboard.press("b")
+    other = page.context.new_page()
+    other.goto(page.url)
+    count_of(other)
+    other.keyboard.press("a")
+    other.locator("#u1 [name^=v]").first.check()
+    expect(other.locator("[data-state]")).to_have_text("Saved")
+    expect(page.locator("#u1 input[value='1'][name^=u]")).to_be_checked()
+    page.bring_to_front()
+    page.locator("#u2 [name^=u]").first.evaluate("one => one.click()")  # what is kept is written again
+    page.reload()
+    count_of(page)
+    expect(page.locator("#u2 input:checked")).to_have_count(1)
+    expect(page.locator("#u1 input[value='1'][name^=u]")).to_be_checked()
+
+
+def test_half_of_an_answer_gives_way_to_the_whole_one_of_another_device(
+    page: Page, site: Installation, person: str
+) -> None:
+    join(page, site, "sure", person)
+    page.keyboard.press("b")
+    kept = page.evaluate("Object.entries(localStorage).find(([key]) => /^quorum:[0-9a-f]{16}/.test(key))")
+    page.keyboard.press("a")
+    page.locator("#u1 [name^=v]").first.check()
+    expect(page.locator("[data-state]")).to_have_text("Saved")
+    page.evaluate(
+        "([key, text]) => localStorage.setItem(key, text)", kept
+    )  # as if that was answered elsewhere
+    page.evaluate("location.reload()")
+    count_of(page)
+    expect(page.locator("#u1 input:checked")).to_have_count(2)
+    expect(page.locator("#u1 input[value='1'][name^=u]")).to_be_checked()
+
+
 def test_unsent_answers_of_one_study_outlast_work_on_another(
     page: Page, site: Installation, person: str
 ) -> None:
