@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from django.db.models import OuterRef, Subquery
+from django.db.models import Exists, OuterRef, Subquery
 from django.utils.translation import ngettext
 
 from annotation.words import spell_duration, spell_pay
@@ -36,35 +36,52 @@ class Effort:
 def efforts_of(studies: Iterable[Study]) -> dict[int, Effort]:
     """Return the effort of an assignment by the study's row id.
 
-    Based on the first and the last HIT, since a small dataset fills none of the design's size and the last may be
-    shorter; on the largest if documents stay whole; on the design before HITs are drawn.
+    Based on the first and the last HIT, since a small dataset fills none of the design's size and later HITs are
+    shorter, and on the first that lost no control item; on the largest if documents stay whole; on the design before
+    HITs are drawn.
     """
     found = list(studies)
     drawn: dict[int, dict[int, Units]] = defaultdict(lambda: defaultdict(list))
-    ends = Study.objects.filter(pk__in=[study.pk for study in found]).values_list(
-        _hit("position"), _hit("-position")
+    own = HIT.objects.filter(study=OuterRef("pk"))
+    ends = [
+        Subquery(some.values("pk")[:1])
+        for some in (
+            own.order_by("position"),
+            own.order_by("-position"),
+            own.filter(version=0).order_by("position"),
+        )
+    ]
+    rows_of_studies = Study.objects.filter(pk__in=[study.pk for study in found]).values_list(
+        "pk", Exists(own.filter(version__gt=0)), *ends
     )
-    hits = {hit for of_study in ends for hit in of_study if hit is not None}
+    changed, hits = set(), set()
+    for study, is_changed, *some in rows_of_studies:
+        hits.update(hit for hit in some if hit is not None)
+        if is_changed:
+            changed.add(study)
     rows = HITUnit.objects.filter(hit__in=hits, unit__withdrawn=False)
     for study, hit, item, control in rows.values_list(
         "hit__study", "hit", "unit__item", "unit__control_kind"
     ):
         drawn[study][hit].append((item, control == REPEATED))
-    return {study.pk: _effort(design_of(study), drawn[study.pk], study.notes) for study in found}
+    return {
+        study.pk: _effort(design_of(study), drawn[study.pk], study.notes, changed=study.pk in changed)
+        for study in found
+    }
 
 
-def _hit(order: str) -> Subquery:
-    return Subquery(HIT.objects.filter(study=OuterRef("pk")).order_by(order).values("pk")[:1])
-
-
-def _effort(design: StudyDesign, hits: Mapping[int, Units], notes: Mapping[str, Any]) -> Effort:
+def _effort(
+    design: StudyDesign, hits: Mapping[int, Units], notes: Mapping[str, Any], *, changed: bool
+) -> Effort:
+    """``changed``: a HIT lost a control item, or an arena drew its units."""
     grouped = KINDS[design.protocol].grouped
     if largest := notes.get(LARGEST_PAGE, 0):
-        return Effort(notes.get(SCREENS, largest), largest * design.seconds_per_unit)
+        varies = not design.arena.pages and len(hits) > 1  # documents in a random order
+        return Effort(notes.get(SCREENS, largest), largest * design.seconds_per_unit, varies)
     if hits:
         of_hits = [len(set(units)) if grouped else len(units) for units in hits.values()]
         longest = max(len(units) for units in hits.values())
-        varies = len(set(of_hits)) > 1
+        varies = len(hits) > 1 and (changed or len(set(of_hits)) > 1)
         steps = max(of_hits) if grouped else notes.get(SCREENS, max(of_hits))
         return Effort(steps, longest * design.seconds_per_unit, varies)
     steps = design.images_per_hit if grouped else design.units_per_hit

@@ -10,6 +10,7 @@ from django.test import Client
 from annotation.models import Assignment, Invitation, Judgment, Participation, Worker
 from annotation.views.common import WORKER_COOKIE
 from judgments.models import Study
+from judgments.studies.generation import withdraw_control
 from judgments.studies.studies import mark_closed
 from tests.annotation.casting import Person, joined, make_dataset, make_study
 from tests.annotation.posting import submit, work_of
@@ -38,6 +39,19 @@ def test_a_study_whose_last_page_of_work_is_shorter_promises_at_most_so_many_que
     sizes = [hit.places.count() for hit in study.hits.all()]
     assert sizes[-1] < sizes[0] == 5
     assert "up to 5 questions" in client.get(f"/s/{study.slug}/").content.decode()
+
+
+@pytest.mark.parametrize("pages", [{0}, {2}, {0, 3}])
+def test_a_page_of_work_that_lost_a_check_question_neither_shrinks_nor_grows_what_is_promised(
+    client: Client, pages: set[int]
+) -> None:
+    study = make_study(make_dataset(images=12), controls={"per_hit": 1}, units_per_hit=4)
+    hits = list(study.hits.order_by("position"))
+    assert len(hits) > 3
+    for place in pages:
+        control = hits[place].places.get(unit__control=True).unit
+        withdraw_control(study=study, unit_key=control.key)
+    assert "up to 4 questions" in client.get(f"/s/{study.slug}/").content.decode()
 
 
 def test_the_consent_text_is_shown_as_markdown_and_what_could_run_in_it_is_not(client: Client) -> None:
