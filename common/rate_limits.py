@@ -19,10 +19,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 
-import redis
 from django.conf import settings
 from django.utils.translation import ngettext
 from limits import RateLimitItem, parse
+from limits.errors import StorageError
 from limits.storage import MemoryStorage, Storage, storage_from_string
 from limits.strategies import MovingWindowRateLimiter, RateLimiter, SlidingWindowCounterRateLimiter
 
@@ -94,8 +94,8 @@ def _use(name: str, of: tuple[str, ...], *, counted: bool) -> None:
         if allowed:
             return
         until = limiter.get_window_stats(limit, *key).reset_time
-    except redis.RedisError as error:
-        logger.warning("No limit is kept: the Redis does not answer (%s).", error)
+    except StorageError as error:
+        logger.warning("No limit is kept: the Redis does not answer (%s).", error.storage_error)
         return
     logger.warning(
         "The limit %s (%s) is reached by %s%s.", name, limit, address, "".join(f", {one}" for one in of)
@@ -116,7 +116,7 @@ def _sentence(wait: int) -> str:
 @functools.cache
 def _limiter(broker: str, many: bool) -> RateLimiter:
     strategy = SlidingWindowCounterRateLimiter if many else MovingWindowRateLimiter
-    return strategy(storage_from_string(broker) if broker else _memory())
+    return strategy(storage_from_string(broker, wrap_exceptions=True) if broker else _memory())
 
 
 class _Sweeper(threading.Timer):

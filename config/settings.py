@@ -11,7 +11,6 @@ from csp.constants import NONE, SELF, UNSAFE_EVAL, UNSAFE_INLINE
 from django.core.exceptions import ImproperlyConfigured
 from django.urls import reverse_lazy
 from django.utils.translation import gettext_lazy as _
-from redis.connection import parse_url
 
 from config.installation import data_folder, load_secret_key
 from config.observing.logs import FORMATS
@@ -246,6 +245,8 @@ DATABASES = {"default": {**_database, "CONN_MAX_AGE": 600, "CONN_HEALTH_CHECKS":
 # The table judgments_job is the queue, and workers poll it. A Redis only wakes them (docs/decisions/0002-jobs.md).
 CELERY_BROKER_URL = env.str("CELERY_BROKER_URL", default="")
 if CELERY_BROKER_URL:
+    from redis.connection import parse_url  # 17 MB that an installation without Redis never needs
+
     try:
         parse_url(CELERY_BROKER_URL)
     except ValueError as error:

@@ -5,6 +5,8 @@ computes outside any transaction, reports progress, and writes inside `run.commi
 marks the row done. `sweep_jobs` requeues jobs whose lease ended.
 """
 
+from __future__ import annotations
+
 import logging
 import os
 import secrets
@@ -17,9 +19,8 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from functools import cache
 from types import TracebackType
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
-import redis
 from django.conf import settings
 from django.contrib.auth.models import User
 from django.db import InterfaceError, OperationalError, connection, transaction
@@ -31,6 +32,9 @@ from django.utils.module_loading import import_string
 from common.audit import acting_as, logged_with
 from common.errors import Busy
 from judgments.models.jobs import Job, JobQuerySet
+
+if TYPE_CHECKING:
+    from redis import Redis
 
 log = logging.getLogger(__name__)
 
@@ -119,6 +123,8 @@ def enqueue(*, kind: str, args: dict[str, Any] | None = None, user: User | None 
 def _wake_workers() -> None:
     if not settings.CELERY_BROKER_URL:
         return
+    import redis  # only where there is one
+
     try:
         redis_server(settings.CELERY_BROKER_URL).publish(CHANNEL, "")
     except redis.RedisError as error:
@@ -126,7 +132,9 @@ def _wake_workers() -> None:
 
 
 @cache
-def redis_server(url: str) -> redis.Redis:
+def redis_server(url: str) -> Redis:
+    import redis
+
     return redis.Redis.from_url(url, socket_connect_timeout=2, socket_timeout=2)
 
 
@@ -143,7 +151,7 @@ class Run:
     share: float = 0.0
     words: str = ""
     lost: bool = False
-    _heart: "_Heart" = field(init=False, repr=False)
+    _heart: _Heart = field(init=False, repr=False)
 
     @property
     def name(self) -> str:
@@ -188,7 +196,7 @@ class Run:
     def _mine(self) -> JobQuerySet:
         return Job.objects.filter(pk=self.job_id, state=Job.State.RUNNING, owner=self.owner)
 
-    def __enter__(self) -> "Run":
+    def __enter__(self) -> Run:
         self._heart = _Heart(self)
         self._heart.start()
         return self

@@ -139,14 +139,18 @@ class StudyUnits:
 
 
 def study_units(study: Study) -> StudyUnits:
-    from evaluation.judgment_sets.blocks import unit_columns  # as Arrow is loaded when it is first used
+    import pyarrow as pa  # when it is first used
+
+    from evaluation.judgment_sets.blocks import unit_columns
 
     table = unit_columns(study)
     pk = table["pk"].to_numpy()
     order = np.lexsort((pk, table["position"].to_numpy()))
-    units = Units.of_columns(table).at(order)
+    units, control = Units.of_columns(table).at(order), table["control"].to_numpy()[order]
+    del table
+    pa.default_memory_pool().release_unused()
     withdrawn = Unit.objects.filter(study=study, withdrawn=True).values_list("pk", flat=True)
-    return StudyUnits(units, table["control"].to_numpy()[order], np.isin(units.pk, list(withdrawn)))
+    return StudyUnits(units, control, np.isin(units.pk, list(withdrawn)))
 
 
 def load_judgments(
@@ -202,7 +206,8 @@ def load_judgments(
         answers = _open_answers(study, newest)
         answer = tuple(answers.get(one) for one in pk.tolist())
     side = flags % SET_ASIDE
-    of_unit = value % MUCH if KINDS[study.protocol].two_sided else value
+    by_far = KINDS[study.protocol].two_sided and (value >= MUCH).any()
+    of_unit = value % MUCH if by_far else value
     return JudgmentTable(
         pk=pk,
         unit=unit,

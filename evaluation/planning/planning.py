@@ -23,7 +23,7 @@ from evaluation.judgment_sets import loaders
 from evaluation.judgment_sets.signature import hash_of_judgments
 from evaluation.models import Analysis, Consensus, MetricScore
 from evaluation.provenance import plain, signature
-from evaluation.results.consensus import SIDES, components_of, judgment_clusters
+from evaluation.results.consensus import SIDES, components_of, counted_ratings
 from evaluation.statistics.inputs import StatisticsError
 from evaluation.statistics.meta import metric_winners
 from evaluation.statistics.people import People, PilotPeople, fit_people, without_noise
@@ -327,8 +327,9 @@ def pilot_components(study: Study) -> dict[str, Any]:
     table, units = loaders.load_judgments(study), loaders.unit_rows(study)
     rows = table.counted & ~np.isnan(table.value)
     images = loaders.images_of(study, units)
-    clusters = judgment_clusters(units, images, table.unit[rows], table.worker[rows], anonymous=False)
-    return components_of(KINDS[study.protocol], table.value[rows], clusters)
+    ratings, grouped = counted_ratings(table, units, rows, images, anonymous=False)
+    assert grouped is not None, "there are images"
+    return components_of(KINDS[study.protocol], ratings.labels[ratings.code], grouped)
 
 
 def pilot_people(study: Study) -> PilotPeople:

@@ -30,13 +30,13 @@ from evaluation.statistics.aggregation.preferences import preferences_of
 from evaluation.statistics.agreement import (
     AgreementResult,
     Alpha,
+    Ratings,
     agreement,
-    alpha_of_judgments,
     alpha_of_parts,
     ratings_of_judgments,
 )
 from evaluation.statistics.clustering import ITEM, NAIVE, RATER, Clusters, share_of_rows
-from evaluation.statistics.components import variance_components
+from evaluation.statistics.components import components_of_clusters
 from evaluation.statistics.inputs import encode
 from evaluation.statistics.meta import wilson_interval
 from evaluation.statistics.resampling import CONFIDENCE
@@ -242,24 +242,24 @@ def measure_agreement(
         alpha_of_open = _alpha_of_open(kind, judged, units, images, seed=seed, anonymous=anonymous)
         return {"alpha": alpha_of_open, "per_worker": per_worker}
     counted = agreement_rows(table, full_depth)
-    columns = (table.unit[counted], table.worker[counted], table.value[counted])
-    ratings = ratings_of_judgments(*columns)
-    clusters = judgment_clusters(units, images, *columns[:2], anonymous=anonymous)
-    grouped = Clusters.of(clusters, len(ratings.unit)) if clusters else NAIVE
+    ratings, grouped = counted_ratings(table, units, counted, images, anonymous=anonymous)
 
-    def alpha(level: str, keep: Flags | None = None, said: Floats | None = None) -> dict[str, Any]:
-        rows = ratings if said is None else ratings_of_judgments(*columns[:2], said)
+    def alpha(
+        rows: Ratings, keep: Flags | None = None, level: str = kind.aggregation.level
+    ) -> dict[str, Any]:
         rows = rows if keep is None else rows.kept(keep)
-        own = grouped if keep is None or isinstance(grouped, str) else grouped.kept(keep)
-        return alpha_dict(agreement(rows, Alpha(level), resamples=RESAMPLES, seed=seed, clusters=own))
+        own = grouped if keep is None or grouped is None else grouped.kept(keep)
+        found = agreement(rows, Alpha(level), resamples=RESAMPLES, seed=seed, clusters=own or NAIVE)
+        return alpha_dict(found)
 
-    found: dict[str, Any] = {"alpha": alpha(kind.aggregation.level)}
+    found: dict[str, Any] = {"alpha": alpha(ratings)}
     if kind.aggregation.level == "interval":
-        found["ordinal"] = alpha("ordinal")
+        found["ordinal"] = alpha(ratings, level="ordinal")
     if kind.two_sided and len(kind.outcomes) > len(SIDES):
         preference = preferences_of(table.said[counted])
         compared = ~np.isnan(preference)
-        found["ordinal"] = alpha("ordinal", compared, np.where(compared, preference, 0))
+        labels, codes = encode(np.where(compared, preference, 0), "values")
+        found["ordinal"] = alpha(replace(ratings, labels=labels, code=codes), compared, "ordinal")
     if len(kind.outcomes) <= MOST_VALUES:
         found["coefficients"] = agreement_coefficients(
             ratings,
@@ -267,19 +267,17 @@ def measure_agreement(
             categories=kind.outcomes,
             resamples=RESAMPLES,
             seed=seed,
-            clusters=grouped,
+            clusters=grouped or NAIVE,
         )
-    kinds, names = _kinds_of(columns[0], units)
+    kinds, names = _kinds_of(ratings.units, units)
     if names:
         found["by_kind"] = {
-            name: alpha(kind.aggregation.level, kinds == code) for code, name in names.items()
+            name: alpha(ratings, (kinds == code)[ratings.unit]) for code, name in names.items()
         }
     if kind.aggregation.level == "nominal":
-        found["one_against_rest"] = one_against_rest(
-            table, units, counted, images=images, anonymous=anonymous
-        )
-    if clusters and not anonymous:
-        found["components"] = components_of(kind, columns[2], clusters)
+        found["one_against_rest"] = _one_against_rest(ratings, units, grouped)
+    if grouped is not None and not anonymous:
+        found["components"] = components_of(kind, ratings.labels[ratings.code], grouped)
     found["per_worker"] = per_worker
     if full_depth is not None:
         found["full_depth"] = {"units": len(full_depth), "reason": FULL_DEPTH}
@@ -302,20 +300,19 @@ def agreement_alpha(
     if kind.is_open:
         return _alpha_of_open(kind, judged, units, images, seed=seed, anonymous=anonymous)
     counted = agreement_rows(table, full_depth)
-    unit, worker, value = table.unit[counted], table.worker[counted], table.value[counted]
-    clusters = judgment_clusters(units, images, unit, worker, anonymous=anonymous) or NAIVE
+    ratings, grouped = counted_ratings(table, units, counted, images, anonymous=anonymous)
     return alpha_dict(
-        alpha_of_judgments(unit, worker, value, level, resamples=RESAMPLES, seed=seed, clusters=clusters)
+        agreement(ratings, Alpha(level), resamples=RESAMPLES, seed=seed, clusters=grouped or NAIVE)
     )
 
 
-def components_of(kind: Kind, value: Floats, clusters: Mapping[str, Ints]) -> dict[str, Any]:
+def components_of(kind: Kind, value: Floats, clusters: Clusters) -> dict[str, Any]:
     """Return variance components of answers: images, workers and residual, and errors with more of each.
 
     For two candidates the answer is whether the first was chosen; neither side counts half.
     """
     answer = first_chosen(value) if kind.two_sided else value
-    found = variance_components(answer, clusters[ITEM], clusters[RATER])
+    found = components_of_clusters(answer, clusters)
     n = {"items": found.items, "raters": found.raters, "judgments": found.judgments}
     twice = {
         name: plain(found.error_with(**n | {name: 2 * n[name], "judgments": 2 * n["judgments"]}))
@@ -414,8 +411,20 @@ def alpha_dict(result: AgreementResult) -> dict[str, Any]:
     }
 
 
+def counted_ratings(
+    table: JudgmentTable, units: Sequence[UnitRow], counted: Flags, images: Ints | None, *, anonymous: bool
+) -> tuple[Ratings, Clusters | None]:
+    """Return the judgments ``counted``, and what they are grouped by; None without images."""
+    ratings = ratings_of_judgments(table.unit[counted], table.worker[counted], table.value[counted])
+    if images is None:
+        return ratings, None
+    _, image = encode(images[places_in(Units.of(units).pk, ratings.units)], "images")
+    columns = {ITEM: image[ratings.unit]} if anonymous else {ITEM: image[ratings.unit], RATER: ratings.rater}
+    return ratings, Clusters.of_codes(columns)
+
+
 def _kinds_of(unit: Ints, units: Sequence[UnitRow]) -> tuple[Ints, dict[int, str]]:
-    """Return (N,) codes of the units' kinds, and the occurring names in order."""
+    """Return (U,) codes of the kinds of units, and the occurring names in order."""
     if not len(unit):
         return unit, {}
     units = Units.of(units)
@@ -437,30 +446,41 @@ def one_against_rest(
     Judgments whose others are tied or missing are excluded and counted. ``counted`` masks judgments;
     ``images`` are as in ``measure_agreement``.
     """
-    unit, value = table.unit[counted], table.value[counted]
-    kinds, names = _kinds_of(unit, units)
-    known, rows = encode(unit, "units")
-    labels, columns = encode(value, "values")
-    cells = np.bincount(rows * len(labels) + columns, minlength=len(known) * len(labels))
-    others = cells.reshape(len(known), len(labels)).astype(np.int32)[rows]
-    others[np.arange(len(rows)), columns] -= 1
-    most = others.max(axis=1, initial=0)
-    decided = (most > 0) & ((others == most[:, None]).sum(axis=1) == 1)
-    same = decided & (others[np.arange(len(rows)), columns] == most)
-    clusters = judgment_clusters(units, images, unit, table.worker[counted], anonymous=anonymous)
+    ratings, grouped = counted_ratings(table, units, counted, images, anonymous=anonymous)
+    return _one_against_rest(ratings, units, grouped)
+
+
+def _one_against_rest(ratings: Ratings, units: Sequence[UnitRow], grouped: Clusters | None) -> dict[str, Any]:
+    kinds, names = _kinds_of(ratings.units, units)
+    decided, same = _held_against_others(ratings)
     figures = {}
     for code, name in (*names.items(), (None, "all")):
-        here = np.ones(len(rows), dtype=bool) if code is None else kinds == code
+        here = np.ones(len(decided), dtype=bool) if code is None else (kinds == code)[ratings.unit]
         n = int((decided & here).sum())
         left_out = {"left_out": int(here.sum()) - n}
-        if clusters:
-            figures[name] = clustered_share(same, decided & here, clusters) | left_out
+        if grouped is not None:
+            figures[name] = clustered_share(same, decided & here, grouped) | left_out
         else:
             figures[name] = share_of(int((same & here).sum()), n) | left_out
     return figures
 
 
-def clustered_share(right: Flags, here: Flags, clusters: Mapping[str, Ints]) -> dict[str, Any]:
+def _held_against_others(ratings: Ratings) -> tuple[Flags, Flags]:
+    """Return (N,) bool: whether the unit's other judges have a majority, and whether this judge is of it."""
+    labels, size = len(ratings.labels), len(ratings.units)
+    cell = ratings.code * size + ratings.unit
+    answers = np.bincount(cell, minlength=labels * size).reshape(labels, size)
+    decided, same = np.zeros((2, labels, size), dtype=np.bool_)
+    for label in range(labels):
+        answers[label] -= 1  # the judge's own
+        most = answers.max(axis=0)
+        decided[label] = (most > 0) & ((answers == most).sum(axis=0) == 1)
+        same[label] = decided[label] & (answers[label] == most)
+        answers[label] += 1
+    return decided.ravel()[cell], same.ravel()[cell]
+
+
+def clustered_share(right: Flags, here: Flags, clusters: Mapping[str, Ints] | Clusters) -> dict[str, Any]:
     """Return the share of rows ``here`` that are ``right``, with its interval by clusters, as JSON."""
     n = int(here.sum())
     if not n:

@@ -116,8 +116,8 @@ class Clusters:
         key = np.packbits(rows).tobytes()
         found = self.latest.get(key)  # once: another thread may ask for other rows meanwhile
         if found is None:
-            found = self.of_codes({name: renumbered(codes[rows]) for name, codes in self.columns.items()})
             self.latest.clear()
+            found = self.of_codes({name: renumbered(codes[rows]) for name, codes in self.columns.items()})
             self.latest[key] = found
         return found
 
@@ -230,15 +230,17 @@ class ClusteredInterval:
 
 def share_of_rows(
     outcomes: Floats,
-    columns: Mapping[str, Iterable[Any]],
+    columns: Mapping[str, Iterable[Any]] | Clusters,
     confidence: float,
     *,
     keep: Flags | None = None,
     weights: Floats | None = None,
 ) -> ClusteredInterval:
     """Return the interval of the (weighted) mean of outcomes from 0 to 1 of the (N,) rows to `keep`."""
-    rows = len(outcomes)
-    clusters = Clusters.of(columns, rows, keep)
+    if isinstance(columns, Clusters):
+        clusters = columns if keep is None else columns.kept(keep)
+    else:
+        clusters = Clusters.of(columns, len(outcomes), keep)
     if keep is not None:
         outcomes, weights = outcomes[keep], None if weights is None else weights[keep]
     if not len(outcomes):

@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from evaluation.arrays import Floats
 from evaluation.statistics.clustering import ITEM, RATER, Clusters
-from evaluation.statistics.inputs import same_length, score_vector
+from evaluation.statistics.inputs import score_vector
 from evaluation.statistics.results import signed
 
 ONE_KIND = "no item has judgments of several raters, or no rater judged several items, so the two cannot be told apart"
@@ -51,8 +52,11 @@ class VarianceComponents:
 def variance_components(values: ArrayLike, items: Iterable[Any], raters: Iterable[Any]) -> VarianceComponents:
     """Return the components of (N,) values of items and raters, by the moments of `clustering`, none below zero."""
     value = score_vector(values, "values")
-    clusters = Clusters.of({ITEM: items, RATER: raters}, len(value))
-    same_length(values=value, items=clusters.codes[0] if clusters.codes else value)
+    return components_of_clusters(value, Clusters.of({ITEM: items, RATER: raters}, len(value)))
+
+
+def components_of_clusters(value: Floats, clusters: Clusters) -> VarianceComponents:
+    """Return the components as `variance_components`, unsigned, of (N,) values by item and by rater."""
     found = np.full(3, math.nan)
     reason = clusters.reason or clusters.note
     if not reason and len(clusters.codes) < 3:

@@ -18,11 +18,6 @@ from datetime import datetime, timedelta
 from typing import Any
 from urllib.parse import urlsplit
 
-from cryptography import x509
-from cryptography.exceptions import InvalidSignature
-from cryptography.hazmat.primitives.asymmetric.padding import PKCS1v15
-from cryptography.hazmat.primitives.asymmetric.rsa import RSAPublicKey
-from cryptography.hazmat.primitives.hashes import SHA1, SHA256, HashAlgorithm
 from django.conf import settings
 
 from common.errors import QuorumError
@@ -31,8 +26,6 @@ OLDEST = timedelta(hours=1)
 EARLIEST = timedelta(minutes=15)  # clocks differ
 AMAZON = re.compile(r"sns\.[a-z0-9-]+\.amazonaws\.com")
 CERTIFICATE = re.compile(r"/[A-Za-z0-9_-]+\.pem")
-# topics use SHA-1 by default, so it cannot be left out
-HASHES: dict[str, HashAlgorithm] = {"1": SHA1(), "2": SHA256()}  # noqa: S303  # the sender chooses it
 # signed members in order
 NOTIFICATION = ("Message", "MessageId", "Subject", "Timestamp", "TopicArn", "Type")
 CONFIRMATION = ("Message", "MessageId", "SubscribeURL", "Timestamp", "Token", "TopicArn", "Type")
@@ -224,8 +217,16 @@ def _of_amazon(message: Mapping[str, Any], name: str) -> str:
 
 
 def _check_signature(message: Mapping[str, Any], *, now: datetime, pem: bytes) -> None:
+    # 13 MB that an installation without Mechanical Turk never needs
+    from cryptography import x509
+    from cryptography.exceptions import InvalidSignature
+    from cryptography.hazmat.primitives.asymmetric.padding import PKCS1v15
+    from cryptography.hazmat.primitives.asymmetric.rsa import RSAPublicKey
+    from cryptography.hazmat.primitives.hashes import SHA1, SHA256
+
     version = message.get("SignatureVersion")
-    method = HASHES.get(version) if isinstance(version, str) else None
+    # Topics use SHA-1 by default, and the sender chooses it.
+    method = {"1": SHA1(), "2": SHA256()}.get(version) if isinstance(version, str) else None  # noqa: S303
     if method is None:
         raise NotificationForged(f"SignatureVersion is {str(version)[:80]!r}; expected '1' or '2'.")
     try:
