@@ -54,7 +54,8 @@ def efforts_of(studies: Iterable[Study]) -> dict[int, Effort]:
     rows_of_studies = Study.objects.filter(pk__in=[study.pk for study in found]).values_list(
         "pk", Exists(own.filter(version__gt=0)), *ends
     )
-    changed, hits = set(), set()
+    changed: set[int] = set()
+    hits: set[int] = set()
     for study, is_changed, *some in rows_of_studies:
         hits.update(hit for hit in some if hit is not None)
         if is_changed:

@@ -283,6 +283,7 @@ class HIT(models.Model):
                 fields=["study", "position"], condition=Q(open_slots__gt=0), name="open_hits_in_order"
             ),
             models.Index(fields=["study", "position"], name="hits_in_order"),
+            models.Index(fields=["study"], condition=Q(version__gt=0), name="changed_hits"),
         ]
 
     def __str__(self) -> str:

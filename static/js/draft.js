@@ -7,6 +7,7 @@ const APART = 4000;         // quick answers travel together: a worker costs the
 const SOON = 5 * 60;        // seconds before the end from which on the page warns
 const FORGET = 60 * 86400;  // seconds after which answers that never reached the server are let go
 const OUTLIVES = 30000;     // bytes up to which a call may outlive its page: browsers refuse 64 kB of them at a time
+const STAYS = 10000;        // milliseconds after which a page that was to be left is still there
 const AHEAD = 2;            // so many steps before the end the next page of work is fetched
 
 let leave = null;  // ends what belongs to the page of work before
@@ -44,6 +45,7 @@ function start(form) {
   let alone = false;           // answers go one by one: something is wrong with one of them
   let sent = -APART;
   let over = revising;         // nothing is sent before the page is submitted, or any more
+  let leaving = false;         // the page that comes may have been made before the server had the last answers
   let submitting = false;
   let ahead = null;            // the next page of work, or the promise of it
 
@@ -237,6 +239,7 @@ function start(form) {
     const reply = await post(form.dataset.save, { answers: batch });
     sending = false;
     if (leave.signal !== listening.signal || submitting) return;
+    if (reply?.ok && leaving) return;
     if (reply?.ok) {
       failures = 0;
       for (const answer of batch) if (waiting.get(answer.position) === answer) waiting.delete(answer.position);
@@ -460,6 +463,10 @@ function start(form) {
     button.addEventListener("click", () => { button.closest("[data-note]").hidden = true; }, listening);
   });
   window.addEventListener("online", () => soon(0), listening);
+  window.addEventListener("beforeunload", () => {
+    leaving = true;
+    setTimeout(() => { leaving = false; soon(0); }, STAYS);  // it was a download, or the reader stopped it
+  }, listening);
   // on the way out nothing waits for its turn, and a timer would not go off any more
   document.addEventListener("visibilitychange", () => { if (document.visibilityState === "hidden") send(); }, listening);
   count();

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from playwright.sync_api import Route, expect
+from playwright.sync_api import Page, Route, expect
 
 from tests.browser.axe import problems
 from tests.browser.working import PHONE, NewPage, count_of, here, join
@@ -87,3 +87,20 @@ def test_half_of_an_answer_outlasts_a_reload(new_page: NewPage, site: Installati
     page.reload()
     count_of(page)
     expect(page.locator("#u1 input:checked")).to_have_count(2)
+
+
+def test_an_answer_is_shown_by_a_page_that_was_made_before_the_server_had_it(
+    page: Page, site: Installation, person: str
+) -> None:
+    join(page, site, "graded", person)
+    address = page.url
+    early = page.request.get(address)
+    held: list[Route] = []
+    page.route(address, lambda route: held.append(route))
+    with page.expect_response("**/save/"):
+        page.keyboard.press("3")
+        page.evaluate("() => { location.reload(); }")
+    page.wait_for_timeout(200)  # the page that is left reads the reply
+    held[0].fulfill(response=early)
+    count_of(page)
+    expect(page.locator("#u1 input[value='3']")).to_be_checked()

@@ -249,6 +249,11 @@ def test_clusters_made_once_serve_several_coefficients_and_parts_of_the_rows() -
         assert agreement(ratings, coefficient, clusters=made) == agreement(ratings, coefficient, clusters=own)
     with pytest.raises(BadShape, match="item has 300 entries and rows 3, expected equally many"):
         Clusters.of(by, len(item)).kept(once[:3])
+    right = (value > 0).astype(np.float64)
+    every = Clusters.of(by, len(item))
+    for keep in (once, None):
+        found, expected = (share_of_rows(right, one, 0.95, keep=keep) for one in (every, by))
+        assert (found.low, found.high) == (expected.low, expected.high)
 
 
 def test_the_interval_of_a_mean_of_any_range_moves_and_grows_with_its_values() -> None:
