@@ -10,7 +10,7 @@ import pytest
 import redis
 from playwright.sync_api import sync_playwright
 
-from evaluation.metrics.meteor import find_tables
+from evaluation.metrics.meteor.tables import tables_there
 from scripts.checks import CHROMIUM_NAMES
 
 REQUIRED = os.environ.get("QUORUM_REQUIRE_SERVICES") == "1"
@@ -112,7 +112,7 @@ def _missing_shared() -> str | None:
 
 
 def _missing_meteor() -> str | None:
-    return None if find_tables().paraphrases else "requirements-meteor.txt is not installed"
+    return None if tables_there().paraphrases else "requirements-meteor.txt is not installed"
 
 
 def _missing_shell() -> str | None:
