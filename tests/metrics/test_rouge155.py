@@ -67,6 +67,7 @@ def test_irregular_words_score_what_the_script_gives_them(options: str) -> None:
     assert_agree(irregular["candidates"], irregular["references"], expected, **OPTIONS[options])
 
 
+@pytest.mark.large
 @pytest.mark.parametrize("key", SEVERAL["results"])
 def test_several_references_are_averaged_chosen_from_and_left_out_as_by_the_script(key: str) -> None:
     options, multi, jackknife = key.split("|")

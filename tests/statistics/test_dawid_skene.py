@@ -81,6 +81,7 @@ def _crowd(prior: list[float], confusions: list[Any], size: int) -> tuple[list[i
     return units, workers, values
 
 
+@pytest.mark.large
 def test_three_workers_of_two_labels_give_back_the_confusions_that_made_their_answers() -> None:
     # Three binary workers have as many parameters as answer patterns have frequencies: the best fit is exact.
     confusions = [[[0.8, 0.2], [0.2, 0.8]], [[0.8, 0.2], [0.4, 0.6]], [[0.2, 0.8], [0.8, 0.2]]]
@@ -118,6 +119,7 @@ def test_leaps_end_where_plain_steps_end(model: str, smoothing: float, seed: int
     assert np.array(list(again.values())) == pytest.approx(result.posterior, abs=1e-9)
 
 
+@pytest.mark.large
 @pytest.mark.parametrize(
     ("prior", "accuracies", "size"),
     [([0.8, 0.2], [0.8, 0.6, 0.8], 625), ([0.6, 0.2, 0.2], [0.8, 0.6, 0.6], 1250)],

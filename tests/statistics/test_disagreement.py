@@ -75,6 +75,7 @@ def test_cross_entropy_and_divergence_are_those_of_the_formulas() -> None:
     assert divergence([[1.0, 0.0]], [[0.0, 1.0]]).mean_cross_entropy == np.inf
 
 
+@pytest.mark.large
 def test_a_score_becomes_the_probabilities_that_made_the_answers() -> None:
     generator = np.random.default_rng(3)
     score = generator.normal(0, 2, 4000)

@@ -239,6 +239,7 @@ def test_a_judge_who_knows_nothing_is_not_relied_on() -> None:
     assert (constant.power, constant.value) == (0, constant.people)
 
 
+@pytest.mark.large
 @pytest.mark.parametrize("clustered", [False, True])
 def test_intervals_hold_the_truth_as_often_as_they_say(clustered: bool) -> None:
     rng, draws, held = np.random.default_rng(2), 400, 0

@@ -207,6 +207,7 @@ def price(size: Size) -> int:
     return 3 * size.judgments
 
 
+@pytest.mark.large
 def test_the_cheapest_design_that_reaches_the_power_is_found() -> None:
     needed = next(
         n for n in range(10, 400, 10) if all(binomial_power(m, 0.65, 0.05) >= 0.8 for m in (n, n + 10))

@@ -61,6 +61,7 @@ def test_grades_with_many_equal_differences_are_tested_the_same_way() -> None:
     assert result.p == pytest.approx(22 / 1024, abs=0.002)
 
 
+@pytest.mark.large
 @settings(max_examples=25)
 @given(
     st.lists(st.tuples(st.integers(-3, 6), st.integers(-3, 6)), min_size=1, max_size=9),

@@ -28,6 +28,7 @@ numbers = st.one_of(
 names = st.text(max_size=3)
 
 
+@pytest.mark.large
 @settings(max_examples=40)
 @given(st.one_of(st.lists(numbers, max_size=20), st.lists(names, max_size=20)))
 def test_labels_ascend_and_codes_lead_back_to_the_values(values: list[Any]) -> None:

@@ -34,6 +34,7 @@ def test_kappa_is_cohens_on_the_cut_scores() -> None:
     assert result.kappa.low < result.kappa.value < result.kappa.high
 
 
+@pytest.mark.large
 def test_the_interval_is_that_of_redrawing_the_pairs_one_by_one() -> None:
     generator = np.random.default_rng(4)
     truth = generator.random(400)

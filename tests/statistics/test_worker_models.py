@@ -34,6 +34,7 @@ def simulated(units: int, seed: int) -> tuple[Any, ...]:
     return unit, worker, value, truth, competence, habits
 
 
+@pytest.mark.large
 @pytest.mark.parametrize(("crowd", "expected"), CROWDS, ids=["two labels", "three labels"])
 def test_the_optima_are_those_that_crowd_kit_approaches(
     crowd: dict[str, Any], expected: dict[str, Any]
