@@ -217,22 +217,23 @@ def compute_aggregation(
     progress(0.05, "reading judgments")
     units = loaders.study_units(study)
     table = loaders.load_judgments(study, units=units)
-    progress(0.35, "finding the consensus")
-    consensus = consensus_of(study, table, units.judged)
+    items = units.judged
     del units  # the judged ones are copied
     judged = loaders.judged_answers(study, table) if kind.results else []
-    progress(0.5, "measuring agreement")
+    progress(0.35, "measuring agreement")  # before there is a consensus, to hold less at once
     workers = loaders.worker_rows(study)
     agreement = measure_agreement(
         kind,
         table,
-        consensus.units,
+        items,
         workers,
         judged,
         seed=design.seed,
         full_depth=loaders.full_depth_units(study),
-        images=None if clusters == NAIVE else loaders.images_of(study, consensus.units),
+        images=None if clusters == NAIVE else loaders.images_of(study, items),
     )
+    progress(0.5, "finding the consensus")
+    consensus = consensus_of(study, table, items)
     model = model_answers(
         kind,
         table,

@@ -112,6 +112,8 @@ def dawid_skene(
     starts = np.zeros(len(unit_names) + 1, dtype=np.int64)
     answers = np.empty(len(codes), dtype=np.int64)
     sort_answers(unit_codes, worker_codes, codes, width, starts, answers)
+    judgments = np.bincount(worker_codes, minlength=len(worker_names))
+    del unit_codes, worker_codes, codes  # as large as all that follows
     posterior = np.zeros((len(unit_names), width))
     prior, counts = np.zeros(width), np.zeros((len(worker_names) * width, width))
     share_votes(starts, answers, posterior, prior, counts)
@@ -170,7 +172,7 @@ def dawid_skene(
         model=model,
         smoothing=float(smoothing),
         accuracy=np.diagonal(confusion, axis1=1, axis2=2) @ shares,
-        judgments=np.bincount(worker_codes, minlength=len(worker_names)),
+        judgments=judgments,
         change=change,
         note=note_of(len(worker_names), int(np.diff(starts).max())),
     )
