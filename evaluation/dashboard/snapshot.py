@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -52,17 +52,17 @@ from judgments.studies.generation import Progress, no_progress
 from judgments.studies.studies import design_of
 
 WORKERS_SHOWN = 200
+ROWS = ("of", "images")  # of scores
 
 
 def candidate_scores(study: Study) -> dict[str, Any]:
-    """Return metric -> scores (two per pair) ``of`` pairs or units with their ``images``, or a ``reason`` for
-    none.
+    """Return metric -> scores ((P, 2) or (U,)) ``of`` pairs or units with their ``images``, or a ``reason`` for none.
 
     The metrics are the newest evaluation's, so that the page Results agrees.
     """
     kind = KINDS[study.protocol]
     asked = _asked(study)
-    none: dict[str, Any] = {"of": [], "images": [], "metrics": {}}
+    none: dict[str, Any] = {"of": _whole([]), "images": _whole([]), "metrics": {}}
     if kind.comparison.refusal:
         return none | {"reason": kind.comparison.refusal}
     if not kind.compares_pairs and kind.results:
@@ -85,9 +85,9 @@ def _of_pairs(study: Study, metrics: list[str], tokenizer: str) -> dict[str, Any
     imported = imported_scores(study.dataset, metrics)
     _, scores = score_pairs(pairs, documents, metrics=metrics, tokenizer=tokenizer, imported=imported)
     return {
-        "of": [pair.pk for pair in pairs],
-        "images": [pair.image for pair in pairs],
-        "metrics": {name: both.tolist() for name, both in scores.items()},
+        "of": _whole([pair.pk for pair in pairs]),
+        "images": _whole([pair.image for pair in pairs]),
+        "metrics": scores,
         "reason": "",
     }
 
@@ -107,9 +107,9 @@ def _of_captions(study: Study, metrics: list[str], tokenizer: str) -> dict[str, 
         imported=imported,
     )
     return {
-        "of": [one.unit for one in captions],
-        "images": [one.item for one in captions],
-        "metrics": {name: result.images.tolist() for name, result in scored.scores.items()},
+        "of": _whole([one.unit for one in captions]),
+        "images": _whole([one.item for one in captions]),
+        "metrics": {name: result.images for name, result in scored.scores.items()},
         "reason": "",
     }
 
@@ -164,11 +164,16 @@ def compute_snapshot(*, study: Study, progress: Progress = no_progress) -> Dashb
     # Not of all studies: a judgment of this one may be committed after another study's with a higher id.
     newest = Judgment.objects.filter(assignment__study=study).aggregate(last=Max("pk"))["last"] or 0
     event = study.events.aggregate(last=Max("pk"))["last"] or 0
+    kept = _stored_scores(study)
+    scores = (
+        candidate_scores(study) if kept is None else kept
+    )  # before judgments are read, to hold less at once
     progress(0.05, "reading judgments")
     all_units = loaders.study_units(study)
     table = loaders.load_judgments(study, newest=newest, units=all_units)
     progress(0.5, "replaying them")
     units = all_units.judged
+    del all_units  # the judged ones are copied
     votes = _votes(table, table.counted & ~np.isnan(table.value), units)
     agreed = agreement_rows(table, loaders.full_depth_units(study))
     growth = (
@@ -176,10 +181,9 @@ def compute_snapshot(*, study: Study, progress: Progress = no_progress) -> Dashb
         if kind.is_open
         else agreement_grows(_votes(table, agreed, units), kind.aggregation.level, seed=design.seed)
     )
-    kept = _stored_scores(study)
-    scores = candidate_scores(study) if kept is None else kept
     progress(0.7, "holding metrics against people")
     kinds = _evaluation(study, votes, units, scores)
+    del votes
     people = {}
     if kind.compares_pairs and agreed.any():
         anonymous = any(worker.anonymous for worker in loaders.worker_rows(study))
@@ -225,14 +229,24 @@ def store_snapshot(board: DashboardSnapshot) -> BoardSnapshot:
         "made_at": timezone.now(),
     }
     if board.scores is not None:
-        values["scores"] = board.scores
+        metrics = {name: one.tolist() for name, one in board.scores["metrics"].items()}
+        values["scores"] = (
+            board.scores | {name: board.scores[name].tolist() for name in ROWS} | {"metrics": metrics}
+        )
     stored, _ = BoardSnapshot.objects.defer("scores").update_or_create(study=board.study, defaults=values)
     return stored
 
 
 def _stored_scores(study: Study) -> dict[str, Any] | None:
     kept = BoardSnapshot.objects.filter(study=study).values_list("scores", flat=True).first()
-    return kept if kept and "images" in kept and kept.get("asked", _asked(study)) == _asked(study) else None
+    if not kept or "images" not in kept or kept.get("asked", _asked(study)) != _asked(study):
+        return None
+    metrics = {name: np.array(values, dtype=np.float64) for name, values in kept["metrics"].items()}
+    return kept | {name: _whole(kept[name]) for name in ROWS} | {"metrics": metrics}
+
+
+def _whole(numbers: Sequence[Any]) -> Ints:
+    return np.array(numbers, dtype=np.int64)
 
 
 def _votes(table: JudgmentTable, keep: Flags, units: Units) -> VotesInOrder:
@@ -247,15 +261,14 @@ def _evaluation(study: Study, votes: VotesInOrder, units: Units, scores: dict[st
         return {}
     if not KINDS[study.protocol].compares_pairs:
         # In the order of the scores, as an evaluation has them: the same numbers draw the same intervals.
-        order = places_in(units.pk, np.array(scores["of"], dtype=np.int64))
+        order = places_in(units.pk, scores["of"])
         means = [
             (upto, np.where(order >= 0, mean[order], np.nan))
             for upto, mean in means_so_far(votes, _decided(study, units))
         ]
-        by_metric = {name: np.array(values, dtype=np.float64) for name, values in scores["metrics"].items()}
-        return {"all": correlation_so_far(means, by_metric, np.array(scores["images"], dtype=np.int64))}
+        return {"all": correlation_so_far(means, scores["metrics"], scores["images"])}
     pairs = len(scores["of"])
-    pair = places_in(np.array(scores["of"], dtype=np.int64), units.pair)
+    pair = places_in(scores["of"], units.pair)
     winners = list(winners_so_far(votes, pair, pairs, _decided(study, units)))
     kind_of_pair = np.full(pairs, -1, dtype=np.int64)
     kind_of_pair[pair] = units.kind
@@ -264,16 +277,15 @@ def _evaluation(study: Study, votes: VotesInOrder, units: Units, scores: dict[st
     there = pair_kinds(code_of)
     kinds = {name: kind_of_pair == code_of[name] for name in there} if len(there) > 1 else {}
     kinds["all"] = np.ones(pairs, dtype=np.bool_)
-    by_pair = {name: np.array(values, dtype=np.float64) for name, values in scores["metrics"].items()}
-    return accuracy_so_far(winners, by_pair, kinds, np.array(scores["images"], dtype=np.int64))
+    return accuracy_so_far(winners, scores["metrics"], kinds, scores["images"])
 
 
 def _images_of_units(study: Study, units: Units, scores: Mapping[str, Any]) -> Ints:
     """Return (U,) images, from stored scores if they cover all pairs."""
-    place = places_in(np.array(scores["of"], dtype=np.int64), units.pair)
+    place = places_in(scores["of"], units.pair)
     if (place < 0).any():
         return loaders.images_of(study, units)
-    return np.array(scores["images"], dtype=np.int64)[place]
+    return scores["images"][place]
 
 
 def _decided(study: Study, units: Units) -> dict[int, int]:
