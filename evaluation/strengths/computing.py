@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from django.core.cache import cache
 from django.db.models import F, Max
+from django.db.models.functions import Coalesce
 from django.utils.translation import gettext
 from rest_framework import serializers
 
@@ -96,6 +97,15 @@ def strengths_of(
         return _strengths_of_choices(study, model=model, control=control)
     if not KINDS[study.protocol].compares_pairs:
         raise EvaluationError(NOT_PAIRS.format(slug=study.slug))
+    none = EvaluationError(
+        gettext("Study %(slug)r has no judgment that counts of a pair of two different systems.")
+        % {"slug": study.slug}
+    )
+    own = CandidatePair.objects.filter(study=study).annotate(
+        one=Coalesce("first_system", 0), other=Coalesce("second_system", 0)
+    )
+    if not own.exclude(one=F("other")).exists():  # a page asks each time: judgments need not be read to know
+        raise none
     table, units = loaders.load_judgments(study), loaders.unit_rows(study)
     names = ("pk", "first_system__name", "second_system__name", "first__text", "second__text", "key")
     pairs = list(CandidatePair.objects.filter(study=study).order_by("pk").values_list(*names))
@@ -110,10 +120,7 @@ def strengths_of(
     different = firsts[place] != seconds[place]
     rows, place = rows[different], place[different]
     if not len(rows):
-        raise EvaluationError(
-            gettext("Study %(slug)r has no judgment that counts of a pair of two different systems.")
-            % {"slug": study.slug}
-        )
+        raise none
     anonymous = any(worker.anonymous for worker in loaders.worker_rows(study))
     clusters = judgment_clusters(
         units, loaders.images_of(study, units), table.unit[rows], table.worker[rows], anonymous=anonymous
