@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 from django.core.cache import cache
 from django.db.models import F, Max
-from django.db.models.functions import Coalesce
-from django.utils.translation import gettext
+from django.utils.translation import gettext, gettext_noop
 from rest_framework import serializers
 
 from annotation.models import Judgment
@@ -48,7 +47,21 @@ NEXT_SHOWN = 3
 KEPT_SECONDS = 3600
 LUCE = "luce"
 PEOPLE = "people"  # who wrote what no system gave
+NO_PAIR_OF_TWO = gettext_noop(
+    "Study %(slug)r has no judgment that counts of a pair of two different systems."
+)
+NO_CAPTIONS_OF_TWO = gettext_noop(
+    "Study %(slug)r has no judgment that counts of captions of two different systems."
+)
 NOT_PAIRS = "Study {slug!r} compares no pairs and names no best one, so that no system won against another."
+
+
+class NothingToRank(EvaluationError):
+    """No judgment is of two systems; ``why`` says so in English."""
+
+    def __init__(self, why: str, slug: str) -> None:
+        super().__init__(gettext(why) % {"slug": slug})
+        self.why = why
 
 
 class StrengthsRequest(Parameters):
@@ -97,15 +110,6 @@ def strengths_of(
         return _strengths_of_choices(study, model=model, control=control)
     if not KINDS[study.protocol].compares_pairs:
         raise EvaluationError(NOT_PAIRS.format(slug=study.slug))
-    none = EvaluationError(
-        gettext("Study %(slug)r has no judgment that counts of a pair of two different systems.")
-        % {"slug": study.slug}
-    )
-    own = CandidatePair.objects.filter(study=study).annotate(
-        one=Coalesce("first_system", 0), other=Coalesce("second_system", 0)
-    )
-    if not own.exclude(one=F("other")).exists():  # a page asks each time: judgments need not be read to know
-        raise none
     table, units = loaders.load_judgments(study), loaders.unit_rows(study)
     names = ("pk", "first_system__name", "second_system__name", "first__text", "second__text", "key")
     pairs = list(CandidatePair.objects.filter(study=study).order_by("pk").values_list(*names))
@@ -120,7 +124,7 @@ def strengths_of(
     different = firsts[place] != seconds[place]
     rows, place = rows[different], place[different]
     if not len(rows):
-        raise none
+        raise NothingToRank(NO_PAIR_OF_TWO, study.slug)
     anonymous = any(worker.anonymous for worker in loaders.worker_rows(study))
     clusters = judgment_clusters(
         units, loaders.images_of(study, units), table.unit[rows], table.worker[rows], anonymous=anonymous
@@ -167,10 +171,7 @@ def _strengths_of_choices(study: Study, *, model: str, control: str) -> dict[str
     shown = [options[unit] for unit in table.unit[counted].tolist()]
     best = [row[one["best"] - 1] for row, one in zip(shown, given, strict=True)]
     if len({name for row in set(map(tuple, shown)) for option in row for name in owners[option]}) < 2:
-        raise EvaluationError(
-            gettext("Study %(slug)r has no judgment that counts of captions of two different systems.")
-            % {"slug": study.slug}
-        )
+        raise NothingToRank(NO_CAPTIONS_OF_TWO, study.slug)
     anonymous = any(worker.anonymous for worker in loaders.worker_rows(study))
     clusters = judgment_clusters(
         units,
@@ -326,15 +327,20 @@ def _next(found: StrengthResult, names: list[str]) -> list[dict[str, Any]]:
 
 
 def cached_strengths(study: Study, **asked: Any) -> dict[str, Any]:
-    """Return ``strengths_of``, cached for the same judgments and events of the study."""
+    """Return ``strengths_of``, cached for the same judgments and events of the study, or raise its NothingToRank."""
     newest = Judgment.objects.filter(assignment__study=study).aggregate(last=Max("pk"))["last"]
     event = study.events.aggregate(last=Max("pk"))["last"]
     options = "-".join(f"{name}={asked[name]}" for name in sorted(asked))  # "none" is a value of two of them
     key = f"strengths-{study.pk}-{newest}-{event}-{options}"
     found: dict[str, Any] | None = cache.get(key)
     if found is None:
-        found = strengths_of(study, **asked)
+        try:
+            found = strengths_of(study, **asked)
+        except NothingToRank as error:
+            found = {"nothing": error.why}
         cache.set(key, found, KEPT_SECONDS)
+    if "nothing" in found:
+        raise NothingToRank(found["nothing"], study.slug)
     return found
 
 

@@ -10,6 +10,8 @@ import numpy as np
 import pytest
 from django.contrib.auth.models import User
 from django.test import Client
+from django.utils.translation import override
+from pytest_django import DjangoAssertNumQueries
 
 from annotation.importing.judgments import import_judgments
 from annotation.models import Assignment, Judgment
@@ -25,7 +27,7 @@ from evaluation.report.content import Estimate
 from evaluation.report.storage import build_report
 from evaluation.results.aggregation import aggregated, compute_aggregation
 from evaluation.results.meta_evaluation import evaluate_study
-from evaluation.strengths.computing import strengths_of
+from evaluation.strengths.computing import cached_strengths, strengths_of
 from judgments.design.reading import make_design
 from judgments.importers.textio import ImportProblem
 from judgments.kinds import KINDS
@@ -222,6 +224,20 @@ def test_systems_are_ranked_and_metrics_held_against_ties() -> None:
     assert readings["plain"]["n"] == 6
     assert 0 <= readings["soft"]["value"] <= 1
     assert readings["soft"]["pairs"] == 1
+
+
+def test_that_there_is_nothing_to_rank_is_found_once_and_said_in_each_language(
+    django_assert_num_queries: DjangoAssertNumQueries,
+) -> None:
+    study = make_study("pairwise")
+    with pytest.raises(EvaluationError, match="no judgment that counts of a pair of two different systems"):
+        cached_strengths(study, model="adjacent")
+    with (
+        django_assert_num_queries(2),
+        override("de"),
+        pytest.raises(EvaluationError, match="hat kein"),
+    ):
+        cached_strengths(study, model="adjacent")
 
 
 def test_a_file_of_judgments_brings_its_ties_along(tmp_path: Any) -> None:
