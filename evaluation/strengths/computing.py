@@ -328,17 +328,20 @@ def _next(found: StrengthResult, names: list[str]) -> list[dict[str, Any]]:
 
 def cached_strengths(study: Study, **asked: Any) -> dict[str, Any]:
     """Return ``strengths_of``, cached for the same judgments and events of the study, or raise its NothingToRank."""
-    newest = Judgment.objects.filter(assignment__study=study).aggregate(last=Max("pk"))["last"]
     event = study.events.aggregate(last=Max("pk"))["last"]
     options = "-".join(f"{name}={asked[name]}" for name in sorted(asked))  # "none" is a value of two of them
-    key = f"strengths-{study.pk}-{newest}-{event}-{options}"
-    found: dict[str, Any] | None = cache.get(key)
-    if found is None:
+    key = f"strengths-{study.pk}-{event}-{options}"
+    judgments = Judgment.objects.filter(assignment__study=study)
+    newest: int
+    found: dict[str, Any]
+    newest, found = cache.get(key) or (-1, {})
+    if judgments.filter(pk__gt=newest).exists() or newest < 0:
+        newest = judgments.aggregate(last=Max("pk"))["last"] or 0
         try:
             found = strengths_of(study, **asked)
         except NothingToRank as error:
             found = {"nothing": error.why}
-        cache.set(key, found, KEPT_SECONDS)
+        cache.set(key, (newest, found), KEPT_SECONDS)
     if "nothing" in found:
         raise NothingToRank(found["nothing"], study.slug)
     return found
