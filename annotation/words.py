@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Iterable
 from decimal import Decimal
 
 from django.utils.formats import number_format
@@ -50,7 +52,19 @@ def spell_cents(cents: int, currency: str = "") -> str:
 
 
 def spell_money(cents: int, currency: str) -> str:
-    return f"{number_format(Decimal(cents) / 100, decimal_pos=2)} {currency}".rstrip() if cents else ""
+    return spell_amount(cents, currency) if cents else ""
+
+
+def spell_amount(cents: int, currency: str) -> str:
+    return f"{number_format(Decimal(cents) / 100, decimal_pos=2)} {currency}".rstrip()
+
+
+def spell_totals(amounts: Iterable[tuple[int, str]]) -> str:
+    """Add up amounts in cents, each currency by itself."""
+    totals: Counter[str] = Counter()
+    for cents, currency in amounts:
+        totals[currency] += cents
+    return ", ".join(spell_amount(totals[currency], currency) for currency in sorted(totals))
 
 
 def _hours_and_minutes(minutes: int) -> str:

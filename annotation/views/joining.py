@@ -28,7 +28,7 @@ from annotation.views.common import (
     see_other,
     worker_of,
 )
-from annotation.words import spell_duration
+from annotation.words import spell_amount, spell_duration, spell_totals
 from annotation.work.effort import effort_in_words, studies_with_effort
 from annotation.work.joining import (
     Joined,
@@ -208,15 +208,15 @@ def me(request: HttpRequest) -> HttpResponse:
     if worker is None:
         return _stranger_page(request, ResumeForm())
     studies = own_studies(worker)
+    paid = [own for own in studies if own.design.crowd.reward_cents]
     context: dict[str, Any] = {
         "worker": worker,
         "studies": [_in_words(own) for own in studies],
         "pages": sum(own.submitted for own in studies),
         "judgments": sum(own.judgments for own in studies),
         "time": spell_duration(sum(own.seconds for own in studies)),
-        "pays": any(own.design.crowd.reward_cents for own in studies),
-        "pending": sum(own.pending_cents for own in studies),
-        "approved": sum(own.approved_cents for own in studies),
+        "pending": spell_totals((own.pending_cents, own.design.named_currency) for own in paid),
+        "approved": spell_totals((own.approved_cents, own.design.named_currency) for own in paid),
         "open_studies": studies_with_effort(
             open_studies().exclude(participations__worker=worker)[:MOST_OPEN_STUDIES]
         ),
@@ -230,6 +230,8 @@ def _in_words(own: OwnStudy) -> dict[str, Any]:
     return {
         "own": own,
         "time": spell_duration(own.seconds),
+        "pending": spell_amount(own.pending_cents, own.design.named_currency),
+        "approved": spell_amount(own.approved_cents, own.design.named_currency),
         "accuracy": f"{record.share * 100:.0f}" if record is not None and record.share is not None else "",
         "go_on": own.held or own.more,
     }

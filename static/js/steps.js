@@ -236,6 +236,9 @@ function open(form) {
       }
     }
     changed(step);
+    // what is asked besides may lie below the bar
+    const besides = event.target.closest("[data-part]") && [...step.querySelectorAll("[data-part]")];
+    if (besides) besides.find((part) => !part.querySelector("input:checked"))?.scrollIntoView({ block: "nearest" });
   }, listening);
   form.addEventListener("click", (event) => {
     const remark = event.target.closest(".remark > summary")?.parentElement;

@@ -46,7 +46,7 @@ def fact(html: str, name: str) -> list[str]:
 
 
 def test_pages_answers_time_and_pay_are_those_of_the_rows() -> None:
-    study = make_study(make_dataset(), crowd={"reward_cents": 25})
+    study = make_study(make_dataset(), crowd={"reward_cents": 25, "currency": "EUR"})
     ada = joined(study)
     first, second = work(study, ada), work(study, ada)
     Assignment.objects.filter(pk=second.pk).update(state="approved")
@@ -54,9 +54,22 @@ def test_pages_answers_time_and_pay_are_those_of_the_rows() -> None:
     assert fact(html, "Pages of work") == ["2"]
     assert fact(html, "Answers") == ["8", "8"]
     assert fact(html, "Active time") == ["about 4 min", "about 4 min"]
-    assert fact(html, "Pay, pending") == ["25 cents", "25 cents"]
-    assert fact(html, "Pay, approved") == ["25 cents", "25 cents"]
+    assert fact(html, "Pay, pending") == ["0.25 EUR", "0.25 EUR"]
+    assert fact(html, "Pay, approved") == ["0.25 EUR", "0.25 EUR"]
     assert first.pk != second.pk
+
+
+def test_pay_of_two_currencies_is_not_added_up() -> None:
+    dataset = make_dataset()
+    euros = make_study(dataset, name="Euros", crowd={"reward_cents": 25, "currency": "EUR"})
+    dollars = make_study(dataset, name="Dollars", crowd={"reward_cents": 40, "currency": "USD"})
+    ada = joined(euros)
+    ada.client.post(f"/s/{dollars.slug}/", {"name": "ada"})
+    work(euros, ada)
+    work(dollars, ada)
+    html = seen(ada)
+    assert fact(html, "Pay, pending")[0] == "0.25 EUR, 0.40 USD"
+    assert fact(html, "Pay, approved")[0] == "0.00 EUR, 0.00 USD"
 
 
 def test_what_was_approved_stays_owed_after_an_exclusion() -> None:
@@ -67,8 +80,8 @@ def test_what_was_approved_stays_owed_after_an_exclusion() -> None:
     worker = Worker.objects.get(pk=pending.worker_id)
     exclude_worker(study=study, worker=worker, why="Always left.")
     html = seen(ada)
-    assert fact(html, "Pay, approved")[0] == "25 cents"
-    assert fact(html, "Pay, pending")[0] == "0 cents"
+    assert fact(html, "Pay, approved")[0] == "0.25"
+    assert fact(html, "Pay, pending")[0] == "0.00"
 
 
 def test_a_rejected_page_is_told_with_its_reason() -> None:
@@ -79,7 +92,7 @@ def test_a_rejected_page_is_told_with_its_reason() -> None:
     html = seen(ada)
     assert "1 page was rejected" in html
     assert "Every answer was the &lt;left&gt; one." in html
-    assert fact(html, "Pay, pending")[-1] == "0 cents"
+    assert fact(html, "Pay, pending")[-1] == "0.00"
 
 
 def test_accuracy_is_shown_only_where_the_study_shows_it_and_once_enough_was_seen() -> None:

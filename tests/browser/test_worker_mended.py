@@ -89,6 +89,19 @@ def test_half_of_an_answer_outlasts_a_reload(new_page: NewPage, site: Installati
     expect(page.locator("#u1 input:checked")).to_have_count(2)
 
 
+def test_what_is_asked_besides_comes_out_from_below_the_bar(
+    new_page: NewPage, site: Installation, person: str
+) -> None:
+    page = new_page(**PHONE)
+    join(page, site, "sure", person)
+    page.keyboard.press("b")
+    last = here(page).locator(".sure label").last.bounding_box()
+    bar = page.locator(".tail.fixed").bounding_box()
+    assert last is not None
+    assert bar is not None
+    assert last["y"] + last["height"] <= bar["y"]
+
+
 def test_an_answer_is_shown_by_a_page_that_was_made_before_the_server_had_it(
     page: Page, site: Installation, person: str
 ) -> None:
