@@ -159,10 +159,12 @@ class DashboardSnapshot:
 
 
 def compute_snapshot(*, study: Study, progress: Progress = no_progress) -> DashboardSnapshot:
+    from evaluation.judgment_sets.blocks import newest_judgment
+
     began = time.monotonic()
     kind, design = KINDS[study.protocol], design_of(study)
     # Not of all studies: a judgment of this one may be committed after another study's with a higher id.
-    newest = Judgment.objects.filter(assignment__study=study).aggregate(last=Max("pk"))["last"] or 0
+    newest = newest_judgment(study)
     event = study.events.aggregate(last=Max("pk"))["last"] or 0
     kept = _stored_scores(study)
     scores = (

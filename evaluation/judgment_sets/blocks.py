@@ -64,6 +64,16 @@ def unit_columns(study: Study) -> pa.Table:
     return _columns(study, ColumnBlock.What.UNITS)
 
 
+def newest_judgment(study: Study) -> int:
+    """Return a row id that no judgment of the study exceeds; 0 without judgments.
+
+    Blocks say it of the rows that they hold, so that only newer ones are read.
+    """
+    last = _stored(study, ColumnBlock.What.JUDGMENTS).last
+    newer = _owned(study, ColumnBlock.What.JUDGMENTS, last).aggregate(last=Max("pk"))["last"]
+    return newer or last
+
+
 def extend_blocks(study: Study) -> None:
     """Store new rows as a block if there are enough, and rebuild incomplete blocks."""
     for what, model in MODELS.items():
@@ -199,17 +209,21 @@ def _columns(study: Study, what: str) -> pa.Table:
 
 
 def _rows(study: Study, what: str, after: int, upto: int | None) -> pa.Table:
+    rows = _owned(study, what, after)
+    if upto is not None:
+        rows = rows.filter(pk__lte=upto)
+    return _unit_rows(rows) if what == ColumnBlock.What.UNITS else _judgment_rows(rows)
+
+
+def _owned(study: Study, what: str, after: int) -> QuerySet[Any]:
+    """Return the study's rows behind row id ``after``."""
     of_units = what == ColumnBlock.What.UNITS
     rows: QuerySet[Any] = Unit.objects.order_by() if of_units else Judgment.objects.order_by()
     owner = "study" if of_units else "assignment__study"
-    if after:
-        # A sum, so that the database goes by row id, not through all work of the study.
-        rows = rows.annotate(owner=F(f"{owner}_id") + 0).filter(pk__gt=after, owner=study.pk)
-    else:
-        rows = rows.filter(**{owner: study})
-    if upto is not None:
-        rows = rows.filter(pk__lte=upto)
-    return _unit_rows(rows) if of_units else _judgment_rows(rows)
+    if not after:
+        return rows.filter(**{owner: study})
+    # A sum, so that the database goes by row id, not through all work of the study.
+    return rows.annotate(owner=F(f"{owner}_id") + 0).filter(pk__gt=after, owner=study.pk)
 
 
 def _unit_rows(rows: QuerySet[Any]) -> pa.Table:

@@ -336,7 +336,9 @@ def cached_strengths(study: Study, **asked: Any) -> dict[str, Any]:
     found: dict[str, Any]
     newest, found = cache.get(key) or (-1, {})
     if judgments.filter(pk__gt=newest).exists() or newest < 0:
-        newest = judgments.aggregate(last=Max("pk"))["last"] or 0
+        from evaluation.judgment_sets.blocks import newest_judgment
+
+        newest = newest_judgment(study)
         try:
             found = strengths_of(study, **asked)
         except NothingToRank as error:

@@ -117,6 +117,14 @@ def in_blocks(monkeypatch: pytest.MonkeyPatch, protocol: str = "pairwise") -> St
     return study
 
 
+def test_the_newest_judgment_is_asked_of_the_blocks_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    study = in_blocks(monkeypatch)
+    end = ColumnBlock.objects.filter(study=study, what="judgments").latest("last").last
+    assert blocks.newest_judgment(study) == end > Judgment.objects.of_study(study).latest("pk").pk
+    work(study, joined(study, "late"), always_first, most=1)
+    assert blocks.newest_judgment(study) == Judgment.objects.of_study(study).latest("pk").pk > end
+
+
 def test_a_judgment_with_the_id_of_a_deleted_one_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
     study = in_blocks(monkeypatch)
     with connection.cursor() as cursor:
