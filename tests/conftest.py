@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from django.core.cache import cache
 from django.db import transaction
 from django.test import Client
 from hypothesis import HealthCheck, settings
@@ -143,9 +144,10 @@ def redis_url() -> str:
 
 
 @pytest.fixture(autouse=True)
-def _forget_units() -> Iterator[None]:
-    """Forget the units of a test's HITs: what is rolled back gives its ids to the next test, or to a module's rows."""
+def _forget_kept_rows() -> Iterator[None]:
+    """Empty the caches: what is rolled back gives its ids to the next test, or to a module's rows."""
     yield
+    cache.clear()
     if presentation := sys.modules.get("annotation.work.presentation"):
         presentation._units_at.cache_clear()
 
