@@ -144,7 +144,7 @@ def test_a_rehearsal_is_refused_in_a_sentence_told_and_deleted(page: Page, offic
     stopped = page.locator("section", has=page.get_by_role("heading", name="Who was stopped"))
     expect(stopped.locator("tbody tr", has_text="careful")).to_be_visible()
     expect(page.locator(".q-state")).to_have_text("closed")
-    expect(page.get_by_text("1,000 simulated studies of this size")).to_be_visible()
+    expect(page.get_by_text("1,000 drawn studies of this size")).to_be_visible()
     looked_at(page)
     page.get_by_role("button", name="Delete this rehearsal").click()
     expect(page.get_by_text("is deleted with its simulated answers")).to_be_visible()
