@@ -23,6 +23,11 @@ def thousands(number: float) -> str:
     )
 
 
+def percent(share: float) -> str:
+    """Format as 62 %."""
+    return f"{100 * share:.0f} %"
+
+
 class AmountField(forms.DecimalField):
     """An amount in whole cents, shown and typed as 1.50; ``unit`` is its currency."""
 

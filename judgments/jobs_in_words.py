@@ -6,7 +6,7 @@ from typing import Any
 
 from django.utils.translation import gettext
 
-from common.amounts import thousands
+from common.amounts import percent, thousands
 from judgments.models import Job
 
 WORDS = {
@@ -69,7 +69,7 @@ def _value_in_words(name: str, value: Any) -> str:
     if isinstance(value, bool):
         return gettext("yes") if value else gettext("no")
     if name in SHARES:
-        return f"{value:.0%}"
+        return percent(value)
     if isinstance(value, float):
         return thousands(round(value, 2))
     return thousands(value) if isinstance(value, int) and name != "seed" else str(value)

@@ -135,9 +135,8 @@ def checklist(launch: Launch) -> list[Point]:
 def _obstacles(launch: Launch) -> Iterable[Point]:
     study, blocks = launch.study, Readiness.BLOCKS
     if launch.problem:
-        yield launch.point(
-            _("Pages of work"), blocks, launch.problem, page="change", link_words=_("Change the settings")
-        )
+        where = str(launch.plan["problem_link"])
+        yield Point(_("Pages of work"), blocks, launch.problem, where, _("Change the settings"))
     if study.state == Study.State.OPEN:
         return
     for one in obstacles(study, cents=launch.forecast.cents if launch.forecast else 0):

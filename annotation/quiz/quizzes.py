@@ -20,6 +20,7 @@ from annotation.models import Participation, QuizAttempt, Worker
 from annotation.quiz.sheet import QuizSheet, ShownQuestion, qualification_of
 from annotation.work.presentation import Place
 from annotation.work.worksheet import answer_key, checked_answers, short_of
+from common.amounts import percent
 from common.errors import NotThere
 from judgments.design.requirements import asks_anything, draw_questions, passes, questions_of
 from judgments.design.study_design import StudyDesign
@@ -281,7 +282,7 @@ class QuestionResult:
 
     @property
     def percent(self) -> str:
-        return f"{100 * self.right / self.answered:.0f} %" if self.answered else "–"
+        return percent(self.right / self.answered) if self.answered else "–"
 
     @property
     def suspect(self) -> bool:

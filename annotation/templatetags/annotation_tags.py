@@ -167,8 +167,11 @@ def said(context: Context, text: str) -> SafeString:
 
 
 @register.simple_tag
-def moment(at: datetime) -> SafeString:
-    """Show a time in UTC; js/times.js shows it in the reader's zone."""
+def moment(at: datetime, *, day: bool = False) -> SafeString:
+    """Show a time in UTC, or its ``day`` alone; js/times.js shows it in the reader's zone."""
+    if day:
+        written = at.astimezone(UTC).date().isoformat()
+        return format_html('<time datetime="{}" data-own-zone="day">{}</time>', at.isoformat(), written)
     written = date_format(at.astimezone(UTC), gettext("j F Y, H:i"))
     return format_html('<time datetime="{}" data-own-zone>{} UTC</time>', at.isoformat(), written)
 

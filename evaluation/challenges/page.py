@@ -152,7 +152,7 @@ class ChallengeAdmin(QuorumAdmin):
         until = short_time(challenge.closes_at) if challenge.closes_at else ""
         return format_html('{} <a class="q-button" href="{}">Close</a>', until, address)
 
-    @display(description="")
+    @display(description="public page")
     def public_page(self, challenge: Challenge) -> SafeString:
         return format_html(
             '<a href="{}">Public page</a>', reverse("evaluation:challenge", args=[challenge.slug])

@@ -369,7 +369,7 @@ add_page(
 
 def _rehearsed(launch: Launch) -> Iterable[Point]:
     """Yield the newest rehearsal's finding for the launch checklist."""
-    if kind_of(launch.study).rehearsal is None:
+    if kind_of(launch.study).rehearsal is None or launch.study.simulated:
         return
     copies = rehearsals_of(launch.study).filter(pk__in=Study.objects.visible_to(launch.user))
     rehearsals = Analysis.objects.filter(study__in=copies, what=Analysis.What.REHEARSAL)

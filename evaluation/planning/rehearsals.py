@@ -14,6 +14,7 @@ from annotation.models import Assignment, Judgment
 from annotation.money.costs import forecast_of
 from annotation.rehearsal.people import Crowd
 from annotation.rehearsal.rehearsal import RehearsalReport, truths_of
+from common.amounts import percent
 from evaluation.errors import EvaluationError
 from evaluation.judgment_sets import loaders
 from evaluation.models import Analysis
@@ -257,7 +258,7 @@ def store_rehearsal(rehearsal: Rehearsal) -> Analysis:
         result=rehearsal.result,
     )
     value = rehearsal.result["recovered"]["value"]
-    words = "Rehearsed" + (f"; {value:.0%} of the drawn truth came back." if value is not None else ".")
+    words = "Rehearsed" + (f"; {percent(value)} of the drawn truth came back." if value is not None else ".")
     note_event(study=rehearsal.study, what="rehearsal-done", words=words)
     return stored
 

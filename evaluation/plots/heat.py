@@ -25,7 +25,7 @@ from evaluation.plots.canvas import (
     short,
     write_beside,
 )
-from evaluation.report.content import Heat, HeatPanel, Level, coefficient
+from evaluation.report.content import Heat, HeatPanel, Level, coefficient, percent, percent_number
 
 LONGEST_TICK = 16
 LETTER = 0.0078  # inches, of an average letter a point high
@@ -140,7 +140,7 @@ def _matrix(axes: Axes, panel: HeatPanel, drawing: Heat, sizes: _Sizes) -> None:
             axes.text(
                 column + 0.5,
                 top + 0.5,
-                _in_cell(value),
+                _in_cell(value, panel.shows),
                 ha="center",
                 va="center",
                 fontsize=sizes.number,
@@ -175,13 +175,15 @@ def _fill(axes: Axes, cells: Sequence[tuple[float, float, float, str]]) -> None:
     axes.add_collection(PolyCollection(corners, facecolors=colours, linewidths=0), autolim=False)
 
 
-def _in_cell(value: float) -> str:
+def _in_cell(value: float, shows: str) -> str:
+    if shows == "share":
+        return percent_number(value)
     text = coefficient(value)
     return "0" if text == ".00" else text.removesuffix(".00")
 
 
-def _level_label(level: Level) -> str:
-    return f"{level.words} {_in_cell(level.value)}"
+def _level_label(level: Level, shows: str) -> str:
+    return f"{level.words} {percent(level.value) if shows == 'share' else _in_cell(level.value, shows)}"
 
 
 def _marks(panel: HeatPanel, least: float, wide: float) -> list[tuple[float, str, int, str]]:
@@ -189,12 +191,12 @@ def _marks(panel: HeatPanel, least: float, wide: float) -> list[tuple[float, str
     ends: list[float] = []  # how far each line is filled
     for level in sorted(panel.levels, key=lambda one: one.value):
         share = min(1.0, max(0.0, (level.value - least) / (1.0 - least)))
-        length = LETTER * (SMALL - 1.5) * len(_level_label(level)) / wide
+        length = LETTER * (SMALL - 1.5) * len(_level_label(level, panel.shows)) / wide
         align = "left" if share < length / 2 else "right" if share > 1 - length / 2 else "center"
         start = share - {"left": 0.0, "center": length / 2, "right": length}[align]
         line = next((place for place, end in enumerate(ends) if start >= end + 0.03), len(ends))
         ends[line : line + 1] = [start + length]
-        placed.append((share, _level_label(level), line, align))
+        placed.append((share, _level_label(level, panel.shows), line, align))
     return placed
 
 

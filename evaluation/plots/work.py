@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any
+from zoneinfo import ZoneInfo
 
 from django.utils.formats import date_format
 from django.utils.translation import gettext as _
@@ -36,8 +37,8 @@ NO_JUDGMENTS = gettext_noop("No judgments yet.")
 NO_WORKERS = gettext_noop("No participant has finished a page of work yet.")
 
 
-def progress_figure(progress: Mapping[str, Any]) -> str:
-    """Plot judgments over time and the wanted number; "" before the first."""
+def progress_figure(progress: Mapping[str, Any], zone: str = "UTC") -> str:
+    """Plot judgments over time, in a time zone, and the wanted number; "" before the first."""
     timeline: Sequence[Sequence[Any]] = progress["timeline"]
     if not timeline:
         return ""
@@ -58,7 +59,7 @@ def progress_figure(progress: Mapping[str, Any]) -> str:
     # below the level where it would run through the number
     offset = (8, -10) if abs(wanted - counts[-1]) < 0.06 * wanted else (8, 0)
     write_beside(axes, thousands(counts[-1]), (times[-1], counts[-1]), offset, color=ACCENT, va="center")
-    _name_times(axes, times[0], span)
+    _name_times(axes, times[0], span, zone)
     axes.yaxis.set_major_locator(MaxNLocator(4, integer=True))
     axes.yaxis.set_major_formatter(lambda value, _: thousands(round(value)))
     axes.set_ylabel(_("judgments"), **SOFT)
@@ -71,10 +72,10 @@ def progress_figure(progress: Mapping[str, Any]) -> str:
     )
 
 
-def _name_times(axes: Axes, start: float, span: float) -> None:
+def _name_times(axes: Axes, start: float, span: float, zone: str) -> None:
     days = span > 2 * DAY
     moments = [start + share * span for share in ((0, 1 / 3, 2 / 3, 1) if span > HOUR else (0, 1))]
-    found = [datetime.fromtimestamp(moment, tz=UTC) for moment in moments]
+    found = [datetime.fromtimestamp(moment, tz=ZoneInfo(zone)) for moment in moments]
     labels = [date_format(moment, "j M") if days else f"{moment:%H:%M}" for moment in found]
     axes.set_xticks(moments, labels)
     first, last = found[0].date(), found[-1].date()
@@ -84,7 +85,7 @@ def _name_times(axes: Axes, start: float, span: float) -> None:
         if first == last
         else _("%(first)s to %(last)s") % {"first": date_format(first, "j M"), "last": until}
     )
-    axes.set_xlabel(f"{words} (UTC)", **SOFT)
+    axes.set_xlabel(f"{words} ({zone})", **SOFT)
 
 
 def progress_sentence(progress: Mapping[str, Any]) -> str:

@@ -136,7 +136,10 @@ class Curves:
 
 @dataclass(frozen=True, slots=True)
 class HeatPanel:
-    """A matrix with blank cells for None, and levels on its scale; the last ``apart`` rows are separated."""
+    """A matrix with blank cells for None, and levels on its scale; the last ``apart`` rows are separated.
+
+    ``shows`` is coefficient, or share (as per cent).
+    """
 
     title: str
     rows: tuple[str, ...]
@@ -144,6 +147,7 @@ class HeatPanel:
     values: tuple[tuple[float | None, ...], ...]
     apart: int = 0
     levels: tuple[Level, ...] = ()
+    shows: str = "coefficient"
 
 
 @dataclass(frozen=True, slots=True)

@@ -185,7 +185,8 @@ def _figures(
         newest = aggregation or evaluation  # what is counted has the signature of what was computed last
         signature = newest.judgments if newest else ""
         counted = {**progress, "revised_at": None}
-        draw("progress", work.progress_sentence(progress), signature, work.progress_figure, counted)
+        zone = timezone.get_current_timezone_name()
+        draw("progress", work.progress_sentence(progress), signature, work.progress_figure, counted, zone)
     if aggregation is not None:
         signature, result = aggregation.judgments, aggregation.result
         agreement, workers = result["agreement"], result["workers"]

@@ -15,6 +15,7 @@ from evaluation.strengths.computing import LENGTH, cached_strengths
 from judgments.kinds import KINDS
 from judgments.models import Study
 from judgments.studies.study_page import Context, Group, StudyPage, add_page
+from judgments.templatetags.judgments_tags import coefficient
 
 MODELS_IN_WORDS = (
     ("adjacent", pgettext_lazy("staff", "Adjacent categories (Davidson)")),
@@ -87,7 +88,9 @@ def _rows(systems: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def _signed(value: float | None) -> str:
-    return "–" if value is None else f"{value:+.2f}".replace("-", "−")
+    if value is None:
+        return "–"
+    return ("−" if value < 0 else "+") + coefficient(abs(value))
 
 
 def _length(found: dict[str, float] | None) -> dict[str, str]:

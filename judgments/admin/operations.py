@@ -36,6 +36,7 @@ def add_operation(
     also: str = "",
     beside: bool | None = None,
     done: str = "",
+    refused_at: Callable[[Study, str], str] | None = None,
     shows: Callable[[HttpRequest, Study, Outcome], HttpResponse] | None = None,
 ) -> None:
     """Offer an operation on a study's pages as a step (``StudyStep``).
@@ -73,6 +74,7 @@ def add_operation(
             permission=operation.right,
             job=operation.job,
             beside=bool(asked) if beside is None else beside,
+            refused_at=refused_at,
             form=form,
         )
     )

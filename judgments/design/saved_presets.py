@@ -9,6 +9,7 @@ from typing import Any
 from django.contrib.auth.models import User
 from django.db import IntegrityError, transaction
 from django.db.models import QuerySet
+from django.utils.timezone import localtime
 from django.utils.translation import gettext
 
 from common.errors import DataConflict, DesignError, NotThere, WrongState
@@ -189,6 +190,6 @@ def _earlier(study: Study, number: str) -> NamedDesign:
             % {"slug": study.slug, "number": number}
         )
     return NamedDesign(
-        title=f"{study.name}, before {event.at:%Y-%m-%d %H:%M} UTC",
+        title=f"{study.name}, before {localtime(event.at):%Y-%m-%d %H:%M %Z}",
         design=make_design(event.details["before"]),
     )

@@ -335,6 +335,17 @@ def divided(design: StudyDesign, material: Material) -> Division:
     )
 
 
+def check_split(design: StudyDesign, material: Material) -> None:
+    """Refuse a judged split that the dataset does not have."""
+    splits = sorted({image.split for image in material.images if image.split})
+    if splits and design.sampling.split not in {image.split for image in material.images}:
+        raise DesignError(
+            gettext("Dataset %(name)r has no split %(split)r; expected %(listed)s.")
+            % {"name": material.name, "split": design.sampling.split, "listed": " or ".join(splits)},
+            field="sampling.split",
+        )
+
+
 def known_items(items: Sequence[Any], material: Material) -> list[Known]:
     """Resolve the texts and images of the designer's ``KnownItem``s."""
     images = {image.name: image for image in material.images}

@@ -37,6 +37,7 @@ from judgments.drawing.controls import (
     REFERENCE,
     Known,
     Makers,
+    check_split,
     degraded_text,
     divided,
     foreign_captions,
@@ -319,6 +320,7 @@ class PairKind(ChoiceKind):
         return self.outcomes
 
     def batch(self, design: StudyDesign, material: Material) -> Batch:
+        check_split(design, material)
         division = divided(design, material)
         wanted = {str(kind): count for kind, count in design.sampling.pairs.items()}
         drawing: dict[str, Any] = {

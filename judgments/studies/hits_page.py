@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from django.db.models import Count, Exists, Max, Q, Sum
 from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 
-from common.errors import QuorumError
+from common.errors import DesignError, QuorumError
 from judgments.admin.operations import add_operation
 from judgments.cached_figures import MANY_ROWS, Figures, add_figures, cached_figures, required_figures
+from judgments.design.editing.form import field_about
 from judgments.design.study_design import StudyDesign
 from judgments.drawing.controls import ControlPool
 from judgments.drawing.stopping import expected_share
@@ -19,7 +20,15 @@ from judgments.models import HIT, Study, System, Unit
 from judgments.operations import generate
 from judgments.studies.generation import Plan, plan_study
 from judgments.studies.studies import design_of
-from judgments.studies.study_page import PLAN_PARTS, Context, Group, StudyPage, add_page
+from judgments.studies.study_page import PLAN_PARTS, Context, Group, StudyPage, add_page, page_address
+
+
+@dataclass(frozen=True, slots=True)
+class Impossible:
+    """Why nothing can be drawn from a design; ``field`` is the dotted key of the study file, or ""."""
+
+    words: str
+    field: str
 
 
 def show_hits(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
@@ -39,14 +48,25 @@ def plan_of(study: Study) -> Context:
     """Return the design with its plan, a problem, or a mark that it is being counted, for a template."""
     design = design_of(study)
     plan = cached_figures(study, PLAN).value
-    try:
-        if isinstance(plan, str):
-            return {"design": design, "problem": plan}
-        if plan is None:
-            return {"design": design, "waits": True}
-        return {"design": design, "plan": plan, "plan_parts": parts_of_plan(design, plan)}
-    except QuorumError as error:
-        return {"design": design, "problem": str(error)}
+    if plan is None:
+        return {"design": design, "waits": True}
+    if isinstance(plan, Plan):
+        try:
+            return {"design": design, "plan": plan, "plan_parts": parts_of_plan(design, plan)}
+        except QuorumError as error:
+            plan = Impossible(str(error), "")
+    return {
+        "design": design,
+        "problem": plan.words,
+        "problem_link": place_of_problem(study, plan.field),
+        "step_waits": generate.name,
+    }
+
+
+def place_of_problem(study: Study, key: str) -> str:
+    """Return the design's page, at the field where it says what is wrong with this key."""
+    name = field_about(key, design_of(study))
+    return f"{page_address(study, 'change')}?look#{f'id_{name}' if name else 'panes'}"
 
 
 def parts_of_plan(design: StudyDesign, plan: Plan) -> list[dict[str, Any]]:
@@ -84,16 +104,18 @@ def counts_of(study: Study) -> dict[str, Any]:
     }
 
 
-def _planned(study: Study) -> Plan | str:
+def _planned(study: Study) -> Plan | Impossible:
     try:
         return plan_study(design_of(study), study.dataset, maker=study.created_by_id)
+    except DesignError as error:
+        return Impossible(str(error), error.field)
     except QuorumError as error:
-        return str(error)
+        return Impossible(str(error), "")
 
 
-def _plan_from_json(value: dict[str, Any]) -> Plan | str:
+def _plan_from_json(value: dict[str, Any]) -> Plan | Impossible:
     if "problem" in value:
-        return str(value["problem"])
+        return Impossible(str(value["problem"]), str(value.get("field", "")))
     return Plan(**value | {"pool": ControlPool(**value["pool"])})
 
 
@@ -115,12 +137,14 @@ def _has_many_units(study: Study) -> Exists:
 COUNTS: Figures[dict[str, Any]] = add_figures(
     Figures("hits", counts_of, rows=lambda found: int(found["units"]["judged"]), many=_has_many_units)
 )
-PLAN: Figures[Plan | str] = add_figures(
+PLAN: Figures[Plan | Impossible] = add_figures(
     Figures(
         "plan",
         _planned,
-        rows=lambda plan: 0 if isinstance(plan, str) else plan.units,
-        as_json=lambda plan: {"problem": plan} if isinstance(plan, str) else asdict(plan),
+        rows=lambda plan: 0 if isinstance(plan, Impossible) else plan.units,
+        as_json=lambda plan: (
+            {"problem": plan.words, "field": plan.field} if isinstance(plan, Impossible) else asdict(plan)
+        ),
         from_json=_plan_from_json,
         version=_drawn_from,
         exact=True,
@@ -146,4 +170,5 @@ add_operation(
     offered=lambda study: study.state == Study.State.DRAFT,
     primary_in={Study.State.DRAFT.value},
     leads_to=lambda study: "launch",
+    refused_at=place_of_problem,
 )

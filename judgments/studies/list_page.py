@@ -24,7 +24,7 @@ from unfold.decorators import display
 
 from common.amounts import thousands
 from common.audit import log_about
-from common.errors import QuorumError
+from common.errors import DesignError, QuorumError
 from common.files import can_be_stored
 from judgments.access.roles import Right, has_right
 from judgments.admin.base import QuorumAdmin, row_or_404, signed_in, simulated_mark
@@ -187,6 +187,8 @@ class StudyAdmin(QuorumAdmin):
             if step.beside:
                 store_refusal(request, study, step.name, str(error))
                 return self._back(request, study, f"#{step.name}")
+            if step.refused_at is not None and isinstance(error, DesignError) and error.field:
+                return HttpResponseRedirect(step.refused_at(study, error.field))
             messages.error(request, str(error))
             return self._back(request, study)
         if step.permission != Right.VIEW:

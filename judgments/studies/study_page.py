@@ -117,6 +117,7 @@ class StudyStep:
         job: the kind of job that it starts; while one is under way, the button is hidden.
         beside: whether a refusal is shown beside the step's form (``take_refusal``).
         form: for ``{% step_form %}``; None for a form written by hand.
+        refused_at: the address of a design's key where a refusal is said; None says it above the page.
     """
 
     name: str
@@ -131,6 +132,7 @@ class StudyStep:
     job: str = ""
     beside: bool = False
     form: StepForm | None = None
+    refused_at: Callable[[Study, str], str] | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -72,7 +72,7 @@ def cents(value: Any, currency: str = "") -> str:
 @register.filter
 def percent(value: Any) -> str:
     """Format a share as 62 %, or a dash."""
-    return f"{100 * value:.0f} %" if _is_number(value) else "–"
+    return amounts.percent(value) if _is_number(value) else "–"
 
 
 @register.filter

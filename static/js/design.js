@@ -139,7 +139,7 @@ async function count(address) {
     room.innerHTML = await answer.text();
     room.dataset.shown = address;
     clearNotes("[data-counted]");
-    for (const one of room.querySelectorAll("[data-note-for]")) note(one.dataset.noteFor, one.textContent, true);
+    for (const one of room.querySelectorAll("[data-note-for]")) note(one.dataset.noteFor, one.dataset.words, true);
     find("fit").hidden = room.querySelector("[data-misfit]") === null;
     // the preview would say the same once more
     const nothing = room.querySelector("[data-nothing]") !== null;

@@ -248,7 +248,7 @@ def test_control_items_are_held_to_the_design() -> None:
     work(study, "ada", careful, pages=3)
     case = Case.objects.get()
     assert (case.worker.name, case.answers) == ("miss", 20)
-    assert case.evidence["words"] == "0 of 2 check questions right (0%); 90% are asked for."
+    assert case.evidence["words"] == "0 of 2 check questions right (0 %); 90 % are asked for."
 
 
 def test_a_change_that_is_none_changes_nothing() -> None:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import re
 from datetime import timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
+from django.conf import settings
 from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
@@ -241,6 +243,16 @@ def test_a_problem_is_reported_and_the_answers_of_the_page_are_kept() -> None:
     report = ProblemReport.objects.get()
     assert (report.assignment, report.what, report.comment) == (assignment, "text", "A word is cut off.")
     assert ada.client.get(f"/s/{study.slug}/work/{assignment.pk}/report/99/").status_code == 404
+
+
+def test_people_see_times_by_the_tag_whose_script_knows_their_zone() -> None:
+    templates = Path(settings.BASE_DIR) / "templates"
+    for folder in ("annotation", "evaluation/challenges"):
+        for path in (templates / folder).rglob("*.html"):
+            text = path.read_text(encoding="utf-8")
+            assert re.search(r"\|(date|time|timesince|timeuntil)\b", text) is None, path
+            if "{% moment " in text and not path.name.startswith("_") and folder == "annotation":
+                assert "js/times.js" in text, path  # the challenges' own base loads it
 
 
 def test_the_time_left_is_told_in_words() -> None:

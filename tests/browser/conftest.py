@@ -35,6 +35,8 @@ for protocol in ("keywords", "grounding"):
     make_study(scenes, protocol, slug=protocol, judgments_per_unit=100, units_per_hit=2, controls={"per_hit": 0})
 with TemporaryDirectory() as folder:
     make_template_study(Path(folder), slug="template", units_per_hit=3, judgments_per_unit=100)
+    slide = '<p>${text}</p><label>Wärme <input type="range" name="warmth" min="0" max="10"></label>'
+    make_template_study(Path(folder), slug="warmth", source=slide, units_per_hit=3, judgments_per_unit=100)
 make_study(dataset, name="Short", slug="short", judgments_per_unit=100, units_per_hit=9)
 make_study(dataset, "relevance", name="Which of all these captions describe the photograph?", slug="long-name")
 make_study(

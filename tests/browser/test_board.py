@@ -31,6 +31,10 @@ store_snapshot(compute_snapshot(study=study))
 User.objects.create_superuser("designer", password="a-long-phrase-1")
 print(study.pk)
 """
+# drawings that are not as wide as the card around them; the report's narrow ones are as large in letters, not in width
+LOOSE = """() => [...document.querySelectorAll(".q-figure svg:not(.narrow)")]
+    .filter((one) => Math.abs(one.getBoundingClientRect().width - one.closest(".q-figure").clientWidth) > 1)
+    .map((one) => one.outerHTML.slice(0, 120))"""
 LATE = """
 from judgments.models import Study
 from tests.annotation.voting import always_first, joined, work
@@ -107,6 +111,12 @@ def test_what_is_found_breaks_no_rule_of_access(page: Page, office: tuple[Instal
             page.goto(address.replace("/board/", f"/{name}/"))
             assert problems(page, within=".q-page") == [], (name, width)
             assert page.evaluate(RUNS_OVER) == [], (name, width)
+            for wide in (
+                (768, 1280, 1920) if width == LOOKS[0][0] else ()
+            ):  # on a phone they scroll in their cards
+                page.set_viewport_size({"width": wide, "height": 844})
+                assert page.evaluate(LOOSE) == [], (name, wide)
+            page.set_viewport_size({"width": width, "height": 844})
 
 
 def test_a_page_of_a_large_study_fills_in_without_a_reload(page: Page, installations: Installations) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
 
 from playwright.sync_api import Page, expect
@@ -84,6 +85,26 @@ def test_what_was_filled_in_outlasts_a_reload_here_and_at_the_server(
     at(page, 1)
     expect(here(page).get_by_label("Schlecht")).to_be_checked()
     expect(here(page).get_by_label("Grund")).to_have_value("Halb fertig")
+
+
+def test_a_form_s_slider_stands_nowhere_before_an_answer(page: Page, site: Installation, person: str) -> None:
+    join(page, site, "warmth", person)
+    for number in (1, 2, 3):
+        at(page, number)
+        slide = here(page).locator("[type=range]")
+        expect(slide).to_have_class(re.compile(r"\bopen\b"))
+        expect(here(page).locator("output")).to_have_text("")
+        unanswered = slide.screenshot()
+        page.keyboard.press("Enter")
+        expect(page.locator("[data-state]")).to_have_text("Fill in the form to go on.")
+        slide.press("ArrowRight")
+        expect(slide).not_to_have_class(re.compile(r"\bopen\b"))
+        expect(here(page).locator("output")).to_have_text("6")
+        slide.blur()
+        assert slide.screenshot() != unanswered  # now there is a thumb
+        page.locator("[data-next]:visible, [data-submit]:visible").first.click()
+    submitted(page)
+    assert filled(site, person) == [{"warmth": 6}] * 3
 
 
 def test_a_form_works_with_scripts_switched_off(new_page: NewPage, site: Installation, person: str) -> None:

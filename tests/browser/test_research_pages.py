@@ -9,6 +9,8 @@ import hmac
 import json
 import re
 from collections.abc import Iterator
+from datetime import datetime
+from zoneinfo import ZoneInfo
 
 import pytest
 from playwright.sync_api import FilePayload, Locator, Page, expect
@@ -144,7 +146,7 @@ def test_a_rehearsal_is_refused_in_a_sentence_told_and_deleted(page: Page, offic
     stopped = page.locator("section", has=page.get_by_role("heading", name="Who was stopped"))
     expect(stopped.locator("tbody tr", has_text="careful")).to_be_visible()
     expect(page.locator(".q-state")).to_have_text("closed")
-    expect(page.get_by_text("1,000 simulated studies of this size")).to_be_visible()
+    expect(page.get_by_text("1,000 drawn studies of this size")).to_be_visible()
     looked_at(page)
     page.get_by_role("button", name="Delete this rehearsal").click()
     expect(page.get_by_text("is deleted with its simulated answers")).to_be_visible()
@@ -187,11 +189,30 @@ def test_captions_are_uploaded_to_a_challenge_and_the_limit_of_the_day_is_kept(
     reload_until(page, f"{office.url}/challenges/lawns/", place.locator("td").first, "1")
     expect(place).to_contain_text("yours")
     looked_at(page)
+    times_are_the_readers(page, place.locator("time"), office)
     page.get_by_role("link", name="Submit captions").click()
     send(results(24))
     expect(page.get_by_role("alert")).to_contain_text("day")
     page.get_by_role("link", name="Lawns").click()
     expect(page.get_by_role("row", name="Gardener")).to_have_count(1)
+
+
+def times_are_the_readers(page: Page, time: Locator, office: Office) -> None:
+    """As somebody reads them on the Line Islands, where it is the next day at ten in the morning UTC."""
+    at = datetime.fromisoformat(time.get_attribute("datetime") or "")
+    zone = ZoneInfo("Pacific/Kiritimati")
+    elsewhere = page.context.new_cdp_session(page)
+    elsewhere.send("Emulation.setTimezoneOverride", {"timezoneId": zone.key})
+    page.reload()
+    expect(time).to_have_text(at.astimezone(zone).date().isoformat())
+    page.goto(f"{office.url}/challenges/lawns/own/")
+    expect(page.locator("time").first).to_contain_text(f"{at.astimezone(zone):%-I:%M}")
+    page.goto(f"{office.url}/admin/login/")
+    assert page.evaluate(
+        "document.cookie.includes('zone=Pacific/Kiritimati')"
+    )  # by which the admin's pages write
+    elsewhere.detach()
+    page.goto(f"{office.url}/challenges/lawns/")
 
 
 @pytest.fixture

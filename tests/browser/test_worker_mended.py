@@ -5,6 +5,8 @@ from __future__ import annotations
 import pytest
 from playwright.sync_api import Page, Route, expect
 
+from judgments.kinds import KINDS
+from tests.browser import working
 from tests.browser.axe import problems
 from tests.browser.working import PHONE, NewPage, count_of, here, join
 from tests.installations import Installation
@@ -14,16 +16,26 @@ LOADED = (
 )
 
 
-@pytest.mark.parametrize("protocol", ["pairwise", "relevance", "best-worst"])
-def test_a_picture_is_large_enough_at_twice_the_size_and_a_letter_answers(
+# every kind whose page has pictures, and a translation of a text beside its picture
+PICTURED = [*(name for name in working.KINDS if KINDS[name].page.shows_picture), "segments"]
+LOW = ((640, 400), (740, 360))  # a window of 1280 x 800 at 200 %, and a phone held sideways
+
+
+@pytest.mark.parametrize("protocol", PICTURED)
+def test_a_picture_is_large_enough_in_a_low_window_and_a_letter_answers(
     new_page: NewPage, site: Installation, protocol: str, person: str
 ) -> None:
     page = new_page(viewport={"width": 640, "height": 400})
     join(page, site, protocol, person)
-    box = here(page).locator("[data-zoom]").bounding_box()
-    assert box is not None
-    assert box["height"] >= 200
-    assert page.locator(".tail.fixed").evaluate("one => getComputedStyle(one).position") == "static"
+    for width, height in LOW:
+        page.set_viewport_size({"width": width, "height": height})
+        for picture in here(page).locator("img").filter(visible=True).all():
+            box = picture.bounding_box()
+            assert box is not None
+            assert box["height"] >= 200, (width, box)
+        assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+        assert page.locator(".tail.fixed").evaluate("one => getComputedStyle(one).position") == "static"
+    assert here(page).locator("img").filter(visible=True).count()
     page.wait_for_function(LOADED)  # those of the next steps too
     if protocol == "pairwise":
         expect(here(page).locator(".label").first).to_have_text("Description A")

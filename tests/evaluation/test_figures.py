@@ -12,8 +12,9 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from evaluation.dashboard.progress import study_progress
 from evaluation.plots.accuracy import accuracy_figure, accuracy_sentence, agreement_figure, agreement_sentence
 from evaluation.plots.dots import dots_figure
+from evaluation.plots.files import drawn, svg_of
 from evaluation.plots.work import progress_figure, progress_sentence, workers_figure, workers_sentence
-from evaluation.report.content import Dots, Estimate, Level, Panel
+from evaluation.report.content import Dots, Estimate, Heat, HeatPanel, Level, Panel, Plot, Table
 from evaluation.results.verdict import INTERVALS, TESTS
 from tests.evaluation.studies import StudyOf, make_dataset
 
@@ -214,3 +215,16 @@ def test_the_words_of_two_levels_of_people_stand_apart_and_within_a_figure_of_fi
         assert not words.overlaps(title)
         assert not words.overlaps(note)
         assert words.x1 <= figure.bbox.x1
+
+
+def test_shares_in_a_matrix_are_percentages_as_in_the_sentence_below_it() -> None:
+    names, level = ("W1", "W2"), Level("chance", 0.5)
+    values = ((None, 0.711), (0.711, None))
+    said = {}
+    for shows in ("share", "coefficient"):
+        panel = HeatPanel("equal answers", names, names, values, levels=(level,), shows=shows)
+        table = Table("t", "T", (), ())
+        plot = Plot("p", "P", "", Heat((panel,), "worker", "worker"), table)
+        said[shows] = words(svg_of(drawn(plot, stamp=""), plot, simulated=False))
+    assert {"71", "chance 50\N{NO-BREAK SPACE}%"} <= set(said["share"])
+    assert {".71", "chance .50"} <= set(said["coefficient"])

@@ -1,8 +1,13 @@
-"""A study's pages in German, from the draft to its findings: no English sentence is left on them."""
+"""A study's pages in German, from the draft to its findings: no English sentence is left on them, numbers are written
+alike, and times are in the reader's zone."""
 
 from __future__ import annotations
 
+import html
+import re
+from collections import Counter
 from collections.abc import Iterable
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -57,15 +62,64 @@ def reader() -> Client:
     return client
 
 
-def english_at(reader: Client, addresses: Iterable[str]) -> dict[str, list[str]]:
-    """Address -> the English on its page; names of licences are no sentences."""
+def problems_at(reader: Client, addresses: Iterable[str]) -> dict[str, list[str]]:
+    """Address -> the English on its page (names of licences are no sentences), numbers in another form, and times that
+    are in another zone than the reader's.
+    """
     found = {}
     for address in addresses:
         answer = reader.get(address)
-        if answer.status_code == 200 and answer.headers["Content-Type"].startswith("text/html"):
-            said = english_on(answer.content.decode(), staff=True)
-            found[address] = [text for text in said if not text.startswith("CC-")]
+        if answer.status_code != 200 or not answer.headers["Content-Type"].startswith("text/html"):
+            continue
+        shown = answer.content.decode()
+        found[address] = [text for text in english_on(shown, staff=True) if not text.startswith("CC-")]
+        if address.split("?")[0].rstrip("/").rsplit("/", 1)[-1] not in EXACT:
+            found[address] += BADLY_WRITTEN.findall(P_VALUE.sub(" ", text_of(shown)))
+        found[address] += unmoved_times(reader, address, shown)
     return found
+
+
+def unmoved_times(reader: Client, address: str, in_utc: str) -> list[str]:
+    """Times on a page that are not those of a reader elsewhere, where a quarter of an hour is added too."""
+    said = clocks(in_utc)
+    if not said:
+        return []
+    reader.cookies["zone"] = "Asia/Kathmandu"
+    moved = clocks(reader.get(address).content.decode())
+    del reader.cookies["zone"]
+    shift = int(KATHMANDU.total_seconds()) // 60
+    return [
+        f"{minute // 60:02}:{minute % 60:02}"
+        for minute in said
+        if not any(
+            moved[(minute + shift + late) % (24 * 60)] for late in (0, 1)
+        )  # the minute may have passed
+    ]
+
+
+# a leading zero, a third digit, or a share with more digits than its interval supports
+BADLY_WRITTEN = re.compile(
+    r"(?<![\w.,:])(?:[-−+]?0\.(?!0+\b)\d+(?!\d*\s?[A-Z]{3}\b)|[-−+]?\d*\.\d{3,}|\d+\.\d+\s?%|\d+%)(?![\w.])"
+)
+P_VALUE = re.compile(r"[pP](?:,[^<]{1,12})? (?:= |[<>] )?\.\d{3}\b|[<>]\s?\.\d{3}\b")
+# values of a study file, sections of a regulation, a paper's tables, and parts of a score, which add up to it
+EXACT = {"change", "ethics", "report", "closer-look"}
+KATHMANDU = timedelta(hours=5, minutes=45)
+CLOCK = re.compile(r"(?<![\d:])([012]\d):([0-5]\d)(?![\d])")
+
+
+def text_of(shown: str) -> str:
+    """What is read on a page: no drawings, fields or signatures, nor what stands under its name in code."""
+    main = shown.split('class="q-page"', 1)[-1]
+    main = re.sub(r"<dt><code>.*?</dd>", " ", main)
+    main = re.sub(r"<(script|style|svg|code|pre|textarea|select)\b.*?</\1>", " ", main, flags=re.S)
+    return re.sub(r"\s+", " ", html.unescape(re.sub(r"<[^>]+>", " ", main)))
+
+
+def clocks(shown: str) -> Counter[int]:
+    """Minutes of the day that a page says, and how often; in drawings too."""
+    text = html.unescape(re.sub(r"<[^>]+>", " ", shown.split('class="q-page"', 1)[-1]))
+    return Counter(60 * int(hour) + int(minute) for hour, minute in CLOCK.findall(text))
 
 
 def pages_of(study: Study) -> list[str]:
@@ -79,19 +133,21 @@ def votes(unit: Unit, worker: Worker) -> int:
     return 1 + (unit.pk + len(worker.name)) % 2
 
 
-def test_no_page_of_a_study_says_anything_in_english(reader: Client, settings: Any, tmp_path: Path) -> None:
+def test_every_page_of_a_study_is_in_german_with_numbers_and_times_as_its_reader_writes_them(
+    reader: Client, settings: Any, tmp_path: Path
+) -> None:
     settings.EXPORT_ROOT = settings.REPORT_ROOT = settings.RELEASE_ROOT = tmp_path
     draft = make_study(
         opened=False, name="Tafel", slug="tafel", quiz={"preset": "hodosh-2013-english"}, access={"join": "invited"},
         crowd={"backend": "external", "reward_cents": 20, "budget_cents": 10}, panel={"preset": "prolific"},
     )  # fmt: skip
-    found = english_at(reader, pages_of(draft))
+    found = problems_at(reader, pages_of(draft))
     study = make_study(
         "pairwise", opened=False, name="Tiere", slug="tiere", judgments_per_unit=2, rules=[RULE], registration=PLAN,
         crowd={"reward_cents": 20, "floor_cents_per_hour": 900}, contact="labor@example.org",
     )  # fmt: skip
     generate_hits(study=study)
-    found |= english_at(reader, [page(study, "launch"), page(study, "planning"), page(study, "register")])
+    found |= problems_at(reader, [page(study, "launch"), page(study, "planning"), page(study, "register")])
     reader.post(do(study, "register"), {"page": "register", "sure": "on"})
     mark_open(study=study)
     copy_rules(study=study)
@@ -103,7 +159,7 @@ def test_no_page_of_a_study_says_anything_in_english(reader: Client, settings: A
     store_snapshot(compute_snapshot(study=study))
     exclude_worker(study=study, worker=Worker.objects.get(name="eva"), why="Rät nur.")
     replay = f"{page(study, 'replay')}?rule=control-accuracy&least=1&alpha=0"
-    found |= english_at(
+    found |= problems_at(
         reader, [*pages_of(study), replay, reverse("admin:annotation_spendinglimit_changelist")]
     )
     aggregate_study(study=study)
@@ -116,7 +172,7 @@ def test_no_page_of_a_study_says_anything_in_english(reader: Client, settings: A
         run_job(job.pk)
     pair = study.pairs.order_by("pk")[0]
     closer = f"{page(study, 'closer-look')}?id={pair.key}&metric=bleu-1"
-    found |= english_at(reader, [*(page(study, name) for name in FINDINGS), closer])
+    found |= problems_at(reader, [*(page(study, name) for name in FINDINGS), closer])
     said = {address: texts for address, texts in found.items() if texts}
     assert said == {}
     assert len(found) > 35

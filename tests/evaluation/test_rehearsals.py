@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -9,13 +11,18 @@ from django.contrib.auth.models import User
 from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
+from pytest_django import Settings
 
 from annotation.models import Assignment, Worker
 from annotation.rehearsal.rehearsal import copy_for_rehearsal, delete_rehearsal, rehearsals_of
 from common.errors import WrongState
+from evaluation.dashboard.snapshot import compute_snapshot, store_snapshot
 from evaluation.models import Analysis
+from evaluation.results.aggregation import aggregate_study
+from evaluation.results.meta_evaluation import evaluate_study
 from judgments.jobs import run_job
 from judgments.models import Job, Study, StudyEvent, StudyRole
+from judgments.studies.study_page import PAGES
 from tests.annotation.casting import make_dataset, make_study
 from tests.judgments.desk import do, page, words
 
@@ -56,7 +63,7 @@ def test_a_careful_crowd_brings_the_truth_back_and_the_page_says_what_it_costs(d
     of_metrics = [row for row in told["power"] if row["what"] == "metrics"]
     assert all(row["power"] + row["wrong"] <= 1 for row in of_metrics)
     shown = words(designer.get(page(copy, "rehearsal")))
-    assert f"simulated participants answer this copy of {study.name}" in shown
+    assert f"The rehearsal crowd answers this copy of {study.name}" in shown
     assert "Metrics: expected and found" in shown
     assert "Nobody: no detector runs" in shown
     assert f"The newest: {copy.name}" in words(designer.get(page(study, "rehearsal")))
@@ -141,3 +148,36 @@ def test_the_list_of_copies_asks_no_more_with_more_of_them(
         copy_for_rehearsal(study=study)
     with django_assert_max_num_queries(len(one)):
         designer.get(page(study, "rehearsal"))
+
+
+# what is copied or recorded says it again: file names and signatures, a paper's methods, what happened
+RECORDS = re.compile(
+    r'<(code|pre|textarea|script|style)\b.*?</\1>|<div id="methods-text">.*?</div>'
+    r'|<td class="q-why" lang="en">.*?</td>|<tr><td>[^<]*</td><td lang="en">.*?</tr>',
+    re.S,
+)
+
+
+def test_no_page_of_a_copy_says_simulated_twice(designer: Client, settings: Settings, tmp_path: Path) -> None:
+    settings.EXPORT_ROOT = tmp_path
+    quiz = {"preset": "hodosh-2013-english"}
+    study = make_study(
+        make_dataset(images=8), "pairwise", opened=False, access={"join": "invited"}, quiz=quiz
+    )
+    copy = rehearsed(designer, study)
+    aggregate_study(study=copy)
+    evaluate_study(study=copy, metrics=["bleu-1", "rouge-l"])
+    store_snapshot(compute_snapshot(study=copy))
+    designer.post(do(copy, "make-report"), {"page": "report"})
+    for job in Job.objects.filter(state="queued"):
+        run_job(job.pk)
+    said = {}
+    for name, one in PAGES.items():
+        if not one.label or not one.shown(copy):
+            continue
+        answer = designer.get(page(copy, name))
+        if answer.status_code == 200:
+            main = answer.content.decode().split('class="q-page"', 1)[1]
+            said[name] = len(re.findall("simulated", re.sub(r"<[^>]+>", " ", RECORDS.sub(" ", main)), re.I))
+    assert {"results", "board", "report", "rehearsal", "workers", "quiz", "launch"} <= said.keys()
+    assert {name: count for name, count in said.items() if count != 1} == {}

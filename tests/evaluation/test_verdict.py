@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
+from html import unescape
 from io import StringIO
 from pathlib import Path
 from typing import Any
@@ -13,6 +15,7 @@ import numpy as np
 import pytest
 from django.core.management import call_command
 from django.test import Client
+from pytest_django import Settings as DjangoSettings
 
 from evaluation.dashboard.snapshot import compute_snapshot, store_snapshot
 from evaluation.releases.bundle import MANIFEST
@@ -25,7 +28,7 @@ from evaluation.results.consensus import share_of
 from evaluation.results.meta_evaluation import evaluate_study
 from evaluation.results.verdict import Verdict, correlation_verdict, pair_verdict
 from judgments.models import Study
-from tests.evaluation.reporting import contents, graded, pairwise, words
+from tests.evaluation.reporting import contents, graded, make_report, pairwise, words
 from tests.evaluation.studies import StudyOf, make_dataset
 from tests.evaluation.test_releases import released
 from tests.judgments.desk import page
@@ -95,14 +98,41 @@ def test_correlations_are_parted_by_their_intervals() -> None:
     )
 
 
+def settled() -> StudyOf:
+    """Twelve pairs in which people prefer a beginning of the reference to all its words in disorder.
+
+    bleu-1 counts words wherever they stand, rouge-l only those in order.
+    """
+    animals = ("cat", "dog", "cow", "hen", "fox", "owl", "bee", "ant", "pig", "ram", "elk", "yak")
+    dataset = make_dataset("row", {f"{one}.jpg": [f"a brown {one} runs on green grass"] for one in animals})
+    made = StudyOf(dataset, "pairwise", controls={"per_hit": 0})
+    units = []
+    for one in animals:
+        ordered, mixed = f"a brown {one} runs somewhere", f"grass green on runs {one} brown a"
+        pair = made.pair(f"p-{one}", f"{one}.jpg", ordered, mixed)
+        units.append(made.unit(f"u-{one}", pair=pair))
+    hit = made.hit("h1", units)
+    for worker in ("w-1", "w-2", "w-3"):
+        made.answer(hit, worker, [1] * len(units))
+    return made
+
+
 @pytest.mark.django_db
-@pytest.mark.parametrize("made", [pairwise, graded])
+@pytest.mark.parametrize(
+    ("made", "metrics"), [(pairwise, METRICS), (graded, METRICS), (settled, ["bleu-1", "rouge-l"])]
+)
 def test_every_door_says_the_same_of_the_same_judgments(
-    made: Callable[[], StudyOf], designer: Client, tmp_path: Path
+    made: Callable[[], StudyOf],
+    metrics: list[str],
+    designer: Client,
+    settings: DjangoSettings,
+    tmp_path: Path,
 ) -> None:
+    settings.EXPORT_ROOT = tmp_path
     study = made().study
     aggregate_study(study=study)
-    said = evaluate_study(study=study, metrics=METRICS)["verdict"]["all"]
+    said = evaluate_study(study=study, metrics=metrics)["verdict"]["all"]
+    assert said["settled"] is (made is settled)
     sentence = said["sentence"]
     assert all(name in sentence for name in said["leaders"])
     store_snapshot(compute_snapshot(study=study))
@@ -113,13 +143,21 @@ def test_every_door_says_the_same_of_the_same_judgments(
         assert ("Not settled:" in shown) is not said["settled"]
     (section,) = (one for one in build_report(study).sections if one.name == "metrics")
     assert section.sentences[0].startswith(sentence)
+    make_report(designer, study)
+    assert sentence.replace(NARROW, " ") in words(designer.get(page(study, "report"))).replace(NARROW, " ")
+    files = contents(next(tmp_path.rglob("*.zip")))
+    assert sentence.replace(NARROW, " ") in files["report.json"].decode().replace("\\u202f", " ").replace(
+        NARROW, " "
+    )
+    paper = unescape(re.sub(r"<[^>]+>", "", files["index.html"].decode())).replace(NARROW, " ")
+    assert sentence.replace(NARROW, " ") in " ".join(paper.split())
     for path in ("evaluation", "board"):
         told = designer.get(f"/api/studies/{study.slug}/{path}/").json()
         found = told.get("result") or told["snapshot"]["evaluation"]["kinds"]
         verdict = found["verdict"]["all"] if "verdict" in found else found["all"]["verdict"]
         assert verdict == said
     out = StringIO()
-    call_command("evaluate", study.slug, metrics=",".join(METRICS), stdout=out)
+    call_command("evaluate", study.slug, metrics=",".join(metrics), stdout=out)
     assert sentence in out.getvalue()
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -11,11 +12,11 @@ from django.contrib.auth.models import User
 from django.test import Client
 from django.urls import reverse
 
-from judgments.design.editing.form import DesignForm, starting_values
+from judgments.design.editing.form import DesignForm, field_about, starting_values
 from judgments.design.reading import line_of, make_design, problems_in, read_toml
-from judgments.models import Study
+from judgments.models import Job, Study
 from judgments.studies.studies import create_study
-from tests.judgments.desk import ADD, as_posted, new_design, page, words
+from tests.judgments.desk import ADD, as_posted, do, new_design, page, words
 from tests.studies import make_dataset, make_study
 
 pytestmark = pytest.mark.django_db
@@ -259,6 +260,88 @@ class TestStudyFile:
         make_dataset()
         designer.post(reverse(NEW) + ADD, new_design() | {"_base": base})
         assert Study.objects.get().protocol == "triplet"
+
+
+# what the dataset ``animals`` cannot give, or no data can: a preset, what is typed, and the field that says so
+SMALL = {
+    "sampling-pairs-HC": "2", "sampling-pairs-HI": "", "sampling-pairs-HM": "", "sampling-pairs-MM": "",
+    "sampling-references": "2", "units_per_hit": "5",
+}  # fmt: skip
+TRIPLETS, RELEVANCE = "vedantam-2015-triplet", "hodosh-2013-relevance"
+IMPOSSIBLE: list[tuple[str, dict[str, Any], str]] = [
+    (TRIPLETS, {}, "sampling-pairs-HC"),
+    (TRIPLETS, SMALL | {"sampling-pairs-MM": "500"}, "sampling-pairs-MM"),
+    (TRIPLETS, SMALL | {"sampling-references": "50"}, "sampling-references"),
+    (TRIPLETS, SMALL | {"sampling-split": "elsewhere"}, "sampling-split"),
+    (TRIPLETS, SMALL | {"sampling-source": "published"}, "sampling-source"),
+    (TRIPLETS, SMALL | {"controls-per_hit": "5"}, "controls-per_hit"),
+    (TRIPLETS, SMALL | {"controls-per_hit": "50", "units_per_hit": "100"}, "controls-per_hit"),
+    (TRIPLETS, SMALL | {"controls-per_hit": "2", "controls-split": "elsewhere"}, "controls-split"),
+    (TRIPLETS, SMALL | {"quiz-items": "90"}, "quiz-items"),
+    (TRIPLETS, SMALL | {"stopping-rule": "margin", "stopping-minimum": "90"}, "stopping-minimum"),
+    (TRIPLETS, SMALL | {"source-show": "on"}, "source-show"),
+    (RELEVANCE, {"sampling-split": "elsewhere"}, "sampling-split"),
+    (RELEVANCE, {"controls-per_hit": "60"}, "controls-per_hit"),
+    (RELEVANCE, {"captions_per_image": "50"}, "filter-fill_to"),
+    (RELEVANCE, {"sampling-pairs_from": "list", "sampling-listed": "x.jpg\tnothing"}, "sampling-listed"),
+    ("our-best-worst", {}, "sampling-options"),
+    ("our-slider", {"controls-split": "elsewhere", "controls-per_hit": "2"}, "controls-split"),
+    ("mason-charniak-2012-keywords", {}, "sampling-split"),
+    ("wang-gaizauskas-2015-grounding", {}, "sampling-split"),
+    ("kocmi-2024-esa", {}, "source-show"),
+]
+
+
+class TestImpossible:
+    @pytest.mark.parametrize(("preset", "typed", "field"), IMPOSSIBLE)
+    def test_it_is_one_message_at_the_field(
+        self, designer: Client, preset: str, typed: dict[str, Any], field: str
+    ) -> None:
+        make_dataset()
+        form = DesignForm(base=starting_values(preset=preset), datasets=["animals"])
+        assert {field, *typed} <= set(form.fields)
+        sent = as_posted(form, name="Mine", dataset="animals", **typed)
+        seen = looked(designer, sent, f"{reverse(NEW)}?preset={preset}")
+        told = wrong(seen)
+        if seen["numbers"]:
+            shown = designer.get(seen["numbers"]).content.decode()
+            notes = re.findall(r'data-note-for="([^"]*)" data-words="([^"]*)"', shown)
+            told |= {name: [said] for name, said in notes}
+            assert shown.count(notes[0][1]) == 1
+        assert {name: len(said) for name, said in told.items()} == {field: 1}
+
+    def test_what_a_kind_has_no_field_for_is_said_beside_the_numbers(self) -> None:
+        design = make_design({"name": "R", "dataset": "animals", "protocol": "relevance"})
+        assert field_about("sampling.pairs.HC", design) == ""
+        assert field_about("sampling.split", design) == "sampling-split"
+        pairs = {"name": "T", "dataset": "animals", "protocol": "triplet", "sampling": {"pairs": {"MM": 2}}}
+        assert field_about("sampling.pairs", make_design(pairs)) == "sampling-pairs-MM"
+
+    def test_generate_waits_and_leads_to_the_field(self, designer: Client) -> None:
+        study = make_study(opened=False, sampling={"pairs": {"HC": 1000}})
+        said = "The design asks for 1000 HC pairs"
+        button = re.compile(r"<button[^>]*>Generate pages of work</button>")
+
+        def shown(address: str) -> str:
+            # a note in an attribute is for the script, which writes it at the field
+            return re.sub(r'data-words="[^"]*"', "", designer.get(address).content.decode())
+
+        launch = shown(page(study, "launch"))
+        assert launch.count(said) == 1  # in the checklist, which leads to the field
+        place = f"{page(study, 'change')}?look#id_sampling-pairs-HC"
+        assert f'href="{place}"' in launch
+        assert " disabled" in button.findall(launch)[0]
+        desk = shown(place)
+        assert desk.count(said) == 1
+        assert re.search(rf'id="id_sampling-pairs-HC_error">{said}', desk) is not None
+        assert " disabled" in button.findall(desk)[0]
+        refused = designer.post(do(study, "generate"), {"page": "people"})  # where no plan is counted
+        assert refused.headers["Location"] == place
+        assert said not in shown(page(study, "people"))
+        assert not Job.objects.exists()
+        possible = make_study(opened=False, slug="possible")
+        for name in ("launch", "change"):
+            assert " disabled" not in button.findall(shown(page(possible, name)))[0]
 
 
 def test_lines_of_keys_are_found_in_tables_rows_and_around_long_texts() -> None:

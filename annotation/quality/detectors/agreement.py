@@ -13,6 +13,7 @@ from pydantic import Field
 from annotation.quality.detectors.base import Alpha, Finding, Rule, SequentialRule, Share, alpha_share, one_in
 from annotation.quality.detectors.chances import at_most
 from annotation.quality.detectors.history import Answers, Floats, History
+from common.amounts import percent
 
 ENOUGH_PAIRS = 30  # pairs of others' answers from which their agreement is known
 
@@ -69,8 +70,8 @@ class Disagreement(SequentialRule):
         ) % {
             "agreeing": numbers["agreeing"],
             "n": numbers["n"],
-            "share": f"{numbers['agreeing'] / numbers['n']:.0%}",
-            "expected": f"{numbers['expected']:.0%}",
+            "share": percent(numbers["agreeing"] / numbers["n"]),
+            "expected": percent(numbers["expected"]),
             "chance": one_in(numbers["p"]),
         }
 
@@ -150,11 +151,11 @@ class ControlAccuracy(Rule):
         return self.found(history, n=n, right=right, threshold=self.threshold)
 
     def in_words(self, numbers: Mapping[str, Any]) -> str:
-        threshold = f"{numbers['threshold']:.0%}"
+        threshold = percent(numbers["threshold"])
         words = _("%(right)s of %(n)s check questions right (%(share)s); %(threshold)s are asked for.") % {
             "right": numbers["right"],
             "n": numbers["n"],
-            "share": f"{numbers['right'] / numbers['n']:.0%}",
+            "share": percent(numbers["right"] / numbers["n"]),
             "threshold": threshold,
         }
         if "p" not in numbers:

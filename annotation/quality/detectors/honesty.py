@@ -18,6 +18,7 @@ from pydantic import Field
 
 from annotation.quality.detectors.base import Finding, Rule, Share
 from annotation.quality.detectors.history import Answers, History, OwnJudgment, Written
+from common.amounts import percent
 from judgments.drawing.material import rng_for
 from judgments.kinds.caption import folded
 
@@ -98,7 +99,7 @@ class PastedText(Sign):
         more = _(
             "%(share)s of all characters came so; the tab was left while %(left)s of them were open."
         ) % {
-            "share": f"{numbers['characters_pasted'] / numbers['characters']:.0%}",
+            "share": percent(numbers["characters_pasted"] / numbers["characters"]),
             "left": numbers["left_the_tab"],
         }
         return f"{words} {more}"
@@ -247,7 +248,7 @@ class Phrasing(Sign):
             "(people who wrote these: %(people)s)."
         ) % {
             **{name: numbers[name] for name in ("alike", "n", "people")},
-            "share": f"{numbers['alike'] / numbers['n']:.0%}",
+            "share": percent(numbers["alike"] / numbers["n"]),
         }
 
     def _alike(self, own: Sequence[tuple[int, Written]], history: History) -> Iterator[dict[str, Any]]:

@@ -179,7 +179,7 @@ def _by_workers(inputs: ReportInputs) -> Plot | None:
         others=others, rest=REST, chance=chance, mean=mean,
     )  # fmt: skip
     levels = (Level("chance", chance), Level("all together", mean, dashed=False))
-    panel = HeatPanel("share of equal answers", heads, heads, values, levels=levels)
+    panel = HeatPanel("equal answers, %", heads, heads, values, levels=levels, shows="share")
     return plot(sentence, Heat((panel,), "worker", "worker"), data)
 
 

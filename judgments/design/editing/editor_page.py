@@ -15,7 +15,7 @@ from django.utils.translation import gettext
 from common.errors import DesignError, QuorumError
 from judgments.access.roles import visible_rows
 from judgments.design.editing.fitting import fitted
-from judgments.design.editing.form import DesignForm, html_name, values_from_toml
+from judgments.design.editing.form import DesignForm, field_about, html_name, values_from_toml
 from judgments.design.editing.sections import IN_SIGHT, STEP_WORDS, Step
 from judgments.design.presets import Preset
 from judgments.design.reading import dump_toml, make_design
@@ -39,6 +39,7 @@ from judgments.studies.hits_page import parts_of_plan
 from judgments.studies.study_page import PLAN_PARTS
 
 ORDER_IN_SIGHT = {"judgments_per_unit": 1, "captions_per_image": 1, "crowd-budget_cents": 2}
+LOOK = "look"  # in the address: count at once, and say at its field what is wrong
 NO_SAVE = ("_look", "_apply", "_fit")  # buttons that show the form again
 PREVIEWS = "quorum-looks"  # of the session: preview key -> design
 ROWS = "quorum-look-rows"  # of designs whose dataset is not there yet: the row that is shown
@@ -156,7 +157,10 @@ def open_editor(
 ) -> EditorPage:
     """Store nothing but the preview."""
     base = _base_sent(request) or base
-    if request.method != "POST":
+    if request.method != "POST" and LOOK in request.GET:
+        form = DesignForm(DesignForm(base=base, datasets=datasets).as_posted(), base=base, datasets=datasets)
+        editor = EditorPage(form=form, base=base, toml=dump_toml(base), cut=cut, asked=True)
+    elif request.method != "POST":
         editor = EditorPage(
             form=DesignForm(base=base, datasets=datasets), base=base, toml=dump_toml(base), cut=cut
         )
@@ -236,7 +240,7 @@ def numbers_context(request: HttpRequest, design: StudyDesign) -> dict[str, Any]
         for part in PLAN_PARTS:
             if part.problems is not None:
                 problems += part.problems(design, plan.hits, plan.units + plan.controls)
-    context["notes"] = [{"field": _nearest_field(one.field), "words": str(one)} for one in problems]
+    context["notes"] = [{"field": field_about(one.field, design), "words": str(one)} for one in problems]
     return context
 
 
@@ -307,7 +311,3 @@ def _not_checkable(design: StudyDesign) -> list[DesignError]:
         for name, words in requirements_of(design.workers).items()
         if words in refused
     ]
-
-
-def _nearest_field(key: str) -> str:
-    return html_name("sampling.pairs.HC" if key == "sampling.pairs" else key)

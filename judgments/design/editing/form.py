@@ -112,6 +112,15 @@ def values_from_toml(text: str, *, saved: Mapping[str, Preset] = NO_PRESETS) -> 
     return design.model_dump(mode="json") | dict.fromkeys(open_keys, "")
 
 
+def field_about(key: str, design: StudyDesign) -> str:
+    """Return the field of the form that a key of the design stands at, or "": not every kind asks for every key."""
+    form = DesignForm(base=design.model_dump(mode="json"), datasets=[design.dataset])
+    if key == "sampling.pairs":  # the first of those in sight
+        key = next(iter(form.pair_keys_in_sight()), key)
+    name = html_name(key)
+    return name if name in form.fields else ""
+
+
 def in_words(key: str, value: Any) -> str:
     """Format as the form does; a dash if empty."""
     if isinstance(value, bool):

@@ -214,6 +214,8 @@ def show_design(admin: QuorumAdmin, request: HttpRequest, study: Study) -> HttpR
             admin.log_change(request, study, "design")
             return _next_page(request, study)
     count_now(editor, request)
+    if "problem" in editor.numbers:
+        context["step_waits"] = "generate"
     return TemplateResponse(request, "judgments/study/design.html", context | _form_context(editor, saved))
 
 

@@ -85,7 +85,7 @@ def test_pasted_is_what_makes_half_of_the_text() -> None:
     pasted = {"text": 50, "from_paste": 50, "pasted": 50, "away": 1}
     found = make_rule("pasted-text", {}).examine(writes([Written(text, pasted) for text in OURS]))
     assert found is not None
-    assert "5 of 5 written answers were pasted. 100% of all characters came so" in found.words
+    assert "5 of 5 written answers were pasted. 100 % of all characters came so" in found.words
 
 
 def test_others_sentences_of_other_items_are_found_beside_each_other() -> None:
@@ -101,7 +101,7 @@ def test_others_sentences_of_other_items_are_found_beside_each_other() -> None:
     assert found is not None
     assert (found.evidence["alike"], found.evidence["n"], found.evidence["people"]) == (3, 5, 2)
     assert {"own": OURS[1], "other": others[1].text, "by": 8, "similar": 1.0} in found.evidence["texts"]
-    assert "3 of 5 answers (60%) are nearly what others had written of other items" in found.words
+    assert "3 of 5 answers (60 %) are nearly what others had written of other items" in found.words
 
 
 def test_the_same_sentence_about_the_same_item_is_no_sign() -> None:

@@ -155,7 +155,7 @@ def test_a_share_of_control_items_below_the_threshold_is_found_when_it_is_sure()
     half = [1.0, 0.0] * 15
     found = make_rule("control-accuracy", {}).examine(of([1.0] * 30, right=half))
     assert found is not None
-    assert "15 of 30 check questions right (50%); 70% are asked for." in found.words
+    assert "15 of 30 check questions right (50 %); 70 % are asked for." in found.words
     unlucky = [1.0] * 6 + [0.0] * 4
     assert make_rule("control-accuracy", {}).examine(of([1.0] * 10, right=unlucky)) is None
 
