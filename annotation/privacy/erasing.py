@@ -211,7 +211,9 @@ def why_not(study: Study, worker: Worker) -> str:
     if _calls_under_way(study).filter(_about(worker)).exists():
         return _("A request to the crowd about them is not done yet; wait until it is, or settle it.")
     if _unlisted_bonuses(study).filter(_about(worker)).exists():
-        return _("A bonus of theirs is in no list for the panel yet; make the list first, so that they are paid.")
+        return _(
+            "A bonus of theirs is in no list for the panel yet; make the list first, so that they are paid."
+        )
     return ""
 
 

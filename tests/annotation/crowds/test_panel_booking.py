@@ -194,7 +194,7 @@ def test_an_erased_person_s_bonus_stays_in_its_list_and_blocks_nobody_else_s() -
     bonus_list(study=study)
     erase_person(study=study, worker=ada.worker)
     assert listed_bonuses(study) == (1, 0)
-    with pytest.raises(WrongState, match="the raw id of .* was deleted"):
+    with pytest.raises(WrongState, match=r"the raw id of .* was deleted"):
         bonus_list(study=study, number=1)
     pay_bonus(session=bob, cents=5, why="Well done.")
     carry_out_calls(study=study)
@@ -213,8 +213,10 @@ def test_bonuses_of_people_whose_id_is_gone_are_left_out_of_a_list() -> None:
     RawId.objects.filter(worker=CrowdSession.objects.earliest("pk").worker).delete()
     assert bonus_list(study=study) == (1, [(BOB["SESSION_ID"], "0.05")])
     assert listed_bonuses(study) == (1, 1)
-    assert StudyEvent.objects.get(what="bonus-list").words.endswith("without 1 of people whose id was deleted.")
-    with pytest.raises(WrongState, match="the raw id of .* was deleted"):
+    assert StudyEvent.objects.get(what="bonus-list").words.endswith(
+        "without 1 of people whose id was deleted."
+    )
+    with pytest.raises(WrongState, match=r"the raw id of .* was deleted"):
         bonus_list(study=study)
 
 
