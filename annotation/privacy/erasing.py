@@ -241,7 +241,7 @@ def _unlisted_bonuses(study: Study) -> QuerySet[CrowdCall]:
     if Ability.APPROVE in backend_of(study).can:
         return CrowdCall.objects.none()
     done = CrowdCall.objects.filter(study=study, kind=Ability.BONUS, state="done", answer__list__isnull=True)
-    return done.filter(worker__raw_ids__isnull=False).distinct()
+    return done.filter(worker__in=RawId.objects.values("worker"))
 
 
 def erase_person(
