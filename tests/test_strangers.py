@@ -6,6 +6,7 @@ from __future__ import annotations
 import re
 from importlib import import_module
 from typing import Any
+from uuid import uuid4
 
 import pytest
 from django.apps import apps
@@ -13,14 +14,19 @@ from django.contrib.auth.models import Group, User
 from django.db.models import Value
 from django.db.models.functions import Concat
 from django.test import Client
+from django.utils import timezone
+from django_filters import ModelChoiceFilter
 
-from annotation.models import Invitation
+from annotation.models import Invitation, Webhook
 from annotation.work.claims import claim_assignment
 from annotation.work.submissions import submit_assignment
+from config.api.urls import router
 from evaluation.results.aggregation import compute_aggregation, store_aggregation
 from judgments.access.datasets import share_dataset
 from judgments.access.roles import RIGHTS, give_role
+from judgments.design.reading import make_design
 from judgments.models import Caption, Job, Output, Study, System
+from judgments.studies.studies import change_design, create_study, delete_study
 from judgments.studies.study_page import PAGES, STEPS
 from tests.annotation.casting import joined, make_dataset, make_study
 from tests.strangers import addresses, rows, telling
@@ -198,6 +204,55 @@ def test_a_stranger_finds_nothing_by_asking_for_it(
         # what was asked for may be said again
         said = [secret for secret in secrets if secret in shown and secret not in address]
         assert not said, (address, response.status_code, said)
+
+
+def test_a_filter_does_not_say_which_rows_there_are(study: Study, other: Study) -> None:
+    """A row of somebody else's is to each filter what a row is that nobody has."""
+    webhook = Webhook.objects.create(
+        study=study, url="https://hooks.example.org/", salt="s", submissions=True
+    )
+    theirs = {
+        "study": (study.slug, "nobody-s"),
+        "of": (study.slug, "nobody-s"),
+        "dataset": (study.dataset.name, "nobody-s"),
+        "assignment": (study.assignments.earliest("pk").pk, uuid4()),
+        "webhook": (webhook.pk, 10**9),
+    }
+    client, asked = visitor("researcher", other), 0
+    for prefix, view, _name in router.registry:
+        found = getattr(getattr(view, "filterset_class", None), "base_filters", {})
+        for name in [name for name, one in found.items() if isinstance(one, ModelChoiceFilter)]:
+            answers = [client.get(f"/api/{prefix}/?{name}={value}") for value in theirs[name]]
+            assert answers[0].status_code in (400, 403), (prefix, name)
+            assert answers[0].content == answers[1].content, (prefix, name)
+            asked += 1
+    assert asked > 30
+
+
+def test_an_import_that_made_no_study_is_nobody_s_who_takes_its_name(study: Study, other: Study) -> None:
+    """What it says quotes lines of a file. Neither does the other study's name or end change it."""
+    theirs = Job.objects.create(
+        kind="import_judgments",
+        created_by=staff(),
+        args={"study": "pilot", "dataset": study.dataset.name},
+        state="failed",
+        error=f"Line 3: there is no caption {UNPUBLISHED!r}.",
+        finished_at=timezone.now(),
+    )
+    client = visitor("researcher", other)
+    neighbour = User.objects.get(username="neighbour")
+    design = make_design({**other.design, "slug": "pilot", "name": "Pilot"})
+    made = create_study(design=design, user=neighbour)
+    page = f"/admin/judgments/study/{made.pk}"
+    for address in ("/api/jobs/", "/admin/judgments/job/", f"{page}/change/", f"{page}/hits/"):
+        shown = client.get(address)
+        assert shown.status_code == 200
+        assert UNPUBLISHED not in shown.content.decode()
+    assert client.get(f"/api/jobs/{theirs.pk}/").status_code == 404
+    assert client.get(f"/admin/judgments/job/{theirs.pk}/change/").status_code == 404
+    delete_study(study=change_design(study=made, design=design.model_copy(update={"slug": "pilot-2"})))
+    theirs.refresh_from_db()
+    assert theirs.args["study"] == "pilot"
 
 
 def is_workers_own(address: str, study: Study) -> bool:

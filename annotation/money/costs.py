@@ -18,7 +18,7 @@ from django.utils.translation import gettext as _
 from annotation.crowds import CrowdBackend, backend_for, backend_of
 from annotation.models import Assignment, Budget, CrowdCall, CrowdSession, LedgerEntry, Publication
 from annotation.words import spell_seconds
-from annotation.work.leases import paid_times
+from annotation.work.leases import PAYABLE, paid_times
 from judgments.design.study_design import StudyDesign
 from judgments.drawing.material import LARGEST_PAGE
 from judgments.models import HIT, HITUnit, Study
@@ -210,7 +210,7 @@ class Overclaim:
 
 
 def pay_of_sessions(study: Study) -> list[Pay]:
-    """Return submitted and approved sessions with known time, the lowest wage first, in four queries."""
+    """Return submitted and approved sessions with known time, the lowest wage first, in five queries."""
     return pay_and_claims(study)[0]
 
 
@@ -220,7 +220,7 @@ def overclaims_of(study: Study) -> list[Overclaim]:
 
 
 def pay_and_claims(study: Study) -> tuple[list[Pay], list[Overclaim]]:
-    """Return ``pay_of_sessions`` and ``overclaims_of`` from the same four queries."""
+    """Return ``pay_of_sessions`` and ``overclaims_of`` from the same five queries."""
     floor = design_of(study).crowd.floor_cents_per_hour
     rows = list(_counted(study).values_list("pk", "worker__name", "publication__reward_cents", "status"))
     if not rows:  # nobody was paid: avoid a scan of all judgments
@@ -255,7 +255,7 @@ def pay_and_claims(study: Study) -> tuple[list[Pay], list[Overclaim]]:
 
 def _counted(study: Study) -> QuerySet[CrowdSession]:
     own = CrowdSession.objects.filter(study=study, place=study.place)
-    return own.filter(status__in=[CrowdSession.Status.SUBMITTED, CrowdSession.Status.APPROVED])
+    return own.filter(status__in=PAYABLE)
 
 
 def _bonuses(study: Study) -> dict[int, int]:

@@ -210,15 +210,19 @@ def why_not(study: Study, worker: Worker) -> str:
         return _("Their work waits to be approved or rejected; decide first, so that they are paid.")
     if _calls_under_way(study).filter(_about(worker)).exists():
         return _("A request to the crowd about them is not done yet; wait until it is, or settle it.")
+    if _unlisted_bonuses(study).filter(_about(worker)).exists():
+        return _(
+            "A bonus of theirs is in no list for the panel yet; make the list first, so that they are paid."
+        )
     return ""
 
 
 def who_waits(study: Study) -> Q:
     """Return the condition for a study's people who cannot be erased now; see ``why_not``."""
-    calls = _calls_under_way(study)
     parts: list[QuerySet[Any, Any]] = [rows.values("worker") for rows in _undecided(study)]
-    parts.append(calls.filter(worker__isnull=False).values("worker"))
-    parts.append(calls.filter(session__isnull=False).values("session__worker"))
+    for calls in (_calls_under_way(study), _unlisted_bonuses(study)):
+        parts.append(calls.filter(worker__isnull=False).values("worker"))
+        parts.append(calls.filter(session__isnull=False).values("session__worker"))
     return _any_of(parts)
 
 
@@ -230,6 +234,14 @@ def _undecided(study: Study) -> list[QuerySet[Any]]:
 
 def _calls_under_way(study: Study) -> QuerySet[CrowdCall]:
     return CrowdCall.objects.filter(study=study, state__in=["waiting", "started", "parked"])
+
+
+def _unlisted_bonuses(study: Study) -> QuerySet[CrowdCall]:
+    """Return bonuses that a list will have, as long as the ids are there; a crowd with an API needs none."""
+    if Ability.APPROVE in backend_of(study).can:
+        return CrowdCall.objects.none()
+    done = CrowdCall.objects.filter(study=study, kind=Ability.BONUS, state="done", answer__list__isnull=True)
+    return done.filter(worker__in=RawId.objects.values("worker"))
 
 
 def erase_person(
@@ -569,7 +581,9 @@ def _move(study: Study, worker: Worker, stand_in: Worker, payee: Worker) -> None
             for key, value in call.payload.items()
             if key == "qualification" or not isinstance(value, str | list | dict)
         }
-        call.answer, call.why = {}, ""
+        # The number of its list stays: without it the bonus looks as if it were in no list.
+        call.answer = {"list": call.answer["list"]} if "list" in call.answer else {}
+        call.why = ""
         call.save(update_fields=["payload", "answer", "why"])
     # the books keep the session, and nobody can tell from it which answers it paid
     work.update(session=None)

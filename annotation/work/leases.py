@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from django.db import IntegrityError, transaction
-from django.db.models import F, FloatField, QuerySet, Sum
+from django.db.models import F, FloatField, Q, QuerySet, Sum
 from django.db.models.functions import Cast
 from django.utils import timezone
 from django.utils.translation import gettext as _
@@ -33,6 +33,8 @@ from judgments.studies.studies import design_of
 
 CLOCKS_DIFFER = 5.0  # tolerated difference in seconds between browser and server time per assignment
 TWICE = timedelta(minutes=1)  # a repeated extension within this time is the same request
+
+PAYABLE = (CrowdSession.Status.SUBMITTED, CrowdSession.Status.APPROVED)
 
 Span = tuple[datetime, datetime]
 
@@ -189,25 +191,32 @@ class PaidTime:
 @dataclass(frozen=True, slots=True)
 class _Page:
     session: int
+    study: int
     handed_in: datetime
     claimed: float
     held: list[Span]
 
 
 def paid_times(sessions: QuerySet[CrowdSession]) -> dict[int, PaidTime]:
-    """Return the active time of each session that has any, in two queries.
+    """Return the active time of each payable session of these sessions' workers, in three queries.
 
-    A worker may have several HITs but does not work twice at once: time paid for an earlier assignment is not paid
-    again. Revised answers keep the time of the first submission.
+    A worker may have several HITs, also of several studies, but does not work twice at once: time paid for an earlier
+    assignment is not paid again. A HIT that was taken up again and again is paid for a lease with its extensions, not
+    for every lease. Revised answers keep the time of the first submission.
     """
     claimed: defaultdict[int, float] = defaultdict(float)
     paid: defaultdict[int, float] = defaultdict(float)
     differs: set[int] = set()
-    for pages in _pages_by_worker(sessions).values():
+    by_worker = _pages_by_worker(sessions)
+    limits = _longest_work(page.study for pages in by_worker.values() for page in pages)
+    for pages in by_worker.values():
         together, given = _Union(), 0.0
         for page in sorted(pages, key=lambda one: one.handed_in):
             together.add(page.held)
-            seconds = min(page.claimed, _Union.of(page.held).seconds, together.seconds - given)
+            held = _Union.of(page.held).seconds
+            at_once = max(((end - start).total_seconds() for start, end in page.held), default=0.0)
+            allowed = max(limits[page.study], at_once)  # the study's people can make a lease longer
+            seconds = min(page.claimed, held, allowed, together.seconds - given)
             given += seconds
             claimed[page.session] += page.claimed
             paid[page.session] += seconds
@@ -216,19 +225,28 @@ def paid_times(sessions: QuerySet[CrowdSession]) -> dict[int, PaidTime]:
     return {pk: PaidTime(claimed[pk], paid[pk], pk in differs) for pk in claimed}
 
 
+def _longest_work(studies: Iterable[int]) -> dict[int, float]:
+    """Return the seconds of a lease with all its extensions, by study."""
+    crowds = {pk: design_of(study).crowd for pk, study in Study.objects.in_bulk(set(studies)).items()}
+    return {pk: 60.0 * crowd.lease_minutes * (1 + crowd.extensions) for pk, crowd in crowds.items()}
+
+
 def _pages_by_worker(sessions: QuerySet[CrowdSession]) -> dict[int, list[_Page]]:
+    # In other studies, what the crowd has named: a made-up session would take the time of whose id it bears.
+    known = Q(pk__in=sessions.values("pk")) | Q(confirmed=True) | Q(status=CrowdSession.Status.APPROVED)
+    every = CrowdSession.objects.filter(known, worker__in=sessions.values("worker"), status__in=PAYABLE)
     claims = dict(
-        Judgment.objects.filter(assignment__session__in=sessions, replaces__isnull=True)
+        Judgment.objects.filter(assignment__session__in=every, replaces__isnull=True)
         .values("assignment")
         .annotate(seconds=Sum(Cast(F("seconds"), FloatField())))
         .order_by()
         .values_list("assignment", "seconds")
     )
-    rows = Assignment.objects.filter(session__in=sessions).order_by("session", "hit", "accepted_at", "pk")
+    rows = Assignment.objects.filter(session__in=every).order_by("session", "hit", "accepted_at", "pk")
     pages: defaultdict[int, list[_Page]] = defaultdict(list)
     lapsed: list[Assignment] = []
     for row in rows.only(
-        "session", "hit", "worker", "state", "accepted_at", "expires_at", "submitted_at", "gaps"
+        "session", "study", "hit", "worker", "state", "accepted_at", "expires_at", "submitted_at", "gaps"
     ).iterator():
         assert row.session_id is not None  # guaranteed by the query
         lapsed = [one for one in lapsed if (one.session_id, one.hit_id) == (row.session_id, row.hit_id)]
@@ -236,7 +254,8 @@ def _pages_by_worker(sessions: QuerySet[CrowdSession]) -> dict[int, list[_Page]]
         if seconds:
             assert row.submitted_at is not None  # guaranteed by its judgments
             held = _spans_held([*lapsed, row])
-            pages[row.worker_id].append(_Page(row.session_id, row.submitted_at, seconds, held))
+            page = _Page(row.session_id, row.study_id, row.submitted_at, seconds, held)
+            pages[row.worker_id].append(page)
         elif row.state == Assignment.State.EXPIRED:
             lapsed.append(row)  # its answers and times moved to the row that replaced it
     return pages

@@ -71,7 +71,11 @@ class TokenAuthentication(BaseAuthentication):
                 )
             return found.user, found
         if len(token) == STAFF_TOKEN_LENGTH:  # of before tokens had scopes: opens all that its account may do
-            return StaffTokens().authenticate_credentials(token)
+            try:
+                return StaffTokens().authenticate_credentials(token)
+            except exceptions.AuthenticationFailed:
+                rate_limits.count("token")
+                raise
         worker = worker_for_token(token)
         if worker is None:
             rate_limits.count("token")

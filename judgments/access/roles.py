@@ -36,6 +36,7 @@ from judgments.models import (
     StudyRole,
     System,
 )
+from judgments.models.jobs import IMPORTS_STUDY, of_studies
 from judgments.studies.log import note_event
 
 Role = StudyRole.Role
@@ -239,7 +240,7 @@ def own_jobs(user: User) -> Q:
 
     An import of judgments names the study that it makes.
     """
-    return Q(created_by=user.pk) & (Q(args__study__isnull=True) | Q(kind="import_judgments"))
+    return Q(created_by=user.pk) & (Q(args__study__isnull=True) | Q(kind=IMPORTS_STUDY))
 
 
 def _of_jobs(user: Person) -> Q:
@@ -249,7 +250,7 @@ def _of_jobs(user: Person) -> Q:
     asked = own_jobs(user)
     if user.has_perm("judgments.view_study"):
         return asked | Q(args__has_key="study")
-    return asked | Q(args__study__in=list(studies.values_list("slug", flat=True)))
+    return asked | of_studies(*studies.values_list("slug", flat=True))
 
 
 def staff_of(request: Request) -> User:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any, ClassVar, TypeVar, cast
 
 import django_filters as filters
@@ -18,13 +19,14 @@ from rest_framework.reverse import reverse
 from rest_framework.settings import api_settings
 from rest_framework.viewsets import GenericViewSet
 
-from judgments.access.roles import own_jobs, staff_of, studies_of, token_of
+from judgments.access.roles import lookups_of, own_jobs, staff_of, studies_of, token_of, visible_rows
 from judgments.access.tokens import allows
 from judgments.api.bodies import TOMLParser, body_of, toml_of
 from judgments.design.reading import make_design, read_toml
 from judgments.design.saved_presets import saved_presets
 from judgments.jobs import scope_of
 from judgments.models import HIT, CandidatePair, Dataset, HITUnit, Job, Study, Unit
+from judgments.models.jobs import of_studies
 from judgments.studies.studies import create_study
 
 Row = TypeVar("Row", bound=models.Model)
@@ -43,9 +45,27 @@ class WholeNumber(filters.NumberFilter):
     field_class = forms.IntegerField
 
 
+def _visible(model: type[models.Model], request: Request | None) -> QuerySet[Any]:
+    """Return the rows that a filter may name: the answer must not say that others are there."""
+    if request is None:
+        return model._default_manager.none()
+    rows = visible_rows(model._default_manager.all(), request.user)
+    token = token_of(request)
+    if token is None or not token.limited:
+        return rows
+    own = Q(pk__in=[])
+    for lookup in lookups_of(model):
+        own |= Q(**{f"{lookup}__in": token.studies.order_by().values("pk")})
+    return rows.filter(own)
+
+
 class Filters(filters.FilterSet):
     FILTER_DEFAULTS = {
         **filters.FilterSet.FILTER_DEFAULTS,
+        models.ForeignKey: {
+            "filter_class": filters.ModelChoiceFilter,
+            "extra": lambda field: {"queryset": partial(_visible, field.remote_field.model)},
+        },
         models.BooleanField: {"filter_class": TrueOrFalse},
         **{
             field: {"filter_class": WholeNumber}
@@ -87,7 +107,12 @@ def _studies(request: Request | None) -> QuerySet[Study]:
 
 
 def _datasets(request: Request | None) -> QuerySet[Dataset]:
-    return Dataset.objects.none() if request is None else Dataset.objects.visible_to(request.user)
+    if request is None:
+        return Dataset.objects.none()
+    rows, token = Dataset.objects.visible_to(request.user), token_of(request)
+    if token is None or not token.limited:
+        return rows
+    return rows.filter(pk__in=token.studies.order_by().values("dataset"))
 
 
 class HITFilters(Filters):
@@ -349,5 +374,5 @@ class JobResource(Resource):
 def jobs_about(rows: QuerySet[Job], studies: QuerySet[Study], request: Request) -> QuerySet[Job]:
     """Return jobs of visible studies; without a limited token also the person's jobs of no study."""
     token = token_of(request)
-    own = Q(args__study__in=list(studies.values_list("slug", flat=True)))
+    own = of_studies(*studies.values_list("slug", flat=True))
     return rows.filter(own if token is not None and token.limited else own | own_jobs(staff_of(request)))

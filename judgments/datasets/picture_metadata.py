@@ -19,6 +19,7 @@ NEXT_MARKER = re.compile(rb"\xff[^\x00\xd0-\xd7\xff]")  # behind the coded data 
 START_OF_SCAN, END_OF_IMAGE = 0xDA, 0xD9
 PNG_START = b"\x89PNG\r\n\x1a\n"
 PNG_METADATA = {b"eXIf", b"tEXt", b"zTXt", b"iTXt", b"tIME"}
+WEBP_PICTURE = (b"VP8 ", b"VP8L", b"VP8X", b"ALPH", b"ANIM", b"ANMF", b"ICCP")
 WEBP_METADATA = {b"EXIF": 0x08, b"XMP ": 0x04}  # and their flags in the header
 GIF_COMMENT, GIF_APPLICATION = 0xFE, 0xFF
 ANIMATION = (b"NETSCAPE2.0", b"ANIMEXTS1.0")
@@ -92,13 +93,14 @@ def _png(data: bytes) -> Iterator[bytes]:
 
 def _webp(data: bytes) -> Iterator[bytes]:
     kept, at = [], 12
+    data = data[: 8 + int.from_bytes(data[4:8], "little")]  # what stands behind the picture is none of it
     while at + 8 <= len(data):
         name, size = data[at : at + 4], int.from_bytes(data[at + 4 : at + 8], "little")
         end = at + 8 + size + size % 2
         chunk = data[at:end]
         if name == b"VP8X" and len(chunk) > 8:
             chunk = chunk[:8] + bytes([chunk[8] & ~sum(WEBP_METADATA.values())]) + chunk[9:]
-        if name not in WEBP_METADATA:
+        if name in WEBP_PICTURE:
             kept.append(chunk)
         at = end
     size = 4 + sum(map(len, kept))

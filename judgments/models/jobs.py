@@ -13,6 +13,14 @@ from django.utils import timezone
 
 from judgments.models.studies import Study
 
+IMPORTS_STUDY = "import_judgments"  # the kind of job that makes a study
+
+
+def of_studies(*slugs: str) -> Q:
+    """Match jobs of studies. Until an import is done, a study of the name that it gives is somebody else's."""
+    made = ~Q(kind=IMPORTS_STUDY) | Q(state=Job.State.DONE)
+    return made & Q(args__study__in=slugs)
+
 
 class JobQuerySet(models.QuerySet["Job"]):
     def due(self) -> JobQuerySet:

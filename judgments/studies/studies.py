@@ -22,6 +22,7 @@ from judgments.design.study_design import StudyDesign
 from judgments.design.tables import SHORTEST_CODE, Access, Plan
 from judgments.kinds import KINDS, Kind
 from judgments.models import Dataset, Job, Study, StudyRole
+from judgments.models.jobs import of_studies
 from judgments.studies.log import note_event
 
 if TYPE_CHECKING:
@@ -182,13 +183,13 @@ def _with_the_registered_plan(study: Study, design: StudyDesign) -> StudyDesign:
 
 
 def _rename_jobs(before: str, after: str) -> None:
-    for job in Job.objects.filter(args__study=before):
+    for job in Job.objects.filter(of_studies(before)):
         Job.objects.filter(pk=job.pk).update(args=job.args | {"study": after})
 
 
 def _leave_jobs(slug: str) -> None:
     """A later study of the slug must not get the jobs."""
-    for job in Job.objects.filter(args__study=slug):
+    for job in Job.objects.filter(of_studies(slug)):
         args = {name: value for name, value in job.args.items() if name != "study"}
         Job.objects.filter(pk=job.pk).update(args=args | {"deleted_study": slug})
         Job.objects.filter(pk=job.pk, state=Job.State.QUEUED).update(

@@ -21,6 +21,7 @@ from judgments.admin.base import preview_address, signed_in
 from judgments.cached_figures import newest_figures_job
 from judgments.design.study_design import StudyDesign
 from judgments.models import Job, Study
+from judgments.models.jobs import of_studies
 from judgments.studies.studies import design_of, kind_of
 
 REFUSAL = "quorum-refusal"
@@ -304,7 +305,7 @@ def next_step_of(steps: Sequence[StudyStep], study: Study, active: str) -> Study
 def jobs_to_show(study: Study) -> list[Job]:
     """Return jobs under way, and the last failed one of each kind until one succeeds."""
     shown: dict[str, Job] = {}
-    for job in Job.objects.filter(args__study=study.slug).exclude(kind__in=QUIET_JOBS)[:20]:
+    for job in Job.objects.filter(of_studies(study.slug)).exclude(kind__in=QUIET_JOBS)[:20]:
         shown.setdefault(job.kind, job)
     return [job for job in shown.values() if job.state != Job.State.DONE]
 

@@ -11,6 +11,7 @@ from pytest_django import Settings
 
 from annotation.models import Worker
 from common.rate_limits import count, visiting_from
+from judgments.access.tokens import KEY_START
 from judgments.models import Study
 from tests.studies import make_study
 
@@ -82,11 +83,13 @@ def test_resume_codes_cannot_be_guessed(limits: Callable[..., None], address: st
     assert found == [409, 409, 409, 429]
 
 
+@pytest.mark.parametrize("length", [40, 43, 50])  # of an old token, a worker's, and one with scopes
 def test_unknown_tokens_are_refused_with_fewer_words_after_a_while(
-    limits: Callable[..., None], address: str
+    limits: Callable[..., None], address: str, length: int
 ) -> None:
     limits(token="3/10 minutes")
-    browser = Client(REMOTE_ADDR=address, headers={"Authorization": f"Token {'x' * 43}"})
+    token = "x" * length if length < 50 else KEY_START + "x" * 43
+    browser = Client(REMOTE_ADDR=address, headers={"Authorization": f"Token {token}"})
     assert [browser.get("/api/studies/").status_code for _ in range(4)] == [401, 401, 401, 429]
 
 

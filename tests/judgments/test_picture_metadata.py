@@ -55,9 +55,18 @@ def test_nothing_but_the_picture_is_left(form: str) -> None:
     assert without_metadata(bare) == bare
 
 
-def test_a_second_picture_behind_the_first_is_left_out() -> None:
-    one = picture("JPEG")
-    assert without_metadata(one + one) == without_metadata(one)
+@pytest.mark.parametrize("form", ["JPEG", "PNG", "WEBP", "GIF"])
+def test_what_stands_behind_a_picture_is_left_out(form: str) -> None:
+    one = picture(form)
+    for more in (one, SECRET, b"VP8 \x0d\x00\x00\x00" + SECRET):
+        assert without_metadata(one + more) == without_metadata(one)
+
+
+def test_a_chunk_that_is_no_part_of_a_picture_is_left_out() -> None:
+    one = picture("WEBP")
+    chunk = b"NOTE" + len(SECRET + b" ").to_bytes(4, "little") + SECRET + b" "
+    told = b"RIFF" + (len(one) - 8 + len(chunk)).to_bytes(4, "little") + one[8:] + chunk
+    assert without_metadata(told) == without_metadata(one)
 
 
 @pytest.mark.parametrize("form", ["JPEG", "PNG", "WEBP", "GIF"])

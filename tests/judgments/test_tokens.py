@@ -14,7 +14,7 @@ from rest_framework.authtoken.models import Token
 
 from judgments.access.roles import give_role
 from judgments.access.tokens import SCOPES, create_token, revoke_token
-from judgments.models import ApiToken, Job, Study
+from judgments.models import ApiToken, Dataset, Job, Study
 from tests.studies import make_study, make_worker
 
 pytestmark = pytest.mark.django_db
@@ -105,6 +105,19 @@ def test_a_token_of_some_studies_opens_no_other(grace: User) -> None:
     assert status("studies/", headers, "post") == 403  # it would be outside of what the token opens
     own.delete()
     assert slugs(headers) == []  # a token of studies that are gone opens none, not all
+
+
+def test_a_token_of_some_studies_does_not_say_which_datasets_there_are(grace: User) -> None:
+    own = make_study()
+    elsewhere = Dataset.objects.create(name="elsewhere", source_format="jsonl", sharing="installation")
+    headers = headers_of(grace, studies=[own])
+    for name in ("studies", "items"):
+        assert status(f"{name}/?dataset={own.dataset.name}", headers) == 200
+        asked = [
+            Client().get(f"/api/{name}/?dataset={one}", headers=headers) for one in (elsewhere.name, "none")
+        ]
+        assert asked[0].json() == asked[1].json()
+        assert [one.status_code for one in asked] == [400, 400]
 
 
 def test_a_role_opens_its_own_study_over_http(grace: User) -> None:

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from django.contrib.auth.models import User
 from django.db import transaction
-from django.db.models import Count, Q
+from django.db.models import Count, Q, QuerySet
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
@@ -537,44 +537,61 @@ def listed_bonuses(study: Study) -> tuple[int, int]:
     """Return the number of the last list (0 for none) and of unlisted bonuses. Crowds with an API have no lists."""
     if Ability.APPROVE in backend_of(study).can:
         return 0, 0
-    done = CrowdCall.objects.filter(study=study, kind=Ability.BONUS, state=CrowdCall.State.DONE)
+    done = _paid_bonuses(study)
     numbers = [int(answer["list"]) for answer in done.values_list("answer", flat=True) if "list" in answer]
-    return max(numbers, default=0), done.filter(answer__list__isnull=True).count()
+    return max(numbers, default=0), _unlisted(done).count()
+
+
+def _paid_bonuses(study: Study) -> QuerySet[CrowdCall]:
+    return CrowdCall.objects.filter(study=study, kind=Ability.BONUS, state=CrowdCall.State.DONE)
+
+
+def _unlisted(bonuses: QuerySet[CrowdCall]) -> QuerySet[CrowdCall]:
+    """Leave out those of people who were erased: no list can name them."""
+    return bonuses.filter(answer__list__isnull=True).exclude(worker__erased=True)
 
 
 @transaction.atomic
 def bonus_list(*, study: Study, number: int = 0, by: User | None = None) -> tuple[int, list[tuple[str, str]]]:
     """Return a list's number (a new one for 0) and its lines: the panel's id of submission or person, and the amount.
 
-    Each bonus is in one list only, so that uploading each list once pays each bonus once.
+    Each bonus is in one list only, so that uploading each list once pays each bonus once. People whose id was deleted
+    are left out, and block nobody else's bonus.
     """
     if Ability.APPROVE in backend_of(study).can:
         raise WrongState(_("Nothing was listed: this crowd is told of bonuses by Quorum itself."))
     Study.objects.select_for_update(no_key=True).get(pk=study.pk)  # one list at a time
-    last, _unlisted = listed_bonuses(study)
-    calls = CrowdCall.objects.filter(study=study, kind=Ability.BONUS, state=CrowdCall.State.DONE).order_by(
-        "pk"
-    )
-    wanted = list(calls.filter(answer__list=number) if number else calls.filter(answer__list__isnull=True))
+    last, _count = listed_bonuses(study)
+    calls = _paid_bonuses(study).order_by("pk")
+    wanted = list(calls.filter(answer__list=number) if number else _unlisted(calls))
     if not wanted:
         if number:
             raise WrongState(_("Nothing was listed: there is no list %(number)s.") % {"number": number})
         raise WrongState(_("Nothing was listed: no bonus is left that is in no list."))
     lines = _bonus_lines(study, wanted)
+    if not lines:
+        raise WrongState(
+            _("Nothing was listed: the raw id of %(worker)s was deleted, so that nobody can be paid by it.")
+            % {"worker": wanted[0].worker}
+        )
     if not number:
         number = last + 1
         for call in wanted:
-            CrowdCall.objects.filter(pk=call.pk).update(answer=call.answer | {"list": number})
+            if call.pk in lines:
+                CrowdCall.objects.filter(pk=call.pk).update(answer=call.answer | {"list": number})
+        missing = len(wanted) - len(lines)
+        left_out = f", without {missing} of people whose id was deleted" if missing else ""
         note_event(
             study=study,
             what="bonus-list",
-            words=f"Bonus list {number} was made, with {len(lines)} lines.",
+            words=f"Bonus list {number} was made, with {len(lines)} lines{left_out}.",
             by=by,
         )
-    return number, lines
+    return number, list(lines.values())
 
 
-def _bonus_lines(study: Study, calls: list[CrowdCall]) -> list[tuple[str, str]]:
+def _bonus_lines(study: Study, calls: list[CrowdCall]) -> dict[int, tuple[str, str]]:
+    """Return the lines by row id, of people whose id is there."""
     panel = design_of(study).panel
     by_session = PANEL_PRESETS[panel.preset].pays_by_session
     sessions = dict(
@@ -587,20 +604,12 @@ def _bonus_lines(study: Study, calls: list[CrowdCall]) -> list[tuple[str, str]]:
             worker__crowd_sessions__study=study, session=None, name=worker_parameter(panel)
         ).values_list("worker", "value")
     )
-    lines = []
+    lines = {}
     for call in calls:
         assert call.session_id is not None  # a bonus belongs to a session
         assert call.worker_id is not None
         raw = sessions.get(call.session_id) if by_session else None
         raw = raw or workers.get(call.worker_id)
-        if raw is None:
-            raise WrongState(
-                _(
-                    "Nothing was listed: the raw id of %(worker)s was deleted, so that nobody can be "
-                    "paid by it."
-                )
-                % {"worker": call.worker}
-            )
-        cents = int(call.payload["bonus_cents"])
-        lines.append((raw, spell_cents(cents)))
+        if raw is not None:
+            lines[call.pk] = (raw, spell_cents(int(call.payload["bonus_cents"])))
     return lines

@@ -22,8 +22,9 @@ from annotation.work.leases import extend_lease, retake_assignment
 from annotation.work.presentation import places_of
 from annotation.work.submissions import revise_judgments, save_answers, submit_assignment
 from common.errors import WrongState
-from judgments.models import Study
-from tests.annotation.crowds.turking import Crowd, Work, one_hit, sync, up
+from judgments.models import HIT, Study
+from tests.annotation.casting import make_dataset, make_study
+from tests.annotation.crowds.turking import CROWD, Crowd, Work, one_hit, sync, up
 from tests.fakes.mturk import MTurkEmulator
 
 FLOOR = 900  # cents an hour: 0.25 a second
@@ -171,6 +172,38 @@ def test_work_taken_up_again_counts_both_leases(turk: MTurkEmulator) -> None:
     assert [pay.seconds for pay in pay_of_sessions(study)] == [900.0]
 
 
+@pytest.mark.parametrize("given_back", [False, True])
+def test_work_taken_up_again_and_again_is_paid_for_one_lease_with_its_extensions(
+    turk: MTurkEmulator, given_back: bool
+) -> None:
+    """Nine leases of ten minutes, each let run out, for a page that takes seconds: 90 min were 13.50."""
+    study = paying(turk, lease_minutes=10, extensions=1)
+    row = Crowd(turk, study).accept(up(study)[0], "eve").assignment
+    for _time in range(8):
+        earlier(minutes=12)
+        if given_back:  # somebody else could have taken it, and nobody did
+            Assignment.objects.filter(pk=row.pk).update(state="expired")
+            HIT.objects.update(open_slots=2)
+        row = retake_assignment(assignment=Assignment.objects.get(pk=row.pk))
+    earlier(minutes=9)
+    submit_assignment(assignment=Assignment.objects.get(pk=row.pk), answers=answers(row, A_DAY))
+    CrowdSession.objects.update(status="submitted")
+
+    (pay,) = pay_of_sessions(study)
+    assert pay.seconds == 20 * 60
+    assert [one.seen for one in overclaims_of(study)] == [20 * 60]
+
+
+def earlier(*, minutes: int) -> None:
+    """Let so much time pass for all assignments."""
+    span = timedelta(minutes=minutes)
+    for row in Assignment.objects.all():
+        assert row.expires_at is not None
+        row.accepted_at, row.expires_at = row.accepted_at - span, row.expires_at - span
+        row.gaps = [[(datetime.fromisoformat(one) - span).isoformat() for one in gap] for gap in row.gaps]
+        row.save(update_fields=["accepted_at", "expires_at", "gaps"])
+
+
 def test_saved_answers_stored_long_after_the_lease_are_paid_within_it(turk: MTurkEmulator) -> None:
     """Mechanical Turk has the work and we have the answers, though nobody handed them in here."""
     study = paying(turk, lease_minutes=10)
@@ -278,6 +311,31 @@ def test_hits_held_at_once_by_different_people_are_each_paid(turk: MTurkEmulator
         at(hand_in(crowd.accept(one, name), seconds=A_DAY, took=None), "10:00:00", "10:55:00")
 
     assert [pay.seconds for pay in pay_of_sessions(study)] == [3_300.0, 3_300.0]
+
+
+@pytest.mark.parametrize("named", [False, True])
+def test_hits_of_two_studies_held_at_once_share_the_time_that_passed(
+    turk: MTurkEmulator, named: bool
+) -> None:
+    """Both held from 10:00, handed in at 10:30 and 10:55; what the crowd has not named takes nobody's time."""
+    study = paying(turk)
+    other = make_study(
+        make_dataset("other-shapes", pictures=False),
+        opened=False,
+        slug="other",
+        question="Which is closer?",
+        controls={"per_hit": 0},
+        crowd=CROWD | {"floor_cents_per_hour": FLOOR},
+    )
+    open_study(study=other)
+    first = hand_in(Crowd(turk, other).accept(up(other)[0], "eve"), seconds=A_DAY, took=None)
+    second = hand_in(Crowd(turk, study).accept(up(study)[0], "eve"), seconds=A_DAY, took=None)
+    at(first, "10:00:00", "10:30:00")
+    at(second, "10:00:00", "10:55:00")
+    CrowdSession.objects.filter(pk=first.session.pk).update(confirmed=named)
+
+    assert [pay.seconds for pay in pay_of_sessions(other)] == [1_800.0]
+    assert [pay.seconds for pay in pay_of_sessions(study)] == [1_500.0 if named else 3_300.0]
 
 
 def test_time_away_from_one_hit_is_no_time_for_another(turk: MTurkEmulator) -> None:

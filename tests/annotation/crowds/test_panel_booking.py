@@ -16,6 +16,7 @@ from annotation.crowds.panel.reconciling import (
     bonus_list,
     book_list,
     compare,
+    listed_bonuses,
     pay_pages,
     payment_list,
     unpaid_pages,
@@ -27,7 +28,8 @@ from annotation.models import Assignment, CrowdSession, RawId, Worker
 from annotation.money.ledger import ledger_sums, reserved_cents, set_budget
 from annotation.money.payments import decide_session, pay_bonus
 from annotation.money.wages import approve_unopposed
-from annotation.privacy.erasing import erase_person
+from annotation.privacy.erasing import erase_person, who_waits
+from annotation.privacy.retention import known_people
 from annotation.quality.reviews import approve_assignments
 from common.errors import WrongState
 from evaluation.integrity import budgets_are_what_their_ledger_says
@@ -175,6 +177,47 @@ def test_each_bonus_is_in_one_list_which_can_be_had_again() -> None:
     with pytest.raises(WrongState, match="there is no list 7"):
         bonus_list(study=study, number=7)
     budget_agrees(study)
+
+
+@pytest.mark.django_db
+def test_an_erased_person_s_bonus_stays_in_its_list_and_blocks_nobody_else_s() -> None:
+    study = panel_study()
+    done(study, ADA, BOB)
+    for one in CrowdSession.objects.all():
+        decide_session(session=one, approve=True)
+    ada, bob = CrowdSession.objects.order_by("pk")
+    pay_bonus(session=ada, cents=120, why="Well done.")
+    carry_out_calls(study=study)
+    with pytest.raises(WrongState, match="is in no list for the panel yet"):
+        erase_person(study=study, worker=ada.worker)
+    assert known_people(study).filter(who_waits(study)).get() == ada.worker
+    bonus_list(study=study)
+    erase_person(study=study, worker=ada.worker)
+    assert listed_bonuses(study) == (1, 0)
+    with pytest.raises(WrongState, match=r"the raw id of .* was deleted"):
+        bonus_list(study=study, number=1)
+    pay_bonus(session=bob, cents=5, why="Well done.")
+    carry_out_calls(study=study)
+    assert bonus_list(study=study) == (2, [(BOB["SESSION_ID"], "0.05")])
+    budget_agrees(study)
+
+
+@pytest.mark.django_db
+def test_bonuses_of_people_whose_id_is_gone_are_left_out_of_a_list() -> None:
+    study = panel_study()
+    done(study, ADA, BOB)
+    for one in CrowdSession.objects.order_by("pk"):
+        decide_session(session=one, approve=True)
+        pay_bonus(session=one, cents=5, why="Well done.")
+    carry_out_calls(study=study)
+    RawId.objects.filter(worker=CrowdSession.objects.earliest("pk").worker).delete()
+    assert bonus_list(study=study) == (1, [(BOB["SESSION_ID"], "0.05")])
+    assert listed_bonuses(study) == (1, 1)
+    assert StudyEvent.objects.get(what="bonus-list").words.endswith(
+        "without 1 of people whose id was deleted."
+    )
+    with pytest.raises(WrongState, match=r"the raw id of .* was deleted"):
+        bonus_list(study=study)
 
 
 @pytest.mark.django_db
