@@ -106,11 +106,15 @@ def test_a_phone_held_sideways_shows_what_is_asked_beside_the_picture(
     expect(page.locator(first).filter(visible=True).first).to_be_in_viewport(ratio=1)
 
 
-def test_choosing_the_worst_breaks_no_caption_anew(new_page: NewPage, site: Installation, person: str) -> None:
+def test_choosing_the_worst_breaks_no_caption_anew(
+    new_page: NewPage, site: Installation, person: str
+) -> None:
     page = new_page(viewport={"width": 390, "height": 844}, has_touch=True, is_mobile=True)
     join(page, site, "best-worst", person)
     page.goto(f"{page.url}?language=de")
-    places = "() => [...document.querySelectorAll('.now .said')].map(one => one.getBoundingClientRect().width)"
+    places = (
+        "() => [...document.querySelectorAll('.now .said')].map(one => one.getBoundingClientRect().width)"
+    )
     before = page.evaluate(places)
     here(page).locator(".worst").first.tap()
     expect(here(page).locator(".worst input").first).to_be_checked()
