@@ -44,6 +44,7 @@ LABELS = {
     "controls_spammers": "check questions that spammers got right",
 }
 SHARES = {"recovered", "undecided", "controls_careful", "controls_spammers"}
+CAPTIONS_OF = "captions of "  # and the name of a system
 FOR_MACHINES = {"what", "analysis", "created"}
 
 
@@ -56,13 +57,19 @@ def result_in_words(job: Job) -> list[tuple[str, str]]:
         return []
     rows = {**job.result, **(job.result.get("counts") or {})}
     values = [
-        (gettext(LABELS.get(name, name.replace("_", " "))), _value_in_words(name, value))
+        (_label(name), _value_in_words(name, value))
         for name, value in rows.items()
         if name not in FOR_MACHINES and value not in (None, "") and not isinstance(value, dict | list)
     ]
     if job.result.get("created") is False:
         values.append((gettext("changed"), gettext("nothing: the same was there already")))
     return values
+
+
+def _label(name: str) -> str:
+    if name.startswith(CAPTIONS_OF):
+        return gettext("captions of %(system)s") % {"system": name.removeprefix(CAPTIONS_OF)}
+    return gettext(LABELS.get(name, name.replace("_", " ")))
 
 
 def _value_in_words(name: str, value: Any) -> str:

@@ -17,7 +17,14 @@ from django.utils.translation import gettext_lazy as _
 
 from annotation.crowds.handing_in import hand_in
 from annotation.crowds.mturk.pages import frame_of, outer_address
-from annotation.errors import NotAdmitted, NotJoined, StudyPaused, WorkTakenBack
+from annotation.errors import (
+    NotAdmitted,
+    NotJoined,
+    StudyPaused,
+    WorkerExcluded,
+    WorkPaused,
+    WorkTakenBack,
+)
 from annotation.models import Assignment, CrowdSession, Participation, ProblemReport, Worker
 from annotation.quality.detectors.honesty import hidden_word
 from annotation.words import spell_left
@@ -133,6 +140,9 @@ def errors_as_pages(view: View) -> View:
                     "message": str(error),
                     "slug": kwargs.get("slug", "") if _may_go_on(request, error) else "",
                     "paused": isinstance(error, StudyPaused),
+                    "stopped": isinstance(
+                        error, WorkPaused | WorkerExcluded
+                    ),  # another page would say the same
                 },
                 status=error.status,
             )

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from django.utils.translation import gettext, gettext_noop
+from django.utils.translation import gettext, gettext_noop, ngettext
 
 from judgments.importers import ImportProblem
 from judgments.importers.flickr8k import TOKEN_FILE
@@ -78,6 +78,7 @@ class Part:
         only, columns: as in ``Taken``.
         images, captions: counts, as far as the file was read.
         rows: the first ones, as image and caption.
+        unused: columns of a table with a column caption that nothing reads.
     """
 
     file: str = ""
@@ -90,6 +91,7 @@ class Part:
     images: int = 0
     captions: int = 0
     rows: tuple[tuple[str, str], ...] = ()
+    unused: tuple[str, ...] = ()
 
     @property
     def taken(self) -> Taken:
@@ -107,11 +109,16 @@ class Part:
     @property
     def where(self) -> str:
         if self.columns:
-            listed = ", ".join(self.columns)
-            return f"{self.file}, column{'s' if len(self.columns) > 1 else ''} {listed}"
+            names = {"file": self.file, "columns": ", ".join(self.columns)}
+            return (
+                ngettext("%(file)s, column %(columns)s", "%(file)s, columns %(columns)s", len(self.columns))
+                % names
+            )
         if self.only:
-            return f"{self.file}, rows of {self.only}"
-        return f"{self.file}, rows without a system" if self.only == "" else self.file
+            return gettext("%(file)s, rows of %(system)s") % {"file": self.file, "system": self.only}
+        return (
+            gettext("%(file)s, rows without a system") % {"file": self.file} if self.only == "" else self.file
+        )
 
 
 @dataclass(slots=True)
@@ -264,16 +271,24 @@ def _table_parts(file: Path, name: str, format: str, encoding: str) -> tuple[lis
         return (parts if people else []) + _systems(
             [one for one in wide if one not in people], tallies, name, format
         ), images
+    unused = tuple(column for column in columns if column not in ABOUT)[:MOST_SYSTEMS]
     systems = [system for system, _ in tallies]
     if len(systems) > MOST_SYSTEMS:
         raise ImportProblem(
             file, None, "system", f"{len(systems)} systems", f"at most {MOST_SYSTEMS} in a file"
         )
     if systems == [""]:
-        return [tallies["", ""].part(file=name, format=format, role="")], images
+        return [tallies["", ""].part(file=name, format=format, role="", unused=unused)], images
     return [
-        tally.part(file=name, format=format, role=SYSTEM if system else PEOPLE, system=system, only=system)
-        for (system, _), tally in tallies.items()
+        tally.part(
+            file=name,
+            format=format,
+            role=SYSTEM if system else PEOPLE,
+            system=system,
+            only=system,
+            unused=() if number else unused,  # said once for a file
+        )
+        for number, ((system, _), tally) in enumerate(tallies.items())
     ], images
 
 

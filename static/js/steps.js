@@ -115,11 +115,13 @@ function open(form) {
     steps.forEach((step, place) => step.classList.toggle("now", place === here));
     refresh();
     if (page?.loaded) fetchAhead();
-    if (focus) {
-      (steps[here].querySelector("[data-focus]") || steps[here].querySelector("h2")).focus({ preventScroll: true });
-      scrollTo(0, 0);
-    }
+    if (focus) enter();
     if (page) tellShown();
+  }
+
+  function enter() {
+    (steps[here].querySelector("[data-focus]") || steps[here].querySelector("h2")).focus({ preventScroll: true });
+    scrollTo(0, 0);
   }
 
   function tellShown() {
@@ -184,6 +186,7 @@ function open(form) {
   }
 
   function undo() {
+    calm();
     while (given.length && given.at(-1) === steps[here]) given.pop();
     leaveStep();
     if (given.length) show(steps.indexOf(given.at(-1)));
@@ -236,9 +239,11 @@ function open(form) {
       }
     }
     changed(step);
-    // what is asked besides may lie below the bar
+    // what is asked besides may lie below the bar; nothing moves where it is in view
     const besides = event.target.closest("[data-part]") && [...step.querySelectorAll("[data-part]")];
-    if (besides) besides.find((part) => !part.querySelector("input:checked"))?.scrollIntoView({ block: "nearest" });
+    const open = besides && besides.find((part) => !part.querySelector("input:checked"));
+    const bottom = Math.min(innerHeight, next.parentElement.getBoundingClientRect().top);
+    if (open && (open.getBoundingClientRect().bottom > bottom || open.getBoundingClientRect().top < 0)) open.scrollIntoView({ block: "nearest" });
   }, listening);
   form.addEventListener("click", (event) => {
     const remark = event.target.closest(".remark > summary")?.parentElement;
@@ -264,7 +269,7 @@ function open(form) {
     if (open >= 0) { show(open); settled(); return; }
     form.dispatchEvent(new CustomEvent("quorum:submit", { detail: { steps } }));
   }, listening);
-  back.addEventListener("click", () => { leaveStep(); show(here - 1); }, listening);
+  back.addEventListener("click", () => { calm(); leaveStep(); show(here - 1); }, listening);
   later.addEventListener("click", leaveForLater, listening);
   next.addEventListener("click", () => {
     if (unanswered().length || here === steps.length - 1) forward();
@@ -313,7 +318,7 @@ function open(form) {
 
   const wanted = steps.findIndex((step) => `#${step.id}` === location.hash);
   const missing = steps.findIndex((step) => step.classList.contains("missing"));
-  const opened = { form, clock, press, fetchAhead, tellShown, loaded: false,
+  const opened = { form, clock, press, fetchAhead, tellShown, enter, loaded: false,
     jump() {
       const target = steps.findIndex((step) => `#${step.id}` === location.hash);
       if (target >= 0) show(target);
@@ -347,8 +352,7 @@ if (first) {
     open(form);
     begin();
     ready();
-    form.querySelector("[data-step].now h2").focus({ preventScroll: true });
-    scrollTo(0, 0);
+    page.enter();  // at a field as at each other step: letters that are typed must not be taken for single keys
   });
   document.addEventListener("keydown", (event) => { pointed = null; page.clock.touch(); page.press(event); });
   document.addEventListener("pointerup", (event) => { pointed = event.target.closest?.("label"); });

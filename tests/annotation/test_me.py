@@ -84,6 +84,19 @@ def test_what_was_approved_stays_owed_after_an_exclusion() -> None:
     assert fact(html, "Pay, pending")[0] == "0.00"
 
 
+def test_who_is_excluded_in_the_middle_of_a_page_submitted_nothing_and_is_not_sent_in_a_circle() -> None:
+    study = make_study(make_dataset(), crowd={"reward_cents": 25})
+    ada = joined(study)
+    assert claim_assignment(study=study, worker=ada.worker) is not None
+    exclude_worker(study=study, worker=ada.worker, why="Always left.")
+    assert own_studies(ada.worker)[0].submitted == 0
+    stopped = ada.client.get(f"/s/{study.slug}/work/").content.decode()
+    assert "there is no more work for you in it" in stopped
+    assert "go on with another page of work" not in stopped
+    assert f'href="/s/{study.slug}/work/"' not in stopped
+    assert "Your work</a></p>" in stopped
+
+
 def test_a_rejected_page_is_told_with_its_reason() -> None:
     study = make_study(make_dataset(), crowd={"reward_cents": 25})
     ada = joined(study)

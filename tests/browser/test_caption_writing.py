@@ -160,6 +160,10 @@ def test_a_person_writes_captions_by_keyboard_alone(page: Page, captions: Instal
         "One shape stands on a chair.",
     }
     assert all(row["signals"] == {} for row in rows)
+    expect(page.locator("[data-count]")).to_contain_text("1 of 3")
+    page.keyboard.type("As usual")  # on the next page of work too: its S leaves no picture for later
+    expect(box).to_have_value("As usual")
+    expect(page.locator("[data-count]")).to_contain_text("1 of 3")
 
 
 def test_advice_comes_after_a_pause_and_holds_nobody_up(

@@ -43,11 +43,7 @@ def test_keywords_by_keyboard_alone_with_completion(page: Page, site: Installati
     expect(page.get_by_text("Add at least one word")).to_be_visible()
     for _ in range(2):
         field = here(page).get_by_role("combobox")
-        for _ in range(20):
-            if field.evaluate("one => one === document.activeElement"):
-                break
-            page.keyboard.press("Tab")
-        expect(field).to_be_focused()
+        expect(field).to_be_focused()  # nothing to reach for: the first key is the first letter
         page.keyboard.type("visi")
         expect(here(page).get_by_role("option", name="visitors")).to_be_visible()
         page.keyboard.press("Enter")  # the only word that begins like this

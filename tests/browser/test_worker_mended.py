@@ -114,6 +114,24 @@ def test_what_is_asked_besides_comes_out_from_below_the_bar(
     assert last["y"] + last["height"] <= bar["y"]
 
 
+def test_what_is_asked_besides_moves_nothing_where_it_is_in_view(
+    new_page: NewPage, site: Installation, person: str
+) -> None:
+    page = new_page(viewport={"width": 1280, "height": 800})
+    join(page, site, "sure", person)
+    page.keyboard.press("b")
+    expect(here(page).locator("input[value='2'][name^=u]")).to_be_checked()
+    assert page.evaluate("scrollY") == 0
+    page.keyboard.press("9")
+    expect(page.locator("[data-count]")).to_have_text("2 of 4")
+    page.keyboard.press("Enter")
+    complaint = page.get_by_text("Choose an answer, and how sure you are, to go on.").locator("visible=true")
+    expect(complaint).to_be_visible()
+    page.keyboard.press("u")  # where everything is answered, nothing is complained of
+    expect(page.locator("[data-count]")).to_have_text("1 of 4")
+    expect(complaint).to_have_count(0)
+
+
 def test_an_answer_is_shown_by_a_page_that_was_made_before_the_server_had_it(
     page: Page, site: Installation, person: str
 ) -> None:

@@ -6,7 +6,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from tests.browser.axe import problems, small_targets
-from tests.browser.working import KINDS, NewPage, join
+from tests.browser.working import KINDS, NewPage, here, join
 from tests.installations import Installation
 
 OVER = "document.documentElement.scrollWidth - innerWidth"  # pixels by which a page is wider than its window
@@ -93,6 +93,32 @@ def test_the_four_grades_stand_above_the_buttons_of_a_small_phone(
     expect(page.locator("[data-state][data-tone=saved]")).to_be_visible()
     assert bar.evaluate("bar => bar.offsetHeight") == height  # nothing moves when an answer was saved
     assert page.evaluate(COVERED) == []
+
+
+@pytest.mark.parametrize("protocol", ["best-worst", "grounding", "slider"])
+def test_a_phone_held_sideways_shows_what_is_asked_beside_the_picture(
+    new_page: NewPage, site: Installation, protocol: str, person: str
+) -> None:
+    page = new_page(viewport={"width": 740, "height": 360}, has_touch=True, is_mobile=True)
+    join(page, site, protocol, person)
+    assert page.evaluate(OVER) <= 0
+    first = "[data-tokens]" if protocol == "grounding" else "[data-slide], .option"
+    expect(page.locator(first).filter(visible=True).first).to_be_in_viewport(ratio=1)
+
+
+def test_choosing_the_worst_breaks_no_caption_anew(
+    new_page: NewPage, site: Installation, person: str
+) -> None:
+    page = new_page(viewport={"width": 390, "height": 844}, has_touch=True, is_mobile=True)
+    join(page, site, "best-worst", person)
+    page.goto(f"{page.url}?language=de")
+    places = (
+        "() => [...document.querySelectorAll('.now .said')].map(one => one.getBoundingClientRect().width)"
+    )
+    before = page.evaluate(places)
+    here(page).locator(".worst").first.tap()
+    expect(here(page).locator(".worst input").first).to_be_checked()
+    assert page.evaluate(places) == before
 
 
 def test_a_long_name_of_a_study_pushes_nothing_off_a_phone_s_screen(

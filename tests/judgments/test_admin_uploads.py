@@ -111,6 +111,21 @@ class TestUploading:
         }  # fmt: skip
 
     @pytest.mark.parametrize(
+        ("language", "said"),
+        [
+            ("en", ("Columns not used: one, two.", "name the column caption “reference”")),
+            ("de", ("Spalten nicht verwendet: one, two.", "nennen Sie die Spalte caption „reference“")),
+        ],
+    )
+    def test_columns_that_nothing_reads_are_named_before_anything_is_stored(
+        self, designer: Client, settings: Any, language: str, said: tuple[str, ...]
+    ) -> None:
+        table = "image,caption,one,two\na.jpg,A dog runs .,A dog .,A cat .\n"
+        designer.cookies[settings.LANGUAGE_COOKIE_NAME] = language
+        shown = words(self.look(designer, upload("sheet.csv", table)))
+        assert all(one in shown for one in said)
+
+    @pytest.mark.parametrize(
         ("header", "chosen"),
         [
             ("image;reference captions;reference captions 2;one", {}),

@@ -4,6 +4,7 @@
 const EDGES = /^[^\p{L}\p{M}\p{N}]+|[^\p{L}\p{M}\p{N}]+$/gu;
 const BLANKS = /[\s\x1c-\x1f\x85]+/u;
 const MOST_OFFERS = 6;
+const TYPES = matchMedia("(hover: hover)");  // elsewhere a keyboard on the screen would cover the text
 
 function plain(text) {
   return text.normalize("NFC").replace(/[’‘ʼ]/g, "'").replace(/[‐‑]/g, "-").toLowerCase();
@@ -220,6 +221,10 @@ function setUp(step) {
   step.addEventListener("quorum:restore", ({ detail }) => {
     put(detail.answer ?? detail.draft?.keywords ?? null);
     if (detail.draft) { none.checked = false; type.value = detail.draft.typed; }
+  });
+  if (!TYPES.matches) type.removeAttribute("data-focus");
+  step.addEventListener("quorum:show", () => {
+    if (TYPES.matches && document.activeElement === document.body) type.focus({ preventScroll: true });
   });
   const saved = step.querySelector("[data-saved]");
   openWords();
