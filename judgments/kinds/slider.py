@@ -88,6 +88,7 @@ class Slider(Graded):
         script="js/kinds/slider.js",
         keys=(
             (("0", "…", "9"), _("0, 10, 20 … 90")),
+            (("7", "5"), "75"),
             (("←", "→"), _("one less, one more")),
             ((_("Page ↓"), _("Page ↑")), _("ten less, ten more")),
             ((_("Home"), _("End")), _("0 and 100")),

@@ -2,6 +2,7 @@
 // shows, moves and measures. What it tells and asks others is in docs/adding-a-kind.md. All words come from the page.
 
 const PRESENT = 30000;  // milliseconds after which a person who touches nothing counts as away
+const AT_ONCE = 1000;   // milliseconds between digits of one number
 const BY_ITSELF = "quorum:go-on";
 const KEYS = "quorum:keys";
 // a text that scrolls takes these keys before a kind does
@@ -282,6 +283,17 @@ function open(form) {
     box.addEventListener("change", () => remember(name, box.checked), listening);
   }
 
+  let digits = "", digitAt = 0;
+
+  // One digit counts tens; typed at once, 7 and 5 are 75, and 1, 0 and 0 are 100.
+  function numberOf(key) {
+    const now = Date.now();
+    const more = digits + key;
+    digits = now - digitAt < AT_ONCE && Number(more) <= 100 ? more : key;
+    digitAt = now;
+    return digits.length > 1 ? Number(digits) : 10 * Number(digits);
+  }
+
   function press(event) {
     if (event.defaultPrevented || event.isComposing || document.querySelector("dialog[open], :popover-open")) return;
     const key = keyOf(event);
@@ -294,7 +306,10 @@ function open(form) {
     if (event.ctrlKey || event.metaKey || event.altKey) return;
     if (SCROLLING.has(key) && event.target.closest("[data-scroll]")) return;
     if (key.length === 1 && document.querySelector("[data-keys-on]")?.checked === false) return;
-    const asked = new CustomEvent("quorum:key", { cancelable: true, detail: { key, code: event.code, shift: event.shiftKey, repeat: event.repeat } });
+    const detail = { key, code: event.code, shift: event.shiftKey, repeat: event.repeat };
+    if (!/^[0-9]$/.test(key)) digits = "";
+    else if (!event.repeat) detail.number = numberOf(key);
+    const asked = new CustomEvent("quorum:key", { cancelable: true, detail });
     if (!steps[here].dispatchEvent(asked)) { event.preventDefault(); return; }
     if (key === "Enter" && event.target.closest("a, button, summary")) return;
     const acts = {

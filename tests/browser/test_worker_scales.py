@@ -143,6 +143,20 @@ def test_a_slider_is_set_by_keyboard_alone(page: Page, site: Installation, perso
     assert answers_of(site, person) == [70, 32, 90, 0]
 
 
+def test_digits_at_once_spell_a_number(page: Page, site: Installation, person: str) -> None:
+    join(page, site, "tellers-slider", person)
+    page.clock.set_fixed_time(0)
+    for keys in ("75", "100", "1000"):
+        page.keyboard.type(keys)
+        page.keyboard.press("Enter")
+    page.keyboard.press("3")
+    page.clock.set_fixed_time(2_000)
+    page.keyboard.press("4")
+    page.keyboard.press("Enter")
+    submitted(page)
+    assert answers_of(site, person) == [75, 100, 0, 40]
+
+
 def test_a_slider_says_nothing_until_it_is_set_by_mouse_or_by_typing(
     page: Page, site: Installation, person: str
 ) -> None:

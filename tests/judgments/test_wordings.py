@@ -103,7 +103,8 @@ def test_every_word_is_translated(protocol: str, judged: str) -> None:
             assert (
                 english == ""
                 or german != english
-                or english in ("Text", "Text A", "Text B", "0, 10, 20 … 90")
+                or english in ("Text", "Text A", "Text B")
+                or not any(map(str.isalpha, english))
             )
         label = str(kind.wording.label) if kind.wording else ""
         assert label in ("", GERMAN[judged])

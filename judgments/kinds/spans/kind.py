@@ -213,6 +213,7 @@ class Spans(OpenKind):
             (("X",), _("mark that something is missing")),
             ((_("Delete"),), _("take the chosen mark away")),
             (("0", "…", "9"), _("0, 10, 20 … 90")),
+            (("7", "5"), "75"),
         ),
         self_contained=False,
     )

@@ -1,5 +1,5 @@
-// A slider from 0 to 100 that says nothing until it is touched. Digits are tens, arrows and page keys move it, Home
-// and End go to its ends; a field beside it takes a number.
+// A slider from 0 to 100 that says nothing until it is touched. Digits set it, arrows and page keys move it, Home and
+// End go to its ends; a field beside it takes a number.
 
 const ONWARD = document.documentElement.dir === "rtl" ? -1 : 1;
 const STEPS = {
@@ -42,8 +42,8 @@ function setUp(step) {
     tell();
   });
   step.addEventListener("quorum:key", (event) => {
-    const { key } = event.detail;
-    if (/^[0-9]$/.test(key)) answer(10 * Number(key));
+    const { key, number: typed } = event.detail;
+    if (typed !== undefined) answer(typed);
     else if (key === "Home") answer(0);
     else if (key === "End") answer(100);
     else if (key in STEPS) answer((value === null ? 50 : value) + STEPS[key]);

@@ -257,7 +257,7 @@ function setUpSide(step, place) {
     report();
   });
   // whether the key was for this text
-  function press({ key, shift, repeat }) {
+  function press({ key, shift, repeat, number: typed }) {
     const low = key.toLowerCase();
     const active = document.activeElement;
     if (active?.closest("select") || (active === slide && (key.startsWith("Arrow") || key.startsWith("Page") || key === "Home" || key === "End"))) return false;
@@ -272,7 +272,7 @@ function setUpSide(step, place) {
     else if (low === "x" && shown.missing) lack();
     else if (key === "Delete" && chosen) remove(chosen);
     else if (key === "Escape" && (pending || chosen)) choose(0, 0);
-    else if (slide && /^[0-9]$/.test(key)) rate(10 * Number(key));
+    else if (slide && typed !== undefined) rate(typed);
     else if (slide && (key === "+" || key === "-")) rate((score === null ? 50 : score) + (key === "+" ? 1 : -1));
     else if (low === "n" && none && !none.dataset.key) none.click();
     else return false;
