@@ -176,6 +176,8 @@ def _texts(launch: Launch) -> Iterable[Point]:
             Readiness.MISSING,
             _("There is no consent text: participants begin without agreeing to anything."),
             key="consent",
+            page="" if launch.study.state == Study.State.DRAFT else "privacy",
+            link_words=_("Add it"),
         )
     )
     yield (
