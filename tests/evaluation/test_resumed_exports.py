@@ -116,7 +116,7 @@ def test_a_terminal_shows_a_bar_and_a_file_none(
     call_command("export_judgments", study.study.slug, "--format", "jsonl", "--output", str(path))
     shown = stream.getvalue()
     if terminal:
-        assert "100 %" in shown
+        assert "100%" in shown
     else:
         assert shown == ""
 

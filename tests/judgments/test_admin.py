@@ -170,7 +170,7 @@ class TestFromDraftToOpen:
 
     def test_a_design_that_the_dataset_cannot_give_says_so_instead_of_counts(self, designer: Client) -> None:
         study = make_study(opened=False, sampling={"split": "nowhere"})
-        assert "gives no candidate pairs" in words(designer.get(page(study, "plan")))
+        assert "has no split 'nowhere'" in words(designer.get(page(study, "plan")))
 
     def test_generating_is_one_job_that_the_page_follows(self, designer: Client) -> None:
         study = make_study(opened=False)
@@ -194,7 +194,7 @@ class TestFromDraftToOpen:
         run_job(enqueue(kind="generate_hits", args={"study": study.slug}).pk)
         shown = words(designer.get(page(study, "hits")))
         assert "failed" in shown
-        assert "gives no candidate pairs" in shown
+        assert "has no split 'nowhere'" in shown
         study.refresh_from_db()
         assert study.state == "draft"
 

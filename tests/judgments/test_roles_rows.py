@@ -213,7 +213,7 @@ class TestDatasetsOfOthers:
         assert preview.status_code == 404
         assert text not in preview.content.decode()
         numbers = client.get(reverse("admin:judgments_study_numbers", args=["kept"]))
-        assert "There is no dataset" in words(numbers)
+        assert "There is no dataset" in numbers.content.decode()
 
 
 class TestCopies:
