@@ -166,6 +166,10 @@ def run_people(
     hits: int,
 ) -> bool:
     """Let people work; print the line, and return whether every promise was kept."""
+    processes = int(os.environ.get("WEB_PROCESSES") or (2 if options.database == "postgresql" else 1))
+    # Before the last one is up, the first would accept all connections, and keep them.
+    until(lambda: len(children(web.process.pid)) > processes, what="the server's processes")
+    time.sleep(0.5)
     server = Server(web.url)
     people = [Person(server, slug, f"w-{number:04d}", twice=options.twice) for number in range(workers)]
     start = time.perf_counter()

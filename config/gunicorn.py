@@ -9,15 +9,17 @@ import gc
 import os
 import shutil
 import tempfile
+import time
+from mmap import mmap
 from pathlib import Path
 from typing import Any
 
 from django.conf import settings
+from gunicorn.workers.gthread import ThreadWorker
 
 from config.observing.logs import ServerLog
 
 bind = f"127.0.0.1:{os.environ.get('PORT') or 8000}"
-worker_class = "gthread"
 timeout = 120  # a large dataset is uploaded in one request
 graceful_timeout = 5
 keepalive = 75  # people read between two clicks; a proxy may use a connection for many of them
@@ -50,6 +52,37 @@ _counts = tempfile.mkdtemp(prefix=f"quorum-figures-{os.getpid()}-")
 os.environ["PROMETHEUS_MULTIPROC_DIR"] = _counts
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
+_connections = memoryview(mmap(-1, 64 * 4)).cast("i")  # of each process, seen by all; -1 where there is none
+for _place in range(len(_connections)):
+    _connections[_place] = -1
+
+
+class SharingWorker(ThreadWorker):
+    """Let a process with fewer connections accept first.
+
+    Kept connections stay with the process that accepted them, and one would often have most of them.
+    """
+
+    @property
+    def nr_conns(self) -> int:
+        return self._number
+
+    @nr_conns.setter
+    def nr_conns(self, number: int) -> None:
+        self._number = number
+        _connections[self.age % len(_connections)] = number
+
+    def accept(self, listener: Any) -> None:
+        if self.nr_conns > min(number for number in _connections if number >= 0):
+            time.sleep(0.005)
+        super().accept(listener)  # which does nothing where another process was first
+
+
+def child_exit(server: Any, worker: Any) -> None:
+    _connections[worker.age % len(_connections)] = -1
+
+
+worker_class = SharingWorker
 workers = int(os.environ.get("WEB_PROCESSES") or (1 if settings.SQLITE_FILE else 2))
 threads = int(os.environ.get("WEB_THREADS") or 8 // workers or 1)
 
