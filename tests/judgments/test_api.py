@@ -12,8 +12,8 @@ from django.contrib.auth.models import Permission, User
 from django.core.management import call_command
 from django.db.models import Q
 from django.test import Client
-from rest_framework.authtoken.models import Token
 
+from judgments.access.tokens import SCOPES, create_token
 from judgments.design.reading import write_toml
 from judgments.models import HIT, Job, Study, Unit
 from judgments.studies.studies import design_of
@@ -47,7 +47,7 @@ def make_designer(*permissions: str) -> dict[str, str]:
 
 
 def token_of(user: User) -> dict[str, str]:
-    return {"Authorization": f"Token {Token.objects.create(user=user).key}"}
+    return {"Authorization": f"Token {create_token(user=user, name='test', scopes=list(SCOPES))[1]}"}
 
 
 @pytest.fixture
