@@ -438,7 +438,9 @@ def book_list(
     for one in compare(study=study, submissions=submissions):
         if one.unmatched:
             publication = study.publications.filter(place=study.place, hit=None).order_by("-pk")[0]
-            counts["unmatched"] += pay_unmatched(publication=publication, key=one.unmatched, session=one.here)
+            counts["unmatched"] += pay_unmatched(
+                publication=publication, key=one.unmatched, session=one.here, by=by
+            )
         if one.here is None or one.there is None:
             continue
         if one.books in (Status.APPROVED, Status.REJECTED):

@@ -8,6 +8,7 @@ import json
 from pathlib import Path
 
 import pytest
+from django.contrib.auth.models import User
 from django.core.management import CommandError, call_command
 
 from annotation.crowds.arrivals import forget_raw_ids
@@ -24,8 +25,9 @@ from annotation.crowds.panel.reconciling import (
 from annotation.crowds.people import pseudonym
 from annotation.crowds.publishing import close_study
 from annotation.crowds.sync import report_of
-from annotation.models import Assignment, CrowdSession, RawId, Worker
+from annotation.models import Assignment, CrowdSession, LedgerEntry, RawId, Worker
 from annotation.money.ledger import ledger_sums, reserved_cents, set_budget
+from annotation.money.limits import committed, committed_today
 from annotation.money.payments import decide_session, pay_bonus
 from annotation.money.wages import approve_unopposed
 from annotation.privacy.erasing import erase_person, who_waits
@@ -86,6 +88,22 @@ def test_what_the_panel_paid_for_nothing_that_counts_here_is_spent_once_and_flag
     assert {"money", "paid-there"} <= found
     before = everything()
     assert (book_list(study=study, submissions=listed).changed, everything()) == (0, before)
+
+
+@pytest.mark.django_db
+def test_a_made_up_list_uses_up_only_the_limits_of_who_uploads_it(django_user_model: type[User]) -> None:
+    study = panel_study()
+    designer = django_user_model.objects.create_user("designer", is_staff=True)
+    currency = study.budgets.get().currency
+    before = (committed(currency), committed_today(currency))
+    listed = submissions(study, *(line(person, "APPROVED") for person in (ADA, BOB, EVE)))
+    assert book_list(study=study, submissions=listed, by=designer).unmatched == 3
+    assert (committed(currency), committed_today(currency)) == before
+    assert (committed(currency, designer.pk), committed_today(currency, designer.pk)) == (195, 195)
+    assert study.budgets.get().spent_cents == 195
+    entries = LedgerEntry.objects.filter(what="unmatched").select_related("by")
+    assert {entry.by for entry in entries} == {designer}
+    assert list(budgets_are_what_their_ledger_says()) == []
 
 
 @pytest.mark.django_db
