@@ -157,15 +157,21 @@ def test_pages_of_a_session_that_was_left_are_judged_alone_and_paid_by_a_bonus_o
     assert bonus_list(study=study) == (1, [(ADA["SESSION_ID"], "0.50")])
 
 
-@pytest.mark.django_db
-def test_each_bonus_is_in_one_list_which_can_be_had_again() -> None:
+def study_with_bonus() -> tuple[Study, CrowdSession, CrowdSession]:
+    """Return a study with Ada's and Bob's sessions, both approved, and a bonus of 120 cents for Ada."""
     study = panel_study()
     done(study, ADA, BOB)
-    for one in CrowdSession.objects.all():
+    ada, bob = CrowdSession.objects.order_by("pk")
+    for one in (ada, bob):
         decide_session(session=one, approve=True)
-    one, two = CrowdSession.objects.order_by("pk")
-    pay_bonus(session=one, cents=120, why="Well done.")
+    pay_bonus(session=ada, cents=120, why="Well done.")
     carry_out_calls(study=study)
+    return study, ada, bob
+
+
+@pytest.mark.django_db
+def test_each_bonus_is_in_one_list_which_can_be_had_again() -> None:
+    study, _one, two = study_with_bonus()
     first = bonus_list(study=study)
     assert first == (1, [(ADA["SESSION_ID"], "1.20")])
     with pytest.raises(WrongState, match="no bonus is left that is in no list"):
@@ -181,13 +187,7 @@ def test_each_bonus_is_in_one_list_which_can_be_had_again() -> None:
 
 @pytest.mark.django_db
 def test_an_erased_person_s_bonus_stays_in_its_list_and_blocks_nobody_else_s() -> None:
-    study = panel_study()
-    done(study, ADA, BOB)
-    for one in CrowdSession.objects.all():
-        decide_session(session=one, approve=True)
-    ada, bob = CrowdSession.objects.order_by("pk")
-    pay_bonus(session=ada, cents=120, why="Well done.")
-    carry_out_calls(study=study)
+    study, ada, bob = study_with_bonus()
     with pytest.raises(WrongState, match="is in no list for the panel yet"):
         erase_person(study=study, worker=ada.worker)
     assert known_people(study).filter(who_waits(study)).get() == ada.worker
