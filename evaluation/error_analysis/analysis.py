@@ -10,9 +10,9 @@ from io import BytesIO
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import scipy  # its parts load when they are first used
 from django.db.models import Exists, OuterRef, Q
 from django.utils.translation import gettext as _
-from scipy.special import betainc
 
 from annotation.models import Judgment
 from common.errors import NotThere
@@ -63,7 +63,7 @@ def certainty(wins: Floats, losses: Floats) -> Floats:
 
     |2p - 1| for the posterior probability p, from a uniform prior, that the share of wins exceeds one half.
     """
-    return np.asarray(np.abs(1.0 - 2.0 * betainc(wins + 1.0, losses + 1.0, 0.5)))
+    return np.asarray(np.abs(1.0 - 2.0 * scipy.special.betainc(wins + 1.0, losses + 1.0, 0.5)))
 
 
 def rank_pairs(first: Floats, second: Floats, winner: Ints, wins: Floats, losses: Floats) -> Ranking:

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import scipy  # its parts load when they are first used
 from django.db import transaction
-from scipy.special import stdtrit
 
 from evaluation.arrays import Flags, Floats, Ints, places_in
 from evaluation.errors import EvaluationError
@@ -322,7 +322,9 @@ def _mean(values: Floats, images: Ints) -> dict[str, Any]:
 
 def _around(value: float, influences: Floats, clusters: Clusters) -> dict[str, Any]:
     spread = clusters.spread(influences)
-    half = float(stdtrit(min(spread.df, 1e9), 0.5 + CONFIDENCE / 2)) * math.sqrt(spread.variance)
+    half = float(scipy.special.stdtrit(min(spread.df, 1e9), 0.5 + CONFIDENCE / 2)) * math.sqrt(
+        spread.variance
+    )
     return {"value": plain(value), "low": plain(value - half), "high": plain(value + half)}
 
 

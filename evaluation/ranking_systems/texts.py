@@ -18,7 +18,7 @@ from itertools import chain
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
-from scipy.sparse import csr_array
+import scipy  # its parts load when they are first used
 
 from evaluation.arrays import Floats, Ints, ratio, starts_of
 from evaluation.compiled import compiled
@@ -204,7 +204,7 @@ def _counted(document: Document, weight: Callable[[str], float]) -> dict[str, fl
 
 def _features(
     first: Sequence[Mapping[Any, float]], second: Sequence[Mapping[Any, float]]
-) -> tuple[csr_array, csr_array]:
+) -> tuple[scipy.sparse.csr_array, scipy.sparse.csr_array]:
     numbers: dict[Any, int] = {}
     tables = []
     for rows in (first, second):
@@ -212,7 +212,7 @@ def _features(
         values = np.array([value for row in rows for value in row.values()], dtype=np.float64)
         tables.append((values, columns, starts_of([len(row) for row in rows])))
     one, other = (
-        csr_array(table, shape=(len(rows), len(numbers)))
+        scipy.sparse.csr_array(table, shape=(len(rows), len(numbers)))
         for table, rows in zip(tables, (first, second), strict=True)
     )
     return one, other

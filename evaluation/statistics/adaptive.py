@@ -9,8 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+import scipy  # its parts load when they are first used
 from numpy.typing import ArrayLike
-from scipy.special import ndtr
 
 from evaluation.arrays import Floats, Ints
 from evaluation.statistics.inputs import BadShape, BadValue, finite_vector, floats_of
@@ -89,7 +89,9 @@ class Drawing:
         if not kept.any():
             raise BadValue("no pair is open")
         variance = self._of_differences()
-        gains = np.log1p(self.information * variance) * ndtr(-np.abs(self.difference) / np.sqrt(variance))
+        gains = np.log1p(self.information * variance) * scipy.special.ndtr(
+            -np.abs(self.difference) / np.sqrt(variance)
+        )
         gains = np.where(kept, np.maximum(gains, _TINIEST), 0.0)
         found: Floats = self.even * kept / kept.sum() + (1 - self.even) * gains / gains.sum()
         return found / found.sum()  # without it, that of a single open pair may be above 1 in the last digit

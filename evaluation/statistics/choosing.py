@@ -15,8 +15,8 @@ from itertools import combinations
 from typing import Any
 
 import numpy as np
+import scipy  # its parts load when they are first used
 from numpy.typing import ArrayLike
-from scipy.special import ndtr, stdtrit
 
 from evaluation.arrays import Flags, Floats, Ints
 from evaluation.statistics.aggregation import item_response
@@ -103,7 +103,7 @@ def comparison_information(scores: ArrayLike) -> Floats:
     table = _scores(scores)
     difference = table[:, 0] - table[:, -1]
     size = np.sqrt(np.square(difference).mean(axis=0))
-    first = ndtr(difference / np.where(size > 0, size, 1.0))
+    first = scipy.special.ndtr(difference / np.where(size > 0, size, 1.0))
     return np.asarray((first * (1 - first)).mean(axis=1))
 
 
@@ -305,7 +305,7 @@ def _estimate(
         reason = TOO_FEW.format(are=are, count=count, name=ITEM, s=s, fewest=FEWEST)
     else:
         variance = float(of_items.var(ddof=1)) * count
-        half = float(stdtrit(max(effective - 1, 1), 0.5 + confidence / 2)) * math.sqrt(variance)
+        half = float(scipy.special.stdtrit(max(effective - 1, 1), 0.5 + confidence / 2)) * math.sqrt(variance)
     return WeightedEstimate(
         value, value - half, value + half, len(influence), count, effective, float(confidence), reason
     )

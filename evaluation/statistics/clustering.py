@@ -15,8 +15,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
-from scipy.sparse import csr_array
-from scipy.special import ndtri, stdtr, stdtrit
+import scipy  # its parts load when they are first used
 
 from evaluation.arrays import Flags, Floats, Ints
 from evaluation.statistics.inputs import BadOption, BadShape, BadValue, encode, same_length
@@ -55,11 +54,11 @@ class Spread:
             return math.nan
         t = value / math.sqrt(self.variance)
         if alternative == "two-sided":
-            return float(2 * stdtr(self.df, -abs(t)))
-        return float(stdtr(self.df, -t if alternative == "greater" else t))
+            return float(2 * scipy.special.stdtr(self.df, -abs(t)))
+        return float(scipy.special.stdtr(self.df, -t if alternative == "greater" else t))
 
     def half(self, confidence: float) -> float:
-        return float(stdtrit(self.df, 0.5 + confidence / 2)) * math.sqrt(self.variance)
+        return float(scipy.special.stdtrit(self.df, 0.5 + confidence / 2)) * math.sqrt(self.variance)
 
 
 NO_SPREAD = Spread(math.nan, math.nan)
@@ -67,7 +66,11 @@ NO_SPREAD = Spread(math.nan, math.nan)
 
 def quantile_of(confidence: float, df: float = math.inf) -> float:
     """Return the two-sided quantile of t, or of the normal distribution for infinite `df`."""
-    return float(stdtrit(df, 0.5 + confidence / 2) if df < math.inf else ndtri(0.5 + confidence / 2))
+    return float(
+        scipy.special.stdtrit(df, 0.5 + confidence / 2)
+        if df < math.inf
+        else scipy.special.ndtri(0.5 + confidence / 2)
+    )
 
 
 def column_codes(values: Iterable[Any], name: str, rows: int, row: str = "a row") -> Ints:
@@ -161,7 +164,7 @@ class Clusters:
         parts = np.maximum(np.linalg.solve(self.expected, squares), 0) * self._totals()
         return Spread(float(parts.sum()), self._freedom(parts))
 
-    def covariance(self, influences: csr_array, mixing: Floats) -> tuple[Floats, Floats]:
+    def covariance(self, influences: scipy.sparse.csr_array, mixing: Floats) -> tuple[Floats, Floats]:
         """Return (K, K) covariance of estimates with (N, K) influences times (K, K) `mixing`, and (K,) df."""
         size = len(mixing)
         if self.reason:
@@ -169,7 +172,7 @@ class Clusters:
         forms = np.empty((len(self.codes), size * size))
         for place, one in enumerate(self.codes):
             rows = np.arange(len(one))
-            sums = csr_array((np.ones(len(one)), (one, rows))) @ influences
+            sums = scipy.sparse.csr_array((np.ones(len(one)), (one, rows))) @ influences
             forms[place] = (mixing.T @ (sums.T @ sums).toarray() @ mixing).ravel()
         solved: Floats = np.linalg.solve(self.expected, forms).astype(np.float64, copy=False)
         parts: Floats = np.array([_without_negative(part) for part in solved.reshape(-1, size, size)])
@@ -311,7 +314,7 @@ def share_interval(share: float, spread: Spread, cells: float, confidence: float
         return math.nan, math.nan
     spread_of_one = share * (1 - share)
     rows = spread_of_one / spread.variance if spread.variance > 0 and spread_of_one > 0 else cells
-    z = float(stdtrit(spread.df if math.isfinite(spread.df) else 1e9, 0.5 + confidence / 2))
+    z = float(scipy.special.stdtrit(spread.df if math.isfinite(spread.df) else 1e9, 0.5 + confidence / 2))
     scale = 1 + z**2 / rows
     centre = (share + z**2 / (2 * rows)) / scale
     half = z / scale * math.sqrt(spread_of_one / rows + z**2 / (4 * rows**2))

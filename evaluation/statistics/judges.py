@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 import scipy  # its parts load when they are first used; scipy.stats alone takes half a second
 from numpy.typing import ArrayLike
-from scipy.special import stdtrit
 
 from evaluation.arrays import Flags, Floats, Ints
 from evaluation.statistics.clustering import (
@@ -400,7 +399,7 @@ def _one_column(clusters: ClusterColumns, alone: Ints, row: str) -> tuple[str, I
 
 
 def _around(value: float, variance: float, df: float, confidence: float) -> tuple[float, float]:
-    half = float(stdtrit(min(df, 1e9), 0.5 + confidence / 2)) * math.sqrt(variance)
+    half = float(scipy.special.stdtrit(min(df, 1e9), 0.5 + confidence / 2)) * math.sqrt(variance)
     return value - half, value + half
 
 

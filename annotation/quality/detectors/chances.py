@@ -7,19 +7,19 @@ from functools import lru_cache
 from math import comb
 
 import numpy as np
-from scipy.special import bdtr, bdtrc
+import scipy  # its parts load when they are first used
 
 from annotation.quality.detectors.history import Flags, Floats
 
 
 def at_most(count: int, n: int, chance: float) -> float:
     """Return P(X <= count) for X ~ binomial(n, chance)."""
-    return 1.0 if count >= n else float(bdtr(count, n, min(max(chance, 0.0), 1.0)))
+    return 1.0 if count >= n else float(scipy.special.bdtr(count, n, min(max(chance, 0.0), 1.0)))
 
 
 def at_least(count: int, n: int, chance: float) -> float:
     """Return P(X >= count) for X ~ binomial(n, chance)."""
-    return 1.0 if count <= 0 else float(bdtrc(count - 1, n, min(max(chance, 0.0), 1.0)))
+    return 1.0 if count <= 0 else float(scipy.special.bdtrc(count - 1, n, min(max(chance, 0.0), 1.0)))
 
 
 def longest_run(hits: Flags) -> int:

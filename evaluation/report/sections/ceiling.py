@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+import scipy  # its parts load when they are first used
 from numpy.typing import NDArray
-from scipy import sparse
 
 from evaluation.judgment_sets.records import Floats, Ints, UnitRow
 from evaluation.provenance import plain
@@ -117,7 +117,7 @@ def one_against_mean(
 def _alike(unit: Ints, pattern: Ints) -> tuple[Any, Ints]:
     """Merge units with equal counts of patterns; return (U, P) sparse counts and (U,) number of units."""
     ones = np.ones(len(unit), dtype=np.int64)
-    counts = sparse.csr_array((ones, (unit, pattern)))
+    counts = scipy.sparse.csr_array((ones, (unit, pattern)))
     # Compare rows by random 64-bit sums: whole rows would need all their zeros.
     marks = np.random.default_rng(0).integers(-(2**63), 2**63 - 1, size=counts.shape[1])
     sums = np.asarray(counts @ marks, dtype=np.int64)

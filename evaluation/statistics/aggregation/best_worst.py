@@ -19,9 +19,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
+import scipy  # its parts load when they are first used
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
-from scipy.special import expit, log_expit
 
 from evaluation.arrays import Flags, Floats, Ints, ratio, starts_of
 from evaluation.statistics.aggregation.bradley_terry import (
@@ -353,8 +352,8 @@ class _Rows:
     """
 
     items: NDArray[Any]
-    weights: csr_array
-    wins: csr_array
+    weights: scipy.sparse.csr_array
+    wins: scipy.sparse.csr_array
     shown: Ints
     best: Ints
 
@@ -381,21 +380,21 @@ class _Rows:
             raise BadValue(f"there are {len(items):,} items, expected {math.isqrt(LARGEST_TABLE):,} at most")
         sizes = np.array([len(group) for group in members], dtype=np.int64)
         # of each option, its items with equal shares
-        shares = csr_array(
+        shares = scipy.sparse.csr_array(
             (np.repeat(1 / np.maximum(sizes, 1), sizes), member, starts_of(sizes)),
             shape=(len(options), len(items)),
         )
         bounds = starts_of([len(row) for row in lists])
         ones = np.ones(len(option))
-        lists_of_options = csr_array((ones, option, bounds), shape=(len(lists), len(options)))
+        lists_of_options = scipy.sparse.csr_array((ones, option, bounds), shape=(len(lists), len(options)))
         # the place of the best option in its list
         at = bounds[:-1] + np.array(
             [row.index(one) for row, one in zip(lists, chosen, strict=True)], dtype=np.int64
         )
-        picked = csr_array(
+        picked = scipy.sparse.csr_array(
             (np.ones(len(lists)), option[at], np.arange(len(lists) + 1)), shape=(len(lists), len(options))
         )
-        weights, wins = (csr_array(table @ shares) for table in (lists_of_options, picked))
+        weights, wins = (scipy.sparse.csr_array(table @ shares) for table in (lists_of_options, picked))
         return cls(items, weights, wins, _times(weights), _times(wins))
 
     def no_maximum_reason(self, prior: float) -> str:
@@ -421,7 +420,7 @@ def _owners_of(option: Any, owners: Mapping[Any, Sequence[Any]] | None) -> list[
     return found
 
 
-def _times(table: csr_array) -> Ints:
+def _times(table: scipy.sparse.csr_array) -> Ints:
     return np.bincount(table.indices, minlength=table.shape[1]).astype(np.int64)
 
 
@@ -435,7 +434,7 @@ class _Fit:
     gradient: float
 
 
-def _chances(rows: _Rows, theta: Floats) -> tuple[csr_array, Floats]:
+def _chances(rows: _Rows, theta: Floats) -> tuple[scipy.sparse.csr_array, Floats]:
     """Return (N, K) chances of the items of each list, and (N,) logarithms of the lists' sums.
 
     The largest strength of all stands in for each list's own; strengths of a fit lie well within a float's range.
@@ -443,7 +442,7 @@ def _chances(rows: _Rows, theta: Floats) -> tuple[csr_array, Floats]:
     top = float(theta.max())
     scaled = rows.weights.multiply(np.exp(theta - top)[np.newaxis, :]).tocsr()
     sums = np.maximum(np.asarray(scaled.sum(axis=1)).ravel(), np.finfo(np.float64).tiny)
-    chances = csr_array(scaled.multiply((1 / sums)[:, np.newaxis]))
+    chances = scipy.sparse.csr_array(scaled.multiply((1 / sums)[:, np.newaxis]))
     return chances, np.log(sums) + top
 
 
@@ -451,19 +450,19 @@ def _log_likelihood(rows: _Rows, theta: Floats, sums: Floats, prior: float) -> f
     found = float((rows.wins @ theta).sum() - sums.sum())
     if prior:
         difference = theta[:, np.newaxis] - theta
-        found += prior * float(log_expit(difference).sum() - len(theta) * math.log(0.5))
+        found += prior * float(scipy.special.log_expit(difference).sum() - len(theta) * math.log(0.5))
     return found
 
 
 def _derivatives(
-    rows: _Rows, theta: Floats, chances: csr_array, won: Floats, prior: float
+    rows: _Rows, theta: Floats, chances: scipy.sparse.csr_array, won: Floats, prior: float
 ) -> tuple[Floats, Floats]:
     """Return (K,) slope and (K, K) information."""
     expected = np.asarray(chances.sum(axis=0)).ravel()
     slope = won - expected
     information = np.diag(expected) - (chances.T @ chances).toarray()
     if prior:
-        first = expit(theta[:, np.newaxis] - theta)
+        first = scipy.special.expit(theta[:, np.newaxis] - theta)
         slope = slope + prior * (1 - 2 * first).sum(axis=1)
         spread = 2 * prior * first * (1 - first)
         np.fill_diagonal(spread, 0)
@@ -514,7 +513,9 @@ def _result(
         order = np.argsort(-theta, kind="stable")
         if clusters is not None:
             chances, _ = _chances(rows, theta)
-            covariance, freedom = clusters.covariance(csr_array(rows.wins - chances), fit.inverse)
+            covariance, freedom = clusters.covariance(
+                scipy.sparse.csr_array(rows.wins - chances), fit.inverse
+            )
         error = np.sqrt(np.maximum(np.diag(covariance), 0.0))
     half = error * [quantile_of(confidence, df) for df in freedom]
     strength = np.exp(theta - theta.max(initial=-math.inf))

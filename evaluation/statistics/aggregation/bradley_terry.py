@@ -14,9 +14,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
+import scipy  # its parts load when they are first used
 from numpy.typing import ArrayLike, NDArray
-from scipy.sparse import coo_array, csr_array
-from scipy.special import expit, log_expit
 
 from evaluation.arrays import Floats, Ints
 from evaluation.statistics.aggregation.voting import outcomes_of
@@ -101,7 +100,11 @@ class Fit:
 def log_chances(at: Parameters) -> tuple[Floats, Floats, Floats]:
     difference = at.theta[:, np.newaxis] - at.theta[np.newaxis, :] + at.order
     if at.log_nu == -math.inf:
-        return log_expit(difference), log_expit(-difference), np.full_like(difference, -math.inf)
+        return (
+            scipy.special.log_expit(difference),
+            scipy.special.log_expit(-difference),
+            np.full_like(difference, -math.inf),
+        )
     half = difference / 2
     first = -np.logaddexp(0, np.logaddexp(-difference, at.log_nu - half))
     second = -np.logaddexp(0, np.logaddexp(difference, at.log_nu + half))
@@ -160,7 +163,7 @@ def has_no_maximum(tables: Tables, ties: bool, order: bool) -> bool:
             columns += [shown, beside, np.full_like(shown, items), np.full_like(shown, items + 1)]
             gains += [np.full(len(shown), gain) for gain in (step, -step, tie, step * order)]
     shape = (count, items + 2)
-    gain = coo_array(
+    gain = scipy.sparse.coo_array(
         (np.concatenate(gains).astype(np.float64), (np.concatenate(rows), np.concatenate(columns))), shape
     )
     # The stubs do not know that sparse tables are welcome.
@@ -309,7 +312,7 @@ class BradleyTerryResult:
         )
         df = float(self.freedom[[first, second]].min()) if len(self.freedom) else math.inf
         half = quantile_of(self.confidence, df) * math.sqrt(max(variance, 0.0))
-        low, middle, high = (float(expit(difference + step)) for step in (-half, 0.0, half))
+        low, middle, high = (float(scipy.special.expit(difference + step)) for step in (-half, 0.0, half))
         return middle, low, high
 
     def tie_probability(self, first: int, second: int) -> float:
@@ -414,7 +417,7 @@ class _Rows:
             free += 1
         row = np.tile(np.arange(n), len(parts))
         column, value = (np.concatenate(both) for both in zip(*parts, strict=True))
-        scores = csr_array((value, (row, column)), shape=(n, free))
+        scores = scipy.sparse.csr_array((value, (row, column)), shape=(n, free))
         return self.clusters.covariance(scores, found.covariance)
 
 

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import scipy  # its parts load when they are first used
 from numpy.typing import NDArray
-from scipy.special import expit, log_expit
 
 from evaluation.arrays import Floats, Ints
 from evaluation.statistics.aggregation.latent import Answers, climb, winners
@@ -82,10 +82,10 @@ def glad(
         alpha, beta = point[:n_workers][answers.worker], np.exp(point[n_workers:])[answers.unit]
         right = alpha * beta
         posterior, total = answers.posterior(right + others)
-        wrong = log_expit(-right) - others
+        wrong = scipy.special.log_expit(-right) - others
         off = point - PRIOR_MEAN
         found = float(total.sum() + wrong.sum() - n_units * np.log(n_labels) - 0.5 * (off * off).sum())
-        surplus = posterior[answers.unit, answers.value] - expit(right)
+        surplus = posterior[answers.unit, answers.value] - scipy.special.expit(right)
         of_alpha = np.bincount(answers.worker, weights=surplus * beta, minlength=n_workers)
         of_beta = np.bincount(answers.unit, weights=surplus * right, minlength=n_units)
         return found, np.concatenate([of_alpha, of_beta]) - off
@@ -110,7 +110,8 @@ def glad(
         winner=winners(posterior),
         ability=ability,
         difficulty=1.0 / beta,
-        accuracy=np.bincount(answers.worker, weights=expit(right), minlength=n_workers) / judgments,
+        accuracy=np.bincount(answers.worker, weights=scipy.special.expit(right), minlength=n_workers)
+        / judgments,
         height=found.height,
         gradient=found.gradient,
         iterations=found.iterations,

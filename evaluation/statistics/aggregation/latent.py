@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import scipy  # its parts load when they are first used
 from numpy.typing import NDArray
-from scipy.special import logsumexp
 
 from evaluation.arrays import Floats, Ints
 from evaluation.statistics.inputs import (
@@ -83,7 +83,7 @@ class Answers:
         units, _, width = self.shape
         cells = np.bincount(self.unit * width + self.value, weights=evidence, minlength=units * width)
         joint = cells.reshape(units, width)
-        total = logsumexp(joint, axis=1)
+        total = scipy.special.logsumexp(joint, axis=1)
         return np.exp(joint - total[:, np.newaxis]), total
 
 
@@ -121,12 +121,16 @@ def climb(
     """Maximise a smooth function by L-BFGS from each start; of equal heights the first counts.
 
     `objective` returns the height and its (P,) gradient. Converged if no partial derivative exceeds `tolerance`.
+    Where L-BFGS ends because heights no longer differ in their last digit, Newton-Krylov steps go on by the gradient
+    alone.
     """
-    from scipy.optimize import minimize  # a third of a second, which every command would pay at its start
 
     def downhill(point: Any) -> tuple[float, Floats]:
         height, gradient = objective(point)
         return -height, -gradient
+
+    def uphill(point: Any) -> Any:
+        return objective(point)[1]
 
     options: Any = {
         "maxiter": max_iterations,
@@ -135,14 +139,23 @@ def climb(
         "ftol": 0.0,
         "gtol": tolerance / 10,
     }
-    ends = [minimize(downhill, start, jac=True, method="L-BFGS-B", options=options) for start in starts]
+    ends = [
+        scipy.optimize.minimize(downhill, start, jac=True, method="L-BFGS-B", options=options)
+        for start in starts
+    ]
     best = min(ends, key=lambda end: float(end.fun))
     near = _SAME_HEIGHT * max(1.0, abs(best.fun))
     first = next(end for end in ends if end.fun <= best.fun + near * 1e-3)
-    gradient = float(np.abs(first.jac).max())
+    point = first.x
+    if np.abs(first.jac).max() > tolerance / 10 and first.nit < max_iterations:
+        polish: Any = {"fatol": tolerance / 10, "maxiter": 20}
+        flat = scipy.optimize.root(uphill, point, method="krylov", options=polish)
+        point = min((point, flat.x), key=lambda at: float(np.abs(uphill(at)).max()))
+    height, slope = objective(point)
+    gradient = float(np.abs(slope).max())
     return Optimum(
-        point=first.x,
-        height=-float(first.fun),
+        point=point,
+        height=height,
         gradient=gradient,
         iterations=int(first.nit),
         converged=gradient <= tolerance,

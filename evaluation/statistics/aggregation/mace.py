@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import scipy  # its parts load when they are first used
 from numpy.typing import NDArray
-from scipy.special import digamma, entr, expit, gammaln, log_expit, log_softmax, polygamma, softmax
 
 from evaluation.arrays import Floats, Ints
 from evaluation.statistics.aggregation.latent import Answers, climb, winners
@@ -101,7 +101,7 @@ def mace(
         labels=answers.labels,
         posterior=posterior,
         winner=winners(posterior),
-        entropy=entr(posterior).sum(axis=1),
+        entropy=scipy.special.entr(posterior).sum(axis=1),
         competence=competence,
         guesses=guesses,
         height=found.height,
@@ -123,8 +123,8 @@ def _expect(answers: Answers, knows: Floats, guesses: Floats) -> tuple[Floats, f
     units, workers, width = answers.shape
     by_answer = answers.worker, answers.value
     lead = (knows[:, np.newaxis] - guesses)[by_answer]
-    posterior, total = answers.posterior(-log_expit(-lead))
-    known = posterior[answers.unit, answers.value] * expit(lead)
+    posterior, total = answers.posterior(-scipy.special.log_expit(-lead))
+    known = posterior[answers.unit, answers.value] * scipy.special.expit(lead)
     height = float(total.sum() + guesses[by_answer].sum() - units * np.log(width))
     knew = np.asarray(np.bincount(answers.worker, weights=known, minlength=workers), dtype=np.float64)
     return posterior, height, knew, answers.by_worker(1.0 - known)
@@ -144,20 +144,23 @@ class _Smoothed:
 
     def weights(self, point: Floats) -> tuple[Floats, Floats]:
         theta, xi = self._split(point)
-        return log_expit(theta), log_expit(-theta)[:, np.newaxis] + log_softmax(xi, axis=1)
+        guessed = scipy.special.log_expit(-theta)[:, np.newaxis] + scipy.special.log_softmax(xi, axis=1)
+        return scipy.special.log_expit(theta), guessed
 
     def means(self, point: Floats) -> tuple[Floats, Floats]:
         theta, xi = self._split(point)
-        return expit(theta), softmax(xi, axis=1)
+        return scipy.special.expit(theta), scipy.special.softmax(xi, axis=1)
 
     def height(self, point: Floats) -> tuple[float, Floats]:
         theta, xi = self._split(point)
-        logs = log_softmax(xi, axis=1)
+        logs = scipy.special.log_softmax(xi, axis=1)
         _, height, knew, guessed = _expect(self.answers, *self.weights(point))
-        height += self.added * float(log_expit(theta).sum() + log_expit(-theta).sum() + logs.sum())
+        height += self.added * float(
+            scipy.special.log_expit(theta).sum() + scipy.special.log_expit(-theta).sum() + logs.sum()
+        )
         knew, guessed_all = knew + self.added, guessed.sum(axis=1) + self.added
         guessed = guessed + self.added
-        of_theta = knew - (knew + guessed_all) * expit(theta)
+        of_theta = knew - (knew + guessed_all) * scipy.special.expit(theta)
         of_xi = guessed - guessed.sum(axis=1, keepdims=True) * np.exp(logs)
         return height, np.concatenate([of_theta, of_xi.ravel()])
 
@@ -169,8 +172,8 @@ class _Variational:
         self.judged = np.bincount(answers.worker, minlength=self.workers)[:, np.newaxis]
 
     def start(self, logits: Floats) -> Floats:
-        share = expit(logits[: self.workers])[:, np.newaxis]
-        habit = softmax(logits[self.workers :].reshape(self.workers, self.width), axis=1)
+        share = scipy.special.expit(logits[: self.workers])[:, np.newaxis]
+        habit = scipy.special.softmax(logits[self.workers :].reshape(self.workers, self.width), axis=1)
         beta = KNOWING + self.judged * np.hstack([share, 1 - share])
         dirichlet = GUESSING + self.judged * (1 - share) * habit
         return np.log(np.concatenate([beta.ravel(), dirichlet.ravel()]))
@@ -196,18 +199,20 @@ class _Variational:
         for own, prior, count in ((beta, KNOWING, counts), (dirichlet, GUESSING, guessed)):
             height -= _divergence(own, prior)
             miss = prior + count - own
-            fisher = polygamma(1, own) * miss
-            fisher -= polygamma(1, own.sum(axis=1, keepdims=True)) * miss.sum(axis=1, keepdims=True)
+            fisher = scipy.special.polygamma(1, own) * miss
+            fisher -= scipy.special.polygamma(1, own.sum(axis=1, keepdims=True)) * miss.sum(
+                axis=1, keepdims=True
+            )
             parts.append((own * fisher).ravel())
         return height, np.concatenate(parts)
 
 
 def _mean_logs(dirichlet: Floats) -> Floats:
-    return digamma(dirichlet) - digamma(dirichlet.sum(axis=1, keepdims=True))
+    return scipy.special.digamma(dirichlet) - scipy.special.digamma(dirichlet.sum(axis=1, keepdims=True))
 
 
 def _divergence(own: Floats, prior: float) -> float:
     width = own.shape[1]
-    constants = gammaln(own.sum(axis=1)) - gammaln(own).sum(axis=1)
-    constants -= gammaln(prior * width) - width * gammaln(prior)
+    constants = scipy.special.gammaln(own.sum(axis=1)) - scipy.special.gammaln(own).sum(axis=1)
+    constants -= scipy.special.gammaln(prior * width) - width * scipy.special.gammaln(prior)
     return float(constants.sum() + ((own - prior) * _mean_logs(own)).sum())

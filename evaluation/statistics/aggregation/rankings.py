@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import scipy  # its parts load when they are first used
 from numpy.typing import ArrayLike, NDArray
-from scipy.sparse import coo_array, csr_array
 
 from evaluation.arrays import Flags, Floats, Ints, ratio
 from evaluation.statistics.aggregation.bradley_terry import encode_comparisons
@@ -282,7 +282,9 @@ def _redrawn_clusters(
     values = np.concatenate([for_one, for_two, counts, counts])
     columns = np.concatenate([one, two, systems + one, systems + two])
     # What each cluster adds to the systems' wins, and to their comparisons.
-    scores = csr_array(coo_array((values, (np.tile(cluster, 4), columns)), (clusters, 2 * systems)))
+    scores = scipy.sparse.csr_array(
+        scipy.sparse.coo_array((values, (np.tile(cluster, 4), columns)), (clusters, 2 * systems))
+    )
 
     def fractions(weights: Floats) -> Floats:
         sums = weights @ scores

@@ -12,9 +12,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import scipy  # its parts load when they are first used
 from numpy.typing import ArrayLike, NDArray
-from scipy.sparse import csr_array
-from scipy.special import expit, log_expit, logsumexp
 
 from evaluation.arrays import Floats, Ints
 from evaluation.statistics.aggregation.latent import climb
@@ -37,7 +36,7 @@ PRIORS = ("weak", "none")
 SLOPES, INTERCEPTS = 0.5, 2.0
 # Abilities at which the integral is summed; equal steps are exact for so smooth a function.
 _NODES = np.linspace(-6.0, 6.0, 61)
-_LOG_WEIGHTS = -0.5 * _NODES**2 - logsumexp(-0.5 * _NODES**2)
+_LOG_WEIGHTS = -0.5 * _NODES**2 - np.logaddexp.reduce(-0.5 * _NODES**2)
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +65,9 @@ class ResponseResult:
     def information(self, abilities: ArrayLike) -> Floats:
         """Return (K, T) Fisher information about (T,) abilities: a^2 p (1 - p)."""
         theta = finite_vector(abilities, "abilities")
-        right = expit(self.discrimination[:, np.newaxis] * (theta - self.difficulty[:, np.newaxis]))
+        right = scipy.special.expit(
+            self.discrimination[:, np.newaxis] * (theta - self.difficulty[:, np.newaxis])
+        )
         return self.discrimination[:, np.newaxis] ** 2 * right * (1 - right)
 
 
@@ -97,16 +98,16 @@ def item_response(
         raise BadOption("there are no answers, expected one or more")
     count, people = len(item_names), len(person_names)
     shape = (people, count)
-    yes = csr_array((correct, (person, item)), shape=shape)
-    no = csr_array((1.0 - correct, (person, item)), shape=shape)
+    yes = scipy.sparse.csr_array((correct, (person, item)), shape=shape)
+    no = scipy.sparse.csr_array((1.0 - correct, (person, item)), shape=shape)
     known = prior == "weak"
 
     def expect(slope: Floats, intercept: Floats) -> tuple[Floats, Floats, Floats]:
         """Return (K, Q) probabilities at the nodes, (P, Q) posteriors of abilities, and (P,) log-likelihoods."""
         logits = slope[:, np.newaxis] * _NODES + intercept[:, np.newaxis]
-        joint = yes @ log_expit(logits) + no @ log_expit(-logits) + _LOG_WEIGHTS
-        total = logsumexp(joint, axis=1)
-        return expit(logits), np.exp(joint - total[:, np.newaxis]), total
+        joint = yes @ scipy.special.log_expit(logits) + no @ scipy.special.log_expit(-logits) + _LOG_WEIGHTS
+        total = scipy.special.logsumexp(joint, axis=1)
+        return scipy.special.expit(logits), np.exp(joint - total[:, np.newaxis]), total
 
     def height(point: Floats) -> tuple[float, Floats]:
         log_slope, intercept = point[:count], point[count:]

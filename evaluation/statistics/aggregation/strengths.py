@@ -18,9 +18,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
+import scipy  # its parts load when they are first used
 from numpy.typing import ArrayLike, NDArray
-from scipy.sparse import csr_array
-from scipy.special import expit, logit
 
 from evaluation.arrays import Floats, Ints
 from evaluation.statistics.aggregation.bradley_terry import (
@@ -139,7 +138,7 @@ class _Model:
             reference = both[1 if self.has_ties else 0]
             return np.log(both[self.free] / reference)
         share = np.cumsum(folded)[:-1] / folded.sum()
-        return logit((1 + share) / 2)
+        return scipy.special.logit((1 + share) / 2)
 
     def chances(self, difference: Floats, cuts: Floats) -> Floats:
         if self.name == "adjacent":
@@ -150,8 +149,8 @@ class _Model:
         lower, upper = bounds[:, :-1], bounds[:, 1:]
         # Of two numbers near 1 the difference would be lost: take them from the other end.
         turned = lower + np.where(np.isinf(upper), 0.0, upper) > 0
-        below = expit(upper) - expit(lower)
-        above = expit(-lower) - expit(-upper)
+        below = scipy.special.expit(upper) - scipy.special.expit(lower)
+        above = scipy.special.expit(-lower) - scipy.special.expit(-upper)
         # Cuts that are out of order have no chances, so that a step to them is halved.
         return np.maximum(np.where(turned, above, below), _TINIEST)
 
@@ -188,7 +187,7 @@ class _Model:
         return outer - np.einsum("rb,bmn->rmn", bend, squares)
 
     def _under(self, difference: Floats, cuts: Floats) -> Floats:
-        return expit(self._bounds(cuts) - difference[:, np.newaxis])
+        return scipy.special.expit(self._bounds(cuts) - difference[:, np.newaxis])
 
     def _pull(self, cuts: int) -> Floats:
         bounds = len(self.levels) + 1
@@ -306,7 +305,7 @@ class _Rows:
         parts, groups = groups_of(Tables(table[1], table[-1], table[0]))
         return UNBOUNDED.format(parts, group_names(groups, self.items)) if parts > 1 else ""
 
-    def patterns(self) -> tuple[csr_array, Floats]:
+    def patterns(self) -> tuple[scipy.sparse.csr_array, Floats]:
         """Return the design (R, K + P) of distinct rows, and their (R, C) weights by level."""
         count, width = len(self.items), self.covariates.shape[1]
         if width:
@@ -319,7 +318,7 @@ class _Rows:
         data = np.concatenate([np.ones(len(first)), -np.ones(len(first)), covariates.ravel()])
         row = np.concatenate([rows, rows, np.repeat(rows, width)])
         column = np.concatenate([first, second, np.tile(count + np.arange(width), len(first))])
-        design = csr_array((data, (row, column)), shape=(len(first), count + width))
+        design = scipy.sparse.csr_array((data, (row, column)), shape=(len(first), count + width))
         cells = pattern * len(self.levels) + self.level
         weights = np.bincount(cells, weights=self.weights, minlength=len(first) * len(self.levels))
         return design, weights.reshape(len(first), -1).astype(np.float64, copy=False)
@@ -375,7 +374,7 @@ def _fit(rows: _Rows, name: str, max_iterations: int, tolerance: float) -> _Fit:
 
 def _derivatives(
     model: _Model,
-    design: csr_array,
+    design: scipy.sparse.csr_array,
     counts: Floats,
     linear: Floats,
     cuts: Floats,
@@ -467,7 +466,7 @@ def _result(
     )
 
 
-def _scores(rows: _Rows, model: _Model, fit: _Fit) -> csr_array:
+def _scores(rows: _Rows, model: _Model, fit: _Fit) -> scipy.sparse.csr_array:
     items, n, width = len(rows.items), len(rows.first), rows.covariates.shape[1]
     difference = fit.linear[rows.first] - fit.linear[rows.second] + rows.covariates @ fit.linear[items:]
     chances = model.chances(difference, fit.cuts)
@@ -475,7 +474,7 @@ def _scores(rows: _Rows, model: _Model, fit: _Fit) -> csr_array:
     dense = np.concatenate([own[:, :1] * rows.covariates, own[:, 1:]], axis=1)
     row = np.arange(n)
     places = np.tile(items + np.arange(width + len(fit.cuts)), n)
-    return csr_array(
+    return scipy.sparse.csr_array(
         (
             np.concatenate([own[:, 0], -own[:, 0], dense.ravel()]),
             (

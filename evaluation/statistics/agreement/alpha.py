@@ -19,7 +19,7 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
-from scipy.sparse import csr_array
+import scipy  # its parts load when they are first used
 
 from evaluation.arrays import Floats, Ints, ratio
 from evaluation.statistics.agreement.coefficient import (
@@ -207,7 +207,9 @@ class AlphaOfParts:
             raise DuplicateJudgment(
                 "a worker gave a part of a unit two values, expected one value a part and worker"
             )
-        counts = csr_array((np.ones(len(cell)), (cell, cells.code)), shape=(parts, len(cells.labels)))
+        counts = scipy.sparse.csr_array(
+            (np.ones(len(cell)), (cell, cells.code)), shape=(parts, len(cells.labels))
+        )
         every_part = np.ones(parts, dtype=np.int64)
         patterns = Patterns(cells.labels, counts, every_part, units, workers, len(cell))
         compared, group = np.unique(owner[patterns.sizes() >= 2], return_inverse=True)

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
-from scipy.sparse import csr_array
+import scipy  # its parts load when they are first used
 
 from evaluation.arrays import Floats, Ints
 from evaluation.statistics.agreement.influences import Influences
@@ -292,7 +292,9 @@ class WeightedUnits:
     def __init__(self, ratings: Ratings) -> None:
         self._starts, self._raters, self._codes = ratings.by_unit()
         shape = (len(ratings.units), len(ratings.raters))
-        self._judged = csr_array((np.ones(len(self._raters)), self._raters, self._starts), shape=shape)
+        self._judged = scipy.sparse.csr_array(
+            (np.ones(len(self._raters)), self._raters, self._starts), shape=shape
+        )
         self._values = len(ratings.labels)
 
     def pairs(self, weights: Floats) -> tuple[Floats, Floats]:

@@ -17,8 +17,8 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
+import scipy  # its parts load when they are first used
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
 
 from evaluation.arrays import Floats, ratio
 from evaluation.statistics.agreement.coefficient import (
@@ -198,7 +198,7 @@ class Gwet:
         scale = scale_of(patterns.labels, self.level, self.categories)
         corrected = _chance_corrected(scale)
         observed = _percent_of_units(patterns, scale)
-        each = csr_array(patterns.counts.multiply(1 / patterns.sizes()[:, np.newaxis]))
+        each = scipy.sparse.csr_array(patterns.counts.multiply(1 / patterns.sizes()[:, np.newaxis]))
 
         def gwet(weights: Floats) -> Floats:
             shares = np.asarray(weights @ each) / np.maximum(weights.sum(axis=1), 1)[:, np.newaxis]

@@ -17,8 +17,8 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
+import scipy  # its parts load when they are first used
 from numpy.typing import ArrayLike, NDArray
-from scipy.sparse import csr_array
 
 from evaluation.arrays import Floats, Ints, ratio
 from evaluation.statistics.agreement.coefficient import AgreementResult, ReadData, agreement
@@ -232,8 +232,8 @@ class _Cells:
         self._distance = distance
         ones = np.ones(len(occurring))
         shape = (len(occurring), self.labels)
-        self._first = csr_array((ones, (np.arange(len(occurring)), rows)), shape=shape)
-        self._second = csr_array((ones, (np.arange(len(occurring)), columns)), shape=shape)
+        self._first = scipy.sparse.csr_array((ones, (np.arange(len(occurring)), rows)), shape=shape)
+        self._second = scipy.sparse.csr_array((ones, (np.arange(len(occurring)), columns)), shape=shape)
 
     def __call__(self, weights: Floats) -> Floats:
         first = np.asarray(weights @ self._first)

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import scipy  # its parts load when they are first used
 from numpy.typing import ArrayLike, NDArray
-from scipy.sparse import csr_array
 
 from evaluation.arrays import Flags, Floats, Ints
 from evaluation.statistics.inputs import (
@@ -141,7 +141,7 @@ def _only_numbers(matrix: NDArray[Any]) -> bool:
 
 def _grouped(rows: Ints, columns: Ints, codes: Ints, height: int, width: int) -> tuple[Ints, Ints, Ints]:
     # A sparse table is built by counting, which is quicker than sorting; no cell is met twice.
-    table = csr_array((codes, (rows, columns)), shape=(height, width))
+    table = scipy.sparse.csr_array((codes, (rows, columns)), shape=(height, width))
     return table.indptr.astype(np.int64), table.indices.astype(np.int64), table.data
 
 
@@ -174,7 +174,7 @@ class Patterns:
     """
 
     labels: NDArray[Any]
-    counts: csr_array
+    counts: scipy.sparse.csr_array
     frequency: Ints
     units: int
     raters: int
@@ -186,7 +186,7 @@ class Patterns:
     def comparable(self) -> Patterns:
         """Return the patterns of units with two judgments or more; counts of all data stay."""
         pairable = np.flatnonzero(self.sizes() >= 2)
-        counts = csr_array(self.counts[pairable])
+        counts = scipy.sparse.csr_array(self.counts[pairable])
         counts.sort_indices()
         return Patterns(
             self.labels, counts, self.frequency[pairable], self.units, self.raters, self.judgments
@@ -214,11 +214,11 @@ def patterns_of_rows(units: Ints, values: Ints, labels: NDArray[Any], *, raters:
         keys = np.zeros(len(sizes), dtype=np.int64)
         np.add.at(keys, units, np.int64(1) << (values * bits))
         return _of_keys(keys, bits, labels, raters)
-    counts = csr_array((np.ones(len(units)), (units, values)), shape=(len(sizes), len(labels)))
+    counts = scipy.sparse.csr_array((np.ones(len(units)), (units, values)), shape=(len(sizes), len(labels)))
     judged = np.flatnonzero(sizes)
     return Patterns(
         labels,
-        csr_array(counts[judged]),
+        scipy.sparse.csr_array(counts[judged]),
         np.ones(len(judged), dtype=np.int64),
         len(judged),
         raters,
@@ -286,5 +286,5 @@ def _of_keys(keys: Ints, bits: int, labels: NDArray[Any], raters: int) -> Patter
     counts = (occurring[:, np.newaxis] >> (np.arange(len(labels)) * bits)) & ((1 << bits) - 1)
     used = counts.any(axis=0)
     judgments = int(counts.sum(axis=1) @ frequency)
-    sparse = csr_array(counts[:, used].astype(np.float64))
+    sparse = scipy.sparse.csr_array(counts[:, used].astype(np.float64))
     return Patterns(labels[used], sparse, frequency, int(frequency.sum()), raters, judgments)

@@ -14,7 +14,6 @@ from dataclasses import dataclass, field
 import numpy as np
 import scipy  # its parts load when they are first used; scipy.stats alone takes half a second
 from numpy.typing import ArrayLike
-from scipy.special import betainc, ndtr
 
 from evaluation.arrays import Flags, Floats
 from evaluation.statistics.clustering import (
@@ -272,7 +271,7 @@ def _undefined(x: Floats, y: Floats) -> str:
 
 def _linear_p(r: float, n: int) -> float:
     # Two observations always lie on a line, whether by value or by rank.
-    return float(2 * betainc(n / 2 - 1, n / 2 - 1, (1 - abs(r)) / 2)) if n > 2 else 1.0
+    return float(2 * scipy.special.betainc(n / 2 - 1, n / 2 - 1, (1 - abs(r)) / 2)) if n > 2 else 1.0
 
 
 def _kendall(x: Floats, y: Floats, coefficient: str) -> tuple[float, float]:
@@ -294,7 +293,7 @@ def _kendall(x: Floats, y: Floats, coefficient: str) -> tuple[float, float]:
     variance = (ordered * (2 * n + 5) - sum(once)) / 18 + tied[0] * tied[1] / (2 * ordered)
     # Two observations that differ in both variables have no ties, so there are three or more here.
     variance += twice[0] * twice[1] / (9 * ordered * (n - 2))
-    return value, float(2 * ndtr(-abs(balance) / math.sqrt(variance)))
+    return value, float(2 * scipy.special.ndtr(-abs(balance) / math.sqrt(variance)))
 
 
 @dataclass(frozen=True, slots=True)

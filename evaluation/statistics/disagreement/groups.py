@@ -12,9 +12,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import scipy  # its parts load when they are first used
 from numpy.typing import NDArray
-from scipy.sparse import coo_array, csr_array, triu
-from scipy.special import entr, softmax
 
 from evaluation.arrays import Floats, Ints
 from evaluation.statistics.aggregation.latent import Answers
@@ -90,7 +89,8 @@ def rater_groups(
         # Even memberships are a saddle from which two groups never part.
         logits = (generator.normal(0.0, _SCATTER, (data.workers, 2)) for _ in range(restarts))
         two = max(
-            (_fit(data, softmax(start, axis=1), *limits) for start in logits), key=lambda fit: fit.bound
+            (_fit(data, scipy.special.softmax(start, axis=1), *limits) for start in logits),
+            key=lambda fit: fit.bound,
         )
         return two.bound - one.bound, one, two
 
@@ -131,8 +131,10 @@ class _Data:
         self.unit, self.worker, self.shape = unit, worker, shape
         units, self.workers, self.width = shape
         rows = worker * self.width + value
-        self.given = csr_array((np.ones(len(unit)), (rows, unit)), shape=(self.workers * self.width, units))
-        self.by_unit = csr_array(self.given.T)
+        self.given = scipy.sparse.csr_array(
+            (np.ones(len(unit)), (rows, unit)), shape=(self.workers * self.width, units)
+        )
+        self.by_unit = scipy.sparse.csr_array(self.given.T)
         votes = np.bincount(unit * self.width + value, minlength=units * self.width).reshape(units, -1)
         self.votes = votes / votes.sum(axis=1, keepdims=True)
 
@@ -169,13 +171,15 @@ def _fit(data: _Data, membership: Floats, max_iterations: int, tolerance: float)
         # The smoothing is part of the objective, else steps might lower it.
         height = _SMOOTHING * float(logs.sum())
         pull = np.einsum("wvl,glv->wg", own, logs) + np.log(np.maximum(shares, 1e-300))
-        membership = softmax(pull, axis=1)
+        membership = scipy.special.softmax(pull, axis=1)
         of_answers = np.einsum("wg,glv->wvl", membership, logs).reshape(workers * width, width)
         log_prior = np.log(np.maximum(prior, 1e-300))
         joint = data.by_unit @ of_answers + log_prior
-        truth = softmax(joint, axis=1)
-        height += float((truth * joint).sum() + entr(truth).sum())
-        height += float((membership * np.log(np.maximum(shares, 1e-300))).sum() + entr(membership).sum())
+        truth = scipy.special.softmax(joint, axis=1)
+        height += float((truth * joint).sum() + scipy.special.entr(truth).sum())
+        height += float(
+            (membership * np.log(np.maximum(shares, 1e-300))).sum() + scipy.special.entr(membership).sum()
+        )
         converged = height - bound <= tolerance
         bound = height
         if converged:
@@ -197,12 +201,12 @@ def _pairs(answers: Answers) -> _Pairs:
     units, workers, width = answers.shape
     columns = answers.unit * width + answers.value
     ones = np.ones(len(columns))
-    given = csr_array((ones, (answers.worker, columns)), shape=(workers, units * width))
-    judged = csr_array((ones, (answers.worker, answers.unit)), shape=(workers, units))
-    both = coo_array(triu(judged @ judged.T, k=1))
+    given = scipy.sparse.csr_array((ones, (answers.worker, columns)), shape=(workers, units * width))
+    judged = scipy.sparse.csr_array((ones, (answers.worker, answers.unit)), shape=(workers, units))
+    both = scipy.sparse.coo_array(scipy.sparse.triu(judged @ judged.T, k=1))
     first, second = (np.asarray(one, dtype=np.int64) for one in both.coords)
     # A sparse table cannot be read at no place.
-    agreeing = csr_array(given @ given.T)[first, second] if len(first) else ()
+    agreeing = scipy.sparse.csr_array(given @ given.T)[first, second] if len(first) else ()
     return _Pairs(first, second, both.data, np.asarray(agreeing, dtype=np.float64).ravel())
 
 

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import scipy  # its parts load when they are first used
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import digamma, entr, gammaln, log_softmax, rel_entr, softmax, xlogy
 
 from evaluation.arrays import Floats, Ints
 from evaluation.statistics.aggregation.latent import climb
@@ -93,7 +93,7 @@ def soft_labels(
         concentration = _concentration(counts)
         entropy = _expected_entropy(counts + concentration)
     else:
-        entropy = entr(shares).sum(axis=1)
+        entropy = scipy.special.entr(shares).sum(axis=1)
         if correction == "miller-madow":
             entropy = np.minimum(entropy + ((counts > 0).sum(axis=1) - 1) / (2 * judgments), np.log(width))
         entropy = np.where(judgments > 1, entropy, np.nan)
@@ -118,10 +118,12 @@ def _concentration(counts: Ints) -> Floats:
     def height(point: Floats) -> tuple[float, Floats]:
         alpha = np.exp(point)
         whole = alpha.sum()
-        gained = gammaln(patterns + alpha) - gammaln(alpha)
-        found = times @ (gained.sum(axis=1) + gammaln(whole) - gammaln(totals + whole))
-        slope = times @ (digamma(patterns + alpha) - digamma(alpha))
-        slope += times @ (digamma(whole) - digamma(totals + whole))
+        gained = scipy.special.gammaln(patterns + alpha) - scipy.special.gammaln(alpha)
+        found = times @ (
+            gained.sum(axis=1) + scipy.special.gammaln(whole) - scipy.special.gammaln(totals + whole)
+        )
+        slope = times @ (scipy.special.digamma(patterns + alpha) - scipy.special.digamma(alpha))
+        slope += times @ (scipy.special.digamma(whole) - scipy.special.digamma(totals + whole))
         off = point / _LOOSE
         return float(found - 0.5 * (off * off).sum()), alpha * slope - off / _LOOSE
 
@@ -131,7 +133,9 @@ def _concentration(counts: Ints) -> Floats:
 
 def _expected_entropy(alpha: Floats) -> Floats:
     whole = alpha.sum(axis=1)
-    return np.asarray(digamma(whole + 1) - (alpha * digamma(alpha + 1)).sum(axis=1) / whole)
+    return np.asarray(
+        scipy.special.digamma(whole + 1) - (alpha * scipy.special.digamma(alpha + 1)).sum(axis=1) / whole
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,9 +162,11 @@ def divergence(shares: ArrayLike, predictions: ArrayLike) -> DivergenceResult:
     if people.shape != predicted.shape:
         raise BadShape(f"predictions is {predicted.shape}, expected {people.shape} as shares is")
     with np.errstate(divide="ignore"):
-        cross = -xlogy(people, predicted).sum(axis=1)
+        cross = -scipy.special.xlogy(people, predicted).sum(axis=1)
     middle = (people + predicted) / 2
-    shannon = (rel_entr(people, middle) + rel_entr(predicted, middle)).sum(axis=1) / 2
+    shannon = (scipy.special.rel_entr(people, middle) + scipy.special.rel_entr(predicted, middle)).sum(
+        axis=1
+    ) / 2
     return DivergenceResult(cross, shannon, float(cross.mean()), float(shannon.mean()))
 
 
@@ -200,7 +206,9 @@ def metric_probabilities(
         middle = 0.0 if symmetric else float(score[~own].mean())
         spread = float(np.sqrt(((score[~own] - middle) ** 2).mean())) or 1.0
         scaled = (score - middle) / spread
-        found[own] = softmax(_logits(_fit(scaled[~own], table[~own], symmetric), scaled[own]), axis=1)
+        found[own] = scipy.special.softmax(
+            _logits(_fit(scaled[~own], table[~own], symmetric), scaled[own]), axis=1
+        )
     return found
 
 
@@ -214,7 +222,7 @@ def _fit(score: Floats, counts: Floats, symmetric: bool) -> Floats:
         return both
 
     def height(point: Floats) -> tuple[float, Floats]:
-        logs = log_softmax(_logits(table(point), score), axis=1)
+        logs = scipy.special.log_softmax(_logits(table(point), score), axis=1)
         surplus = (counts - counts.sum(axis=1, keepdims=True) * np.exp(logs))[:, :free]
         slopes = [score @ surplus] if symmetric else [surplus.sum(axis=0), score @ surplus]
         off = point / _LOGITS

@@ -15,8 +15,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
+import scipy  # its parts load when they are first used
 from numpy.typing import ArrayLike
-from scipy.special import gammaln
 
 from evaluation.arrays import Flags, Floats, Ints
 from evaluation.statistics.clustering import NAIVE, ClusterColumns, Clusters, columns_of, share_of_rows
@@ -102,7 +102,12 @@ def _chances(won: int, lost: int, tied: int) -> tuple[float, float, float]:
 
 
 def _ways(of: int, taken: Ints) -> Floats:
-    return np.asarray(gammaln(of + 1) - gammaln(taken + 1) - gammaln(of - taken + 1), dtype=np.float64)
+    return np.asarray(
+        scipy.special.gammaln(of + 1)
+        - scipy.special.gammaln(taken + 1)
+        - scipy.special.gammaln(of - taken + 1),
+        dtype=np.float64,
+    )
 
 
 # Two scores of one candidate pair that differ by less than this part of their size differ by rounding.

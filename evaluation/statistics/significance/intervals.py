@@ -10,8 +10,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
+import scipy  # its parts load when they are first used
 from numpy.typing import ArrayLike
-from scipy.special import ndtr, ndtri
 
 from evaluation.arrays import Floats
 from evaluation.statistics.inputs import (
@@ -184,19 +184,19 @@ def _corrected_ends(draws: Floats, value: float, left_out: Floats, ends: Floats)
     below = ((draws < value - rounding).mean() + (draws <= value + rounding).mean()) / 2
     if not 0 < below < 1:
         return np.full(2, np.nan)
-    bias = ndtri(below)
+    bias = scipy.special.ndtri(below)
     spread = left_out.mean() - left_out
     # Scaled, so that no power overflows; without variation there is no acceleration.
     largest = float(np.abs(spread).max())
     spread = spread / largest if largest > rounding else np.zeros(1)
     squares = float((spread**2).sum())
     acceleration = float((spread**3).sum()) / (6 * squares**1.5) if squares else 0.0
-    shifted = bias + ndtri(ends)
+    shifted = bias + scipy.special.ndtri(ends)
     room = 1 - acceleration * shifted
     # Where the correction has no room left, it has reached the end of the resamples.
     corrected = np.copysign(np.inf, shifted)
     np.divide(shifted, room, out=corrected, where=room > 0)
-    return np.asarray(ndtr(bias + corrected), dtype=np.float64)
+    return np.asarray(scipy.special.ndtr(bias + corrected), dtype=np.float64)
 
 
 def row_statistic(statistic: str | RowStatistic) -> tuple[str, RowStatistic]:
@@ -231,7 +231,7 @@ def wilson_interval(successes: float, n: int, confidence: float = CONFIDENCE) ->
         raise BadOption(f"{successes!r} successes of {n!r}, expected between 0 and all")
     if n == 0:
         return math.nan, math.nan
-    z = float(ndtri(0.5 + confidence / 2))
+    z = float(scipy.special.ndtri(0.5 + confidence / 2))
     share = successes / n
     scale = 1 + z**2 / n
     centre = (share + z**2 / (2 * n)) / scale
