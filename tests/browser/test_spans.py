@@ -195,7 +195,9 @@ def test_on_a_phone_the_slider_that_a_sentence_names_comes_into_view(
     join(page, site, "spans", person)
     slider = here(page).locator("[data-slide]")
     expect(slider).not_to_be_in_viewport()
-    page.get_by_role("button", name="Next").dispatch_event("click")  # a tap of the test's would scroll the page
+    page.get_by_role("button", name="Next").dispatch_event(
+        "click"
+    )  # a tap of the test's would scroll the page
     expect(page.locator("[data-state]")).to_contain_text("Move the slider")
     expect(slider).to_be_in_viewport(ratio=1)
     bar = page.locator(".tail.fixed").bounding_box()
