@@ -14,7 +14,6 @@ from typing import Any
 from django.contrib.auth.models import User
 from django.db import connection, models
 from django.utils import timezone
-from rest_framework.authtoken.models import TokenProxy
 
 from annotation.models import (
     Assignment,
@@ -56,7 +55,6 @@ TOLD: dict[Model, Callable[[int], Values]] = {
     Judgment: lambda number: {"value": 1},
     Study: lambda number: {"protocol": "triplet", "design": Study.objects.all()[0].design},
     Webhook: lambda number: {"submissions": True, "url": f"https://example.org/{number}"},
-    TokenProxy: lambda number: {"key": f"{number:040}"},
     User: lambda number: {"username": f"u-{number:05}"},
 }
 # may be empty, and shown where they are not

@@ -16,7 +16,6 @@ QUERIES: dict[str, int] = {
     "/admin/annotation/worker/": 5,
     "/admin/auth/group/": 4,
     "/admin/auth/user/": 5,
-    "/admin/authtoken/tokenproxy/": 5,
     "/admin/evaluation/analysis/": 5,
     "/admin/evaluation/challenge/": 4,
     "/admin/evaluation/consensus/": 5,

@@ -30,9 +30,9 @@ from django.core.servers.basehttp import WSGIRequestHandler, WSGIServer
 from django.db import DEFAULT_DB_ALIAS, connections, transaction
 from django.test import override_settings
 from pytest_django.plugin import DjangoDbBlocker
-from rest_framework.authtoken.models import Token
 
 from annotation.models import Assignment, Worker
+from judgments.access.tokens import SCOPES, create_token
 from judgments.models import Study, Unit
 from judgments.studies.studies import find_study
 from quorum.command import split
@@ -312,7 +312,7 @@ def test_a_workers_program_gets_through_its_calls(clone: Clone, address: str) ->
     design = io.StringIO()
     call_command("export_study", "demo-pairwise", stdout=design)
     (clone.here / "study.toml").write_text(design.getvalue().replace("demo-pairwise", "another-pairwise"))
-    token = Token.objects.create(user=User.objects.create_superuser("program")).key
+    _, token = create_token(user=User.objects.create_superuser("program"), name="test", scopes=list(SCOPES))
     blocks = [block.replace("http://127.0.0.1:8000", address) for block in blocks_of("docs/api.md")]
     blocks = [block.replace("curl -s", "curl -s --fail-with-body") for block in blocks]
     clone.run(blocks, STAFF_TOKEN=token)

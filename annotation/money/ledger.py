@@ -345,8 +345,10 @@ def unmatched_key(place: str, worker: str, external_id: str) -> str:
     return f"{place}:{worker}:{external_id}:unmatched"
 
 
-def pay_unmatched(*, publication: Publication, key: str, session: CrowdSession | None = None) -> bool:
-    """Spend an unmatched payment of the crowd. Return False if it was booked."""
+def pay_unmatched(
+    *, publication: Publication, key: str, session: CrowdSession | None = None, by: User | None = None
+) -> bool:
+    """Spend an unmatched payment of the crowd, for the account that says so. Return False if it was booked."""
     return book(
         budget=budget_of(publication.study, publication.place),
         key=key,
@@ -354,6 +356,7 @@ def pay_unmatched(*, publication: Publication, key: str, session: CrowdSession |
         spent=publication.price_cents,
         publication=publication,
         session=session,
+        account=by.pk if by is not None else None,
         fact=True,
     )
 

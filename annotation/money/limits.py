@@ -198,24 +198,28 @@ def _check_agreed(order: Order, above: int | None) -> None:
         )
 
 
+# Payments without work here, which an uploaded list names, and their return once the work is there. A made-up list must
+# not use up what others may spend, so they count for their study and the account that uploaded it.
+CLAIMED = ("unmatched", "matched")
+
+
 def committed(currency: str, account: int | None = None) -> int:
-    """Return the reserved and spent cents of all, or of one account."""
+    """Return the reserved and spent cents of all, without what only a list claims, or of one account."""
     if account is None:
         sums = Budget.objects.filter(currency=currency).aggregate(
             cents=Sum(F("reserved_cents") + F("spent_cents"))
         )
-    else:
-        sums = Commitment.objects.filter(budget__currency=currency, account=account).aggregate(
-            cents=Sum("cents")
-        )
+        claims = LedgerEntry.objects.filter(budget__currency=currency, what__in=CLAIMED)
+        claimed = claims.aggregate(cents=Sum("spent_cents"))["cents"] or 0
+        return (sums["cents"] or 0) - claimed
+    sums = Commitment.objects.filter(budget__currency=currency, account=account).aggregate(cents=Sum("cents"))
     return sums["cents"] or 0
 
 
 def committed_today(currency: str, account: int | None = None) -> int:
     """Return the cents committed since midnight, without those returned by failed calls of today."""
     rows = _of_today().filter(budget__currency=currency)
-    if account is not None:
-        rows = rows.filter(by=account)
+    rows = rows.exclude(what__in=CLAIMED) if account is None else rows.filter(by=account)
     return max(0, rows.aggregate(cents=Sum("moved"))["cents"] or 0)
 
 

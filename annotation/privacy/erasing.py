@@ -27,6 +27,7 @@ from django.utils.translation import gettext_noop
 
 from annotation.crowds import backend_of
 from annotation.crowds.base import Ability
+from annotation.crowds.panel.reconciling import unlisted_bonuses
 from annotation.crowds.people import erased_mark, pseudonym
 from annotation.models import (
     AppealNote,
@@ -210,7 +211,7 @@ def why_not(study: Study, worker: Worker) -> str:
         return _("Their work waits to be approved or rejected; decide first, so that they are paid.")
     if _calls_under_way(study).filter(_about(worker)).exists():
         return _("A request to the crowd about them is not done yet; wait until it is, or settle it.")
-    if _unlisted_bonuses(study).filter(_about(worker)).exists():
+    if _bonuses_to_list(study).filter(_about(worker)).exists():
         return _(
             "A bonus of theirs is in no list for the panel yet; make the list first, so that they are paid."
         )
@@ -220,7 +221,7 @@ def why_not(study: Study, worker: Worker) -> str:
 def who_waits(study: Study) -> Q:
     """Return the condition for a study's people who cannot be erased now; see ``why_not``."""
     parts: list[QuerySet[Any, Any]] = [rows.values("worker") for rows in _undecided(study)]
-    for calls in (_calls_under_way(study), _unlisted_bonuses(study)):
+    for calls in (_calls_under_way(study), _bonuses_to_list(study)):
         parts.append(calls.filter(worker__isnull=False).values("worker"))
         parts.append(calls.filter(session__isnull=False).values("session__worker"))
     return _any_of(parts)
@@ -236,12 +237,9 @@ def _calls_under_way(study: Study) -> QuerySet[CrowdCall]:
     return CrowdCall.objects.filter(study=study, state__in=["waiting", "started", "parked"])
 
 
-def _unlisted_bonuses(study: Study) -> QuerySet[CrowdCall]:
-    """Return bonuses that a list will have, as long as the ids are there; a crowd with an API needs none."""
-    if Ability.APPROVE in backend_of(study).can:
-        return CrowdCall.objects.none()
-    done = CrowdCall.objects.filter(study=study, kind=Ability.BONUS, state="done", answer__list__isnull=True)
-    return done.filter(worker__in=RawId.objects.values("worker"))
+def _bonuses_to_list(study: Study) -> QuerySet[CrowdCall]:
+    """Return the bonuses that a list can still have, since the ids are there."""
+    return unlisted_bonuses(study).filter(worker__in=RawId.objects.values("worker"))
 
 
 def erase_person(

@@ -140,9 +140,8 @@ def errors_as_pages(view: View) -> View:
                     "message": str(error),
                     "slug": kwargs.get("slug", "") if _may_go_on(request, error) else "",
                     "paused": isinstance(error, StudyPaused),
-                    "stopped": isinstance(
-                        error, WorkPaused | WorkerExcluded
-                    ),  # another page would say the same
+                    # The study's page would only lead back here.
+                    "stopped": isinstance(error, WorkPaused | WorkerExcluded),
                 },
                 status=error.status,
             )

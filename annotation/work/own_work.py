@@ -27,7 +27,7 @@ from judgments.models import HIT, Study
 from judgments.studies.studies import design_of
 
 HANDED_IN = ("submitted", "approved", "rejected", *NOT_COUNTED)
-UNFINISHED = (Assignment.State.RESERVED, Assignment.State.ACCEPTED)
+NOT_HANDED_IN = (Assignment.State.RESERVED, Assignment.State.ACCEPTED)
 MOST_REJECTED = 50
 
 
@@ -93,7 +93,7 @@ def own_studies(worker: Worker) -> list[OwnStudy]:
     states = work.order_by().values("study", "state", "before_exclusion").annotate(n=Count("pk"))
     for row in states:
         own = found[row["study"]]
-        if row["before_exclusion"] in UNFINISHED:
+        if row["before_exclusion"] in NOT_HANDED_IN:
             continue  # a page that was never handed in
         own.pages[row["state"]] += row["n"]
         if row["before_exclusion"] == Assignment.State.APPROVED:

@@ -25,7 +25,6 @@ from django.views.defaults import bad_request as default_bad_request
 from django.views.defaults import server_error as default_server_error
 from rest_framework import exceptions
 from rest_framework.authentication import BaseAuthentication, get_authorization_header
-from rest_framework.authentication import TokenAuthentication as StaffTokens
 from rest_framework.negotiation import DefaultContentNegotiation
 from rest_framework.parsers import JSONParser
 from rest_framework.request import Request
@@ -41,7 +40,7 @@ from config.observing.health import as_outage, note_outage
 from judgments.access.tokens import KEY_START, token_for_key
 from judgments.api.bodies import refuse_compressed
 
-STAFF_TOKEN_LENGTH = 40  # a worker's token has 43 characters, so its length says whose table to ask
+OLD_KEY_LENGTH = 40  # of keys from before scopes existed; a worker's token has 43 characters
 KEY_LENGTH = len(KEY_START) + 43
 DEEPEST = 100  # lists and objects within each other; what reads them may take a step of the stack for each
 TEXT = re.compile(rb'"(?:[^"\\]+|\\.)*+"', re.DOTALL)
@@ -62,7 +61,7 @@ class TokenAuthentication(BaseAuthentication):
             raise exceptions.AuthenticationFailed(
                 "The Authorization header is not of the form 'Token <token>'."
             )
-        if token.startswith(KEY_START) and len(token) == KEY_LENGTH:
+        if len(token) == OLD_KEY_LENGTH or (token.startswith(KEY_START) and len(token) == KEY_LENGTH):
             found = token_for_key(token)
             if found is None:
                 rate_limits.count("token")
@@ -70,12 +69,6 @@ class TokenAuthentication(BaseAuthentication):
                     "The token is not known, was revoked, or is past its time."
                 )
             return found.user, found
-        if len(token) == STAFF_TOKEN_LENGTH:  # of before tokens had scopes: opens all that its account may do
-            try:
-                return StaffTokens().authenticate_credentials(token)
-            except exceptions.AuthenticationFailed:
-                rate_limits.count("token")
-                raise
         worker = worker_for_token(token)
         if worker is None:
             rate_limits.count("token")

@@ -21,7 +21,6 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext, gettext_lazy
 from django.views.decorators.cache import never_cache
-from rest_framework.authtoken.admin import TokenAdmin
 from rest_framework.authtoken.models import TokenProxy
 from unfold.admin import ModelAdmin
 from unfold.decorators import display
@@ -107,20 +106,7 @@ class TokenForm(forms.Form):
         return timezone.now() + timedelta(days=int(days)) if days else None
 
 
-admin.site.unregister(TokenProxy)
-
-
-@admin.register(TokenProxy)
-class UnscopedTokenAdmin(TokenAdmin):
-    """Tokens from before scopes existed: they can only be deleted."""
-
-    list_display = ("user", "created")
-
-    def has_add_permission(self, request: HttpRequest) -> bool:
-        return False
-
-    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return False
+admin.site.unregister(TokenProxy)  # the framework's, whose keys are stored as they are and open nothing
 
 
 @admin.register(ApiToken)

@@ -337,11 +337,12 @@ def divided(design: StudyDesign, material: Material) -> Division:
 
 def check_split(design: StudyDesign, material: Material) -> None:
     """Refuse a judged split that the dataset does not have."""
-    splits = sorted({image.split for image in material.images if image.split})
-    if splits and design.sampling.split not in {image.split for image in material.images}:
+    splits = {image.split for image in material.images}
+    named = sorted(splits - {""})
+    if named and design.sampling.split not in splits:
         raise DesignError(
             gettext("Dataset %(name)r has no split %(split)r; expected %(listed)s.")
-            % {"name": material.name, "split": design.sampling.split, "listed": " or ".join(splits)},
+            % {"name": material.name, "split": design.sampling.split, "listed": " or ".join(named)},
             field="sampling.split",
         )
 

@@ -78,7 +78,7 @@ function makeClock() {
   };
 }
 
-function open(form) {
+function openPage(form) {
   if (leave) leave.abort();
   leave = new AbortController();
   const listening = { signal: leave.signal };
@@ -369,14 +369,14 @@ function ready() {
 const first = document.querySelector("[data-work]");
 if (first) {
   document.documentElement.classList.add("js");
-  open(first);
+  openPage(first);
   document.addEventListener("DOMContentLoaded", begin);  // when the other scripts listen
   window.addEventListener("load", () => setTimeout(ready, 300));
   // the next page of work was put in the place of this one
   document.addEventListener("quorum:swapped", () => {
     const form = document.querySelector("[data-work]");
     history.replaceState(null, "", location.pathname);
-    open(form);
+    openPage(form);
     begin();
     ready();
     page.enter();  // at a field as at each other step: letters that are typed must not be taken for single keys

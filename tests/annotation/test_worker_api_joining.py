@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from django.contrib.auth.models import User
 from django.test import Client
-from rest_framework.authtoken.models import Token
 
 from annotation.models import Assignment, Invitation, Participation, Worker
+from judgments.access.tokens import SCOPES, create_token
 from judgments.studies.studies import mark_closed
 from tests.annotation.calling import accept, answers_to, is_problem, join, patch, post, submit
 from tests.studies import make_study, make_worker
@@ -209,8 +209,9 @@ def test_a_workers_token_opens_its_calls_by_their_own_methods_alone() -> None:
 
 def test_a_staff_token_does_no_workers_work() -> None:
     study = make_study()
-    token = Token.objects.create(user=User.objects.create_user("designer", is_staff=True))
-    is_problem(accept(study, {"Authorization": f"Token {token.key}"}), 403)
+    designer = User.objects.create_user("designer", is_staff=True)
+    _, key = create_token(user=designer, name="test", scopes=list(SCOPES))
+    is_problem(accept(study, {"Authorization": f"Token {key}"}), 403)
 
 
 def test_a_strangers_assignment_looks_like_none() -> None:

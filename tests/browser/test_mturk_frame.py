@@ -51,6 +51,8 @@ def hand_in_in_vain(page: Page, frame: FrameLocator) -> None:
     answer_by_keys(page, frame)
     with page.expect_event("requestfailed", lambda request: request.url.endswith("/mturk/externalSubmit")):
         page.keyboard.press("Enter")
+    # The browser's own page about it has to be there before Back can leave it.
+    expect(frame.get_by_role("heading", name="One last step")).to_have_count(0)
 
 
 def test_from_the_preview_to_the_handed_in_hit_by_keys(page: Page, turk: FramedSite, worker: str) -> None:

@@ -9,7 +9,6 @@ from zipfile import ZipFile
 
 import pytest
 from django.contrib.auth.models import User
-from rest_framework.authtoken.models import Token
 
 from evaluation.releases.bundle import BundleReader
 from evaluation.releases.making import release_study
@@ -18,6 +17,7 @@ from evaluation.releases.verification import read_bundle, verify_bundle
 from evaluation.report.content import Estimate
 from evaluation.results.aggregation import aggregate_study, compute_aggregation
 from evaluation.statistics.meta import wilson_interval
+from judgments.access.tokens import SCOPES, create_token
 from judgments.models import Caption, Item, Output, System
 from tests.evaluation.studies import StudyOf, candidate, make_dataset
 
@@ -237,7 +237,7 @@ def test_who_only_ranked_images_is_counted_and_filtered_apart(admin_client: Any)
         f"/admin/judgments/dataset/{made.dataset.pk}/change/", follow=True
     ).content.decode()
     assert "3 images found" in page
-    token = Token.objects.create(user=User.objects.get(username="admin")).key
+    _, token = create_token(user=User.objects.get(username="admin"), name="test", scopes=list(SCOPES))
     headers = {"Authorization": f"Token {token}"}
 
     def rows(query: str) -> list[dict[str, Any]]:

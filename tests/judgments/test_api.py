@@ -12,8 +12,8 @@ from django.contrib.auth.models import Permission, User
 from django.core.management import call_command
 from django.db.models import Q
 from django.test import Client
-from rest_framework.authtoken.models import Token
 
+from judgments.access.tokens import SCOPES, create_token
 from judgments.design.reading import write_toml
 from judgments.models import HIT, Job, Study, Unit
 from judgments.studies.studies import design_of
@@ -47,7 +47,8 @@ def make_designer(*permissions: str) -> dict[str, str]:
 
 
 def token_of(user: User) -> dict[str, str]:
-    return {"Authorization": f"Token {Token.objects.create(user=user).key}"}
+    _, key = create_token(user=user, name="test", scopes=list(SCOPES))
+    return {"Authorization": f"Token {key}"}
 
 
 @pytest.fixture
@@ -78,12 +79,14 @@ def is_problem(response: Any, status: int) -> dict[str, Any]:
 
 def test_strangers_get_nothing() -> None:
     make_study()
-    person = User.objects.create_user("person")
-    gone = User.objects.create_user("gone", is_staff=True, is_active=False)
+    person = User.objects.create_user("person", is_staff=True)
+    gone = User.objects.create_user("gone", is_staff=True)
     browser = Client()
     browser.force_login(person)
     of_newcomer = token_of(User.objects.create_user("newcomer", is_staff=True))
     of_person, of_gone = token_of(person), token_of(gone)
+    User.objects.filter(pk=gone.pk).update(is_active=False)
+    User.objects.filter(pk=person.pk).update(is_staff=False)  # a token outlives the rights of its account
     for name in PUBLISHED:
         for headers in ({}, of_person, of_newcomer):
             assert Client().get(f"/api/{name}/", headers=headers).json()["results"] == []

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from importlib import import_module
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from django.apps import apps
 from django.contrib.auth.models import Permission, User
 from django.core.management import CommandError, call_command
+from django.db import connection
 from django.test import Client
 from django.utils import timezone
 from rest_framework.authtoken.models import Token
@@ -219,13 +223,33 @@ def test_a_worker_gets_a_held_hit_whole_each_time() -> None:
         assert "ETag" not in response
 
 
-def test_the_frameworks_command_and_page_make_no_token_without_scopes(grace: User) -> None:
+def test_the_frameworks_command_and_page_make_no_token(grace: User, admin_client: Client) -> None:
     with pytest.raises(CommandError, match="use create_token USER"):
         call_command("drf_create_token", "grace")
-    old, admin = Token.objects.create(user=grace), Client()
-    admin.force_login(User.objects.create_superuser("root"))
-    listed = admin.get("/admin/authtoken/tokenproxy/")
-    assert (listed.status_code, old.key in listed.content.decode()) == (200, False)
-    assert admin.get("/admin/authtoken/tokenproxy/add/").status_code == 403
-    assert admin.post(f"/admin/authtoken/tokenproxy/{grace.pk}/delete/", {"post": "yes"}).status_code == 302
+    assert admin_client.get("/admin/authtoken/tokenproxy/").status_code == 404
+    key = Token.objects.create(user=grace).key  # as a program of the framework's would make it
+    assert status("studies/", {"Authorization": f"Token {key}"}) == 401
+
+
+def test_an_upgrade_hashes_old_keys_which_work_until_they_end(grace: User, client: Client) -> None:
+    visitor = User.objects.create_user("visitor")
+    keys = {user: Token.objects.create(user=user).key for user in (grace, visitor)}
+    migration = import_module("judgments.migrations.0023_hash_old_tokens")
+    migration.hash_keys(apps, SimpleNamespace(connection=connection))
+
     assert not Token.objects.exists()
+    headers = {"Authorization": f"Token {keys[grace]}"}
+    token = ApiToken.objects.get(user=grace)
+    assert keys[grace] not in str(ApiToken.objects.filter(pk=token.pk).values().get())
+    assert token.scopes == ALL
+    assert set(ApiToken.objects.get(user=visitor).scopes) == {"submissions:read", "submissions:write"}
+    assert status("studies/", headers) == 200
+    assert status("studies/", {"Authorization": f"Token {keys[visitor]}"}) == 403
+    client.force_login(grace)
+    listed = client.get(PAGE).content.decode()
+    assert "Made before tokens had scopes; make a new one" in listed
+    assert keys[grace] not in listed
+
+    assert token.expires_at is not None
+    ApiToken.objects.update(expires_at=token.expires_at - timedelta(days=91))
+    assert status("studies/", headers) == 401

@@ -438,7 +438,9 @@ def book_list(
     for one in compare(study=study, submissions=submissions):
         if one.unmatched:
             publication = study.publications.filter(place=study.place, hit=None).order_by("-pk")[0]
-            counts["unmatched"] += pay_unmatched(publication=publication, key=one.unmatched, session=one.here)
+            counts["unmatched"] += pay_unmatched(
+                publication=publication, key=one.unmatched, session=one.here, by=by
+            )
         if one.here is None or one.there is None:
             continue
         if one.books in (Status.APPROVED, Status.REJECTED):
@@ -537,18 +539,20 @@ def listed_bonuses(study: Study) -> tuple[int, int]:
     """Return the number of the last list (0 for none) and of unlisted bonuses. Crowds with an API have no lists."""
     if Ability.APPROVE in backend_of(study).can:
         return 0, 0
-    done = _paid_bonuses(study)
-    numbers = [int(answer["list"]) for answer in done.values_list("answer", flat=True) if "list" in answer]
-    return max(numbers, default=0), _unlisted(done).count()
+    answers = _paid_bonuses(study).values_list("answer", flat=True)
+    numbers = [int(answer["list"]) for answer in answers if "list" in answer]
+    return max(numbers, default=0), unlisted_bonuses(study).count()
 
 
 def _paid_bonuses(study: Study) -> QuerySet[CrowdCall]:
     return CrowdCall.objects.filter(study=study, kind=Ability.BONUS, state=CrowdCall.State.DONE)
 
 
-def _unlisted(bonuses: QuerySet[CrowdCall]) -> QuerySet[CrowdCall]:
-    """Leave out those of people who were erased: no list can name them."""
-    return bonuses.filter(answer__list__isnull=True).exclude(worker__erased=True)
+def unlisted_bonuses(study: Study) -> QuerySet[CrowdCall]:
+    """Return the bonuses that the next list is asked for. Crowds with an API have none, and erased people neither."""
+    if Ability.APPROVE in backend_of(study).can:
+        return CrowdCall.objects.none()
+    return _paid_bonuses(study).filter(answer__list__isnull=True).exclude(worker__erased=True)
 
 
 @transaction.atomic
@@ -562,8 +566,8 @@ def bonus_list(*, study: Study, number: int = 0, by: User | None = None) -> tupl
         raise WrongState(_("Nothing was listed: this crowd is told of bonuses by Quorum itself."))
     Study.objects.select_for_update(no_key=True).get(pk=study.pk)  # one list at a time
     last, _count = listed_bonuses(study)
-    calls = _paid_bonuses(study).order_by("pk")
-    wanted = list(calls.filter(answer__list=number) if number else _unlisted(calls))
+    calls = _paid_bonuses(study).filter(answer__list=number) if number else unlisted_bonuses(study)
+    wanted = list(calls.order_by("pk"))
     if not wanted:
         if number:
             raise WrongState(_("Nothing was listed: there is no list %(number)s.") % {"number": number})

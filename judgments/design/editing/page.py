@@ -62,7 +62,7 @@ from judgments.design.study_design import StudyDesign
 from judgments.design.tables import Plan
 from judgments.kinds import KINDS
 from judgments.models import Dataset, SavedPreset, Study
-from judgments.operations import duplicate, save_preset
+from judgments.operations import duplicate, generate, save_preset
 from judgments.studies.studies import change_design, create_study, design_of, next_copy
 from judgments.studies.study_page import (
     PAGES,
@@ -215,7 +215,7 @@ def show_design(admin: QuorumAdmin, request: HttpRequest, study: Study) -> HttpR
             return _next_page(request, study)
     count_now(editor, request)
     if "problem" in editor.numbers:
-        context["step_waits"] = "generate"
+        context["step_waits"] = generate.name
     return TemplateResponse(request, "judgments/study/design.html", context | _form_context(editor, saved))
 
 

@@ -8,6 +8,7 @@ import json
 from pathlib import Path
 
 import pytest
+from django.contrib.auth.models import User
 from django.core.management import CommandError, call_command
 
 from annotation.crowds.arrivals import forget_raw_ids
@@ -24,8 +25,9 @@ from annotation.crowds.panel.reconciling import (
 from annotation.crowds.people import pseudonym
 from annotation.crowds.publishing import close_study
 from annotation.crowds.sync import report_of
-from annotation.models import Assignment, CrowdSession, RawId, Worker
+from annotation.models import Assignment, CrowdSession, LedgerEntry, RawId, Worker
 from annotation.money.ledger import ledger_sums, reserved_cents, set_budget
+from annotation.money.limits import committed, committed_today
 from annotation.money.payments import decide_session, pay_bonus
 from annotation.money.wages import approve_unopposed
 from annotation.privacy.erasing import erase_person, who_waits
@@ -86,6 +88,22 @@ def test_what_the_panel_paid_for_nothing_that_counts_here_is_spent_once_and_flag
     assert {"money", "paid-there"} <= found
     before = everything()
     assert (book_list(study=study, submissions=listed).changed, everything()) == (0, before)
+
+
+@pytest.mark.django_db
+def test_a_made_up_list_uses_up_only_the_limits_of_who_uploads_it(django_user_model: type[User]) -> None:
+    study = panel_study()
+    designer = django_user_model.objects.create_user("designer", is_staff=True)
+    currency = study.budgets.get().currency
+    before = (committed(currency), committed_today(currency))
+    listed = submissions(study, *(line(person, "APPROVED") for person in (ADA, BOB, EVE)))
+    assert book_list(study=study, submissions=listed, by=designer).unmatched == 3
+    assert (committed(currency), committed_today(currency)) == before
+    assert (committed(currency, designer.pk), committed_today(currency, designer.pk)) == (195, 195)
+    assert study.budgets.get().spent_cents == 195
+    entries = LedgerEntry.objects.filter(what="unmatched").select_related("by")
+    assert {entry.by for entry in entries} == {designer}
+    assert list(budgets_are_what_their_ledger_says()) == []
 
 
 @pytest.mark.django_db
@@ -157,15 +175,21 @@ def test_pages_of_a_session_that_was_left_are_judged_alone_and_paid_by_a_bonus_o
     assert bonus_list(study=study) == (1, [(ADA["SESSION_ID"], "0.50")])
 
 
-@pytest.mark.django_db
-def test_each_bonus_is_in_one_list_which_can_be_had_again() -> None:
+def study_with_bonus() -> tuple[Study, CrowdSession, CrowdSession]:
+    """Return a study with Ada's and Bob's sessions, both approved, and a bonus of 120 cents for Ada."""
     study = panel_study()
     done(study, ADA, BOB)
-    for one in CrowdSession.objects.all():
+    ada, bob = CrowdSession.objects.order_by("pk")
+    for one in (ada, bob):
         decide_session(session=one, approve=True)
-    one, two = CrowdSession.objects.order_by("pk")
-    pay_bonus(session=one, cents=120, why="Well done.")
+    pay_bonus(session=ada, cents=120, why="Well done.")
     carry_out_calls(study=study)
+    return study, ada, bob
+
+
+@pytest.mark.django_db
+def test_each_bonus_is_in_one_list_which_can_be_had_again() -> None:
+    study, _one, two = study_with_bonus()
     first = bonus_list(study=study)
     assert first == (1, [(ADA["SESSION_ID"], "1.20")])
     with pytest.raises(WrongState, match="no bonus is left that is in no list"):
@@ -181,13 +205,7 @@ def test_each_bonus_is_in_one_list_which_can_be_had_again() -> None:
 
 @pytest.mark.django_db
 def test_an_erased_person_s_bonus_stays_in_its_list_and_blocks_nobody_else_s() -> None:
-    study = panel_study()
-    done(study, ADA, BOB)
-    for one in CrowdSession.objects.all():
-        decide_session(session=one, approve=True)
-    ada, bob = CrowdSession.objects.order_by("pk")
-    pay_bonus(session=ada, cents=120, why="Well done.")
-    carry_out_calls(study=study)
+    study, ada, bob = study_with_bonus()
     with pytest.raises(WrongState, match="is in no list for the panel yet"):
         erase_person(study=study, worker=ada.worker)
     assert known_people(study).filter(who_waits(study)).get() == ada.worker
