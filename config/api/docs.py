@@ -36,8 +36,8 @@ class DocsView(ProblemsAsElsewhere, APIView):
                 for method, call in calls.items():
                     groups.setdefault(call["tags"][0], []).append({"path": path, "method": method, **call})
             if not tag:
-                context = {"groups": sorted(groups.items()), "errors": DESCRIPTIONS}
-                return render(request, "api_docs/index.html", context)
+                every = {"groups": sorted(groups.items()), "errors": DESCRIPTIONS}
+                return render(request, "api_docs/index.html", every)
             if tag not in groups:
                 raise Http404
             context = {
