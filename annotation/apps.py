@@ -1,5 +1,7 @@
 """The annotation app."""
 
+from typing import Any
+
 from django.apps import AppConfig
 
 
@@ -11,7 +13,10 @@ class AnnotationConfig(AppConfig):
         from django.conf import settings
 
         from judgments.jobs import register, repeat
+        from judgments.studies.discarding import pages_discarded, pages_in_use
 
+        pages_in_use.connect(_what_was_taken)
+        pages_discarded.connect(_forget_consent)
         repeat(
             "annotation.crowds.sync.sync_what_is_due", every=lambda: max(1, settings.CROWD_SYNC_SECONDS // 2)
         )
@@ -21,3 +26,15 @@ class AnnotationConfig(AppConfig):
         repeat("annotation.privacy.retention.end_what_is_over", every=lambda: 3600)
         register("end_retention", "annotation.handlers.end_retention", scope="workers")
         register("finish_erasure", "annotation.handlers.finish_erasure", scope="workers")
+
+
+def _what_was_taken(**about: Any) -> str:
+    from annotation.launch.taken import what_was_taken
+
+    return what_was_taken(about["study"])
+
+
+def _forget_consent(**about: Any) -> None:
+    from annotation.launch.taken import forget_unread_consent
+
+    forget_unread_consent(about["study"])

@@ -12,10 +12,13 @@ class EvaluationConfig(AppConfig):
     def ready(self) -> None:
         from annotation.models.privacy import erasure_committed, ids_forgotten, person_erased
         from judgments.jobs import register, repeat
+        from judgments.studies.discarding import pages_discarded, pages_in_use
 
         ids_forgotten.connect(_remove_personal_data)
         person_erased.connect(_forget_person)
         erasure_committed.connect(_remove_files)
+        pages_in_use.connect(_what_was_computed)
+        pages_discarded.connect(_forget_columns)
         repeat("evaluation.export.exporting.remove_stopped", every=lambda: 3600)
         kinds = {
             "reports": (
@@ -49,3 +52,15 @@ def _remove_files(**about: Any) -> None:
     from evaluation.releases.erasure import remove_files
 
     remove_files(**about)
+
+
+def _what_was_computed(**about: Any) -> str:
+    from evaluation.judgment_sets.discarding import what_was_computed
+
+    return what_was_computed(about["study"])
+
+
+def _forget_columns(**about: Any) -> None:
+    from evaluation.judgment_sets.discarding import forget_columns
+
+    forget_columns(about["study"])

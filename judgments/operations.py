@@ -13,6 +13,7 @@ from judgments.access.roles import Right, give_role, person_named, take_role
 from judgments.cached_figures import MANY_ROWS
 from judgments.design import saved_presets
 from judgments.models import Study, StudyRole
+from judgments.studies.discarding import discard_hits
 from judgments.studies.generation import Progress, generate_hits, plan_study
 from judgments.studies.studies import design_of, duplicate_study
 from judgments.study_operations import Outcome, operation
@@ -44,6 +45,18 @@ def generate(*, study: Study, by: User | None, progress: Progress) -> Outcome:
         },
         batch,
     )
+
+
+@operation("discard-hits", "Discard the HITs, to change the design")
+def discard(*, study: Study, by: User | None) -> Outcome:
+    """Deletes units, controls and HITs of a study that was never opened or registered; it is a draft again."""
+    gone = discard_hits(study=study, by=by)
+    words = ngettext(
+        "One page of work was discarded; the design is a draft again.",
+        "%(n)s pages of work were discarded; the design is a draft again.",
+        gone.hits,
+    )
+    return Outcome(_number(words, gone.hits))
 
 
 def _number(words: str, n: int) -> str:

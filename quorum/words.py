@@ -29,6 +29,7 @@ SECTIONS: dict[str, dict[str, tuple[str, str]]] = {
         "study diff": ("diff_designs", "how two designs differ"),
         "study register": ("register", "fix hypotheses and rules before it opens"),
         "study generate": ("generate_hits", "units, control items, HITs; the design is frozen"),
+        "study discard": ("discard_hits", "pages of work go, and the design is a draft again"),
         "study rehearse": ("rehearse", "a simulated crowd answers"),
         "study open": ("open_study", "let people in"),
         "study pause": ("pause_study", "offer no work for a while"),

@@ -64,6 +64,7 @@ QUERIES: dict[str, int] = {
     "/admin/judgments/study/STUDY/report/": 5,
     "/admin/judgments/study/STUDY/results/": 10,
     "/admin/judgments/study/STUDY/soft-labels/": 7,
+    "/admin/judgments/study/STUDY/discard/": 10,
     "/admin/judgments/study/STUDY/reuse/": 8,
     "/admin/judgments/study/STUDY/review/": 13,
     "/admin/judgments/study/STUDY/rules/": 6,

@@ -29,6 +29,7 @@ from judgments.design.editing.form import html_name
 from judgments.design.requirements import asks_anything
 from judgments.design.study_design import StudyDesign
 from judgments.models import Study
+from judgments.studies.discarding import can_be_discarded
 from judgments.studies.hits_page import plan_of
 from judgments.studies.studies import design_of
 from judgments.studies.study_page import Context, Group, StudyPage, add_page, page_address, was_opened
@@ -61,6 +62,7 @@ class Launch:
         user: who looks at it.
         forecast: None while the plan is being counted, or if there is a problem.
         plan: the plan of a draft's design, for a template.
+        can_go_back: whether the pages of work can be discarded, so that the design can be changed.
     """
 
     study: Study
@@ -68,6 +70,7 @@ class Launch:
     design: StudyDesign
     forecast: Forecast | None
     plan: dict[str, Any]
+    can_go_back: bool
 
     @property
     def problem(self) -> str:
@@ -92,7 +95,8 @@ class Launch:
     ) -> Point:
         """Return a point that is mended at a key of the design, or on a page.
 
-        Only a draft's design can be changed; of other studies a duplicate is changed.
+        Only a draft's design can be changed. A study whose pages of work nobody took becomes one again; of others a
+        duplicate is changed.
         """
         if page:
             return Point(title, readiness, words, page_address(self.study, page), link_words)
@@ -101,6 +105,8 @@ class Launch:
         if self.study.state == Study.State.DRAFT:
             address = f"{page_address(self.study, 'change')}#id_{html_name(key)}"
             return Point(title, readiness, words, address, link_words or _("Add it"))
+        if self.can_go_back:
+            return Point(title, readiness, words, page_address(self.study, "discard"), _("Change the design"))
         address = page_address(self.study, "reuse")
         return Point(title, readiness, words, address, _("Change it in a duplicate"))
 
@@ -115,7 +121,14 @@ def launch_of(study: Study, user: User) -> Launch:
     else:
         figures = cached_figures(study, CROWD_FIGURES).value
         forecast = figures.forecast if figures is not None else None
-    return Launch(study=study, user=user, design=design, forecast=forecast, plan=shown)
+    return Launch(
+        study=study,
+        user=user,
+        design=design,
+        forecast=forecast,
+        plan=shown,
+        can_go_back=can_be_discarded(study),
+    )
 
 
 Check = Callable[[Launch], Iterable[Point]]
@@ -322,6 +335,7 @@ def show_launch(request: HttpRequest, study: Study, context: Context) -> HttpRes
     context |= launch.plan | {
         "design": design,
         "points": points,
+        "can_go_back": launch.can_go_back,
         "blocked": any(point.readiness is Readiness.BLOCKS for point in points),
         "missing": sum(point.readiness is Readiness.MISSING for point in points),
         "link": link,

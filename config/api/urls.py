@@ -54,7 +54,7 @@ from judgments.api import resources as judgments
 from judgments.api.operations import operation_path
 from judgments.datasets import api as datasets_api
 from judgments.design.editing import api as design_api
-from judgments.operations import generate
+from judgments.operations import discard, generate
 
 app_name = "api"
 
@@ -129,6 +129,7 @@ urlpatterns = [
         operation_path(one)
         for one in (
             generate,
+            discard,
             open_to_workers,
             close,
             qualify,

@@ -202,7 +202,7 @@ AS_PLANNED = (
     "partial-pay", "top-up", "written-to", "call-retried", "reconciled", "batch-imported", "forget-ids", "excluded",
     "struck", "generate", "duplicated", "save-preset", "sync-crowd", "demographics", "rehearsed", "rehearsal-done",
     "rehearsal-deleted", "spending-asked", "spending-confirmed", "spending-refused", "webhook-added", "webhook-gone",
-    "webhook-removed", "webhook-rotated", "webhook-switched", "deposited-release", "published-release",
+    "webhook-removed", "webhook-rotated", "webhook-switched", "deposited-release", "published-release", "discarded",
 )  # fmt: skip
 
 

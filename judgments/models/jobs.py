@@ -14,6 +14,7 @@ from django.utils import timezone
 from judgments.models.studies import Study
 
 IMPORTS_STUDY = "import_judgments"  # the kind of job that makes a study
+QUIET_JOBS = {"board", "figures"}  # nobody asked for them, and they come and go while a page is looked at
 
 
 def of_studies(*slugs: str) -> Q:

@@ -15,7 +15,8 @@ from common.amounts import thousands
 from judgments.access.roles import Person, Right, may_view, rights_in, takes_part, visible_rows
 from judgments.admin.base import BoundedPaginator, count_of
 from judgments.models import HIT, Dataset, Job, Study
-from judgments.studies.study_page import QUIET_JOBS, first_page, page_address, was_opened
+from judgments.models.jobs import QUIET_JOBS
+from judgments.studies.study_page import first_page, page_address, was_opened
 
 ON_A_PAGE = 20
 FINISHED = ("submitted", "approved", "rejected")

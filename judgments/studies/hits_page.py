@@ -10,6 +10,7 @@ from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 
 from common.errors import DesignError, QuorumError
+from judgments.access.roles import Right
 from judgments.admin.operations import add_operation
 from judgments.cached_figures import MANY_ROWS, Figures, add_figures, cached_figures, required_figures
 from judgments.design.editing.form import field_about
@@ -17,7 +18,8 @@ from judgments.design.study_design import StudyDesign
 from judgments.drawing.controls import ControlPool
 from judgments.drawing.stopping import expected_share
 from judgments.models import HIT, Study, System, Unit
-from judgments.operations import generate
+from judgments.operations import discard, generate
+from judgments.studies.discarding import can_be_discarded, what_would_go, why_not_discarded
 from judgments.studies.generation import Plan, plan_study
 from judgments.studies.studies import design_of
 from judgments.studies.study_page import PLAN_PARTS, Context, Group, StudyPage, add_page, page_address
@@ -36,8 +38,13 @@ def show_hits(request: HttpRequest, study: Study, context: Context) -> HttpRespo
     if study.state == Study.State.DRAFT:
         return TemplateResponse(request, "judgments/study/hits_draft.html", context)
     counted = cached_figures(study, COUNTS)
-    context |= required_figures(counted) | {"counted": counted}
+    context |= required_figures(counted) | {"counted": counted, "can_go_back": can_be_discarded(study)}
     return TemplateResponse(request, "judgments/study/hits.html", context)
+
+
+def ask_before_discarding(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
+    context |= {"obstacle": why_not_discarded(study), "gone": what_would_go(study)}
+    return TemplateResponse(request, "judgments/study/discard.html", context)
 
 
 def show_plan(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
@@ -164,6 +171,18 @@ add_page(
     )
 )
 add_page(StudyPage(name="plan", label="", order=21, view=show_plan))
+add_page(
+    StudyPage(
+        name="discard",
+        label="",
+        order=22,
+        view=ask_before_discarding,
+        permission=Right.CHANGE,
+        group=Group.DESIGN,
+        under="hits",
+    )
+)
+add_operation(discard, label="Discard the pages of work", leads_to=lambda study: "change")
 add_operation(
     generate,
     label="Generate pages of work",

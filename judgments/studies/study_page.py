@@ -21,12 +21,11 @@ from judgments.admin.base import preview_address, signed_in
 from judgments.cached_figures import newest_figures_job
 from judgments.design.study_design import StudyDesign
 from judgments.models import Job, Study
-from judgments.models.jobs import of_studies
+from judgments.models.jobs import QUIET_JOBS, of_studies
 from judgments.studies.studies import design_of, kind_of
 
 REFUSAL = "quorum-refusal"
 LONGEST_KEPT = 5000  # characters of a field
-QUIET_JOBS = {"board", "figures"}  # nobody asked for them, and they come and go while a page is looked at
 EVERY_SECONDS = 2  # between polls for figures that are being counted
 Context = dict[str, Any]
 

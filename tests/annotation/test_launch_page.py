@@ -10,6 +10,7 @@ from django.contrib.auth.models import User
 from django.test import Client, override_settings
 from django.utils.html import escape
 
+from annotation.crowds.publishing import open_study
 from annotation.launch.page import qr_code
 from annotation.rehearsal.people import Crowd
 from annotation.rehearsal.rehearsal import rehearse
@@ -53,12 +54,14 @@ def test_a_draft_is_told_in_words_what_is_missing_and_where_it_is_mended(designe
     assert points["Agreement expected"][0] == "not known yet"
 
 
-def test_consent_is_added_to_a_frozen_design_and_other_points_in_a_duplicate(designer: Client) -> None:
+def test_consent_is_added_to_a_frozen_design_and_other_points_by_the_way_back(designer: Client) -> None:
     study = generated(controls={"per_hit": 0})
     points = checked(designer, study)
     assert f'href="{page(study, "privacy")}"' in points["Consent"][1]
     assert 'name="consent"' in designer.get(page(study, "privacy")).content.decode()
-    assert f'href="{page(study, "reuse")}"' in points["Contact"][1]
+    assert f'href="{page(study, "discard")}"' in points["Contact"][1]
+    open_study(study=study)  # the design stays: a duplicate is changed
+    assert f'href="{page(study, "reuse")}"' in checked(designer, study)["Contact"][1]
 
 
 def test_the_api_says_the_same_to_who_may_see_the_study(designer: Client) -> None:

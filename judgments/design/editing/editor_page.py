@@ -91,6 +91,7 @@ class EditorPage:
         toml: the study file of the form, or refused text typed in its place.
         key: of the design that preview and numbers show; '' without one.
         asked: whether the person asked for a preview; the numbers are then counted at once.
+        can_be_saved: whether all that is wrong was found by counting.
         cut: sentences about what was cut to fit the dataset.
     """
 
@@ -100,6 +101,7 @@ class EditorPage:
     toml_problem: str = ""
     key: str = ""
     asked: bool = False
+    can_be_saved: bool = False
     cut: list[str] = field(default_factory=list)
     numbers: dict[str, Any] = field(default_factory=dict)
 
@@ -201,6 +203,7 @@ def count_now(editor: EditorPage, request: HttpRequest) -> None:
     design = find_preview(request.session, editor.key) if editor.key else None
     if design is None or not editor.asked:
         return
+    editor.can_be_saved = editor.form.is_valid()  # before the notes, which are no reason to refuse a draft
     editor.numbers = numbers_context(request, design)
     for note in editor.numbers["notes"]:
         if note["field"] in editor.form.fields:

@@ -63,6 +63,7 @@ from judgments.design.tables import Plan
 from judgments.kinds import KINDS
 from judgments.models import Dataset, SavedPreset, Study
 from judgments.operations import duplicate, generate, save_preset
+from judgments.studies.discarding import can_be_discarded
 from judgments.studies.studies import change_design, create_study, design_of, next_copy
 from judgments.studies.study_page import (
     PAGES,
@@ -197,6 +198,7 @@ def show_design(admin: QuorumAdmin, request: HttpRequest, study: Study) -> HttpR
     context["toml"] = write_toml(design_of(study))
     if study.state != Study.State.DRAFT or not context["may_change"]:
         context["values"] = _readable(design_of(study))
+        context["can_go_back"] = context["may_change"] and can_be_discarded(study)
         return TemplateResponse(request, "judgments/study/design_read.html", context)
     saved = saved_presets()
     base = study.design
