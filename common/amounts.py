@@ -28,6 +28,13 @@ def percent(share: float) -> str:
     return f"{100 * share:.0f} %"
 
 
+def coefficient(value: float, digits: int = 2) -> str:
+    """Format as .62, -.05 or 1.00: without leading zero, and 0 without a sign."""
+    text = f"{value:.{digits}f}"
+    text = text.removeprefix("-") if not float(text) else text
+    return text.replace("0.", ".", 1) if text.startswith(("0.", "-0.")) else text
+
+
 class AmountField(forms.DecimalField):
     """An amount in whole cents, shown and typed as 1.50; ``unit`` is its currency."""
 

@@ -159,7 +159,6 @@ INSTALLED_APPS = [
     "rest_framework.authtoken",
     "django_filters",
     "drf_spectacular",
-    "drf_spectacular_sidecar",
     "csp",
     "django_otp",
     "django_otp.plugins.otp_static",
@@ -349,9 +348,6 @@ SPECTACULAR_SETTINGS = {
         "ReportKind": "evaluation.models.Analysis.What",
         "SubmissionState": "evaluation.challenges.models.Submission.State",
     },
-    "SWAGGER_UI_DIST": "SIDECAR",
-    "SWAGGER_UI_FAVICON_HREF": "SIDECAR",
-    "REDOC_DIST": "SIDECAR",
 }
 UNFOLD = {
     "SITE_TITLE": "Quorum",

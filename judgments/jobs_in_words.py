@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from django.utils.translation import gettext
 
 from common.amounts import percent, thousands
+from judgments.importers.textio import QUIRKS
 from judgments.models import Job
 
 WORDS = {
@@ -80,3 +82,18 @@ def _value_in_words(name: str, value: Any) -> str:
     if isinstance(value, float):
         return thousands(round(value, 2))
     return thousands(value) if isinstance(value, int) and name != "seed" else str(value)
+
+
+def note_in_words(note: str) -> str:
+    """Translate a note of an import, which is stored in English and may begin with the name of a system."""
+    for words in QUIRKS.values():
+        pattern = (
+            re.escape(words).replace(r"\{n\}", r"(?P<n>[\d,]+)").replace(r"\{detail\}", "(?P<detail>.*)")
+        )
+        if found := re.fullmatch(f"(?P<system>.*: )?{pattern}", note, re.DOTALL):
+            said = found.groupdict(default="")
+            number = said.get("n", "").replace(",", "")
+            return said["system"] + gettext(words).format(
+                n=thousands(int(number)) if number else "", detail=said.get("detail", "")
+            )
+    return gettext(note)

@@ -234,7 +234,7 @@ def calls_page() -> Iterator[str]:
     from drf_spectacular.generators import SchemaGenerator
 
     schema = SchemaGenerator().get_schema(request=None, public=True)
-    yield "# Every call\n\nHow they are used is in [The HTTP interface](../api.md); `/api/docs/` tries them out.\n"
+    yield "# Every call\n\nHow they are used is in [The HTTP interface](../api.md); `/api/docs/` has their members.\n"
     tags: dict[str, list[tuple[str, str]]] = {}
     for path, calls in schema["paths"].items():
         for method, call in calls.items():

@@ -233,6 +233,7 @@ def _shown_constants() -> Iterator[tuple[str, str]]:
     from evaluation.export.formats import FORMATS
     from evaluation.results import coefficients, consensus, rankings
     from judgments.design.requirements import QUIZ_PRESETS
+    from judgments.importers.textio import QUIRKS
     from judgments.kinds import KINDS
 
     modules = [coefficients, consensus, rankings]
@@ -244,6 +245,7 @@ def _shown_constants() -> Iterator[tuple[str, str]]:
                 yield module.__name__.replace(".", "/") + ".py", text
     yield from (("evaluation/export/formats", one.what) for one in FORMATS.values())
     yield from (("annotation/crowds", one.title) for one in BACKENDS)
+    yield from (("judgments/importers", sentence) for sentence in QUIRKS.values())
     for kind in KINDS.values():
         said = (kind.comparison.refusal, kind.aggregation.no_alpha)
         yield from (("judgments/kinds", text) for text in said if text)

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from csp.constants import UNSAFE_INLINE
-from csp.decorators import csp_update
 from django.conf import settings
 from django.http import JsonResponse
-from django.utils.decorators import method_decorator
 from django.utils.translation import get_language
 from drf_spectacular.extensions import OpenApiAuthenticationExtension
 from drf_spectacular.generators import SchemaGenerator
-from drf_spectacular.views import SpectacularAPIView, SpectacularSwaggerSplitView
+from drf_spectacular.views import SpectacularAPIView
 from rest_framework.negotiation import DefaultContentNegotiation
 
 from common.errors import PROBLEM_TYPE
@@ -24,6 +21,7 @@ DESCRIPTIONS = {
     "401": "Without a token, or with one that is not known.",
     "403": "Not for this person, or not within the token's scopes.",
     "404": "Nothing there, or nothing for this person.",
+    "409": "Not possible now; nothing was changed.",
     "413": "The body is too large.",
     "415": "The body is of another media type.",
     "429": "Tried too often from this address; Retry-After says when it is worth trying again.",
@@ -76,14 +74,6 @@ class SchemaView(ProblemsAsElsewhere, SpectacularAPIView):
     content_negotiation_class = DefaultContentNegotiation
 
 
-@method_decorator(csp_update({"style-src": [UNSAFE_INLINE]}), name="dispatch")
-class DocsView(ProblemsAsElsewhere, SpectacularSwaggerSplitView):
-    """/api/docs/: Swagger UI from our own static files. Its script writes style elements."""
-
-    url_name = "api:schema"
-    template_name = "api_docs.html"
-
-
 def problems_everywhere(result: dict[str, Any], **_: object) -> dict[str, Any]:
     """Add the general errors to every operation."""
     content = {PROBLEM_TYPE: {"schema": {"$ref": "#/components/schemas/Problem"}}}
@@ -105,5 +95,6 @@ def problems_everywhere(result: dict[str, Any], **_: object) -> dict[str, Any]:
             for status, response in responses.items():
                 if status >= "400":
                     response["content"] = content
+                    response["description"] = response.get("description") or DESCRIPTIONS.get(status, "")
             operation["responses"] = dict(sorted(responses.items()))
     return result

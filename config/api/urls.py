@@ -19,8 +19,9 @@ from annotation.quality import operations as quality
 from annotation.quiz import api as quiz_api
 from annotation.webhooks import api as webhooks_api
 from annotation.work.operations import expire, extend, pause, resume
+from config.api.docs import DocsView
 from config.api.framework import unknown_address
-from config.api.schema import DocsView, SchemaView
+from config.api.schema import SchemaView
 from evaluation.challenges import api as challenges_api
 from evaluation.choosing.operations import choice_savings, select_items, weigh_back
 from evaluation.comparing import api as comparing_api
@@ -214,5 +215,6 @@ urlpatterns = [
     path("", include(router.urls)),
     path("schema/", SchemaView.as_view(), name="schema"),
     path("docs/", DocsView.as_view(), name="docs"),
+    path("docs/<slug:tag>/", DocsView.as_view(), name="docs"),
     re_path(r"^[\s\S]*\Z", unknown_address),
 ]

@@ -12,6 +12,7 @@ from django.utils import translation
 from django.utils.translation import gettext as _
 
 from annotation.models import Demographics, Worker
+from common.amounts import coefficient
 from evaluation.arrays import Floats, Ints, places_in
 from evaluation.disagreement.predictions import imported_predictions, read_predictions
 from evaluation.errors import EvaluationError
@@ -20,7 +21,6 @@ from evaluation.judgment_sets import loaders
 from evaluation.judgment_sets.records import NO_PAIR, JudgmentTable, Units, WorkerRow
 from evaluation.models import Analysis, MetricScore, Prediction
 from evaluation.provenance import plain
-from evaluation.report.content import coefficient
 from evaluation.results.coefficients import MOST_VALUES
 from evaluation.results.consensus import ANONYMOUS
 from evaluation.statistics.clustering import ITEM, spread_of_mean

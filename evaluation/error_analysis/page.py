@@ -14,6 +14,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 from unfold.widgets import UnfoldAdminSelectWidget
 
+from common.amounts import coefficient
 from common.errors import NotThere
 from evaluation.error_analysis.analysis import (
     Disagreement,
@@ -27,7 +28,6 @@ from evaluation.error_analysis.analysis import (
 )
 from evaluation.follow_up.operations import next_batch
 from evaluation.models import Analysis
-from evaluation.report.content import coefficient
 from evaluation.results.consensus import SIDES_IN_WORDS
 from judgments.admin.base import picture_address
 from judgments.admin.operations import add_operation

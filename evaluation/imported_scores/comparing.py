@@ -9,13 +9,14 @@ from typing import Any
 import numpy as np
 from django.utils.translation import gettext as _
 
+from common.amounts import coefficient
 from evaluation.arrays import Floats, Ints
 from evaluation.errors import EvaluationError
 from evaluation.imported_scores.storing import Column, ImportedScores, check_imported, imported_scores
 from evaluation.judgment_sets import loaders
 from evaluation.models import ScoreKeys
 from evaluation.provenance import as_json, plain
-from evaluation.report.content import coefficient, p_in_text, percent
+from evaluation.report.content import p_in_text, percent
 from evaluation.results.aggregation import consensus_of
 from evaluation.results.meta_evaluation import DEFAULT_TOKENIZER, judged_captions, pair_texts
 from evaluation.results.metric_figures import UNKNOWN_KIND, CaptionTexts, score_captions, score_pairs

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from common import amounts
 from common.commands import QuorumCommand
-from evaluation.report import content
 
 
 def coefficient(value: float | None) -> str:
     if value is None:
         return "–"
-    return content.coefficient(value)
+    return amounts.coefficient(value)
 
 
 def with_interval(figure: Mapping[str, Any]) -> str:
@@ -23,7 +23,7 @@ def with_interval(figure: Mapping[str, Any]) -> str:
 
 
 def percent(share: float | None) -> str:
-    return "–" if share is None else f"{content.percent_number(share)} %"
+    return "–" if share is None else amounts.percent(share)
 
 
 def say_table(

@@ -8,7 +8,7 @@ from typing import Any
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_noop
 
-from common.amounts import thousands
+from common.amounts import coefficient, thousands
 from evaluation.plots.canvas import (
     INK,
     NORMAL,
@@ -24,7 +24,7 @@ from evaluation.plots.canvas import (
     quiet_axes,
     to_svg,
 )
-from evaluation.report.content import coefficient, percent
+from evaluation.report.content import percent
 from evaluation.results.verdict import (
     UNTESTED,
     cells_of,

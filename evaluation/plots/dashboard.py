@@ -10,7 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from common.amounts import thousands
+from common.amounts import coefficient, thousands
 from evaluation.plots.canvas import (
     ACCENT,
     DASH,
@@ -28,7 +28,7 @@ from evaluation.plots.canvas import (
     to_svg,
     write_beside,
 )
-from evaluation.report.content import coefficient, percent, percent_number
+from evaluation.report.content import percent, percent_number
 
 CHANCE = 0.5
 LINES = ("solid", (0, (5, 1.5)), (0, (1.5, 1.5)), (0, (5, 1.5, 1.5, 1.5)), (0, (8, 2)))

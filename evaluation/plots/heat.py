@@ -12,6 +12,7 @@ from matplotlib.axes import Axes
 from matplotlib.collections import PolyCollection
 from matplotlib.figure import Figure as Canvas
 
+from common.amounts import coefficient
 from evaluation.plots.canvas import (
     COLUMN,
     DASH,
@@ -25,7 +26,7 @@ from evaluation.plots.canvas import (
     short,
     write_beside,
 )
-from evaluation.report.content import Heat, HeatPanel, Level, coefficient, percent, percent_number
+from evaluation.report.content import Heat, HeatPanel, Level, percent, percent_number
 
 LONGEST_TICK = 16
 LETTER = 0.0078  # inches, of an average letter a point high

@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any
 
+from common.amounts import coefficient
+
 DASH = "–"
 NARROW = "\u00a0"  # no line break between a sign and its number
 LEAST_P = 0.001
@@ -27,7 +29,7 @@ Cell = str | int | float | None | Estimate
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A table column; ``shows`` is text, count, share (as per cent), coefficient, number or p."""
+    """A table column; ``shows`` is text, count, share (as per cent), coefficient, score, number or p."""
 
     name: str
     shows: str = "text"
@@ -286,6 +288,8 @@ def _number(value: str | int | float | None, shows: str) -> str:
         return percent_number(value)
     if shows == "coefficient":
         return coefficient(value)
+    if shows == "score":
+        return metric_score(value)
     if shows == "p":
         return p_value(value)
     if shows == "number":
@@ -301,11 +305,9 @@ def percent(share: float) -> str:
     return f"{percent_number(share)}{NARROW}%"
 
 
-def coefficient(value: float, digits: int = 2) -> str:
-    """Format without leading zero."""
-    text = f"{value:.{digits}f}"
-    text = text.removeprefix("-") if not float(text) else text
-    return text.replace("0.", ".", 1) if text.startswith(("0.", "-0.")) else text
+def metric_score(value: float) -> str:
+    """Format what a metric gives captions with three digits, as tables of captioning print it."""
+    return coefficient(value, 3)
 
 
 def p_value(p: float) -> str:

@@ -10,10 +10,10 @@ from django.utils.safestring import SafeString, mark_safe
 from django.utils.translation import get_language, gettext_noop
 from django.utils.translation import gettext as _
 
-from common.amounts import thousands
+from common.amounts import coefficient, thousands
 from evaluation.disagreement import WORKER_MODELS
 from evaluation.models import Consensus
-from evaluation.report.content import coefficient, percent, percent_number
+from evaluation.report.content import percent, percent_number
 from evaluation.results.consensus import SIDES_IN_WORDS
 from evaluation.results.metric_figures import pair_kinds
 from evaluation.results.rankings import CUTS

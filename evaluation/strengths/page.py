@@ -76,8 +76,8 @@ def _rows(systems: list[dict[str, Any]]) -> list[dict[str, Any]]:
         rows.append(
             {
                 "system": one["system"],
-                "strength": _signed(one["strength"]),
-                "range": [_signed(one[name]) for name in ("low", "high")],
+                "strength": signed(one["strength"]),
+                "range": [signed(one[name]) for name in ("low", "high")],
                 "ranks": words % {"best": one["best_rank"] or "–", "worst": one["worst_rank"] or "–"},
                 "places": {name: place(one[name]) for name in ("low", "strength", "high")},
                 "zero": place(0.0),
@@ -87,14 +87,15 @@ def _rows(systems: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return rows
 
 
-def _signed(value: float | None) -> str:
+def signed(value: float | None) -> str:
     if value is None:
         return "–"
-    return ("−" if value < 0 else "+") + coefficient(abs(value))
+    text = coefficient(abs(value))
+    return text if text == coefficient(0) else ("−" if value < 0 else "+") + text
 
 
 def _length(found: dict[str, float] | None) -> dict[str, str]:
-    return {name: _signed(value) for name, value in found.items()} if found else {}
+    return {name: signed(value) for name, value in found.items()} if found else {}
 
 
 add_page(

@@ -13,6 +13,7 @@ from typing import Any
 from django.contrib.auth.models import User
 from django.db import IntegrityError, transaction
 from django.db.models import Count
+from django.utils.translation import gettext_noop
 
 from common.downloads import Fingerprint, batched, fingerprint_of
 from common.errors import DataConflict, DesignError
@@ -157,9 +158,9 @@ def import_dataset(
             with PictureCopy(name) as copy, transaction.atomic():
                 _attach_pictures(there, images, files, copy)
             return ImportSummary(
-                name, True, counts, ["Pictures were added to the dataset.", *_unsafe(images)]
+                name, True, counts, [gettext_noop("Pictures were added to the dataset."), *_unsafe(images)]
             )
-        notes = ["Its pictures were left as they are."] if images else []
+        notes = [gettext_noop("Its pictures were left as they are.")] if images else []
         return ImportSummary(name, False, counts, notes)
     source = open_dataset(format, path, encoding=encoding, taken=taken)
     fingerprint = Fingerprint()
@@ -199,7 +200,9 @@ def _unsafe(images: str) -> list[str]:
     if not images.startswith("http://"):
         return []
     return [
-        "The pictures' address is http://: browsers load them only if IMAGE_SOURCES names it (docs/install.md)."
+        gettext_noop(
+            "The pictures' address is http://: browsers load them only if IMAGE_SOURCES names it (docs/install.md)."
+        )
     ]
 
 

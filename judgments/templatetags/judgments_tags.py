@@ -13,7 +13,7 @@ from django.utils.translation import gettext
 from rest_framework import serializers
 
 from common import amounts
-from judgments.jobs_in_words import work_in_words
+from judgments.jobs_in_words import note_in_words, work_in_words
 from judgments.kinds.spans.kind import SEVERITY_WORDS
 from judgments.models import Study
 
@@ -38,13 +38,9 @@ def thousands(value: Any) -> str:
 
 
 @register.filter
-def coefficient(value: Any) -> str:
+def coefficient(value: Any, digits: int = 2) -> str:
     """Format as .62, -.05, 1.00, or a dash."""
-    if not _is_number(value):
-        return "–"
-    text = f"{value:.2f}"
-    text = "0.00" if text == "-0.00" else text
-    return text.replace("0.", ".", 1) if text.lstrip("-").startswith("0.") else text
+    return amounts.coefficient(value, digits) if _is_number(value) else "–"
 
 
 @register.filter
@@ -89,6 +85,7 @@ def hours(value: float) -> str:
     return gettext("about %(hours)s h %(minutes)s min") % {"hours": whole, "minutes": rest}
 
 
+register.filter("note_in_words", note_in_words)
 register.filter("work_in_words", work_in_words)
 
 

@@ -7,6 +7,8 @@ const BY_ITSELF = "quorum:go-on";
 const KEYS = "quorum:keys";
 // a text that scrolls takes these keys before a kind does
 const SCROLLING = new Set(["ArrowUp", "ArrowDown", "ArrowLeft", "ArrowRight", "PageUp", "PageDown", "Home", "End", " "]);
+// of what a sentence asks for when no part is open: a slider that stands nowhere, a category that is not chosen
+const FIELD = "[data-slide].open, .chips select:has([value='']:checked)";
 const WRITING = "textarea, select, [contenteditable], input:is([type=text], [type=search], [type=number])";
 
 let page = null;     // the page of work in the document
@@ -159,7 +161,19 @@ function openPage(form) {
     const why = open.dataset.problem || open.querySelector("[data-hint]").dataset.hint;
     say(open.dataset.named ? `${open.dataset.named}: ${why}` : why);
     if (open.dataset.named && !open.contains(document.activeElement)) open.querySelector("[data-focus]").focus();
+    const field = partWithoutAnswer(open) || open.querySelector(FIELD) || open.querySelector("[data-hint]");
+    if (!inView(field)) field.scrollIntoView({ block: field.matches(FIELD) ? "center" : "nearest" });
     return false;
+  }
+
+  function partWithoutAnswer(side) {
+    return [...side.querySelectorAll("[data-part]")].find((part) => !part.querySelector("input:checked"));
+  }
+
+  // above the bar, and below the upper edge
+  function inView(field) {
+    const box = field.getBoundingClientRect();
+    return box.top >= 0 && box.bottom <= Math.min(innerHeight, next.parentElement.getBoundingClientRect().top);
   }
 
   function leaveStep() {
@@ -241,10 +255,8 @@ function openPage(form) {
     }
     changed(step);
     // what is asked besides may lie below the bar; nothing moves where it is in view
-    const besides = event.target.closest("[data-part]") && [...step.querySelectorAll("[data-part]")];
-    const open = besides && besides.find((part) => !part.querySelector("input:checked"));
-    const bottom = Math.min(innerHeight, next.parentElement.getBoundingClientRect().top);
-    if (open && (open.getBoundingClientRect().bottom > bottom || open.getBoundingClientRect().top < 0)) open.scrollIntoView({ block: "nearest" });
+    const open = event.target.closest("[data-part]") && partWithoutAnswer(step);
+    if (open && !inView(open)) open.scrollIntoView({ block: "nearest" });
   }, listening);
   form.addEventListener("click", (event) => {
     const remark = event.target.closest(".remark > summary")?.parentElement;

@@ -200,7 +200,8 @@ PAGES = (
 # whole pages, with the sidebar, and whatever axe finds
 OF_A_STUDY = (
     "launch", "hits", "controls", "workers", "crowd", "work", "review", "rules", "exports", "people", "log",
-    "webhooks", "reuse",
+    "webhooks", "reuse", "choosing", "compare", "ethics", "judges", "known", "metrics", "privacy", "ranking",
+    "rehearsal", "soft-labels",
 )  # fmt: skip
 
 
@@ -212,7 +213,9 @@ def test_axe_finds_nothing_on_the_first_page_and_those_of_a_study(page: Page, of
     expect(page.get_by_role("button", name="Tables")).to_have_attribute("aria-expanded", "true")
     assert problems_in_both_looks(page) == []
     for name in OF_A_STUDY:
-        page.goto(f"{office.url}/admin/judgments/study/1/{name}/")
+        shown = page.goto(f"{office.url}/admin/judgments/study/1/{name}/")
+        assert shown is not None
+        assert shown.status == 200, name
         assert problems_in_both_looks(page) == [], name
 
 

@@ -186,3 +186,22 @@ def test_two_texts_side_by_side_by_mouse_keys_finger_and_in_a_plain_form(
     assert [answer["score"] for answer in found] == [80, 30, 40, 50, 90, 20]
     assert [len(answer["spans"]) for answer in found] == [1, 2, 1, 0, 1, 0]
     assert [span["severity"] for span in found[1]["spans"]] == ["major", "minor"]
+
+
+def test_on_a_phone_the_slider_that_a_sentence_names_comes_into_view(
+    new_page: NewPage, site: Installation, person: str
+) -> None:
+    page = new_page(viewport={"width": 390, "height": 600}, has_touch=True, is_mobile=True)
+    join(page, site, "spans", person)
+    slider = here(page).locator("[data-slide]")
+    expect(slider).not_to_be_in_viewport()
+    page.get_by_role("button", name="Next").dispatch_event(
+        "click"
+    )  # a tap of the test's would scroll the page
+    expect(page.locator("[data-state]")).to_contain_text("Move the slider")
+    expect(slider).to_be_in_viewport(ratio=1)
+    bar = page.locator(".tail.fixed").bounding_box()
+    box = slider.bounding_box()
+    assert bar is not None
+    assert box is not None
+    assert box["y"] + box["height"] <= bar["y"]  # the bar does not cover it

@@ -79,6 +79,9 @@ def test_axe_finds_nothing_on_any_of_the_worker_s_pages(
     looks.at("stopped")
     page.goto(f"{site.url}/s/nowhere/")
     looks.at("404")
+    for address in ("api/docs/", "api/docs/worker/", "challenges/"):
+        page.goto(f"{site.url}/{address}")
+        looks.at(address)
     assert looks.problems == {}
 
 

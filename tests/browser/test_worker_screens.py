@@ -9,25 +9,30 @@ from tests.browser.axe import problems, small_targets
 from tests.browser.working import KINDS, NewPage, here, join
 from tests.installations import Installation
 
+WIDTH = "one => one.getBoundingClientRect().width"
 OVER = "document.documentElement.scrollWidth - innerWidth"  # pixels by which a page is wider than its window
 
 
 def test_a_phone_shows_the_time_once_little_is_left(
     new_page: NewPage, site: Installation, person: str
 ) -> None:
-    page = new_page(viewport={"width": 320, "height": 640}, has_touch=True, is_mobile=True)
-    join(page, site, "triplet", person)
-    left = page.locator("[data-left-words]")
+    page = new_page(viewport={"width": 320, "height": 640}, has_touch=True, is_mobile=True, locale="de-DE")
+    join(page, site, "long-name", person)
+    left, count, name = (page.locator(one) for one in ("[data-left-words]", "[data-count]", ".bar h1"))
     expect(left).to_be_hidden()
+    room = name.evaluate(WIDTH)
     site.python(
         "from datetime import timedelta; from django.utils import timezone; "
         f"from annotation.models import Assignment; Assignment.objects.filter(worker__name={person!r})"
         ".update(expires_at=timezone.now() + timedelta(seconds=50))"
     )
     page.reload()
-    expect(left).to_have_text("less than a minute left")
+    expect(left).to_have_text("weniger als eine Minute übrig")
     expect(left).to_be_visible()
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    # it takes no room from the name of the study, and how far it is stays on one line
+    assert name.evaluate(WIDTH) == room
+    assert count.evaluate("one => one.getClientRects()[0].height") < 30
 
 
 @pytest.mark.parametrize("protocol", KINDS)

@@ -11,6 +11,7 @@ from django.contrib.auth.models import Permission, User
 from django.test import Client
 from django.utils import timezone
 
+from common.amounts import coefficient
 from common.errors import WrongState
 from evaluation.challenges.challenges import close_challenge, make_challenge, remove_submission
 from evaluation.challenges.leaderboards import leaderboard
@@ -225,7 +226,7 @@ def test_scores_that_are_shown_at_the_end_are_shown_at_the_end() -> None:
     made = submit(challenge, ada, 7)
     work_off()
     made.refresh_from_db()
-    figure, browser = f"{made.scores['cider-d']['corpus']:.4f}", signed_in(ada)
+    figure, browser = coefficient(made.scores["cider-d"]["corpus"], 3), signed_in(ada)
     pages = ("/challenges/lawns/", "/challenges/lawns/own/")
     assert not any(figure in browser.get(path).text for path in pages)
     assert browser.get(f"/api/submissions/{made.pk}/").json()["scores"] == {}
@@ -276,7 +277,8 @@ def test_a_participant_signs_in_submits_and_sees_the_place() -> None:
     page = browser.get("/challenges/lawns/").text
     assert "&lt;b&gt;Bold&lt;/b&gt;" in page
     assert "<script>x" not in page
-    assert f"{Submission.objects.get(challenge=challenge).scores['cider-d']['corpus']:.4f}" in page
+    shown = coefficient(Submission.objects.get(challenge=challenge).scores["cider-d"]["corpus"], 3)
+    assert f">{shown}<" in page  # three digits, as a report's thresholds of the same metric
     reply = browser.post(
         "/challenges/lawns/submit/",
         {"system": "s", "team": "t", "link": "javascript:alert(1)", "file": file_of(captions(8))},

@@ -12,10 +12,12 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from django.http import HttpRequest, HttpResponse
 from django.test import Client, RequestFactory
 from django.urls import path, reverse
+from django.utils import timezone
 from pytest_django import DjangoAssertNumQueries, Settings
 
 from config import urls
 from config.api.framework import server_error
+from judgments.importers.textio import QUIRKS, ImportNotes
 from judgments.models import Dataset, Job, Study
 from tests.annotation.foreign_pages import english_on
 from tests.studies import make_study
@@ -126,3 +128,27 @@ def test_a_failure_of_a_staff_page_is_said_in_the_admins_frame_without_a_query(
     assert "Ihre Arbeitsseite" not in html
     with django_assert_num_queries(0):
         assert server_error(RequestFactory().get("/admin/broken/")).status_code == 500
+
+
+def test_the_notes_of_an_import_are_german_with_their_numbers_and_names(german: Client) -> None:
+    notes = ImportNotes()
+    for quirk in QUIRKS:
+        notes.count(quirk, 1234, detail="spalte")
+    stored = [
+        *notes.sentences(),
+        "nearest: Column “score: new” is not used.",
+        "Pictures were added to the dataset.",
+    ]
+    job = Job.objects.create(
+        kind="import_dataset", state=Job.State.DONE, result={"notes": stored}, finished_at=timezone.now()
+    )
+    Dataset.objects.create(name="shapes", source_format="csv", notes={"sentences": stored})
+    for page in (reverse("admin:judgments_job_change", args=[job.pk]), dataset_page("shapes")):
+        text = seen(german, page)
+        assert "nearest: Die Spalte „score: new“ wird nicht verwendet." in text
+        assert "Bilder ohne Bildbeschreibungen, weggelassen: 1\N{NARROW NO-BREAK SPACE}234." in text
+        assert not any(sentence in text for sentence in stored)
+
+
+def dataset_page(name: str) -> str:
+    return reverse("admin:judgments_dataset_change", args=[Dataset.objects.get(name=name).pk])

@@ -10,7 +10,7 @@ from common.commands import progress_bar
 from common.errors import counted
 from common.files import check_place, write_json
 from evaluation.management.words import coefficient, say_table, with_interval
-from evaluation.report.content import estimate_of, shown
+from evaluation.report.content import estimate_of, metric_score, shown
 from evaluation.results import operations
 from evaluation.results.meta_evaluation import evaluate_study
 from evaluation.results.tables_page import reading_tables
@@ -82,7 +82,7 @@ class Command(OperationCommand):
         for name, figure in figures.items():
             cells = [cell for cell in figure["kappa"] if cell["value"] is not None]
             best = max(cells, key=lambda cell: cell["value"]) if cells else None
-            at = f"{best['metric_at_least']:.3g} / {best['people_at_least']:.3g}" if best else "–"
+            at = f"{metric_score(best['metric_at_least'])} / {best['people_at_least']:.3g}" if best else "–"
             kappa = coefficient(best["value"]) if best else "–"
             tau, rho = with_interval(figure["kendall_tau_b"]), with_interval(figure["spearman"])
             rows.append([name, tau, rho, kappa, at, f"{figure['kendall_tau_b']['n']:,}"])

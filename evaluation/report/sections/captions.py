@@ -157,7 +157,7 @@ def _grid(name: str, cells: Sequence[Mapping[str, Any]], people: Mapping[float, 
     across = sorted({cell["people_at_least"] for cell in cells})
     value = {(cell["metric_at_least"], cell["people_at_least"]): cell["value"] for cell in cells}
     values = [tuple(value.get((one, other)) for other in across) for one in down]
-    heads = [f"{one:.3g}" for one in down]
+    heads = [f"{one:.3f}" for one in down]
     if people:
         values.append(tuple(people[cut].value if cut in people else None for cut in across))
         heads.append(PEOPLE)

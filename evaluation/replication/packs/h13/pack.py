@@ -147,7 +147,7 @@ def _kappas(run: Run, data: Flickr8k) -> None:
             panels.append(_panel(f"{name}, {what}", SCORES, grid))
     columns = (
         *(Column("metric"), Column("references"), Column("kappa", "coefficient")),
-        *(Column("metric at least", "number"), Column("experts at least", "number")),
+        *(Column("metric at least", "score"), Column("experts at least", "number")),
     )
     best_table = Table(
         "best-kappas", "The best pair of thresholds, with mean grades of 2.66 or more", columns, tuple(rows)
