@@ -123,7 +123,9 @@ def own_studies(request: HttpRequest, context: dict[str, Any]) -> dict[str, Any]
         )
         by_state = dict(studies.order_by().values_list("state").annotate(n=Count("pk")))
         context |= {
-            "states": [(label, by_state.get(value, 0)) for value, label in Study.State.choices],
+            "states": [
+                (label, by_state[value]) for value, label in Study.State.choices if by_state.get(value)
+            ],
             "page": page,
             "studies": _entries(user, list(page.object_list)),
             "may_add_study": user.has_perm("judgments.add_study"),

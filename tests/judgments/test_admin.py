@@ -28,8 +28,10 @@ def test_the_first_page_lists_the_newest_studies_first(designer: Client) -> None
     for day in sorted(days, key=lambda day: day % 3):
         made = make_study(slug=f"of-day-{day}", opened=False)
         Study.objects.filter(pk=made.pk).update(created_at=datetime(2026, 1, day, tzinfo=UTC))
-    listed = designer.get(reverse("admin:index")).context["studies"]
-    assert [entry["study"].slug for entry in listed] == [f"of-day-{day}" for day in reversed(days)]
+    front = designer.get(reverse("admin:index"))
+    listed = [entry["study"].slug for entry in front.context["studies"]]
+    assert listed == [f"of-day-{day}" for day in reversed(days)]
+    assert '<p class="q-about">6 draft · 1 dataset</p>' in front.content.decode()
 
 
 class TestDesigning:
