@@ -47,6 +47,7 @@ def test_every_call_is_on_the_page_of_all_and_on_that_of_its_tag_with_its_member
     for tag in {call["tags"][0] for calls in schema["paths"].values() for call in calls.values()}:
         text = browser.get(f"/api/docs/{tag}/").text
         assert '<html lang="en">' in text
+        assert "`" not in text, tag  # marks of the descriptions became code
         anchors = re.findall(r' id="([^"]+)"', text)
         assert len(anchors) == len(set(anchors)), tag
         assert set(re.findall(r'href="#(\w+)"', text)) <= set(anchors), tag  # what is named is there

@@ -14,6 +14,7 @@ from django.utils.safestring import SafeString
 from django.utils.translation import override
 from rest_framework.views import APIView
 
+from common.markup import render_inline, render_markdown
 from config.api.schema import DESCRIPTIONS, KeepingGenerator, ProblemsAsElsewhere
 from judgments.access.roles import NoWorker
 
@@ -34,7 +35,9 @@ class DocsView(ProblemsAsElsewhere, APIView):
             groups: dict[str, list[Json]] = {}
             for path, calls in document["paths"].items():
                 for method, call in calls.items():
-                    groups.setdefault(call["tags"][0], []).append({"path": path, "method": method, **call})
+                    about = render_inline(call.get("summary") or call["description"])
+                    entry = {"path": path, "method": method, "about": about, **call}
+                    groups.setdefault(call["tags"][0], []).append(entry)
             if not tag:
                 every = {"groups": sorted(groups.items()), "errors": DESCRIPTIONS}
                 return render(request, "api_docs/index.html", every)
@@ -46,7 +49,7 @@ class DocsView(ProblemsAsElsewhere, APIView):
                 "objects": [
                     {
                         "name": name,
-                        "description": objects[name].get("description", ""),
+                        "description": render_markdown(objects[name].get("description", "")),
                         "members": list(_members(objects[name], objects)),
                     }
                     for name in _named_in(groups[tag], objects)
@@ -62,7 +65,7 @@ def _call(call: Json, objects: Json) -> dict[str, Any]:
         "id": call["operationId"],
         "method": call["method"],
         "path": call["path"],
-        "description": call["description"],
+        "description": render_markdown(call["description"]),
         "parameters": [
             _value(one["name"], one["schema"], objects, needed=one.get("required", False))
             | {"description": _described(one), "place": one["in"]}
@@ -70,17 +73,19 @@ def _call(call: Json, objects: Json) -> dict[str, Any]:
         ],
         "bodies": [(kind, _type(body["schema"], objects)) for kind, body in bodies.items()],
         "replies": [
-            (status, reply.get("description", ""), _contents(reply, objects))
+            (status, render_inline(reply.get("description", "")), _contents(reply, objects))
             for status, reply in replies
             if status < "400"
         ],
         "errors": [
-            (status, reply.get("description", ""))
+            (status, render_inline(reply.get("description", "")))
             for status, reply in replies
             if status >= "400" and reply.get("description") != DESCRIPTIONS.get(status)
         ],
         "usual": [
-            status for status, reply in replies if reply.get("description") == DESCRIPTIONS.get(status)
+            status
+            for status, reply in replies
+            if status >= "400" and reply.get("description") == DESCRIPTIONS.get(status)
         ],
     }
 
@@ -107,9 +112,9 @@ def _value(name: str, schema: Json, objects: Json, *, needed: bool) -> dict[str,
     }
 
 
-def _described(schema: Json) -> str:
+def _described(schema: Json) -> SafeString:
     """Return the description without the generated list of an enumeration's values, which the type names."""
-    return re.sub(r"(^|\n+)\* `[\s\S]*", "", schema.get("description", ""))
+    return render_inline(re.sub(r"(^|\n+)\* `[\s\S]*", "", schema.get("description", "")))
 
 
 def _type(schema: Json, objects: Json) -> SafeString:
