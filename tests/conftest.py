@@ -144,10 +144,13 @@ def redis_url() -> str:
 
 
 @pytest.fixture(autouse=True)
-def _forget_kept_rows() -> Iterator[None]:
-    """Empty the caches: what is rolled back gives its ids to the next test, or to a module's rows."""
+def _forget_what_the_process_keeps() -> Iterator[None]:
+    """Empty the caches: what is rolled back gives its ids to the next test, or to a module's rows. End an outage: the
+    next page would ask whether the database is back."""
     yield
     cache.clear()
+    if health := sys.modules.get("config.observing.health"):
+        health.STATE.end()
     if presentation := sys.modules.get("annotation.work.presentation"):
         presentation._units_at.cache_clear()
 
