@@ -27,6 +27,7 @@ def test_a_picture_is_large_enough_in_a_low_window_and_a_letter_answers(
 ) -> None:
     page = new_page(viewport={"width": 640, "height": 400})
     join(page, site, protocol, person)
+    page.wait_for_function(LOADED)  # before, a picture with boxes has no size
     for width, height in LOW:
         page.set_viewport_size({"width": width, "height": height})
         for picture in here(page).locator("img").filter(visible=True).all():
@@ -36,7 +37,6 @@ def test_a_picture_is_large_enough_in_a_low_window_and_a_letter_answers(
         assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
         assert page.locator(".tail.fixed").evaluate("one => getComputedStyle(one).position") == "static"
     assert here(page).locator("img").filter(visible=True).count()
-    page.wait_for_function(LOADED)  # those of the next steps too
     if protocol == "pairwise":
         expect(here(page).locator(".label").first).to_have_text("Description A")
         page.keyboard.press("b")
