@@ -5,7 +5,7 @@ from annotation.crowds import page as crowds_page
 from annotation.crowds.panel import page as panel_page
 from annotation.ethics import page as ethics_page
 from annotation.launch import page as launch_page
-from annotation.money import limits_page, plan_page
+from annotation.money import page as money_page
 from annotation.privacy import page as privacy_page
 from annotation.quality import controls_page, review_page, rules_page
 from annotation.quiz import page as quiz_page
@@ -17,10 +17,9 @@ __all__ = [
     "crowds_page",
     "ethics_page",
     "launch_page",
-    "limits_page",
+    "money_page",
     "needs",
     "panel_page",
-    "plan_page",
     "privacy_page",
     "quiz_page",
     "review_page",

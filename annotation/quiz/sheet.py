@@ -17,8 +17,7 @@ from annotation.work.presentation import Place, shown_unit, worded
 from annotation.work.worksheet import answer_key
 from common.markup import render_markdown
 from judgments.design.requirements import Question, own_questions
-from judgments.design.study_design import StudyDesign
-from judgments.design.translations import design_in
+from judgments.design.study_design import StudyDesign, design_in
 from judgments.drawing.material import screen_of
 from judgments.kinds import KINDS, Kind
 from judgments.models import Study

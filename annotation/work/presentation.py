@@ -26,8 +26,7 @@ from annotation.models import Assignment, QuizAttempt, Worker
 from common.markup import render_markdown
 from common.prepared import PreparedQuery, given
 from judgments.datasets.picture_metadata import MOST_PICTURE_BYTES, without_metadata
-from judgments.design.study_design import StudyDesign
-from judgments.design.translations import design_in
+from judgments.design.study_design import StudyDesign, design_in
 from judgments.drawing.controls import REPEATED, REPEATS
 from judgments.drawing.material import rng_for, screen_of, shuffled
 from judgments.drawing.packing import apart

@@ -15,9 +15,8 @@ from pydantic import BaseModel, ValidationError
 from common.errors import DesignError
 from judgments.design.presets import PRESETS, Preset
 from judgments.design.requirements import REQUIREMENT_PRESETS
-from judgments.design.study_design import StudyDesign
+from judgments.design.study_design import StudyDesign, contradictions_of_translations
 from judgments.design.tables import CROSSED, SHORTEST_CODE, Access, AskedAnswers, Writing
-from judgments.design.translations import contradictions_of_translations
 from judgments.kinds import KINDS, Kind
 
 NO_PRESETS: Mapping[str, Preset] = {}

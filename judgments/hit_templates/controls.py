@@ -1,8 +1,20 @@
-"""Control items of HIT templates: rows with expected answers, and repeated rows."""
+"""Control items of HIT templates: rows with expected answers, and repeated rows.
+
+Expected answers are read from columns ``Expected.NAME``, like ``Answer.NAME`` in results, or ``NAME_gold`` with
+``NAME_gold_reason``, as in CrowdFlower's test questions. An expectation is JSON, name of the question -> one of
+
+- ``{"any": [...]}``: a choice; each of these values is right,
+- ``{"all": [...]}``: boxes; exactly these are ticked,
+- ``{"low": a, "high": b}``: a number from a to b,
+- ``{"texts": [...]}``: a text; each is right, compared by ``normalised``.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import math
+import re
+import unicodedata
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,16 +23,9 @@ from django.utils.translation import gettext
 from common.errors import DesignError
 from judgments.drawing.controls import KNOWN_GOOD, REPEATED, Known
 from judgments.drawing.material import Group, Image, UnitSpec, content_key, shuffled
-from judgments.hit_templates.expected import (
-    ExpectedProblem,
-    example_of,
-    expected_columns,
-    expected_of,
-    meets,
-    reason_of,
-)
+from judgments.hit_templates.answers import NoTemplateAnswer, checked_answer
 from judgments.hit_templates.filling import filled_questions
-from judgments.hit_templates.questions import Question
+from judgments.hit_templates.questions import Question, as_number
 from judgments.hit_templates.reading import Template
 
 if TYPE_CHECKING:
@@ -29,6 +34,216 @@ if TYPE_CHECKING:
 OWN = (KNOWN_GOOD, REPEATED)
 TRIES = 20  # draws of a wrong answer
 WRITTEN = "An answer of a simulated worker."
+PREFIX, GOLD, REASON = "expected.", "_gold", "_gold_reason"
+BETWEEN = re.compile(r"[|\r\n]+")
+NOTHING = "[]"  # boxes of which none is to be ticked
+SAME = 0.15  # as a share of the range: tolerance of a repeated number, as on a slider
+ROUNDING = 1e-9
+
+Expected = dict[str, dict[str, Any]]
+
+
+class ExpectedProblem(ValueError):
+    """A cell of ``column`` that is no possible answer; the message ends with what was expected."""
+
+    def __init__(self, column: str, words: str) -> None:
+        super().__init__(words)
+        self.column = column
+
+
+def expected_columns(columns: Iterable[str], questions: Sequence[Question]) -> dict[str, str]:
+    """Return expectation columns -> question; '' if the question is unknown."""
+    names = {question.name for question in questions if question.shape != "fixed"}
+    found: dict[str, str] = {}
+    for column in columns:
+        if column.lower().startswith(PREFIX):
+            asked = column[len(PREFIX) :].strip()
+            found[column] = asked if asked in names else ""
+        elif column.lower().endswith(GOLD) and column[: -len(GOLD)] in names:
+            found[column] = column[: -len(GOLD)]
+    return found
+
+
+def expected_of(questions: Sequence[Question], cells: Mapping[str, str]) -> Expected:
+    """Return a row's expectations; {} if it has none.
+
+    Raises:
+        ExpectedProblem: a cell is no possible answer, or its question is unknown.
+    """
+    by_name = {question.name: question for question in questions}
+    found: Expected = {}
+    for column, name in expected_columns(cells, questions).items():
+        cell = cells[column].strip()
+        if not cell:
+            continue
+        if not name:
+            asked = [question.name for question in questions if question.shape != "fixed"]
+            raise ExpectedProblem(
+                column, f"no such question; expected Expected. and one of {', '.join(asked[:8])}"
+            )
+        try:
+            found[name] = READERS[by_name[name].shape](by_name[name], cell)
+        except ValueError as error:
+            raise ExpectedProblem(column, f"{cell[:60]!r}; {error}") from None
+    return found
+
+
+def reason_of(cells: Mapping[str, str]) -> str:
+    said = [cell.strip() for column, cell in cells.items() if column.lower().endswith(REASON)]
+    return " ".join(text for text in said if text)[:500]
+
+
+def _one_of(question: Question, cell: str) -> dict[str, Any]:
+    values = [option.value for option in question.options if option.value]
+    parts = [cell] if cell in values else _parts(cell)
+    if not parts:
+        raise ValueError(f"expected one of the values of “{question.name}”")
+    for part in parts:
+        _checked(question, part)
+    return {"any": parts}
+
+
+def _ticks(question: Question, cell: str) -> dict[str, Any]:
+    values = [option.value for option in question.options]
+    parts = [] if cell == NOTHING else [cell] if cell in values else _parts(cell)
+    if not parts and cell != NOTHING:
+        raise ValueError(f"expected values of “{question.name}”, or {NOTHING} where none is to be ticked")
+    return {"all": _checked(question, parts)}
+
+
+def _about(question: Question, cell: str) -> dict[str, Any]:
+    low, dots, high = cell.partition("..")
+    try:
+        ends = [as_number(float(end)) for end in ((low, high) if dots else (low,))]
+    except ValueError:
+        ends = [None]
+    if any(end is None for end in ends) or ends != sorted(ends, key=lambda end: end or 0):
+        raise ValueError("expected a number, or two with .. between them such as 6..8")
+    first, last = float(ends[0] or 0), float(ends[-1] or 0)
+    if not dots:
+        _checked(question, ends[0])
+        wide = question.within or 0.0
+        return {"low": first - wide, "high": last + wide}
+    if (question.low is not None and last < question.low) or (
+        question.high is not None and first > question.high
+    ):
+        raise ValueError(f"expected numbers that “{question.name}” takes")
+    if not _takes_one(question, first, last):
+        raise ValueError(f"expected a range with a number in it that “{question.name}” takes")
+    return {"low": first, "high": last}
+
+
+def _takes_one(question: Question, first: float, last: float) -> bool:
+    if not question.step:
+        return True
+    start = question.low or 0.0
+    low = first if question.low is None else max(first, question.low)
+    high = last if question.high is None else min(last, question.high)
+    room = ROUNDING * max(1.0, abs(low), abs(high))
+    return start + math.ceil((low - start - room) / question.step) * question.step <= high + room
+
+
+def _words(question: Question, cell: str) -> dict[str, Any]:
+    parts = [part for part in _parts(cell) if normalised(part)]
+    if not parts:
+        raise ValueError("expected a text with letters or digits")
+    return {"texts": [_checked(question, part) for part in parts]}
+
+
+def _parts(cell: str) -> list[str]:
+    return [part.strip() for part in BETWEEN.split(cell) if part.strip()]
+
+
+def _checked(question: Question, value: Any) -> Any:
+    try:
+        return checked_answer([question], {question.name: value})[question.name]
+    except NoTemplateAnswer as error:
+        raise ValueError(str(error)) from None
+
+
+READERS = {"choice": _one_of, "several": _ticks, "number": _about, "text": _words}
+
+
+def normalised(text: str) -> str:
+    """Normalise case, character width, blanks and punctuation at the ends."""
+    plain = " ".join(unicodedata.normalize("NFKC", text).casefold().split())
+    start, end = 0, len(plain)
+    while start < end and _is_mark(plain[start]):
+        start += 1
+    while end > start and _is_mark(plain[end - 1]):
+        end -= 1
+    return plain[start:end]
+
+
+def _is_mark(sign: str) -> bool:
+    return sign == " " or unicodedata.category(sign)[0] == "P"
+
+
+def meets(expected: Mapping[str, Mapping[str, Any]], given: Mapping[str, Any]) -> bool:
+    return all(_meets(wanted, given.get(name)) for name, wanted in expected.items())
+
+
+def _meets(wanted: Mapping[str, Any], value: Any) -> bool:
+    if "any" in wanted:
+        return (value if value is not None else "") in wanted["any"]
+    if "all" in wanted:
+        return set(value or ()) == set(wanted["all"])
+    if "low" in wanted:
+        room = ROUNDING * max(1.0, abs(wanted["low"]), abs(wanted["high"]))
+        return isinstance(value, int | float) and wanted["low"] - room <= value <= wanted["high"] + room
+    return isinstance(value, str) and normalised(value) in {normalised(text) for text in wanted["texts"]}
+
+
+def expected_again(questions: Sequence[Question], given: Mapping[str, Any]) -> Expected:
+    """Return the expectations of a repeated row from its first answer.
+
+    A number may differ by ``data-within`` or by 15% of its range. Typed texts are not compared.
+    """
+    found: Expected = {}
+    for question in questions:
+        value = given.get(question.name)
+        if question.shape == "several":
+            found[question.name] = {"all": list(value or ())}
+        elif question.shape == "choice" or (question.shape == "number" and value is None):
+            found[question.name] = {"any": ["" if value is None else value]}
+        elif question.shape == "number" and isinstance(value, int | float):
+            wide = _width_of(question)
+            found[question.name] = {"low": value - wide, "high": value + wide}
+    return found
+
+
+def _width_of(question: Question) -> float:
+    if question.within is not None:
+        return question.within
+    if question.low is None or question.high is None:
+        return 0.0
+    return SAME * (question.high - question.low)
+
+
+def example_of(question: Question, wanted: Mapping[str, Any], drawn: Any) -> Any:
+    """Return an expected answer to a question; ``drawn`` is any valid answer."""
+    if "any" in wanted:
+        return wanted["any"][0]
+    if "all" in wanted:
+        return list(wanted["all"])
+    if "texts" in wanted:
+        return wanted["texts"][0]
+    if _meets(wanted, drawn):
+        return drawn
+    middle = (wanted["low"] + wanted["high"]) / 2
+    if question.step:
+        start = question.low or 0.0
+        middle = start + round((middle - start) / question.step) * question.step
+    return as_number(middle)
+
+
+def expected_in_words(wanted: Mapping[str, Any]) -> str:
+    if "low" in wanted:
+        low, high = (f"{wanted[end]:g}" for end in ("low", "high"))
+        return low if low == high else f"{low} to {high}"
+    if "all" in wanted:
+        return ", ".join(wanted["all"]) or "–"
+    return " or ".join(str(one) for one in wanted.get("any", wanted.get("texts", ()))) or "–"
 
 
 def control_contradictions(template: Template, design: StudyDesign) -> Iterator[str]:

@@ -17,7 +17,7 @@ from judgments.datasets.importing import import_dataset
 from judgments.design.reading import make_design
 from judgments.design.study_design import StudyDesign
 from judgments.drawing.material import HITSpec, Image, Material
-from judgments.hit_templates.expected import ExpectedProblem, expected_columns, expected_of
+from judgments.hit_templates.controls import ExpectedProblem, expected_columns, expected_of
 from judgments.hit_templates.filling import filled_questions
 from judgments.hit_templates.kind import HITTemplate
 from judgments.hit_templates.questions import fields_in

@@ -30,10 +30,12 @@ from judgments.hit_templates.controls import (
     answer_to,
     control_contradictions,
     drawn_answer,
+    expected_again,
+    expected_in_words,
     known_control,
     known_rows,
+    meets,
 )
-from judgments.hit_templates.expected import expected_again, expected_in_words, meets
 from judgments.hit_templates.filling import filled_questions
 from judgments.hit_templates.questions import Question
 from judgments.hit_templates.reading import Template, TemplateProblem, read_template

@@ -15,7 +15,7 @@ from annotation.work.presentation import worded
 from common.errors import DesignError
 from evaluation.demo import FOLDER, OPENED
 from judgments.design.reading import make_design, read_toml, write_toml
-from judgments.design.translations import design_in
+from judgments.design.study_design import design_in
 from judgments.kinds import KINDS
 from judgments.models import HITUnit
 from judgments.studies.studies import design_of

@@ -16,7 +16,7 @@ from annotation.quality.rules import copy_rules
 from annotation.rehearsal.people import Crowd
 from annotation.rehearsal.rehearsal import rehearse
 from common.errors import DesignError
-from judgments.hit_templates.expected import ExpectedProblem, expected_again, expected_of, meets
+from judgments.hit_templates.controls import ExpectedProblem, expected_again, expected_of, meets
 from judgments.hit_templates.filling import fill_page, filled_questions
 from judgments.hit_templates.importing import check_template
 from judgments.hit_templates.reading import read_template

@@ -47,8 +47,7 @@ from annotation.models import CrowdCall, CrowdSession, RawId, Worker
 from annotation.work.presentation import units_of_hit, worked_examples
 from common.markup import plain_text
 from judgments.design.requirements import Workers, asks_anything
-from judgments.design.study_design import StudyDesign
-from judgments.design.translations import design_in
+from judgments.design.study_design import StudyDesign, design_in
 from judgments.models import HIT, Study
 from judgments.studies.studies import design_of
 

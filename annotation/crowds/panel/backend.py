@@ -1,13 +1,19 @@
-"""Panels without an API: a person copies the link, codes and lists; nothing is sent."""
+"""Panels without an API: a person copies the link, codes and lists; nothing is sent.
+
+Links may be signed: an HMAC proves that an id is one of the panel's.
+"""
 
 from __future__ import annotations
 
+import hashlib
+import hmac
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 from decimal import Decimal
 from typing import Any
+from urllib.parse import urlencode
 
 from django.core import signing
 from django.db.models import Exists, OuterRef, QuerySet, Sum
@@ -38,6 +44,7 @@ Status = CrowdSession.Status
 ON_PAPER = frozenset({Ability.PUBLISH, Ability.EXTEND, Ability.EXPIRE, Ability.BONUS})
 CODE_LENGTH = 10
 LONGEST_ID = 100
+MOST_LINKS = 20_000
 A_DAY = 24 * 3600
 SALT = "quorum.panel"
 # starts with a letter or digit, so that no spreadsheet takes it for a formula
@@ -280,3 +287,65 @@ def idle_since(study: Study, *, minutes: int) -> QuerySet[CrowdSession]:
     held = Assignment.objects.filter(session=OuterRef("pk"), expires_at__gt=now)
     before = now - timedelta(minutes=minutes)
     return panel_sessions(study).filter(~Exists(held), status=Status.WORKING, arrived_at__lte=before)
+
+
+def link_key(study: Study) -> str:
+    """Return the study's key, 64 hexadecimal digits, with which anybody can make links."""
+    return installation_mark("panel-links", str(study.pk), study.slug)
+
+
+def signature_of(study: Study, ids: PanelIds) -> str:
+    """Return the HMAC-SHA256 of the person's id, and the submission's on a second line if links have one."""
+    text = f"{ids.worker}\n{ids.session}" if ids.session else ids.worker
+    return hmac.new(link_key(study).encode(), text.encode(), hashlib.sha256).hexdigest()
+
+
+def refuse_unsigned(*, study: Study, design: StudyDesign, ids: PanelIds, query: Mapping[str, str]) -> None:
+    name = design.panel.signature
+    given = query.get(name, "").strip().lower() if name else ""
+    if name and not hmac.compare_digest(given.encode(), signature_of(study, ids).encode()):
+        raise LinkProblem(
+            _(
+                "Nothing was recorded: the link that brought you here was changed or is not complete. Please open it "
+                "again just as you got it."
+            )
+        )
+
+
+def signed_links(*, study: Study, people: str, address: str) -> list[tuple[str, str]]:
+    """Return the id and the link of each person.
+
+    Args:
+        people: their ids, one a line.
+        address: the public address of this server.
+    Raises:
+        WrongState: links are not signed or need a submission's id, or a line is no id.
+    """
+    design = design_of(study)
+    panel = design.panel
+    if not panel.signature or session_parameter(panel):
+        raise WrongState(
+            f"No links were made: those of study {study.slug!r} are not signed (panel.signature), or have an id for "
+            "each submission (panel.session), which its panel alone knows."
+        )
+    ids = [line.strip() for line in people.splitlines() if line.strip()]
+    if not 1 <= len(ids) <= MOST_LINKS:
+        raise WrongState(f"No links were made: {len(ids)} ids were given; expected 1 to {MOST_LINKS:,}.")
+    wrong = next((one for one in ids if not AN_ID.fullmatch(one)), None)
+    if wrong is not None:
+        raise WrongState(
+            f"No links were made: {wrong[:80]!r} is no id; expected letters, digits and ._@+:~-, one id a line."
+        )
+    return [
+        (
+            one,
+            f"{address}/s/{study.slug}/panel/?"
+            + urlencode(
+                {
+                    worker_parameter(panel): one,
+                    panel.signature: signature_of(study, PanelIds(worker=one)),
+                }
+            ),
+        )
+        for one in dict.fromkeys(ids)
+    ]

@@ -23,8 +23,15 @@ from django.utils.translation import gettext_noop, ngettext
 
 from annotation.crowds.arrivals import forget_raw_ids
 from annotation.crowds.delivery import carry_out_calls
-from annotation.crowds.panel.backend import PanelIds, address_back, code_for, entry_path, panel_title
-from annotation.crowds.panel.links import link_key, signed_links
+from annotation.crowds.panel.backend import (
+    PanelIds,
+    address_back,
+    code_for,
+    entry_path,
+    link_key,
+    panel_title,
+    signed_links,
+)
 from annotation.crowds.panel.reconciling import (
     KINDS,
     Compared,

@@ -19,10 +19,10 @@ from annotation.crowds.panel.backend import (
     ids_of_link,
     opened,
     pages_handed_in,
+    refuse_unsigned,
     sealed,
     session_of,
 )
-from annotation.crowds.panel.links import refuse_unsigned
 from annotation.crowds.panel.people import (
     code_of,
     end_panel_session,

@@ -10,8 +10,7 @@ import pytest
 from django.test import Client
 from pytest_django import Settings
 
-from annotation.crowds.panel.backend import PanelIds
-from annotation.crowds.panel.links import link_key, signature_of
+from annotation.crowds.panel.backend import PanelIds, link_key, signature_of
 from annotation.crowds.panel.reconciling import compare, read_submissions
 from annotation.models import Assignment, CrowdSession
 from judgments.models import Study
