@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from uuid import UUID
 
-from django.contrib.auth.models import User
 from django.db import transaction
 from django.db.models import Q
 
@@ -45,21 +44,19 @@ class _Review:
     reason: str
 
 
-def import_reviews(
-    *, study: Study, path: Path, encoding: str | None = None, by: User | None = None
-) -> Reviewed:
+def import_reviews(*, study: Study, path: Path, encoding: str | None = None) -> Reviewed:
     """Approve and reject by the file, all or nothing, and send the outbox messages.
 
     A repeated call changes nothing. An error names the line.
     """
-    reviewed = _store(study, path, encoding, by)
+    reviewed = _store(study, path, encoding)
     if reviewed.approved or reviewed.rejected:
         carry_out_calls(study=study)
     return reviewed
 
 
 @transaction.atomic
-def _store(study: Study, path: Path, encoding: str | None, by: User | None) -> Reviewed:
+def _store(study: Study, path: Path, encoding: str | None) -> Reviewed:
     approved: set[UUID] = set()
     rejected: defaultdict[str, set[UUID]] = defaultdict(set)
     seen: dict[UUID, str] = {}
@@ -76,16 +73,13 @@ def _store(study: Study, path: Path, encoding: str | None, by: User | None) -> R
                 rejected[review.reason].add(assignment.pk)
             else:
                 approved.add(assignment.pk)
-    changed = approve_assignments(study=study, assignments=approved, by=by)
+    changed = approve_assignments(study=study, assignments=approved)
     refused = sum(
-        reject_assignments(study=study, assignments=work, reason=reason, by=by)
-        for reason, work in rejected.items()
+        reject_assignments(study=study, assignments=work, reason=reason) for reason, work in rejected.items()
     )
     if changed or refused:
         words = f"{counted(changed, 'assignment')} approved and {refused:,} rejected by the file {path.name}."
-        note_event(
-            study=study, what="reviews-imported", words=words, by=by, approved=changed, rejected=refused
-        )
+        note_event(study=study, what="reviews-imported", words=words, approved=changed, rejected=refused)
     return Reviewed(approved=changed, rejected=refused, open=left)
 
 

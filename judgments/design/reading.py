@@ -219,10 +219,10 @@ def refuse_short_code(access: Access) -> None:
         )
 
 
-def problems_in(values: dict[str, Any], *, saved: Mapping[str, Preset] = NO_PRESETS) -> list[DesignError]:
+def problems_in(values: dict[str, Any]) -> list[DesignError]:
     """Return all errors of ``make_design``, one for each key."""
     try:
-        design = StudyDesign.model_validate(_completed(values, saved))
+        design = StudyDesign.model_validate(_completed(values, NO_PRESETS))
     except ValidationError as error:
         return _as_design_errors(error)
     except DesignError as error:

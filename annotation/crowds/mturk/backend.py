@@ -57,8 +57,6 @@ FEE, MANY_FEE, MASTERS_FEE = Decimal(20), Decimal(20), Decimal(5)
 MANY = 10  # slots from which the fee is higher; a HIT with fewer can never reach it
 LEAST_FEE = 1  # cents
 STATUSES = {"Submitted": "submitted", "Approved": "approved", "Rejected": "rejected"}
-MOST_MESSAGES = 10  # the queue's maximum per request
-MOST_RECEIVES = 100
 
 
 class MTurkBackend(CrowdBackend):
@@ -213,7 +211,7 @@ class MTurkBackend(CrowdBackend):
         """Yield HITs from the queue, if there is one. Read messages are deleted, as a sync finds out the same."""
         if not settings.MTURK_SQS_QUEUE:
             return
-        for body in received(place, most=MOST_RECEIVES, at_once=MOST_MESSAGES):
+        for body in received(place):
             try:
                 yield from read_sqs(body)
             except NotificationProblem:  # another sender's; nothing is lost

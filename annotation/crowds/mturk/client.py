@@ -41,6 +41,9 @@ ENDPOINTS = {
     SANDBOX: "https://mturk-requester-sandbox.us-east-1.amazonaws.com",
     LIVE: "https://mturk-requester.us-east-1.amazonaws.com",
 }
+MOST_MESSAGES = 10  # the queue's maximum per request
+MOST_RECEIVES = 100
+EVENTS = ["AssignmentSubmitted", "AssignmentReturned", "AssignmentAbandoned", "HITReviewable", "HITExpired"]
 PAGE = 100  # maximum rows of a list's page
 READS = 5  # attempts of a call that changes nothing
 LONGEST_PAUSE = 8.0
@@ -245,13 +248,15 @@ def turk(place: str, *, hurried: bool = False) -> TurkClient:
     return TurkClient(client, reads=1 if hurried else READS)
 
 
-def received(place: str, *, most: int, at_once: int) -> Iterator[str]:
+def received(place: str) -> Iterator[str]:
     """Yield the bodies of the queue's messages; delete each after its use."""
     client = _client("sqs", place, settings.SQS_ENDPOINT)
     queue = settings.MTURK_SQS_QUEUE
     try:
-        for _ in range(most):
-            answer = client.receive_message(QueueUrl=queue, MaxNumberOfMessages=at_once, WaitTimeSeconds=0)
+        for _ in range(MOST_RECEIVES):
+            answer = client.receive_message(
+                QueueUrl=queue, MaxNumberOfMessages=MOST_MESSAGES, WaitTimeSeconds=0
+            )
             messages = answer.get("Messages", [])
             for message in messages:
                 yield message["Body"]
@@ -309,9 +314,9 @@ class TurkClient:
         made: str = self._read("create_hit_type", "HITTypeId", **properties)["HITTypeId"]
         return made
 
-    def tell_events(self, hit_type: str, *, transport: str, destination: str, events: Sequence[str]) -> None:
+    def tell_events(self, hit_type: str, *, transport: str, destination: str) -> None:
         notification = {
-            "Destination": destination, "Transport": transport, "Version": "2006-05-05", "EventTypes": list(events),
+            "Destination": destination, "Transport": transport, "Version": "2006-05-05", "EventTypes": EVENTS,
         }  # fmt: skip
         self._read("update_notification_settings", HITTypeId=hit_type, Notification=notification, Active=True)
 

@@ -58,7 +58,6 @@ LONGEST_DELAY = timedelta(days=30)  # the service's limit for automatic approval
 NET = timedelta(days=7)  # delay of the service's automatic approval after ours
 DECIDED_MEANWHILE = 600.0  # seconds after which a HIT with undecided work is looked at again
 UNKNOWN_YET = 60.0  # seconds after which a fresh submission is requested again (ParlAI#2957)
-EVENTS = ("AssignmentSubmitted", "AssignmentReturned", "AssignmentAbandoned", "HITReviewable", "HITExpired")
 TEST_SECONDS = 3600
 RETRY_SECONDS = 3600  # between two attempts at a test
 LONGEST_FEEDBACK = 1024
@@ -186,9 +185,9 @@ def _hit_type(client: TurkClient, place: str, study: Study, design: StudyDesign)
         _pass_on(client, people)
         made = client.hit_type(properties)
         if settings.MTURK_SQS_QUEUE:
-            client.tell_events(made, transport="SQS", destination=settings.MTURK_SQS_QUEUE, events=EVENTS)
+            client.tell_events(made, transport="SQS", destination=settings.MTURK_SQS_QUEUE)
         elif settings.MTURK_SNS_TOPIC:
-            client.tell_events(made, transport="SNS", destination=settings.MTURK_SNS_TOPIC, events=EVENTS)
+            client.tell_events(made, transport="SNS", destination=settings.MTURK_SNS_TOPIC)
         _types[key] = made
     return _types[key]
 
