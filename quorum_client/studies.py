@@ -104,51 +104,53 @@ class Quorum(Calls):
             pause = min(pause * 1.5, 5.0)
 
 
-class DatasetHandle:
+class _Handle:
+    """Something at an address. Every operation of the interface is a method."""
+
+    def __init__(self, quorum: Quorum, address: str) -> None:
+        self.quorum, self.address = quorum, address
+
+    def __getattr__(self, name: str) -> Callable[..., dict[str, Any]]:
+        if name.startswith("_"):  # asked for by Python itself, as when an object is copied
+            raise AttributeError(name)
+        return partial(self.do, name.replace("_", "-"))
+
+    def info(self) -> dict[str, Any]:
+        return self.quorum.get(self.address)
+
+    def do(self, operation: str, **parameters: Any) -> dict[str, Any]:
+        """Do an operation. Return the answer (mostly the row), or the finished job if a job does it."""
+        answer = self.quorum.ask("POST", f"{self.address}{operation}/", json=parameters)
+        found: dict[str, Any] = answer.json()
+        return self.quorum.wait(found) if answer.status_code == ACCEPTED else found
+
+
+class DatasetHandle(_Handle):
     """A dataset, and who may read it.
 
-    Every operation of the interface is a method: ``dataset.share(sharing="installation")`` posts to
-    ``datasets/<name>/share/``.
+    ``dataset.share(sharing="installation")`` posts to ``datasets/<name>/share/``.
     """
 
     def __init__(self, quorum: Quorum, name: str) -> None:
-        self.quorum, self.name = quorum, name
+        super().__init__(quorum, f"datasets/{name}/")
+        self.name = name
 
     def __repr__(self) -> str:
         return f"<dataset {self.name}>"
 
-    def __getattr__(self, name: str) -> Callable[..., dict[str, Any]]:
-        if name.startswith("_"):  # asked for by Python itself, as when an object is copied
-            raise AttributeError(name)
-        return partial(self.do, name.replace("_", "-"))
 
-    def info(self) -> dict[str, Any]:
-        return self.quorum.get(f"datasets/{self.name}/")
-
-    def do(self, operation: str, **values: Any) -> dict[str, Any]:
-        return self.quorum.post(f"datasets/{self.name}/{operation}/", values)
-
-
-class StudyHandle:
+class StudyHandle(_Handle):
     """A study: its rows as frames, and its operations.
 
-    Every operation of the interface is a method: ``study.pause(why="a caption is broken")`` posts to
-    ``studies/<slug>/pause/`` (``do``).
+    ``study.pause(why="a caption is broken")`` posts to ``studies/<slug>/pause/`` (``do``).
     """
 
     def __init__(self, quorum: Quorum, slug: str) -> None:
-        self.quorum, self.slug = quorum, slug
+        super().__init__(quorum, f"studies/{slug}/")
+        self.slug = slug
 
     def __repr__(self) -> str:
         return f"<study {self.slug}>"
-
-    def __getattr__(self, name: str) -> Callable[..., dict[str, Any]]:
-        if name.startswith("_"):  # asked for by Python itself, as when an object is copied
-            raise AttributeError(name)
-        return partial(self.do, name.replace("_", "-"))
-
-    def info(self) -> dict[str, Any]:
-        return self.quorum.get(f"studies/{self.slug}/")
 
     def units(self, **filters: Any) -> pd.DataFrame:
         """Return units and control items."""
@@ -175,7 +177,7 @@ class StudyHandle:
 
     def checklist(self) -> pd.DataFrame:
         """Return the checklist, a row for each point, first what prevents opening."""
-        return pd.DataFrame(self.quorum.get(f"studies/{self.slug}/checklist/")["points"])
+        return pd.DataFrame(self.quorum.get(f"{self.address}checklist/")["points"])
 
     def aggregate(self) -> dict[str, Any]:
         """Compute consensus and agreement now."""
@@ -207,7 +209,7 @@ class StudyHandle:
     def _counted(self, name: str, what: str, seconds: float, asked: dict[str, Any]) -> dict[str, Any]:
         until = time.monotonic() + seconds
         while True:
-            response = self.quorum.ask("GET", f"studies/{self.slug}/{name}/", params=asked)
+            response = self.quorum.ask("GET", f"{self.address}{name}/", params=asked)
             if response.status_code != ACCEPTED:
                 found: dict[str, Any] = response.json()
                 return found
@@ -217,11 +219,11 @@ class StudyHandle:
 
     def board(self) -> dict[str, Any]:
         """Return the dashboard: current counters, and the last ``snapshot`` or None."""
-        return self.quorum.get(f"studies/{self.slug}/board/")
+        return self.quorum.get(f"{self.address}board/")
 
     def strengths(self, *, model: str = "adjacent", control: str = "none") -> dict[str, Any]:
         """Return the systems' strengths by people's choices; ``systems`` is a frame with intervals and rank bands."""
-        found = self.quorum.get(f"studies/{self.slug}/strengths/", model=model, control=control)
+        found = self.quorum.get(f"{self.address}strengths/", model=model, control=control)
         return found | {"systems": pd.DataFrame(found["systems"])}
 
     def disagreements(self, metric: str | None = None, *, kind: str = "") -> pd.DataFrame:
@@ -230,7 +232,7 @@ class StudyHandle:
         ``scores_<metric>`` holds each metric's scores of the row's one or two captions.
         """
         asked = {name: value for name, value in (("metric", metric), ("kind", kind)) if value}
-        rows = self.quorum.rows(f"studies/{self.slug}/disagreements", **asked)
+        rows = self.quorum.rows(f"{self.address}disagreements", **asked)
         return _frame(
             {name: value for name, value in row.items() if name != "scores"}
             | {f"scores_{name}": value for name, value in row["scores"].items()}
@@ -240,12 +242,12 @@ class StudyHandle:
     def look_closer(self, key: str, metric: str | None = None) -> dict[str, Any]:
         """Return all about a pair or judged caption; ``votes`` is a frame, ``explained`` the parts of the score."""
         asked = {} if metric is None else {"metric": metric}
-        found = self.quorum.get(f"studies/{self.slug}/disagreements/{key}/", **asked)
+        found = self.quorum.get(f"{self.address}disagreements/{key}/", **asked)
         return found | {"votes": pd.DataFrame(found["votes"])}
 
     def next_batch(self, chosen: Iterable[str], why: str = "") -> StudyHandle:
         """Create a draft that asks again about these pairs, or units."""
-        made = self.quorum.post(f"studies/{self.slug}/next-batch/", {"chosen": list(chosen), "why": why})
+        made = self.quorum.post(f"{self.address}next-batch/", {"chosen": list(chosen), "why": why})
         return StudyHandle(self.quorum, made["slug"])
 
     def rehearse(self, **crowd: Any) -> dict[str, Any]:
@@ -274,12 +276,6 @@ class StudyHandle:
         )
         return next(rows, None)
 
-    def do(self, operation: str, **parameters: Any) -> dict[str, Any]:
-        """Do an operation. Return the answer (mostly the study), or the finished job if a job does it."""
-        answer = self.quorum.ask("POST", f"studies/{self.slug}/{operation}/", json=parameters)
-        found: dict[str, Any] = answer.json()
-        return self.quorum.wait(found) if answer.status_code == ACCEPTED else found
-
     def export(self, format: str, path: str | Path) -> Path:
         """Make an export and download it."""
         job = self.quorum.post("exports/", {"study": self.slug, "format": format})
@@ -289,15 +285,15 @@ class StudyHandle:
 
     def bonus(self, worker: str, cents: int) -> MoneyStep:
         """Preview a bonus for a worker's approved work; ``confirm`` pays it."""
-        return self._money(f"studies/{self.slug}/bonus/", {"worker": worker, "cents": cents})
+        return self._money(f"{self.address}bonus/", {"worker": worker, "cents": cents})
 
     def top_ups(self, worker: str = "") -> MoneyStep:
         """Preview lifting approved work, all or a worker's, to the study's floor; ``confirm`` pays it."""
-        return self._money(f"studies/{self.slug}/top-up/", {"worker": worker} if worker else {})
+        return self._money(f"{self.address}top-up/", {"worker": worker} if worker else {})
 
     def budget(self, cents: int) -> MoneyStep:
         """Preview another budget; ``confirm`` sets it."""
-        return self._money(f"studies/{self.slug}/budget/", {"cents": cents})
+        return self._money(f"{self.address}budget/", {"cents": cents})
 
     def retry(self, call: int) -> MoneyStep:
         """Preview trying a failed outbox message again; ``confirm`` does it."""
@@ -312,12 +308,12 @@ class StudyHandle:
 
     def _computed(self, what: str, step: str) -> dict[str, Any]:
         try:
-            return self.quorum.get(f"studies/{self.slug}/{what}/")
+            return self.quorum.get(f"{self.address}{what}/")
         except Problem as problem:
             if problem.status != 404:
                 raise
         self.do(step)
-        return self.quorum.get(f"studies/{self.slug}/{what}/")
+        return self.quorum.get(f"{self.address}{what}/")
 
     def _frame(self, resource: str, filters: dict[str, Any]) -> pd.DataFrame:
         return _frame(self.quorum.rows(resource, study=self.slug, **filters))

@@ -19,9 +19,8 @@ from annotation.quality import operations as quality
 from annotation.quiz import api as quiz_api
 from annotation.webhooks import api as webhooks_api
 from annotation.work.operations import expire, extend, pause, resume
-from config.api.docs import DocsView
 from config.api.framework import unknown_address
-from config.api.schema import SchemaView
+from config.api.schema import DocsView, SchemaView
 from evaluation.challenges import api as challenges_api
 from evaluation.choosing.operations import choice_savings, select_items, weigh_back
 from evaluation.comparing import api as comparing_api
