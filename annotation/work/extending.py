@@ -1,6 +1,7 @@
 """Change a running study: add workers or time, end slots and leases, reopen units, pause and resume.
 
-The design is frozen by then. Additions are stored in ``HIT.extra`` and in the study's log.
+The design is frozen by then, and pages of work that somebody took cannot be discarded. Additions are stored in
+``HIT.extra`` and in the study's log.
 """
 
 from __future__ import annotations
@@ -14,11 +15,20 @@ from django.db import transaction
 from django.db.models import F, QuerySet
 from django.utils import timezone
 from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
 
 from annotation.crowds import Ability, backend_of
 from annotation.crowds.outbox import ask_to_take_down
 from annotation.crowds.publishing import ask_to_expire, ask_to_extend, offer_again, plan_publications
-from annotation.models import Assignment, Publication
+from annotation.models import (
+    Assignment,
+    CrowdCall,
+    CrowdSession,
+    Participation,
+    Publication,
+    SpendingRequest,
+    Worker,
+)
 from annotation.money.limits import as_one_order
 from annotation.work.claims import LEASED, release_reserved, release_slots, take_pause_lock
 from annotation.work.stopping import lock_for_settling, update_outcomes
@@ -313,3 +323,36 @@ def _require_open(study: Study) -> None:
             _("Nothing was changed: study %(slug)r is %(state)s; open it first, so that the work is offered.")
             % {"slug": study.slug, "state": _(study.state)}
         )
+
+
+def what_was_taken(study: Study) -> str:
+    """Return in a sentence who has work of the study, or is about to get it; or ""."""
+    if study.simulated:
+        return _("The rehearsal crowd works on study %(slug)r; duplicate the study instead.") % {
+            "slug": study.slug
+        }
+    people = study.assignments.exclude(worker__source=Worker.Source.REHEARSAL)
+    if n := people.values("worker").distinct().count():
+        words = ngettext(
+            "One person has taken pages of work; duplicate the study instead.",
+            "%(n)s people have taken pages of work; duplicate the study instead.",
+            n,
+        )
+        return words % {"n": thousands(n)}
+    if n := Participation.objects.filter(study=study).count():
+        words = ngettext(
+            "One person has joined; duplicate the study instead.",
+            "%(n)s people have joined; duplicate the study instead.",
+            n,
+        )
+        return words % {"n": thousands(n)}
+    if any(model.objects.filter(study=study).exists() for model in (Publication, CrowdSession, CrowdCall)):
+        return _("Pages of work of study %(slug)r are at its crowd; duplicate the study instead.") % {
+            "slug": study.slug
+        }
+    waiting = SpendingRequest.objects.filter(study=study, state=SpendingRequest.State.WAITING)
+    if waiting.exists():
+        return _("An order of study %(slug)r waits for a second person; confirm or refuse it first.") % {
+            "slug": study.slug
+        }
+    return ""
