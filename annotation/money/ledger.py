@@ -246,14 +246,7 @@ def release_places(*, publication: Publication, places: int) -> bool:
     locked = Publication.objects.select_for_update().get(pk=publication.pk)
     if places <= 0 or locked.held < places:
         return False
-    number = LedgerEntry.objects.filter(publication=locked, what="release").count() + 1
-    book(
-        budget=budget_of(locked.study, locked.place),
-        key=f"unfilled:{locked.token}:{number}",
-        what="release",
-        reserved=-places * locked.price_cents,
-        publication=locked,
-    )
+    _release_unfilled(locked, places * locked.price_cents)
     return bool(Publication.objects.filter(pk=locked.pk).update(held=F("held") - places))
 
 
@@ -262,16 +255,20 @@ def release_screen_outs(*, publication: Publication) -> None:
     held = publication.screen_outs_held
     if not held:
         return
+    _release_unfilled(publication, held * publication.screen_out_cents)
+    Publication.objects.filter(pk=publication.pk).update(screen_outs_held=F("screen_outs_held") - held)
+    publication.screen_outs_held = 0
+
+
+def _release_unfilled(publication: Publication, cents: int) -> None:
     number = LedgerEntry.objects.filter(publication=publication, what="release").count() + 1
     book(
         budget=budget_of(publication.study, publication.place),
         key=f"unfilled:{publication.token}:{number}",
         what="release",
-        reserved=-held * publication.screen_out_cents,
+        reserved=-cents,
         publication=publication,
     )
-    Publication.objects.filter(pk=publication.pk).update(screen_outs_held=F("screen_outs_held") - held)
-    publication.screen_outs_held = 0
 
 
 @transaction.atomic

@@ -1,1 +1,0 @@
-"""Default formats of dates and times."""

@@ -1,1 +1,0 @@
-"""Filters for the admin's pages."""

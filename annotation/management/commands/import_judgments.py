@@ -62,31 +62,15 @@ class Command(QuorumCommand):
         columns = _columns(
             **{name: options[name] for name in ("path", "columns", "values", "zone", "mapping")}
         )
+        asked = {name: options[name] for name in ("format", "path", "dataset", "protocol", "encoding")}
         if options["dry_run"]:
             with progress_bar() as progress:
-                found = understand_judgments(
-                    format=options["format"],
-                    path=options["path"],
-                    dataset=options["dataset"],
-                    protocol=options["protocol"],
-                    encoding=options["encoding"],
-                    columns=columns,
-                    progress=progress,
-                )
+                found = understand_judgments(**asked, columns=columns, progress=progress)
             for line in found.sentences():
                 self.say(line)
             return
         with progress_bar() as progress:
-            summary = import_judgments(
-                format=options["format"],
-                path=options["path"],
-                dataset=options["dataset"],
-                study=options["study"],
-                protocol=options["protocol"],
-                encoding=options["encoding"],
-                columns=columns,
-                progress=progress,
-            )
+            summary = import_judgments(**asked, study=options["study"], columns=columns, progress=progress)
         say_import(self, "Study", summary)
 
 

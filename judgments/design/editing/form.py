@@ -24,9 +24,15 @@ from unfold.widgets import (
 
 from common.amounts import AmountField
 from common.errors import DesignError
-from judgments.design.editing.rows import MOST_ROWS, RowsField, columns_of, rows_in_words
+from judgments.design.editing.rows import (
+    MOST_ROWS,
+    RowsField,
+    TranslationsField,
+    columns_of,
+    rows_in_words,
+    translations_in_words,
+)
 from judgments.design.editing.sections import IN_SIGHT, Entry, Section, extra_of, field_of, sections_for
-from judgments.design.editing.translations import TranslationsField, in_lines
 from judgments.design.panels import Panel
 from judgments.design.presets import PRESETS, Preset
 from judgments.design.reading import NO_PRESETS, line_of, make_design, problems_in, toml_values
@@ -130,7 +136,7 @@ def in_words(key: str, value: Any) -> str:
     if value is None or value in ("", []):
         return "–"
     if isinstance(value, dict):
-        return in_lines(value)
+        return translations_in_words(value)
     if isinstance(value, list):
         field = field_of(key)
         shown = _list_field(key, field, rows=1) if field else None

@@ -22,13 +22,7 @@ class Command(QuorumCommand):
         parser.add_argument("--encoding", help="for files that are neither UTF-8 nor marked")
 
     def handle(self, *args: Any, **options: Any) -> None:
+        asked = {name: options[name] for name in ("format", "path", "dataset", "system", "encoding")}
         with progress_bar() as progress:
-            summary = import_candidates(
-                format=options["format"],
-                path=options["path"],
-                dataset=options["dataset"],
-                system=options["system"],
-                encoding=options["encoding"],
-                progress=progress,
-            )
+            summary = import_candidates(**asked, progress=progress)
         say_import(self, "System", summary)

@@ -24,13 +24,7 @@ class Command(QuorumCommand):
         parser.add_argument("--encoding", help="for files that are neither UTF-8 nor marked")
 
     def handle(self, *args: Any, **options: Any) -> None:
+        asked = {name: options[name] for name in ("format", "path", "name", "images", "encoding")}
         with progress_bar() as progress:
-            summary = import_dataset(
-                format=options["format"],
-                path=options["path"],
-                name=options["name"],
-                images=options["images"],
-                encoding=options["encoding"],
-                progress=progress,
-            )
+            summary = import_dataset(**asked, progress=progress)
         say_import(self, "Dataset", summary)

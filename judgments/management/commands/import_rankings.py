@@ -35,13 +35,7 @@ The caption ids are those of the dataset (Flickr8k: 1305564994_00513f9a5b.jpg#2)
         depth: int | None = options["depth"]
         if depth is not None and depth < 1:
             raise QuorumError(f"--depth is {depth}; expected 1 or more.")
+        asked = {name: options[name] for name in ("path", "dataset", "task", "depth", "encoding")}
         with progress_bar() as progress:
-            summary = import_rankings(
-                path=options["path"],
-                dataset=options["dataset"],
-                task=options["task"],
-                depth=depth,
-                encoding=options["encoding"],
-                progress=progress,
-            )
+            summary = import_rankings(**asked, progress=progress)
         say_import(self, "Rankings of", summary)
