@@ -72,9 +72,9 @@ class AssignmentSerializer(RowSerializer[Assignment]):
     class Meta:
         model = Assignment
         fields = [
-            *("id", "study", "hit", "worker", "state", "seat", "simulated"),
-            *("accepted_at", "expires_at", "submitted_at", "consent_version", "instructions_version"),
-        ]
+            "id", "study", "hit", "worker", "state", "seat", "simulated", "accepted_at", "expires_at",
+            "submitted_at", "consent_version", "instructions_version",
+        ]  # fmt: skip
 
 
 class JudgmentSerializer(RowSerializer[Judgment]):
@@ -106,11 +106,11 @@ class JudgmentSerializer(RowSerializer[Judgment]):
     class Meta:
         model = Judgment
         fields = [
-            *("id", "study", "unit", "protocol", "image", "reference", "first", "second", "reference_text"),
-            *("first_text", "second_text", "kind", "pair", "worker", "assignment", "hit", "value", "answer"),
-            *("control", "expected", "set_aside", "presented", "simulated", "accepted_at", "submitted_at"),
-            *("seconds", "wall_seconds", "comment", "signals", "replaces", "made_at"),
-        ]
+            "id", "study", "unit", "protocol", "image", "reference", "first", "second", "reference_text",
+            "first_text", "second_text", "kind", "pair", "worker", "assignment", "hit", "value", "answer",
+            "control", "expected", "set_aside", "presented", "simulated", "accepted_at", "submitted_at",
+            "seconds", "wall_seconds", "comment", "signals", "replaces", "made_at",
+        ]  # fmt: skip
 
     @extend_schema_field(serializers.ChoiceField(choices=Judgment.Presented.choices, allow_null=True))
     def get_presented(self, row: Judgment) -> str | None:
@@ -341,18 +341,9 @@ class BudgetSerializer(RowSerializer[Budget]):
     class Meta:
         model = Budget
         fields = [
-            *(
-                "id",
-                "study",
-                "place",
-                "currency",
-                "budget_cents",
-                "reserved_cents",
-                "spent_cents",
-                "over_cents",
-            ),
+            "id", "study", "place", "currency", "budget_cents", "reserved_cents", "spent_cents", "over_cents",
             "left_cents",
-        ]
+        ]  # fmt: skip
 
 
 class BudgetResource(Resource):
@@ -375,19 +366,9 @@ class LedgerSerializer(RowSerializer[LedgerEntry]):
     class Meta:
         model = LedgerEntry
         fields = [
-            *(
-                "id",
-                "study",
-                "place",
-                "currency",
-                "key",
-                "what",
-                "reserved_cents",
-                "spent_cents",
-                "publication",
-            ),
-            *("session", "by", "door", "request", "at"),
-        ]
+            "id", "study", "place", "currency", "key", "what", "reserved_cents", "spent_cents", "publication",
+            "session", "by", "door", "request", "at",
+        ]  # fmt: skip
 
 
 class LedgerResource(Resource):
@@ -422,21 +403,9 @@ class PublicationSerializer(RowSerializer[Publication]):
     class Meta:
         model = Publication
         fields = [
-            *(
-                "id",
-                "study",
-                "place",
-                "currency",
-                "hit",
-                "number",
-                "external_id",
-                "group_id",
-                "state",
-                "places",
-                "held",
-            ),
-            *("reward_cents", "fee_cents", "expires_at", "looked_at", "created_at"),
-        ]
+            "id", "study", "place", "currency", "hit", "number", "external_id", "group_id", "state", "places",
+            "held", "reward_cents", "fee_cents", "expires_at", "looked_at", "created_at",
+        ]  # fmt: skip
 
 
 class PublicationResource(Resource):
@@ -457,9 +426,9 @@ class SessionSerializer(RowSerializer[CrowdSession]):
     class Meta:
         model = CrowdSession
         fields = [
-            *("id", "study", "place", "publication", "worker", "status", "confirmed", "booked"),
-            *("arrived_at", "submitted_at", "auto_approval_at", "decided_at", "seen_at"),
-        ]
+            "id", "study", "place", "publication", "worker", "status", "confirmed", "booked", "arrived_at",
+            "submitted_at", "auto_approval_at", "decided_at", "seen_at",
+        ]  # fmt: skip
 
 
 class SessionResource(Resource):
@@ -485,19 +454,9 @@ class CrowdCallSerializer(RowSerializer[CrowdCall]):
     class Meta:
         model = CrowdCall
         fields = [
-            *("id", "study", "place", "kind", "publication", "session", "worker", "state", "unsure"),
-            *(
-                "attempts",
-                "currency",
-                "reserved_cents",
-                "why",
-                "problem",
-                "made_by",
-                "made_at",
-                "next_at",
-                "done_at",
-            ),
-        ]
+            "id", "study", "place", "kind", "publication", "session", "worker", "state", "unsure", "attempts",
+            "currency", "reserved_cents", "why", "problem", "made_by", "made_at", "next_at", "done_at",
+        ]  # fmt: skip
 
 
 class CrowdCallResource(Resource):

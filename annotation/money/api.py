@@ -222,20 +222,9 @@ class SpendingRequestSerializer(RowSerializer[SpendingRequest]):
     class Meta:
         model = SpendingRequest
         fields = [
-            *(
-                "id",
-                "study",
-                "operation",
-                "values",
-                "cents",
-                "currency",
-                "state",
-                "asked_by",
-                "door",
-                "asked_at",
-            ),
-            *("decided_by", "decided_at", "words"),
-        ]
+            "id", "study", "operation", "values", "cents", "currency", "state", "asked_by", "door",
+            "asked_at", "decided_by", "decided_at", "words",
+        ]  # fmt: skip
 
 
 DECIDED = {200: SpendingRequestSerializer, 403: work.Problem, 409: work.Problem}

@@ -249,9 +249,9 @@ class ExclusionSerializer(RowSerializer[Exclusion]):
     class Meta:
         model = Exclusion
         fields = [
-            *("id", "study", "worker", "rule", "why", "evidence", "made_by", "made_at", "lifted_by"),
-            *("lifted_at", "lifted_why"),
-        ]
+            "id", "study", "worker", "rule", "why", "evidence", "made_by", "made_at", "lifted_by",
+            "lifted_at", "lifted_why",
+        ]  # fmt: skip
 
 
 class ExclusionResource(Resource):
@@ -280,9 +280,9 @@ class CaseSerializer(RowSerializer[Case]):
     class Meta:
         model = Case
         fields = [
-            *("id", "study", "worker", "rule", "action", "evidence", "answers", "state", "opened_at"),
-            *("decided_by", "decided_at", "decision"),
-        ]
+            "id", "study", "worker", "rule", "action", "evidence", "answers", "state", "opened_at",
+            "decided_by", "decided_at", "decision",
+        ]  # fmt: skip
 
 
 DECIDED_BEFORE = {
@@ -339,9 +339,9 @@ class AdjudicationSerializer(RowSerializer[Adjudication]):
     class Meta:
         model = Adjudication
         fields = [
-            *("id", "study", "unit", "adjudicator", "state", "value", "answer", "reason", "votes", "sent_by"),
-            *("sent_at", "decided_at", "withdrawn_by", "withdrawn_at"),
-        ]
+            "id", "study", "unit", "adjudicator", "state", "value", "answer", "reason", "votes", "sent_by",
+            "sent_at", "decided_at", "withdrawn_by", "withdrawn_at",
+        ]  # fmt: skip
 
     @extend_schema_field(serializers.DictField(child=serializers.IntegerField(), allow_null=True))
     def get_votes(self, row: Adjudication) -> dict[str, int] | None:

@@ -34,9 +34,9 @@ class QuizAttemptSerializer(RowSerializer[QuizAttempt]):
     class Meta:
         model = QuizAttempt
         fields = [
-            *("id", "study", "worker", "qualification", "number", "items", "answers", "right", "passed"),
-            *("simulated", "started_at", "finished_at"),
-        ]
+            "id", "study", "worker", "qualification", "number", "items", "answers", "right", "passed",
+            "simulated", "started_at", "finished_at",
+        ]  # fmt: skip
 
 
 class QuizAttemptResource(Resource):

@@ -61,9 +61,9 @@ class DeliverySerializer(RowSerializer[WebhookDelivery]):
     class Meta:
         model = WebhookDelivery
         fields = [
-            *("id", "webhook", "study", "event", "payload", "state", "attempts", "made_at", "next_at"),
-            *("delivered_at", "status", "problem"),
-        ]
+            "id", "webhook", "study", "event", "payload", "state", "attempts", "made_at", "next_at",
+            "delivered_at", "status", "problem",
+        ]  # fmt: skip
 
 
 @extend_schema_view(destroy=extend_schema(description=operations.remove.description))

@@ -22,9 +22,9 @@ LONGEST_COMMENT = 2_000
 SIGNALS = ("pasted",)  # counts that a page may report about how an answer was entered
 # what it may report besides where the design records writing (docs/honest-answers.md)
 WRITING = (
-    *("text", "from_keys", "from_paste", "from_composition", "from_elsewhere", "pastes", "keys", "deletions"),
-    *("typing_ms", "gap_ms", "gap_spread_ms", "bursts", "away", "away_ms"),
-)
+    "text", "from_keys", "from_paste", "from_composition", "from_elsewhere", "pastes", "keys", "deletions",
+    "typing_ms", "gap_ms", "gap_spread_ms", "bursts", "away", "away_ms",
+)  # fmt: skip
 MOST_SIGNAL = 1_000_000
 NUMBER_KEYS = "1234567890"
 

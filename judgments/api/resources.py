@@ -152,9 +152,9 @@ class StudySerializer(RowSerializer[Study]):
     class Meta:
         model = Study
         fields = [
-            *("slug", "name", "dataset", "protocol", "state", "source", "simulated", "design", "notes"),
-            *("created_at", "generated_at", "opened_at", "closed_at"),
-        ]
+            "slug", "name", "dataset", "protocol", "state", "source", "simulated", "design", "notes",
+            "created_at", "generated_at", "opened_at", "closed_at",
+        ]  # fmt: skip
 
 
 class DesignSerializer(serializers.Serializer[Any]):
@@ -196,10 +196,10 @@ class UnitSerializer(RowSerializer[Unit]):
     class Meta:
         model = Unit
         fields = [
-            *("id", "study", "unit", "position", "protocol", "image", "reference", "first", "second"),
-            *("reference_text", "first_text", "second_text", "kind", "pair", "control", "expected"),
-            *("filtered", "struck"),
-        ]
+            "id", "study", "unit", "position", "protocol", "image", "reference", "first", "second",
+            "reference_text", "first_text", "second_text", "kind", "pair", "control", "expected", "filtered",
+            "struck",
+        ]  # fmt: skip
 
 
 class PairSerializer(RowSerializer[CandidatePair]):
@@ -218,9 +218,9 @@ class PairSerializer(RowSerializer[CandidatePair]):
     class Meta:
         model = CandidatePair
         fields = [
-            *("id", "study", "pair", "position", "kind", "image", "first", "second", "first_text"),
-            *("second_text", "first_system", "second_system"),
-        ]
+            "id", "study", "pair", "position", "kind", "image", "first", "second", "first_text",
+            "second_text", "first_system", "second_system",
+        ]  # fmt: skip
 
 
 class HITSerializer(RowSerializer[HIT]):
@@ -258,9 +258,9 @@ class JobSerializer(RowSerializer[Job]):
     class Meta:
         model = Job
         fields = [
-            *("id", "kind", "args", "state", "progress", "words", "error", "result"),
-            *("created_at", "started_at", "finished_at"),
-        ]
+            "id", "kind", "args", "state", "progress", "words", "error", "result", "created_at", "started_at",
+            "finished_at",
+        ]  # fmt: skip
 
 
 class Resource(mixins.ListModelMixin, mixins.RetrieveModelMixin, GenericViewSet[Any]):

@@ -28,9 +28,8 @@ class DatasetSerializer(RowSerializer[Dataset]):
     class Meta:
         model = Dataset
         fields = [
-            *("name", "source_format", "images", "attribution", "notes", "fingerprint", "sharing"),
-            "created_at",
-        ]
+            "name", "source_format", "images", "attribution", "notes", "fingerprint", "sharing", "created_at",
+        ]  # fmt: skip
 
     def get_notes(self, dataset: Any) -> dict[str, Any]:
         """Return only the sentences; other notes name studies and unpublished systems."""

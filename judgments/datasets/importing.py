@@ -296,9 +296,9 @@ def _store_pairs(dataset: Dataset, rows: Iterable[PairRow]) -> None:
         Item.objects.filter(dataset=dataset).annotate(there=Count("references")).values_list("pk", "there")
     )
     names_of_pairs = (
-        *("dataset_id", "key", "position", "kind", "item_id", "first_id", "second_id"),
-        *("first_system_id", "second_system_id", "references"),
-    )
+        "dataset_id", "key", "position", "kind", "item_id", "first_id", "second_id", "first_system_id",
+        "second_system_id", "references",
+    )  # fmt: skip
     published = (
         (
             dataset.pk,

@@ -21,12 +21,10 @@ from judgments.kinds import KINDS, Kind
 
 NO_PRESETS: Mapping[str, Preset] = {}
 # the tables of a design that Quorum wrote, which names every key of its version; nobody types all of them
-WRITTEN_WHOLE = frozenset(
-    (
-        *("access", "controls", "crowd", "filter", "keywords", "panel"),
-        *("quiz", "sampling", "stopping", "template", "workers"),
-    )
-)
+WRITTEN_WHOLE = {
+    "access", "controls", "crowd", "filter", "keywords", "panel", "quiz", "sampling", "stopping", "template",
+    "workers",
+}  # fmt: skip
 # where pydantic's own words speak of its insides
 PLAIN_WORDS = {
     "string_pattern_mismatch": "letters, digits, hyphens and underscores",

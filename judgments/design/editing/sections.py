@@ -37,18 +37,10 @@ STEP_WORDS = {
 }
 # In sight at first; all other fields are folded under "Advanced".
 IN_SIGHT = {
-    *(
-        "name",
-        "dataset",
-        "sampling.pairs_from",
-        "sampling.options",
-        "question",
-        "crowd.backend",
-        "template.html",
-    ),
-    *("judgments_per_unit", "units_per_hit", "images_per_hit", "captions_per_image", "controls.per_hit"),
-    *("crowd.reward_cents", "crowd.budget_cents"),
-}
+    "name", "dataset", "sampling.pairs_from", "sampling.options", "question", "crowd.backend", "template.html",
+    "judgments_per_unit", "units_per_hit", "images_per_hit", "captions_per_image", "controls.per_hit",
+    "crowd.reward_cents", "crowd.budget_cents",
+}  # fmt: skip
 OUTCOME_WORDS = {
     "completed": "finished",
     "screened-out": "screened out",
@@ -143,16 +135,14 @@ def sections_for(kind: Kind) -> list[Section]:
             "What a board asks and no other field says; it stands in the checklist for the board.",
             _keys(
                 "ethics",
-                *(
-                    "board",
-                    "minimum_age",
-                    "vulnerable",
-                    "risks",
-                    "benefits",
-                    "storage",
-                    "recipients",
-                    "funding",
-                ),
+                "board",
+                "minimum_age",
+                "vulnerable",
+                "risks",
+                "benefits",
+                "storage",
+                "recipients",
+                "funding",
             ),
         ),
         _section(
@@ -185,7 +175,14 @@ def sections_for(kind: Kind) -> list[Section]:
             "What participants pass before the work. Without questions and items there is none.",
             _keys(
                 "quiz",
-                *("preset", "questions", "ask", "items", "pass_mark", "attempts", "explain", "qualification"),
+                "preset",
+                "questions",
+                "ask",
+                "items",
+                "pass_mark",
+                "attempts",
+                "explain",
+                "qualification",
             ),
         ),
         _section(

@@ -23,9 +23,9 @@ from judgments.importers.textio import ImportNotes, ImportProblem, read_whole
 
 NUMBER = "{n}"  # a counter in column names: 0, 1, 2, ..., where a HIT asked about several things
 WHAT = (
-    *("image", "reference", "first", "second", "reference_text", "first_text", "second_text"),
-    *("kind", "pair", "content"),
-)
+    "image", "reference", "first", "second", "reference_text", "first_text", "second_text", "kind", "pair",
+    "content",
+)  # fmt: skip
 NAMES = ("unit", *WHAT, "value", "answer", "control", "expected", "comment", "seconds")
 GIVEN = ("value", "answer")
 _WHOLE = re.compile(r"[+-]?\d{1,18}(?:\.0*)?", re.ASCII)

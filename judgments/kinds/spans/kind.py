@@ -222,9 +222,9 @@ class Spans(OpenKind):
     comparison = Comparison(per_image=True)
     own_formats = ("spans",)
     asks = (
-        *("spans.severities", "spans.categories", "spans.own", "spans.score"),
-        *("spans.missing", "spans.reference", "spans.documents", "spans.contrastive"),
-    )
+        "spans.severities", "spans.categories", "spans.own", "spans.score", "spans.missing",
+        "spans.reference", "spans.documents", "spans.contrastive",
+    )  # fmt: skip
 
     def __init__(self, options: Options | None = None) -> None:
         self.options = options or Options()
