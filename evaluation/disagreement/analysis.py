@@ -16,10 +16,9 @@ from common.amounts import coefficient
 from evaluation.arrays import Floats, Ints, places_in
 from evaluation.disagreement.predictions import imported_predictions, read_predictions
 from evaluation.errors import EvaluationError
-from evaluation.judges.models import JudgeAnswer
 from evaluation.judgment_sets import loaders
 from evaluation.judgment_sets.records import NO_PAIR, JudgmentTable, Units, WorkerRow
-from evaluation.models import Analysis, MetricScore, Prediction
+from evaluation.models import Analysis, JudgeAnswer, MetricScore, Prediction
 from evaluation.provenance import plain
 from evaluation.results.coefficients import MOST_VALUES
 from evaluation.results.consensus import ANONYMOUS

@@ -24,7 +24,6 @@ from django.utils import timezone
 from common.errors import DataConflict, WrongState, counted
 from evaluation.errors import EvaluationError
 from evaluation.judges.endpoint import LONGEST_DETAIL, SECONDS, AskLater, Endpoint, Reply
-from evaluation.judges.models import Judge, JudgeAnswer
 from evaluation.judges.prompts import (
     Question,
     check_kind,
@@ -33,7 +32,7 @@ from evaluation.judges.prompts import (
     question_of,
     read_reply,
 )
-from evaluation.models import Analysis
+from evaluation.models import Analysis, Judge, JudgeAnswer
 from judgments.models import Study, Unit
 from judgments.studies.generation import no_progress
 from judgments.studies.log import note_event

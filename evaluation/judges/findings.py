@@ -15,11 +15,10 @@ from django.db import transaction
 
 from evaluation.arrays import Flags, Floats, Ints, places_in
 from evaluation.errors import EvaluationError
-from evaluation.judges.models import Judge, JudgeAnswer
 from evaluation.judges.prompts import check_kind
 from evaluation.judgment_sets.loaders import images_of, load_judgments, study_units, worker_rows
 from evaluation.judgment_sets.signature import signature_of_study
-from evaluation.models import Analysis
+from evaluation.models import Analysis, Judge, JudgeAnswer
 from evaluation.provenance import as_json, hash_with, plain, signature
 from evaluation.statistics.agreement import alpha_of_judgments
 from evaluation.statistics.clustering import ITEM, Clusters, renumbered, share_of_rows

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from django.utils.translation import gettext as _
 
-from evaluation.judges.models import Judge
 from evaluation.judgment_sets.blocks import forget_blocks
-from evaluation.models import BoardSnapshot, Prediction, Release
+from evaluation.models import BoardSnapshot, Judge, Prediction, Release
 from judgments.models import Study
 
 

@@ -19,8 +19,8 @@ from django.db.models import QuerySet
 from django.utils import timezone
 
 from evaluation.errors import PublishingError
+from evaluation.models import Deposit
 from evaluation.publishing.describing import Content, Plan
-from evaluation.publishing.models import Deposit
 from evaluation.publishing.outside import Absent, Site, Taken, Unclear
 from judgments.studies.generation import Progress
 

@@ -17,8 +17,8 @@ from django.conf import settings
 from django.utils import timezone
 
 from evaluation.errors import PublishingError
+from evaluation.models import Deposit
 from evaluation.publishing.describing import Content, Plan
-from evaluation.publishing.models import Deposit
 from evaluation.publishing.outside import Absent, Site, Taken, Unclear, problems_of
 from judgments.studies.generation import Progress
 
