@@ -63,7 +63,7 @@ def source_of_study(study: Study) -> Source:
         value=table.value[counted],
         left_out=_left_out(table),
         full_depth=None if full_depth is None else np.isin(pks, list(full_depth)),
-        anonymous=any(worker.anonymous for worker in loaders.worker_rows(study)),
+        anonymous=loaders.is_anonymous(study),
     )
 
 

@@ -18,7 +18,7 @@ from evaluation.models import ScoreKeys
 from evaluation.provenance import as_json, plain
 from evaluation.report.content import p_in_text, percent
 from evaluation.results.aggregation import consensus_of
-from evaluation.results.meta_evaluation import DEFAULT_TOKENIZER, judged_captions, pair_texts
+from evaluation.results.meta_evaluation import DEFAULT_TOKENIZER, compared_kind, judged_captions, pair_texts
 from evaluation.results.metric_figures import UNKNOWN_KIND, CaptionTexts, score_captions, score_pairs
 from evaluation.statistics.clustering import ITEM
 from evaluation.statistics.meta import (
@@ -30,7 +30,6 @@ from evaluation.statistics.meta import (
     pairwise_accuracy,
     soft_pairwise_accuracy,
 )
-from judgments.kinds import KINDS
 from judgments.models import Dataset, Output, Study
 from judgments.studies.generation import Progress, no_progress
 from judgments.studies.studies import design_of
@@ -61,11 +60,7 @@ def compare_metrics(
     Raises:
         EvaluationError: a metric is unknown or lacks scores, or the study has nothing to compare with.
     """
-    kind = KINDS[study.protocol]
-    if kind.comparison.refusal:
-        raise EvaluationError(
-            f"Study {study.slug!r} is not evaluated against metrics: {kind.comparison.refusal}"
-        )
+    kind = compared_kind(study)
     names = _two(first, second)
     check_imported(study.dataset, names)
     imported = imported_scores(study.dataset, names)

@@ -64,6 +64,10 @@ def worker_rows(study: Study) -> list[WorkerRow]:
     return sorted(found, key=lambda row: (row.name, row.pk))
 
 
+def is_anonymous(study: Study) -> bool:
+    return any(worker.anonymous for worker in worker_rows(study))
+
+
 def control_records_of(study: Study, *, moment: Snapshot | None = None) -> dict[int, ControlRecord]:
     """Return worker -> results on control items. Imports state per judgment whether it is used."""
     return _records(study, control_tallies(study) if moment is None else tallies_at(study, moment))

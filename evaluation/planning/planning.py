@@ -322,7 +322,7 @@ def estimate_from_pilot(*, study: Study, question: str, first: str = "", second:
 
 def pilot_components(study: Study) -> dict[str, Any]:
     """Return variance components of the pilot's votes: images, people and residual; {} if voters are anonymous."""
-    if any(worker.anonymous for worker in loaders.worker_rows(study)):
+    if loaders.is_anonymous(study):
         return {}
     table, units = loaders.load_judgments(study), loaders.unit_rows(study)
     rows = table.counted & ~np.isnan(table.value)

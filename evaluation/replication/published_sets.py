@@ -89,6 +89,7 @@ def _pairs(source: Flickr8kExpert | Flickr8kCrowd, place: dict[str, int]) -> Pai
 
 
 PASCAL, ABSTRACT = "pascal-50s", "abstract-50s"
+SETS = {PASCAL: "PASCAL-50S", ABSTRACT: "ABSTRACT-50S"}
 # V15's words are runs of letters, digits and underscores; its scores are met with them.
 TOKENIZER = "v15"
 

@@ -163,8 +163,7 @@ class ConfidenceResult:
 
     def values(self) -> list[Any]:
         """Return the winning label of each unit; None if none wins."""
-        labels = self.labels.tolist()
-        return [labels[place] if place >= 0 else None for place in self.winner.tolist()]
+        return values_of(self.labels, self.winner)
 
 
 @signed("confidence-vote")

@@ -8,13 +8,14 @@ from evaluation.provenance import plain
 from evaluation.replication.published_sets import (
     ABSTRACT,
     PASCAL,
+    SETS,
     Fifty,
     accuracy_of_all,
     in_per_cent,
     read_fifty,
     scores_by_shared_subsets,
 )
-from evaluation.replication.running import Run
+from evaluation.replication.running import NO_TABLES, Run
 from evaluation.report.content import (
     Cell,
     Column,
@@ -29,7 +30,6 @@ from evaluation.report.content import (
 from evaluation.results.metric_figures import accuracy_of_pairs, pair_kinds
 from evaluation.statistics.meta import ReferenceCurve, accuracy_by_references
 
-SETS = {PASCAL: "PASCAL-50S", ABSTRACT: "ABSTRACT-50S"}
 BLEU, ROUGE_1 = "bleu-4|stem:porter", "rouge-1|measure:recall"
 PRINTED = {
     PASCAL: {"bleu-4": BLEU, "rouge-l": "rouge-l", "meteor": "meteor", "cider": "cider"},
@@ -49,7 +49,6 @@ DRAWN = {
 }
 SIZES, DRAWS = (1, 2, 5, 10, 20, 48), 5
 METEOR_SIZES, METEOR_DRAWS = (1, 5, 48), 1
-NO_TABLES = "METEOR's tables are not installed (docs/metrics.md: requirements-meteor.txt)"
 
 
 def analyse(run: Run) -> None:

@@ -10,6 +10,7 @@ from evaluation.provenance import plain
 from evaluation.replication.published_sets import (
     ABSTRACT,
     PASCAL,
+    SETS,
     TOKENIZER,
     Fifty,
     accuracy_of_all,
@@ -18,7 +19,7 @@ from evaluation.replication.published_sets import (
     scores_by_shared_subsets,
     share_by_image,
 )
-from evaluation.replication.running import Run
+from evaluation.replication.running import NO_TABLES, Run
 from evaluation.report.content import Cell, Column, Curve, CurvePanel, Curves, Estimate, Plot, Table
 from evaluation.results.metric_figures import pair_kinds, score_texts
 from evaluation.statistics.clustering import ITEM
@@ -31,8 +32,6 @@ ROUGE_1 = "rouge-1|measure:recall"
 PLAIN_METEOR = "meteor|stages:exact-stem"
 AT_FIVE = {"rouge-l": "rouge-l", "bleu-4": BLEU_4, "rouge-1": ROUGE_1, "bleu-1": BLEU_1}
 FIVE, DRAWS, METEOR_DRAWS = 5, 5, 2
-NO_TABLES = "METEOR's tables are not installed (docs/metrics.md: requirements-meteor.txt)"
-SETS = {PASCAL: "PASCAL-50S", ABSTRACT: "ABSTRACT-50S"}
 # Figures 11 and 12: versions of BLEU, ROUGE and CIDEr.
 VERSIONS = {
     "BLEU": {f"BLEU-{n}": f"bleu-{n}|stem:porter" for n in range(1, 5)},

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,6 +25,7 @@ from evaluation.metrics.content.baselines import (
     unigram_ranks,
 )
 from evaluation.metrics.content.selection import ContentFigure, ContentScore
+from evaluation.provenance import plain
 from evaluation.replication.running import Run, rehearse
 from evaluation.report.content import Column, Curve, CurvePanel, Curves, Estimate, Plot, Table
 from evaluation.statistics.significance import bootstrap_interval
@@ -98,7 +98,7 @@ def _analyse(run: Run, name: str, title: str, training: Images, test: Images, *,
     ]
     columns = (Column("who"), Column("boxes"), *(Column(name, "coefficient") for name in ("P", "R", "F")))
     curves = [
-        Curve(baseline, SHOWN, tuple(_or_none(own[k - 1].f1.mean) for k in SHOWN))
+        Curve(baseline, SHOWN, tuple(plain(own[k - 1].f1.mean) for k in SHOWN))
         for baseline, own in scores.items()
     ]
     panels = (
@@ -155,11 +155,7 @@ def _cells(score: ContentScore, seed: int) -> tuple[Estimate, Estimate, Estimate
 def _estimate(figure: ContentFigure, seed: int) -> Estimate:
     defined = figure.images[~np.isnan(figure.images)]
     found = bootstrap_interval(defined, resamples=1000, seed=seed)
-    return Estimate(_or_none(figure.mean), _or_none(found.low), _or_none(found.high), defined.size)
-
-
-def _or_none(value: float) -> float | None:
-    return None if math.isnan(value) else value
+    return Estimate(plain(figure.mean), plain(found.low), plain(found.high), defined.size)
 
 
 def _read(file: Path) -> tuple[Images, Images]:
