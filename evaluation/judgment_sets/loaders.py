@@ -275,16 +275,13 @@ def _hashed(
     return data_hash.hexdigest()
 
 
-def counted_answers(
-    study: Study, moment: Snapshot, *, units: Sequence[int] | None = None
-) -> Iterator[tuple[int, list[Any]]]:
+def counted_answers(study: Study, moment: Snapshot) -> Iterator[tuple[int, list[Any]]]:
     """Yield (unit row id, answers included at ``moment`` by worker name), in unit order.
 
-    Control items are omitted; a unit without included answers has an empty list, or is missing. ``units`` are
-    row ids.
+    Control items are omitted; a unit without included answers has an empty list, or is missing.
     """
     rows = (
-        moment.judgments(study, units=units)
+        moment.judgments(study)
         .filter(unit__control=False, set_aside=False)
         .order_by("unit__position", "unit_id", "pk")
         .values_list(

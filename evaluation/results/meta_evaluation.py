@@ -111,7 +111,6 @@ def scores_by_own_subsets(
     metrics: Sequence[str],
     tokenizer: str,
     seed: int,
-    draws: int = DRAWS,
 ) -> dict[str, dict[int, tuple[Floats, Floats]]]:
     """Return metric -> number of references -> (D, N) scores of first and second candidates.
 
@@ -128,12 +127,10 @@ def scores_by_own_subsets(
                 f"references: {size} is too many; a pair has {most}, expected at most {most}."
             )
         generator = np.random.default_rng(seed)
-        drawn = [
-            random_subsets(len(pair.references), size, draws if size < most else 1, seed=generator)
-            for pair in pairs
-        ]
+        draws = DRAWS if size < most else 1
+        drawn = [random_subsets(len(pair.references), size, draws, seed=generator) for pair in pairs]
         tables = []
-        for draw in range(draws if size < most else 1):
+        for draw in range(draws):
             chosen = [
                 replace(
                     pair, references=[pair.references[place] for place in places[min(draw, len(places) - 1)]]

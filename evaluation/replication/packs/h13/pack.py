@@ -160,7 +160,7 @@ def _kappas(run: Run, data: Flickr8k) -> None:
             "grades below 2.66 "
             "give Rouge higher kappas than the paper prints; it shows a selection of thresholds."
         ],
-        plots=[_heat("kappas", "Kappa by thresholds", "metric at least", panels)],
+        plots=[_heat("kappas", "metric at least", panels)],
         tables=[best_table],
     )
 
@@ -189,7 +189,8 @@ def _panel(title: str, rows: Sequence[float], grid: KappaGrid) -> HeatPanel:
     )
 
 
-def _heat(name: str, title: str, down: str, panels: Sequence[HeatPanel]) -> Plot:
+def _heat(name: str, down: str, panels: Sequence[HeatPanel]) -> Plot:
+    title = "Kappa by thresholds"
     rows = tuple(
         (panel.title, row, column, value)
         for panel in panels
@@ -350,7 +351,6 @@ def _crowd(run: Run, data: Flickr8k, shares: Floats) -> None:
         plots=[
             _heat(
                 "crowd",
-                "Kappa by thresholds",
                 "crowd at least",
                 [_panel("crowd", (1 / 3, RELEVANT, 1.0), grid)],
             )
