@@ -227,8 +227,7 @@ def _send_parts(site: Site, file: Content, upload: Mapping[str, Any]) -> None:
     addresses = [header[name] for name in sorted((one for one in header if one.isdigit()), key=int)]
     if len(addresses) != ceil(file.size / size):
         raise PublishingError(
-            f"{site.host} gave {len(addresses)} addresses for {file.name}, which has "
-            f"{ceil(file.size / size)} parts."
+            f"{site.host} gave {len(addresses)} addresses for {file.name}, which has {ceil(file.size / size)} parts."
         )
     parts = []
     for number, address in enumerate(addresses):

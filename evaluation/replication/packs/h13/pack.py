@@ -102,8 +102,7 @@ def _experts(run: Run, experts: Pairs) -> None:
         "Expert grades (4.2.1)",
         [
             "The grades of a pair are sorted in the release, so that alpha is the agreement that can be computed. "
-            "Cumulative "
-            "shares are of all judged pairs, since the systems that returned them are not named."
+            "Cumulative shares are of all judged pairs, since the systems that returned them are not named."
         ],
         tables=[
             Table(
@@ -157,8 +156,7 @@ def _kappas(run: Run, data: Flickr8k) -> None:
         "Metrics against experts (4.2.2, Tables 8 and 9)",
         [
             "References are all five captions, the candidate's own, the four others, or one other. Thresholds of "
-            "grades below 2.66 "
-            "give Rouge higher kappas than the paper prints; it shows a selection of thresholds."
+            "grades below 2.66 give Rouge higher kappas than the paper prints; it shows a selection of thresholds."
         ],
         plots=[_heat("kappas", "metric at least", panels)],
         tables=[best_table],
@@ -297,9 +295,7 @@ def _filter_why(data: Flickr8k) -> str:
     exact = (4 * hits == totals) & (totals > 0)
     return (
         f"neither order of the steps gives it ({', '.join(found)}); {100 * exact.mean():.1f} % of all pairs lie "
-        "exactly at "
-        "the threshold, and "
-        "the spelling correction and the tokenizer before the filter are not released"
+        "exactly at the threshold, and the spelling correction and the tokenizer before the filter are not released"
     )
 
 
@@ -415,10 +411,9 @@ def _control_rule(run: Run) -> None:
         "The control rule, on simulated answers",
         [
             f"The release names no workers, so that the rule is shown on a rehearsed crowd: {pairs:,} pairs, a tenth "
-            "of them "
-            f"relevant, with {votes} votes each of 40 workers, of whom a fifth answer at random; "
-            f"{int((~used).sum())} fall below 70 % "
-            f"of {controls:,} control items. Simulated answers say how the rule works, and nothing about people."
+            f"of them relevant, with {votes} votes each of 40 workers, of whom a fifth answer at random; "
+            f"{int((~used).sum())} fall below 70 % of {controls:,} control items. Simulated answers say how the rule "
+            "works, and nothing about people."
         ],
         tables=[
             Table(
@@ -453,11 +448,9 @@ def _rankings(run: Run, data: Flickr8k, shares: Floats) -> None:
             f"rankings-{task}",
             f"Rankings of captions made from captions, {task} (4.3)",
             [
-                "An image is what its four other captions say. Stars are against the last system (McNemar for R@k "
-                "and S@k, "
-                f"randomisation with {REASSIGNMENTS:,} reassignments for medians and means): one for p up to .1, two "
-                "for .05, three "
-                "for .01. Of S@k and R-precision, what the crowd never saw is not relevant."
+                "An image is what its four other captions say. Stars are against the last system (McNemar for R@k and "
+                f"S@k, randomisation with {REASSIGNMENTS:,} reassignments for medians and means): one for p up to .1, "
+                "two for .05, three for .01. Of S@k and R-precision, what the crowd never saw is not relevant."
             ],
             tables=[
                 _ranking_table(

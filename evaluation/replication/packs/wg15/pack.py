@@ -59,9 +59,8 @@ def analyse(run: Run) -> None:
     people = sum(len(own) for own in test.descriptions)
     run.judged(
         f"Simulated: the descriptions of ImageCLEF 2015 are not released, so that {PEOPLE} rehearsed workers name "
-        "boxes of "
-        f"{IMAGES:,} invented images, {people:,} descriptions of test images in all. They show the analyses, and say "
-        "nothing about people."
+        f"boxes of {IMAGES:,} invented images, {people:,} descriptions of test images in all. They show the analyses, "
+        "and say nothing about people."
     )
     _analyse(run, "rehearsed", "Invented images and rehearsed workers", training, test, stated=False)
 
@@ -115,9 +114,8 @@ def _analyse(run: Run, name: str, title: str, training: Images, test: Images, *,
         name,
         title,
         [
-            f"{len(test.labels):,} test images; a training description names {np.mean(named):.2f} boxes. "
-            "Combinations take the mean of "
-            "the ranks; boxes that the walk over bigrams leaves out share a rank."
+            f"{len(test.labels):,} test images; a training description names {np.mean(named):.2f} boxes. Combinations "
+            "take the mean of the ranks; boxes that the walk over bigrams leaves out share a rank."
         ],
         plots=[
             Plot(
@@ -177,8 +175,7 @@ def _read(file: Path) -> tuple[Images, Images]:
         except (KeyError, TypeError, ValueError) as error:
             raise EvaluationError(
                 f"{file}, line {record.line}: {error!r}; expected split train or test, width, height, boxes with "
-                "label, x, y, "
-                "width and height, and descriptions as lists of box numbers."
+                "label, x, y, width and height, and descriptions as lists of box numbers."
             ) from None
     for split, part in parts.items():
         if not any(own for own in part.descriptions):
