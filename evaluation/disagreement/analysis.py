@@ -171,7 +171,7 @@ def _predictors(
         told = read_predictions(path, units, places, soft)
         here = np.flatnonzero(~np.isnan(told[:, 0]))
         rows.append(_row(name, "model", told[here], here, images, soft))
-    for name, told in imported_predictions(study, units.pk[places], soft).items():
+    for name, told in imported_predictions(study, units.pk[places]).items():
         here = np.flatnonzero(~np.isnan(told[:, 0]))
         rows.append(_row(name, "model", told[here], here, images, soft))
     if not (fold == fold[0]).all():

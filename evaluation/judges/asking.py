@@ -241,7 +241,7 @@ class _Run:
         picture = picture_of(unit.item) if self.kind.page.shows_picture and self.design.about_pictures else ""
         shown = self.kind.shown(unit, side=row.swapped if self.kind.two_sided else None, picture_url=picture)
         source = unit.source_text if self.design.source.show else ""
-        return question_of(self.kind, self.judge.prompt, shown, source=source, picture=picture)
+        return question_of(self.judge.prompt, shown, source=source, picture=picture)
 
     def _cost(self, tokens_in: int, tokens_out: int) -> int:
         """Return millionths; prices are per million tokens."""
