@@ -392,7 +392,6 @@ def _attributes(study: Study, workers: list[WorkerRow]) -> dict[str, dict[int, s
 
 
 def disagreement_in_words(found: Mapping[str, Any]) -> str:
-    """Summarise the results in a few sentences."""
     entropy, said = found["entropy"], []
     said.append(
         _("People's answers to an item have an entropy of %(floor)s nats on average, of at most %(most)s.")

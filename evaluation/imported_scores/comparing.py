@@ -313,7 +313,6 @@ def _systems_alone(names: Sequence[str]) -> str:
 
 
 def comparison_in_words(result: Mapping[str, Any]) -> str:
-    """Describe which metric agrees better, in the reader's language."""
     rows = result["rows"]
     row = next((one for one in rows if one.get("kind", "all") == "all"), None)
     first, second = result["metrics"]

@@ -63,7 +63,6 @@ def send(site: Site, deposit: Deposit, plan: Plan, note: Note, progress: Progres
 
 
 def is_there(site: Site, deposit: Deposit) -> str:
-    """Return a record's state."""
     path = f"api/records/{deposit.remote}"
     try:
         site.call("GET", path, what="to read the record", headers=JSON)

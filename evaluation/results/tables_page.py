@@ -117,7 +117,6 @@ def model_sentence(model: Mapping[str, Any]) -> str:
 
 
 def other_models(models: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
-    """Return other worker models' sentences and worker parameters."""
     told, columns = [], []
     workers: dict[str, dict[int, Any]] = {}
     for name, model in models.items():
