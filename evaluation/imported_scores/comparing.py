@@ -19,7 +19,13 @@ from evaluation.provenance import as_json, plain
 from evaluation.report.content import p_in_text, percent
 from evaluation.results.aggregation import consensus_of
 from evaluation.results.meta_evaluation import DEFAULT_TOKENIZER, compared_kind, judged_captions, pair_texts
-from evaluation.results.metric_figures import UNKNOWN_KIND, CaptionTexts, score_captions, score_pairs
+from evaluation.results.metric_figures import (
+    COEFFICIENTS,
+    UNKNOWN_KIND,
+    CaptionTexts,
+    score_captions,
+    score_pairs,
+)
 from evaluation.statistics.clustering import ITEM
 from evaluation.statistics.meta import (
     accuracy_difference,
@@ -37,7 +43,6 @@ from judgments.studies.studies import design_of
 Per = ScoreKeys.Per
 
 DIFFERENCE = ("first", "second", "difference", "low", "high", "p", "n", "clusters", "reason")
-COEFFICIENTS = {"kendall_tau_b": "kendall-tau-b", "spearman": "spearman"}
 FEWEST_SYSTEMS = 3
 NO_ITEMS = "the metric has scores of systems alone"
 LEVEL = 0.05
