@@ -18,7 +18,7 @@ from annotation.snapshots import Snapshot
 from common.downloads import batched
 from common.rows import columns_of, converted_rows, plain_rows
 from evaluation.judgment_sets.records import Ints
-from evaluation.results.rankings import ANNOTATION, SEARCH, ListRows, in_order
+from evaluation.results.rankings import ANNOTATION, SEARCH, JudgedUnits, ListRows, in_order
 from judgments.models import Caption, Output, Study, System, Unit
 
 IN_ONE_QUERY = 500
@@ -121,7 +121,7 @@ class Credits:
                 original=np.zeros_like(rank),
                 placed=np.isin(system, in_part),
             ),
-            (), (), (), (), {},
+            (), (), (), (), JudgedUnits.of([]),
         )  # fmt: skip
         asked = np.array(list(wanted), dtype=np.int64).reshape(-1, 2)
         rows = np.flatnonzero(

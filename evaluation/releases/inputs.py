@@ -44,6 +44,7 @@ from evaluation.results.rankings import (
     NO_ORIGINAL,
     SEARCH,
     JudgedTexts,
+    JudgedUnits,
     ListRows,
     Proposals,
     in_order,
@@ -189,7 +190,7 @@ def _proposals(rows: ReleasedRows) -> Proposals:
     system, image, text, asker, rank, original = np.array(columns, dtype=np.int64).reshape(-1, 6).T
     placed = np.full(len(columns), not rows.old_proposals)
     found = ListRows(system, image, text, asker, rank, original, placed)
-    units = {number: (images[image], texts[text]) for number, (image, text) in judged.items()}
+    units = JudgedUnits.of([(number, images[image], texts[text]) for number, (image, text) in judged.items()])
     return in_order(found, list(systems), list(images), list(texts), list(askers), units)
 
 

@@ -203,13 +203,14 @@ def released_scores(study: Study, found: Evaluated) -> Iterator[dict[str, Any]]:
 def released_proposals(study: Study) -> Iterator[dict[str, Any]]:
     """Yield systems' proposals for images of the judged splits, list by list."""
     found = proposals_of(study)
+    texts = [str(one) for one in found.texts]
     columns = (found.system, found.image, found.text, found.asker, found.place, found.original)
     for system, image, text, asker, place, original in zip(*(one.tolist() for one in columns), strict=True):
         yield {
             "system": found.systems[system],
             "task": ANNOTATION if asker < 0 else SEARCH,
             "image": found.images[image],
-            "caption": found.texts[text],
+            "caption": texts[text],
             "query": None if asker < 0 else found.askers[asker],
             "rank": place,
             "original": None if original == NO_ORIGINAL else bool(original),

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
-from django.db.models import Case, Max, Q, QuerySet, When
+from django.db.models import Case, Max, Q, QuerySet, Value, When
+from django.db.models.functions import Coalesce
 
-from common.rows import columns_of, plain_rows
+from common.downloads import batched
+from common.rows import READ_AT_ONCE, columns_of, plain_rows
+from evaluation.arrays import places_in
 from evaluation.judgment_sets.records import Flags, Floats, Ints
 from evaluation.provenance import plain
+from evaluation.results.consensus import values_at
 from evaluation.statistics.meta import wilson_interval
 from evaluation.statistics.ranking import (
     JudgedRankings,
@@ -27,6 +31,9 @@ from evaluation.statistics.significance import bootstrap_interval
 from judgments.kinds import Consensus, RelevanceScale
 from judgments.models import Caption, Item, Output, Study, System, Unit
 
+if TYPE_CHECKING:
+    import pyarrow as pa
+
 ANNOTATION, SEARCH = "annotation", "search"
 CUTS = (1, 5, 10)
 RESAMPLES = 1000
@@ -37,21 +44,34 @@ NOT_RETURNED = "half of the lists, or more, do not hold the original item"
 
 
 @dataclass(frozen=True, slots=True)
+class JudgedUnits:
+    """(U,) row ids of units in order, and the positions of their images and texts in ``Proposals``."""
+
+    pk: Ints
+    image: Ints
+    text: Ints
+
+    @classmethod
+    def of(cls, rows: Sequence[tuple[int, int, int]]) -> JudgedUnits:
+        return cls(*np.array(rows, dtype=np.int64).reshape(-1, 3).T)
+
+
+@dataclass(frozen=True, slots=True)
 class Proposals:
     """N places in systems' lists, by system, task, query and place; a list has no item twice.
 
     Attributes:
         texts, askers: captions by id: a text by the id of one of its captions, an asker (query caption) by its own.
+            Texts may be an Arrow array, as there can be millions.
         system, image, text: (N,) positions in the names.
         asker: (N,) position; -1 if the image is the query.
         place: (N,) from 1; gaps belong to unknown items.
         original: (N,) whether the caption was written for the image (1, 0); -1 without an original to find.
-        units: unit row id -> image and text.
     """
 
     systems: Sequence[str]
     images: Sequence[str]
-    texts: Sequence[str]
+    texts: Sequence[str] | pa.Array
     askers: Sequence[str]
     system: Ints
     image: Ints
@@ -59,7 +79,7 @@ class Proposals:
     asker: Ints
     place: Ints
     original: Ints
-    units: Mapping[int, tuple[int, int]] = field(default_factory=dict)
+    units: JudgedUnits
 
     def __len__(self) -> int:
         return len(self.system)
@@ -91,9 +111,9 @@ def in_order(
     rows: ListRows,
     systems: Sequence[str],
     images: Sequence[str],
-    texts: Sequence[str],
+    texts: Sequence[str] | pa.Array,
     askers: Sequence[str],
-    units: Mapping[int, tuple[int, int]],
+    units: JudgedUnits,
 ) -> Proposals:
     """Sort rows into lists; a repeated item counts once, at its best place."""
     search = rows.asker >= 0
@@ -123,20 +143,6 @@ def in_order(
         original=rows.original[kept],
         units=units,
     )  # fmt: skip
-
-
-def values_of(proposals: Proposals, of_unit: Mapping[int, Any]) -> dict[tuple[int, int], Any]:
-    """Return (image, text) -> value of ``of_unit``, the first if a text has several units."""
-    found: dict[tuple[int, int], Any] = {}
-    for unit, place in proposals.units.items():
-        value = of_unit.get(unit)
-        if value is not None:
-            found.setdefault(place, value)
-    return found
-
-
-def consensus_values(consensus: Mapping[int, Consensus]) -> dict[int, float]:
-    return {unit: float(one.value) for unit, one in consensus.items() if one.value is not None}
 
 
 def rankings_of(
@@ -184,16 +190,15 @@ class JudgedTexts:
 
     @classmethod
     def together(cls, proposals: Proposals, consensus: Mapping[int, Consensus]) -> JudgedTexts:
-        return cls.of(proposals, consensus_values(consensus))
+        return cls.of(proposals, values_at(consensus, proposals.units.pk)[0])
 
     @classmethod
-    def of(cls, proposals: Proposals, of_unit: Mapping[int, float]) -> JudgedTexts:
-        judged = values_of(proposals, of_unit)
-        width = len(proposals.texts) + 1
-        places = np.array(list(judged), dtype=np.int64).reshape(-1, 2)
-        keys = places[:, 0] * width + places[:, 1]
-        order = np.argsort(keys)
-        return cls(keys[order], np.array(list(judged.values()), dtype=np.float64)[order], width)
+    def of(cls, proposals: Proposals, values: Floats) -> JudgedTexts:
+        """Take (U,) values of the units, nan if missing; of a text with several units the first."""
+        units, width = proposals.units, len(proposals.texts) + 1
+        known = ~np.isnan(values)
+        keys, first = np.unique(units.image[known] * width + units.text[known], return_index=True)
+        return cls(keys, values[known][first], width)
 
     def look_up(self, image: Ints, text: Ints) -> Floats:
         """Return the values; nan if missing."""
@@ -340,9 +345,9 @@ def judged_systems(
     if relevance.averaged:
         found["mean"] = said
     found["describes"] = said.turned(relevance.describes)
-    scores = {unit: row["z"] for unit, row in figures.items() if row.get("z") is not None}
-    if scores:
-        found["z"] = JudgedTexts.of(proposals, scores)
+    if any(row.get("z") is not None for row in figures.values()):
+        scores = [figures.get(unit, {}).get("z") for unit in proposals.units.pk.tolist()]
+        found["z"] = JudgedTexts.of(proposals, np.array(scores, dtype=np.float64))  # None becomes nan
     names, columns = list(found), [one.look_up(image, text) for one in found.values()]
     means = _ClusteredMeans.of(columns, system, image)
     return [
@@ -416,16 +421,12 @@ def newest_output(study: Study) -> int:
     return found["last"] or 0
 
 
-class _Caption(NamedTuple):
-    key: str
-    text: str
-    item: int | None
-
-
 def proposals_of(study: Study) -> Proposals:
     """Return all systems' lists for images of the judged splits, and for captions that found one."""
-    units = Unit.objects.filter(study=study, control=False, first__isnull=False)
-    shown = list(plain_rows(units.order_by("position", "pk").values_list("pk", "item_id", "first_id")))
+    units = Unit.objects.filter(study=study, control=False, first__isnull=False).order_by("position", "pk")
+    unit, image_shown, first_shown = columns_of(units.values_list("pk", "item_id", "first_id"), 3).astype(
+        np.int64
+    )
     systems = dict(System.objects.of_study(study).values_list("pk", "name"))
     items = {
         pk: (name, split)
@@ -433,29 +434,30 @@ def proposals_of(study: Study) -> Proposals:
             Item.objects.filter(dataset=study.dataset_id).order_by().values_list("pk", "name", "split")
         )
     }
-    splits = {items[item][1] for _, item, _ in shown}
+    splits = {items[item][1] for item in np.unique(image_shown).tolist()}
+    of_splits = np.array([pk for pk, (_, split) in items.items() if split in splits], dtype=np.int64)
     system, item, caption, rank, search = _outputs(study, splits)
     asked = search > 0
     if asked.any():  # whole lists of captions that found an image of the splits
-        here = np.isin(item, [pk for pk, (_, split) in items.items() if split in splits])
+        here = np.isin(item, of_splits)
         kept = ~asked | np.isin(caption, caption[asked & here])
         system, item, caption, rank, asked = (row[kept] for row in (system, item, caption, rank, asked))
     if not len(system):
         none = np.zeros(0, dtype=np.int64)
-        return Proposals((), (), (), (), *(none,) * 6)
-    captions = _captions(study, splits)
-    text_of, texts = _numbered_texts([first for _, _, first in shown], captions)
+        return Proposals((), (), (), (), *(none,) * 6, JudgedUnits.of([]))
+    captions = _captions(study, of_splits, caption, first_shown)
+    askers = np.unique(caption[asked])
     names, image_of, asker_of = (
         {name: place for place, name in enumerate(sorted(set(known)))}
         for known in (
             systems.values(),
             (name for name, _ in items.values()),
-            (captions[pk].key for pk in np.unique(caption[asked]).tolist()),
+            captions.keys_of(askers),
         )
     )
     number = {pk: image_of[name] for pk, (name, _) in items.items()}
-    text = _mapped(caption, text_of)
-    asking = {pk: asker_of[captions[pk].key] for pk in np.unique(caption[asked]).tolist()}
+    text = captions.text_of(caption)
+    asking = {pk: asker_of[key] for pk, key in zip(askers.tolist(), captions.keys_of(askers), strict=True)}
     return in_order(
         ListRows(
             system=_mapped(system, {pk: names[name] for pk, name in systems.items()}),
@@ -463,14 +465,14 @@ def proposals_of(study: Study) -> Proposals:
             text=text,
             asker=np.where(asked, _mapped(caption, asking), -1),
             rank=rank,
-            original=_originals(captions, text_of, item, caption, text, asked),
+            original=_originals(captions, item, caption, text, asked),
             placed=_placed(study, systems, system, asked),
         ),
         list(names),
         list(image_of),
-        texts,
+        captions.texts,
         list(asker_of),
-        {pk: (number[of], text_of[first]) for pk, of, first in shown},
+        JudgedUnits(unit, _mapped(image_shown, number), captions.text_of(first_shown)),
     )
 
 
@@ -478,52 +480,77 @@ def _outputs(study: Study, splits: set[str]) -> Ints:
     """Return (5, N) system, image, caption, rank, and 1 for search results, by row id."""
     task = Case(When(task=Output.Task.SEARCH, then=1), default=0)
     rows = outputs_of(study).filter(Q(item__split__in=sorted(splits)) | Q(task=Output.Task.SEARCH))
-    columns = rows.order_by("pk").values_list("system_id", "item_id", "caption_id", "rank", task)
-    return columns_of(columns, 5).astype(np.int64)
+    columns = rows.order_by().values_list("system_id", "item_id", "caption_id", "rank", task, "pk")
+    *found, pk = columns_of(columns, 6).astype(np.int64)
+    return np.stack(found)[:, np.argsort(pk)]
 
 
-def _captions(study: Study, splits: set[str]) -> dict[int, _Caption]:
-    proposed = outputs_of(study).values("caption")
-    shown = Unit.objects.filter(study=study, control=False, first__isnull=False).values("first")
-    rows = Caption.objects.filter(
-        Q(pk__in=proposed) | Q(pk__in=shown) | Q(item__split__in=sorted(splits)), dataset=study.dataset_id
+@dataclass(frozen=True, slots=True)
+class _Captions:
+    """C captions.
+
+    Attributes:
+        pk, item: (C,) row ids of captions and of the images that they were written for, 0 without one.
+        key: (C,) ids.
+        text: (C,) numbers of their texts.
+        texts: an id of a caption for each text, preferably of a judged one.
+    """
+
+    pk: Ints
+    item: Ints
+    key: pa.ChunkedArray
+    text: Ints
+    texts: pa.Array
+
+    def text_of(self, captions: Ints) -> Ints:
+        return self.text[places_in(self.pk, captions)]
+
+    def keys_of(self, captions: Ints) -> list[str]:
+        found: list[str] = self.key.take(places_in(self.pk, captions)).to_pylist()
+        return found
+
+
+def _captions(study: Study, items: Ints, proposed: Ints, shown: Ints) -> _Captions:
+    """Return captions written for ``items``, ``proposed`` or ``shown``."""
+    import pyarrow as pa  # when it is first used
+
+    rows = Caption.objects.filter(dataset=study.dataset_id).order_by("pk")
+    columns = rows.values_list("pk", Coalesce("item_id", Value(0)), "key", "text")
+    schema = pa.schema(
+        {"pk": pa.int64(), "item": pa.int64(), "key": pa.large_string(), "text": pa.large_string()}
     )
-    found = plain_rows(rows.order_by("pk").values_list("pk", "key", "text", "item_id"))
-    return {pk: _Caption(key, text, item) for pk, key, text, item in found}
+    wanted, parts = np.union1d(proposed, shown), []
+    for some in batched(plain_rows(columns), READ_AT_ONCE):
+        part = pa.record_batch(list(zip(*some, strict=True)), schema=schema)
+        first, last = np.searchsorted(wanted, (some[0][0], some[-1][0] + 1))  # both are in order
+        kept = np.isin(part["pk"], wanted[first:last]) | np.isin(part["item"], items)
+        parts.append(part.filter(kept))
+    table = pa.Table.from_batches(parts, schema)
+    pk, code = table["pk"].to_numpy(), _codes(table["text"])
+    # texts are numbered as they come: those of judged units, then the others
+    order = np.concatenate([places_in(pk, shown), np.arange(len(pk))])
+    _, first = np.unique(code[order], return_index=True)
+    by_first = np.argsort(first)
+    number = np.empty_like(by_first)
+    number[by_first] = np.arange(len(by_first))
+    texts = table["key"].take(order[first[by_first]]).combine_chunks()
+    return _Captions(pk, table["item"].to_numpy(), table["key"], number[code], texts)
 
 
-def _numbered_texts(
-    shown: Sequence[int], captions: Mapping[int, _Caption]
-) -> tuple[dict[int, int], list[str]]:
-    """Return caption -> number of its text, and a caption id for each text, preferably a judged one."""
-    numbers: dict[str, int] = {}
-    keys: list[str] = []
-    text_of = {}
-    for pk in dict.fromkeys([*shown, *captions]):
-        key, text, _ = captions[pk]
-        if text not in numbers:
-            numbers[text] = len(keys)
-            keys.append(key)
-        text_of[pk] = numbers[text]
-    return text_of, keys
+def _codes(column: pa.ChunkedArray) -> Ints:
+    """Return (N,) numbers of the values, below the count of different ones."""
+    coded = column.dictionary_encode().chunks  # all have one dictionary
+    return np.concatenate([np.zeros(0, dtype=np.int64), *(one.indices.to_numpy() for one in coded)])
 
 
-def _originals(
-    captions: Mapping[int, _Caption],
-    text_of: Mapping[int, int],
-    item: Ints,
-    caption: Ints,
-    text: Ints,
-    asked: Flags,
-) -> Ints:
+def _originals(captions: _Captions, item: Ints, caption: Ints, text: Ints, asked: Flags) -> Ints:
     """Return ``Proposals.original``, comparing captions by their words."""
-    own = np.array(
-        [(one.item, text_of[pk]) for pk, one in captions.items() if one.item is not None], dtype=np.int64
-    ).reshape(-1, 2)
-    written_for = _mapped(caption, {pk: one.item or NO_ORIGINAL for pk, one in captions.items()})
-    width = len(captions) + 1
-    hit = np.where(asked, written_for == item, np.isin(item * width + text, own[:, 0] * width + own[:, 1]))
-    there = (written_for != NO_ORIGINAL) & (asked | np.isin(item, own[:, 0]))
+    own = captions.item > 0
+    written_for = captions.item[places_in(captions.pk, caption)]
+    width = len(captions.pk) + 1
+    by_words = np.isin(item * width + text, captions.item[own] * width + captions.text[own])
+    hit = np.where(asked, written_for == item, by_words)
+    there = (written_for > 0) & (asked | np.isin(item, captions.item[own]))
     return np.where(there, hit, NO_ORIGINAL)
 
 

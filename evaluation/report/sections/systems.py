@@ -14,7 +14,7 @@ from evaluation.provenance import plain
 from evaluation.report.content import Curve, CurvePanel, Curves, Estimate, Section, Table, estimate_of
 from evaluation.report.loading import ReportInputs
 from evaluation.report.rendering import plot, say, section, table
-from evaluation.results.rankings import ANNOTATION, CUTS, SEARCH, consensus_values, values_of
+from evaluation.results.rankings import ANNOTATION, CUTS, SEARCH, JudgedTexts, Proposals
 from evaluation.results.verdict import leaders_by_intervals, leaders_by_tests, listed, paired_p
 from evaluation.statistics.meta import clusters_of_p_values, wilson_interval
 from evaluation.statistics.significance import mcnemar_test
@@ -110,7 +110,11 @@ def letters_of(differs: Flags) -> list[str]:
 def grades(inputs: ReportInputs) -> Section | None:
     """Show shares of first captions that reach each mean grade, and which systems differ (H13 table 1)."""
     cuts = sorted(inputs.kind.comparison.cuts, reverse=True)
-    first = _first_captions(inputs) if cuts and inputs.kind.aggregation.level == MEANS else {}
+    proposals = inputs.proposals
+    if not cuts or inputs.kind.aggregation.level != MEANS or proposals is None:
+        return None
+    judged = JudgedTexts.together(proposals, inputs.consensus.of_unit)
+    first = _first_captions(proposals, judged)
     if not first:
         return None
     grade = {name: np.array(list(own.values()), dtype=np.float64) for name, own in first.items()}
@@ -123,7 +127,7 @@ def grades(inputs: ReportInputs) -> Section | None:
         rows.append((name, *shares, float(grade[name].mean()), n))
     columns = [("system", "text"), *((f"≥ {cut:g}, %", "share") for cut in cuts)]
     columns += [("mean", "number"), ("images", "count")]
-    floor, ceiling = _pool(inputs, cuts)
+    floor, ceiling = _pool(judged, cuts)
     _, strictest, *_, mean, images = rows[0]
     groups = _tests(first, names, cuts)
     leaders, _, _ = leaders_by_tests(names, *next(iter(groups.values())))
@@ -159,12 +163,11 @@ def grades(inputs: ReportInputs) -> Section | None:
     return section("grades", [sentence], [plot(sentence, drawing, with_bounds)], tables)
 
 
-def _pool(inputs: ReportInputs, cuts: list[float]) -> tuple[tuple[float, ...], tuple[float, ...]]:
+def _pool(judged: JudgedTexts, cuts: list[float]) -> tuple[tuple[float, ...], tuple[float, ...]]:
     """Return shares of images that reach each threshold with a random and with the best judged caption."""
-    of_image: dict[int, list[float]] = {}
-    for (image, _), value in _judged(inputs).items():
-        of_image.setdefault(image, []).append(value)
-    reach = [[_reach(values, cut) for values in of_image.values()] for cut in cuts]
+    _, starts = np.unique(judged.keys // judged.width, return_index=True)  # images; the keys ascend
+    of_image = np.split(judged.values, starts[1:])
+    reach = [[_reach(values, cut) for values in of_image] for cut in cuts]
     return (
         tuple(float(np.mean([own.mean() for own in images])) for images in reach),
         tuple(float(np.mean([own.any() for own in images])) for images in reach),
@@ -181,24 +184,15 @@ def exact_cut(cut: float) -> float:
     return whole + THIRDS.get(round(cut - whole, 2), cut - whole)
 
 
-def _judged(inputs: ReportInputs) -> dict[tuple[int, int], float]:
-    if inputs.proposals is None:
-        return {}
-    return values_of(inputs.proposals, consensus_values(inputs.consensus.of_unit))
-
-
-def _first_captions(inputs: ReportInputs) -> dict[str, dict[int, float]]:
+def _first_captions(proposals: Proposals, judged: JudgedTexts) -> dict[str, dict[int, float]]:
     """Return system -> image -> consensus of its first caption, if judged."""
-    found = inputs.proposals
-    if found is None:
-        return {}
-    judged = _judged(inputs)
+    rows = np.flatnonzero(~proposals.search & (proposals.place == 1))
+    values = judged.look_up(proposals.image[rows], proposals.text[rows])
+    known = ~np.isnan(values)
     first: dict[str, dict[int, float]] = {}
-    rows = np.flatnonzero(~found.search & (found.place == 1))
-    columns = (column[rows].tolist() for column in (found.system, found.image, found.text))
-    for system, image, text in zip(*columns, strict=True):
-        if (image, text) in judged:
-            first.setdefault(found.systems[system], {})[image] = judged[image, text]
+    columns = proposals.system[rows[known]], proposals.image[rows[known]], values[known]
+    for system, image, value in zip(*(column.tolist() for column in columns), strict=True):
+        first.setdefault(proposals.systems[system], {})[image] = value
     return first
 
 
