@@ -11,6 +11,7 @@ from evaluation.replication.published_sets import (
     SETS,
     Fifty,
     accuracy_of_all,
+    estimates_of,
     in_per_cent,
     read_fifty,
     scores_by_shared_subsets,
@@ -160,8 +161,7 @@ def _section_7_2(
 
 
 def _point(found: ReferenceCurve, size: int) -> Estimate:
-    at = found.references.tolist().index(size)
-    return Estimate(float(found.value[at]), float(found.low[at]), float(found.high[at]), found.n)
+    return estimates_of(found)[found.references.tolist().index(size)]
 
 
 def _curve(label: str, found: ReferenceCurve) -> Curve:
@@ -169,14 +169,8 @@ def _curve(label: str, found: ReferenceCurve) -> Curve:
 
 
 def _rows(name: str, label: str, found: ReferenceCurve) -> list[tuple[str, str, int, int, Estimate]]:
-    columns = zip(
-        *(getattr(found, key).tolist() for key in ("references", "draws", "value", "low", "high")),
-        strict=True,
-    )
-    return [
-        (name, label, size, draws, Estimate(value, low, high, found.n))
-        for size, draws, value, low, high in columns
-    ]
+    columns = zip(found.references.tolist(), found.draws.tolist(), estimates_of(found), strict=True)
+    return [(name, label, *row) for row in columns]
 
 
 def _figure_3(run: Run, panels: list[CurvePanel], points: list[tuple[str, str, int, int, Estimate]]) -> None:

@@ -14,6 +14,7 @@ from evaluation.replication.published_sets import (
     TOKENIZER,
     Fifty,
     accuracy_of_all,
+    estimates_of,
     in_per_cent,
     read_fifty,
     scores_by_shared_subsets,
@@ -86,11 +87,7 @@ def _pairwise(run: Run, data: Fifty) -> None:
     for metric, by_size in tables.items():
         better = accuracy_by_references(by_size, data.better, data.kinds, clusters=data.clusters)
         consensus = accuracy_by_references(by_size, data.winners, data.kinds, clusters=data.clusters)
-        own = [
-            Estimate(float(one.value[0]), float(one.low[0]), float(one.high[0]), one.n)
-            for found in (better, consensus)
-            for one in (found[kind] for kind in kinds)
-        ]
+        own = [estimates_of(found[kind])[0] for found in (better, consensus) for kind in kinds]
         cells[metric] = own[len(kinds) - 1]
         rows.append((metric, *own))
     reasons = {
@@ -101,10 +98,9 @@ def _pairwise(run: Run, data: Fifty) -> None:
             data, [PLAIN_METEOR], [FIVE], draws=METEOR_DRAWS, seed=run.seed, tokenizer="space"
         )
         found = accuracy_by_references(at_blanks[PLAIN_METEOR], data.better, clusters=data.clusters)["all"]
-        other = Estimate(float(found.value[0]), float(found.low[0]), float(found.high[0]), found.n)
         reasons["meteor"] = (
             f"with captions cut at blanks alone, without synonyms and paraphrases ({PLAIN_METEOR}, tokenizer space), "
-            f"it is {in_per_cent(other)}"
+            f"it is {in_per_cent(estimates_of(found)[0])}"
         )
     for printed, metric in names.items():
         run.number(f"appendix-1/{printed}/5", cells[metric], why=reasons.get(metric, ""))
@@ -295,11 +291,7 @@ def _versions(run: Run, name: str, data: Fifty) -> None:
     full: dict[str, Estimate] = {}
     for versions in VERSIONS.values():
         for label, metric in versions.items():
-            curve = curves[metric]
-            own = [
-                Estimate(float(value), float(low), float(high), curve.n)
-                for value, low, high in zip(curve.value, curve.low, curve.high, strict=True)
-            ]
+            own = estimates_of(curves[metric])
             p = None
             if metric != "cider":
                 p = mcnemar_test(right[metric], right["cider"], clusters={ITEM: images}).best_p
