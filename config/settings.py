@@ -337,16 +337,16 @@ SPECTACULAR_SETTINGS = {
         "config.api.schema.problems_everywhere",
     ],
     "ENUM_NAME_OVERRIDES": {
-        "ArchivePlace": "evaluation.publishing.models.Deposit.Place",
+        "ArchivePlace": "evaluation.models.Deposit.Place",
         "ConsensusSource": "evaluation.models.Consensus.Source",
         "DatasetRoleName": "judgments.models.DatasetRole.Role",
         "JobState": "judgments.models.Job.State",
-        "JudgeSource": "evaluation.judges.models.Judge.Source",
+        "JudgeSource": "evaluation.models.Judge.Source",
         "StudyRoleName": "judgments.models.StudyRole.Role",
         "StudyState": "judgments.models.Study.State",
         "ProblemKind": "annotation.models.ProblemReport.What",
         "ReportKind": "evaluation.models.Analysis.What",
-        "SubmissionState": "evaluation.challenges.models.Submission.State",
+        "SubmissionState": "evaluation.models.Submission.State",
     },
 }
 UNFOLD = {

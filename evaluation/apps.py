@@ -55,12 +55,12 @@ def _remove_files(**about: Any) -> None:
 
 
 def _what_was_computed(**about: Any) -> str:
-    from evaluation.judgment_sets.discarding import what_was_computed
+    from evaluation.releases.erasure import what_was_computed
 
     return what_was_computed(about["study"])
 
 
 def _forget_columns(**about: Any) -> None:
-    from evaluation.judgment_sets.discarding import forget_columns
+    from evaluation.releases.erasure import forget_columns
 
     forget_columns(about["study"])

@@ -1,41 +1,23 @@
-"""Models of results, which can be recomputed from raw rows."""
+"""Models of results, which can be recomputed from raw rows, of releases, judges and challenges."""
 
 from __future__ import annotations
 
+import uuid
+from datetime import datetime
 from typing import Any
 
 from django.conf import settings
+from django.contrib.auth.models import User
+from django.core.validators import MinValueValidator, URLValidator
 from django.db import models
-from django.db.models import Q
+from django.db.models import F, Q
 from django.utils import timezone
 from django.utils.translation import gettext_lazy
 
 from common.rows import AppendOnlyRow
-from evaluation.challenges.models import Challenge, ChallengeEvent, Standing, Submission, SubmissionContent
-from evaluation.judges.models import Judge, JudgeAnswer
-from evaluation.publishing.models import Deposit
 from judgments.design.tables import Plan
 from judgments.models import CandidatePair, Dataset, Study, Unit
-
-__all__ = [
-    "Analysis",
-    "BoardSnapshot",
-    "Challenge",
-    "ChallengeEvent",
-    "Consensus",
-    "Deposit",
-    "ImportedMetric",
-    "Judge",
-    "JudgeAnswer",
-    "MetricScore",
-    "Prediction",
-    "Registration",
-    "Release",
-    "ScoreKeys",
-    "Standing",
-    "Submission",
-    "SubmissionContent",
-]
+from judgments.models.datasets import Person
 
 LONGEST_METRIC = 80  # characters of a metric's name with its options
 
@@ -281,6 +263,65 @@ class Release(AppendOnlyRow):
         return f"{self.study} {self.version}"
 
 
+class Deposit(models.Model):
+    """A release at an archive. DOI and address are here, since the signed bundle never changes."""
+
+    of_study = ("release__study",)
+
+    class Place(models.TextChoices):
+        ZENODO = "zenodo", gettext_lazy("Zenodo")
+        HUGGINGFACE = "huggingface", gettext_lazy("Hugging Face")
+
+    class State(models.TextChoices):
+        STARTED = "started", gettext_lazy("not there yet")
+        CREATING = "creating", gettext_lazy("being created")
+        FILLING = "filling", gettext_lazy("files are being sent")
+        DRAFT = "draft", gettext_lazy("a draft that only its owners see")
+        PUBLIC = "public", gettext_lazy("public")
+        GONE = "gone", gettext_lazy("the draft was removed there")
+
+    release = models.ForeignKey(Release, on_delete=models.PROTECT, related_name="deposits")
+    place = models.CharField(max_length=11, choices=Place)
+    host = models.CharField(max_length=200, help_text="Such as zenodo.org or sandbox.zenodo.org.")
+    repository = models.CharField(
+        max_length=200, blank=True, help_text="At Hugging Face: whose, and its name."
+    )
+    mark = models.UUIDField(
+        default=uuid.uuid4, editable=False, help_text="Stands in the record, by which it is found again."
+    )
+    state = models.CharField(max_length=8, choices=State, default=State.STARTED)
+    remote = models.CharField(max_length=100, blank=True, help_text="The record's id, or the commit's.")
+    doi = models.CharField(max_length=200, blank=True)
+    address = models.URLField(max_length=500, blank=True)
+    given = models.JSONField(
+        default=dict, blank=True, help_text="Creators, keywords, papers, and what was said of rights."
+    )
+    sent = models.JSONField(default=list, blank=True, help_text="Names, sizes and SHA-256 of the files.")
+    asked_at = models.DateTimeField(null=True, blank=True, help_text="When its creation was last asked for.")
+    made_at = models.DateTimeField(default=timezone.now)
+    made_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+", null=True, blank=True,
+        help_text="Empty where a command did it.",
+    )  # fmt: skip
+    finished_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        ordering = ["id"]
+        constraints = [
+            models.UniqueConstraint(
+                fields=["release", "host"], condition=~Q(state="gone"), name="a_release_is_at_a_host_once"
+            ),
+            models.UniqueConstraint(fields=["mark"], name="a_deposit_has_its_own_mark"),
+            models.CheckConstraint(
+                condition=Q(state__in=["started", "creating", "gone"]) | ~Q(remote="") | ~Q(repository=""),
+                name="a_deposit_says_where_it_is",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.release_id}: {self.host}"
+
+
 class ColumnBlock(models.Model):
     """Arrow columns of a study's judgments or units, which analyses read instead of rows."""
 
@@ -327,3 +368,261 @@ class BoardSnapshot(models.Model):
 
     def __str__(self) -> str:
         return f"Dashboard of {self.study}"
+
+
+class Judge(models.Model):
+    """A source of answers beside people. Money is in millionths of the endpoint's currency."""
+
+    class Source(models.TextChoices):
+        MODEL = "model", gettext_lazy("a model")
+        CROWD = "crowd", gettext_lazy("another crowd")
+
+    study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="judges")
+    name = models.CharField(max_length=80)
+    source = models.CharField(max_length=5, choices=Source, default=Source.MODEL)
+    model = models.CharField(max_length=200, blank=True, help_text="What the endpoint calls it.")
+    own_systems = models.JSONField(
+        default=list, blank=True, help_text="Names of systems of its family, which it may favour."
+    )
+    prompt = models.TextField(blank=True, help_text="What stood before each item; empty where imported.")
+    options = models.JSONField(
+        default=dict, blank=True, help_text="How it was asked: endpoint, temperature, longest reply, prices."
+    )
+    fingerprint = models.CharField(max_length=64, blank=True, help_text="SHA-256 of imported answers.")
+    budget = models.PositiveBigIntegerField(default=0, help_text="Millionths that may be spent.")
+    spent = models.PositiveBigIntegerField(default=0)
+    reserved = models.PositiveBigIntegerField(default=0, help_text="Of calls under way, at their most.")
+    made_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.SET_NULL, related_name="+", null=True, blank=True,
+        help_text="Empty where a command did it.",
+    )  # fmt: skip
+    made_at = models.DateTimeField(default=timezone.now)
+
+    class Meta:
+        ordering = ["study_id", "name"]
+        constraints = [
+            models.UniqueConstraint(fields=["study", "name"], name="judge_name_once_per_study"),
+            models.CheckConstraint(
+                condition=Q(spent__lte=F("budget") - F("reserved")), name="a_judge_stays_within_its_budget"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class JudgeAnswer(models.Model):
+    """A judge's answer to a unit in one order; the row is stored before the call."""
+
+    of_study = ("judge__study",)
+
+    class State(models.TextChoices):
+        WAITING = "waiting", gettext_lazy("not asked yet")
+        ASKED = "asked", gettext_lazy("asked, without a reply yet")
+        ANSWERED = "answered", gettext_lazy("answered")
+        FAILED = "failed", gettext_lazy("without a usable answer")
+
+    judge = models.ForeignKey(Judge, on_delete=models.CASCADE, related_name="answers", db_index=False)
+    unit = models.ForeignKey(Unit, on_delete=models.CASCADE, related_name="+")
+    rater = models.CharField(max_length=80, blank=True, help_text="Who of another crowd; empty for a model.")
+    swapped = models.BooleanField(default=False, help_text="Whether the second candidate was shown first.")
+    state = models.CharField(max_length=8, choices=State, default=State.WAITING)
+    value = models.SmallIntegerField(null=True, blank=True, help_text="In the unit's order.")
+    reply = models.TextField(blank=True, help_text="What the model wrote.")
+    answered_by = models.CharField(max_length=200, blank=True, help_text="The model, as its reply names it.")
+    request = models.CharField(max_length=64, blank=True, help_text="SHA-256 of what was sent.")
+    cached = models.BooleanField(default=False, help_text="An earlier reply to the same request was used.")
+    attempts = models.PositiveSmallIntegerField(default=0)
+    reserved = models.PositiveBigIntegerField(default=0)
+    cost = models.PositiveBigIntegerField(default=0, help_text="Millionths, of all attempts.")
+    asked_at = models.DateTimeField(null=True, blank=True)
+    answered_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        ordering = ["id"]
+        constraints = [
+            models.UniqueConstraint(
+                fields=["judge", "unit", "rater", "swapped"], name="a_judge_answers_a_unit_once_an_order"
+            ),
+            models.CheckConstraint(
+                condition=~Q(state="answered") | Q(value__isnull=False),
+                name="an_answer_of_a_judge_has_a_value",
+            ),
+        ]
+        indexes = [
+            models.Index(fields=["judge", "state", "id"], name="answers_of_a_judge_by_state"),
+            models.Index(fields=["request"], condition=Q(state="answered"), name="answers_by_request"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.judge_id}: {self.value}"
+
+
+class Challenge(models.Model):
+    """A dataset's split that any account may caption, scored with fixed settings.
+
+    ``references_sha256`` fixes the references: scores by other references would not be comparable.
+    """
+
+    slug = models.SlugField("short name", max_length=80, unique=True, help_text="Part of its address.")
+    title = models.CharField(max_length=200)
+    description = models.TextField(blank=True, help_text="Markdown, shown on its public page.")
+    dataset = models.ForeignKey(Dataset, on_delete=models.PROTECT, related_name="challenges")
+    split = models.CharField(max_length=20, blank=True, help_text="Empty: all images of the dataset.")
+    metrics = models.JSONField(help_text="Names; the leaderboard is ordered by the first.")
+    tokenizer = models.CharField(max_length=20, default="ptb")
+    images = models.PositiveIntegerField(help_text="How many there are to be captioned.")
+    references_sha256 = models.CharField(max_length=64)
+    opens_at = models.DateTimeField(default=timezone.now)
+    closes_at = models.DateTimeField(null=True, blank=True, help_text="Empty: open until it is closed.")
+    per_day = models.PositiveSmallIntegerField(
+        default=5, validators=[MinValueValidator(1)], help_text="Submissions of an account in a day of UTC."
+    )
+    per_total = models.PositiveSmallIntegerField(
+        default=50, validators=[MinValueValidator(1)], help_text="Submissions of an account at all."
+    )
+    shown_before_end = models.BooleanField(
+        "scores are shown before the end",
+        default=True,
+        help_text="Otherwise nobody sees a score before the challenge is closed.",
+    )
+    made_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+", null=True, blank=True
+    )
+    made_at = models.DateTimeField(default=timezone.now)
+
+    class Meta:
+        ordering = ["-opens_at", "slug"]
+        constraints = [
+            models.CheckConstraint(
+                condition=Q(closes_at__isnull=True) | Q(closes_at__gte=F("opens_at")),
+                name="challenge_opens_before_it_closes",
+            ),
+            models.CheckConstraint(
+                condition=Q(per_day__gte=1, per_total__gte=1), name="challenge_takes_a_submission"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return self.title
+
+    @property
+    def ranked_by(self) -> str:
+        return str(self.metrics[0])
+
+    def is_open_at(self, now: datetime) -> bool:
+        return self.opens_at <= now and not self.is_over_at(now)
+
+    def is_over_at(self, now: datetime) -> bool:
+        return self.closes_at is not None and self.closes_at <= now
+
+    def shows_scores_at(self, now: datetime) -> bool:
+        return self.shown_before_end or self.is_over_at(now)
+
+
+class SubmissionQuerySet(models.QuerySet["Submission"]):
+    def visible_to(self, user: Person) -> SubmissionQuerySet:
+        """Return own and public submissions, and those to own challenges; all for an administrator."""
+        if not isinstance(user, User) or not user.is_active:
+            return self.none()
+        if user.is_superuser:
+            return self
+        return self.filter(Q(user=user) | Q(challenge__made_by=user) | Q(public=True))
+
+    def on_leaderboard(self, challenge: Challenge) -> SubmissionQuerySet:
+        return self.filter(
+            challenge=challenge, state=Submission.State.SCORED, public=True, removed_at__isnull=True
+        )
+
+
+class Submission(models.Model):
+    """A system's captions for a challenge, and their scores.
+
+    ``nth`` and ``nth_of_day`` number an account's submissions, so concurrent uploads cannot exceed limits.
+    """
+
+    class State(models.TextChoices):
+        QUEUED = "queued", "waiting to be scored"
+        SCORED = "scored", "scored"
+        FAILED = "failed", "could not be scored"
+
+    challenge = models.ForeignKey(Challenge, on_delete=models.PROTECT, related_name="submissions")
+    user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="submissions")
+    system = models.CharField(max_length=80)
+    team = models.CharField(max_length=80)
+    description = models.TextField(max_length=2000, blank=True)
+    link = models.URLField(max_length=300, blank=True, validators=[URLValidator(schemes=["http", "https"])])
+    public = models.BooleanField(default=True, help_text="Whether its author shows it on the leaderboard.")
+    sha256 = models.CharField(max_length=64, help_text="Of the captions in the order of the images.")
+    captions = models.PositiveIntegerField()
+    state = models.CharField(max_length=6, choices=State, default=State.QUEUED)
+    reason = models.CharField(max_length=500, blank=True)
+    scores = models.JSONField(default=dict, help_text="Metric -> corpus, and low and high of its interval.")
+    signatures = models.JSONField(default=dict)
+    day = models.DateField(help_text="Of UTC.")
+    nth_of_day = models.PositiveSmallIntegerField()
+    nth = models.PositiveSmallIntegerField()
+    removed_at = models.DateTimeField(null=True, blank=True)
+    removed_why = models.CharField(max_length=500, blank=True)
+    made_at = models.DateTimeField(default=timezone.now)
+    scored_at = models.DateTimeField(null=True, blank=True)
+
+    objects = SubmissionQuerySet.as_manager()
+
+    class Meta:
+        ordering = ["-id"]
+        constraints = [
+            models.UniqueConstraint(
+                fields=["challenge", "user", "sha256"], name="same_captions_are_one_submission"
+            ),
+            models.UniqueConstraint(
+                fields=["challenge", "user", "day", "nth_of_day"], name="submissions_of_a_day_are_numbered"
+            ),
+            models.UniqueConstraint(fields=["challenge", "user", "nth"], name="submissions_are_numbered"),
+            models.CheckConstraint(
+                condition=Q(state__in=["queued", "scored", "failed"]), name="submission_state_is_a_known_one"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.system} ({self.team})"
+
+
+class SubmissionContent(models.Model):
+    """A submission's captions and hidden scores by image, too large for lists."""
+
+    submission = models.OneToOneField(Submission, on_delete=models.CASCADE, related_name="content")
+    captions = models.BinaryField(help_text="JSON list in the order of the images, packed by zlib.")
+    images = models.BinaryField(null=True, help_text="npz: metric -> scores in that order.")
+
+    def __str__(self) -> str:
+        return f"Content of {self.submission_id}"
+
+
+class Standing(models.Model):
+    challenge = models.OneToOneField(Challenge, on_delete=models.CASCADE, related_name="standing")
+    of = models.JSONField(help_text="Ids of the submissions that were compared.")
+    ranks = models.JSONField(help_text="Id -> best and worst rank that the tests leave open.")
+    p = models.JSONField(default=dict, help_text="'id-id' -> p of the paired test, which never changes.")
+    signature = models.CharField(max_length=500, blank=True)
+    made_at = models.DateTimeField(default=timezone.now)
+
+    def __str__(self) -> str:
+        return f"Standing of {self.challenge_id}"
+
+
+class ChallengeEvent(AppendOnlyRow):
+    challenge = models.ForeignKey(Challenge, on_delete=models.PROTECT, related_name="events")
+    what = models.CharField(max_length=40)
+    words = models.CharField(max_length=1000)
+    why = models.CharField(max_length=500, blank=True)
+    by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+", null=True, blank=True
+    )
+    at = models.DateTimeField(default=timezone.now)
+
+    class Meta:
+        ordering = ["-id"]
+
+    def __str__(self) -> str:
+        return f"{self.what}: {self.challenge_id}"

@@ -68,8 +68,6 @@ def savings_rows(
     targets: Targets,
     *,
     draws: int = DRAWS,
-    shares: Sequence[float] = SHARES,
-    floor: float = FLOOR,
     seed: int = 0,
     progress: Progress = no_progress,
 ) -> list[dict[str, Any]]:
@@ -82,14 +80,14 @@ def savings_rows(
     size = population.size
     item = population.item
     truth = targets.of(np.ones((1, len(item))))[0]
-    budgets = sorted({max(2, round(share * size)) for share in shares})
+    budgets = sorted({max(2, round(share * size)) for share in SHARES})
     groups = list(dict.fromkeys(targets.groups))
     errors: dict[tuple[str, int], dict[str, float]] = {}
     methods = [EVEN, *usefulness]
     for number, method in enumerate(methods):
         for budget in budgets:
             useful = np.ones(size) if method == EVEN else usefulness[method]
-            chance = inclusion_probabilities(useful, budget, floor=1.0 if method == EVEN else floor)
+            chance = inclusion_probabilities(useful, budget, floor=1.0 if method == EVEN else FLOOR)
             estimates = targets.of(_weights(chance, item, draws, rng_for(seed, f"{method} {budget}")))
             off = np.square(estimates - truth)
             errors[method, budget] = {

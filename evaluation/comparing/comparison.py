@@ -306,7 +306,6 @@ def _pooled(matched: Matched, drawing: _Drawing) -> dict[str, Any]:
 
 
 def compared_in_words(result: dict[str, Any]) -> str:
-    """Describe a comparison in the reader's language."""
     shared = result["units"]["shared"]
     if not shared:
         return _("The two share no item, so nothing can be said about their agreement.")

@@ -63,7 +63,7 @@ def source_of_study(study: Study) -> Source:
         value=table.value[counted],
         left_out=_left_out(table),
         full_depth=None if full_depth is None else np.isin(pks, list(full_depth)),
-        anonymous=any(worker.anonymous for worker in loaders.worker_rows(study)),
+        anonymous=loaders.is_anonymous(study),
     )
 
 
@@ -108,15 +108,13 @@ def comparable_studies(study: Study, among: QuerySet[Study]) -> QuerySet[Study]:
     return found.exclude(pk=study.pk).order_by("name", "pk")
 
 
-def compare_studies(
-    *, first: Study, second: Study, missing: str = MISSING[0], resamples: int = RESAMPLES
-) -> dict[str, Any]:
+def compare_studies(*, first: Study, second: Study, missing: str = MISSING[0]) -> dict[str, Any]:
     """Compare two studies without storing the result. Raise EvaluationError."""
     found = compare_sources(
         source_of_study(first),
         source_of_study(second),
         missing=missing,
-        resamples=resamples,
+        resamples=RESAMPLES,
         seed=design_of(first).seed,
     )
     with translation.override("en"):  # it is kept for readers of any language

@@ -97,7 +97,7 @@ def _stopping(study: Study) -> dict[str, Any]:
 def _hits(study: Study) -> dict[str, int]:
     finished = Assignment.objects.filter(hit=OuterRef("pk")).finished()
     rows = HIT.objects.filter(study=study).annotate(
-        size=_beside(HITUnit.objects.filter(hit=OuterRef("pk")), "hit"), handed_in=_beside(finished, "hit")
+        size=_beside(HITUnit.objects.filter(hit=OuterRef("pk"))), handed_in=_beside(finished)
     )
     complete = Q(handed_in__gte=F("required") - F("spared"))
     if not stops_early(study):  # with early stopping a HIT may be complete without any assignment
@@ -112,9 +112,9 @@ def _hits(study: Study) -> dict[str, int]:
     )
 
 
-def _beside(rows: QuerySet[Any], owner: str) -> Coalesce:
-    """Count ``rows`` per outer row in a subquery, which an index serves without sorting."""
-    counted = rows.order_by().values(owner).annotate(n=Count("pk")).values("n")
+def _beside(rows: QuerySet[Any]) -> Coalesce:
+    """Count ``rows`` per outer HIT in a subquery, which an index serves without sorting."""
+    counted = rows.order_by().values("hit").annotate(n=Count("pk")).values("n")
     return Coalesce(Subquery(counted, output_field=IntegerField()), Value(0))
 
 
@@ -163,11 +163,11 @@ def has_dashboard(study: Study) -> bool:
     return study.state in (Study.State.OPEN, Study.State.CLOSED) and study.source == Study.Source.DESIGNED
 
 
-def change_mark(study: Study, now: datetime | None = None) -> ChangeMark:
+def change_mark(study: Study) -> ChangeMark:
     snapshot = BoardSnapshot.objects.filter(study=study).defer("result", "scores").first()
     newest = snapshot.newest if snapshot else 0
     new = Judgment.objects.filter(pk__gt=newest, assignment__study=study, replaces=None).count()
-    rows = Assignment.objects.holding(now or timezone.now()).filter(study=study).order_by("expires_at", "pk")
+    rows = Assignment.objects.holding(timezone.now()).filter(study=study).order_by("expires_at", "pk")
     held = tuple(
         (str(pk), str(until)) for pk, until in rows.values_list("pk", "expires_at")[: HELD_SHOWN + 1]
     )

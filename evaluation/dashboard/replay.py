@@ -40,8 +40,10 @@ class VotesInOrder:
         return len(self.unit)
 
 
-def checkpoints(count: int, most: int = CHECKPOINTS) -> list[int]:
-    return sorted({max(1, round(count * step / most)) for step in range(1, most + 1)}) if count else []
+def checkpoints(count: int) -> list[int]:
+    if not count:
+        return []
+    return sorted({max(1, round(count * step / CHECKPOINTS)) for step in range(1, CHECKPOINTS + 1)})
 
 
 def agreement_grows(votes: VotesInOrder, level: str, *, seed: int) -> list[dict[str, Any]]:

@@ -188,7 +188,7 @@ def compute_snapshot(*, study: Study, progress: Progress = no_progress) -> Dashb
     del votes
     people = {}
     if kind.compares_pairs and agreed.any():
-        anonymous = any(worker.anonymous for worker in loaders.worker_rows(study))
+        anonymous = loaders.is_anonymous(study)
         images = _images_of_units(study, units, scores)
         people = one_against_rest(table, units, agreed, images=images, anonymous=anonymous)
     counted = study_counts(study)

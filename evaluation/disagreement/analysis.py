@@ -16,10 +16,9 @@ from common.amounts import coefficient
 from evaluation.arrays import Floats, Ints, places_in
 from evaluation.disagreement.predictions import imported_predictions, read_predictions
 from evaluation.errors import EvaluationError
-from evaluation.judges.models import JudgeAnswer
 from evaluation.judgment_sets import loaders
 from evaluation.judgment_sets.records import NO_PAIR, JudgmentTable, Units, WorkerRow
-from evaluation.models import Analysis, MetricScore, Prediction
+from evaluation.models import Analysis, JudgeAnswer, MetricScore, Prediction
 from evaluation.provenance import plain
 from evaluation.results.coefficients import MOST_VALUES
 from evaluation.results.consensus import ANONYMOUS
@@ -172,7 +171,7 @@ def _predictors(
         told = read_predictions(path, units, places, soft)
         here = np.flatnonzero(~np.isnan(told[:, 0]))
         rows.append(_row(name, "model", told[here], here, images, soft))
-    for name, told in imported_predictions(study, units.pk[places], soft).items():
+    for name, told in imported_predictions(study, units.pk[places]).items():
         here = np.flatnonzero(~np.isnan(told[:, 0]))
         rows.append(_row(name, "model", told[here], here, images, soft))
     if not (fold == fold[0]).all():
@@ -393,7 +392,6 @@ def _attributes(study: Study, workers: list[WorkerRow]) -> dict[str, dict[int, s
 
 
 def disagreement_in_words(found: Mapping[str, Any]) -> str:
-    """Summarise the results in a few sentences."""
     entropy, said = found["entropy"], []
     said.append(
         _("People's answers to an item have an entropy of %(floor)s nats on average, of at most %(most)s.")

@@ -129,7 +129,7 @@ def remove_predictions(*, prediction: Prediction, by: User | None = None) -> str
     return words
 
 
-def imported_predictions(study: Study, units: Ints, soft: SoftLabels) -> dict[str, Floats]:
+def imported_predictions(study: Study, units: Ints) -> dict[str, Floats]:
     """Return name -> (U, L) shares for the units with these row ids, nan where none is told."""
     found = {}
     for one in Prediction.objects.filter(study=study).order_by("name"):

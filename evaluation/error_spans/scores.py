@@ -17,13 +17,12 @@ import numpy as np
 from evaluation.errors import EvaluationError
 from evaluation.judgment_sets import loaders
 from evaluation.models import Consensus
-from evaluation.provenance import as_json
+from evaluation.provenance import as_json, plain
 from evaluation.statistics.aggregation import standardised_mean
 from evaluation.statistics.clustering import ITEM, spread_of_mean
 from evaluation.statistics.resampling import CONFIDENCE
 from judgments.cached_figures import Figures, add_figures
 from judgments.kinds import KINDS
-from judgments.kinds.base import or_none
 from judgments.kinds.spans.answers import MQM, SEVERITIES, SEVERITY, value_of
 from judgments.models import Caption, Item, Output, Study
 
@@ -115,7 +114,7 @@ def _segment(judged: Sequence[Any], z: float) -> Segment:
         cluster=document["name"].rpartition("#")[0] if document else unit.item.name,
         score=float(np.mean([value_of(one.given) for one in judged])),
         mqm=float(np.mean([MQM.score(one.given["spans"]) for one in judged])),
-        z=or_none(z),
+        z=plain(z),
         errors={severity: counts[severity] / len(judged) for severity in SEVERITIES if counts[severity]},
         judgments=len(judged),
     )
@@ -153,7 +152,7 @@ def _interval(
     """Return low, high, the p of a mean of 0, and the reason if undefined."""
     spread, grouped = spread_of_mean(values, {ITEM: clusters})
     mean, half = float(values.mean()), spread.half(CONFIDENCE)
-    return or_none(mean - half), or_none(mean + half), or_none(spread.p(mean)), grouped.reason
+    return plain(mean - half), plain(mean + half), plain(spread.p(mean)), grouped.reason
 
 
 def compare_systems(segments: Segments, first: str, second: str) -> Comparison:

@@ -59,8 +59,7 @@ def adopt_captions(*, study: Study, system: str = "", by: User | None = None) ->
     if locked.state != Study.State.CLOSED:
         raise WrongState(
             _(
-                "Nothing was adopted: study %(slug)r is %(state)s; close it first, so that no "
-                "caption comes later."
+                "Nothing was adopted: study %(slug)r is %(state)s; close it first, so that no caption comes later."
             )
             % {"slug": study.slug, "state": _(locked.state)}
         )

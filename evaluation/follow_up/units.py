@@ -108,8 +108,7 @@ def make_next_batch(*, study: Study, keys: Sequence[str], why: str = "", by: Use
     if study.source == Study.Source.IMPORTED and not kind.compares_pairs:
         raise WrongState(
             _(
-                "No batch was made: study %(slug)r holds imported judgments; no design draws its "
-                "captions again."
+                "No batch was made: study %(slug)r holds imported judgments; no design draws its captions again."
             )
             % {"slug": study.slug}
         )

@@ -18,8 +18,14 @@ from evaluation.models import ScoreKeys
 from evaluation.provenance import as_json, plain
 from evaluation.report.content import p_in_text, percent
 from evaluation.results.aggregation import consensus_of
-from evaluation.results.meta_evaluation import DEFAULT_TOKENIZER, judged_captions, pair_texts
-from evaluation.results.metric_figures import UNKNOWN_KIND, CaptionTexts, score_captions, score_pairs
+from evaluation.results.meta_evaluation import DEFAULT_TOKENIZER, compared_kind, judged_captions, pair_texts
+from evaluation.results.metric_figures import (
+    COEFFICIENTS,
+    UNKNOWN_KIND,
+    CaptionTexts,
+    score_captions,
+    score_pairs,
+)
 from evaluation.statistics.clustering import ITEM
 from evaluation.statistics.meta import (
     accuracy_difference,
@@ -30,7 +36,6 @@ from evaluation.statistics.meta import (
     pairwise_accuracy,
     soft_pairwise_accuracy,
 )
-from judgments.kinds import KINDS
 from judgments.models import Dataset, Output, Study
 from judgments.studies.generation import Progress, no_progress
 from judgments.studies.studies import design_of
@@ -38,7 +43,6 @@ from judgments.studies.studies import design_of
 Per = ScoreKeys.Per
 
 DIFFERENCE = ("first", "second", "difference", "low", "high", "p", "n", "clusters", "reason")
-COEFFICIENTS = {"kendall_tau_b": "kendall-tau-b", "spearman": "spearman"}
 FEWEST_SYSTEMS = 3
 NO_ITEMS = "the metric has scores of systems alone"
 LEVEL = 0.05
@@ -61,11 +65,7 @@ def compare_metrics(
     Raises:
         EvaluationError: a metric is unknown or lacks scores, or the study has nothing to compare with.
     """
-    kind = KINDS[study.protocol]
-    if kind.comparison.refusal:
-        raise EvaluationError(
-            f"Study {study.slug!r} is not evaluated against metrics: {kind.comparison.refusal}"
-        )
+    kind = compared_kind(study)
     names = _two(first, second)
     check_imported(study.dataset, names)
     imported = imported_scores(study.dataset, names)
@@ -318,7 +318,6 @@ def _systems_alone(names: Sequence[str]) -> str:
 
 
 def comparison_in_words(result: Mapping[str, Any]) -> str:
-    """Describe which metric agrees better, in the reader's language."""
     rows = result["rows"]
     row = next((one for one in rows if one.get("kind", "all") == "all"), None)
     first, second = result["metrics"]

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import re
 from array import array
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
@@ -239,12 +240,11 @@ def _metric_of(file: Path) -> str:
 
 
 def _segments(systems: Sequence[str]) -> list[int]:
-    seen: dict[str, int] = {}
+    seen: Counter[str] = Counter()
     found = []
     for system in systems:
-        number = seen.get(system, 0)
-        seen[system] = number + 1
-        found.append(number)
+        found.append(seen[system])
+        seen[system] += 1
     return found
 
 

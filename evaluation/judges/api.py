@@ -9,8 +9,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from evaluation.judges import operations
-from evaluation.judges.models import Judge, JudgeAnswer
-from evaluation.models import Analysis
+from evaluation.models import Analysis, Judge, JudgeAnswer
 from evaluation.results.api import LastAnalysisView, describes_last
 from judgments.access.roles import require, staff_of
 from judgments.api.resources import Related, Resource, RowSerializer, filters_of, study_filter

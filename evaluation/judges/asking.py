@@ -24,7 +24,6 @@ from django.utils import timezone
 from common.errors import DataConflict, WrongState, counted
 from evaluation.errors import EvaluationError
 from evaluation.judges.endpoint import LONGEST_DETAIL, SECONDS, AskLater, Endpoint, Reply
-from evaluation.judges.models import Judge, JudgeAnswer
 from evaluation.judges.prompts import (
     Question,
     check_kind,
@@ -33,7 +32,7 @@ from evaluation.judges.prompts import (
     question_of,
     read_reply,
 )
-from evaluation.models import Analysis
+from evaluation.models import Analysis, Judge, JudgeAnswer
 from judgments.models import Study, Unit
 from judgments.studies.generation import no_progress
 from judgments.studies.log import note_event
@@ -242,7 +241,7 @@ class _Run:
         picture = picture_of(unit.item) if self.kind.page.shows_picture and self.design.about_pictures else ""
         shown = self.kind.shown(unit, side=row.swapped if self.kind.two_sided else None, picture_url=picture)
         source = unit.source_text if self.design.source.show else ""
-        return question_of(self.kind, self.judge.prompt, shown, source=source, picture=picture)
+        return question_of(self.judge.prompt, shown, source=source, picture=picture)
 
     def _cost(self, tokens_in: int, tokens_out: int) -> int:
         """Return millionths; prices are per million tokens."""

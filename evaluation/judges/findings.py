@@ -10,16 +10,14 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import scipy  # its parts load when they are first used
 from django.db import transaction
 
 from evaluation.arrays import Flags, Floats, Ints, places_in
 from evaluation.errors import EvaluationError
-from evaluation.judges.models import Judge, JudgeAnswer
 from evaluation.judges.prompts import check_kind
-from evaluation.judgment_sets.loaders import images_of, load_judgments, study_units, worker_rows
+from evaluation.judgment_sets.loaders import images_of, is_anonymous, load_judgments, study_units
 from evaluation.judgment_sets.signature import signature_of_study
-from evaluation.models import Analysis
+from evaluation.models import Analysis, Judge, JudgeAnswer
 from evaluation.provenance import as_json, hash_with, plain, signature
 from evaluation.statistics.agreement import alpha_of_judgments
 from evaluation.statistics.clustering import ITEM, Clusters, renumbered, share_of_rows
@@ -166,7 +164,7 @@ def _material(study: Study, kind: Kind, table: Any) -> Material:
         value=value,
         lengths=lengths,
         systems=systems,
-        anonymous=any(worker.anonymous for worker in worker_rows(study)),
+        anonymous=is_anonymous(study),
         data_hash=table.data_hash,
     )
 
@@ -300,7 +298,7 @@ def _alpha(answers: Answers, material: Material) -> dict[str, Any]:
         said[np.isnan(material.people)] = np.nan
     both = np.flatnonzero(~np.isnan(said) & ~np.isnan(answers.label) & (answers.label != UNDECIDED))
     if not len(both):
-        return {"value": None, "low": None, "high": None, "n": 0}
+        return _unknown(0)
     rows = np.concatenate([both, both])
     found = alpha_of_judgments(
         rows,
@@ -312,19 +310,20 @@ def _alpha(answers: Answers, material: Material) -> dict[str, Any]:
     return {**as_json(found, "value", "low", "high"), "n": len(both)}
 
 
+def _unknown(n: int) -> dict[str, Any]:
+    return {"value": None, "low": None, "high": None, "n": n}
+
+
 def _mean(values: Floats, images: Ints) -> dict[str, Any]:
     if not len(values):
-        return {"value": None, "low": None, "high": None, "n": 0}
+        return _unknown(0)
     clusters = Clusters.of_codes({ITEM: renumbered(images)})
     mean = float(values.mean())
     return _around(mean, (values - mean) / len(values), clusters) | {"n": len(values)}
 
 
 def _around(value: float, influences: Floats, clusters: Clusters) -> dict[str, Any]:
-    spread = clusters.spread(influences)
-    half = float(scipy.special.stdtrit(min(spread.df, 1e9), 0.5 + CONFIDENCE / 2)) * math.sqrt(
-        spread.variance
-    )
+    half = clusters.spread(influences).half(CONFIDENCE)
     return {"value": plain(value), "low": plain(value - half), "high": plain(value + half)}
 
 
@@ -367,7 +366,7 @@ def _length(answers: Answers, material: Material) -> dict[str, Any]:
     centred = words - words.mean() if len(both) else words
     squares = float(centred @ centred)
     if not squares > 0:
-        return {"value": None, "low": None, "high": None, "n": len(both)}
+        return _unknown(len(both))
     slope = float(centred @ gap[both]) / squares
     rest = gap[both] - gap[both].mean() - slope * centred
     clusters = Clusters.of_codes({ITEM: renumbered(material.image[both])})
@@ -389,7 +388,7 @@ def _own(judge: Judge, answers: Answers, material: Material) -> dict[str, Any] |
     there = ~np.isnan(gap)
     of_own, of_others = np.flatnonzero(there & own[:, 0]), np.flatnonzero(there & ~own[:, 0])
     if not len(of_own) or not len(of_others):
-        return {"value": None, "low": None, "high": None, "n": len(of_own)}
+        return _unknown(len(of_own))
     rows = np.concatenate([of_own, of_others])
     parts = [(gap[part] - gap[part].mean()) / len(part) for part in (of_own, of_others)]
     clusters = Clusters.of_codes({ITEM: renumbered(material.image[rows])})

@@ -16,8 +16,8 @@ from django.db import transaction
 from common.errors import DataConflict, counted
 from evaluation.errors import EvaluationError
 from evaluation.judges.asking import ROWS_AT_ONCE
-from evaluation.judges.models import Judge, JudgeAnswer
 from evaluation.judges.prompts import check_kind
+from evaluation.models import Judge, JudgeAnswer
 from judgments.models import Study, System, Unit
 from judgments.studies.log import note_event
 from judgments.studies.studies import design_of, kind_of

@@ -16,8 +16,8 @@ from evaluation.judges.asking import remove_judge as remove_answers
 from evaluation.judges.endpoint import is_own_host
 from evaluation.judges.importing import check_systems
 from evaluation.judges.importing import import_judge as import_answers
-from evaluation.judges.models import Judge
 from evaluation.judges.prompts import check_kind
+from evaluation.models import Judge
 from evaluation.statistics.judges import EPSILON
 from judgments.access.roles import Right
 from judgments.models import Study

@@ -13,9 +13,9 @@ from django.utils.translation import gettext as _
 
 from evaluation.judges.asking import MILLION
 from evaluation.judges.findings import newest_comparison
-from evaluation.judges.models import Judge, JudgeAnswer
 from evaluation.judges.operations import ask_judge, compare_judges, import_judge, remove_judge
 from evaluation.judges.prompts import is_for_judges
+from evaluation.models import Judge, JudgeAnswer
 from judgments.admin.operations import add_operation
 from judgments.kinds import KINDS
 from judgments.models import Study

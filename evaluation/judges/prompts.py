@@ -83,9 +83,7 @@ def tokens_of(kind: Kind) -> list[str]:
     return [str(choice.value) for choice in kind.choices]
 
 
-def question_of(
-    kind: Kind, prompt: str, shown: Mapping[str, Any], *, source: str = "", picture: str = ""
-) -> Question:
+def question_of(prompt: str, shown: Mapping[str, Any], *, source: str = "", picture: str = "") -> Question:
     """Ask about ``shown`` as a worker sees it; ``picture`` is an address or data."""
     lines = [f"Source text: {source}"] if source else []
     lines += [

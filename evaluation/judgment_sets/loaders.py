@@ -64,6 +64,10 @@ def worker_rows(study: Study) -> list[WorkerRow]:
     return sorted(found, key=lambda row: (row.name, row.pk))
 
 
+def is_anonymous(study: Study) -> bool:
+    return any(worker.anonymous for worker in worker_rows(study))
+
+
 def control_records_of(study: Study, *, moment: Snapshot | None = None) -> dict[int, ControlRecord]:
     """Return worker -> results on control items. Imports state per judgment whether it is used."""
     return _records(study, control_tallies(study) if moment is None else tallies_at(study, moment))
@@ -271,16 +275,13 @@ def _hashed(
     return data_hash.hexdigest()
 
 
-def counted_answers(
-    study: Study, moment: Snapshot, *, units: Sequence[int] | None = None
-) -> Iterator[tuple[int, list[Any]]]:
+def counted_answers(study: Study, moment: Snapshot) -> Iterator[tuple[int, list[Any]]]:
     """Yield (unit row id, answers included at ``moment`` by worker name), in unit order.
 
-    Control items are omitted; a unit without included answers has an empty list, or is missing. ``units`` are
-    row ids.
+    Control items are omitted; a unit without included answers has an empty list, or is missing.
     """
     rows = (
-        moment.judgments(study, units=units)
+        moment.judgments(study)
         .filter(unit__control=False, set_aside=False)
         .order_by("unit__position", "unit_id", "pk")
         .values_list(

@@ -79,10 +79,10 @@ def material_of(study: Study) -> Material:
     )
 
 
-def votes_of(study: Study, *, moment: Snapshot | None = None) -> Votes:
-    """Return counts over every judgment, now or at ``moment``."""
+def votes_of(study: Study) -> Votes:
+    """Return counts over every judgment."""
     tally = JudgmentTally()
-    for _ in included_votes(study, moment, tally):
+    for _ in included_votes(study, None, tally):
         continue
     return tally.facts()
 

@@ -37,9 +37,9 @@ from evaluation.metrics.leave_one_out import (
     of_other_sources,
     score_held_out,
 )
+from evaluation.provenance import plain
 from evaluation.statistics.correlation import kendall_tau_b
 from evaluation.statistics.significance.intervals import ScoreSummary, deviation_of, summary_of_scores
-from judgments.kinds.base import or_none
 
 WORDS = 10
 RESAMPLES = 1000
@@ -271,8 +271,8 @@ def _bound(scores: Floats, held: HeldOut, seed: int) -> Bound:
 
 
 def _plain(bound: Bound) -> dict[str, Any]:
-    return {name: or_none(value) for name, value in asdict(bound).items()}
+    return {name: plain(value) for name, value in asdict(bound).items()}
 
 
 def _matrix(taus: Floats) -> list[list[float | None]]:
-    return [[or_none(value) for value in row] for row in taus.tolist()]
+    return [[plain(value) for value in row] for row in taus.tolist()]

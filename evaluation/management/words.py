@@ -10,9 +10,11 @@ from common.commands import QuorumCommand
 
 
 def coefficient(value: float | None) -> str:
-    if value is None:
-        return "–"
-    return amounts.coefficient(value)
+    return "–" if value is None else amounts.coefficient(value)
+
+
+def digits(value: float | None, places: int) -> str:
+    return "–" if value is None else f"{value:.{places}f}"
 
 
 def with_interval(figure: Mapping[str, Any]) -> str:

@@ -91,7 +91,7 @@ class StudyVotes:
             pairs=loaders.pair_rows(study),
             decisions=loaders.decisions_of(study),
             threshold=loaders.control_threshold(study),
-            anonymous=any(worker.anonymous for worker in loaders.worker_rows(study)),
+            anonymous=loaders.is_anonymous(study),
         )
 
     def once(self, key: tuple[Any, ...], make: Callable[[], Any]) -> Any:

@@ -102,7 +102,7 @@ def _curve(result: Result, one: Result, *, explained: bool) -> Plot:
         name=f"multiverse-{one['name']}",
         claim=_claim(one),
     )
-    shown = _evenly(order, keep=0)
+    shown = _evenly(order)
     drawing = Specifications(
         estimates=tuple(
             Estimate(one["value"][place], one["low"][place], one["high"][place]) for place in shown
@@ -128,12 +128,13 @@ def _curve(result: Result, one: Result, *, explained: bool) -> Plot:
     return plot(sentence, drawing, data)
 
 
-def _evenly(order: Sequence[int], *, keep: int) -> list[int]:
+def _evenly(order: Sequence[int]) -> list[int]:
+    """Return at most MOST_POINTS of the order, with 0, the reported choices."""
     if len(order) <= MOST_POINTS:
         return list(order)
     at = set(np.linspace(0, len(order) - 1, MOST_POINTS - 1).round().astype(int).tolist())
-    if keep in order:
-        at.add(list(order).index(keep))
+    if 0 in order:
+        at.add(list(order).index(0))
     return [order[place] for place in sorted(at)]
 
 

@@ -124,8 +124,7 @@ def read_assumptions(values: Mapping[str, Any]) -> Assumptions:
     if found.controls_per_hit >= found.units_per_hit:
         raise EvaluationError(
             _(
-                "controls_per_hit is %(controls_per_hit)s, which leaves no place in a HIT of "
-                "%(units_per_hit)s."
+                "controls_per_hit is %(controls_per_hit)s, which leaves no place in a HIT of %(units_per_hit)s."
             )
             % {"controls_per_hit": found.controls_per_hit, "units_per_hit": found.units_per_hit}
         )
@@ -322,7 +321,7 @@ def estimate_from_pilot(*, study: Study, question: str, first: str = "", second:
 
 def pilot_components(study: Study) -> dict[str, Any]:
     """Return variance components of the pilot's votes: images, people and residual; {} if voters are anonymous."""
-    if any(worker.anonymous for worker in loaders.worker_rows(study)):
+    if loaders.is_anonymous(study):
         return {}
     table, units = loaders.load_judgments(study), loaders.unit_rows(study)
     rows = table.counted & ~np.isnan(table.value)
@@ -399,8 +398,7 @@ def pilot_systems(study: Study, first: str, second: str, *, right: float = 1.0) 
         known = sorted({name for names in of_pair.values() if len(set(names)) == 2 for name in names})
         raise EvaluationError(
             _(
-                "Study %(slug)r decided no pair of %(first)r and %(second)r; systems that meet in "
-                "it: %(value)s."
+                "Study %(slug)r decided no pair of %(first)r and %(second)r; systems that meet in it: %(value)s."
             )
             % {"slug": study.slug, "first": first, "second": second, "value": ", ".join(known) or "none"}
         )

@@ -74,7 +74,7 @@ def compute_rehearsal(
         people = _people(study, truths)
         right = _metric_hits(evaluation, pairs)
         metrics = sorted(
-            (_metric_row(name, evaluation, of, pairs) for name, of in right.items()),
+            (_metric_row(name, of, pairs) for name, of in right.items()),
             key=lambda row: -row["truth"]["value"],
         )
         meetings = _meetings(study, pairs)
@@ -136,9 +136,7 @@ def _metric_hits(evaluation: MetaEvaluation | None, pairs: Pairs) -> dict[str, d
     }
 
 
-def _metric_row(
-    name: str, evaluation: MetaEvaluation | None, named: Mapping[int, int], pairs: Pairs
-) -> dict[str, Any]:
+def _metric_row(name: str, named: Mapping[int, int], pairs: Pairs) -> dict[str, Any]:
     decided = [pair for pair in named if pairs.said[pair]]
     return {
         "name": name,

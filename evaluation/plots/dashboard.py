@@ -110,7 +110,10 @@ def metrics_figure(
     low, high = max(-1.0, min(ends) - 0.04), min(1.0, max(ends) + 0.04)
     axes.set_xlim(low, high + 0.09 * (high - low))
     axes.axvline(chance, **LEVEL, linestyle=DASH, zorder=1)
-    _above(axes, chance, _("chance"), INK)
+    axes.text(
+        chance, 1.0, _("chance"), transform=axes.get_xaxis_transform(), ha="center", va="bottom", fontsize=SMALL,
+        color=INK,
+    )  # fmt: skip
     for row, name in enumerate(names):
         cell = metrics[name]
         if cell["value"] is None:
@@ -219,13 +222,6 @@ def _new_curves(judgments: int) -> tuple[Figure, Axes]:
 def _draw_band(axes: Axes, rows: Sequence[Mapping[str, Any]], *, alpha: float) -> None:
     x, low, high = ([row[key] for row in rows] for key in ("judgments", "low", "high"))
     axes.fill_between(x, low, high, color=ACCENT, alpha=alpha, linewidth=0)
-
-
-def _above(axes: Axes, value: float, words: str, colour: str) -> None:
-    axes.text(
-        value, 1.0, words, transform=axes.get_xaxis_transform(), ha="center", va="bottom", fontsize=SMALL,
-        color=colour,
-    )  # fmt: skip
 
 
 def _apart(ends: Sequence[float], gap: float) -> list[float]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from rest_framework import serializers
 
-from evaluation.publishing.models import Deposit
+from evaluation.models import Deposit
 from judgments.api.resources import Related, Resource, RowSerializer, filters_of, study_filter
 
 

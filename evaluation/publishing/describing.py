@@ -21,8 +21,7 @@ from django.utils.translation import gettext as _
 from annotation.models import Erasure
 from common.amounts import thousands
 from evaluation.errors import PublishingError
-from evaluation.models import Release
-from evaluation.publishing.models import Deposit
+from evaluation.models import Deposit, Release
 from evaluation.releases.bundle import CHUNK, BundleReader
 from evaluation.releases.documents import LICENCES
 from evaluation.releases.storage import release_name

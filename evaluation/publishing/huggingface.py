@@ -19,8 +19,8 @@ from django.db.models import QuerySet
 from django.utils import timezone
 
 from evaluation.errors import PublishingError
+from evaluation.models import Deposit
 from evaluation.publishing.describing import Content, Plan
-from evaluation.publishing.models import Deposit
 from evaluation.publishing.outside import Absent, Site, Taken, Unclear
 from judgments.studies.generation import Progress
 
@@ -227,8 +227,7 @@ def _send_parts(site: Site, file: Content, upload: Mapping[str, Any]) -> None:
     addresses = [header[name] for name in sorted((one for one in header if one.isdigit()), key=int)]
     if len(addresses) != ceil(file.size / size):
         raise PublishingError(
-            f"{site.host} gave {len(addresses)} addresses for {file.name}, which has "
-            f"{ceil(file.size / size)} parts."
+            f"{site.host} gave {len(addresses)} addresses for {file.name}, which has {ceil(file.size / size)} parts."
         )
     parts = []
     for number, address in enumerate(addresses):

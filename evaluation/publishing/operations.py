@@ -9,8 +9,8 @@ from rest_framework import serializers
 
 from common.parameters import Parameters
 from evaluation.errors import PublishingError
+from evaluation.models import Deposit
 from evaluation.publishing.describing import address_of, read_creators, read_papers
-from evaluation.publishing.models import Deposit
 from evaluation.publishing.sending import release_to_publish
 from evaluation.releases.storage import release_file
 from judgments.access.roles import Right

@@ -18,10 +18,9 @@ from django.db import transaction
 from common.audit import acting_person
 from common.errors import DataConflict, NotThere
 from evaluation.errors import PublishingError
-from evaluation.models import Release
+from evaluation.models import Deposit, Release
 from evaluation.publishing import huggingface, zenodo
 from evaluation.publishing.describing import Place, Plan, erased_since, plan_of
-from evaluation.publishing.models import Deposit
 from evaluation.publishing.outside import Absent, Site, Taken
 from evaluation.releases.storage import find_release, is_stored, release_file
 from judgments.models import Study

@@ -17,8 +17,8 @@ from django.conf import settings
 from django.utils import timezone
 
 from evaluation.errors import PublishingError
+from evaluation.models import Deposit
 from evaluation.publishing.describing import Content, Plan
-from evaluation.publishing.models import Deposit
 from evaluation.publishing.outside import Absent, Site, Taken, Unclear, problems_of
 from judgments.studies.generation import Progress
 
@@ -63,7 +63,6 @@ def send(site: Site, deposit: Deposit, plan: Plan, note: Note, progress: Progres
 
 
 def is_there(site: Site, deposit: Deposit) -> str:
-    """Return a record's state."""
     path = f"api/records/{deposit.remote}"
     try:
         site.call("GET", path, what="to read the record", headers=JSON)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -306,9 +307,7 @@ def _of_votes(study: Study) -> list[Deviation]:
 
 def _of_exclusions(study: Study, plan: Plan) -> list[Deviation]:
     others = Exclusion.objects.filter(study=study, lifted_at__isnull=True).exclude(rule__in=plan.exclude_by)
-    rules: dict[str, int] = {}
-    for rule in others.values_list("rule", flat=True):
-        rules[rule] = rules.get(rule, 0) + 1
+    rules = Counter(others.values_list("rule", flat=True))
     return [
         Deviation(
             "exclusion",

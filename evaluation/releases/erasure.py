@@ -1,4 +1,4 @@
-"""Remove an erased person from results and files, and prove from which rows a release was made."""
+"""Remove erased people and discarded units from results and files, and prove from which rows a release was made."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from common.errors import Busy
 from evaluation.errors import VerificationError
 from evaluation.export.rows import JudgmentRows
 from evaluation.export.snapshot import take_snapshot
-from evaluation.models import Analysis, BoardSnapshot, Release
+from evaluation.models import Analysis, BoardSnapshot, Judge, Prediction, Release
 from evaluation.releases.rows import to_the_minute
 from evaluation.releases.storage import release_file, stored_releases
 from judgments.models import Job, Study
@@ -34,16 +34,31 @@ def forget_person(*, study: Study, words: Mapping[str, str], **_signal: Any) -> 
 
     Results stay, older than the data, until they are recomputed.
     """
-    from evaluation.judgment_sets.blocks import (
-        forget_blocks,
-    )  # needs Arrow, which a web process starts without
-
-    forget_blocks(study)
-    BoardSnapshot.objects.filter(study=study).delete()
+    forget_columns(study)
     for analysis in Analysis.objects.filter(study=study).iterator(1):
         after = rewritten([analysis.result, analysis.settings], words)
         if after != [analysis.result, analysis.settings]:
             Analysis.objects.filter(pk=analysis.pk).update(result=after[0], settings=after[1])
+
+
+def what_was_computed(study: Study) -> str:
+    """Return in a sentence what refers to the study's units or names them, so that they stay; or ""."""
+    about = {"slug": study.slug}
+    if Judge.objects.filter(study=study).exists():
+        return _("A judge answers study %(slug)r; remove the judge first, or duplicate the study.") % about
+    if Prediction.objects.filter(study=study).exists():
+        return _("Predictions were imported for study %(slug)r; duplicate the study instead.") % about
+    if Release.objects.filter(study=study).exists():
+        return _("Study %(slug)r was released; duplicate the study instead.") % about
+    return ""
+
+
+def forget_columns(study: Study) -> None:
+    """Delete copies of the study's rows."""
+    from evaluation.judgment_sets.blocks import forget_blocks  # lazily: it needs Arrow
+
+    forget_blocks(study)
+    BoardSnapshot.objects.filter(study=study).delete()
 
 
 def remove_files(*, study: Study, withdraw: bool, **_signal: Any) -> None:

@@ -118,8 +118,7 @@ def check_terms(study: Study, terms: Terms) -> None:
     if not terms.texts and KINDS[study.protocol].is_open:
         raise ReleaseError(
             _(
-                "Study %(slug)r is %(protocol)s, whose answers are about texts; it cannot be "
-                "released without them."
+                "Study %(slug)r is %(protocol)s, whose answers are about texts; it cannot be released without them."
             )
             % {"slug": study.slug, "protocol": study.protocol}
         )

@@ -16,7 +16,7 @@ from evaluation.results.metric_figures import PairTexts, score_pairs
 from evaluation.results.readings import accuracy_over_all
 from evaluation.statistics.aggregation import pair_winners
 from evaluation.statistics.clustering import ITEM, share_of_rows
-from evaluation.statistics.meta import random_subsets
+from evaluation.statistics.meta import ReferenceCurve, random_subsets
 from evaluation.statistics.resampling import CONFIDENCE
 from judgments.importers.fifty import TRIPLET_REFERENCES, FiftyDataset, FiftyPairwise, FiftyTriplets
 from judgments.importers.flickr8k import Flickr8kCrowd, Flickr8kDataset, Flickr8kExpert
@@ -89,6 +89,7 @@ def _pairs(source: Flickr8kExpert | Flickr8kCrowd, place: dict[str, int]) -> Pai
 
 
 PASCAL, ABSTRACT = "pascal-50s", "abstract-50s"
+SETS = {PASCAL: "PASCAL-50S", ABSTRACT: "ABSTRACT-50S"}
 # V15's words are runs of letters, digits and underscores; its scores are met with them.
 TOKENIZER = "v15"
 
@@ -216,6 +217,12 @@ def scores_by_shared_subsets(
             first, second = np.stack([table[metric] for table in tables]).transpose(2, 0, 1)
             found[metric][size] = first, second
     return found
+
+
+def estimates_of(found: ReferenceCurve) -> list[Estimate]:
+    """Return an estimate for each number of references."""
+    columns = (found.value.tolist(), found.low.tolist(), found.high.tolist())
+    return [Estimate(*ends, found.n) for ends in zip(*columns, strict=True)]
 
 
 def in_per_cent(found: Estimate) -> str:

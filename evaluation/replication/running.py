@@ -27,6 +27,7 @@ from evaluation.report.rendering import FOLDER, ROWS_IN_TEXT, render_table, text
 from evaluation.report.storage import check_folder, write_folder
 
 VERDICTS = "verdicts.json"
+NO_TABLES = "METEOR's tables are not installed (docs/metrics.md: requirements-meteor.txt)"
 TEMPLATES = text_templates(FOLDER / "templates", escape=escape)
 Progress = Callable[[float, str], None]
 

@@ -25,6 +25,7 @@ from evaluation.results.meta_evaluation import (
     DEFAULT_TOKENIZER,
     compute_evaluation,
     pair_texts,
+    value_of_unit,
 )
 from evaluation.results.metric_figures import PairTexts, References
 from evaluation.results.rankings import Proposals, newest_output, proposals_of
@@ -119,14 +120,7 @@ class ReportInputs:
 
 def people_of_units(consensus: StudyConsensus, pks: Sequence[int]) -> Floats:
     """Return (N,) consensus of units, as a share if there is one; nan without."""
-
-    def value_of(pk: int) -> float:
-        found = consensus.of_unit.get(pk)
-        if found is None or found.value is None:
-            return np.nan
-        return float(found.value if found.share is None or pk in consensus.decisions else found.share)
-
-    return np.array([value_of(pk) for pk in pks], dtype=np.float64)
+    return np.array([value_of_unit(consensus, pk) for pk in pks], dtype=np.float64)
 
 
 def load_inputs(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import astuple, dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from django.db import transaction
@@ -19,7 +19,20 @@ from evaluation.models import Analysis, MetricScore
 from evaluation.provenance import signature
 from evaluation.results.aggregation import StudyConsensus, consensus_of
 from evaluation.results.consensus import CLUSTERED, agreement_rows, one_against_rest
-from evaluation.results.metric_figures import halves_of_pairs, on_the_same_halves
+from evaluation.results.metric_figures import (
+    UNKNOWN_KIND,
+    CaptionTexts,
+    MetricResults,
+    PairTexts,
+    References,
+    halves_of_pairs,
+    judge_captions,
+    judge_pairs,
+    kappa_grid,
+    on_the_same_halves,
+    score_pairs,
+    with_references,
+)
 from evaluation.results.readings import (
     DRAWS,
     Readings,
@@ -32,26 +45,11 @@ from evaluation.results.readings import (
 from evaluation.results.verdict import correlation_verdict, pair_verdicts
 from evaluation.statistics.clustering import ITEM, NAIVE, ClusterColumns
 from evaluation.statistics.meta import accuracy_by_references, kinds_of, random_subsets
-from judgments.kinds import KINDS
+from judgments.kinds import KINDS, Kind
 from judgments.models import Study
 from judgments.studies.generation import Progress, no_progress
 from judgments.studies.log import note_event
 from judgments.studies.studies import design_of
-
-if TYPE_CHECKING:
-    pass
-from evaluation.results.metric_figures import (
-    UNKNOWN_KIND,
-    CaptionTexts,
-    MetricResults,
-    PairTexts,
-    References,
-    judge_captions,
-    judge_pairs,
-    kappa_grid,
-    score_pairs,
-    with_references,
-)
 
 DEFAULT_METRICS = ("bleu-1", "bleu-4", "rouge-l", "cider", "cider-d")
 DEFAULT_TOKENIZER = "ptb"
@@ -113,7 +111,6 @@ def scores_by_own_subsets(
     metrics: Sequence[str],
     tokenizer: str,
     seed: int,
-    draws: int = DRAWS,
 ) -> dict[str, dict[int, tuple[Floats, Floats]]]:
     """Return metric -> number of references -> (D, N) scores of first and second candidates.
 
@@ -130,12 +127,10 @@ def scores_by_own_subsets(
                 f"references: {size} is too many; a pair has {most}, expected at most {most}."
             )
         generator = np.random.default_rng(seed)
-        drawn = [
-            random_subsets(len(pair.references), size, draws if size < most else 1, seed=generator)
-            for pair in pairs
-        ]
+        draws = DRAWS if size < most else 1
+        drawn = [random_subsets(len(pair.references), size, draws, seed=generator) for pair in pairs]
         tables = []
-        for draw in range(draws if size < most else 1):
+        for draw in range(draws):
             chosen = [
                 replace(
                     pair, references=[pair.references[place] for place in places[min(draw, len(places) - 1)]]
@@ -244,6 +239,16 @@ class MetaEvaluation:
     data_hash: str
 
 
+def compared_kind(study: Study) -> Kind:
+    """Return the study's kind. Raise EvaluationError if its answers are not held against metrics."""
+    kind = KINDS[study.protocol]
+    if kind.comparison.refusal:
+        raise EvaluationError(
+            f"Study {study.slug!r} is not evaluated against metrics: {kind.comparison.refusal}"
+        )
+    return kind
+
+
 def compute_evaluation(
     *,
     study: Study,
@@ -261,12 +266,8 @@ def compute_evaluation(
         EvaluationError: an unknown metric or tokenizer, a reading of another protocol, no consensus, or no
             references.
     """
-    kind, design = KINDS[study.protocol], design_of(study)
+    kind, design = compared_kind(study), design_of(study)
     readings, clustered = readings or Readings(), clusters != NAIVE
-    if kind.comparison.refusal:
-        raise EvaluationError(
-            f"Study {study.slug!r} is not evaluated against metrics: {kind.comparison.refusal}"
-        )
     readings.check(compares_pairs=kind.compares_pairs)
     progress(0.05, "reading judgments")
     table = loaders.load_judgments(study)
@@ -284,6 +285,7 @@ def compute_evaluation(
     if kind.compares_pairs:
         pairs, documents, leading = pair_texts(study, consensus, references)
         images = [pair.image for pair in pairs] if clustered else None
+        kinds = [pair.kind or UNKNOWN_KIND for pair in pairs]
         judged = judge_pairs(
             pairs,
             documents,
@@ -299,20 +301,20 @@ def compute_evaluation(
             consensus.units,
             agreement_rows(table, loaders.full_depth_units(study)),
             images=loaders.images_of(study, consensus.units) if clustered else None,
-            anonymous=any(worker.anonymous for worker in loaders.worker_rows(study)),
+            anonymous=loaders.is_anonymous(study),
         )
         result["people"] = people if people["all"]["n"] else {}
         pks = np.array([pair.pk for pair in pairs], dtype=np.int64)
         result["halves"] = on_the_same_halves(
             halves_of_pairs(table, consensus.units, pks),
             judged.scores,
-            kinds_of([pair.kind or UNKNOWN_KIND for pair in pairs], len(pairs)),
+            kinds_of(kinds, len(pairs)),
             images,
         )
         result["verdict"] = pair_verdicts(
             judged.scores,
             np.array([pair.winner for pair in pairs], dtype=np.int64),
-            [pair.kind or UNKNOWN_KIND for pair in pairs],
+            kinds,
             {name: one["accuracy"] for name, one in judged.metrics.items()},
             images=images,
         )
@@ -373,7 +375,7 @@ def compute_evaluation(
         "metrics": judged.metrics,
         "signatures": judged.signatures,
         **result,
-        "notes": [*judged.notes, *([ITEMS_CHOSEN] if design_of(study).chosen else [])],
+        "notes": [*judged.notes, *([ITEMS_CHOSEN] if design.chosen else [])],
     }
     return MetaEvaluation(
         study=study,
@@ -433,15 +435,19 @@ class CaptionConsensus:
 
 
 def _of_units(study: Study, consensus: StudyConsensus) -> list[CaptionConsensus]:
-    """Return each unit's value: adjudicated, else the answer's share, else the mean."""
-    rows = []
-    for pk, item, key, text in loaders.caption_units(study):
-        found = consensus.of_unit.get(pk)
-        known = found is not None and found.value is not None
-        decided = pk in consensus.decisions  # the share of votes reflects what was disputed
-        score = (found.value if found.share is None or decided else found.share) if found and known else None
-        rows.append(CaptionConsensus(pk, item, key, text, score))
-    return rows
+    return [
+        CaptionConsensus(pk, item, key, text, value_of_unit(consensus, pk))
+        for pk, item, key, text in loaders.caption_units(study)
+    ]
+
+
+def value_of_unit(consensus: StudyConsensus, pk: int) -> float | None:
+    """Return a unit's value: adjudicated, else the answer's share, else the mean; None without one."""
+    found = consensus.of_unit.get(pk)
+    if found is None or found.value is None:
+        return None
+    decided = pk in consensus.decisions  # the share of votes reflects what was disputed
+    return found.value if found.share is None or decided else found.share
 
 
 def judged_captions(

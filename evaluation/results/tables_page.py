@@ -117,7 +117,6 @@ def model_sentence(model: Mapping[str, Any]) -> str:
 
 
 def other_models(models: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
-    """Return other worker models' sentences and worker parameters."""
     told, columns = [], []
     workers: dict[str, dict[int, Any]] = {}
     for name, model in models.items():
@@ -177,8 +176,7 @@ def model_rows(kind: Kind, model: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 def accuracy_table(result: Mapping[str, Any]) -> dict[str, Any]:
     found = result["metrics"]
-    names = {kind for figures in found.values() for kind in figures["accuracy"]}
-    columns = pair_kinds(names) + (["all"] if "all" in names else [])
+    columns = _kinds_of({name: figures["accuracy"] for name, figures in found.items()})
     rows = [
         {
             "name": name,
@@ -260,7 +258,7 @@ def _kinds_of(reading: Mapping[str, Mapping[str, Any]]) -> list[str]:
 
 def _best_kappa(cells: Sequence[Mapping[str, Any]]) -> dict[str, Mapping[str, Any] | None]:
     known = [cell for cell in cells if cell["value"] is not None]
-    return {"best kappa": max(known, key=lambda cell: cell["value"]) if known else None}
+    return {"best kappa": max(known, key=lambda cell: cell["value"], default=None)}
 
 
 def caption_systems(systems: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
@@ -350,8 +348,7 @@ def correlation_table(result: Mapping[str, Any]) -> dict[str, Any]:
         if within:
             cells.append(figures["per_image"]["kendall_tau_b"])
         if kappas:
-            known = [cell for cell in figures["kappa"] if cell["value"] is not None]
-            cells.append(max(known, key=lambda cell: cell["value"], default=None))
+            cells += _best_kappa(figures["kappa"]).values()
         rows.append(
             {"name": name, "order": tau["value"] or 0.0, "cells": [_coefficient_cell(one) for one in cells]}
         )

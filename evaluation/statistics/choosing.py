@@ -257,9 +257,8 @@ def weighted_kendall(
     chance = _probabilities(probabilities)
     same_length(first=one, second=two, probabilities=chance)
     weight = 1 / chance
-    sums = np.zeros(
-        (3, len(one))
-    )  # of each value with all others: same order, apart in first, apart in second
+    # of each value with all others: same order, apart in first, apart in second
+    sums = np.zeros((3, len(one)))
     rows = max(1, _PAIRS_AT_ONCE // len(one))
     for start in range(0, len(one), rows):
         part = slice(start, start + rows)
@@ -278,8 +277,8 @@ def weighted_kendall(
             check_confidence(confidence),
             reason,
         )
-    value = float(same / math.sqrt(apart * apart_too))
     root = math.sqrt(apart * apart_too)
+    value = float(same / root)
     slope = 2 * sums[0] / root - value * (sums[1] / apart + sums[2] / apart_too)
     return _estimate(value, weight * slope, weight, items, confidence)
 

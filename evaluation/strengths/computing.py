@@ -125,9 +125,12 @@ def strengths_of(
     rows, place = rows[different], place[different]
     if not len(rows):
         raise NothingToRank(NO_PAIR_OF_TWO, study.slug)
-    anonymous = any(worker.anonymous for worker in loaders.worker_rows(study))
     clusters = judgment_clusters(
-        units, loaders.images_of(study, units), table.unit[rows], table.worker[rows], anonymous=anonymous
+        units,
+        loaders.images_of(study, units),
+        table.unit[rows],
+        table.worker[rows],
+        anonymous=loaders.is_anonymous(study),
     )
     covariates = None
     if control == LENGTH:
@@ -172,13 +175,12 @@ def _strengths_of_choices(study: Study, *, model: str, control: str) -> dict[str
     best = [row[one["best"] - 1] for row, one in zip(shown, given, strict=True)]
     if len({name for row in set(map(tuple, shown)) for option in row for name in owners[option]}) < 2:
         raise NothingToRank(NO_CAPTIONS_OF_TWO, study.slug)
-    anonymous = any(worker.anonymous for worker in loaders.worker_rows(study))
     clusters = judgment_clusters(
         units,
         loaders.images_of(study, units),
         table.unit[counted],
         table.worker[counted],
-        anonymous=anonymous,
+        anonymous=loaders.is_anonymous(study),
     )
     found = luce_choice(shown, best, owners=owners, clusters=clusters or NAIVE)
     bands = _bands_of(found)

@@ -30,11 +30,10 @@ from evaluation.judges.asking import ask_judge
 from evaluation.judges.endpoint import AskLater, Endpoint, Reply
 from evaluation.judges.findings import compare_judges, sizes_of_curve, store_comparison
 from evaluation.judges.importing import import_judge
-from evaluation.judges.models import Judge, JudgeAnswer
 from evaluation.judges.operations import ask_judge as ask_operation
 from evaluation.judges.page import can_have_judges
 from evaluation.judges.prompts import Question, instructions_of, read_reply
-from evaluation.models import Analysis, Consensus
+from evaluation.models import Analysis, Consensus, Judge, JudgeAnswer
 from evaluation.report.content import Dots, estimate_of
 from evaluation.report.storage import build_report
 from evaluation.results.aggregation import compute_aggregation, store_aggregation

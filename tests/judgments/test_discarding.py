@@ -19,7 +19,7 @@ from annotation.work.claims import claim_assignment
 from annotation.work.joining import create_invitations, join_study
 from common.errors import WrongState
 from evaluation.integrity import check_integrity
-from evaluation.judges.models import Judge
+from evaluation.models import Judge
 from judgments.access.roles import give_role
 from judgments.jobs import enqueue
 from judgments.models import HIT, CandidatePair, HITUnit, Study, SystemPair, Unit

@@ -2,7 +2,7 @@
 
 import pytest
 
-from evaluation.metrics.compiling import compile_kernels
+from evaluation.compiling import compile_metrics
 from evaluation.metrics.registry import METRICS
 
 
@@ -10,4 +10,4 @@ from evaluation.metrics.registry import METRICS
 def test_all_metrics_score_what_they_are_compiled_with(tables: str, monkeypatch: pytest.MonkeyPatch) -> None:
     if tables:
         monkeypatch.setenv("QUORUM_METEOR_DATA", tables)
-    assert {name.partition("|")[0] for name in compile_kernels().scores} == set(METRICS)
+    assert {name.partition("|")[0] for name in compile_metrics().scores} == set(METRICS)

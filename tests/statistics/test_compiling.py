@@ -1,7 +1,7 @@
 """The examples that statistics are compiled with."""
 
-from evaluation.statistics.compiling import compile_kernels
+from evaluation.compiling import compile_statistics
 
 
 def test_the_examples_of_the_statistics_are_accepted_by_them() -> None:
-    compile_kernels()
+    compile_statistics()

@@ -283,11 +283,15 @@ def written_captions(
 
 
 def pseudonyms(workers: Collection[int]) -> dict[int, str]:
+    return {worker: f"writer-{number:04d}" for number, worker in enumerate(names_in_order(workers), start=1)}
+
+
+def names_in_order(workers: Collection[int]) -> dict[int, str]:
+    """Return worker -> name, in the order of names."""
     names: dict[int, str] = {}
     for some in batched(workers, ROWS_AT_ONCE):
         names |= dict(Worker.objects.filter(pk__in=some).values_list("pk", "name"))
-    ordered = sorted(names, key=lambda worker: (names[worker], worker))
-    return {worker: f"writer-{number:04d}" for number, worker in enumerate(ordered, start=1)}
+    return dict(sorted(names.items(), key=lambda entry: (entry[1], entry[0])))
 
 
 class WrittenCaptions(Encoding):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Sequence
 from typing import Any
 
@@ -10,7 +9,7 @@ from django.db.models import Exists, IntegerField, OuterRef, QuerySet, Value
 
 from annotation.models import Assignment, Demographics
 from common.files import HashedFile
-from evaluation.export.formats.judgments import Lines
+from evaluation.export.formats.judgments import csv_writer
 from evaluation.export.parts import Encoding, Stage, Work
 from judgments.importers.textio import guard_formula
 from judgments.models import Study
@@ -50,4 +49,4 @@ class DemographicLines(Encoding):
 
 
 def _write(file: HashedFile, cells: Sequence[str]) -> None:
-    csv.writer(Lines(file), lineterminator="\r\n").writerow(guard_formula(cell) for cell in cells)
+    csv_writer(file).writerow(guard_formula(cell) for cell in cells)

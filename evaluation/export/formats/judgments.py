@@ -44,12 +44,10 @@ def csv_writer(file: HashedFile) -> Any:
     return csv.writer(Lines(file), lineterminator="\r\n")
 
 
-def write_csv(rows: JudgmentRows, file: HashedFile, *, header: bool = True) -> None:
-    """Write a line per judgment, guarded against spreadsheet formulas."""
+def write_csv(rows: JudgmentRows, file: HashedFile) -> None:
+    """Write a line per judgment, guarded against spreadsheet formulas, without the header."""
     columns = columns_of(rows.study)
     writer = csv_writer(file)
-    if header:
-        writer.writerow(columns)
     for row in rows:
         for name in JSON_COLUMNS & row.keys():
             row[name] = answer_cell(row[name])
@@ -85,7 +83,7 @@ class CsvLines(JsonLines):
     suffix = "csv"
 
     def write_part(self, work: Work, file: HashedFile) -> None:
-        write_csv(work.rows(), file, header=False)
+        write_csv(work.rows(), file)
 
     def join(self, work: Work, file: HashedFile) -> None:
         csv_writer(file).writerow(columns_of(work.study))

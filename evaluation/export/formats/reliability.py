@@ -11,9 +11,9 @@ from contextlib import closing
 from itertools import groupby
 from operator import itemgetter
 
-from annotation.models import Worker
 from common.downloads import batched
 from common.files import HashedFile
+from evaluation.export.formats.consensus import names_in_order
 from evaluation.export.parts import Encoding, Work
 from judgments.importers.textio import guard_formula
 from judgments.models import Unit
@@ -73,17 +73,14 @@ class Reliability(Encoding):
 
 def _lines(place: sqlite3.Connection) -> Iterator[tuple[str, Iterator[tuple[int, int]]]]:
     workers = [worker for (worker,) in place.execute("SELECT DISTINCT worker FROM cells ORDER BY worker")]
-    names: dict[int, str] = {}
-    for some in batched(workers, ROWS_AT_ONCE):
-        names |= dict(Worker.objects.filter(pk__in=some).values_list("pk", "name"))
-    ordered = sorted(names, key=lambda worker: (names[worker], worker))
+    names = names_in_order(workers)
     place.execute("CREATE TABLE ranks (worker INTEGER PRIMARY KEY, place INTEGER)")
-    place.executemany("INSERT INTO ranks VALUES (?, ?)", ((worker, at) for at, worker in enumerate(ordered)))
+    place.executemany("INSERT INTO ranks VALUES (?, ?)", ((worker, at) for at, worker in enumerate(names)))
     rows = place.execute(
         "SELECT place, column, value FROM cells JOIN ranks USING (worker) ORDER BY place, column"
     )
-    for at, group in groupby(rows, key=itemgetter(0)):
-        yield names[ordered[at]], ((column, value) for _, column, value in group)
+    for name, (_, group) in zip(names.values(), groupby(rows, key=itemgetter(0)), strict=True):
+        yield name, ((column, value) for _, column, value in group)
 
 
 def _joined(cells: Iterable[str]) -> str:

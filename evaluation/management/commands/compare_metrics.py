@@ -11,7 +11,7 @@ from django.core.management.base import CommandError
 from common.commands import QuorumCommand, progress_bar
 from common.files import check_place, write_json
 from evaluation.imported_scores.comparing import compare_metrics, compare_with_scores, comparison_in_words
-from evaluation.management.words import coefficient, percent, say_table
+from evaluation.management.words import coefficient, digits, percent, say_table
 from evaluation.report.content import p_in_text
 from evaluation.results.meta_evaluation import DEFAULT_TOKENIZER
 from judgments.studies.studies import find_dataset, find_study
@@ -87,16 +87,12 @@ class Command(QuorumCommand):
             soft = own["soft_pairwise_accuracy"]
             row = [
                 name,
-                *(_digits(value) for value in (soft["value"], soft["pairwise"], own["pearson"]["value"])),
+                *(digits(value, 4) for value in (soft["value"], soft["pairwise"], own["pearson"]["value"])),
             ]
             if "calibrated" in found:
-                row.append(_digits(found["calibrated"][place]["value"]))
+                row.append(digits(found["calibrated"][place]["value"], 4))
             rows.append(row)
         columns = ["", "soft pairwise", "pairwise", "Pearson"]
         columns += ["tie-calibrated, by image"] if "calibrated" in found else []
         say_table(self, f"Over {found['number']} systems", columns, rows)
         self.say()
-
-
-def _digits(value: float | None) -> str:
-    return "–" if value is None else f"{value:.4f}"

@@ -10,7 +10,7 @@ from common.commands import QuorumCommand
 from common.files import check_place, write_json
 from evaluation.error_spans.scores import compare_systems, segments_of, system_scores
 from evaluation.errors import EvaluationError
-from evaluation.management.words import say_table
+from evaluation.management.words import digits, say_table
 from evaluation.provenance import as_json
 from judgments.studies.studies import find_study
 
@@ -43,17 +43,17 @@ class Command(QuorumCommand):
             }
             write_json(options["output"], told)
         rows = [
-            [one.system, *map(_shown, (one.score, one.low, one.high, one.mqm, one.z)), f"{one.segments:,}"]
+            [
+                one.system,
+                *(digits(value, 2) for value in (one.score, one.low, one.high, one.mqm, one.z)),
+                f"{one.segments:,}",
+            ]
             for one in scores
         ]
         say_table(self, "Scores of systems", ["system", "score", "low", "high", "mqm", "z", "segments"], rows)
         if pair is not None:
             self.say(
-                f"\n{pair.first} less {pair.second}: {_shown(pair.difference)} "
-                f"[{_shown(pair.low)}, {_shown(pair.high)}], p = {_shown(pair.p, 4)}, over {pair.segments:,} segments"
-                + (f" ({pair.reason})" if pair.reason else "")
+                f"\n{pair.first} less {pair.second}: {digits(pair.difference, 2)} "
+                f"[{digits(pair.low, 2)}, {digits(pair.high, 2)}], p = {digits(pair.p, 4)}, "
+                f"over {pair.segments:,} segments" + (f" ({pair.reason})" if pair.reason else "")
             )
-
-
-def _shown(value: float | None, digits: int = 2) -> str:
-    return "–" if value is None else f"{value:.{digits}f}"

@@ -22,8 +22,7 @@ class Command(OperationCommand):
     operation = operations.evaluate
     help = (
         "Hold automatic metrics against the consensus of a study. Triplet and pairwise: accuracy by pair kind. "
-        "Relevance and graded: Kendall's tau-b, Spearman's rho, and kappa on a grid of thresholds "
-        "(docs/evaluation.md)."
+        "Relevance and graded: Kendall's tau-b, Spearman's rho, and kappa on a grid of thresholds (docs/evaluation.md)."
     )
     example = (
         "manage.py evaluate pascal-triplets --metrics cider,bleu-4 --tokenizer v15 --output accuracy.json"

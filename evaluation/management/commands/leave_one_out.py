@@ -15,7 +15,7 @@ from common.parameters import sentence_of
 from evaluation.leave_one_out.bounds import Bounds
 from evaluation.leave_one_out.operations import LeaveOneOutRequest, leave_one_out
 from evaluation.management.words import coefficient, say_table
-from judgments.kinds.base import or_none
+from evaluation.provenance import plain
 from judgments.management.base import add_parameters, as_text
 from judgments.studies.studies import find_dataset
 
@@ -82,4 +82,4 @@ class Command(QuorumCommand):
 
 
 def _shown(value: float) -> str:
-    return coefficient(or_none(value))
+    return coefficient(plain(value))

@@ -7,7 +7,7 @@ from typing import Any
 
 from common.errors import NotThere
 from evaluation.judges import operations
-from evaluation.judges.models import Judge
+from evaluation.models import Judge
 from judgments.management.base import OperationCommand
 
 

@@ -16,9 +16,8 @@ class Command(OperationCommand):
     operation = make_report
     help = (
         "Write a report of a study into a folder: index.html, report.md, report.tex, methods, references.bib, figures "
-        "(SVG, PDF, PNG), tables (HTML, CSV, LaTeX, Markdown), report.json and a manifest (docs/reports.md). "
-        "Analyses that "
-        "are stored for the same judgments are used; nothing is stored."
+        "(SVG, PDF, PNG), tables (HTML, CSV, LaTeX, Markdown), report.json and a manifest (docs/reports.md). Analyses "
+        "that are stored for the same judgments are used; nothing is stored."
     )
     example = "manage.py report triplets-50 --output triplets-50-report"
 

@@ -13,7 +13,7 @@ from common.files import check_place, write_json
 from evaluation.choosing import operations
 from evaluation.choosing.savings import choice_savings
 from evaluation.choosing.weighing import weigh_back
-from evaluation.management.words import say_table
+from evaluation.management.words import digits, say_table
 from judgments.management.base import OperationCommand
 
 
@@ -56,7 +56,7 @@ class Command(OperationCommand):
                 row["what"],
                 f"{row['name']} {row['kind']}".strip(),
                 _figure(row),
-                _number(row["plain"]["value"]),
+                digits(row["plain"]["value"], 3),
             ]
             for row in found["rows"]
         ]
@@ -77,12 +77,8 @@ class Command(OperationCommand):
             say_table(self, title, ["method", *map(str, budgets)], rows)
 
 
-def _number(value: float | None) -> str:
-    return "–" if value is None else f"{value:.3f}"
-
-
 def _figure(row: dict[str, Any]) -> str:
-    return f"{_number(row['value'])} [{_number(row['low'])}, {_number(row['high'])}]"
+    return f"{digits(row['value'], 3)} [{digits(row['low'], 3)}, {digits(row['high'], 3)}]"
 
 
 def _saving(row: dict[str, Any]) -> str:

@@ -167,7 +167,7 @@ def _grid(name: str, cells: Sequence[Mapping[str, Any]], people: Mapping[float, 
         tuple(f"{one:.3g}" for one in across),
         tuple(values),
         apart=int(bool(people)),
-        levels=(Level("chance", 0.0), Level("full agreement", 1.0, dashed=False)),
+        levels=(Level("chance", 0.0), FULL_AGREEMENT),
     )
 
 

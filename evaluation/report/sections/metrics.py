@@ -34,7 +34,6 @@ COEFFICIENTS = {
 
 
 def readings(inputs: ReportInputs) -> Section | None:
-    """Show the requested readings, or None."""
     found: Mapping[str, Any] = inputs.evaluation.result.get("readings", {}) if inputs.evaluation else {}
     if not found:
         return None

@@ -455,7 +455,7 @@ def _log_likelihood(rows: _Rows, theta: Floats, sums: Floats, prior: float) -> f
 
 
 def _derivatives(
-    rows: _Rows, theta: Floats, chances: scipy.sparse.csr_array, won: Floats, prior: float
+    theta: Floats, chances: scipy.sparse.csr_array, won: Floats, prior: float
 ) -> tuple[Floats, Floats]:
     """Return (K,) slope and (K, K) information."""
     expected = np.asarray(chances.sum(axis=0)).ravel()
@@ -476,7 +476,7 @@ def _fit(rows: _Rows, prior: float, max_iterations: int, tolerance: float) -> _F
     theta = np.zeros(items)
     chances, sums = _chances(rows, theta)
     value = _log_likelihood(rows, theta, sums, prior)
-    slope, information = _derivatives(rows, theta, chances, won, prior)
+    slope, information = _derivatives(theta, chances, won, prior)
     converged, iterations = False, 0
     while not converged and iterations < max_iterations:
         iterations += 1
@@ -494,7 +494,7 @@ def _fit(rows: _Rows, prior: float, max_iterations: int, tolerance: float) -> _F
         away = math.sqrt(max(float(slope @ step), 0.0))
         converged = bool(min(float(np.abs(step).max()), away) <= tolerance)
         theta, value = moved, reached
-        slope, information = _derivatives(rows, theta, chances, won, prior)
+        slope, information = _derivatives(theta, chances, won, prior)
     inverse: Floats = np.linalg.inv(constrained(information, items)).astype(np.float64, copy=False)
     # The constant that held the strengths in place is no part of it.
     inverse -= 1 / (float(information.max()) * items)

@@ -163,8 +163,7 @@ class ConfidenceResult:
 
     def values(self) -> list[Any]:
         """Return the winning label of each unit; None if none wins."""
-        labels = self.labels.tolist()
-        return [labels[place] if place >= 0 else None for place in self.winner.tolist()]
+        return values_of(self.labels, self.winner)
 
 
 @signed("confidence-vote")
@@ -352,17 +351,17 @@ class PairResult:
     signature: str = ""
 
 
-def outcomes_of(winners: ArrayLike, name: str = "winners") -> Ints:
+def outcomes_of(winners: ArrayLike) -> Ints:
     """Return (N,) int64 winners; raise BadValue."""
     if not isinstance(winners, np.ndarray) or winners.dtype.kind in "OUS":
         named = np.asarray(winners, dtype=object)
         for place, winner in enumerate(named.tolist() if named.ndim == 1 else []):
             if winner is None or isinstance(winner, str | bytes):
-                raise BadValue(f"{name}[{place}] is {winner!r}, expected 1, 2, or 0 for a tie")
+                raise BadValue(f"winners[{place}] is {winner!r}, expected 1, 2, or 0 for a tie")
     whole = isinstance(winners, np.ndarray) and winners.dtype.kind in "iu" and winners.ndim == 1
-    outcome = np.asarray(winners) if whole else finite_vector(winners, name)
+    outcome = np.asarray(winners) if whole else finite_vector(winners, "winners")
     if len(outcome) and (outcome.min() < 0 or outcome.max() > 2 or outcome.dtype.kind == "f"):
-        refuse_values(outcome, ~np.isin(outcome, (0, 1, 2)), name, "1, 2, or 0 for a tie")
+        refuse_values(outcome, ~np.isin(outcome, (0, 1, 2)), "winners", "1, 2, or 0 for a tie")
     return outcome.astype(np.int64, copy=False)
 
 

@@ -12,7 +12,7 @@ from evaluation.arrays import Floats, Ints
 from evaluation.errors import ReplicationError
 from evaluation.leave_one_out.operations import computable
 from evaluation.provenance import plain
-from evaluation.replication.running import Run
+from evaluation.replication.running import NO_TABLES, Run
 from evaluation.replication.verdicts import in_words
 from evaluation.report.content import Column, Dots, Estimate, Panel, Plot, Table
 from evaluation.results.metric_figures import CaptionTexts, score_captions
@@ -26,7 +26,6 @@ TAU_B, TAU_C, RHO = "kendall-tau-b", "kendall-tau-c", "spearman"
 RESAMPLES = 100
 EXPERT = "flickr8k-expert"
 COLUMNS = ("mt", "refs", "score", "imgid")
-NO_TABLES = "METEOR's tables are not installed (docs/metrics.md: requirements-meteor.txt)"
 
 
 @dataclass(frozen=True, slots=True)

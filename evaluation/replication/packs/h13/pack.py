@@ -102,8 +102,7 @@ def _experts(run: Run, experts: Pairs) -> None:
         "Expert grades (4.2.1)",
         [
             "The grades of a pair are sorted in the release, so that alpha is the agreement that can be computed. "
-            "Cumulative "
-            "shares are of all judged pairs, since the systems that returned them are not named."
+            "Cumulative shares are of all judged pairs, since the systems that returned them are not named."
         ],
         tables=[
             Table(
@@ -157,10 +156,9 @@ def _kappas(run: Run, data: Flickr8k) -> None:
         "Metrics against experts (4.2.2, Tables 8 and 9)",
         [
             "References are all five captions, the candidate's own, the four others, or one other. Thresholds of "
-            "grades below 2.66 "
-            "give Rouge higher kappas than the paper prints; it shows a selection of thresholds."
+            "grades below 2.66 give Rouge higher kappas than the paper prints; it shows a selection of thresholds."
         ],
-        plots=[_heat("kappas", "Kappa by thresholds", "metric at least", panels)],
+        plots=[_heat("kappas", "metric at least", panels)],
         tables=[best_table],
     )
 
@@ -189,7 +187,8 @@ def _panel(title: str, rows: Sequence[float], grid: KappaGrid) -> HeatPanel:
     )
 
 
-def _heat(name: str, title: str, down: str, panels: Sequence[HeatPanel]) -> Plot:
+def _heat(name: str, down: str, panels: Sequence[HeatPanel]) -> Plot:
+    title = "Kappa by thresholds"
     rows = tuple(
         (panel.title, row, column, value)
         for panel in panels
@@ -296,9 +295,7 @@ def _filter_why(data: Flickr8k) -> str:
     exact = (4 * hits == totals) & (totals > 0)
     return (
         f"neither order of the steps gives it ({', '.join(found)}); {100 * exact.mean():.1f} % of all pairs lie "
-        "exactly at "
-        "the threshold, and "
-        "the spelling correction and the tokenizer before the filter are not released"
+        "exactly at the threshold, and the spelling correction and the tokenizer before the filter are not released"
     )
 
 
@@ -350,7 +347,6 @@ def _crowd(run: Run, data: Flickr8k, shares: Floats) -> None:
         plots=[
             _heat(
                 "crowd",
-                "Kappa by thresholds",
                 "crowd at least",
                 [_panel("crowd", (1 / 3, RELEVANT, 1.0), grid)],
             )
@@ -415,10 +411,9 @@ def _control_rule(run: Run) -> None:
         "The control rule, on simulated answers",
         [
             f"The release names no workers, so that the rule is shown on a rehearsed crowd: {pairs:,} pairs, a tenth "
-            "of them "
-            f"relevant, with {votes} votes each of 40 workers, of whom a fifth answer at random; "
-            f"{int((~used).sum())} fall below 70 % "
-            f"of {controls:,} control items. Simulated answers say how the rule works, and nothing about people."
+            f"of them relevant, with {votes} votes each of 40 workers, of whom a fifth answer at random; "
+            f"{int((~used).sum())} fall below 70 % of {controls:,} control items. Simulated answers say how the rule "
+            "works, and nothing about people."
         ],
         tables=[
             Table(
@@ -453,11 +448,9 @@ def _rankings(run: Run, data: Flickr8k, shares: Floats) -> None:
             f"rankings-{task}",
             f"Rankings of captions made from captions, {task} (4.3)",
             [
-                "An image is what its four other captions say. Stars are against the last system (McNemar for R@k "
-                "and S@k, "
-                f"randomisation with {REASSIGNMENTS:,} reassignments for medians and means): one for p up to .1, two "
-                "for .05, three "
-                "for .01. Of S@k and R-precision, what the crowd never saw is not relevant."
+                "An image is what its four other captions say. Stars are against the last system (McNemar for R@k and "
+                f"S@k, randomisation with {REASSIGNMENTS:,} reassignments for medians and means): one for p up to .1, "
+                "two for .05, three for .01. Of S@k and R-precision, what the crowd never saw is not relevant."
             ],
             tables=[
                 _ranking_table(

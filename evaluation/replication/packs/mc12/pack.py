@@ -253,10 +253,8 @@ def _rehearsed(run: Run) -> Texts:
         start += len(terms)
     run.judged(
         f"Simulated: the keywords of the BBC and UNT data are not released, so that {PEOPLE} rehearsed annotators "
-        "choose among the words of "
-        f"{SENTENCES} captions of {len(test):,} images of PASCAL-50S; a word is right if a quarter of the captions "
-        "has it. They show the "
-        "analyses, and say nothing about people."
+        f"choose among the words of {SENTENCES} captions of {len(test):,} images of PASCAL-50S; a word is right if a "
+        "quarter of the captions has it. They show the analyses, and say nothing about people."
     )
     return Texts(
         [own[:SENTENCES] for own in test],

@@ -8,13 +8,15 @@ from evaluation.provenance import plain
 from evaluation.replication.published_sets import (
     ABSTRACT,
     PASCAL,
+    SETS,
     Fifty,
     accuracy_of_all,
+    estimates_of,
     in_per_cent,
     read_fifty,
     scores_by_shared_subsets,
 )
-from evaluation.replication.running import Run
+from evaluation.replication.running import NO_TABLES, Run
 from evaluation.report.content import (
     Cell,
     Column,
@@ -29,7 +31,6 @@ from evaluation.report.content import (
 from evaluation.results.metric_figures import accuracy_of_pairs, pair_kinds
 from evaluation.statistics.meta import ReferenceCurve, accuracy_by_references
 
-SETS = {PASCAL: "PASCAL-50S", ABSTRACT: "ABSTRACT-50S"}
 BLEU, ROUGE_1 = "bleu-4|stem:porter", "rouge-1|measure:recall"
 PRINTED = {
     PASCAL: {"bleu-4": BLEU, "rouge-l": "rouge-l", "meteor": "meteor", "cider": "cider"},
@@ -49,7 +50,6 @@ DRAWN = {
 }
 SIZES, DRAWS = (1, 2, 5, 10, 20, 48), 5
 METEOR_SIZES, METEOR_DRAWS = (1, 5, 48), 1
-NO_TABLES = "METEOR's tables are not installed (docs/metrics.md: requirements-meteor.txt)"
 
 
 def analyse(run: Run) -> None:
@@ -161,8 +161,7 @@ def _section_7_2(
 
 
 def _point(found: ReferenceCurve, size: int) -> Estimate:
-    at = found.references.tolist().index(size)
-    return Estimate(float(found.value[at]), float(found.low[at]), float(found.high[at]), found.n)
+    return estimates_of(found)[found.references.tolist().index(size)]
 
 
 def _curve(label: str, found: ReferenceCurve) -> Curve:
@@ -170,14 +169,8 @@ def _curve(label: str, found: ReferenceCurve) -> Curve:
 
 
 def _rows(name: str, label: str, found: ReferenceCurve) -> list[tuple[str, str, int, int, Estimate]]:
-    columns = zip(
-        *(getattr(found, key).tolist() for key in ("references", "draws", "value", "low", "high")),
-        strict=True,
-    )
-    return [
-        (name, label, size, draws, Estimate(value, low, high, found.n))
-        for size, draws, value, low, high in columns
-    ]
+    columns = zip(found.references.tolist(), found.draws.tolist(), estimates_of(found), strict=True)
+    return [(name, label, *row) for row in columns]
 
 
 def _figure_3(run: Run, panels: list[CurvePanel], points: list[tuple[str, str, int, int, Estimate]]) -> None:

@@ -10,15 +10,17 @@ from evaluation.provenance import plain
 from evaluation.replication.published_sets import (
     ABSTRACT,
     PASCAL,
+    SETS,
     TOKENIZER,
     Fifty,
     accuracy_of_all,
+    estimates_of,
     in_per_cent,
     read_fifty,
     scores_by_shared_subsets,
     share_by_image,
 )
-from evaluation.replication.running import Run
+from evaluation.replication.running import NO_TABLES, Run
 from evaluation.report.content import Cell, Column, Curve, CurvePanel, Curves, Estimate, Plot, Table
 from evaluation.results.metric_figures import pair_kinds, score_texts
 from evaluation.statistics.clustering import ITEM
@@ -31,8 +33,6 @@ ROUGE_1 = "rouge-1|measure:recall"
 PLAIN_METEOR = "meteor|stages:exact-stem"
 AT_FIVE = {"rouge-l": "rouge-l", "bleu-4": BLEU_4, "rouge-1": ROUGE_1, "bleu-1": BLEU_1}
 FIVE, DRAWS, METEOR_DRAWS = 5, 5, 2
-NO_TABLES = "METEOR's tables are not installed (docs/metrics.md: requirements-meteor.txt)"
-SETS = {PASCAL: "PASCAL-50S", ABSTRACT: "ABSTRACT-50S"}
 # Figures 11 and 12: versions of BLEU, ROUGE and CIDEr.
 VERSIONS = {
     "BLEU": {f"BLEU-{n}": f"bleu-{n}|stem:porter" for n in range(1, 5)},
@@ -87,11 +87,7 @@ def _pairwise(run: Run, data: Fifty) -> None:
     for metric, by_size in tables.items():
         better = accuracy_by_references(by_size, data.better, data.kinds, clusters=data.clusters)
         consensus = accuracy_by_references(by_size, data.winners, data.kinds, clusters=data.clusters)
-        own = [
-            Estimate(float(one.value[0]), float(one.low[0]), float(one.high[0]), one.n)
-            for found in (better, consensus)
-            for one in (found[kind] for kind in kinds)
-        ]
+        own = [estimates_of(found[kind])[0] for found in (better, consensus) for kind in kinds]
         cells[metric] = own[len(kinds) - 1]
         rows.append((metric, *own))
     reasons = {
@@ -102,10 +98,9 @@ def _pairwise(run: Run, data: Fifty) -> None:
             data, [PLAIN_METEOR], [FIVE], draws=METEOR_DRAWS, seed=run.seed, tokenizer="space"
         )
         found = accuracy_by_references(at_blanks[PLAIN_METEOR], data.better, clusters=data.clusters)["all"]
-        other = Estimate(float(found.value[0]), float(found.low[0]), float(found.high[0]), found.n)
         reasons["meteor"] = (
             f"with captions cut at blanks alone, without synonyms and paraphrases ({PLAIN_METEOR}, tokenizer space), "
-            f"it is {in_per_cent(other)}"
+            f"it is {in_per_cent(estimates_of(found)[0])}"
         )
     for printed, metric in names.items():
         run.number(f"appendix-1/{printed}/5", cells[metric], why=reasons.get(metric, ""))
@@ -296,11 +291,7 @@ def _versions(run: Run, name: str, data: Fifty) -> None:
     full: dict[str, Estimate] = {}
     for versions in VERSIONS.values():
         for label, metric in versions.items():
-            curve = curves[metric]
-            own = [
-                Estimate(float(value), float(low), float(high), curve.n)
-                for value, low, high in zip(curve.value, curve.low, curve.high, strict=True)
-            ]
+            own = estimates_of(curves[metric])
             p = None
             if metric != "cider":
                 p = mcnemar_test(right[metric], right["cider"], clusters={ITEM: images}).best_p

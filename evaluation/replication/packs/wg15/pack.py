@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,6 +25,7 @@ from evaluation.metrics.content.baselines import (
     unigram_ranks,
 )
 from evaluation.metrics.content.selection import ContentFigure, ContentScore
+from evaluation.provenance import plain
 from evaluation.replication.running import Run, rehearse
 from evaluation.report.content import Column, Curve, CurvePanel, Curves, Estimate, Plot, Table
 from evaluation.statistics.significance import bootstrap_interval
@@ -59,9 +59,8 @@ def analyse(run: Run) -> None:
     people = sum(len(own) for own in test.descriptions)
     run.judged(
         f"Simulated: the descriptions of ImageCLEF 2015 are not released, so that {PEOPLE} rehearsed workers name "
-        "boxes of "
-        f"{IMAGES:,} invented images, {people:,} descriptions of test images in all. They show the analyses, and say "
-        "nothing about people."
+        f"boxes of {IMAGES:,} invented images, {people:,} descriptions of test images in all. They show the analyses, "
+        "and say nothing about people."
     )
     _analyse(run, "rehearsed", "Invented images and rehearsed workers", training, test, stated=False)
 
@@ -98,7 +97,7 @@ def _analyse(run: Run, name: str, title: str, training: Images, test: Images, *,
     ]
     columns = (Column("who"), Column("boxes"), *(Column(name, "coefficient") for name in ("P", "R", "F")))
     curves = [
-        Curve(baseline, SHOWN, tuple(_or_none(own[k - 1].f1.mean) for k in SHOWN))
+        Curve(baseline, SHOWN, tuple(plain(own[k - 1].f1.mean) for k in SHOWN))
         for baseline, own in scores.items()
     ]
     panels = (
@@ -115,9 +114,8 @@ def _analyse(run: Run, name: str, title: str, training: Images, test: Images, *,
         name,
         title,
         [
-            f"{len(test.labels):,} test images; a training description names {np.mean(named):.2f} boxes. "
-            "Combinations take the mean of "
-            "the ranks; boxes that the walk over bigrams leaves out share a rank."
+            f"{len(test.labels):,} test images; a training description names {np.mean(named):.2f} boxes. Combinations "
+            "take the mean of the ranks; boxes that the walk over bigrams leaves out share a rank."
         ],
         plots=[
             Plot(
@@ -155,11 +153,7 @@ def _cells(score: ContentScore, seed: int) -> tuple[Estimate, Estimate, Estimate
 def _estimate(figure: ContentFigure, seed: int) -> Estimate:
     defined = figure.images[~np.isnan(figure.images)]
     found = bootstrap_interval(defined, resamples=1000, seed=seed)
-    return Estimate(_or_none(figure.mean), _or_none(found.low), _or_none(found.high), defined.size)
-
-
-def _or_none(value: float) -> float | None:
-    return None if math.isnan(value) else value
+    return Estimate(plain(figure.mean), plain(found.low), plain(found.high), defined.size)
 
 
 def _read(file: Path) -> tuple[Images, Images]:
@@ -181,8 +175,7 @@ def _read(file: Path) -> tuple[Images, Images]:
         except (KeyError, TypeError, ValueError) as error:
             raise EvaluationError(
                 f"{file}, line {record.line}: {error!r}; expected split train or test, width, height, boxes with "
-                "label, x, y, "
-                "width and height, and descriptions as lists of box numbers."
+                "label, x, y, width and height, and descriptions as lists of box numbers."
             ) from None
     for split, part in parts.items():
         if not any(own for own in part.descriptions):

@@ -93,9 +93,8 @@ def _numbers(run: Run, found: Mapping[str, Bounds], sets: Mapping[str, list[list
         f"{name} {one.micro:.3f} with the median {one.median:.2f}" for name, one in plain.items()
     )
     why = (
-        f"without the brevity penalty the precision is {words}: the figures are printed as if no caption were "
-        "shorter than "
-        "the reference it is compared with"
+        f"without the brevity penalty the precision is {words}: the figures are printed as if no caption were shorter "
+        "than the reference it is compared with"
     )
     run.number("bleu-1/most", _estimate(fifty[highest].upper[bleu]), why=why)
     run.number("pascal-50s/bleu-1/median", Estimate(fifty[PASCAL].upper[bleu].median), why=why)
@@ -112,9 +111,8 @@ def _numbers(run: Run, found: Mapping[str, Bounds], sets: Mapping[str, list[list
         for option, upper, lower in _rouge_options(sets[ABSTRACT], run.seed)
     )
     why = (
-        "the release has 48 of the 50 captions of an image, and no option of the script gives both .40 for people "
-        "and .28 for other images "
-        f"({tried})"
+        "the release has 48 of the 50 captions of an image, and no option of the script gives both .40 for people and "
+        f".28 for other images ({tried})"
     )
     own = found[ABSTRACT]
     run.number("abstract-50s/rouge-1/upper", _estimate(own.upper["rouge-1"]), why=why)
@@ -194,8 +192,7 @@ def _sections(run: Run, found: Mapping[str, Bounds]) -> None:
         columns = (Column("metric"), *(Column(field, "number") for field in (*FIELDS, *floors)))
         gap = bounds.upper["rouge-1"].micro, bounds.lower["other-image"]["rouge-1"].micro
         sentences = [
-            f"{bounds.captions:,} captions of {bounds.images:,} images were left out. A "
-            "caption has "
+            f"{bounds.captions:,} captions of {bounds.images:,} images were left out. A caption has "
             f"{bounds.mean_length} words on average. ROUGE-1 of captions of other images is {gap[1] / gap[0]:.0%} of "
             "what people reach."
         ]

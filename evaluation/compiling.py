@@ -1,7 +1,14 @@
-"""Examples that compile the statistics' kernels (`evaluation.compiled`)."""
+"""Examples that compile the kernels of metrics, statistics and ranking systems (`evaluation.compiled`)."""
 
 import numpy as np
 
+from evaluation.metrics.content import content_selection
+from evaluation.metrics.content.baselines import BigramPrior, bigram_ranks
+from evaluation.metrics.h13 import bleu_pre_matrix, bleu_pre_pairs
+from evaluation.metrics.meteor import STAGE_CHOICES, stages_there
+from evaluation.metrics.registry import METRICS
+from evaluation.metrics.scoring import Scores, score
+from evaluation.ranking_systems.texts import TagRank
 from evaluation.statistics.aggregation.bradley_terry import encode_comparisons
 from evaluation.statistics.aggregation.dawid_skene import dawid_skene
 from evaluation.statistics.agreement import Alpha, Gwet, agreement, agreement_by_pair, agreement_by_unit
@@ -9,15 +16,31 @@ from evaluation.statistics.correlation import correlation
 from evaluation.statistics.meta.tie_calibration import pairwise_accuracy
 from evaluation.statistics.significance import bootstrap_interval, randomization_test
 
+_CANDIDATES = ["a dog runs over the grass", "two cats sleep"]
+_REFERENCES = [["a dog is running on grass", "the dog runs"], ["two cats sleeping", "cats asleep on a bed"]]
+_LABELS = [["dog", "grass"], ["cat", "bed"]]
 _FIRST, _SECOND = np.array([3.0, 1.0, 2.0, 2.0]), np.array([2.0, 1.0, 3.0, 1.0])
 _ANSWERS = np.array([_FIRST, _SECOND])  # of two raters
 
 
 def compile_kernels() -> None:
-    for table in (
-        _ANSWERS,
-        np.asfortranarray(_ANSWERS),
-    ):  # a kernel is compiled for each order of an array's cells
+    compile_metrics()
+    TagRank.of([[["dog", "runs"]], [["cat", "sleeps"]]])
+    compile_statistics()
+
+
+def compile_metrics() -> Scores:
+    content_selection([[0, 1], [0]], [[[0], [0, 1]], [[1]]])
+    bigram_ranks(_LABELS, BigramPrior.fit(_LABELS))
+    bleu_pre_matrix(_CANDIDATES, _REFERENCES)
+    bleu_pre_pairs(_CANDIDATES, _REFERENCES, [np.array([0]), np.array([1])])
+    stages = STAGE_CHOICES[stages_there() - 1]  # without METEOR's tables, its shorter form
+    wanted = [f"{name}|stages:{stages}" if name == "meteor" else name for name in METRICS]
+    return score(_CANDIDATES, _REFERENCES, metrics=wanted)
+
+
+def compile_statistics() -> None:
+    for table in (_ANSWERS, np.asfortranarray(_ANSWERS)):  # a kernel is compiled for each order of cells
         agreement(table, Gwet(), resamples=2)
     for coefficient in (Alpha("interval"), Gwet()):
         for clusters in ("naive", "both"):
