@@ -18,7 +18,7 @@ from annotation.money.costs import Pay
 from annotation.work.joining import join_from_crowd
 from judgments.models import Job, Study, StudyEvent
 from tests.annotation.casting import make_dataset
-from tests.annotation.crowds.framing import study_at_mturk
+from tests.annotation.crowds.framing import funded_study, study_at_mturk
 from tests.doors import Call, by_page, key_of, of_role
 
 pytestmark = pytest.mark.django_db
@@ -26,10 +26,7 @@ pytestmark = pytest.mark.django_db
 
 @pytest.fixture
 def study() -> Study:
-    """Open at the sandbox, with a budget of 100.00."""
-    made = study_at_mturk(make_dataset(pictures=False), crowd={"floor_cents_per_hour": 900})
-    ledger.set_budget(study=made, place=made.place, cents=10_000)
-    return made
+    return funded_study()
 
 
 @pytest.fixture
