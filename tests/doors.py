@@ -31,6 +31,13 @@ def of_role(study: Study, role: str, *scopes: str) -> dict[str, str]:
     return key_of(user, *scopes)
 
 
+def get(path: str, headers: dict[str, str]) -> Any:
+    """Return the JSON at an address that must answer."""
+    response = Client().get(path, headers=headers)
+    assert response.status_code == 200, response.content
+    return response.json()
+
+
 def signed_in(user: User) -> Client:
     """Return the browser of a user."""
     client = Client()

@@ -14,7 +14,7 @@ from django.test import Client
 from evaluation.results.aggregation import aggregate_study
 from judgments.jobs import run_job
 from judgments.models import Job, Study
-from tests.doors import key_of
+from tests.doors import get, key_of
 from tests.evaluation.studies import StudyOf, make_dataset
 from tests.studies import make_study, make_worker
 
@@ -42,12 +42,6 @@ def study() -> Study:
 def send(method: str, path: str, body: Any, headers: dict[str, str]) -> Any:
     extra = {} if body is None else {"data": json.dumps(body), "content_type": "application/json"}
     return getattr(Client(), method)(path, headers=headers, **extra)
-
-
-def get(path: str, headers: dict[str, str]) -> Any:
-    response = Client().get(path, headers=headers)
-    assert response.status_code == 200, response.content
-    return response.json()
 
 
 def test_the_consensus_of_every_unit_is_listed(study: Study, designer: dict[str, str]) -> None:

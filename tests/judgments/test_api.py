@@ -17,7 +17,7 @@ from judgments.design.reading import write_toml
 from judgments.models import HIT, Job, Study, Unit
 from judgments.studies.studies import design_of
 from tests.annotation.calling import is_problem
-from tests.doors import key_of
+from tests.doors import get, key_of
 from tests.studies import make_dataset, make_study, make_worker
 
 pytestmark = pytest.mark.django_db
@@ -51,12 +51,6 @@ def make_designer(*permissions: str) -> dict[str, str]:
 def designer() -> dict[str, str]:
     """The headers of somebody who may create and change studies."""
     return make_designer("add_study", "change_study")
-
-
-def get(path: str, headers: dict[str, str]) -> Any:
-    response = Client().get(path, headers=headers)
-    assert response.status_code == 200, response.content
-    return response.json()
 
 
 def post(path: str, body: Any, headers: dict[str, str], kind: str = "application/json") -> Any:
