@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import html
 import json
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from io import StringIO
 from typing import Any
@@ -18,7 +18,7 @@ from judgments.access.tokens import SCOPES, create_token
 from judgments.models import Study, StudyRole
 
 
-def key_of(user: User, *scopes: str, studies: Iterable[Study] = ()) -> dict[str, str]:
+def key_of(user: User, *scopes: str, studies: Sequence[Study] = ()) -> dict[str, str]:
     """Return the headers of a token with these scopes, or with all."""
     _, key = create_token(user=user, name="x", scopes=scopes or list(SCOPES), studies=studies)
     return {"Authorization": f"Token {key}"}
