@@ -1,10 +1,10 @@
-"""The doors of an operation, called alike: a page, the HTTP interface, a command."""
+"""The doors of an operation, called alike: a page, the HTTP interface, a command; and keys of a token."""
 
 from __future__ import annotations
 
 import html
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from io import StringIO
 from typing import Any
@@ -14,7 +14,41 @@ from django.core.management import CommandError, call_command
 from django.test import Client
 from django.urls import reverse
 
-from judgments.models import Study
+from judgments.access.tokens import SCOPES, create_token
+from judgments.models import Study, StudyRole
+
+
+def key_of(user: User, *scopes: str, studies: Sequence[Study] = ()) -> dict[str, str]:
+    """Return the headers of a token with these scopes, or with all."""
+    _, key = create_token(user=user, name="x", scopes=scopes or list(SCOPES), studies=studies)
+    return {"Authorization": f"Token {key}"}
+
+
+def of_role(study: Study, role: str, *scopes: str) -> dict[str, str]:
+    """Return the headers of a new user, named by their role in the study."""
+    user = User.objects.create_user(f"the-{role}", is_staff=True)
+    StudyRole.objects.create(study=study, user=user, role=role)
+    return key_of(user, *scopes)
+
+
+def get(path: str, headers: dict[str, str]) -> Any:
+    """Return the JSON at an address that must answer."""
+    response = Client().get(path, headers=headers)
+    assert response.status_code == 200, response.content
+    return response.json()
+
+
+def signed_in(user: User) -> Client:
+    """Return the browser of a user."""
+    client = Client()
+    client.force_login(user)
+    return client
+
+
+def call(method: str, path: str, headers: dict[str, str], body: Any = None) -> Any:
+    """Send the body as JSON, or nothing, to an address below /api."""
+    extra = {} if body is None else {"data": json.dumps(body), "content_type": "application/json"}
+    return getattr(Client(), method)(f"/api/{path}", headers=headers, **extra)
 
 
 @dataclass(frozen=True)
@@ -53,8 +87,7 @@ class Call:
 
 def by_page(study: Study, call: Call, user: User) -> Answer:
     """Post the form, and read what the page that follows says."""
-    client = Client()
-    client.force_login(user)
+    client = signed_in(user)
     values = {**call.values, **call.form}
     address = reverse("admin:judgments_study_do", args=[study.pk, call.page])
     answer = client.post(address, {"page": "board", **_as_form(values)})
@@ -82,8 +115,7 @@ def _as_form(values: dict[str, Any]) -> dict[str, Any]:
 def by_http(study: Study, call: Call, user: User) -> Answer:
     """Send the JSON to the address below the study, or to the one that begins with a slash; DELETE and PUT stand before
     it."""
-    client = Client()
-    client.force_login(user)
+    client = signed_in(user)
     method, _, place = call.http.rpartition(" ")
     address = f"/api{place}" if place.startswith("/") else f"/api/studies/{study.slug}/{place}/"
     send = getattr(client, (method or "POST").lower())

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from annotation.models import Worker
+from annotation.models import Assignment, Worker
+from annotation.work.claims import claim_assignment
 from annotation.work.joining import join_study
+from annotation.work.submissions import submit_assignment
 from judgments.design.reading import make_design
 from judgments.models import Caption, Dataset, Item, Output, Study, System
 from judgments.studies.generation import generate_hits
@@ -84,3 +86,14 @@ def make_worker(study: Study, name: str = "w-0007") -> tuple[Worker, dict[str, s
     """A worker who joined, and the headers their client sends."""
     joined = join_study(study=study, name=name, consent=True)
     return joined.worker, {"Authorization": f"Token {joined.token}"}
+
+
+def hand_in(study: Study, name: str = "w-1") -> Assignment:
+    """Join as a worker, take a HIT, always choose the first, and submit."""
+    worker, _ = make_worker(study, name)
+    claim = claim_assignment(study=study, worker=worker)
+    assert claim is not None
+    assert claim.assignment.hit is not None
+    count = claim.assignment.hit.places.count()
+    answers = [{"position": number, "value": 1} for number in range(1, count + 1)]
+    return submit_assignment(assignment=claim.assignment, answers=answers).assignment

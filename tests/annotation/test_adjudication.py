@@ -15,6 +15,7 @@ from annotation.quality.reviews import decide, own_adjudication, send_to_adjudic
 from common.errors import NotThere, WrongState
 from judgments.models import Study, Unit
 from tests.annotation.voting import joined, work
+from tests.doors import signed_in
 from tests.studies import make_study
 
 pytestmark = pytest.mark.django_db
@@ -45,12 +46,6 @@ def sent(study: Study, to: User, count: int = 1) -> list[Adjudication]:
     return send_to_adjudicator(study=study, units=list(units), adjudicator=to)
 
 
-def browser(user: User) -> Client:
-    client = Client()
-    client.force_login(user)
-    return client
-
-
 def address(one: Adjudication) -> str:
     return reverse("annotation:adjudication", args=[one.pk])
 
@@ -58,14 +53,14 @@ def address(one: Adjudication) -> str:
 def test_a_unit_is_shown_blind_and_decided_with_its_provenance(study: Study) -> None:
     rita = person("rita")
     one, other = sent(study, rita, 2)
-    page = browser(rita).get(address(one))
+    page = signed_in(rita).get(address(one))
     text = page.content.decode()
     assert one.unit.first is not None
     assert one.unit.first.text in text
     assert "2 wait" in text
     for hidden in ("ada", "bea", "1 for “1”", one.unit.key):
         assert hidden not in text
-    answer = browser(rita).post(address(one), {"u1": "1", "reason": "C names the wrong animal"})
+    answer = signed_in(rita).post(address(one), {"u1": "1", "reason": "C names the wrong animal"})
     assert (answer.status_code, answer.headers["Location"]) == (303, address(other))
     one.refresh_from_db()
     # what stood first on the page is the unit's second candidate where the sides were changed
@@ -83,7 +78,7 @@ def test_sides_are_drawn_for_the_unit_and_person_and_differ_between_units(study:
 def test_the_last_decision_leads_back_to_the_list(study: Study) -> None:
     rita = person("rita")
     (one,) = sent(study, rita)
-    answer = browser(rita).post(address(one), {"u1": "2"}, follow=True)
+    answer = signed_in(rita).post(address(one), {"u1": "2"}, follow=True)
     assert "Nothing else waits for you" in answer.content.decode()
     assert "You decided 1 item so far" in answer.content.decode()
 
@@ -92,7 +87,7 @@ def test_no_answer_and_a_wrong_one_are_refused_and_the_reason_is_kept(study: Stu
     rita = person("rita")
     (one,) = sent(study, rita)
     for form in ({"reason": "hard to say"}, {"u1": "7", "reason": "hard to say"}):
-        answer = browser(rita).post(address(one), form)
+        answer = signed_in(rita).post(address(one), form)
         assert answer.status_code == 400
         assert "Nothing was decided" in answer.content.decode()
         assert "hard to say" in answer.content.decode()
@@ -102,7 +97,7 @@ def test_no_answer_and_a_wrong_one_are_refused_and_the_reason_is_kept(study: Stu
 def test_a_reason_that_no_database_takes_is_refused_in_a_sentence(study: Study) -> None:
     rita = person("rita")
     (one,) = sent(study, rita)
-    answer = browser(rita).post(address(one), {"u1": "1", "reason": "hard\x00 to say"})
+    answer = signed_in(rita).post(address(one), {"u1": "1", "reason": "hard\x00 to say"})
     assert answer.status_code == 400
     assert "a text holds signs that cannot be stored" in answer.content.decode()
     assert waiting_for(rita).count() == 1
@@ -117,20 +112,20 @@ def test_deciding_twice_is_harmless_and_otherwise_refused(study: Study) -> None:
     assert one.decided_at == when
     with pytest.raises(WrongState, match="stays: this item was decided already"):
         decide(adjudication=one, given=2)
-    answer = browser(rita).post(address(one), {"u1": "2"}, follow=True)
+    answer = signed_in(rita).post(address(one), {"u1": "2"}, follow=True)
     assert "decided already" in answer.content.decode()
-    assert "This one is decided" in browser(rita).get(address(one), follow=True).content.decode()
+    assert "This one is decided" in signed_in(rita).get(address(one), follow=True).content.decode()
 
 
 def test_strangers_see_nothing(study: Study) -> None:
     (one,) = sent(study, person("rita"))
     other, nobody = person("otto"), person("nick", may=False)
-    assert browser(other).get(address(one)).status_code == 404
-    assert browser(other).post(address(one), {"u1": "1"}).status_code == 404
-    assert browser(nobody).get(address(one)).status_code == 403
-    assert browser(nobody).get(reverse("annotation:adjudicate")).status_code == 403
+    assert signed_in(other).get(address(one)).status_code == 404
+    assert signed_in(other).post(address(one), {"u1": "1"}).status_code == 404
+    assert signed_in(nobody).get(address(one)).status_code == 403
+    assert signed_in(nobody).get(reverse("annotation:adjudicate")).status_code == 403
     guest = person("guest", staff=False)
-    for client in (Client(), browser(guest)):
+    for client in (Client(), signed_in(guest)):
         for to in (address(one), reverse("annotation:adjudicate")):
             answer = client.get(to)
             assert answer.status_code == 302
@@ -192,8 +187,8 @@ def test_what_cannot_be_sent_is_refused_by_name(study: Study) -> None:
 def test_each_kind_is_decided_on_its_own_page(protocol: str, form: dict[str, Any], value: int | None) -> None:
     study, rita = make_study(protocol, controls={"per_hit": 0}), person("rita")
     (one,) = sent(study, rita)
-    assert browser(rita).get(address(one)).status_code == 200
-    assert browser(rita).post(address(one), form).status_code == 303
+    assert signed_in(rita).get(address(one)).status_code == 200
+    assert signed_in(rita).post(address(one), form).status_code == 303
     one.refresh_from_db()
     assert one.value == (value if value is not None else 2 if one.side else 1)
 
@@ -202,4 +197,4 @@ def test_a_group_says_either_a_caption_or_none() -> None:
     study, rita = make_study("relevance", controls={"per_hit": 0}), person("rita")
     (one,) = sent(study, rita)
     for form in ({}, {"u1": "1", "none1": "1"}):
-        assert browser(rita).post(address(one), form).status_code == 400
+        assert signed_in(rita).post(address(one), form).status_code == 400

@@ -3,30 +3,23 @@
 from __future__ import annotations
 
 import json
-from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
 from django.test import Client
 
 from annotation.models import Adjudication, CrowdCall, Invitation
-from annotation.quality.rules import copy_rules
 from evaluation.follow_up.adoption import adopt_captions
-from judgments.access.tokens import SCOPES, create_token
-from judgments.models import Study, StudyRole, Unit
+from judgments.models import Study, Unit
 from tests.annotation.quizzing import quizzed, take
 from tests.annotation.voting import always_first, joined
 from tests.annotation.voting import work as votes
-from tests.annotation.watched import careful, left, make_watched, work
+from tests.annotation.watched import with_a_pause
 from tests.annotation.writing import written_study
+from tests.doors import call, key_of, of_role
 from tests.studies import make_study
 
 pytestmark = pytest.mark.django_db
-
-
-def key_of(user: User, *, scopes: list[str] | None = None) -> dict[str, str]:
-    _, key = create_token(user=user, name="x", scopes=scopes or list(SCOPES))
-    return {"Authorization": f"Token {key}"}
 
 
 @pytest.fixture
@@ -34,24 +27,9 @@ def designer() -> dict[str, str]:
     return key_of(User.objects.create_superuser("designer"))
 
 
-def of_role(study: Study, role: str, name: str) -> dict[str, str]:
-    user = User.objects.create_user(name, is_staff=True)
-    StudyRole.objects.create(study=study, user=user, role=role)
-    return key_of(user)
-
-
-def call(method: str, path: str, headers: dict[str, str], body: Any = None) -> Any:
-    extra = {} if body is None else {"data": json.dumps(body), "content_type": "application/json"}
-    return getattr(Client(), method)(f"/api/{path}", headers=headers, **extra)
-
-
 @pytest.fixture
 def study() -> Study:
-    made = make_watched(rules=[{"rule": "side-bias", "action": "pause"}])
-    copy_rules(study=made)
-    work(made, "ada", careful, pages=2)
-    work(made, "spam", left, pages=2)
-    return made
+    return with_a_pause()
 
 
 def test_a_rule_is_listed_and_tried(study: Study, designer: dict[str, str]) -> None:
@@ -104,9 +82,9 @@ def disputed() -> Study:
 
 
 def test_a_unit_is_sent_seen_blind_decided_and_taken_back(disputed: Study, designer: dict[str, str]) -> None:
-    rita = of_role(disputed, "reviewer", "rita")
+    rita = of_role(disputed, "reviewer")
     unit = Unit.objects.filter(study=disputed, control=False)[0]
-    body = {"study": disputed.slug, "units": [unit.key], "adjudicator": "rita"}
+    body = {"study": disputed.slug, "units": [unit.key], "adjudicator": "the-reviewer"}
     (sent,) = call("post", "adjudications/", designer, body).json()
     assert sent["votes"]
     assert call("post", "adjudications/", designer, body).json() == []  # it waits there already
@@ -130,10 +108,10 @@ def test_a_unit_is_sent_seen_blind_decided_and_taken_back(disputed: Study, desig
 
 
 def test_what_cannot_be_sent_is_said_and_nothing_is_sent(disputed: Study, designer: dict[str, str]) -> None:
-    of_role(disputed, "viewer", "vera")
+    of_role(disputed, "viewer")
     unit = Unit.objects.filter(study=disputed, control=False)[0].key
     for change, status, said in (
-        ({"adjudicator": "vera"}, 409, "'vera' may not adjudicate"),
+        ({"adjudicator": "the-viewer"}, 409, "'the-viewer' may not adjudicate"),
         ({"units": ["none"]}, 404, "has no unit 'none'"),
         ({"units": []}, 400, "units: "),
         ({"study": "none"}, 404, "no study 'none'"),
@@ -189,5 +167,5 @@ def test_what_was_asked_of_a_crowd_is_listed_without_its_names_of_people(
     (row,) = call("get", f"crowd-calls/?study={study.slug}&state=waiting", designer).json()["results"]
     assert (row["kind"], row["why"], row["unsure"]) == ("block", "spam", False)
     assert "A1SECRET" not in json.dumps(row)
-    key = key_of(User.objects.create_superuser("else"), scopes=["studies:read"])
+    key = key_of(User.objects.create_superuser("else"), "studies:read")
     assert "money:read" in call("get", "crowd-calls/", key).json()["detail"]

@@ -15,9 +15,9 @@ from annotation.models import Assignment, Case, Erasure, ErasureRequest, Worker
 from annotation.quality.flags import pause_worker
 from annotation.work.claims import claim_assignment
 from judgments.access.roles import give_role
-from judgments.access.tokens import SCOPES, create_token
 from judgments.models import Study, StudyEvent
 from tests.annotation.casting import Person, joined
+from tests.doors import key_of
 from tests.judgments.desk import do, page, words
 from tests.studies import make_study
 
@@ -101,18 +101,14 @@ def test_at_once_a_participant_gets_a_receipt(ada: Person) -> None:
 
 
 def test_only_an_owner_erases_over_http_and_twice_says_already(study: Study, ada: Person) -> None:
-    keys = {
-        role: create_token(user=account(study, role), name="t", scopes=list(SCOPES))[1]
-        for role in ("designer", "owner")
-    }
+    keys = {role: key_of(account(study, role)) for role in ("designer", "owner")}
     address = f"/api/studies/{study.slug}/erase-person/"
     body = {"worker": "Ada Lovelace", "confirm": "Ada Lovelace", "way": "all"}
 
     def post(role: str) -> Any:
-        headers = {"Authorization": f"Token {keys[role]}"}
-        return Client().post(address, body, content_type="application/json", headers=headers)
+        return Client().post(address, body, content_type="application/json", headers=keys[role])
 
-    owner = {"Authorization": f"Token {keys['owner']}"}
+    owner = keys["owner"]
     seen = Client().get(f"{address}preview/?worker=Ada%20Lovelace", headers=owner).json()
     assert {"what": "part in the study", "count": 1} in seen["kept"]
     assert post("designer").status_code == 403

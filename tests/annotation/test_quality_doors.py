@@ -11,10 +11,9 @@ from django.contrib.auth.models import User
 from annotation.models import Adjudication, Assignment, Case, Exclusion, QualityRule
 from annotation.quality.flags import exclude_worker
 from annotation.quality.reviews import send_to_adjudicator
-from annotation.quality.rules import copy_rules
 from judgments.access.roles import give_role
 from judgments.models import Study, Unit
-from tests.annotation.watched import careful, left, make_watched, work
+from tests.annotation.watched import make_watched, with_a_pause
 from tests.doors import DOORS, Call, by_page
 
 pytestmark = pytest.mark.django_db
@@ -28,12 +27,7 @@ def lead() -> User:
 
 @pytest.fixture
 def study() -> Study:
-    """One worker was flagged, and another did well."""
-    made = make_watched(rules=[{"rule": "side-bias", "action": "pause"}])
-    copy_rules(study=made)
-    work(made, "ada", careful, pages=2)
-    work(made, "spam", left, pages=2)
-    return made
+    return with_a_pause()
 
 
 def pages_of(study: Study, name: str) -> list[str]:

@@ -9,10 +9,9 @@ from django.contrib.auth.models import Permission, User
 from django.test import Client
 
 from annotation.models import Case, Exclusion, QualityRule
-from annotation.quality.rules import copy_rules
 from judgments.models import Study
 from tests.annotation.casting import make_dataset, make_study
-from tests.annotation.watched import careful, left, make_watched, states, work
+from tests.annotation.watched import careful, left, make_watched, states, with_a_pause, work
 from tests.judgments.desk import do, page, words
 
 pytestmark = pytest.mark.django_db
@@ -20,11 +19,7 @@ pytestmark = pytest.mark.django_db
 
 @pytest.fixture
 def study() -> Study:
-    made = make_watched(rules=[{"rule": "side-bias", "action": "pause"}])
-    copy_rules(study=made)
-    work(made, "ada", careful, pages=2)
-    work(made, "spam", left, pages=2)
-    return made
+    return with_a_pause()
 
 
 def post(client: Client, study: Study, step: str, **values: Any) -> str:

@@ -14,10 +14,9 @@ from annotation.models import Webhook, WebhookDelivery
 from annotation.models.webhooks import SUBMITTED
 from annotation.webhooks.webhooks import add_webhook, ping_webhook, secret_of
 from judgments.access.roles import give_role
-from judgments.access.tokens import create_token
 from judgments.models import Study
 from tests.annotation.calling import is_problem
-from tests.doors import Call, by_http, by_page
+from tests.doors import Call, by_http, by_page, key_of, signed_in
 from tests.judgments.desk import do, page, words
 from tests.studies import make_study
 
@@ -42,12 +41,6 @@ def person(study: Study | None, role: str = "") -> User:
     return user
 
 
-def browser(user: User) -> Client:
-    client = Client()
-    client.force_login(user)
-    return client
-
-
 def given_up(webhook: Webhook) -> WebhookDelivery:
     made = ping_webhook(webhook=webhook)
     WebhookDelivery.objects.filter(pk=made.pk).update(
@@ -57,7 +50,7 @@ def given_up(webhook: Webhook) -> WebhookDelivery:
 
 
 def test_a_designer_adds_tries_rotates_switches_and_removes(study: Study) -> None:
-    client = browser(person(study, "designer"))
+    client = signed_in(person(study, "designer"))
     assert "No address gets messages" in words(client.get(page(study, "webhooks")))
     form = {"page": "webhooks", "url": URL, "events": [SUBMITTED, "worker.excluded"]}
     shown = client.post(do(study, "add-webhook"), form)
@@ -107,9 +100,8 @@ def test_a_mistake_gets_the_same_sentence_on_the_page_and_over_http(webhook: Web
 def test_who_may_not_change_the_study_sees_and_does_nothing(webhook: Webhook, role: str) -> None:
     study, failed = webhook.study, given_up(webhook)
     user = person(study if role else None, role)
-    client, refused = browser(user), (403, 404)
-    _, key = create_token(user=user, name="t", scopes=["webhooks:write"])
-    headers = {"Authorization": f"Token {key}"}
+    client, refused = signed_in(user), (403, 404)
+    headers = key_of(user, "webhooks:write")
     assert client.get(page(study, "webhooks")).status_code in refused
     for step in ("add", "ping", "rotate", "switch", "remove"):
         form = {"webhook": webhook.pk, "url": URL + "2", "events": SUBMITTED, "active": "off"}
@@ -133,7 +125,7 @@ def test_who_may_not_change_the_study_sees_and_does_nothing(webhook: Webhook, ro
 
 def test_a_webhook_of_another_study_is_not_reached_through_one_s_own(webhook: Webhook) -> None:
     own = make_study("triplet")
-    client = browser(person(own, "owner"))
+    client = signed_in(person(own, "owner"))
     for step in ("ping", "rotate", "switch", "remove"):
         client.post(do(own, f"{step}-webhook"), {"webhook": webhook.pk, "active": "off"})
     assert list(Webhook.objects.values_list("pk", "salt", "active")) == [(webhook.pk, webhook.salt, True)]
@@ -142,8 +134,7 @@ def test_a_webhook_of_another_study_is_not_reached_through_one_s_own(webhook: We
 
 def test_programs_do_the_same(study: Study) -> None:
     user = person(study, "designer")
-    _, key = create_token(user=user, name="t", scopes=["webhooks:write"])
-    headers = {"Authorization": f"Token {key}"}
+    headers = key_of(user, "webhooks:write")
 
     def post(path: str, body: Any = None) -> Any:
         data = "" if body is None else json.dumps(body)

@@ -7,9 +7,9 @@ from django.contrib.auth.models import User
 from django.test import Client
 
 from annotation.models import Assignment, Invitation, Participation, Worker
-from judgments.access.tokens import SCOPES, create_token
 from judgments.studies.studies import mark_closed
 from tests.annotation.calling import accept, answers_to, is_problem, join, patch, post, submit
+from tests.doors import key_of
 from tests.studies import make_study, make_worker
 
 pytestmark = pytest.mark.django_db
@@ -210,8 +210,7 @@ def test_a_workers_token_opens_its_calls_by_their_own_methods_alone() -> None:
 def test_a_staff_token_does_no_workers_work() -> None:
     study = make_study()
     designer = User.objects.create_user("designer", is_staff=True)
-    _, key = create_token(user=designer, name="test", scopes=list(SCOPES))
-    is_problem(accept(study, {"Authorization": f"Token {key}"}), 403)
+    is_problem(accept(study, key_of(designer)), 403)
 
 
 def test_a_strangers_assignment_looks_like_none() -> None:

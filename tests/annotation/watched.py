@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from annotation.models import Assignment, Worker
+from annotation.quality.rules import copy_rules
 from annotation.work.claims import claim_assignment
 from annotation.work.presentation import Place, places_of
 from annotation.work.submissions import submit_assignment
@@ -59,3 +60,12 @@ def states(assignments: Sequence[Assignment]) -> list[str]:
     """As they stand in the database, in the order given."""
     found = dict(Assignment.objects.filter(pk__in=[one.pk for one in assignments]).values_list("pk", "state"))
     return [found[one.pk] for one in assignments]
+
+
+def with_a_pause() -> Study:
+    """A study with a rule that pauses "spam", who always takes the left; "ada" did well."""
+    made = make_watched(rules=[{"rule": "side-bias", "action": "pause"}])
+    copy_rules(study=made)
+    work(made, "ada", careful, pages=2)
+    work(made, "spam", left, pages=2)
+    return made

@@ -6,7 +6,7 @@ import json
 
 from playwright.sync_api import Page, Route, expect
 
-from tests.browser.working import join, stored, submitted
+from tests.browser.working import NewPage, count_of, here, join, stored, submitted
 from tests.installations import Installation, until
 
 
@@ -122,3 +122,38 @@ def test_where_it_is_not_said_which_answer_is_wrong_they_go_one_by_one(
     page.evaluate("for (const n of [1, 2, 3]) document.querySelector(`#u${n} input`).click()")
     until(lambda: saved(site, person) == ["2", "3"], what="the other answers on the server")
     expect(page.locator("[data-state]")).to_contain_text("a text holds signs that cannot be stored")
+
+
+def test_a_picture_without_a_connection_says_so_and_comes_back(
+    new_page: NewPage, site: Installation, person: str
+) -> None:
+    page = new_page(viewport={"width": 1280, "height": 800})
+
+    def cut(route: Route) -> None:
+        route.abort("internetdisconnected")
+
+    page.route("**/pictures/**", cut)
+    join(page, site, "graded", person)
+    expect(here(page).get_by_text("No connection.")).to_be_visible()
+    expect(here(page).get_by_text("The picture cannot be loaded.")).to_be_hidden()
+    page.unroute("**/pictures/**", cut)
+    here(page).get_by_role("button", name="Try again").click()
+    expect(here(page).locator("[data-zoom] img")).to_be_visible()
+    expect(here(page).get_by_text("No connection.")).to_be_hidden()
+
+
+def test_an_answer_is_shown_by_a_page_that_was_made_before_the_server_had_it(
+    page: Page, site: Installation, person: str
+) -> None:
+    join(page, site, "graded", person)
+    address = page.url
+    early = page.request.get(address)
+    held: list[Route] = []
+    page.route(address, lambda route: held.append(route))
+    with page.expect_response("**/save/"):
+        page.keyboard.press("3")
+        page.evaluate("() => { location.reload(); }")
+    page.wait_for_timeout(200)  # the page that is left reads the reply
+    held[0].fulfill(response=early)
+    count_of(page)
+    expect(page.locator("#u1 input[value='3']")).to_be_checked()

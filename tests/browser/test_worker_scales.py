@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.browser.working import PHONE, NewPage, here, join, submitted
+from tests.browser.axe import problems
+from tests.browser.working import PHONE, NewPage, count_of, here, join, submitted
 from tests.installations import Installation
 
 
@@ -248,3 +249,27 @@ def test_the_best_of_several_is_named_without_scripts(plain: Page, site: Install
     plain.get_by_role("button", name="Submit").click()
     submitted(plain)
     assert answers_of(site, person) == [{"best": 2}] * 3
+
+
+def test_an_arabic_page_runs_from_right_to_left_and_its_slider_stands_nowhere(
+    new_page: NewPage, site: Installation, person: str
+) -> None:
+    page = new_page(**PHONE, locale="ar")
+    page.goto(f"{site.url}/s/slider/")
+    page.locator("#name").fill(person)
+    page.locator("form.fields .primary").first.click()
+    page.wait_for_url("**/start/")
+    page.goto(f"{site.url}/s/slider/work/")
+    count_of(page)
+    assert page.evaluate("document.documentElement.dir") == "rtl"
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    assert problems(page) == []
+    slide = here(page).locator("[data-slide]")
+    expect(slide).to_have_class("jsonly open")
+    expect(slide).to_have_attribute("aria-valuetext", "لا إجابة بعد")
+    forward, back = page.locator("[data-next]").bounding_box(), page.locator("[data-back]").bounding_box()
+    assert forward is not None
+    assert back is not None
+    assert forward["x"] < back["x"]
+    page.keyboard.press("ArrowLeft")  # onward, as the page runs
+    expect(here(page).locator("[data-number]")).to_have_value("51")

@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 from playwright.sync_api import Page, expect
 
+from judgments import kinds
 from tests.browser.axe import problems, small_targets
-from tests.browser.working import KINDS, NewPage, here, join
+from tests.browser.working import KINDS, PHONE, NewPage, here, join
 from tests.installations import Installation
 
 WIDTH = "one => one.getBoundingClientRect().width"
@@ -133,3 +134,64 @@ def test_a_long_name_of_a_study_pushes_nothing_off_a_phone_s_screen(
     join(page, site, "long-name", person)
     expect(page.get_by_role("button", name="Instructions")).to_be_in_viewport(ratio=1)
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
+
+
+LOADED = (
+    "() => [...document.querySelectorAll('[data-work] img')].every((one) => one.complete && one.naturalWidth)"
+)
+# every kind whose page has pictures, and a translation of a text beside its picture
+PICTURED = [*(name for name in KINDS if kinds.KINDS[name].page.shows_picture), "segments"]
+LOW = ((640, 400), (740, 360))  # a window of 1280 x 800 at 200 %, and a phone held sideways
+
+
+@pytest.mark.parametrize("protocol", PICTURED)
+def test_a_picture_is_large_enough_in_a_low_window_and_a_letter_answers(
+    new_page: NewPage, site: Installation, protocol: str, person: str
+) -> None:
+    page = new_page(viewport={"width": 640, "height": 400})
+    join(page, site, protocol, person)
+    page.wait_for_function(LOADED)  # before, a picture with boxes has no size
+    for width, height in LOW:
+        page.set_viewport_size({"width": width, "height": height})
+        for picture in here(page).locator("img").filter(visible=True).all():
+            box = picture.bounding_box()
+            assert box is not None
+            assert box["height"] >= 200, (width, box)
+        assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+        assert page.locator(".tail.fixed").evaluate("one => getComputedStyle(one).position") == "static"
+    assert here(page).locator("img").filter(visible=True).count()
+    if protocol == "pairwise":
+        expect(here(page).locator(".label").first).to_have_text("Description A")
+        page.keyboard.press("b")
+        expect(page.locator("[data-step] input[value='2']:checked")).to_have_count(1)
+
+
+def test_what_is_asked_besides_comes_out_from_below_the_bar(
+    new_page: NewPage, site: Installation, person: str
+) -> None:
+    page = new_page(**PHONE)
+    join(page, site, "sure", person)
+    page.keyboard.press("b")
+    last = here(page).locator(".sure label").last.bounding_box()
+    bar = page.locator(".tail.fixed").bounding_box()
+    assert last is not None
+    assert bar is not None
+    assert last["y"] + last["height"] <= bar["y"]
+
+
+def test_what_is_asked_besides_moves_nothing_where_it_is_in_view(
+    new_page: NewPage, site: Installation, person: str
+) -> None:
+    page = new_page(viewport={"width": 1280, "height": 800})
+    join(page, site, "sure", person)
+    page.keyboard.press("b")
+    expect(here(page).locator("input[value='2'][name^=u]")).to_be_checked()
+    assert page.evaluate("scrollY") == 0
+    page.keyboard.press("9")
+    expect(page.locator("[data-count]")).to_have_text("2 of 4")
+    page.keyboard.press("Enter")
+    complaint = page.get_by_text("Choose an answer, and how sure you are, to go on.").locator("visible=true")
+    expect(complaint).to_be_visible()
+    page.keyboard.press("u")  # where everything is answered, nothing is complained of
+    expect(page.locator("[data-count]")).to_have_text("1 of 4")
+    expect(complaint).to_have_count(0)

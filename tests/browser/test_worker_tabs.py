@@ -1,4 +1,4 @@
-"""The same work in two tabs, after a crash, and in a browser that is not known any more."""
+"""The same work in two tabs, after a reload or a crash, and in a browser that is not known any more."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.browser.working import count_of, join, stored, submitted
+from tests.browser.working import NewPage, count_of, here, join, stored, submitted
 from tests.installations import Installation, Installations
 
 
@@ -141,3 +141,19 @@ def test_a_killed_server_costs_no_answer(page: Page, fragile: Installation, pers
         for one in stored(fragile, person)
     ]
     assert seen == [2, 1, 2, 1]
+
+
+def test_half_of_an_answer_outlasts_a_reload(new_page: NewPage, site: Installation, person: str) -> None:
+    page = new_page(viewport={"width": 1280, "height": 800})
+    join(page, site, "sure", person)
+    page.keyboard.press("b")
+    page.evaluate("location.reload()")
+    count_of(page)
+    expect(here(page).locator("input[value='2'][name^=u]")).to_be_checked()
+    expect(page.locator("[data-count]")).to_have_text("1 of 4")
+    here(page).locator("[name^=v]").first.check()
+    page.keyboard.press("Enter")
+    expect(page.locator("[data-count]")).to_have_text("2 of 4")
+    page.reload()
+    count_of(page)
+    expect(page.locator("#u1 input:checked")).to_have_count(2)

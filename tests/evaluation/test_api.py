@@ -12,9 +12,9 @@ from django.contrib.auth.models import Permission, User
 from django.test import Client
 
 from evaluation.results.aggregation import aggregate_study
-from judgments.access.tokens import SCOPES, create_token
 from judgments.jobs import run_job
 from judgments.models import Job, Study
+from tests.doors import get, key_of
 from tests.evaluation.studies import StudyOf, make_dataset
 from tests.studies import make_study, make_worker
 
@@ -26,7 +26,7 @@ def designer() -> dict[str, str]:
     """The headers of a staff member who may look at studies: results and exports ask for nothing more."""
     user = User.objects.create_user("designer", is_staff=True)
     user.user_permissions.set(Permission.objects.filter(codename="view_study"))
-    return {"Authorization": f"Token {create_token(user=user, name='test', scopes=list(SCOPES))[1]}"}
+    return key_of(user)
 
 
 @pytest.fixture
@@ -42,12 +42,6 @@ def study() -> Study:
 def send(method: str, path: str, body: Any, headers: dict[str, str]) -> Any:
     extra = {} if body is None else {"data": json.dumps(body), "content_type": "application/json"}
     return getattr(Client(), method)(path, headers=headers, **extra)
-
-
-def get(path: str, headers: dict[str, str]) -> Any:
-    response = Client().get(path, headers=headers)
-    assert response.status_code == 200, response.content
-    return response.json()
 
 
 def test_the_consensus_of_every_unit_is_listed(study: Study, designer: dict[str, str]) -> None:

@@ -2,24 +2,22 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
-from django.test import Client
 
 from annotation.models import Assignment
 from annotation.rehearsal.rehearsal import rehearsals_of
 from evaluation.models import Analysis
 from evaluation.results.aggregation import aggregate_study
 from evaluation.results.meta_evaluation import evaluate_study
-from judgments.access.tokens import SCOPES, create_token
 from judgments.design.presets import PRESETS
 from judgments.jobs import run_job
-from judgments.models import Job, SavedPreset, Study, StudyRole
+from judgments.models import Job, SavedPreset, Study
 from tests.annotation import casting
 from tests.annotation.voting import always_first, joined, work
+from tests.doors import call, key_of, of_role
 from tests.evaluation.studies import StudyOf
 from tests.evaluation.test_closer import graded
 from tests.evaluation.test_study_page import pairwise
@@ -27,11 +25,6 @@ from tests.studies import make_study
 
 pytestmark = pytest.mark.django_db
 METRICS = ["bleu-1", "rouge-l"]
-
-
-def key_of(user: User, *, studies: list[Study] | None = None) -> dict[str, str]:
-    _, key = create_token(user=user, name="x", scopes=list(SCOPES), studies=studies or [])
-    return {"Authorization": f"Token {key}"}
 
 
 @pytest.fixture
@@ -42,17 +35,6 @@ def person() -> User:
 @pytest.fixture
 def designer(person: User) -> dict[str, str]:
     return key_of(person)
-
-
-def of_role(study: Study, role: str, name: str) -> dict[str, str]:
-    user = User.objects.create_user(name, is_staff=True)
-    StudyRole.objects.create(study=study, user=user, role=role)
-    return key_of(user)
-
-
-def call(method: str, path: str, headers: dict[str, str], body: Any = None) -> Any:
-    extra = {} if body is None else {"data": json.dumps(body), "content_type": "application/json"}
-    return getattr(Client(), method)(f"/api/{path}", headers=headers, **extra)
 
 
 def done(kind: str) -> Job:
@@ -244,11 +226,11 @@ def test_a_plan_that_cannot_be_simulated_is_refused_at_once(
 
 def test_who_may_begin_no_study_plans_none_and_sees_no_pilot(designer: dict[str, str]) -> None:
     study = make_study(opened=False)
-    reviewer = of_role(study, "reviewer", "rita")
+    reviewer = of_role(study, "reviewer")
     assert call("post", "plans/", reviewer, {"assumptions": FEW}).status_code == 403
     assert call("post", "plans/", reviewer, {"study": study.slug}).status_code == 403
     hidden = make_study("pairwise", opened=False)
-    owner = of_role(study, "owner", "olga")
+    owner = of_role(study, "owner")
     answer = call("post", "plans/", owner, {"study": study.slug, "pilot": hidden.slug})
     assert answer.status_code == 404
     call("post", "plans/", designer, {"assumptions": FEW})
@@ -290,7 +272,7 @@ def test_who_owns_the_study_alone_copies_nothing_without_leave_to_add_studies(
     designer: dict[str, str],
 ) -> None:
     study = make_study("pairwise", opened=False)
-    owner = of_role(study, "owner", "olga")
+    owner = of_role(study, "owner")
     assert call("post", "rehearsals/", owner, {"study": study.slug}).status_code == 403
     call("post", "rehearsals/", designer, {"study": study.slug})
     assert call("get", "rehearsals/", owner).json()["results"] == []
@@ -310,7 +292,7 @@ def test_settled_units_become_known_items_of_a_draft(watched: Study, designer: d
     assert call("post", path, designer, {"chosen": [10**9]}).status_code == 409
     for wrong in ([], ["1"], [True], [0]):
         assert call("post", path, designer, {"chosen": wrong}).status_code == 400
-    stranger = of_role(draft, "owner", "olga")
+    stranger = of_role(draft, "owner")
     assert call("get", path, stranger).json()["results"] == []
     assert call("post", path, stranger, {"chosen": fit}).status_code == 409
 

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
-from django.db import connection
 
 from annotation.models import Assignment, Case, Judgment, QuizAttempt
 from annotation.quality.flags import confirm_case
@@ -18,6 +16,7 @@ from evaluation.integrity import check_integrity
 from judgments.models import HIT, HITUnit, Study, Unit
 from tests.annotation.casting import joined, make_dataset, make_study
 from tests.annotation.quizzing import QUESTIONS, take
+from tests.evaluation.test_integrity import sql
 
 pytestmark = pytest.mark.django_db
 
@@ -43,12 +42,6 @@ def study(module_db: None) -> Study:
     case = Case.objects.create(study=made, worker=bela.worker, rule="too-fast", action="flag")
     confirm_case(case=case, why="Nobody reads so fast.", by=judge)
     return made
-
-
-def sql(statement: str, *values: Any) -> None:
-    """Past the services and past what the models refuse."""
-    with connection.cursor() as cursor:
-        cursor.execute(statement, values)
 
 
 def foreign_revision(study: Study) -> None:

@@ -5,23 +5,11 @@ from __future__ import annotations
 import pytest
 
 from annotation.models import Assignment
-from annotation.work.claims import claim_assignment
-from annotation.work.submissions import revise_judgments, submit_assignment
+from annotation.work.submissions import revise_judgments
 from evaluation.dashboard.progress import study_progress
-from judgments.models import Study
-from tests.studies import make_study, make_worker
+from tests.studies import hand_in, make_study
 
 pytestmark = pytest.mark.django_db
-
-
-def hand_in(study: Study, name: str) -> Assignment:
-    worker, _ = make_worker(study, name)
-    claim = claim_assignment(study=study, worker=worker)
-    assert claim is not None
-    assert claim.assignment.hit is not None
-    count = claim.assignment.hit.places.count()
-    answers = [{"position": number, "value": 1} for number in range(1, count + 1)]
-    return submit_assignment(assignment=claim.assignment, answers=answers).assignment
 
 
 def test_a_hit_is_done_once_every_seat_handed_it_in() -> None:

@@ -17,8 +17,8 @@ from evaluation.releases.verification import read_bundle, verify_bundle
 from evaluation.report.content import Estimate
 from evaluation.results.aggregation import aggregate_study, compute_aggregation
 from evaluation.statistics.meta import wilson_interval
-from judgments.access.tokens import SCOPES, create_token
 from judgments.models import Caption, Item, Output, System
+from tests.doors import key_of
 from tests.evaluation.studies import StudyOf, candidate, make_dataset
 
 pytestmark = pytest.mark.django_db
@@ -237,8 +237,7 @@ def test_who_only_ranked_images_is_counted_and_filtered_apart(admin_client: Any)
         f"/admin/judgments/dataset/{made.dataset.pk}/change/", follow=True
     ).content.decode()
     assert "3 images found" in page
-    _, token = create_token(user=User.objects.get(username="admin"), name="test", scopes=list(SCOPES))
-    headers = {"Authorization": f"Token {token}"}
+    headers = key_of(User.objects.get(username="admin"))
 
     def rows(query: str) -> list[dict[str, Any]]:
         found: list[dict[str, Any]] = admin_client.get(f"/api/{query}", headers=headers).json()["results"]

@@ -13,25 +13,14 @@ from django.urls import reverse
 
 from annotation.models import Assignment, Invitation
 from annotation.work.claims import claim_assignment
-from annotation.work.submissions import report_problem, submit_assignment
+from annotation.work.submissions import report_problem
 from evaluation.models import Analysis, Consensus, MetricScore
 from judgments.jobs import enqueue
 from judgments.models import CandidatePair, Dataset, Job, Study, Unit
 from tests.judgments.desk import ADD, LISTS, do, page, words
-from tests.studies import make_study, make_worker
+from tests.studies import hand_in, make_study, make_worker
 
 pytestmark = pytest.mark.django_db
-
-
-def hand_in(study: Study, name: str) -> Assignment:
-    """A worker joins, takes a HIT, always chooses the first, and hands it in."""
-    worker, _ = make_worker(study, name)
-    claim = claim_assignment(study=study, worker=worker)
-    assert claim is not None
-    assert claim.assignment.hit is not None
-    count = claim.assignment.hit.places.count()
-    answers = [{"position": number, "value": 1} for number in range(1, count + 1)]
-    return submit_assignment(assignment=claim.assignment, answers=answers).assignment
 
 
 def answered_study(**values: Any) -> Study:

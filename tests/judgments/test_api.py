@@ -13,10 +13,11 @@ from django.core.management import call_command
 from django.db.models import Q
 from django.test import Client
 
-from judgments.access.tokens import SCOPES, create_token
 from judgments.design.reading import write_toml
 from judgments.models import HIT, Job, Study, Unit
 from judgments.studies.studies import design_of
+from tests.annotation.calling import is_problem
+from tests.doors import get, key_of
 from tests.studies import make_dataset, make_study, make_worker
 
 pytestmark = pytest.mark.django_db
@@ -43,12 +44,7 @@ def make_designer(*permissions: str) -> dict[str, str]:
     user.user_permissions.set(
         Permission.objects.filter(Q(codename__in=permissions) | Q(codename__startswith="view_"))
     )
-    return token_of(user)
-
-
-def token_of(user: User) -> dict[str, str]:
-    _, key = create_token(user=user, name="test", scopes=list(SCOPES))
-    return {"Authorization": f"Token {key}"}
+    return key_of(user)
 
 
 @pytest.fixture
@@ -57,24 +53,9 @@ def designer() -> dict[str, str]:
     return make_designer("add_study", "change_study")
 
 
-def get(path: str, headers: dict[str, str]) -> Any:
-    response = Client().get(path, headers=headers)
-    assert response.status_code == 200, response.content
-    return response.json()
-
-
 def post(path: str, body: Any, headers: dict[str, str], kind: str = "application/json") -> Any:
     data = body if isinstance(body, str) else json.dumps(body)
     return Client().post(path, data=data, content_type=kind, headers=headers)
-
-
-def is_problem(response: Any, status: int) -> dict[str, Any]:
-    assert response.status_code == status, response.content
-    assert response["Content-Type"] == "application/problem+json"
-    body: dict[str, Any] = response.json()
-    assert {"type", "title", "status", "detail"} <= set(body)
-    assert body["status"] == status
-    return body
 
 
 def test_strangers_get_nothing() -> None:
@@ -83,8 +64,8 @@ def test_strangers_get_nothing() -> None:
     gone = User.objects.create_user("gone", is_staff=True)
     browser = Client()
     browser.force_login(person)
-    of_newcomer = token_of(User.objects.create_user("newcomer", is_staff=True))
-    of_person, of_gone = token_of(person), token_of(gone)
+    of_newcomer = key_of(User.objects.create_user("newcomer", is_staff=True))
+    of_person, of_gone = key_of(person), key_of(gone)
     User.objects.filter(pk=gone.pk).update(is_active=False)
     User.objects.filter(pk=person.pk).update(is_staff=False)  # a token outlives the rights of its account
     for name in PUBLISHED:

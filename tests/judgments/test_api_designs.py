@@ -9,9 +9,9 @@ import pytest
 from django.contrib.auth.models import User
 from django.test import Client
 
-from judgments.access.tokens import create_token
 from judgments.models import Study, StudyEvent
 from judgments.studies.studies import design_of
+from tests.doors import key_of
 from tests.studies import make_study, make_worker
 
 pytestmark = pytest.mark.django_db
@@ -19,10 +19,7 @@ pytestmark = pytest.mark.django_db
 
 @pytest.fixture
 def designer() -> dict[str, str]:
-    user = User.objects.create_superuser("designer")
-    return {
-        "Authorization": f"Token {create_token(user=user, name='x', scopes=['studies:write', 'workers:write'])[1]}"
-    }
+    return key_of(User.objects.create_superuser("designer"), "studies:write", "workers:write")
 
 
 def call(method: str, path: str, body: Any, headers: dict[str, str]) -> Any:

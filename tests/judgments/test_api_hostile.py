@@ -13,8 +13,8 @@ from django.contrib.auth.models import User
 from django.test import Client
 
 from evaluation.results.aggregation import aggregate_study
-from judgments.access.tokens import SCOPES, create_token
 from judgments.models import Study
+from tests.doors import key_of
 from tests.installations import Installation
 from tests.strangers import rows
 from tests.studies import make_study, make_worker
@@ -51,7 +51,7 @@ def study() -> Study:
 @pytest.fixture
 def staff() -> dict[str, str]:
     user = User.objects.create_superuser("designer")
-    return {"Authorization": f"Token {create_token(user=user, name='all', scopes=list(SCOPES))[1]}"}
+    return key_of(user)
 
 
 def operations() -> Iterator[tuple[str, str, dict[str, Any]]]:
@@ -210,14 +210,12 @@ LOOK = r"""
 import json
 from django.contrib.auth.models import User
 from django.test import Client
-from judgments.access.tokens import SCOPES
-from judgments.access.tokens import create_token
+from tests.doors import key_of
 from tests.studies import make_study, make_worker
 
 study = make_study()
 _, of_worker = make_worker(study)
-_, key = create_token(user=User.objects.create_superuser("designer"), name="all", scopes=list(SCOPES))
-staff = {"Authorization": f"Token {key}"}
+staff = key_of(User.objects.create_superuser("designer"))
 client = Client(SERVER_NAME="localhost")  # making one reads the whole folder of static files
 described = client.get("/api/schema/?format=json").json()["paths"]
 found = []

@@ -32,12 +32,6 @@ def test_the_better_example_of_a_rule_breaks_no_rule_at_all(rule: Rule) -> None:
     assert rule not in broken_rules(rule.fine, language_of(rule))
 
 
-@pytest.mark.parametrize("rule", HARD, ids=name)
-def test_what_a_hard_rule_refuses_needs_no_other_rule_to_be_refused(rule: Rule) -> None:
-    others = [found.id for found in broken_rules(rule.refused, language_of(rule)) if found.hard]
-    assert rule.id in others
-
-
 @pytest.mark.parametrize("rule", [rule for rule in RULES if rule.pattern], ids=name)
 def test_patterns_keep_to_what_python_and_javascript_read_alike(rule: Rule) -> None:
     # shorthand classes differ in Unicode, lookbehind is missing in older browsers, named groups are written apart

@@ -26,13 +26,13 @@ from judgments.access.datasets import (
     take_dataset_role,
 )
 from judgments.access.roles import give_role
-from judgments.access.tokens import SCOPES, create_token
 from judgments.datasets.importing import import_candidates, import_dataset
 from judgments.design.reading import make_design
 from judgments.jobs import enqueue, run_job
 from judgments.models import Caption, Dataset, DatasetRole, Item, Job, Output, Study, System
 from judgments.studies.generation import generate_hits
 from judgments.studies.studies import create_study
+from tests.doors import key_of, signed_in
 from tests.studies import make_dataset
 
 pytestmark = pytest.mark.django_db
@@ -52,12 +52,6 @@ def researcher(name: str) -> User:
     names = ["add_study", "add_dataset", *(f"view_{one}" for one in ("dataset", "system", "item", "caption"))]
     user.user_permissions.set(Permission.objects.filter(codename__in=names))
     return User.objects.get(pk=user.pk)
-
-
-def signed_in(user: User) -> Client:
-    client = Client()
-    client.force_login(user)
-    return client
 
 
 def counts(client: Client) -> dict[str, int]:
@@ -158,8 +152,7 @@ def test_the_people_of_a_study_read_its_dataset_and_a_token_of_studies_no_other(
     study = create_study(design=design, user=ada)
     give_role(study=study, user=bela, role="viewer")
     assert counts(signed_in(bela))["datasets"] == 1
-    _, key = create_token(user=ada, name="one", scopes=list(SCOPES), studies=[study])
-    token = {"Authorization": f"Token {key}"}
+    token = key_of(ada, studies=[study])
     assert [one["name"] for one in Client().get("/api/datasets/", headers=token).json()["results"]] == [
         "photos"
     ]
@@ -175,17 +168,14 @@ def test_who_is_staff_no_longer_reads_what_everybody_does_whatever_role_or_token
     ada = researcher("ada")
     give_dataset_role(dataset=dataset, user=ada, role="owner")
     ada.user_permissions.add(Permission.objects.get(codename="change_dataset"))
-    _, key = create_token(user=ada, name="all", scopes=list(SCOPES))
-    _, narrow = create_token(user=ada, name="exports", scopes=["exports:read"])
+    token, narrow = key_of(ada), key_of(ada, "exports:read")
     ada.is_staff = False
     ada.save()
     assert counts(signed_in(ada)) == NOTHING
-    token = {"Authorization": f"Token {key}"}
     assert Client().get("/api/outputs/", headers=token).json().get("results", []) == []
     share_dataset(dataset=dataset, sharing="published")
     assert counts(signed_in(ada)) == everything()
-    token = {"Authorization": f"Token {narrow}"}
-    assert Client().get("/api/outputs/", headers=token).status_code in (401, 403)
+    assert Client().get("/api/outputs/", headers=narrow).status_code in (401, 403)
 
 
 @pytest.mark.parametrize("change", ["role", "account"])

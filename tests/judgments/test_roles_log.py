@@ -12,16 +12,13 @@ from django.core.management import call_command
 from django.http import HttpRequest
 from django.test import Client
 
-from annotation.models import Assignment
-from annotation.work.claims import claim_assignment
-from annotation.work.submissions import submit_assignment
 from common.errors import WrongState
 from judgments.access.roles import Right
 from judgments.jobs import run_job
 from judgments.models import Job, Study, StudyEvent, Unit
 from judgments.studies.study_page import STEPS, StudyStep, add_step
 from tests.judgments.desk import do
-from tests.studies import make_study, make_worker
+from tests.studies import hand_in, make_study
 
 pytestmark = pytest.mark.django_db
 
@@ -33,16 +30,6 @@ def new_entries(study: Study, act: Callable[[], Any]) -> list[StudyEvent]:
     for job in Job.objects.filter(state=Job.State.QUEUED).order_by("pk"):
         run_job(job.pk)
     return list(StudyEvent.objects.filter(study=study).exclude(pk__in=before).order_by("pk"))
-
-
-def handed_in(study: Study, name: str = "w-1") -> Assignment:
-    worker, _ = make_worker(study, name)
-    claim = claim_assignment(study=study, worker=worker)
-    assert claim is not None
-    assert claim.assignment.hit is not None
-    count = claim.assignment.hit.places.count()
-    answers = [{"position": number, "value": 1} for number in range(1, count + 1)]
-    return submit_assignment(assignment=claim.assignment, answers=answers).assignment
 
 
 def draft() -> Study:
@@ -57,7 +44,7 @@ def generated() -> Study:
 
 def answered() -> Study:
     study = make_study(judgments_per_unit=3)
-    handed_in(study)
+    hand_in(study)
     return study
 
 

@@ -111,7 +111,7 @@ def test_an_unknown_tokenizer_is_refused_with_the_nearest_name() -> None:
 
 
 @pytest.mark.parametrize("text", ["", " ", "  ", " a ", " a  ", "a  ", "\n\u3000", "\x1f \u2028"])
-@pytest.mark.parametrize("many", [1, 2, 3, 1000])
+@pytest.mark.parametrize("many", [1, 1000])
 def test_texts_of_hardly_more_than_blanks_are_cut_however_many_there_are(text: str, many: int) -> None:
     assert encoded([text] * many, "space") == [text.split()] * many
 

@@ -10,6 +10,7 @@ from urllib.parse import urlencode
 from django.test import Client
 
 from annotation.models import Assignment, CrowdSession, Publication
+from annotation.money import ledger
 from judgments.models import HIT, Dataset, Study
 from tests.annotation.casting import make_dataset, make_study
 from tests.crowd import first_answers
@@ -29,6 +30,13 @@ def study_at_mturk(
     for hit in study.hits.all():
         publish(study, hit)
     return study
+
+
+def funded_study() -> Study:
+    """Open at the sandbox, with a budget of 100.00."""
+    made = study_at_mturk(make_dataset(pictures=False), crowd={"floor_cents_per_hour": 900})
+    ledger.set_budget(study=made, place=made.place, cents=10_000)
+    return made
 
 
 def publish(study: Study, hit: HIT, **values: Any) -> Publication:

@@ -9,6 +9,7 @@ from django.test import Client
 
 from annotation.crowds.publishing import open_study
 from annotation.models import Assignment, CrowdSession, Publication
+from annotation.money.ledger import ledger_sums, reserved_cents
 from judgments.models import Study
 from tests.annotation.casting import make_dataset, make_study
 from tests.crowd import first_answers
@@ -100,3 +101,10 @@ def publication(study: Study) -> Publication:
 def pages(study: Study, state: str) -> int:
     """How many of its pages of work are in a state."""
     return Assignment.objects.filter(study=study, state=state).count()
+
+
+def budget_agrees(study: Study) -> None:
+    """The counters, the ledger and what keeps money say the same."""
+    budget = study.budgets.get()
+    assert ledger_sums(budget) == (budget.reserved_cents, budget.spent_cents)
+    assert reserved_cents(budget) == budget.reserved_cents

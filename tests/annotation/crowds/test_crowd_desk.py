@@ -22,7 +22,7 @@ from judgments.studies.generation import generate_hits
 from judgments.studies.log import note_event
 from judgments.studies.studies import create_study
 from tests.annotation.casting import make_dataset
-from tests.annotation.crowds.framing import publish, study_at_mturk
+from tests.annotation.crowds.framing import funded_study, publish
 from tests.judgments.desk import do, page, words
 
 pytestmark = pytest.mark.django_db
@@ -52,10 +52,7 @@ OWN_STEPS = [
 
 @pytest.fixture
 def study() -> Study:
-    """Open at the sandbox, with a budget of 100.00."""
-    made = study_at_mturk(make_dataset(pictures=False), crowd={"floor_cents_per_hour": 900})
-    ledger.set_budget(study=made, place=made.place, cents=10_000)
-    return made
+    return funded_study()
 
 
 def make_draft(**values: Any) -> Study:

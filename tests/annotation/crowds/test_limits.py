@@ -31,11 +31,11 @@ from annotation.money import ledger
 from annotation.money.payments import pay_bonus
 from annotation.work.joining import join_from_crowd
 from evaluation.integrity import budgets_are_what_their_ledger_says
-from judgments.access.tokens import SCOPES, create_token
 from judgments.models import Study, StudyRole
 from tests.annotation.casting import make_dataset
 from tests.annotation.crowds.framing import study_at_mturk
 from tests.annotation.crowds.panels import panel_study
+from tests.doors import key_of
 from tests.installations import Installation
 
 pytestmark = pytest.mark.django_db
@@ -46,11 +46,6 @@ def person(name: str, *permissions: str) -> User:
     user = User.objects.create_user(name, is_staff=True)
     user.user_permissions.set(Permission.objects.filter(codename__in=permissions))
     return user
-
-
-def key_of(user: User) -> dict[str, str]:
-    _, key = create_token(user=user, name="x", scopes=list(SCOPES))
-    return {"Authorization": f"Token {key}"}
 
 
 def send(path: str, user: User, body: Any = None, key: str = "k") -> Any:

@@ -16,32 +16,17 @@ from annotation.models import Budget, CrowdCall, CrowdSession, LedgerEntry, Mone
 from annotation.money import ledger
 from annotation.money.costs import Pay
 from annotation.work.joining import join_from_crowd
-from judgments.access.tokens import SCOPES, create_token
-from judgments.models import Job, Study, StudyEvent, StudyRole
+from judgments.models import Job, Study, StudyEvent
 from tests.annotation.casting import make_dataset
-from tests.annotation.crowds.framing import study_at_mturk
-from tests.doors import Call, by_page
+from tests.annotation.crowds.framing import funded_study, study_at_mturk
+from tests.doors import Call, by_page, key_of, of_role
 
 pytestmark = pytest.mark.django_db
 
 
-def key_of(user: User, *scopes: str) -> dict[str, str]:
-    _, key = create_token(user=user, name="x", scopes=scopes or list(SCOPES))
-    return {"Authorization": f"Token {key}"}
-
-
-def of_role(study: Study, role: str, *scopes: str) -> dict[str, str]:
-    user = User.objects.create_user(f"the-{role}", is_staff=True)
-    StudyRole.objects.create(study=study, user=user, role=role)
-    return key_of(user, *scopes)
-
-
 @pytest.fixture
 def study() -> Study:
-    """Open at the sandbox, with a budget of 100.00."""
-    made = study_at_mturk(make_dataset(pictures=False), crowd={"floor_cents_per_hour": 900})
-    ledger.set_budget(study=made, place=made.place, cents=10_000)
-    return made
+    return funded_study()
 
 
 @pytest.fixture
@@ -375,6 +360,5 @@ def test_a_token_without_the_scope_looks_at_most(study: Study, ada: str) -> None
 def test_a_token_of_another_study_finds_nothing(study: Study, owner: dict[str, str], ada: str) -> None:
     other = study_at_mturk(make_dataset("more", pictures=False), slug="other")
     user = User.objects.create_superuser("grace")
-    _, key = create_token(user=user, name="x", scopes=["money:write"], studies=[other])
-    answer = look(f"studies/{study.slug}/top-up/", {"Authorization": f"Token {key}"})
+    answer = look(f"studies/{study.slug}/top-up/", key_of(user, "money:write", studies=[other]))
     refused(answer, 404, "There is no study")

@@ -26,13 +26,12 @@ from annotation.money import operations
 from annotation.work.joining import join_from_crowd
 from annotation.crowds.arrivals import open_session, person_sent
 from judgments.models import StudyEvent
-from judgments.access.tokens import create_token
 from tests.annotation.casting import make_dataset
 from tests.annotation.crowds.framing import study_at_mturk
+from tests.doors import key_of
 
 owner = User.objects.create_superuser("owner")
-_, token = create_token(user=owner, name="x", scopes=["money:read", "money:write"])
-headers = {"Authorization": f"Token {token}"}
+headers = key_of(owner, "money:read", "money:write")
 study = study_at_mturk(make_dataset(pictures=False))
 money.set_budget(study=study, place=study.place, cents=10_000)
 names = []

@@ -26,7 +26,7 @@ from annotation.crowds.people import pseudonym
 from annotation.crowds.publishing import close_study
 from annotation.crowds.sync import report_of
 from annotation.models import Assignment, CrowdSession, LedgerEntry, RawId, Worker
-from annotation.money.ledger import ledger_sums, reserved_cents, set_budget
+from annotation.money.ledger import set_budget
 from annotation.money.limits import committed, committed_today
 from annotation.money.payments import decide_session, pay_bonus
 from annotation.money.wages import approve_unopposed
@@ -45,13 +45,7 @@ from tests.annotation.crowds.panel_files import (
     line,
     submissions,
 )
-from tests.annotation.crowds.panels import ADA, BOB, EVE, do_page, panel_study, session, start
-
-
-def budget_agrees(study: Study) -> None:
-    budget = study.budgets.get()
-    assert ledger_sums(budget) == (budget.reserved_cents, budget.spent_cents)
-    assert reserved_cents(budget) == budget.reserved_cents
+from tests.annotation.crowds.panels import ADA, BOB, EVE, budget_agrees, do_page, panel_study, session, start
 
 
 @pytest.mark.django_db

@@ -14,17 +14,17 @@ from annotation.crowds.panel.reconciling import book_list
 from annotation.crowds.publishing import close_study, open_study
 from annotation.crowds.sync import sync_crowd
 from annotation.models import Assignment, CrowdSession, LedgerEntry, QuizAttempt, RawId
-from annotation.money.ledger import ledger_sums, reserved_cents
 from annotation.money.payments import decide_session
 from annotation.quality.flags import exclude_worker, pause_worker
 from judgments.design.panels import OUTCOMES
-from judgments.models import HIT, Study
+from judgments.models import HIT
 from judgments.studies.studies import design_of
 from tests.annotation.crowds.panel_files import line, submissions
 from tests.annotation.crowds.panels import (
     ADA,
     BOB,
     EVE,
+    budget_agrees,
     do_page,
     entry,
     pages,
@@ -43,13 +43,6 @@ QUIZ = {
 }
 
 ONE_PLACE: dict[str, Any] = {"judgments_per_unit": 1, "units_per_hit": 20}
-
-
-def budget_agrees(study: Study) -> None:
-    """The counters, the ledger and what keeps money say the same."""
-    budget = study.budgets.get()
-    assert ledger_sums(budget) == (budget.reserved_cents, budget.spent_cents)
-    assert reserved_cents(budget) == budget.reserved_cents
 
 
 def later(**past: Any) -> None:

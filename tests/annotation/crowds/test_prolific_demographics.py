@@ -19,20 +19,15 @@ from annotation.models import CrowdSession, Demographics
 from common.errors import DesignError, WrongState
 from evaluation.errors import ExportError
 from evaluation.export.exporting import export_for_download, export_judgments
-from judgments.access.tokens import SCOPES, create_token
 from judgments.jobs import enqueue, run_job
 from judgments.models import Job, Study, StudyRole
 from tests.annotation.crowds.panels import do_page, start
 from tests.annotation.crowds.prolific_panel import LOST, Panel, panel_study
+from tests.doors import key_of
 from tests.fakes.prolific import Fault, ProlificEmulator
 from tests.judgments.desk import do, page, words
 
 pytestmark = pytest.mark.django_db
-
-
-def key_of(user: User) -> dict[str, str]:
-    _, key = create_token(user=user, name="t", scopes=list(SCOPES))
-    return {"Authorization": f"Token {key}"}
 
 
 def enqueue_export(study: Study, name: str) -> Job:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 from collections import Counter
 from pathlib import Path
 
@@ -11,6 +10,7 @@ from annotation.importing.reviews import Reviewed, import_reviews
 from annotation.models import Assignment, CrowdCall
 from evaluation.export.exporting import export_judgments
 from judgments.models import Study
+from tests.annotation.crowds.test_reviews_by_file import reviewed, rows_of
 from tests.annotation.crowds.turking import Crowd, books, make_turk_study, same_money, sync
 from tests.fakes.mturk import MTurkEmulator
 
@@ -21,19 +21,6 @@ def worked(turk: MTurkEmulator) -> Study:
     Crowd(turk, study).do_all("ada", "ben")
     sync(study)
     return study
-
-
-def rows_of(path: Path) -> list[dict[str, str]]:
-    with path.open(encoding="utf-8", newline="") as stream:
-        return list(csv.DictReader(stream))
-
-
-def written(path: Path, rows: list[dict[str, str]]) -> Path:
-    with path.open("w", encoding="utf-8", newline="") as stream:
-        writer = csv.DictWriter(stream, rows[0])
-        writer.writeheader()
-        writer.writerows(rows)
-    return path
 
 
 def test_a_file_of_reviews_pays_and_rejects_there_once(turk: MTurkEmulator, tmp_path: Path) -> None:
@@ -47,7 +34,7 @@ def test_a_file_of_reviews_pays_and_rejects_there_once(turk: MTurkEmulator, tmp_
     for number, row in enumerate(rows):
         row["Reject" if number == 0 else "Approve"] = "Every answer was B." if number == 0 else "x"
     paid = len(rows) - 1
-    assert import_reviews(study=study, path=written(path, rows)) == Reviewed(
+    assert import_reviews(study=study, path=reviewed(path, rows)) == Reviewed(
         approved=paid, rejected=1, open=0
     )
     assert Counter(Assignment.objects.values_list("state", flat=True)) == {"approved": paid, "rejected": 1}

@@ -34,11 +34,15 @@ def worked(protocol: str = "pairwise", workers: int = 2, **values: Any) -> Study
     return study
 
 
+def rows_of(path: Path) -> list[dict[str, str]]:
+    with path.open(encoding="utf-8", newline="") as stream:
+        return list(csv.DictReader(stream))
+
+
 def exported(study: Study, folder: Path) -> tuple[Path, list[dict[str, str]]]:
     path = folder / "work.csv"
     call_command("export_judgments", study.slug, format="mturk", output=path, stdout=io.StringIO())
-    with path.open(encoding="utf-8", newline="") as stream:
-        return path, list(csv.DictReader(stream))
+    return path, rows_of(path)
 
 
 def reviewed(path: Path, rows: list[dict[str, str]]) -> Path:
