@@ -162,7 +162,7 @@ def test_an_export_that_cannot_be_written_leaves_nothing_on_the_disk(study: Stud
     def in_the_way(share: float, words: str = "") -> None:
         (parts.parts_folder(tmp_path / "out") / "000003.jsonl").mkdir(parents=True, exist_ok=True)
 
-    with pytest.raises(FileProblem, match="000003.jsonl is a folder"):
+    with pytest.raises(FileProblem, match="is a folder; expected the name of a file"):
         export_judgments(study=study.study, format="jsonl", output=tmp_path / "out", progress=in_the_way)
     assert list(tmp_path.iterdir()) == []
 
