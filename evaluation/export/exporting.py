@@ -16,7 +16,7 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from common.errors import NotThere
-from common.files import HashedFile, check_place, remove_leftovers, whole_file, write_json
+from common.files import FileProblem, HashedFile, check_place, remove_leftovers, whole_file, write_json
 from evaluation.errors import ExportError
 from evaluation.export.formats import FORMATS, TASKS, Format, check_fits, format_named
 from evaluation.export.parts import (
@@ -147,7 +147,7 @@ def _write(
         progress(SHARES[1], f"joining {output.name}")
         with whole_file(output) as file:
             encoding.join(work, file)
-    except ExportError:  # an unwritable folder cannot be resumed either
+    except (ExportError, FileProblem):  # a full disk needs the space of the parts
         drop_parts(output)
         raise
     return file

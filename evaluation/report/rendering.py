@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import csv
 import re
 import tomllib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
 from html import escape
-from io import StringIO
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +30,7 @@ from evaluation.report.content import (
     percent_number,
     shown,
 )
+from judgments.importers.textio import csv_line
 
 FORMULA = ("=", "+", "-", "@", "\t", "\r")
 ROWS_IN_TEXT = 40
@@ -207,10 +206,7 @@ def render_methods(report: Report, form: str) -> str:
 
 def csv_of(heads: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
     """Return unrounded values; a cell that looks like a formula gets a leading '."""
-    out = StringIO()
-    writer = csv.writer(out, lineterminator="\n")
-    writer.writerows([[_harmless(cell) for cell in row] for row in (heads, *rows)])
-    return out.getvalue()
+    return "".join(f"{csv_line(map(_harmless, row))}\n" for row in (heads, *rows))
 
 
 def _harmless(cell: object) -> object:

@@ -16,6 +16,7 @@ from django.utils.http import urlencode
 
 from judgments.admin.base import MOST_OFFERED, BoundedPaginator, signed_in
 from judgments.admin.operations import add_operation
+from judgments.importers.textio import guard_formula
 from judgments.models import Study, StudyEvent, StudyRole
 from judgments.operations import give, take
 from judgments.studies.study_page import Context, Group, StudyPage, add_page
@@ -30,8 +31,6 @@ ROLES = [
     ("owner", "also gives roles and deletes the study"),
 ]
 COLUMNS = ["at", "what", "words", "why", "by", "details"]
-# what a spreadsheet takes for a formula when a cell begins with it (OWASP, CSV Injection)
-FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
 
 
 def show_people(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
@@ -132,11 +131,7 @@ def _csv_lines(rows: Iterator[dict[str, Any]]) -> Iterator[str]:
     yield writer.writerow(COLUMNS)
     for row in rows:
         cells = row | {"details": json.dumps(row["details"], ensure_ascii=False, sort_keys=True)}
-        yield writer.writerow([_guarded(cells[name] or "") for name in COLUMNS])
-
-
-def _guarded(text: str) -> str:
-    return f"'{text}" if text.startswith(FORMULA_STARTS) else text
+        yield writer.writerow([guard_formula(cells[name] or "") for name in COLUMNS])
 
 
 def _json_lines(rows: Iterator[dict[str, Any]]) -> Iterator[str]:

@@ -152,10 +152,14 @@ def import_dataset(
         if fingerprint_of(source.rows(), source.pairs()) != there.fingerprint:
             raise DataConflict(f"There is a dataset {name!r} with other rows; choose another name.")
         counts = _dataset_counts(there)
-        if images and may_add and not there.items.exclude(picture="", url="").exists():
+        if images and may_add and not _has_pictures(there):
             rows = open_dataset(format, path, encoding=encoding, taken=taken).rows()
             files = {row.image: _file_of(row) for row in rows}
             with PictureCopy(name) as copy, transaction.atomic():
+                if _has_pictures(Dataset.objects.select_for_update(no_key=True).get(pk=there.pk)):
+                    raise DataConflict(
+                        f"Another import added pictures to dataset {name!r} at the same time; look at what is there."
+                    )
                 _attach_pictures(there, images, files, copy)
             return ImportSummary(
                 name, True, counts, [gettext_noop("Pictures were added to the dataset."), *_unsafe(images)]
@@ -193,6 +197,10 @@ def import_dataset(
     return ImportSummary(
         name, True, _dataset_counts(dataset), [*source.notes.sentences(), *_unsafe(images or "")]
     )
+
+
+def _has_pictures(dataset: Dataset) -> bool:
+    return dataset.items.exclude(picture="", url="").exists()
 
 
 def _unsafe(images: str) -> list[str]:

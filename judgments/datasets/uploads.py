@@ -33,7 +33,7 @@ from common.files import remove_leftovers
 from judgments.datasets.picture_metadata import MOST_PICTURE_BYTES
 from judgments.importers import ImportProblem
 from judgments.importers.records import ADDRESS_LIMIT, composed
-from judgments.models import Job
+from judgments.models import Dataset, Job
 
 MOST_FILES = 200_000
 MOST_BYTES = 10 * 2**30
@@ -78,6 +78,10 @@ def _root() -> Path:
     return Path(settings.DATA_DIR) / "uploads"
 
 
+def _pictures_root() -> Path:
+    return Path(settings.MEDIA_ROOT) / "pictures"
+
+
 def _folder(upload: str) -> Path:
     assert re.fullmatch(r"[0-9a-f]{32}", upload), "an upload's name is one that keep() gave"
     return _root() / upload
@@ -93,13 +97,17 @@ def keep(files: Iterable[UploadedFile], pictures: UploadedFile | None = None) ->
     if pictures is not None:
         check_archive(pictures, name=pictures.name or "", suffixes=PICTURE_SUFFIXES)
     upload = secrets.token_hex(16)
-    for place, group in (("files", files), ("pictures", [pictures] if pictures is not None else [])):
-        target = _folder(upload) / place
-        target.mkdir(parents=True, mode=0o700)
-        for file in group:
-            with (target / (file.name or "")).open("wb") as stored:
-                for chunk in file.chunks():
-                    stored.write(chunk)
+    try:
+        for place, group in (("files", files), ("pictures", [pictures] if pictures is not None else [])):
+            target = _folder(upload) / place
+            target.mkdir(parents=True, mode=0o700)
+            for file in group:
+                with (target / (file.name or "")).open("wb") as stored:
+                    for chunk in file.chunks():
+                        stored.write(chunk)
+    except OSError:  # a full disk, which needs the space
+        discard(upload)
+        raise
     return upload
 
 
@@ -108,8 +116,13 @@ def discard(upload: str) -> None:
 
 
 def discard_leftovers() -> list[str]:
+    """Remove uploads that no job waits for, and pictures of datasets that are not there."""
     wanted = Job.objects.under_way().filter(args__has_key="upload").values_list("args__upload", flat=True)
-    return remove_leftovers(_root(), "*", but=set(wanted))
+    datasets = Dataset.objects.values_list("name", flat=True)
+    return [
+        *remove_leftovers(_root(), "*", but=set(wanted)),
+        *remove_leftovers(_pictures_root(), "*", but=set(datasets)),
+    ]
 
 
 @contextmanager
@@ -437,28 +450,32 @@ def picture_format(path: Path) -> str:
 
 
 class PictureCopy:
-    """Copy pictures below the media folder, and remove them if the ``with`` block fails."""
+    """Copy pictures into the folder of a dataset without pictures; remove it if the ``with`` block fails.
+
+    A kill may have left pictures in it, which the first copy removes.
+    """
 
     def __init__(self, dataset_name: str) -> None:
-        self.folder = Path(settings.MEDIA_ROOT) / "pictures" / dataset_name
-        self._copied: list[Path] = []
+        self.folder = _pictures_root() / dataset_name
+        self._begun = False
 
     def __enter__(self) -> PictureCopy:
         return self
 
     def __exit__(self, error: type[BaseException] | None, *rest: object) -> None:
-        if error is not None:
-            for path in self._copied:
-                path.unlink(missing_ok=True)
+        if error is not None and self._begun:
+            shutil.rmtree(self.folder, ignore_errors=True)
 
     def add(self, number: int, source: Path) -> str:
         """Copy a picture and return its name for ``Item.picture``.
 
         The original name is dropped: it may give away the answer.
         """
-        self.folder.mkdir(parents=True, exist_ok=True)
+        if not self._begun:
+            self._begun = True
+            shutil.rmtree(self.folder, ignore_errors=True)
+            self.folder.mkdir(parents=True)
         target = self.folder / f"{number:06d}{SUFFIXES[picture_format(source)]}"
         shutil.copyfile(source, target)
         target.chmod(0o600)
-        self._copied.append(target)
         return str(target.relative_to(settings.MEDIA_ROOT))

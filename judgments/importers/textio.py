@@ -8,12 +8,13 @@ workers "cafÃ©" for "café", so other files are refused, naming the likely enc
 from __future__ import annotations
 
 import codecs
+import csv
 import gzip
 import io
 import re
 import zlib
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO, cast
@@ -268,6 +269,16 @@ def _wrong_byte(path: Path, number: int, encoding: str, line: bytes, at: int) ->
             found += f" but looks like Windows-1252 ({letter!r} there)"
             expected += " (encoding=windows-1252); Excel writes UTF-8 where it saves as CSV UTF-8"
     return ImportProblem(path, number, None, found, expected)
+
+
+def csv_line(cells: Iterable[object]) -> str:
+    """Return a line of CSV without its end, in which cells with a carriage return or a line feed are quoted.
+
+    Spreadsheets begin a row at either. Older Pythons quote only the signs of the line end that they are given.
+    """
+    line = io.StringIO(newline="")
+    csv.writer(line, lineterminator="\r\n").writerow(cells)
+    return line.getvalue().removesuffix("\r\n")
 
 
 def guard_formula(text: str) -> str:

@@ -18,6 +18,7 @@ from pytest_django import Settings
 
 from annotation.models import Judgment
 from common import commands
+from common.files import FileProblem
 from evaluation.errors import ExportError
 from evaluation.export import parts
 from evaluation.export.exporting import export_for_download, export_judgments, manifest_path, remove_stopped
@@ -153,6 +154,17 @@ def test_parts_made_for_something_else_are_refused_and_written_anew_without_resu
             export_judgments(study=study.study, output=path, resume=True, **other)
     made = export_judgments(study=study.study, format="csv", output=path)
     assert made.manifest["counts"]["judgments"] == 27
+
+
+def test_an_export_that_cannot_be_written_leaves_nothing_on_the_disk(study: StudyOf, tmp_path: Path) -> None:
+    """A folder is in the way of a part."""
+
+    def in_the_way(share: float, words: str = "") -> None:
+        (parts.parts_folder(tmp_path / "out") / "000003.jsonl").mkdir(parents=True, exist_ok=True)
+
+    with pytest.raises(FileProblem, match="is a folder; expected the name of a file"):
+        export_judgments(study=study.study, format="jsonl", output=tmp_path / "out", progress=in_the_way)
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_with_nothing_to_go_on_with_the_command_begins(study: StudyOf, tmp_path: Path) -> None:

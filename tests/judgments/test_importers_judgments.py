@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from judgments.importers import ImportProblem, open_judgments
 from judgments.importers.judgment_tables import answer_cell
 from judgments.importers.records import JUDGMENT_COLUMNS, JudgmentRow
-from judgments.importers.textio import guard_formula, unguard_formula
+from judgments.importers.textio import csv_line, guard_formula, unguard_formula
 from tests.judgments.files import refusal, written
 
 EXPORTED: dict[str, object] = {
@@ -264,3 +264,10 @@ def test_every_text_survives_the_guard_and_none_stays_a_formula(text):
 @given(st.text(alphabet="'=+-@\t\r a", max_size=6))
 def test_texts_that_look_guarded_survive_too(text):
     assert unguard_formula(guard_formula(text)) == text
+
+
+@settings(deadline=None)
+@given(st.lists(st.text(alphabet='\r\n,"= a'), min_size=1, max_size=3))
+def test_a_text_stays_in_its_cell(cells):
+    text = f"{csv_line(cells)}\n{csv_line(['next'])}\n"
+    assert list(csv.reader(io.StringIO(text, newline=""))) == [cells, ["next"]]

@@ -1,6 +1,8 @@
 """Imports are all or nothing, harmless to repeat, and complete on the real sets."""
 
 import json
+import os
+import time
 from pathlib import Path
 from typing import Any
 
@@ -14,10 +16,11 @@ from annotation.models import Assignment, Judgment, Worker
 from common.errors import DataConflict
 from evaluation.export.exporting import export_judgments
 from judgments.datasets.importing import import_candidates, import_dataset
-from judgments.datasets.uploads import PictureProblem
+from judgments.datasets.uploads import PictureCopy, PictureProblem, discard_leftovers
 from judgments.importers.textio import ImportProblem
 from judgments.models import CandidatePair, Caption, Dataset, Item, Output, PublishedPair, Study, System
 from judgments.studies.studies import find_study
+from tests.limits import longest_file
 
 pytestmark = pytest.mark.django_db
 # the first chunk says that it has no bytes, where width and height should be
@@ -87,6 +90,37 @@ def test_pictures_are_copied_under_names_that_tell_nothing(references: Path, tmp
         with item.picture.open("rb") as stored:
             assert stored.read() == (folder / item.name).read_bytes()
         assert Path(str(item.picture)).stem == f"{item.position:06d}"
+
+
+def copy_both(folder: Path) -> None:
+    with PictureCopy("small") as copy:
+        copy.add(0, folder / "0.png")
+        copy.add(1, folder / "1.png")
+
+
+def test_an_import_that_stops_in_the_middle_leaves_no_picture(
+    references: Path, tmp_path: Path, settings: Any
+) -> None:
+    """A full disk, and a kill after which the same name has fewer pictures, or none."""
+    settings.DATA_DIR, settings.MEDIA_ROOT = tmp_path, tmp_path / "media"
+    stored = tmp_path / "media" / "pictures"
+    folder = pictures(tmp_path / "pictures", ["0.png", "1.png", "2.png"])
+    (folder / "1.png").write_bytes((folder / "1.png").read_bytes().ljust(100_000, b"\0"))
+    with pytest.raises(OSError, match="File too large"), longest_file(50_000):
+        copy_both(folder)
+    assert list(stored.iterdir()) == []
+
+    for name in ("small", "never-tried-again"):
+        left = stored / name / "000009.jpg"
+        left.parent.mkdir(parents=True)
+        left.write_bytes(b"of a killed import")
+    import_dataset(format="jsonl", path=references, name="small", images=str(folder))
+    a_day_ago = time.time() - 25 * 3600
+    for path in stored.rglob("*"):
+        os.utime(path, (a_day_ago, a_day_ago))
+    discard_leftovers()
+    found = [str(path.relative_to(stored)) for path in sorted(stored.rglob("*.*"))]
+    assert found == ["small/000000.png", "small/000001.png", "small/000002.png"]
 
 
 COMPOSED, DECOMPOSED = "caf\u00e9", "cafe\u0301"

@@ -17,6 +17,7 @@ from judgments.datasets import uploads
 from judgments.datasets.uploads import UploadRefused
 from judgments.importers import ImportProblem
 from judgments.jobs import enqueue
+from tests.limits import longest_file
 
 
 @pytest.fixture(autouse=True)
@@ -210,3 +211,10 @@ def test_an_upload_that_no_job_waits_for_is_gone_after_a_day(data_folder: Path) 
             os.utime(path, (a_day_ago, a_day_ago))
     assert uploads.discard_leftovers() == [left]
     assert {path.name for path in (data_folder / "uploads").iterdir()} == {kept, fresh}
+
+
+def test_an_upload_for_which_the_disk_is_too_small_leaves_nothing(data_folder: Path) -> None:
+    (data_folder / "uploads").mkdir()
+    with pytest.raises(OSError, match="File too large"), longest_file(1000):
+        keep("rows.csv", bytes(2000))
+    assert list((data_folder / "uploads").iterdir()) == []

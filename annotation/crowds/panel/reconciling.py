@@ -33,7 +33,7 @@ from annotation.words import spell_cents
 from common.amounts import thousands
 from common.errors import QuorumError, WrongState
 from judgments.design.panels import PANEL_PRESETS, Panel, session_parameter, worker_parameter
-from judgments.importers.textio import guard_formula
+from judgments.importers.textio import csv_line, guard_formula
 from judgments.models import Study
 from judgments.studies.log import note_event
 from judgments.studies.studies import design_of
@@ -206,11 +206,7 @@ def _submission(number: int, cells: Sequence[str], places: Mapping[str, int]) ->
 
 def as_csv(rows: Iterable[Sequence[object]]) -> str:
     """Return rows as CSV without spreadsheet formulas."""
-    text = io.StringIO(newline="")
-    writer = csv.writer(text, lineterminator="\n")
-    for row in rows:
-        writer.writerow([guard_formula(str(cell)) for cell in row])
-    return text.getvalue()
+    return "".join(f"{csv_line(guard_formula(str(cell)) for cell in row)}\n" for row in rows)
 
 
 class Verdict(NamedTuple):

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 import sqlite3
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import closing
 from itertools import groupby
 from operator import itemgetter
@@ -15,7 +13,7 @@ from common.downloads import batched
 from common.files import HashedFile
 from evaluation.export.formats.consensus import names_in_order
 from evaluation.export.parts import Encoding, Work
-from judgments.importers.textio import guard_formula
+from judgments.importers.textio import csv_line, guard_formula
 from judgments.models import Unit
 
 ROWS_AT_ONCE = 2_000
@@ -52,14 +50,14 @@ class Reliability(Encoding):
             place.execute("BEGIN")
             file.write_text("worker")
             for batch in batched(enumerate(work.lines(self.suffix)), ROWS_AT_ONCE):
-                file.write_text(f",{_joined(guard_formula(key) for _, (key, _) in batch)}")
+                file.write_text(f",{csv_line(guard_formula(key) for _, (key, _) in batch)}")
                 place.executemany(
                     "INSERT INTO cells VALUES (?, ?, ?)",
                     ((worker, column, value) for column, (_, own) in batch for worker, value in own),
                 )
             file.write_text("\r\n")
             for name, cells in _lines(place):
-                file.write_text(_joined([guard_formula(name)]))
+                file.write_text(csv_line([guard_formula(name)]))
                 at = -1
                 for some in batched(cells, ROWS_AT_ONCE):
                     text = ""
@@ -81,9 +79,3 @@ def _lines(place: sqlite3.Connection) -> Iterator[tuple[str, Iterator[tuple[int,
     )
     for name, (_, group) in zip(names.values(), groupby(rows, key=itemgetter(0)), strict=True):
         yield name, ((column, value) for _, column, value in group)
-
-
-def _joined(cells: Iterable[str]) -> str:
-    line = io.StringIO()
-    csv.writer(line, lineterminator="").writerow(cells)
-    return line.getvalue()

@@ -85,7 +85,7 @@ class TestReading:
         assert (one.worker, one.status) == ("77", "submitted")
 
     def test_lists_to_download_run_no_formula(self) -> None:
-        assert as_csv([["=1+1", "a,b", "@x"]]) == "'=1+1,\"a,b\",'@x\n"
+        assert as_csv([["=1+1", "a,b", "@x", "a\r=1+1"]]) == '\'=1+1,"a,b",\'@x,"a\r=1+1"\n'
 
 
 def _ids(ids: dict[str, str]) -> tuple[str, str]:
