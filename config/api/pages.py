@@ -11,6 +11,7 @@ from typing import Any
 from urllib.parse import urlencode
 
 from django.core.exceptions import ValidationError as FieldValidationError
+from django.db import connections
 from django.db.models import Q, QuerySet
 from django_filters import ChoiceFilter, Filter, ModelChoiceFilter, NumberFilter, TypedChoiceFilter
 from django_filters.rest_framework import DjangoFilterBackend
@@ -143,7 +144,11 @@ class CursorPages(BasePagination):
             backward, value, pk = json.loads(urlsafe_b64decode(given.encode()))
             fields = queryset.model._meta
             pk = fields.pk.to_python(pk)
-            value = pk if field == "pk" else fields.get_field(field).to_python(value)
+            column = fields.pk if field == "pk" else fields.get_field(field)
+            value = column.to_python(value)
+            column.get_db_prep_value(
+                value, connections[queryset.db]
+            )  # a time may be before the first that it can store
             if pk is None or value is None or "\x00" in str(value):
                 raise ValueError("a cursor without a place, or with one that no database holds")
             return bool(backward), value, pk

@@ -11,9 +11,10 @@ from dataclasses import dataclass
 from io import BytesIO
 from typing import Any
 
-from PIL import Image, UnidentifiedImageError
+from PIL import Image, ImageOps, UnidentifiedImageError
 
 from evaluation.errors import EvaluationError
+from judgments.datasets.picture_metadata import without_metadata
 from judgments.design.study_design import StudyDesign
 from judgments.kinds import Kind
 from judgments.models import Item
@@ -100,12 +101,14 @@ def question_of(prompt: str, shown: Mapping[str, Any], *, source: str = "", pict
 
 
 def picture_of(item: Item) -> str:
-    """Return an image's picture as a data address, or its own address, or ""."""
+    """Return an image's picture, upright and without metadata, as a data address, or its own address, or ""."""
     if not item.picture:
         return item.url
     try:
-        with item.picture.open("rb") as stream, Image.open(stream) as image:
-            small = image.convert("RGB")
+        with item.picture.open("rb") as file:
+            served = BytesIO(without_metadata(file.read()))  # what people see
+        with Image.open(served) as image:
+            small = ImageOps.exif_transpose(image).convert("RGB")
             small.thumbnail((WIDEST, WIDEST))
     except (OSError, UnidentifiedImageError) as error:
         raise EvaluationError(f"The picture of image {item.name!r} cannot be read: {error}.") from None

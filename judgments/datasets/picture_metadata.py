@@ -18,7 +18,11 @@ EXIF = b"Exif\x00\x00"
 NEXT_MARKER = re.compile(rb"\xff[^\x00\xd0-\xd7\xff]")  # behind the coded data of a scan
 START_OF_SCAN, END_OF_IMAGE = 0xDA, 0xD9
 PNG_START = b"\x89PNG\r\n\x1a\n"
-PNG_METADATA = {b"eXIf", b"tEXt", b"zTXt", b"iTXt", b"tIME"}
+# those that a browser needs to show it; others hold texts, positions, thumbnails or an editor's own data
+PNG_PICTURE = {
+    *(b"IHDR", b"PLTE", b"IDAT", b"IEND", b"tRNS", b"bKGD", b"pHYs", b"acTL", b"fcTL", b"fdAT"),
+    *(b"cHRM", b"gAMA", b"iCCP", b"sBIT", b"sRGB", b"cICP", b"mDCV", b"cLLI"),
+}
 WEBP_PICTURE = (b"VP8 ", b"VP8L", b"VP8X", b"ALPH", b"ANIM", b"ANMF", b"ICCP")
 WEBP_METADATA = {b"EXIF": 0x08, b"XMP ": 0x04}  # and their flags in the header
 GIF_COMMENT, GIF_APPLICATION = 0xFE, 0xFF
@@ -58,9 +62,11 @@ def _jpeg(data: bytes) -> Iterator[bytes]:
 
 
 def _is_shown(marker: int, start: bytes) -> bool:
+    if marker == 0xE0:
+        return start.startswith(b"JFIF\x00")  # and no thumbnail (JFXX), which may be of the picture uncut
     if marker == 0xE2:
         return start.startswith(b"ICC_PROFILE")
-    return marker in (0xE0, 0xEE) or not (0xE0 <= marker <= 0xEF or marker == 0xFE)
+    return marker == 0xEE or not (0xE0 <= marker <= 0xEF or marker == 0xFE)
 
 
 def _orientation(data: bytes) -> bytes:
@@ -84,7 +90,7 @@ def _png(data: bytes) -> Iterator[bytes]:
     at = len(PNG_START)
     while at + 8 <= len(data):
         end = at + 12 + int.from_bytes(data[at : at + 4], "big")
-        if data[at + 4 : at + 8] not in PNG_METADATA:
+        if data[at + 4 : at + 8] in PNG_PICTURE:
             yield data[at:end]
         if data[at + 4 : at + 8] == b"IEND":
             return

@@ -7,6 +7,7 @@ sizes are checked first, but real ones are counted while unpacking.
 from __future__ import annotations
 
 import lzma
+import os
 import re
 import secrets
 import shutil
@@ -194,7 +195,8 @@ def is_archive(name: str) -> bool:
 
 
 def check_name(name: str) -> None:
-    if not re.fullmatch(r"[^\x00-\x1f/\\]{1,200}", name) or name.startswith("."):
+    is_plain = re.fullmatch(r"[^\x00-\x1f/\\]{1,200}", name) and not name.startswith(".")
+    if not is_plain or len(os.fsencode(name)) > LONGEST_NAME:
         raise UploadRefused(
             gettext("The file name %(name)r cannot be kept; please rename the file.") % {"name": name}
         )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import io
 import json
 import logging
 import re
@@ -19,6 +21,7 @@ from django.core.management import call_command
 from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
+from PIL import ExifTags, Image
 from pytest_django import Settings
 
 from annotation.rehearsal.people import Crowd
@@ -32,13 +35,13 @@ from evaluation.judges.findings import compare_judges, sizes_of_curve, store_com
 from evaluation.judges.importing import import_judge
 from evaluation.judges.operations import ask_judge as ask_operation
 from evaluation.judges.page import can_have_judges
-from evaluation.judges.prompts import Question, instructions_of, read_reply
+from evaluation.judges.prompts import Question, instructions_of, picture_of, read_reply
 from evaluation.models import Analysis, Consensus, Judge, JudgeAnswer
 from evaluation.report.content import Dots, estimate_of
 from evaluation.report.storage import build_report
 from evaluation.results.aggregation import compute_aggregation, store_aggregation
 from judgments.access.roles import give_role
-from judgments.models import Study, StudyEvent, Unit
+from judgments.models import Item, Study, StudyEvent, Unit
 from judgments.studies.studies import design_of, kind_of
 from tests.fakes.chat import HANG_UP, KEY, NO_CHOICES, NO_JSON, FakeChat, fake_chat
 from tests.studies import make_dataset, make_study
@@ -110,6 +113,19 @@ def test_a_model_is_asked_about_every_unit_in_both_orders_once(protocol: str, ch
     copied = ask_judge(study=study, name="n", model="small", **FREE)  # the same request: the reply is kept
     assert (copied.answered, len(chat.calls)) == (asked.answered, asked.answered)
     assert JudgeAnswer.objects.filter(judge=copied.judge, cached=True).count() == asked.answered
+
+
+def test_a_model_sees_a_photograph_as_people_do_and_nothing_that_a_camera_wrote(
+    settings: Settings, tmp_path: Path
+) -> None:
+    settings.MEDIA_ROOT = tmp_path
+    exif = Image.Exif()
+    exif[ExifTags.Base.Orientation] = 6
+    exif[ExifTags.Base.ImageDescription] = "taken at home"
+    Image.new("RGB", (60, 40)).save(tmp_path / "a.jpg", exif=exif, comment=b"taken at home")
+    sent = base64.b64decode(picture_of(Item(name="a.jpg", picture="a.jpg")).partition(",")[2])
+    assert b"taken at home" not in sent
+    assert Image.open(io.BytesIO(sent)).size == (40, 60)  # upright
 
 
 def test_faults_are_tried_again_and_no_answer_is_stored_twice(chat: FakeChat, caplog: Any) -> None:

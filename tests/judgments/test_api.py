@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from base64 import b64encode
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -199,6 +200,12 @@ def test_a_huge_cursor_is_an_empty_page_or_a_400(designer: dict[str, str]) -> No
     for ordering in ("id", "position"):
         response = Client().get(f"/api/units/?cursor={cursor}&ordering={ordering}", headers=designer)
         assert response.status_code in (200, 400)
+
+
+def test_a_cursor_before_the_first_time_is_an_empty_page_or_a_400(designer: dict[str, str]) -> None:
+    cursor = b64encode(b'[0, "0001-01-01T00:00:00+23:59", "00000000-0000-4000-8000-000000000000"]').decode()
+    response = Client().get(f"/api/assignments/?cursor={cursor}", headers=designer)
+    assert response.status_code in (200, 400)
 
 
 @pytest.mark.parametrize(

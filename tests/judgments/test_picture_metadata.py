@@ -62,11 +62,29 @@ def test_what_stands_behind_a_picture_is_left_out(form: str) -> None:
         assert without_metadata(one + more) == without_metadata(one)
 
 
-def test_a_chunk_that_is_no_part_of_a_picture_is_left_out() -> None:
+def test_a_part_of_the_file_that_is_no_part_of_the_picture_is_left_out() -> None:
+    """A chunk of an unknown name, the manifest of provenance, and a thumbnail."""
     one = picture("WEBP")
     chunk = b"NOTE" + len(SECRET + b" ").to_bytes(4, "little") + SECRET + b" "
     told = b"RIFF" + (len(one) - 8 + len(chunk)).to_bytes(4, "little") + one[8:] + chunk
     assert without_metadata(told) == without_metadata(one)
+    one = picture("PNG")
+    for name in (b"caBX", b"zxIf", b"prVW"):
+        chunk = len(SECRET).to_bytes(4, "big") + name + SECRET + zlib.crc32(name + SECRET).to_bytes(4, "big")
+        assert without_metadata(one[:33] + chunk + one[33:]) == without_metadata(one)
+    one = picture("JPEG")
+    thumbnail = b"JFXX\x00\x10" + SECRET
+    segment = b"\xff\xe0" + (len(thumbnail) + 2).to_bytes(2, "big") + thumbnail
+    assert without_metadata(one[:2] + segment + one[2:]) == without_metadata(one)
+
+
+def test_an_animated_png_stays_animated() -> None:
+    frames = [Image.effect_noise((20, 10), 90) for _ in range(3)]
+    stream = io.BytesIO()
+    frames[0].save(stream, "PNG", save_all=True, append_images=frames[1:])
+    after = Image.open(io.BytesIO(without_metadata(stream.getvalue())))
+    assert isinstance(after, PngImagePlugin.PngImageFile)
+    assert after.n_frames == 3
 
 
 @pytest.mark.parametrize("form", ["JPEG", "PNG", "WEBP", "GIF"])

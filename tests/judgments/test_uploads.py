@@ -161,7 +161,7 @@ def test_only_pictures_are_taken_as_pictures() -> None:
         keep("rows.csv", b"x", pictures=packed(("a.jpg", b"1"), ("page.svg", b"<svg/>")))
 
 
-@pytest.mark.parametrize("name", [".hidden.csv", "a\nb.csv"])
+@pytest.mark.parametrize("name", [".hidden.csv", "a\nb.csv", "\u4e2d" * 90 + ".csv"])
 def test_a_file_name_that_cannot_be_kept_is_refused(name: str) -> None:
     with pytest.raises(UploadRefused, match="cannot be kept"):
         uploads.check_name(name)
