@@ -146,9 +146,8 @@ class CursorPages(BasePagination):
             pk = fields.pk.to_python(pk)
             column = fields.pk if field == "pk" else fields.get_field(field)
             value = column.to_python(value)
-            column.get_db_prep_value(
-                value, connections[queryset.db]
-            )  # a time may be before the first that it can store
+            # a time may be before the first that the database can store
+            column.get_db_prep_value(value, connections[queryset.db])
             if pk is None or value is None or "\x00" in str(value):
                 raise ValueError("a cursor without a place, or with one that no database holds")
             return bool(backward), value, pk
