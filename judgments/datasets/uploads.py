@@ -34,7 +34,7 @@ from common.files import remove_leftovers
 from judgments.datasets.picture_metadata import MOST_PICTURE_BYTES
 from judgments.importers import ImportProblem
 from judgments.importers.records import ADDRESS_LIMIT, composed
-from judgments.models import Dataset, Job
+from judgments.models import Job
 
 MOST_FILES = 200_000
 MOST_BYTES = 10 * 2**30
@@ -79,10 +79,6 @@ def _root() -> Path:
     return Path(settings.DATA_DIR) / "uploads"
 
 
-def _pictures_root() -> Path:
-    return Path(settings.MEDIA_ROOT) / "pictures"
-
-
 def _folder(upload: str) -> Path:
     assert re.fullmatch(r"[0-9a-f]{32}", upload), "an upload's name is one that keep() gave"
     return _root() / upload
@@ -117,13 +113,12 @@ def discard(upload: str) -> None:
 
 
 def discard_leftovers() -> list[str]:
-    """Remove uploads that no job waits for, and pictures of datasets that are not there."""
+    """Remove uploads that no job waits for.
+
+    Pictures of datasets that are not there stay: the database may be an older one, or a wrong one.
+    """
     wanted = Job.objects.under_way().filter(args__has_key="upload").values_list("args__upload", flat=True)
-    datasets = Dataset.objects.values_list("name", flat=True)
-    return [
-        *remove_leftovers(_root(), "*", but=set(wanted)),
-        *remove_leftovers(_pictures_root(), "*", but=set(datasets)),
-    ]
+    return remove_leftovers(_root(), "*", but=set(wanted))
 
 
 @contextmanager
@@ -458,7 +453,7 @@ class PictureCopy:
     """
 
     def __init__(self, dataset_name: str) -> None:
-        self.folder = _pictures_root() / dataset_name
+        self.folder = Path(settings.MEDIA_ROOT) / "pictures" / dataset_name
         self._begun = False
 
     def __enter__(self) -> PictureCopy:

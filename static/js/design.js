@@ -246,3 +246,13 @@ openAt();
 
 const first = find("numbers").dataset.numbersFrom;
 if (first) count(first);
+
+// what was typed before this script was there, or is filled in again by the browser
+function isOther(input) {
+  if (input.type === "checkbox" || input.type === "radio") return input.checked !== input.defaultChecked;
+  if (input.tagName !== "SELECT") return input.value !== input.defaultValue;
+  const options = [...input.options];
+  return options.some((one) => one.defaultSelected) && options.some((one) => one.selected !== one.defaultSelected);
+}
+
+for (const input of desk.elements) if (isOther(input)) changed(input);

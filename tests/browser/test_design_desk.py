@@ -68,6 +68,19 @@ def designs(office: Installation) -> dict[str, dict[str, object]]:
     return found
 
 
+def test_what_is_typed_before_the_script_is_there_is_counted_too(page: Page, office: Installation) -> None:
+    held: list[Route] = []
+    page.route("**/js/design*.js", lambda route: held.append(route))
+    sign_in(page, office)
+    preset = "?preset=vedantam-2015-triplet&dataset=animals"
+    page.goto(f"{office.url}/admin/judgments/study/add/{preset}", wait_until="commit")
+    small(page)
+    held[0].continue_()
+    expect(page.locator("[data-numbers]").get_by_text("Items", exact=True).locator("..")).to_contain_text(
+        "12"
+    )
+
+
 def test_numbers_preview_and_file_follow_the_form_and_nothing_is_saved_before_it_is_asked_for(
     page: Page, office: Installation
 ) -> None:
