@@ -23,6 +23,7 @@ from judgments.access.datasets import has_role, require_editor
 from judgments.access.roles import Right
 from judgments.admin.base import signed_in
 from judgments.admin.operations import add_operation, posted
+from judgments.datasets.uploads import check_name
 from judgments.models import Job, Study
 from judgments.studies.study_page import (
     Context,
@@ -78,9 +79,10 @@ def _import(request: HttpRequest, study: Study) -> None:
     if upload is None:
         raise QuorumError(_("Nothing was imported: choose the file with the scores."))
     metrics = values.pop("metric", [])
+    check_name(upload.name or "")
     with tempfile.TemporaryDirectory() as folder:
         # Readers name the file in what they say; an upload's name is its last part alone.
-        path = Path(folder) / Path(upload.name or "scores.csv").name
+        path = Path(folder) / str(upload.name)
         with path.open("wb") as file:
             shutil.copyfileobj(upload, file)
         try:

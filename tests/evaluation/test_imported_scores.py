@@ -477,6 +477,9 @@ def test_commands_calls_and_the_page_import_and_compare(
         "judge: 1 scores of captions"
         in client.post(f"{step}import-scores/", posted, follow=True).content.decode()
     )
+    upload = SimpleUploadedFile("\u4e2d" * 90 + ".csv", b"image,caption,score\na.jpg,good a.jpg,5\n")
+    refused = client.post(f"{step}import-scores/", posted | {"file": upload}, follow=True)
+    assert "cannot be kept; please rename the file." in refused.content.decode()
     upload = SimpleUploadedFile("judge.csv", b"image,caption,score\nz.jpg,good a.jpg,5\n")
     shown = client.post(f"{step}import-scores/", posted | {"file": upload}, follow=True).content.decode()
     assert "judge.csv, line 2, image: found &quot;z.jpg&quot;, expected an image" in shown
