@@ -15,7 +15,7 @@ class AnnotationConfig(AppConfig):
         from judgments.jobs import register, repeat
         from judgments.studies.discarding import pages_discarded, pages_in_use
 
-        pages_in_use.connect(_what_was_taken)
+        pages_in_use.connect(_describe_taken_work)
         pages_discarded.connect(_forget_consent)
         repeat(
             "annotation.crowds.sync.sync_what_is_due", every=lambda: max(1, settings.CROWD_SYNC_SECONDS // 2)
@@ -28,10 +28,10 @@ class AnnotationConfig(AppConfig):
         register("finish_erasure", "annotation.handlers.finish_erasure", scope="workers")
 
 
-def _what_was_taken(**about: Any) -> str:
-    from annotation.work.extending import what_was_taken
+def _describe_taken_work(**about: Any) -> str:
+    from annotation.work.extending import describe_taken_work
 
-    return what_was_taken(about["study"])
+    return describe_taken_work(about["study"])
 
 
 def _forget_consent(**about: Any) -> None:

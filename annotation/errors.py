@@ -14,7 +14,7 @@ class JoinRefused(QuorumError):
     title = "You cannot join"
 
 
-class PlacesHeld(JoinRefused):
+class AllSlotsTaken(JoinRefused):
     """All slots are taken, and one of them may be free soon; nothing is recorded."""
 
     status = 409

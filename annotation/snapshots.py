@@ -14,7 +14,7 @@ from annotation.models import Assignment, Judgment
 from annotation.models.assignments import JudgmentQuerySet
 from judgments.models import Study
 
-MUCH = 5_000  # assignments
+MANY_ASSIGNMENTS = 5_000  # assignments
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +86,7 @@ class Snapshot:
         }
 
 
-def snapshot_from(kept: Mapping[str, Any]) -> Snapshot:
+def snapshot_from_json(kept: Mapping[str, Any]) -> Snapshot:
     return Snapshot(
         at=datetime.fromisoformat(kept["at"]),
         last=kept["last"],
@@ -102,5 +102,5 @@ def snapshot_from(kept: Mapping[str, Any]) -> Snapshot:
     )
 
 
-def counting_is_slow(study: Study) -> Exists:
-    return Exists(Assignment.objects.filter(study=study).order_by()[MUCH - 1 : MUCH])
+def has_many_assignments(study: Study) -> Exists:
+    return Exists(Assignment.objects.filter(study=study).order_by()[MANY_ASSIGNMENTS - 1 : MANY_ASSIGNMENTS])

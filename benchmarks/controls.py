@@ -40,7 +40,7 @@ def accuracy(rng: np.random.Generator) -> None:
 
 
 def suspects(rng: np.random.Generator) -> None:
-    from annotation.quality.controls import suspicions
+    from annotation.quality.controls import check_control_items
 
     """Simulate 40 control items, 20 workers, and one wrong stated answer."""
     print("judgments an item, chance to be right: wrong item suspected / any sound item suspected")
@@ -53,7 +53,7 @@ def suspects(rng: np.random.Generator) -> None:
                     for item in range(40)
                     for worker in rng.permutation(20)[:each]
                 ]
-                found = suspicions(rows, threshold=0.7)
+                found = check_control_items(rows, threshold=0.7)
                 caught += found[0].suspect
                 false += any(one.suspect for item, one in found.items() if item != 0)
             print(f"{each}, {share}: {caught / STUDIES:.2f} / {false / STUDIES:.3f}")

@@ -33,13 +33,21 @@ from django.conf import settings
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
 
-from annotation.quality.detectors import Answers, OwnJudgment, Page, Rule, Written, make_rule, replay
+from annotation.quality.detectors import (
+    AnswerFormat,
+    OwnJudgment,
+    Page,
+    Rule,
+    WrittenAnswer,
+    make_rule,
+    replay,
+)
 from annotation.quality.detectors.history import NAN
 from annotation.quality.detectors.honesty import HIDDEN_WORDS
 from evaluation.statistics.meta import wilson_interval
 from judgments.kinds.caption import folded
 
-ANSWERS = Answers.of((), level="nominal", sided=False, written=True, recorded=True, hidden_line=True)
+ANSWERS = AnswerFormat.of((), level="nominal", sided=False, written=True, recorded=True, hidden_line=True)
 SEED = 1
 PLACES, SIZE, EACH, STUDY = 5, 5, 20, 100  # captions of an image, of a page, of a worker; images of a study
 STUDIES = 12
@@ -87,7 +95,7 @@ def study_of(
                 text = texts[unit][min(place, len(texts[unit]) - 1)]
                 if worker in copying and rng.random() < copied:
                     text = _varied(program[int(rng.integers(PROGRAM))], rng)
-                given.append(OwnJudgment(start // SIZE, unit, NAN, NAN, written=Written(text)))
+                given.append(OwnJudgment(start // SIZE, unit, NAN, NAN, written=WrittenAnswer(text)))
             pages.append(Page(worker, given))
     shuffled = [pages[at] for at in rng.permutation(len(pages)).tolist()]
     return [_dated(page, at) for at, page in enumerate(shuffled)], copying
@@ -171,7 +179,7 @@ def signals_of(times: Sequence[float]) -> dict[str, int]:
 
 def typing(folder: Path) -> None:
     """Print who is flagged with all sentences on one page, and how near the sentences come to the bounds."""
-    from annotation.quality.detectors.honesty import speed_of, spread_of
+    from annotation.quality.detectors.honesty import keys_per_second, relative_gap_spread
 
     rule = make_rule("typing", {"share": 0.0001})  # a single sentence is enough here
     people = flagged = 0
@@ -182,10 +190,10 @@ def typing(folder: Path) -> None:
         if len(counted) < 3:
             continue
         people += 1
-        speeds += [speed_of(one) for one in counted]
-        spreads += [spread for one in counted if (spread := spread_of(one)) is not None]
+        speeds += [keys_per_second(one) for one in counted]
+        spreads += [spread for one in counted if (spread := relative_gap_spread(one)) is not None]
         given = [
-            OwnJudgment(0, unit, NAN, NAN, written=Written("", signals))
+            OwnJudgment(0, unit, NAN, NAN, written=WrittenAnswer("", signals))
             for unit, signals in enumerate(counted)
         ]
         flagged += bool(replay([Page(1, given)], rules=[rule], answers=ANSWERS))

@@ -31,7 +31,7 @@ os.environ["DATA_DIR"] = tempfile.mkdtemp()
 os.environ["DJANGO_SETTINGS_MODULE"] = "config.settings"
 os.environ.pop("DATABASE_URL", None)
 
-from annotation.quality.detectors import RULES, Answers, OwnJudgment, Page, make_rule, replay
+from annotation.quality.detectors import RULES, AnswerFormat, OwnJudgment, Page, make_rule, replay
 from evaluation.plots.canvas import (
     ACCENT,
     INK,
@@ -147,7 +147,7 @@ def print_false_alarms() -> None:
         for spam in (0.0, 0.3):
             accused: Counter[str] = Counter()
             honest = 0
-            answers = Answers.of((1, 2) if shape.sided else (0, 1), level="nominal", sided=shape.sided)
+            answers = AnswerFormat.of((1, 2) if shape.sided else (0, 1), level="nominal", sided=shape.sided)
             for seed in range(1, repeats + 1):
                 pages = honest_work(shape, workers=workers, pages_each=pages_each, spam=spam, seed=seed)
                 good = set(range(round(spam * workers), workers))

@@ -30,12 +30,12 @@ from annotation.models import (
     RawId,
     WrittenCaption,
 )
-from annotation.models.assignments import FINISHED, LIVE
+from annotation.models.assignments import FINISHED_STATES, LIVE_STATES
 from annotation.money.ledger import ledger_sums, reserved_cents
 from annotation.privacy.erasing import digest_of
 from annotation.privacy.replaying import people_who_are_back
 from annotation.words import spell_cents
-from annotation.work.arena import current_counts, oriented
+from annotation.work.arena import count_by_pair, counts_for_pair
 from evaluation.judgment_sets.blocks import changed_blocks
 from evaluation.models import Analysis, Deposit
 from judgments.drawing.stopping import stops_early
@@ -330,10 +330,10 @@ def arenas_say_how_they_drew() -> Sentences:
     for slug, hit, unit in places.values_list("hit__study__slug", "hit__key", "unit__key"):
         yield f"Study {slug}: unit {unit} stands in HIT {hit} without the chance it was drawn by."
     for study in Study.objects.filter(pk__in=arenas).order_by("slug"):
-        counted = current_counts(study)
+        counted = count_by_pair(study)
         for row in SystemPair.objects.filter(study=study).order_by("position"):
             there = {"wins": row.wins, "ties": row.ties, "losses": row.losses}
-            found = oriented(counted, row.first_system_id, row.second_system_id)
+            found = counts_for_pair(counted, row.first_system_id, row.second_system_id)
             if there != found:
                 yield f"Study {study.slug}: pair {row.position} of systems counts {there}; its answers are {found}."
 
@@ -379,7 +379,7 @@ def slots_match_assignments() -> Sentences:
     """Live assignments, open and saved slots add up to a HIT's wanted slots; no two assignments share a slot."""
     hits = (
         HIT.objects.filter(study__source=DESIGNED)
-        .annotate(live=Count("assignments", filter=Q(assignments__state__in=LIVE)))
+        .annotate(live=Count("assignments", filter=Q(assignments__state__in=LIVE_STATES)))
         .exclude(open_slots=F("required") - F("live") - F("spared"))
     )
     names = ("study__slug", "key", "required", "open_slots", "live", "spared")
@@ -388,7 +388,7 @@ def slots_match_assignments() -> Sentences:
             f"Study {slug}: HIT {key} asks for {required} workers and has {open_slots} open slots"
             f"{f', {spared} spared' if spared else ''} and {live} live assignments."
         )
-    live = Assignment.objects.filter(hit__isnull=False, study__source=DESIGNED, state__in=LIVE)
+    live = Assignment.objects.filter(hit__isnull=False, study__source=DESIGNED, state__in=LIVE_STATES)
     wrong = live.filter(slot__gte=F("hit__required"))
     yield from _sentences(wrong, "assignment {pk} takes slot {slot}, which its HIT does not have.")
 
@@ -412,7 +412,7 @@ def hits_ask_for_what_the_design_says() -> Sentences:
 def finished_work_is_complete() -> Sentences:
     sizes = dict(HITUnit.objects.values_list("hit").annotate(size=Count("pk")).order_by())
     work = (
-        Assignment.objects.filter(state__in=FINISHED, study__source=DESIGNED)
+        Assignment.objects.filter(state__in=FINISHED_STATES, study__source=DESIGNED)
         .annotate(given=Count("judgments", filter=Q(judgments__replaces=None)))
         .values_list("study__slug", "pk", "hit_id", "order", "given")
     )
@@ -423,9 +423,9 @@ def finished_work_is_complete() -> Sentences:
 
 
 def judgments_belong_to_finished_work() -> Sentences:
-    kept = (*FINISHED, Assignment.State.APART)
+    kept = (*FINISHED_STATES, Assignment.State.APART)
     early = Judgment.objects.exclude(assignment__state__in=kept).exclude(
-        assignment__state=Assignment.State.INVALIDATED, assignment__before_exclusion__in=FINISHED
+        assignment__state=Assignment.State.INVALIDATED, assignment__before_exclusion__in=FINISHED_STATES
     )
     yield from _sentences(
         early,
@@ -463,7 +463,7 @@ def exclusions_hold() -> Sentences:
     """
     active = Exclusion.objects.filter(lifted_at=None)
     own = active.filter(study=OuterRef("study"), worker=OuterRef("worker"))
-    counts = Assignment.objects.filter(state__in=FINISHED).filter(Exists(own))
+    counts = Assignment.objects.filter(state__in=FINISHED_STATES).filter(Exists(own))
     yield from _sentences(counts, "assignment {pk} is {state}, but its worker is excluded.")
     invalid = Assignment.objects.filter(state=Assignment.State.INVALIDATED)
     loose = invalid.filter(
@@ -515,7 +515,7 @@ def controls_know_their_answer() -> Sentences:
 
 
 def people_and_rehearsals_are_apart() -> Sentences:
-    work = Assignment.objects.filter(state__in=FINISHED)
+    work = Assignment.objects.filter(state__in=FINISHED_STATES)
     unmarked = work.filter(simulated=True, study__simulated=False)
     for slug in unmarked.values_list("study__slug", flat=True).distinct().order_by("study__slug"):
         yield f"Study {slug}: holds simulated answers, but is not marked as simulated."
@@ -622,7 +622,9 @@ def results_older_than_the_data() -> Sentences:
         if study in seen:
             continue
         seen.add(study)
-        later = Assignment.objects.filter(study_id=study, state__in=FINISHED, submitted_at__gt=made).count()
+        later = Assignment.objects.filter(
+            study_id=study, state__in=FINISHED_STATES, submitted_at__gt=made
+        ).count()
         if later:
             yield f"Study {slug}: {later} assignments were submitted after its consensus was computed."
 

@@ -152,7 +152,7 @@ def _forget_what_the_process_keeps() -> Iterator[None]:
     if health := sys.modules.get("config.observing.health"):
         health.STATE.end()
     if presentation := sys.modules.get("annotation.work.presentation"):
-        presentation._units_at.cache_clear()
+        presentation._cached_units.cache_clear()
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])

@@ -39,7 +39,7 @@ from judgments.api.resources import Related, Resource, RowSerializer, TrueOrFals
 from judgments.kinds import KINDS
 
 
-def _row_of_uuid(rows: QuerySet[Assignment], id: str) -> Assignment | None:
+def _find_by_uuid(rows: QuerySet[Assignment], id: str) -> Assignment | None:
     """Return the row of this id; None if the text is no id."""
     try:
         return rows.filter(pk=UUID(id)).first()
@@ -173,7 +173,7 @@ class AssignmentView(APIView):
     )
     def get(self, request: Request, id: str) -> Response:
         """The row, for staff."""
-        found = _row_of_uuid(VisibleRows().filter_queryset(request, ASSIGNMENTS, self), id)
+        found = _find_by_uuid(VisibleRows().filter_queryset(request, ASSIGNMENTS, self), id)
         if found is None:
             raise NotThere("There is no such assignment.")
         return Response(AssignmentSerializer(found).data)

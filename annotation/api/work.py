@@ -202,7 +202,7 @@ class ReportReply(Schema):
 
 
 # tokens alone: a browser's session would ask for a CSRF token, and workers have none
-TOKENS = cast(list[type[BaseAuthentication]], api_settings.DEFAULT_AUTHENTICATION_CLASSES[:1])
+TOKENS_ALONE = cast(list[type[BaseAuthentication]], api_settings.DEFAULT_AUTHENTICATION_CLASSES[:1])
 
 
 class WorkersOnly(BasePermission):
@@ -226,7 +226,7 @@ class AnyoneMayPost(BasePermission):
 class WorkView(APIView):
     """A call of a worker's client."""
 
-    authentication_classes = TOKENS
+    authentication_classes = TOKENS_ALONE
     permission_classes = [WorkersOnly]
     worker_methods: ClassVar[tuple[str, ...]] = ("POST",)
 
@@ -254,7 +254,7 @@ class JoinView(WorkView):
             known = request.user if isinstance(request.user, Worker) else None
             joined = join_study(study=study, name=name, known=known, **asked)
         reply = {"worker": joined.worker.name, "token": joined.token, "resume": joined.resume}
-        return private(reply, status=201)
+        return private_response(reply, status=201)
 
 
 class AcceptView(WorkView):
@@ -279,7 +279,7 @@ class AcceptView(WorkView):
         claim = claim_assignment(study=study, worker=calling_worker(request))
         if claim is None:
             return Response(status=204)
-        return private(_shown(claim, design_of(study)), status=201 if claim.created else 200)
+        return private_response(_claim_as_json(claim, design_of(study)), status=201 if claim.created else 200)
 
 
 class SubmitView(WorkView):
@@ -300,14 +300,14 @@ class SubmitView(WorkView):
     def post(self, request: Request, id: str) -> Response:
         """Submit; with ``next`` the reply has the next HIT."""
         asked = SubmitRequest.read(request.data)
-        assignment = _own(request, id)
+        assignment = _own_assignment(request, id)
         reply: dict[str, Any] = {"id": str(assignment.pk), "state": "submitted"}
         if asked.get("next"):
             _, claim = submit_and_claim(assignment=assignment, answers=asked["answers"])
-            reply["next"] = _shown(claim, design_of(assignment.study)) if claim is not None else None
+            reply["next"] = _claim_as_json(claim, design_of(assignment.study)) if claim is not None else None
         else:
             submit_assignment(assignment=assignment, answers=asked["answers"])
-        return private(reply)
+        return private_response(reply)
 
 
 class ReviseView(WorkView):
@@ -328,7 +328,7 @@ class ReviseView(WorkView):
     def post(self, request: Request, id: str) -> Response:
         """Change submitted answers. Each that differs is stored beside the one before; twice is harmless."""
         answers = SaveRequest.read(request.data)["answers"]
-        assignment = _own(request, id)
+        assignment = _own_assignment(request, id)
         revised = revise_judgments(assignment=assignment, answers=answers)
         return Response({"id": str(assignment.pk), "state": assignment.state, "revised": revised})
 
@@ -349,7 +349,7 @@ class ExtendView(WorkView):
     )
     def post(self, request: Request, id: str) -> Response:
         """Extend the lease: a whole one from now on."""
-        assignment = _own(request, id)
+        assignment = _own_assignment(request, id)
         lease = extend_lease(assignment=assignment)
         return Response(
             {
@@ -377,10 +377,10 @@ class RetakeView(WorkView):
     )
     def post(self, request: Request, id: str) -> Response:
         """Reclaim a HIT whose lease expired, with the answers saved on it; the id may be a new one."""
-        lost = _own(request, id)
+        lost = _own_assignment(request, id)
         held = retake_assignment(assignment=lost)
         claim = Claim(assignment=held, created=False, places=places_of(held))
-        return private(_shown(claim, design_of(held.study)))
+        return private_response(_claim_as_json(claim, design_of(held.study)))
 
 
 class ReturnView(WorkView):
@@ -395,7 +395,7 @@ class ReturnView(WorkView):
     )
     def post(self, request: Request, id: str) -> Response:
         """Return the HIT. Its slot goes to somebody else; twice is harmless."""
-        assignment = _own(request, id)
+        assignment = _own_assignment(request, id)
         return_assignment(assignment=assignment)
         return Response({"id": str(assignment.pk), "state": assignment.state})
 
@@ -413,7 +413,7 @@ class ReportView(WorkView):
     def post(self, request: Request, id: str) -> Response:
         """Report a picture that cannot be seen, a broken sentence, something else."""
         asked = ReportRequest.read(request.data)
-        assignment = _own(request, id)
+        assignment = _own_assignment(request, id)
         report = report_problem(assignment=assignment, **{"what": "other", **asked})
         return Response(
             {"id": str(assignment.pk), "position": asked["position"], "what": report.what}, status=201
@@ -423,7 +423,7 @@ class ReportView(WorkView):
 def save_draft(request: Request, id: str) -> Response:
     """PATCH /api/assignments/{id}/: merge answers into the draft; the reply is the whole draft."""
     answers = SaveRequest.read(request.data)["answers"]
-    assignment = _own(request, id)
+    assignment = _own_assignment(request, id)
     saved = save_answers(assignment=assignment, answers=answers)
     key = answer_key(KINDS[saved.study.protocol])
     draft = [
@@ -439,11 +439,11 @@ def calling_worker(request: Request) -> Worker:
     return request.user
 
 
-def _own(request: Request, id: str) -> Assignment:
+def _own_assignment(request: Request, id: str) -> Assignment:
     return own_assignment(worker=calling_worker(request), assignment_id=id)
 
 
-def _shown(claim: Claim, design: StudyDesign) -> dict[str, Any]:
+def _claim_as_json(claim: Claim, design: StudyDesign) -> dict[str, Any]:
     assignment = claim.assignment
     return {
         "id": str(assignment.pk),
@@ -459,6 +459,6 @@ def _shown(claim: Claim, design: StudyDesign) -> dict[str, Any]:
     }
 
 
-def private(body: Any, status: int = 200) -> Response:
+def private_response(body: Any, status: int = 200) -> Response:
     """Forbid caches to keep tokens and answers."""
     return Response(body, status=status, headers={"Cache-Control": "no-store"})

@@ -20,23 +20,23 @@ from annotation.models import (
     RawId,
     Worker,
 )
-from annotation.models.assignments import LIVE
+from annotation.models.assignments import LIVE_STATES
 from annotation.models.privacy import ids_forgotten
-from annotation.quality.flags import refuse_stopped, refuse_while_paused
+from annotation.quality.flags import refuse_paused_study, refuse_stopped_worker
 from annotation.work.claims import (
     ATTEMPTS,
     Candidate,
     Claim,
     SlotLost,
     claim_slot,
-    items_met,
-    may_come_again,
+    control_items_met,
+    controls_met_before,
+    may_repeat_controls,
     release_slots,
     share_pause_lock,
-    stale_units,
     units_left_out,
 )
-from annotation.work.joining import has_done_all, join_from_crowd
+from annotation.work.joining import has_reached_limit, join_from_crowd
 from annotation.work.presentation import places_of, units_of_hit
 from common import rate_limits
 from common.errors import WrongState
@@ -145,11 +145,11 @@ def claim_for_session(*, session: CrowdSession, hit: HIT, late: bool = False) ->
     """
     for _attempt in range(ATTEMPTS):
         before = Assignment.objects.filter(session=session, hit=hit).order_by("-accepted_at").first()
-        if before is not None and before.state in LIVE and not _has_expired(before):
+        if before is not None and before.state in LIVE_STATES and not _has_expired(before):
             return Claim(assignment=before, created=False, places=places_of(before))
         _refuse_second_time(session, hit)
         if not late:
-            refuse_while_paused(session.study)
+            refuse_paused_study(session.study)
         if before is None and not late:
             _refuse_who_did_all(session)
         candidate = _candidate(session, hit)
@@ -199,7 +199,7 @@ def _slots_to_add(session: CrowdSession) -> int | None:
 
 def _refuse_who_did_all(session: CrowdSession) -> None:
     """Check the limit of HITs per person, which Mechanical Turk cannot."""
-    if has_done_all(study=session.study, design=design_of(session.study), worker=session.worker):
+    if has_reached_limit(study=session.study, design=design_of(session.study), worker=session.worker):
         raise RequirementNotMet(
             _(
                 "You did as many pages of work as this study asks of one person: please return this HIT. Thank you."
@@ -216,7 +216,7 @@ def _has_expired(held: Assignment) -> bool:
 def _refuse_second_time(session: CrowdSession, hit: HIT) -> None:
     """Refuse a HIT that the worker has through another external HIT, unknown to the crowd."""
     mine = Assignment.objects.filter(hit=hit, worker=session.worker_id).exclude(session=session)
-    if any(not _has_expired(one) for one in mine.filter(state__in=LIVE)):
+    if any(not _has_expired(one) for one in mine.filter(state__in=LIVE_STATES)):
         raise SlotTaken(_("You have this page of work already, or did it: please return this HIT."))
 
 
@@ -231,13 +231,13 @@ def _restore_draft(now: Assignment) -> None:
 def _candidate(session: CrowdSession, hit: HIT) -> Candidate:
     study, worker = session.study, session.worker
     participation = Participation.objects.get(study=study, worker=worker)
-    refuse_stopped(participation.standing)
+    refuse_stopped_worker(participation.standing)
     units = units_of_hit(hit.pk)
-    met = items_met(study, worker) if may_come_again(study) else {}
+    met = control_items_met(study, worker) if may_repeat_controls(study) else {}
     if hit.pk in met:
         left_out = units_left_out(hit, worker, units)
     else:
-        left_out = stale_units(study, units, {item for items in met.values() for item in items})
+        left_out = controls_met_before(study, units, {item for items in met.values() for item in items})
     return Candidate(
         study=study,
         worker=worker,

@@ -26,7 +26,7 @@ from annotation.crowds.outbox import DECIDED, settle_session
 from annotation.crowds.people import erased_people, is_session_of, pseudonym
 from annotation.errors import KeptApart, TooLate
 from annotation.models import Assignment, CrowdCall, CrowdSession, Judgment, Publication
-from annotation.models.assignments import LIVE
+from annotation.models.assignments import LIVE_STATES
 from annotation.money.ledger import pay_screen_out
 from annotation.work.arena import recount
 from annotation.work.claims import release_slots
@@ -36,7 +36,7 @@ from annotation.work.stopping import free_slot, lock_for_settling, reopen_slots,
 from annotation.work.submissions import (
     CheckedAnswers,
     Submission,
-    judgment_of,
+    build_judgment,
     lock_assignment,
     merge_answers,
     read_answers,
@@ -201,7 +201,7 @@ def _take_slot(assignment: Assignment) -> None:
     hit = assignment.hit_id
     assert hit is not None  # crowd work is never imported
     lock_for_settling(study=assignment.study, hits=[hit])
-    live = Assignment.objects.filter(hit=hit, state__in=LIVE)
+    live = Assignment.objects.filter(hit=hit, state__in=LIVE_STATES)
     if live.filter(worker=assignment.worker_id).exists():
         raise IncompleteWork("Its worker has done the same page of work again.")
     make_room(HIT.objects.get(pk=hit))
@@ -249,7 +249,7 @@ def remove_extra_slots(*, study: Study) -> int:
 
 @transaction.atomic
 def _trim(study: Study, hit: int, wanted: int) -> int:
-    live = list(Assignment.objects.filter(hit=hit, state__in=LIVE).select_for_update().order_by("pk"))
+    live = list(Assignment.objects.filter(hit=hit, state__in=LIVE_STATES).select_for_update().order_by("pk"))
     lock_for_settling(study=study, hits=[hit])
     row = HIT.objects.select_for_update(no_key=True).get(pk=hit)
     gone = min(row.open_slots, row.required - max(wanted, len(live) + row.spared))
@@ -320,6 +320,6 @@ def _store_apart(locked: Assignment, sheet: CheckedAnswers, answers: Mapping[str
     )
     if moved:
         Judgment.objects.bulk_create(
-            judgment_of(locked, place, answers[str(place.position)], kind=sheet.kind, made_at=now)
+            build_judgment(locked, place, answers[str(place.position)], kind=sheet.kind, made_at=now)
             for place in sheet.places
         )

@@ -24,7 +24,7 @@ from annotation.crowds.qualifications import people_by_ids
 from annotation.crowds.sync import SYNC, ask_to_sync, sync_crowd
 from annotation.models import CrowdCall, CrowdSession, Worker
 from annotation.money.confirming import confirmable
-from annotation.work.joining import worker_of
+from annotation.work.joining import find_worker
 from common.amounts import thousands
 from common.errors import WrongState, counted
 from common.parameters import KeysField, Parameters, Reason
@@ -115,7 +115,7 @@ class BlockRequest(Parameters):
 )
 def block(*, study: Study, by: User | None, worker: str, why: str) -> Outcome:
     """Ask the crowd to keep a worker away from all work of this account, now and later."""
-    found = worker_of(study, worker)
+    found = find_worker(study, worker)
     outbox.ask_to_block(study=study, worker=found, why=why, by=by)
     return Outcome(_("The crowd is asked to keep %(found)s away from all your work.") % {"found": found})
 
@@ -135,7 +135,7 @@ class UnblockRequest(Parameters):
 )
 def unblock(*, study: Study, by: User | None, worker: str, why: str = "") -> Outcome:
     """Ask the crowd to let a blocked worker come again."""
-    found = worker_of(study, worker)
+    found = find_worker(study, worker)
     outbox.ask_to_unblock(study=study, worker=found, why=why, by=by)
     return Outcome(_("The crowd is asked to let %(found)s come again.") % {"found": found})
 
@@ -175,7 +175,7 @@ def qualify(
     ids: Collection[str] = (),
 ) -> Outcome:
     """Give people a qualification, here and at their crowd. Studies require or forbid it by its name."""
-    found = [worker_of(study, worker)] if worker else people_by_ids(study=study, ids=ids)
+    found = [find_worker(study, worker)] if worker else people_by_ids(study=study, ids=ids)
     qualifications.qualify(study=study, workers=found, name=qualification, value=value, by=by)
     who = str(found[0]) if len(found) == 1 else _("%(n)s people") % {"n": len(found)}
     words = (
@@ -235,7 +235,7 @@ class MessageRequest(Parameters):
 def write(*, study: Study, by: User | None, subject: str, text: str, worker: str = "") -> Outcome:
     """Write to workers whose work was approved or rejected. A crowd lets nobody write to strangers."""
     if worker:
-        people = [worker_of(study, worker)]
+        people = [find_worker(study, worker)]
     else:
         decided = CrowdSession.objects.filter(
             study=study, place=study.place, status__in=["approved", "rejected"]

@@ -32,7 +32,7 @@ from annotation.money.costs import (
 )
 from annotation.money.previews import top_ups_of
 from annotation.money.wages import unopposed
-from annotation.snapshots import counting_is_slow
+from annotation.snapshots import has_many_assignments
 from annotation.words import spell_cents
 from annotation.work.operations import extend
 from judgments.admin.base import ReadOnlyAdmin, short_time, study_column
@@ -228,7 +228,7 @@ FIGURES = add_figures(
         rows=lambda found: found.rows,
         as_json=asdict,
         from_json=_from_json,
-        many=counting_is_slow,
+        many=has_many_assignments,
     )
 )
 

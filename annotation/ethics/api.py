@@ -10,7 +10,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from annotation.ethics.checklist import as_markdown, ethics_of, open_lines
+from annotation.ethics.checklist import as_markdown, build_checklist, count_open_lines
 from judgments.access.roles import study_for
 
 
@@ -46,10 +46,10 @@ class EthicsView(APIView):
     def get(self, request: Request, slug: str) -> Response:
         """Return it filled from the design, in the language of the request."""
         study = study_for(request, slug)
-        sections = ethics_of(study)
+        sections = build_checklist(study)
         found = {
             "study": study.slug,
-            "missing": open_lines(sections),
+            "missing": count_open_lines(sections),
             "sections": sections,
             "markdown": as_markdown(study, sections),
         }

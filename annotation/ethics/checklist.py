@@ -68,31 +68,31 @@ class _Facts:
     places: int
 
 
-def ethics_of(study: Study) -> list[Section]:
-    facts = _Facts(study, design_of(study), _places(study))
+def build_checklist(study: Study) -> list[Section]:
+    facts = _Facts(study, design_of(study), _count_slots(study))
     parts = (
-        (_("The study and who is responsible"), _responsible),
-        (_("Who takes part"), _people),
-        (_("What participants see and do"), _task),
-        (_("Pay"), _pay),
-        (_("Consent"), _consent),
-        (_("Data about participants"), _data),
-        (_("Keeping, erasing, publishing"), _keeping),
-        (_("Risks and benefits"), _risks),
+        (_("The study and who is responsible"), _responsibility_lines),
+        (_("Who takes part"), _people_lines),
+        (_("What participants see and do"), _task_lines),
+        (_("Pay"), _pay_lines),
+        (_("Consent"), _consent_lines),
+        (_("Data about participants"), _data_lines),
+        (_("Keeping, erasing, publishing"), _keeping_lines),
+        (_("Risks and benefits"), _risk_lines),
     )
     return [Section(title, tuple(lines(facts))) for title, lines in parts]
 
 
-def open_lines(sections: list[Section]) -> int:
+def count_open_lines(sections: list[Section]) -> int:
     return sum(1 for section in sections for line in section.lines if not line.answer)
 
 
-def _places(study: Study) -> int:
+def _count_slots(study: Study) -> int:
     """Return the number of assignments asked for; 0 before HITs are drawn."""
     return HIT.objects.filter(study=study).aggregate(n=Sum("required"))["n"] or 0
 
 
-def _responsible(facts: _Facts) -> Iterator[Line]:
+def _responsibility_lines(facts: _Facts) -> Iterator[Line]:
     study, design = facts.study, facts.design
     owners = study.roles.filter(role=StudyRole.Role.OWNER).select_related("user")[:MOST_OWNERS]
     names = ", ".join(role.user.get_full_name() or role.user.get_username() for role in owners)
@@ -105,7 +105,7 @@ def _responsible(facts: _Facts) -> Iterator[Line]:
     yield Line(_("Funding and conflicts of interest"), design.ethics.funding, "CR (c)", "ethics.funding")
 
 
-def _people(facts: _Facts) -> Iterator[Line]:
+def _people_lines(facts: _Facts) -> Iterator[Line]:
     design = facts.design
     backend = backend_for(design)
     where = panel_title(design) if design.crowd.backend == "external" else _(backend.title)
@@ -131,7 +131,7 @@ def _people(facts: _Facts) -> Iterator[Line]:
     else:
         answer = _("Known once pages of work are drawn from the design.")
     yield Line(_("How many"), answer, "CR (c)(6), ARR D2")
-    yield Line(_("What is required of them"), _requirements(design), "ARR D2, D5")
+    yield Line(_("What is required of them"), _requirements_answer(design), "ARR D2, D5")
     age = design.ethics.minimum_age
     yield Line(
         _("Minimum age"),
@@ -142,7 +142,7 @@ def _people(facts: _Facts) -> Iterator[Line]:
     yield Line(_("Vulnerable groups"), design.ethics.vulnerable, "45 CFR 46.111(a)(3)", "ethics.vulnerable")
 
 
-def _requirements(design: StudyDesign) -> str:
+def _requirements_answer(design: StudyDesign) -> str:
     workers, said = design.workers, []
     if workers.countries:
         said.append(
@@ -165,7 +165,7 @@ def _requirements(design: StudyDesign) -> str:
     return " ".join(said) or _("Nothing.")
 
 
-def _task(facts: _Facts) -> Iterator[Line]:
+def _task_lines(facts: _Facts) -> Iterator[Line]:
     study, design = facts.study, facts.design
     effort = effort_in_words(study)
     asked = {"question": design.question, "kind": _(KINDS[study.protocol].title)}
@@ -206,7 +206,7 @@ def _task(facts: _Facts) -> Iterator[Line]:
     yield Line(_("When are they sent away?"), watched, "CR (c)(2)")
 
 
-def _pay(facts: _Facts) -> Iterator[Line]:
+def _pay_lines(facts: _Facts) -> Iterator[Line]:
     design = facts.design
     reward, currency = design.crowd.reward_cents, design.currency
     if not reward:
@@ -241,7 +241,7 @@ def _pay(facts: _Facts) -> Iterator[Line]:
     )
 
 
-def _consent(facts: _Facts) -> Iterator[Line]:
+def _consent_lines(facts: _Facts) -> Iterator[Line]:
     design = facts.design
     yield Line(_("Consent text"), design.consent, "ARR D3, CR (b)", "consent")
     if design.consent:
@@ -260,10 +260,12 @@ def _consent(facts: _Facts) -> Iterator[Line]:
         if languages:
             answer += " " + _("Also in: %(languages)s.") % {"languages": languages}
         yield Line(_("How it is recorded"), answer, "GDPR 7(1), P")
-    yield Line(_("How they withdraw"), _withdrawing(design), "CR (b)(8), GDPR 7(3), P", "erasure.offered")
+    yield Line(
+        _("How they withdraw"), _withdrawal_answer(design), "CR (b)(8), GDPR 7(3), P", "erasure.offered"
+    )
 
 
-def _withdrawing(design: StudyDesign) -> str:
+def _withdrawal_answer(design: StudyDesign) -> str:
     stops = _("They stop whenever they like, without giving a reason.")
     match design.erasure.offered:
         case "at-once":
@@ -273,7 +275,7 @@ def _withdrawing(design: StudyDesign) -> str:
     return f"{stops} " + _("To be erased they write to the contact above.")
 
 
-def _data(facts: _Facts) -> Iterator[Line]:
+def _data_lines(facts: _Facts) -> Iterator[Line]:
     study, design = facts.study, facts.design
     sent = backend_for(design).sends_people
     items = [
@@ -318,7 +320,7 @@ def _data(facts: _Facts) -> Iterator[Line]:
     yield Line(_("Who else gets data"), design.ethics.recipients, "GDPR 13(1)(e), P", "ethics.recipients")
 
 
-def _keeping(facts: _Facts) -> Iterator[Line]:
+def _keeping_lines(facts: _Facts) -> Iterator[Line]:
     days = facts.design.retention.identities_days
     answer = (
         _(
@@ -360,7 +362,7 @@ def _keeping(facts: _Facts) -> Iterator[Line]:
     )
 
 
-def _risks(facts: _Facts) -> Iterator[Line]:
+def _risk_lines(facts: _Facts) -> Iterator[Line]:
     ethics = facts.design.ethics
     yield Line(_("Risks, and what is done about them"), ethics.risks, "CR (b)(2), ARR A2", "ethics.risks")
     yield Line(_("Benefits"), ethics.benefits, "CR (b)(3)", "ethics.benefits")
@@ -374,15 +376,15 @@ def as_markdown(study: Study, sections: list[Section]) -> str:
         parts.append(f"## {section.title}")
         for line in section.lines:
             parts.append(f"**{line.question}** ({line.sources})")
-            parts.append(_quoted(line.answer) if line.answer else f"**{to_fill_in()}**")
+            parts.append(_as_quotation(line.answer) if line.answer else f"**{open_line_text()}**")
     return "\n\n".join(parts) + "\n"
 
 
-def to_fill_in() -> str:
+def open_line_text() -> str:
     return _("To be filled in by you.")
 
 
-def _quoted(text: str) -> str:
+def _as_quotation(text: str) -> str:
     """Return a text of several lines as a quotation, so that its headings do not become the document's."""
     if "\n" not in text or text.startswith("- "):
         return text

@@ -5,7 +5,7 @@ from __future__ import annotations
 from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 
-from annotation.ethics.checklist import as_html, as_markdown, ethics_of, open_lines
+from annotation.ethics.checklist import as_html, as_markdown, build_checklist, count_open_lines
 from common.markup import render_markdown
 from judgments.design.editing.form import html_name
 from judgments.models import Study
@@ -13,7 +13,7 @@ from judgments.studies.study_page import Context, Group, StudyPage, add_page, pa
 
 
 def show_ethics(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
-    sections = ethics_of(study)
+    sections = build_checklist(study)
     draft = study.state == Study.State.DRAFT and context["may_change"]
     context |= {
         "sections": [
@@ -32,13 +32,13 @@ def show_ethics(request: HttpRequest, study: Study, context: Context) -> HttpRes
             }
             for section in sections
         ],
-        "missing": open_lines(sections),
+        "missing": count_open_lines(sections),
     }
     return TemplateResponse(request, "admin/annotation/study_ethics.html", context)
 
 
 def download_ethics(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
-    sections = ethics_of(study)
+    sections = build_checklist(study)
     if request.GET.get("format") == "html":
         text, suffix, kind = as_html(study, sections), "html", "text/html"
     else:

@@ -30,7 +30,7 @@ from judgments.studies.generation import Progress, no_progress
 from judgments.studies.log import note_event
 from judgments.studies.studies import create_study, find_dataset
 
-MOST_VALUES = 12  # distinct values to list one by one
+MOST_VALUES_LISTED = 12  # distinct values to list one by one
 REPORT_EVERY = 2_000
 ROWS_AT_ONCE = 2_000
 
@@ -53,8 +53,8 @@ class FileContent:
     notes: list[str] = field(default_factory=list)
 
     def sentences(self) -> list[str]:
-        shares = ", ".join(f"{value}: {n:,}" for value, n in sorted(self.values.items())[:MOST_VALUES])
-        more = len(self.values) - MOST_VALUES
+        shares = ", ".join(f"{value}: {n:,}" for value, n in sorted(self.values.items())[:MOST_VALUES_LISTED])
+        more = len(self.values) - MOST_VALUES_LISTED
         return [
             f"{self.path}: {counted(self.judgments, 'judgment')} on {counted(len(self.units), 'unit')} by "
             f"{'anonymous people' if self.anonymous else counted(len(self.workers), 'worker')} "
@@ -68,7 +68,7 @@ class FileContent:
         ]
 
 
-def understand_judgments(
+def inspect_judgments(
     *,
     format: str,
     path: Path,
@@ -137,7 +137,7 @@ def import_judgments(
         digest = fingerprint_of(source.judgments(items), source.winners(items))
         if there.source != Study.Source.IMPORTED or there.fingerprint != digest:
             raise DataConflict(f"There is a study {study!r} with other judgments; choose another name.")
-        return ImportSummary(study, False, _counts(there))
+        return ImportSummary(study, False, _count_rows(there))
     fingerprint = Fingerprint()
     try:
         with many_objects(), large_cache(), transaction.atomic():
@@ -148,7 +148,7 @@ def import_judgments(
                 raise DataConflict(
                     f"{path} does not say of which protocol its judgments are; expected one of {', '.join(KINDS)}."
                 )
-            writer = JudgmentWriter(_new_study(study, dataset, chosen), found, items, references)
+            writer = JudgmentWriter(_create_imported_study(study, dataset, chosen), found, items, references)
             for number, batch in enumerate(batched(_again(first, rows), ROWS_AT_ONCE)):
                 writer.add(batch)
                 progress(1 - 1 / (number + 2), counted(writer.judgments, "judgment"))
@@ -168,7 +168,7 @@ def import_judgments(
             f"{path} was not imported: it contradicts itself, for example by two answers of one worker on one unit "
             f"({str(error).splitlines()[0]})."
         ) from error
-    counts = {**_counts(writer.study), **writer.systems.counts()}
+    counts = {**_count_rows(writer.study), **writer.systems.counts()}
     return ImportSummary(study, True, counts, source.notes.sentences())
 
 
@@ -178,7 +178,7 @@ def _again(first: JudgmentRow | None, rows: Iterator[JudgmentRow]) -> Iterator[J
         yield from rows
 
 
-def _counts(study: Study) -> dict[str, int]:
+def _count_rows(study: Study) -> dict[str, int]:
     return {
         "units": study.units.count(),
         "judgments": Judgment.objects.of_study(study).count(),
@@ -187,7 +187,7 @@ def _counts(study: Study) -> dict[str, int]:
     }
 
 
-def _new_study(slug: str, dataset: str, protocol: str) -> Study:
+def _create_imported_study(slug: str, dataset: str, protocol: str) -> Study:
     try:
         design = make_design(
             {

@@ -23,13 +23,13 @@ from judgments.importers.results.rows import ResultRow
 from judgments.models import Study
 from judgments.studies.log import note_event
 
-REVIEWED = ("AssignmentId", "Approve", "Reject")
+REVIEW_COLUMNS = ("AssignmentId", "Approve", "Reject")
 ROWS_AT_ONCE = 500
 YES = "x"
 
 
 @dataclass(frozen=True, slots=True)
-class Reviewed:
+class ReviewCounts:
     """The number of assignments that changed or will change, and of lines without a review."""
 
     approved: int
@@ -44,27 +44,27 @@ class _Review:
     reason: str
 
 
-def import_reviews(*, study: Study, path: Path, encoding: str | None = None) -> Reviewed:
+def import_reviews(*, study: Study, path: Path, encoding: str | None = None) -> ReviewCounts:
     """Approve and reject by the file, all or nothing, and send the outbox messages.
 
     A repeated call changes nothing. An error names the line.
     """
-    reviewed = _store(study, path, encoding)
+    reviewed = _apply_reviews(study, path, encoding)
     if reviewed.approved or reviewed.rejected:
         carry_out_calls(study=study)
     return reviewed
 
 
 @transaction.atomic
-def _store(study: Study, path: Path, encoding: str | None) -> Reviewed:
+def _apply_reviews(study: Study, path: Path, encoding: str | None) -> ReviewCounts:
     approved: set[UUID] = set()
     rejected: defaultdict[str, set[UUID]] = defaultdict(set)
     seen: dict[UUID, str] = {}
     left = 0
-    for batch in batched(read_results(path, required=REVIEWED, encoding=encoding), ROWS_AT_ONCE):
-        reviews = list(_reviews(batch))
+    for batch in batched(read_results(path, required=REVIEW_COLUMNS, encoding=encoding), ROWS_AT_ONCE):
+        reviews = list(_parse_reviews(batch))
         left += len(batch) - len(reviews)
-        for review, assignment in _with_work(study, reviews):
+        for review, assignment in _match_assignments(study, reviews):
             if seen.setdefault(assignment.pk, review.reason) != review.reason:
                 raise review.row.problem(
                     "AssignmentId", f"{quoted(review.assignment)} twice", "one review of it"
@@ -80,10 +80,10 @@ def _store(study: Study, path: Path, encoding: str | None) -> Reviewed:
     if changed or refused:
         words = f"{counted(changed, 'assignment')} approved and {refused:,} rejected by the file {path.name}."
         note_event(study=study, what="reviews-imported", words=words, approved=changed, rejected=refused)
-    return Reviewed(approved=changed, rejected=refused, open=left)
+    return ReviewCounts(approved=changed, rejected=refused, open=left)
 
 
-def _reviews(rows: Sequence[ResultRow]) -> Iterator[_Review]:
+def _parse_reviews(rows: Sequence[ResultRow]) -> Iterator[_Review]:
     for row in rows:
         approve, reject = row.text("Approve").strip(), row.text("Reject").strip()
         if not approve and not reject:
@@ -100,12 +100,12 @@ def _reviews(rows: Sequence[ResultRow]) -> Iterator[_Review]:
         yield _Review(row=row, assignment=row.required("AssignmentId"), reason=reject)
 
 
-def _with_work(study: Study, reviews: Sequence[_Review]) -> Iterator[tuple[_Review, Assignment]]:
-    work = _finished(study, [review.assignment for review in reviews])
+def _match_assignments(study: Study, reviews: Sequence[_Review]) -> Iterator[tuple[_Review, Assignment]]:
+    work = _find_finished(study, [review.assignment for review in reviews])
     for review in reviews:
         found = work.get(review.assignment, [])
         # the id of returned work passes to the next worker
-        own = [one for one in found if _is_by(one, review.row)] if len(found) > 1 else found
+        own = [one for one in found if _is_by_worker_of(one, review.row)] if len(found) > 1 else found
         if len(own) != 1:
             raise review.row.problem(
                 "AssignmentId", quoted(review.assignment), f"finished work of study {study.slug!r}"
@@ -115,14 +115,14 @@ def _with_work(study: Study, reviews: Sequence[_Review]) -> Iterator[tuple[_Revi
         yield review, own[0]
 
 
-def _is_by(assignment: Assignment, row: ResultRow) -> bool:
+def _is_by_worker_of(assignment: Assignment, row: ResultRow) -> bool:
     worker, named = assignment.worker, row.text("WorkerId").strip()
     return named == worker.name or pseudonym(worker.place, named) == worker.name
 
 
-def _finished(study: Study, names: Sequence[str]) -> dict[str, list[Assignment]]:
+def _find_finished(study: Study, names: Sequence[str]) -> dict[str, list[Assignment]]:
     found: defaultdict[str, list[Assignment]] = defaultdict(list)
-    ours = [pk for name in names if (pk := _our_id(name)) is not None]
+    ours = [pk for name in names if (pk := _parse_uuid(name)) is not None]
     work = Assignment.objects.filter(study=study).finished().select_related("worker")
     for one in work.filter(Q(external_id__in=names) | Q(pk__in=ours)):
         for name in {one.external_id, str(one.pk)} & set(names):
@@ -130,7 +130,7 @@ def _finished(study: Study, names: Sequence[str]) -> dict[str, list[Assignment]]
     return found
 
 
-def _our_id(name: str) -> UUID | None:
+def _parse_uuid(name: str) -> UUID | None:
     try:
         return UUID(name)
     except ValueError:

@@ -48,7 +48,7 @@ BY_A_PERSON = "person"  # in files, the reason of an exclusion without a rule
 UNKNOWN_TO_CROWD = "unknown-to-crowd"  # likewise, if the crowd does not know the work
 
 
-class Credited(NamedTuple):
+class CreditedCaption(NamedTuple):
     credit: Credit
     item: int
     caption: int
@@ -66,7 +66,7 @@ class SystemsWriter:
         there = {system.name: system for system in System.objects.filter(dataset=dataset)}
         self.systems = {composed(name): system for name, system in there.items()} | there
         self.in_part = {task: set(names) for task, names in self.dataset.known_in_part.items()}
-        self.seen: set[Credited] = set()
+        self.seen: set[CreditedCaption] = set()
         self.systems_added = self.outputs_added = 0
 
     def make_systems(self, credits: Iterable[Credit]) -> None:
@@ -86,7 +86,7 @@ class SystemsWriter:
         self.systems.update({system.name: system for system in made})
         self.systems_added += len(made)
 
-    def add(self, credited: Iterable[Credited]) -> None:
+    def add(self, credited: Iterable[CreditedCaption]) -> None:
         """Add the outputs of credits; those without a rank are in no list."""
         fresh = dict.fromkeys(one for one in credited if one.credit.rank is not None and one not in self.seen)
         self.seen.update(fresh)
@@ -95,16 +95,16 @@ class SystemsWriter:
             if own:
                 self._add(task, own)
 
-    def _add(self, task: Output.Task, credited: list[Credited]) -> None:
+    def _add(self, task: Output.Task, credited: list[CreditedCaption]) -> None:
         for name in {one.credit.system for one in credited} - self.in_part.setdefault(task, set()):
             system = self.systems[name]
-            if not _is_whole(system, task):
+            if not _is_fully_known(system, task):
                 rank_by_place(system, task)
                 self.in_part[task].add(name)
         lists = known_lists(
             task,
             systems={self.systems[one.credit.system].pk for one in credited},
-            queries={_query(task, one) for one in credited},
+            queries={_query_id(task, one) for one in credited},
             placed={self.systems[name].pk for name in self.in_part[task]},
         )
         words = dict(
@@ -115,7 +115,7 @@ class SystemsWriter:
             system, rank = self.systems[one.credit.system], one.credit.rank
             assert rank is not None
             item = words[one.caption] if task == Output.Task.ANNOTATION else one.item
-            known = lists[system.pk, _query(task, one)]
+            known = lists[system.pk, _query_id(task, one)]
             if known.get(rank) == item:
                 continue
             if rank in known or item in known.values() or system.name not in self.in_part[task]:
@@ -126,7 +126,7 @@ class SystemsWriter:
         self.outputs_added += len(made)
 
     def _contradiction(
-        self, task: Output.Task, one: Credited, text: str, known: Mapping[int, str | int]
+        self, task: Output.Task, one: CreditedCaption, text: str, known: Mapping[int, str | int]
     ) -> DataConflict:
         image = Item.objects.get(pk=one.item).name
         rank, there = one.credit.rank, known.get(one.credit.rank or 0)
@@ -152,15 +152,15 @@ class SystemsWriter:
         return found if any(found.values()) else {}
 
 
-def _is_whole(system: System, task: Output.Task) -> bool:
+def _is_fully_known(system: System, task: Output.Task) -> bool:
     return bool(system.fingerprint if task == Output.Task.ANNOTATION else system.search_fingerprint)
 
 
-def _query(task: Output.Task, one: Credited) -> int:
+def _query_id(task: Output.Task, one: CreditedCaption) -> int:
     return one.item if task == Output.Task.ANNOTATION else one.caption
 
 
-def systems_of_credits(credits: Mapping[str, tuple[Credit, ...]]) -> dict[str, str]:
+def first_credited_systems(credits: Mapping[str, tuple[Credit, ...]]) -> dict[str, str]:
     found: defaultdict[str, list[str]] = defaultdict(list)
     for key, own in credits.items():
         found[key] += [credit.system for credit in own]
@@ -238,12 +238,12 @@ class JudgmentWriter:
         self.judgments += len(rows)
         self.simulated = self.simulated or any(row.simulated for row in rows)
 
-    def _credited(self, rows: list[CreditedRow]) -> Iterator[Credited]:
+    def _credited(self, rows: list[CreditedRow]) -> Iterator[CreditedCaption]:
         shown = {row.unit: row for row in rows}
         options = {
             one["key"]: one["text"]
             for row in shown.values()
-            for one in _options(row)
+            for one in _credited_options(row)
             if one["key"] not in self.captions
         }
         made = store_candidates(
@@ -259,7 +259,7 @@ class JudgmentWriter:
             for key, own in row.credits.items():
                 caption = self._caption(key, texts.get(key), row.unit)
                 for credit in own:
-                    yield Credited(credit, self.items[self._image(row)], caption or 0)
+                    yield CreditedCaption(credit, self.items[self._image(row)], caption or 0)
 
     def _add_revision(self, row: JudgmentRow) -> None:
         """Replace the former answer if the file has it, else count the revision."""
@@ -401,7 +401,7 @@ class JudgmentWriter:
                 self._caption(row.second, row.second_text, row.unit),
                 None,
                 sides := self._sides(row),
-                _words_of_people(row, sides),
+                _texts_without_system(row, sides),
             )
             for key, row in fresh.items()
         )
@@ -410,7 +410,7 @@ class JudgmentWriter:
                 self.pair_references[row.pair].append(row.reference)
 
     def _sides(self, row: JudgmentRow) -> dict[str, int]:
-        named = systems_of_credits(row.credits) if isinstance(row, CreditedRow) else {}
+        named = first_credited_systems(row.credits) if isinstance(row, CreditedRow) else {}
         sides = {}
         for side, key in (("first", row.first), ("second", row.second)):
             if key in named:
@@ -593,13 +593,13 @@ class JudgmentWriter:
         self.assignments.update(zip(fresh, (assignment.pk for assignment in made), strict=True))
 
 
-def _options(row: JudgmentRow) -> list[Mapping[str, str]]:
+def _credited_options(row: JudgmentRow) -> list[Mapping[str, str]]:
     options: Any = (row.content or {}).get("options", ())
     credits = row.credits if isinstance(row, CreditedRow) else {}
     return [one for one in options if isinstance(one, Mapping) and one.get("key") in credits]
 
 
-def _words_of_people(row: JudgmentRow, sides: Mapping[str, int]) -> frozenset[str]:
+def _texts_without_system(row: JudgmentRow, sides: Mapping[str, int]) -> frozenset[str]:
     """Return the candidates of no system: people wrote them."""
     texts = {"first": row.first_text, "second": row.second_text}
     return frozenset(text.strip() for side, text in texts.items() if text and side not in sides)

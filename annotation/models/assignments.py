@@ -16,10 +16,10 @@ from annotation.models.workers import Worker
 from judgments.models import HIT, Caption, Study, Unit
 
 # states that occupy a slot of the HIT
-LIVE = ("reserved", "accepted", "submitted", "approved", "rejected")
+LIVE_STATES = ("reserved", "accepted", "submitted", "approved", "rejected")
 # states of finished work that is excluded
-NOT_COUNTED = ("invalidated", "apart")
-FINISHED = ("submitted", "approved", "rejected")
+EXCLUDED_STATES = ("invalidated", "apart")
+FINISHED_STATES = ("submitted", "approved", "rejected")
 
 
 class AssignmentQuerySet(models.QuerySet["Assignment"]):
@@ -30,7 +30,7 @@ class AssignmentQuerySet(models.QuerySet["Assignment"]):
         return self.filter(state__in=["reserved", "accepted"], expires_at__lte=moment)
 
     def finished(self) -> AssignmentQuerySet:
-        return self.filter(state__in=["submitted", "approved", "rejected"])
+        return self.filter(state__in=FINISHED_STATES)
 
 
 class Assignment(models.Model):
@@ -113,10 +113,10 @@ class Assignment(models.Model):
         ordering = ["accepted_at"]
         constraints = [
             models.UniqueConstraint(
-                fields=["hit", "worker"], condition=Q(state__in=LIVE), name="a_worker_holds_a_hit_once"
+                fields=["hit", "worker"], condition=Q(state__in=LIVE_STATES), name="a_worker_holds_a_hit_once"
             ),
             models.UniqueConstraint(
-                fields=["hit", "slot"], condition=Q(state__in=LIVE), name="a_slot_is_taken_once"
+                fields=["hit", "slot"], condition=Q(state__in=LIVE_STATES), name="a_slot_is_taken_once"
             ),
             models.UniqueConstraint(
                 fields=["study", "worker"],
@@ -189,7 +189,7 @@ class JudgmentQuerySet(models.QuerySet["Judgment"]):
 
     def current(self) -> JudgmentQuerySet:
         """Leave out judgments that are revised, excluded or unknown to their crowd."""
-        return self.filter(replaced_by__isnull=True).exclude(assignment__state__in=NOT_COUNTED)
+        return self.filter(replaced_by__isnull=True).exclude(assignment__state__in=EXCLUDED_STATES)
 
     def update(self, **kwargs: Any) -> NoReturn:
         raise AppendOnly("judgments are never edited")

@@ -20,7 +20,7 @@ from annotation.crowds.sync import ask_to_sync
 from annotation.models import Budget, CrowdCall, CrowdSession, MoneyRequest
 from annotation.money.costs import Overclaim, Pay, overclaims_of, pay_of_sessions
 from annotation.words import spell_cents
-from annotation.work.joining import worker_of
+from annotation.work.joining import find_worker
 from common.errors import QuorumError, WrongState
 from judgments.drawing.material import content_key
 from judgments.models import Study
@@ -90,7 +90,7 @@ def preview_bonus(*, study: Study, worker: str, cents: int) -> Preview:
 
 
 def approved_session(study: Study, name: str) -> CrowdSession:
-    worker = worker_of(study, name)
+    worker = find_worker(study, name)
     session = (
         CrowdSession.objects.filter(study=study, worker=worker, status="approved").order_by("-pk").first()
     )
@@ -114,7 +114,7 @@ def preview_top_ups(*, study: Study, worker: str = "") -> Preview:
     """Preview bonuses for approved sessions below the floor, if any: of all people or of one."""
     _can_pay(study)
     if worker:
-        worker_of(study, worker)
+        find_worker(study, worker)
     return top_ups_of(study, pay_of_sessions(study), overclaims_of(study), worker)
 
 

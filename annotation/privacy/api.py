@@ -10,7 +10,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from annotation.api.work import Problem, Schema, WorkView, calling_worker, private
+from annotation.api.work import Problem, Schema, WorkView, calling_worker, private_response
 from annotation.models import ConsentVersion, Erasure, ErasureRequest, Worker
 from annotation.privacy.consent import agree, consent_version
 from annotation.privacy.erasing import find_person, preview
@@ -51,7 +51,7 @@ class ConsentView(WorkView):
     )
     def get(self, request: Request, slug: str) -> Response:
         """Read the text in force."""
-        return private(self._reply(slug, calling_worker(request)))
+        return private_response(self._reply(slug, calling_worker(request)))
 
     @extend_schema(
         request=AgreeRequest,
@@ -72,7 +72,7 @@ class ConsentView(WorkView):
         if version != consent_version(design_of(study)):
             raise WrongState("Nothing was changed: the text has another version now; read it again.")
         agree(study=study, worker=worker)
-        return private(self._reply(slug, worker))
+        return private_response(self._reply(slug, worker))
 
     def _reply(self, slug: str, worker: Worker) -> dict[str, Any]:
         study = find_study(slug)
@@ -107,8 +107,8 @@ class LeaveView(WorkView):
         """Erase the worker at once or store their request, by the study's design."""
         done = leave(study=find_study(slug), worker=calling_worker(request))
         if isinstance(done, ErasureRequest):
-            return private({"state": "waiting"})
-        return private({"state": "erased", "receipt": done.receipt})
+            return private_response({"state": "waiting"})
+        return private_response({"state": "erased", "receipt": done.receipt})
 
 
 class ErasedReply(serializers.Serializer[Any]):

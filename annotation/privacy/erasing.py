@@ -51,7 +51,7 @@ from annotation.models import (
     Worker,
     WrittenCaption,
 )
-from annotation.models.assignments import LIVE
+from annotation.models.assignments import LIVE_STATES
 from annotation.models.privacy import person_erased
 from annotation.privacy.commitments import canonical, commitments, new_receipt
 from annotation.webhooks.webhooks import pseudonym_for_webhook
@@ -473,7 +473,7 @@ def _erase_answers(study: Study, worker: Worker, way: str, *, unnamed: Collectio
     gone = work if everything else work.filter(pk__in=unnamed)
     ended = list(gone.select_for_update().order_by("pk").values_list("pk", "hit_id", "state"))
     keys = [pk for pk, _hit, _state in ended]
-    freed = Counter(hit for _pk, hit, state in ended if state in LIVE and hit is not None)
+    freed = Counter(hit for _pk, hit, state in ended if state in LIVE_STATES and hit is not None)
     judgments = Judgment.objects.filter(assignment__in=keys)
     removed = judgments.count()
     lock_for_settling(study=study, hits=list(freed))

@@ -12,7 +12,7 @@ from annotation.models import Assignment, Case, ErasureRequest, Participation, Q
 from annotation.privacy.erasing import Erased, erase_person, why_not
 from annotation.quality.flags import unpause_worker
 from annotation.work.claims import release_slots
-from annotation.work.joining import require_participation, worker_of
+from annotation.work.joining import find_worker, require_participation
 from common.errors import WrongState
 from judgments.models import Study
 from judgments.studies.log import note_event
@@ -61,7 +61,7 @@ def request_of(study: Study, worker: Worker) -> ErasureRequest | None:
 @transaction.atomic
 def decline(*, study: Study, name: str, why: str, by: User | None) -> None:
     """Decline a waiting request, and let the person work again."""
-    worker = worker_of(study, name)
+    worker = find_worker(study, name)
     waiting = ErasureRequest.objects.filter(study=study, worker=worker, state=ErasureRequest.State.WAITING)
     if not waiting.update(state=ErasureRequest.State.DECLINED, answer=why, decided_at=timezone.now()):
         raise WrongState(

@@ -28,10 +28,10 @@ from annotation.models import (
 )
 from annotation.quality import operations
 from annotation.quality import reviews as services
-from annotation.quality.controls_page import FIGURES, ControlFigures, used_up
+from annotation.quality.controls_page import FIGURES, ControlFigures, sum_used_up_alarms
 from annotation.quality.detectors import RULES
-from annotation.quality.operations import settings_of
-from annotation.quality.rules import judged, replay_rule
+from annotation.quality.operations import settings_from_query
+from annotation.quality.rules import finished_judgments, replay_rule
 from annotation.quality.rules_page import MOST_TO_REPLAY
 from annotation.work.presentation import preview_picture_url, shown_unit
 from common.errors import WrongState
@@ -130,8 +130,8 @@ class ReplayView(APIView):
         name = request.query_params.get("rule", "")
         if name not in RULES:
             raise ValidationError({"rule": [f"must be one of {', '.join(RULES)}."]})
-        settings = settings_of(study, name, request.query_params.dict())
-        if judged(study).count() > MOST_TO_REPLAY:
+        settings = settings_from_query(study, name, request.query_params.dict())
+        if finished_judgments(study).count() > MOST_TO_REPLAY:
             raise WrongState(
                 f"Study {slug!r} has more than {MOST_TO_REPLAY:,} judgments; use `manage.py replay_rules`."
             )
@@ -166,7 +166,7 @@ class ControlItemSerializer(UnitSerializer):
         return unit.pk in self.context["view"].suspects
 
 
-def known_figures(study: Study) -> ControlFigures:
+def control_figures_of(study: Study) -> ControlFigures:
     return required_figures(cached_figures(study, FIGURES, wait=True))
 
 
@@ -185,7 +185,7 @@ class ControlItemResource(Resource):
         if getattr(self, "swagger_fake_view", False):
             return Unit.objects.none()
         study = study_for(self.request, self.kwargs["slug"])
-        self.figures = known_figures(study)
+        self.figures = control_figures_of(study)
         self.suspects = frozenset(unit.pk for one in self.figures.suspects for unit in one.units)
         return (
             Unit.objects.filter(study=study, control=True)
@@ -207,7 +207,7 @@ class ControlsSerializer(work.Schema):
 
     by_kind = FaredSerializer(many=True)
     suspects = serializers.ListField(child=serializers.CharField(), help_text="Units, the surest first.")
-    used_up = serializers.DictField(
+    sum_used_up_alarms = serializers.DictField(
         child=serializers.IntegerField(allow_null=True),
         help_text="Workers who met every item, and what their pages lacked.",
     )
@@ -224,7 +224,7 @@ class ControlsView(APIView):
     def get(self, request: Request, slug: str) -> Response:
         """Results by the kind of item, and items that careful workers miss."""
         study = study_for(request, slug)
-        figures = known_figures(study)
+        figures = control_figures_of(study)
         return Response(
             {
                 "by_kind": [
@@ -232,7 +232,7 @@ class ControlsView(APIView):
                     for kind, fared in figures.by_kind
                 ],
                 "suspects": [unit.key for one in figures.suspects for unit in one.units],
-                "used_up": used_up(study),
+                "used_up": sum_used_up_alarms(study),
             }
         )
 

@@ -11,8 +11,8 @@ from uuid import UUID
 from django.db.models import Count
 
 from annotation.models import Judgment, Worker
-from annotation.models.assignments import NOT_COUNTED, JudgmentQuerySet
-from annotation.quality.detectors.chances import at_most
+from annotation.models.assignments import EXCLUDED_STATES, JudgmentQuerySet
+from annotation.quality.detectors.chances import binomial_at_most
 from annotation.snapshots import Snapshot
 from common.downloads import batched
 from evaluation.statistics.significance import holm
@@ -30,7 +30,7 @@ KEYS_AT_ONCE = 500  # below SQLite's limit for one statement
 
 
 @dataclass(frozen=True, slots=True)
-class Suspicion:
+class ControlItemTest:
     """The results of one control item.
 
     Attributes:
@@ -51,9 +51,9 @@ class Suspicion:
     suspect: bool
 
 
-def suspicions(
+def check_control_items(
     answers: Iterable[tuple[Hashable, Hashable, bool]], *, threshold: float
-) -> dict[Hashable, Suspicion]:
+) -> dict[Hashable, ControlItemTest]:
     """Test each control item for being wrong itself.
 
     Args:
@@ -67,18 +67,18 @@ def suspicions(
         by_item[item].append((worker, is_right))
         seen[worker] += 1
         right[worker] += is_right
-    drafts = {item: _draft(given, seen, right, threshold) for item, given in by_item.items()}
+    drafts = {item: _count_vouching(given, seen, right, threshold) for item, given in by_item.items()}
     tested = [item for item, draft in drafts.items() if draft.vouching >= LEAST_VOUCHING]
     adjusted = dict(zip(tested, holm([drafts[item].p for item in tested]).tolist(), strict=True))
-    return {item: _judged(draft, adjusted.get(item, 1.0)) for item, draft in drafts.items()}
+    return {item: _with_adjusted_p(draft, adjusted.get(item, 1.0)) for item, draft in drafts.items()}
 
 
-def _draft(
+def _count_vouching(
     given: Sequence[tuple[Hashable, bool]],
     seen: dict[Hashable, int],
     right: dict[Hashable, int],
     threshold: float,
-) -> Suspicion:
+) -> ControlItemTest:
     here: dict[Hashable, list[int]] = defaultdict(lambda: [0, 0])
     for worker, is_right in given:
         here[worker][0] += 1
@@ -89,19 +89,19 @@ def _draft(
         if n_else >= LEAST_ELSEWHERE and k_else / n_else >= threshold:
             vouching, vouching_right = vouching + n, vouching_right + k
             others, others_right = others + n_else, others_right + k_else
-    return Suspicion(
+    return ControlItemTest(
         seen=len(given),
         right=sum(is_right for _, is_right in given),
         vouching=vouching,
         vouching_right=vouching_right,
         elsewhere=others_right / others if others else float("nan"),
         # add one success and one failure: six of six is no certainty
-        p=at_most(vouching_right, vouching, (others_right + 1) / (others + 2)) if others else 1.0,
+        p=binomial_at_most(vouching_right, vouching, (others_right + 1) / (others + 2)) if others else 1.0,
         suspect=False,
     )
 
 
-def _judged(draft: Suspicion, p: float) -> Suspicion:
+def _with_adjusted_p(draft: ControlItemTest, p: float) -> ControlItemTest:
     missed = draft.vouching_right <= MOST_RIGHT * draft.vouching
     return replace(draft, p=p, suspect=missed and p <= ALPHA)
 
@@ -142,14 +142,14 @@ def control_records(
 
     ``answers`` are (worker, given, expected[, kind of control item, ...]), as from ``control_answers``.
     """
-    return tallied_records(
+    return records_from_tallies(
         ((worker, given, expected, rest[0] if rest else "", 1) for worker, given, expected, *rest in answers),
         threshold=threshold,
         is_right=is_right,
     )
 
 
-def tallied_records(
+def records_from_tallies(
     tallies: Iterable[tuple[int, Any, Any, str, int]],
     *,
     threshold: float,
@@ -224,7 +224,7 @@ class ControlTally(NamedTuple):
     n: int
 
 
-def tallies_at(study: Study, moment: Snapshot) -> list[ControlTally]:
+def tallies_of_snapshot(study: Study, moment: Snapshot) -> list[ControlTally]:
     """Return ``control_tallies`` of a snapshot.
 
     Counted in Python: the database does not know which work was invalidated then.
@@ -251,10 +251,10 @@ def tallies_at(study: Study, moment: Snapshot) -> list[ControlTally]:
             counts[key] = counts.get(key, 0) + 1
             held.setdefault(key, (given, expected))
     tallies = [ControlTally(key[0], *held[key], key[3], n) for key, n in counts.items()]
-    return [*tallies, *repeated_tallies(study, moment=moment)] if repeated else tallies
+    return [*tallies, *_repeated_tallies(study, moment=moment)] if repeated else tallies
 
 
-def repeated_tallies(study: Study, **which: Any) -> list[ControlTally]:
+def _repeated_tallies(study: Study, **which: Any) -> list[ControlTally]:
     again = control_answers(study, repeated_alone=True, **which)
     return [ControlTally(one.worker, one.given, one.expected, one.control_kind, 1) for one in again]
 
@@ -281,7 +281,7 @@ def control_tallies(study: Study, *, workers: Collection[int] | None = None) -> 
             tallies.append(
                 ControlTally(worker, value if answer is None else answer, expected, control_kind, n)
             )
-    return [*tallies, *repeated_tallies(study, workers=workers)] if repeated else tallies
+    return [*tallies, *_repeated_tallies(study, workers=workers)] if repeated else tallies
 
 
 def control_answers(
@@ -339,7 +339,7 @@ def control_answers(
 def _valid_judgments(*, as_first_given: bool) -> JudgmentQuerySet:
     """Return the last, or the first, valid judgment of each worker and unit."""
     if as_first_given:
-        return Judgment.objects.filter(replaces__isnull=True).exclude(assignment__state__in=NOT_COUNTED)
+        return Judgment.objects.filter(replaces__isnull=True).exclude(assignment__state__in=EXCLUDED_STATES)
     return Judgment.objects.current()
 
 

@@ -14,9 +14,9 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_noop
 
 from annotation.models import StudyAlarm
-from annotation.quality.controls import Suspicion, control_answers, suspicions
+from annotation.quality.controls import ControlItemTest, check_control_items, control_answers
 from annotation.quality.operations import strike
-from annotation.snapshots import counting_is_slow
+from annotation.snapshots import has_many_assignments
 from judgments.admin.base import picture_address
 from judgments.admin.operations import add_operation
 from judgments.cached_figures import Figures, add_figures, cached_figures, required_figures
@@ -39,7 +39,7 @@ KIND_WORDS = {
 
 
 @dataclass(frozen=True, slots=True)
-class AnswersSeen:
+class AnswerCounts:
     seen: int
     right: int
 
@@ -48,7 +48,7 @@ class AnswersSeen:
 class SuspectRow:
     units: list[Unit]
     shown: dict[str, Any]
-    found: Suspicion
+    found: ControlItemTest
 
     @property
     def keys(self) -> str:
@@ -75,12 +75,12 @@ class ControlFigures:
         suspects: items that careful workers miss, the surest first.
     """
 
-    fared: dict[int, AnswersSeen]
-    by_kind: list[tuple[str, AnswersSeen]]
+    fared: dict[int, AnswerCounts]
+    by_kind: list[tuple[str, AnswerCounts]]
     suspects: list[SuspectRow]
 
 
-def answers_counted(figures: ControlFigures) -> int:
+def count_answers(figures: ControlFigures) -> int:
     return sum(fared.seen for _, fared in figures.by_kind)
 
 
@@ -102,22 +102,24 @@ def from_json(value: dict[str, Any]) -> ControlFigures:
         there = [units[pk] for pk in own if pk in units]
         if there:
             kind = kind_of(there[0].study)
-            suspects.append(SuspectRow(there, in_words(kind, there[0]), Suspicion(**found)))
+            suspects.append(
+                SuspectRow(there, describe_control_item(kind, there[0]), ControlItemTest(**found))
+            )
     return ControlFigures(
-        fared={int(unit): AnswersSeen(*counts) for unit, counts in value["fared"].items()},
-        by_kind=[(name, AnswersSeen(seen, right)) for name, seen, right in value["by_kind"]],
+        fared={int(unit): AnswerCounts(*counts) for unit, counts in value["fared"].items()},
+        by_kind=[(name, AnswerCounts(seen, right)) for name, seen, right in value["by_kind"]],
         suspects=suspects,
     )
 
 
-def figures_of(study: Study) -> ControlFigures:
+def compute_control_figures(study: Study) -> ControlFigures:
     kind = kind_of(study)
     answers = control_answers(study)
     if not answers:
         return ControlFigures({}, [], [])
     names = ("pk", "item_id", "reference_id", "first_id", "second_id", "expected", "control_kind")
     rows = Unit.objects.filter(study=study, control=True, withdrawn=False).values_list(*names)
-    item_of = {row[0]: _item(kind, row) for row in rows}
+    item_of = {row[0]: _item_key(kind, row) for row in rows}
     by_kind: dict[str, list[int]] = {}
     by_item: dict[Hashable, list[int]] = {}
     known: list[tuple[Hashable, int, bool]] = []
@@ -131,15 +133,15 @@ def figures_of(study: Study) -> ControlFigures:
             counts[1] += right
         if answer.control_kind != REPEATED:  # nobody knows the right answer of a unit that is shown again
             known.append((item_of[answer.unit], answer.worker, right))
-    found = suspicions(known, threshold=design_of(study).controls.threshold)
+    found = check_control_items(known, threshold=design_of(study).controls.threshold)
     return ControlFigures(
-        fared={unit: AnswersSeen(*by_item[item]) for unit, item in item_of.items() if item in by_item},
-        by_kind=[(name or "control", AnswersSeen(*counts)) for name, counts in sorted(by_kind.items())],
-        suspects=_suspects(kind, item_of, {item: one for item, one in found.items() if one.suspect}),
+        fared={unit: AnswerCounts(*by_item[item]) for unit, item in item_of.items() if item in by_item},
+        by_kind=[(name or "control", AnswerCounts(*counts)) for name, counts in sorted(by_kind.items())],
+        suspects=_suspect_rows(kind, item_of, {item: one for item, one in found.items() if one.suspect}),
     )
 
 
-def _item(kind: Kind, row: Sequence[Any]) -> Hashable:
+def _item_key(kind: Kind, row: Sequence[Any]) -> Hashable:
     """Return a key of the item: image, texts in any order, and right answer."""
     pk, item, reference, first, second, expected, control_kind = row
     if control_kind == REPEATED:
@@ -149,22 +151,27 @@ def _item(kind: Kind, row: Sequence[Any]) -> Hashable:
     return item, reference, first, second, str(expected)
 
 
-def _suspects(kind: Kind, item_of: dict[int, Hashable], found: dict[Hashable, Suspicion]) -> list[SuspectRow]:
+def _suspect_rows(
+    kind: Kind, item_of: dict[int, Hashable], found: dict[Hashable, ControlItemTest]
+) -> list[SuspectRow]:
     pks = [pk for pk, item in item_of.items() if item in found]
     units: dict[Hashable, list[Unit]] = {}
     texts = ("item", "reference", "first", "second")
     for unit in Unit.objects.filter(pk__in=pks).select_related(*texts).order_by("position"):
         units.setdefault(item_of[unit.pk], []).append(unit)
-    suspects = [SuspectRow(units[item], in_words(kind, units[item][0]), one) for item, one in found.items()]
+    suspects = [
+        SuspectRow(units[item], describe_control_item(kind, units[item][0]), one)
+        for item, one in found.items()
+    ]
     return sorted(suspects, key=lambda one: (one.found.p, one.units[0].position))
 
 
-def in_words(kind: Kind, unit: Unit) -> dict[str, Any]:
+def describe_control_item(kind: Kind, unit: Unit) -> dict[str, Any]:
     """Return the texts that workers read, the right one marked, and the right answer in words."""
     if unit.control_kind == REPEATED:
         return {
             "reference": unit.reference,
-            "texts": _texts(kind, unit),
+            "texts": _texts_of(kind, unit),
             "right_answer": _("as the other time it is shown"),
         }
     if kind.two_sided:
@@ -172,12 +179,12 @@ def in_words(kind: Kind, unit: Unit) -> dict[str, Any]:
         return {"reference": unit.reference, "texts": shown, "right_answer": ""}
     return {
         "reference": None,
-        "texts": _texts(kind, unit),
+        "texts": _texts_of(kind, unit),
         "right_answer": _right_answer(kind, unit.expected),
     }
 
 
-def _texts(kind: Kind, unit: Unit) -> list[tuple[Any, bool]]:
+def _texts_of(kind: Kind, unit: Unit) -> list[tuple[Any, bool]]:
     rows = [text for text in (unit.first, unit.second) if text is not None]
     cells = kind.exchange.mturk_inputs(unit.content).items()
     told = [{"text": f"{name}: {cell[:LONGEST_CELL]}"} for name, cell in cells if cell.strip()]
@@ -192,7 +199,7 @@ def _right_answer(kind: Kind, expected: Any) -> str:
     return kind.in_words(expected)
 
 
-def grouped(kind: Kind, units: Iterable[Unit], fared: dict[int, AnswersSeen]) -> list[ControlGroup]:
+def group_by_image(kind: Kind, units: Iterable[Unit], fared: dict[int, AnswerCounts]) -> list[ControlGroup]:
     groups: list[ControlGroup] = []
     before: Unit | None = None
     for unit in units:
@@ -204,12 +211,14 @@ def grouped(kind: Kind, units: Iterable[Unit], fared: dict[int, AnswersSeen]) ->
         )
         if not together:
             groups.append(ControlGroup(image=unit.item, picture=picture_address(unit.item)))
-        groups[-1].items.append({"unit": unit, "fared": fared.get(unit.pk), **in_words(kind, unit)})
+        groups[-1].items.append(
+            {"unit": unit, "fared": fared.get(unit.pk), **describe_control_item(kind, unit)}
+        )
         before = unit
     return groups
 
 
-def used_up(study: Study) -> dict[str, Any]:
+def sum_used_up_alarms(study: Study) -> dict[str, Any]:
     alarms = StudyAlarm.objects.filter(study=study, what=StudyAlarm.What.CONTROLS_USED_UP)
     return alarms.aggregate(workers=Count("pk"), pages=Sum("pages"), missing=Sum("missing"))
 
@@ -217,11 +226,11 @@ def used_up(study: Study) -> dict[str, Any]:
 FIGURES = add_figures(
     Figures(
         "controls",
-        figures_of,
-        rows=answers_counted,
+        compute_control_figures,
+        rows=count_answers,
         as_json=as_json,
         from_json=from_json,
-        many=counting_is_slow,
+        many=has_many_assignments,
     )
 )
 
@@ -239,12 +248,12 @@ def show_controls(request: HttpRequest, study: Study, context: Context) -> HttpR
     context |= {
         "counted": counted,
         "page": page,
-        "groups": grouped(context["kind"], list(page.object_list), figures.fared),
+        "groups": group_by_image(context["kind"], list(page.object_list), figures.fared),
         "figures": figures,
         "by_kind": [(_(KIND_WORDS[name]), fared) for name, fared in figures.by_kind],
         "design": design_of(study),
         "pool": study.notes.get("control_pool"),
-        "alarm": used_up(study),
+        "alarm": sum_used_up_alarms(study),
         "may_withdraw": context["may_change"] and study.source == Study.Source.DESIGNED,
     }
     return TemplateResponse(request, "admin/annotation/study_controls.html", context)

@@ -13,16 +13,16 @@ from django.utils.translation import gettext, pgettext
 
 from annotation.errors import StudyPaused, WorkerExcluded, WorkPaused
 from annotation.models import Assignment, Case, Exclusion, Participation, QualityRule, Worker
-from annotation.models.assignments import LIVE
-from annotation.quality.detectors import Finding, Rule, findings
+from annotation.models.assignments import FINISHED_STATES, LIVE_STATES
+from annotation.quality.detectors import Finding, Rule, collect_findings
 from annotation.quality.detectors.base import pages_since_look
 from annotation.quality.rules import (
-    answers_of,
+    answer_format_of,
     control_history_of,
+    count_judgments,
+    count_submitted_pages,
     history_of,
-    judgments_of,
-    pages_done,
-    rule_of,
+    make_study_rule,
 )
 from annotation.webhooks.webhooks import note_exclusion
 from annotation.work.arena import recount
@@ -32,12 +32,12 @@ from judgments.models import HIT, Study
 from judgments.studies.log import note_event
 
 Standing = Participation.Standing
-FINISHED = (Assignment.State.SUBMITTED, Assignment.State.APPROVED, Assignment.State.REJECTED)
+
 LONGEST_WHY = 500
-STOPS = (QualityRule.Action.PAUSE, QualityRule.Action.EXCLUDE)
+STOPPING_ACTIONS = (QualityRule.Action.PAUSE, QualityRule.Action.EXCLUDE)
 
 
-def refuse_while_paused(study: Study) -> None:
+def refuse_paused_study(study: Study) -> None:
     if study.paused_at is not None:
         raise StudyPaused(
             gettext(
@@ -47,7 +47,7 @@ def refuse_while_paused(study: Study) -> None:
         )
 
 
-def refuse_stopped(standing: str) -> None:
+def refuse_stopped_worker(standing: str) -> None:
     if standing == Participation.Standing.PAUSED:
         raise WorkPaused(
             gettext(
@@ -96,7 +96,7 @@ def exclude_worker(
                 evidence=dict(evidence or {}),
                 made_by=by,
             )
-            _invalidate(made)
+            _invalidate_work(made)
             note_event(
                 study=study,
                 what="excluded",
@@ -112,10 +112,10 @@ def exclude_worker(
     return made
 
 
-def _invalidate(exclusion: Exclusion) -> None:
+def _invalidate_work(exclusion: Exclusion) -> None:
     """Invalidate within the caller's transaction: assignments first, then HITs, then the worker's status."""
     own = Assignment.objects.filter(
-        study_id=exclusion.study_id, worker_id=exclusion.worker_id, state__in=LIVE
+        study_id=exclusion.study_id, worker_id=exclusion.worker_id, state__in=LIVE_STATES
     )
     held = list(own.select_for_update().order_by("pk").values_list("pk", "hit_id", "state"))
     for state in {state for _, _, state in held}:
@@ -148,7 +148,7 @@ def lift_exclusion(*, exclusion: Exclusion, why: str, by: User | None = None) ->
         for hit in HIT.objects.filter(pk__in={one.hit_id for one in work}).select_for_update().order_by("pk")
     }
     for assignment in work:
-        _restore(assignment, hits.get(assignment.hit_id or 0))
+        _restore_assignment(assignment, hits.get(assignment.hit_id or 0))
     update_outcomes(study=locked.study, hits=hits)
     recount(locked.study)
     Participation.objects.filter(
@@ -165,8 +165,8 @@ def lift_exclusion(*, exclusion: Exclusion, why: str, by: User | None = None) ->
     return locked
 
 
-def _restore(assignment: Assignment, hit: HIT | None) -> None:
-    if assignment.before_exclusion in FINISHED:
+def _restore_assignment(assignment: Assignment, hit: HIT | None) -> None:
+    if assignment.before_exclusion in FINISHED_STATES:
         assignment.state = Assignment.State(assignment.before_exclusion)
         if hit is not None:
             assignment.slot = _take_slot(hit)
@@ -220,13 +220,13 @@ def run_detectors(*, assignment: Assignment) -> list[Case]:
     rows = list(QualityRule.objects.filter(study=study, enabled=True))
     if not rows:
         return []
-    pages = pages_since_look(pages_done(study, assignment.worker_id))
+    pages = pages_since_look(count_submitted_pages(study, assignment.worker_id))
     if not pages:
         return []
     flagged = set(
         Case.objects.filter(study=study, worker=assignment.worker_id).values_list("rule", flat=True)
     )
-    rules = _rules_that_apply(study, [row for row in rows if row.rule not in flagged])
+    rules = _applicable_rules(study, [row for row in rows if row.rule not in flagged])
     found = _examine_worker(assignment, [rule for _, rule in rules.values()], pages)
     if not found or assignment.worker.anonymous:
         return []
@@ -237,27 +237,27 @@ def run_detectors(*, assignment: Assignment) -> list[Case]:
 
 def _examine_worker(assignment: Assignment, rules: Sequence[Rule], pages: int) -> list[tuple[Rule, Finding]]:
     study, worker = assignment.study, assignment.worker_id
-    total = judgments_of(study, worker)
+    total = count_judgments(study, worker)
     found: list[tuple[Rule, Finding]] = []
     if at_large := [rule for rule in rules if not rule.on_controls and rule.least <= total]:
         others = any(rule.needs_others for rule in at_large)
         texts = any(rule.needs_texts for rule in at_large)
         history = history_of(study, worker, total=total, pages=pages, others=others, texts=texts)
-        found += findings(at_large, history, judgments=total)
+        found += collect_findings(at_large, history, judgments=total)
     if on_controls := [rule for rule in rules if rule.on_controls and rule.least <= total]:
         history = control_history_of(study, assignment.worker, pages=pages)
         due = [rule for rule in on_controls if rule.is_due(total=history.total, fresh=history.fresh)]
-        found += findings(due, history, judgments=total)
+        found += collect_findings(due, history, judgments=total)
     return found
 
 
-def _rules_that_apply(study: Study, rows: Sequence[QualityRule]) -> dict[str, tuple[QualityRule, Rule]]:
+def _applicable_rules(study: Study, rows: Sequence[QualityRule]) -> dict[str, tuple[QualityRule, Rule]]:
     """Return the detectors by name with their rows; skip rows of another version."""
-    answers = answers_of(study)
+    answers = answer_format_of(study)
     rules: dict[str, tuple[QualityRule, Rule]] = {}
     for row in rows:
         try:
-            rule = rule_of(study, row.rule, row.settings)
+            rule = make_study_rule(study, row.rule, row.settings)
         except WrongState:
             continue
         if rule.applies(answers):
@@ -299,29 +299,29 @@ def evidence_of(rule: Rule, finding: Finding) -> dict[str, Any]:
     return {"words": finding.words, "numbers": finding.evidence, "settings": rule.model_dump(mode="json")}
 
 
-def is_stopped(cases: Sequence[Case]) -> bool:
+def has_stopping_flag(cases: Sequence[Case]) -> bool:
     return any(case.action != QualityRule.Action.FLAG for case in cases)
 
 
 @transaction.atomic
 def confirm_case(*, case: Case, why: str, by: User | None = None) -> Case:
     """Confirm an open flag and exclude the worker, unless the detector did so."""
-    locked = _open_case(case, why)
+    locked = _lock_open_case(case, why)
     exclusion = active_exclusion(locked.study, locked.worker) or exclude_worker(
         study=locked.study, worker=locked.worker, rule=locked.rule, why=why, evidence=locked.evidence, by=by
     )
-    return _decide(locked, Case.State.CONFIRMED, why, by, exclusion)
+    return _store_decision(locked, Case.State.CONFIRMED, why, by, exclusion)
 
 
 @transaction.atomic
 def dismiss_case(*, case: Case, why: str, by: User | None = None) -> Case:
     """Dismiss an open flag: lift its exclusion, and resume the worker unless another flag is open."""
-    locked = _open_case(case, why)
-    decided = _decide(locked, Case.State.DISMISSED, why, by, locked.exclusion)
+    locked = _lock_open_case(case, why)
+    decided = _store_decision(locked, Case.State.DISMISSED, why, by, locked.exclusion)
     if locked.exclusion is not None:
         lift_exclusion(exclusion=locked.exclusion, why=why, by=by)
     others = Case.objects.filter(
-        study=locked.study_id, worker=locked.worker_id, state=Case.State.OPEN, action__in=STOPS
+        study=locked.study_id, worker=locked.worker_id, state=Case.State.OPEN, action__in=STOPPING_ACTIONS
     )
     # lifting an exclusion makes the worker active
     change = pause_worker if others.exists() else unpause_worker
@@ -338,11 +338,11 @@ def readmit(*, exclusion: Exclusion, why: str, by: User | None = None) -> Exclus
     cases = list(waiting.select_for_update())
     lifted = lift_exclusion(exclusion=exclusion, why=why, by=by)
     for case in cases:
-        _decide(case, Case.State.DISMISSED, why, by, exclusion)
+        _store_decision(case, Case.State.DISMISSED, why, by, exclusion)
     return lifted
 
 
-def _open_case(case: Case, why: str) -> Case:
+def _lock_open_case(case: Case, why: str) -> Case:
     _require_reason(why)
     locked = Case.objects.select_for_update(of=("self",)).select_related("study", "worker", "exclusion")
     found = locked.get(pk=case.pk)
@@ -361,7 +361,9 @@ def _require_reason(why: str) -> None:
         )
 
 
-def _decide(case: Case, state: Case.State, why: str, by: User | None, exclusion: Exclusion | None) -> Case:
+def _store_decision(
+    case: Case, state: Case.State, why: str, by: User | None, exclusion: Exclusion | None
+) -> Case:
     case.state, case.decision, case.decided_by = state, why.strip()[:500], by
     case.decided_at, case.exclusion = timezone.now(), exclusion
     case.save(update_fields=["state", "decision", "decided_by", "decided_at", "exclusion"])

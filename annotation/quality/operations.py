@@ -23,7 +23,7 @@ from annotation.quality import flags, reviews
 from annotation.quality import rules as rule_services
 from annotation.quality.detectors import RULES
 from annotation.quality.flags import exclude_worker
-from annotation.work.joining import worker_of
+from annotation.work.joining import find_worker
 from annotation.work.stopping import settle_study
 from common.amounts import thousands
 from common.errors import NotThere, WrongState
@@ -33,19 +33,19 @@ from judgments.models import Study, Unit
 from judgments.studies.generation import withdraw_control
 from judgments.study_operations import Outcome, operation, row_of
 
-LARGEST = 10**12  # of a rule's setting: any of them is a share, a count or seconds
+LARGEST_SETTING = 10**12  # of a rule's setting: any of them is a share, a count or seconds
 MOST_ASSIGNMENTS = 1000  # assignments decided by one call
 MOST_SENT = 1000  # units sent to an adjudicator by one call
-EXCLUDED = gettext_noop(
+EXCLUDED_MESSAGE = gettext_noop(
     "{worker} is excluded. Their answers stay, but do not count, and their slots are open again."
 )
-NONE_CHOSEN = gettext_lazy("Choose the pages of work first.")
+NO_WORK_CHOSEN = gettext_lazy("Choose the pages of work first.")
 
 
 class SettingsField(serializers.DictField):
     """Numbers by name. In a form each has a field ``settings.<name>``; empty ones are left out."""
 
-    child = serializers.FloatField(min_value=-LARGEST, max_value=LARGEST)
+    child = serializers.FloatField(min_value=-LARGEST_SETTING, max_value=LARGEST_SETTING)
 
     def get_value(self, dictionary: Any) -> Any:
         found = super().get_value(dictionary)
@@ -72,9 +72,9 @@ class RuleRequest(RuleSettingsRequest):
     enabled = serializers.BooleanField(required=False, help_text="true unless told.")
 
 
-def settings_of(study: Study, rule: str, query: Mapping[str, str]) -> dict[str, float]:
+def settings_from_query(study: Study, rule: str, query: Mapping[str, str]) -> dict[str, float]:
     """Return the settings in a query beside the name of the detector."""
-    usual = rule_services.rule_of(study, rule, {}).model_dump()
+    usual = rule_services.make_study_rule(study, rule, {}).model_dump()
     texts = {name: text for name, text in query.items() if name != "rule"}
     unknown = next((name for name in texts if name not in usual), None)
     if unknown is not None:
@@ -96,8 +96,8 @@ def set_rule(
     settings: Mapping[str, float] | None = None,
 ) -> Outcome:
     """Change a detector from now on; what it did stays. Setting the same again changes only who set it last."""
-    usual = rule_services.rule_of(study, rule, {}).model_dump()
-    chosen = rule_services.rule_of(study, rule, settings or {}).model_dump()
+    usual = rule_services.make_study_rule(study, rule, {}).model_dump()
+    chosen = rule_services.make_study_rule(study, rule, settings or {}).model_dump()
     differing = {name: chosen[name] for name in settings or {} if chosen[name] != usual[name]}
     row = rule_services.set_rule(
         study=study, rule=rule, settings=differing, action=action, enabled=enabled, by=by
@@ -127,7 +127,7 @@ class WhyRequest(Reason):
 def confirm_case(*, study: Study, by: User | None, case: str, why: str) -> Outcome:
     """Exclude the worker, unless the detector did."""
     decided = flags.confirm_case(case=row_of(Case.objects.filter(study=study), case), why=why, by=by)
-    return Outcome(_(EXCLUDED).format(worker=decided.worker), decided)
+    return Outcome(_(EXCLUDED_MESSAGE).format(worker=decided.worker), decided)
 
 
 @operation("dismiss-case", "Let go", parameters=WhyRequest, right=Right.REVIEW, scope="workers", row="case")
@@ -147,9 +147,9 @@ class ExclusionRequest(WhyRequest):
 @operation("exclude", "Exclude a worker", parameters=ExclusionRequest, right=Right.REVIEW, scope="workers")
 def exclude(*, study: Study, by: User | None, worker: str, why: str) -> Outcome:
     """Exclude a worker. Their answers stay, and do not count; twice gives the first exclusion."""
-    found = worker_of(study, worker)
+    found = find_worker(study, worker)
     made = exclude_worker(study=study, worker=found, why=why, by=by)
-    return Outcome(_(EXCLUDED).format(worker=found), made)
+    return Outcome(_(EXCLUDED_MESSAGE).format(worker=found), made)
 
 
 @operation(
@@ -157,7 +157,7 @@ def exclude(*, study: Study, by: User | None, worker: str, why: str) -> Outcome:
 )
 def readmit(*, study: Study, by: User | None, worker: str, why: str) -> Outcome:
     """Readmit a worker. Their answers count again, and flags that wait because of the exclusion are dismissed."""
-    found = worker_of(study, worker)
+    found = find_worker(study, worker)
     last = Exclusion.objects.filter(study=study, worker=found).order_by("-pk").first()
     if last is None:
         raise NotThere(
@@ -174,7 +174,7 @@ class DecisionRequest(Parameters):
         child=serializers.UUIDField(),
         min_length=1,
         max_length=MOST_ASSIGNMENTS,
-        error_messages={"required": NONE_CHOSEN, "min_length": NONE_CHOSEN},
+        error_messages={"required": NO_WORK_CHOSEN, "min_length": NO_WORK_CHOSEN},
     )
 
 
@@ -192,7 +192,7 @@ def approve(*, study: Study, by: User | None, assignments: Collection[UUID | str
     """Approve all of the assignments or none; twice is harmless. Rejected work costs its pay anew."""
     chosen = [UUID(str(one)) for one in assignments]
     count = reviews.approve_assignments(study=study, assignments=chosen, by=by)
-    return Outcome(_decided(study, count, "approved"), {"changed": count})
+    return Outcome(_decision_message(study, count, "approved"), {"changed": count})
 
 
 class RejectionRequest(DecisionRequest):
@@ -229,7 +229,7 @@ def reject(
         count = reviews.reject_assignments(study=study, assignments=assignments, reason=reason, by=by)
     else:
         count = reviews.reject_with_findings(study=study, assignments=assignments, by=by)
-    return Outcome(_decided(study, count, "rejected"), {"changed": count})
+    return Outcome(_decision_message(study, count, "rejected"), {"changed": count})
 
 
 @operation(
@@ -242,10 +242,10 @@ def reject(
 def approve_unopposed(*, study: Study, by: User | None) -> Outcome:
     """Approve all work that nothing speaks against. The rest waits for a person."""
     count = approve_all_unopposed(study=study, by=by)
-    return Outcome(_decided(study, count, "approved"), {"changed": count})
+    return Outcome(_decision_message(study, count, "approved"), {"changed": count})
 
 
-def _decided(study: Study, count: int, what: str) -> str:
+def _decision_message(study: Study, count: int, what: str) -> str:
     """Return a sentence about a decision, or about the request to the crowd, which has the last word."""
     approved, n = what == "approved", {"n": thousands(count)}
     if study.place and backend_of(study).sends_people:
@@ -273,7 +273,7 @@ class NoteRequest(Parameters):
     assignments = serializers.ListField(
         child=serializers.UUIDField(),
         min_length=1,
-        error_messages={"required": NONE_CHOSEN, "min_length": NONE_CHOSEN},
+        error_messages={"required": NO_WORK_CHOSEN, "min_length": NO_WORK_CHOSEN},
         help_text="The note is shown beside the first.",
     )
 

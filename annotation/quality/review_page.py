@@ -30,8 +30,8 @@ from annotation.quality import reviews as services
 from annotation.quality.detectors import RULES, evidence_in_words
 from annotation.quality.operations import confirm_case, dismiss_case, exclude, readmit
 from annotation.views.common import see_other
-from annotation.work.presentation import preview_picture_url, worded
-from annotation.work.worksheet import answers_of_form, steps_of, undecided
+from annotation.work.presentation import preview_picture_url, translated_text
+from annotation.work.worksheet import answers_of_form, steps_of, undecided_positions
 from common.errors import NotThere, QuorumError
 from common.files import can_be_stored
 from common.markup import render_markdown
@@ -42,13 +42,13 @@ from judgments.models import Study
 from judgments.studies.studies import design_of, kind_of
 from judgments.studies.study_page import Context, Group, StudyPage, add_page
 
-SHOWN = 100  # answers in a picture
-SAMPLE = 1_000  # of the study's latest times, for what is usual
+ANSWERS_DRAWN = 100  # answers in a picture
+TIMES_SAMPLED = 1_000  # of the study's latest times, for what is usual
 STEP, TOP, BASE, FLOOR, LEFT = 6, 8, 34, 76, 62
 TALLEST = 34
 ON_A_PAGE = 10
 EXCLUSIONS_SHOWN = 200
-DONE = {
+ACTION_WORDS = {
     "flag": pgettext_lazy("staff", "flagged, goes on"),
     "pause": pgettext_lazy("staff", "paused"),
     "exclude": pgettext_lazy("staff", "excluded"),
@@ -56,14 +56,14 @@ DONE = {
 
 
 @dataclass(frozen=True, slots=True)
-class Dot:
+class DrawnAnswer:
     """An answer: its height from 0 to 1 (None for open answers), and its seconds."""
 
     level: float | None
     seconds: float | None
 
 
-def latest_answers(study: Study, workers: Collection[int]) -> dict[int, list[Dot]]:
+def latest_answers(study: Study, workers: Collection[int]) -> dict[int, list[DrawnAnswer]]:
     """Return each worker's latest answers, oldest first, in one query."""
     kind = kind_of(study)
     place = Window(RowNumber(), partition_by=[F("assignment__worker_id")], order_by=F("pk").desc())
@@ -72,44 +72,46 @@ def latest_answers(study: Study, workers: Collection[int]) -> dict[int, list[Dot
             assignment__study=study, assignment__worker__in=workers, replaced_by__isnull=True
         )
         .annotate(place=place)
-        .filter(place__lte=SHOWN)
+        .filter(place__lte=ANSWERS_DRAWN)
         .order_by("pk")
         .values_list("assignment__worker_id", "value", "presented", "seconds")
     )
-    found: defaultdict[int, list[Dot]] = defaultdict(list)
+    found: defaultdict[int, list[DrawnAnswer]] = defaultdict(list)
     for worker, value, presented, seconds in rows:
         side = presented == Judgment.Presented.SECOND_LEFT
-        level = None if value is None else _level(kind, kind.sides.seen(value, side=side))
-        found[worker].append(Dot(level, seconds))
+        level = None if value is None else _height_on_scale(kind, kind.sides.seen(value, side=side))
+        found[worker].append(DrawnAnswer(level, seconds))
     return dict(found)
 
 
-def _level(kind: Kind, seen: Any) -> float:
+def _height_on_scale(kind: Kind, seen: Any) -> float:
     if kind.two_sided:  # the order of the scale is that of its values
         return 1 - kind.values.index(seen) / (len(kind.values) - 1)
     low, high = min(kind.values), max(kind.values)
     return (seen - low) / (high - low) if high > low else 0.5
 
 
-def usual_seconds(study: Study) -> float | None:
+def median_seconds(study: Study) -> float | None:
     times = Judgment.objects.filter(assignment__study=study, seconds__isnull=False).order_by("-pk")
-    latest = [one for one in times.values_list("seconds", flat=True)[:SAMPLE] if one is not None]
+    latest = [one for one in times.values_list("seconds", flat=True)[:TIMES_SAMPLED] if one is not None]
     return float(np.median(latest)) if latest else None
 
 
-def case_figure(kind: Kind, dots: Sequence[Dot], usual: float | None, *, about: str) -> SafeString:
+def draw_case_figure(
+    kind: Kind, dots: Sequence[DrawnAnswer], usual: float | None, *, about: str
+) -> SafeString:
     """Draw a worker's answers as SVG; ``about`` is its description."""
     if not dots:
         return SafeString("")
-    width = LEFT + STEP * SHOWN + 8
-    high, low = _ends(kind)
+    width = LEFT + STEP * ANSWERS_DRAWN + 8
+    high, low = _axis_labels(kind)
     parts = [
         format_html('<text x="0" y="{}">{}</text>', TOP + 4, high),
         format_html('<text x="0" y="{}">{}</text>', BASE, low),
         format_html('<text x="0" y="{}">{}</text>', FLOOR, pgettext("staff", "seconds")),
         format_html('<line class="q-case-line" x1="{}" x2="{}" y1="{}" y2="{}"/>', LEFT, width, FLOOR, FLOOR),
     ]
-    scale = _scale(dots, usual)
+    scale = _pixels_per_second(dots, usual)
     for place, dot in enumerate(dots):
         x = LEFT + STEP * place
         if dot.level is not None:
@@ -140,13 +142,13 @@ def case_figure(kind: Kind, dots: Sequence[Dot], usual: float | None, *, about: 
     )  # fmt: skip
 
 
-def _ends(kind: Kind) -> tuple[str, str]:
+def _axis_labels(kind: Kind) -> tuple[str, str]:
     if kind.two_sided:
         return pgettext("staff", "left"), pgettext("staff", "right")
     return ("", "") if kind.is_open else (f"{max(kind.values)}", f"{min(kind.values)}")
 
 
-def _scale(dots: Sequence[Dot], usual: float | None) -> float:
+def _pixels_per_second(dots: Sequence[DrawnAnswer], usual: float | None) -> float:
     """Return pixels per second, with the usual time at half of the height."""
     times = [dot.seconds for dot in dots if dot.seconds is not None]
     middle = usual or (float(np.median(times)) if times else 0.0)
@@ -173,7 +175,7 @@ def show_review(request: HttpRequest, study: Study, context: Context) -> HttpRes
         "counts": counts,
         "shows_all": shows_all,
         "page": page,
-        "cases": _cases(study, shown_cases, standings),
+        "cases": _case_rows(study, shown_cases, standings),
         "paused": people.get(Participation.Standing.PAUSED, 0),
         "excluded": people.get(Participation.Standing.EXCLUDED, 0),
         "invalidated": Judgment.objects.filter(
@@ -190,12 +192,12 @@ def show_review(request: HttpRequest, study: Study, context: Context) -> HttpRes
     return TemplateResponse(request, "admin/annotation/study_review.html", context)
 
 
-def _cases(study: Study, cases: Sequence[Case], standings: dict[int, str]) -> list[dict[str, Any]]:
+def _case_rows(study: Study, cases: Sequence[Case], standings: dict[int, str]) -> list[dict[str, Any]]:
     if not cases:
         return []
     kind = KINDS[study.protocol]
     answers = latest_answers(study, {case.worker_id for case in cases})
-    usual = usual_seconds(study)
+    usual = median_seconds(study)
     writers = {one["by"] for case in cases for one in _texts_of(case) if "by" in one}
     names = dict(Worker.objects.filter(pk__in=writers).values_list("pk", "name"))
     shown = []
@@ -224,10 +226,10 @@ def _cases(study: Study, cases: Sequence[Case], standings: dict[int, str]) -> li
                     f"{name.replace('_', ' ')} {value}"
                     for name, value in case.evidence.get("settings", {}).items()
                 ),
-                "did": DONE.get(case.action, case.action),
+                "did": ACTION_WORDS.get(case.action, case.action),
                 "standing": standings.get(case.worker_id, "active"),
                 "latest": len(dots),
-                "figure": case_figure(kind, dots, usual, about=f"{latest} {words}"),
+                "figure": draw_case_figure(kind, dots, usual, about=f"{latest} {words}"),
             }
         )
     return shown
@@ -245,7 +247,7 @@ add_operation(readmit, name="lift-exclusion", label="Take an exclusion back", fi
 add_operation(exclude, name="exclude-worker", label="Exclude a participant", fields=())
 
 
-def _refuse_others(request: HttpRequest) -> None:
+def _require_adjudicator(request: HttpRequest) -> None:
     if not services.may_adjudicate(signed_in(request)):
         raise PermissionDenied
 
@@ -253,12 +255,12 @@ def _refuse_others(request: HttpRequest) -> None:
 @never_cache
 @require_safe
 @staff_member_required
-def waiting(request: HttpRequest) -> HttpResponse:
-    _refuse_others(request)
+def list_waiting(request: HttpRequest) -> HttpResponse:
+    _require_adjudicator(request)
     user = signed_in(request)
-    waiting_in = services.waiting_for(user).order_by().values_list("study").annotate(n=Count("pk"))
+    waiting_in = services.waiting_adjudications(user).order_by().values_list("study").annotate(n=Count("pk"))
     counts = dict(waiting_in.values_list("study", "n"))
-    first = services.waiting_for(user).values_list("pk", flat=True).first()
+    first = services.waiting_adjudications(user).values_list("pk", flat=True).first()
     decided = Adjudication.objects.filter(adjudicator=user, state=Adjudication.State.DECIDED).count()
     context = {
         "studies": [
@@ -275,34 +277,34 @@ def waiting(request: HttpRequest) -> HttpResponse:
 @require_http_methods(["GET", "HEAD", "POST"])
 @staff_member_required
 def decide(request: HttpRequest, pk: int) -> HttpResponse:
-    _refuse_others(request)
+    _require_adjudicator(request)
     try:
         adjudication = services.own_adjudication(user=signed_in(request), pk=pk)
     except NotThere as error:
         raise Http404(str(error)) from None
     if request.method == "POST":
         try:
-            return _take(request, adjudication)
+            return _store_decision(request, adjudication)
         except AnswerProblem as error:
-            return _page(request, adjudication, problem=str(error))
+            return _adjudication_page(request, adjudication, problem=str(error))
         except QuorumError as error:
             messages.error(request, str(error))
             return see_other("annotation:adjudicate")
     if adjudication.state != Adjudication.State.WAITING:
         messages.info(request, _("This one is decided. Whoever sent it to you can take it back."))
         return redirect("annotation:adjudicate")
-    return _page(request, adjudication)
+    return _adjudication_page(request, adjudication)
 
 
-def _take(request: HttpRequest, adjudication: Adjudication) -> HttpResponse:
+def _store_decision(request: HttpRequest, adjudication: Adjudication) -> HttpResponse:
     kind, places = kind_of(adjudication.study), [services.place_of(adjudication)]
     if not can_be_stored(dict(request.POST.lists())):
         raise AnswerProblem(_("Nothing was saved: a text holds signs that cannot be stored."))
     given = answers_of_form(request.POST, places, kind=kind, final=True, saved={})
-    if not given or undecided(request.POST, places, kind):
+    if not given or undecided_positions(request.POST, places, kind):
         raise AnswerProblem(_("Nothing was decided: choose an answer."))
     services.decide(adjudication=adjudication, given=given[0]["value"], reason=request.POST.get("reason", ""))
-    left = services.waiting_for(signed_in(request))
+    left = services.waiting_adjudications(signed_in(request))
     following = left.filter(study=adjudication.study, pk__gt=adjudication.pk).first() or left.first()
     if following is None:
         messages.success(request, _("Decided. Nothing else waits for you."))
@@ -310,7 +312,7 @@ def _take(request: HttpRequest, adjudication: Adjudication) -> HttpResponse:
     return see_other("annotation:adjudication", following.pk)
 
 
-def _page(request: HttpRequest, adjudication: Adjudication, problem: str = "") -> HttpResponse:
+def _adjudication_page(request: HttpRequest, adjudication: Adjudication, problem: str = "") -> HttpResponse:
     study, unit = adjudication.study, adjudication.unit
     design = design_of(study)
     (step,) = steps_of(
@@ -319,7 +321,7 @@ def _page(request: HttpRequest, adjudication: Adjudication, problem: str = "") -
         picture_url=lambda place: preview_picture_url(unit.item),
         answers={},
     )
-    left = services.waiting_for(signed_in(request))
+    left = services.waiting_adjudications(signed_in(request))
     later = left.filter(pk__gt=adjudication.pk).first() or left.exclude(pk=adjudication.pk).first()
     context = {
         "adjudication": adjudication,
@@ -331,6 +333,6 @@ def _page(request: HttpRequest, adjudication: Adjudication, problem: str = "") -
         "problem": problem,
         "reason": request.POST.get("reason", ""),
         "design": design,
-        "instructions": render_markdown(worded(design.instructions)) if design.instructions else "",
+        "instructions": render_markdown(translated_text(design.instructions)) if design.instructions else "",
     }
     return render(request, "annotation/adjudication/decide.html", context, status=400 if problem else 200)

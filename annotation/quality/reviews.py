@@ -31,7 +31,7 @@ from annotation.models import (
 from annotation.models.assignments import AssignmentQuerySet
 from annotation.money.limits import as_one_order
 from annotation.money.payments import decide_session
-from annotation.quality.controls import ControlTally, control_tallies, tallied_records
+from annotation.quality.controls import ControlTally, control_tallies, records_from_tallies
 from annotation.quality.detectors import RULES, evidence_in_words
 from annotation.work.presentation import Place
 from common.errors import NotThere, WrongState
@@ -43,15 +43,15 @@ from judgments.studies.log import note_event
 from judgments.studies.studies import design_of
 
 LONGEST_REASON = 500
-MOST_NAMED = 1_000  # in a log entry
+MOST_ASSIGNMENTS_LOGGED = 1_000  # in a log entry
 # sessions of several pages that were left before the last one
-UNFINISHED = (
+ABANDONED = (
     CrowdSession.Status.RETURNED,
     CrowdSession.Status.TIMED_OUT,
     CrowdSession.Status.SCREENED_OUT,
 )
 LONGEST_NOTE = 2000
-MOST_OF_A_WORKER = 5  # notes per assignment, so that nobody can fill the table
+MOST_NOTES_OF_A_WORKER = 5  # notes per assignment, so that nobody can fill the table
 PERMISSION = "annotation.change_adjudication"
 State = Adjudication.State
 
@@ -84,7 +84,7 @@ def reasons_against(
         found[worker].append(evidence_in_words(rule, evidence) or f"{title}.")
     controls, kind = design_of(study).controls, KINDS[study.protocol]
     tallies = control_tallies(study, workers=workers) if known is None else known
-    records = tallied_records(
+    records = records_from_tallies(
         (one for one in tallies if one.worker in workers),
         threshold=controls.threshold,
         is_right=kind.is_right,
@@ -106,11 +106,11 @@ def approve_assignments(*, study: Study, assignments: Collection[UUID], by: User
 
     Paid work changes after the crowd was asked (annotation.crowds.delivery), and a session as a whole.
     """
-    _finished(study, assignments)
+    _lock_finished(study, assignments)
     waiting = Assignment.objects.filter(pk__in=assignments, state__in=["submitted", "rejected"])
     asked = _decide_sessions(waiting, approve=True, why="", by=by)
     count = asked + waiting.filter(session=None).update(state=Assignment.State.APPROVED, reason="")
-    _note(study, "approved", count, assignments, by)
+    _log_decision(study, "approved", count, assignments, by)
     return count
 
 
@@ -123,7 +123,7 @@ def reject_assignments(
         raise WrongState(
             pgettext("staff", "Nothing was changed: a rejection needs a reason that the worker can read.")
         )
-    states = _finished(study, assignments)
+    states = _lock_finished(study, assignments)
     paid = [pk for pk, state in states.items() if state == Assignment.State.APPROVED]
     if paid:
         raise WrongState(
@@ -135,23 +135,23 @@ def reject_assignments(
     count = asked + waiting.filter(session=None).update(
         state=Assignment.State.REJECTED, reason=reason.strip()[:LONGEST_REASON]
     )
-    _note(study, "rejected", count, assignments, by, why=reason.strip())
+    _log_decision(study, "rejected", count, assignments, by, why=reason.strip())
     return count
 
 
-def _note(
+def _log_decision(
     study: Study, what: str, count: int, assignments: Collection[UUID], by: User | None, why: str = ""
 ) -> None:
     if count:
         pages = "One page of work was" if count == 1 else f"{count} pages of work were"
-        chosen = [str(pk) for pk in assignments][:MOST_NAMED]
+        chosen = [str(pk) for pk in assignments][:MOST_ASSIGNMENTS_LOGGED]
         note_event(study=study, what=what, words=f"{pages} {what}.", why=why, by=by, assignments=chosen)
 
 
 @transaction.atomic
 def reject_with_findings(*, study: Study, assignments: Collection[UUID], by: User | None = None) -> int:
     """Reject assignments with the findings of detectors and control items as the reason."""
-    _finished(study, assignments)
+    _lock_finished(study, assignments)
     workers = dict(Assignment.objects.filter(pk__in=assignments).values_list("pk", "worker"))
     with translation.override("en"):  # the reasons are stored, and sent to the crowd
         against = reasons_against(study, set(workers.values()))
@@ -176,10 +176,10 @@ def _decide_sessions(work: AssignmentQuerySet, *, approve: bool, why: str, by: U
 
     A running session is decided when it is over.
     """
-    unfinished = work.filter(session__status__in=UNFINISHED)
+    unfinished = work.filter(session__status__in=ABANDONED)
     state = Assignment.State.APPROVED if approve else Assignment.State.REJECTED
     alone = unfinished.update(state=state, reason="" if approve else why.strip()[:LONGEST_REASON])
-    whole = work.filter(session__isnull=False).exclude(session__status__in=UNFINISHED)
+    whole = work.filter(session__isnull=False).exclude(session__status__in=ABANDONED)
     if approve:
         whole = whole.exclude(session__status=CrowdSession.Status.WORKING)
     pages = list(whole.values_list("session", flat=True))
@@ -188,7 +188,7 @@ def _decide_sessions(work: AssignmentQuerySet, *, approve: bool, why: str, by: U
     return len(pages) + alone
 
 
-def _finished(study: Study, assignments: Collection[UUID]) -> dict[UUID, str]:
+def _lock_finished(study: Study, assignments: Collection[UUID]) -> dict[UUID, str]:
     own = Assignment.objects.filter(study=study, pk__in=assignments).finished()
     states = dict(own.select_for_update().order_by("pk").values_list("pk", "state"))
     missing = [pk for pk in assignments if pk not in states]
@@ -203,25 +203,25 @@ def _finished(study: Study, assignments: Collection[UUID]) -> dict[UUID, str]:
 
 
 @transaction.atomic
-def appeal(*, assignment: Assignment, worker: Worker, text: str) -> AppealNote:
+def store_appeal(*, assignment: Assignment, worker: Worker, text: str) -> AppealNote:
     """Store a worker's appeal against a rejection. The same text again changes nothing."""
     if assignment.worker_id != worker.pk:
         raise NotThere(pgettext("staff", "There is no such assignment."))
     if assignment.state != Assignment.State.REJECTED:
         raise WrongState(_("Nothing was sent: this page of work was not rejected."))
-    said = _checked(text)
+    said = _checked_note(text)
     notes = AppealNote.objects.filter(assignment=assignment, from_worker=True)
     same = notes.filter(text=said).first()
     if same is not None:
         return same
-    if notes.count() >= MOST_OF_A_WORKER:
+    if notes.count() >= MOST_NOTES_OF_A_WORKER:
         raise WrongState(_("Nothing was sent: what you wrote before is kept, and somebody will read it."))
     return AppealNote.objects.create(assignment=assignment, text=said, from_worker=True)
 
 
 @transaction.atomic
 def answer_appeal(*, assignment: Assignment, text: str, by: User) -> AppealNote:
-    note = AppealNote.objects.create(assignment=assignment, text=_checked(text), by=by)
+    note = AppealNote.objects.create(assignment=assignment, text=_checked_note(text), by=by)
     note_event(
         study=assignment.study,
         what="appeal-note",
@@ -232,7 +232,7 @@ def answer_appeal(*, assignment: Assignment, text: str, by: User) -> AppealNote:
     return note
 
 
-def _checked(text: str) -> str:
+def _checked_note(text: str) -> str:
     said = text.strip()
     if not said or "\x00" in said:
         raise WrongState(_("Nothing was sent: please write a sentence."))
@@ -285,7 +285,7 @@ def send_to_adjudicator(
         .exclude(state=State.WITHDRAWN)
         .values_list("unit_id", flat=True)
     )
-    votes, kind, seed = _votes(study, found), KINDS[study.protocol], design_of(study).seed
+    votes, kind, seed = _count_votes(study, found), KINDS[study.protocol], design_of(study).seed
     made = []
     for unit in found:
         if unit.pk in there:
@@ -320,7 +320,7 @@ def send_to_adjudicator(
     return sent
 
 
-def _votes(study: Study, units: Collection[Unit]) -> dict[int, dict[str, int]]:
+def _count_votes(study: Study, units: Collection[Unit]) -> dict[int, dict[str, int]]:
     rows = Judgment.objects.current().filter(assignment__study=study, unit__in=units)
     votes: defaultdict[int, Counter[str]] = defaultdict(Counter)
     for unit, value in rows.values_list("unit_id", "value"):
@@ -328,7 +328,7 @@ def _votes(study: Study, units: Collection[Unit]) -> dict[int, dict[str, int]]:
     return {unit: dict(sorted(count.items())) for unit, count in votes.items()}
 
 
-def waiting_for(user: User) -> QuerySet[Adjudication]:
+def waiting_adjudications(user: User) -> QuerySet[Adjudication]:
     return Adjudication.objects.filter(adjudicator=user, state=State.WAITING)
 
 

@@ -17,11 +17,11 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from annotation.models import Assignment, Judgment, Participation, QualityRule, Worker
-from annotation.models.assignments import LIVE
+from annotation.models.assignments import FINISHED_STATES, LIVE_STATES
 from annotation.quality.controls import ControlAnswer, control_answers
 from annotation.quality.detectors import (
     RULES,
-    Answers,
+    AnswerFormat,
     ControlAccuracy,
     Finding,
     History,
@@ -30,12 +30,12 @@ from annotation.quality.detectors import (
     OwnJudgment,
     Page,
     Rule,
-    Written,
+    WrittenAnswer,
     make_history,
     make_rule,
     replay,
 )
-from annotation.quality.detectors.history import NAN, TEXTS, WINDOW
+from annotation.quality.detectors.history import MOST_OTHERS_TEXTS, NAN, WINDOW
 from annotation.quality.detectors.honesty import hidden_word, is_pasted
 from common.errors import DesignError, WrongState
 from judgments.kinds import KINDS, Kind
@@ -44,11 +44,11 @@ from judgments.studies.log import note_event
 from judgments.studies.studies import design_of, kind_of
 
 ROWS_AT_ONCE = 2_000
-FINISHED = ["submitted", "approved", "rejected"]
+
 # an integer key of the HIT is read faster than the assignment's UUID
-SAID = ("assignment__hit_id", "unit_id", "value", "presented", "seconds")
-OPEN = (*SAID, "signals")
-WRITTEN = (*OPEN, "answer", "assignment__hit__key", "assignment__worker__name", "pk")
+VALUE_COLUMNS = ("assignment__hit_id", "unit_id", "value", "presented", "seconds")
+OPEN_COLUMNS = (*VALUE_COLUMNS, "signals")
+WRITTEN_COLUMNS = (*OPEN_COLUMNS, "answer", "assignment__hit__key", "assignment__worker__name", "pk")
 # Defaults for a designer who names no rules: each acts only when it is sure, and a person decides the rest.
 RECOMMENDED: tuple[tuple[str, str, dict[str, Any]], ...] = (
     ("too-fast", "pause", {}),
@@ -65,11 +65,11 @@ RECOMMENDED: tuple[tuple[str, str, dict[str, Any]], ...] = (
 )
 
 
-def answers_of(study: Study) -> Answers:
+def answer_format_of(study: Study) -> AnswerFormat:
     kind = kind_of(study)
     # read the stored JSON, as in settings_of
     writing = study.design.get("writing", {})
-    return Answers.of(
+    return AnswerFormat.of(
         kind.outcomes,
         level=kind.aggregation.level,
         sided=kind.two_sided,
@@ -79,13 +79,13 @@ def answers_of(study: Study) -> Answers:
     )
 
 
-def judged(study: Study) -> QuerySet[Judgment]:
+def finished_judgments(study: Study) -> QuerySet[Judgment]:
     finished = Assignment.objects.filter(study=study).finished()
     return Judgment.objects.filter(assignment__in=finished, replaced_by__isnull=True)
 
 
 @dataclass(slots=True)
-class _Reader:
+class _JudgmentReader:
     """Turn rows of ``columns`` into records; ``seed`` is the design's if pages have a hidden line."""
 
     kind: Kind
@@ -93,7 +93,7 @@ class _Reader:
     seed: int | None = None
 
     @classmethod
-    def of(cls, study: Study) -> _Reader:
+    def of(cls, study: Study) -> _JudgmentReader:
         hidden = study.design.get("writing", {}).get("hidden_line")
         return cls(KINDS[study.protocol], {}, study.design["seed"] if hidden else None)
 
@@ -120,23 +120,23 @@ class _Reader:
             written=written,
         )
 
-    def _written(self, row: tuple[Any, ...]) -> Written:
+    def _written(self, row: tuple[Any, ...]) -> WrittenAnswer:
         signals, text, hit, worker, at = row[5:10]
         word = "" if self.seed is None else hidden_word(seed=self.seed, hit=hit or "", worker=worker)
-        return Written(text, signals, word, at)
+        return WrittenAnswer(text, signals, word, at)
 
     @property
     def columns(self) -> tuple[str, ...]:
         if self.kind.writes_captions:
-            return WRITTEN
-        return OPEN if self.kind.is_open else SAID
+            return WRITTEN_COLUMNS
+        return OPEN_COLUMNS if self.kind.is_open else VALUE_COLUMNS
 
 
-def pages_done(study: Study, worker: int) -> int:
+def count_submitted_pages(study: Study, worker: int) -> int:
     return Assignment.objects.filter(worker=worker, study=study, submitted_at__isnull=False).count()
 
 
-def judgments_of(study: Study, worker: int) -> int:
+def count_judgments(study: Study, worker: int) -> int:
     finished = Assignment.objects.filter(study=study, worker=worker, submitted_at__isnull=False)
     return Judgment.objects.filter(assignment__in=finished, replaces__isnull=True).count()
 
@@ -149,8 +149,8 @@ def history_of(
     ``texts`` adds others' answers to any unit. ``total`` counts the worker's judgments in the study; the latest
     ``pages`` are new to the detectors.
     """
-    reader = _Reader.of(study)
-    current = Judgment.objects.filter(assignment__state__in=FINISHED, replaced_by__isnull=True)
+    reader = _JudgmentReader.of(study)
+    current = Judgment.objects.filter(assignment__state__in=FINISHED_STATES, replaced_by__isnull=True)
     own = current.filter(assignment__study=study, assignment__worker=worker)
     given = [reader.given(row) for row in reversed(own.order_by("-pk").values_list(*reader.columns)[:WINDOW])]
     last = len(reader.numbers) - pages
@@ -168,9 +168,11 @@ def history_of(
     latest: list[OthersText] = []
     if texts:
         theirs = current.filter(assignment__study=study).exclude(assignment__worker=worker).order_by("-pk")
-        rows = theirs.values_list("assignment__worker_id", "unit_id", "answer", "pk")[:TEXTS]
+        rows = theirs.values_list("assignment__worker_id", "unit_id", "answer", "pk")[:MOST_OTHERS_TEXTS]
         latest = [OthersText(who, unit, str(text), at) for who, unit, text, at in rows]
-    return make_history(given, said, answers=answers_of(study), total=total, fresh=fresh, others_texts=latest)
+    return make_history(
+        given, said, answers=answer_format_of(study), total=total, fresh=fresh, others_texts=latest
+    )
 
 
 def control_history_of(study: Study, worker: Worker, *, pages: int) -> History:
@@ -179,12 +181,12 @@ def control_history_of(study: Study, worker: Worker, *, pages: int) -> History:
     latest = set(finished.order_by("-submitted_at", "-pk").values_list("pk", flat=True)[:pages])
     found = control_answers(study, workers=[worker.pk])
     kind = KINDS[study.protocol]
-    given = [_known(one, kind, number) for number, one in enumerate(found)]
+    given = [_control_judgment(one, kind, number) for number, one in enumerate(found)]
     fresh = sum(one.assignment in latest for one in found)
-    return make_history(given, {}, answers=answers_of(study), total=len(given), fresh=fresh)
+    return make_history(given, {}, answers=answer_format_of(study), total=len(given), fresh=fresh)
 
 
-def _known(one: ControlAnswer, kind: Kind, number: int) -> OwnJudgment:
+def _control_judgment(one: ControlAnswer, kind: Kind, number: int) -> OwnJudgment:
     right = float(kind.is_right(one.given, one.expected))
     repeated = one.control_kind == Unit.ControlKind.REPEATED
     return OwnJudgment(
@@ -196,19 +198,19 @@ def pages_of(study: Study) -> Iterator[Page]:
     """Yield the finished pages of a study in order of submission."""
     kind = KINDS[study.protocol]
     known: dict[tuple[UUID, int], OwnJudgment] = {
-        (one.assignment, one.unit): _known(one, kind, 0) for one in control_answers(study)
+        (one.assignment, one.unit): _control_judgment(one, kind, 0) for one in control_answers(study)
     }
-    reader = _Reader.of(study)
-    in_order = judged(study).order_by("assignment__submitted_at", "assignment_id", "pk")
+    reader = _JudgmentReader.of(study)
+    in_order = finished_judgments(study).order_by("assignment__submitted_at", "assignment_id", "pk")
     rows = in_order.values_list(*reader.columns, "assignment_id", "assignment__worker_id")
     for assignment, group in groupby(rows.iterator(ROWS_AT_ONCE), key=itemgetter(-2)):
         page = list(group)
-        yield Page(page[0][-1], list(_with_known(page, reader, assignment, known)))
+        yield Page(page[0][-1], list(_with_control_results(page, reader, assignment, known)))
 
 
-def _with_known(
+def _with_control_results(
     rows: Iterable[tuple[Any, ...]],
-    reader: _Reader,
+    reader: _JudgmentReader,
     assignment: UUID,
     known: dict[tuple[UUID, int], OwnJudgment],
 ) -> Iterator[OwnJudgment]:
@@ -218,7 +220,7 @@ def _with_known(
         yield given if control is None else given._replace(right=control.right, same=control.same)
 
 
-def settings_of(study: Study, name: str, settings: Mapping[str, Any]) -> dict[str, Any]:
+def _with_design_settings(study: Study, name: str, settings: Mapping[str, Any]) -> dict[str, Any]:
     if name != ControlAccuracy.name:
         return dict(settings)
     # read the stored JSON: validating the whole design takes longer than the rest of a look
@@ -227,14 +229,14 @@ def settings_of(study: Study, name: str, settings: Mapping[str, Any]) -> dict[st
     return {key: value for key, value in below.items() if value is not None} | dict(settings)
 
 
-def rule_of(study: Study, name: str, settings: Mapping[str, Any]) -> Rule:
+def make_study_rule(study: Study, name: str, settings: Mapping[str, Any]) -> Rule:
     try:
-        return make_rule(name, settings_of(study, name, settings))
+        return make_rule(name, _with_design_settings(study, name, settings))
     except ValueError as error:
         raise WrongState(_("Nothing was changed: %(error)s.") % {"error": error}) from None
 
 
-def refuse_to_act(rule: Rule, action: str) -> None:
+def check_action(rule: Rule, action: str) -> None:
     """Raise ValueError for an action of a detector that may only flag."""
     if rule.only_flags and action != QualityRule.Action.FLAG:
         raise ValueError(
@@ -252,8 +254,8 @@ def copy_rules(*, study: Study) -> int:
     new = []
     for number, entry in enumerate(design_of(study).rules, start=1):
         try:
-            rule = make_rule(entry.rule, settings_of(study, entry.rule, entry.settings))
-            refuse_to_act(rule, entry.action)
+            rule = make_rule(entry.rule, _with_design_settings(study, entry.rule, entry.settings))
+            check_action(rule, entry.action)
         except ValueError as error:
             raise DesignError(
                 _("rules, table %(number)s: %(error)s.") % {"number": number, "error": error}, field="rules"
@@ -274,7 +276,7 @@ def recommend_rules(*, study: Study) -> int:
     """Enable the recommended detectors that fit, in a study without any. Return their number."""
     if QualityRule.objects.filter(study=study).exists():
         return 0
-    answers = answers_of(study)
+    answers = answer_format_of(study)
     made = QualityRule.objects.bulk_create(
         QualityRule(study=study, rule=name, settings=settings, action=action, enabled=True)
         for name, action, settings in RECOMMENDED
@@ -293,14 +295,14 @@ def set_rule(
     enabled: bool,
     by: User | None = None,
 ) -> QualityRule:
-    made = rule_of(study, rule, settings)
+    made = make_study_rule(study, rule, settings)
     if action not in QualityRule.Action.values:
         raise WrongState(
             _("Nothing was changed: %(action)r is none of %(values)s.")
             % {"action": action, "values": ", ".join(QualityRule.Action.values)}
         )
     try:
-        refuse_to_act(made, action)
+        check_action(made, action)
     except ValueError as error:
         raise WrongState(_("Nothing was changed: %(error)s.") % {"error": error}) from None
     row, _made = QualityRule.objects.update_or_create(
@@ -371,7 +373,7 @@ def replay_rule(*, study: Study, rule: str, settings: Mapping[str, Any]) -> Repl
 
 def replay_rules(*, study: Study, rules: Sequence[tuple[str, Mapping[str, Any]]]) -> list[Replay]:
     """Replay the finished work in order of submission with each detector, without excluded workers."""
-    made = [rule_of(study, name, settings) for name, settings in rules]
+    made = [make_study_rule(study, name, settings) for name, settings in rules]
     if Worker.objects.filter(assignments__study=study, anonymous=True).exists():
         raise WrongState(
             _(
@@ -380,13 +382,13 @@ def replay_rules(*, study: Study, rules: Sequence[tuple[str, Mapping[str, Any]]]
             )
             % {"slug": study.slug}
         )
-    answers = answers_of(study)
+    answers = answer_format_of(study)
     pages = list(pages_of(study))
     found = replay(pages, rules=made, answers=answers)
-    people = _People.of(study)
+    people = _StudyWorkers.of(study)
     readable = {rule.name: any(rule.reads(one) for page in pages for one in page.given) for rule in made}
     return [
-        _replay_of(
+        _build_replay(
             rule,
             found,
             people,
@@ -398,31 +400,31 @@ def replay_rules(*, study: Study, rules: Sequence[tuple[str, Mapping[str, Any]]]
 
 
 @dataclass(frozen=True, slots=True)
-class _People:
+class _StudyWorkers:
     names: Mapping[int, tuple[str, bool]]
     judgments: Mapping[int, int]
     slots: Mapping[int, int]
     standing: Mapping[int, str]
 
     @classmethod
-    def of(cls, study: Study) -> _People:
-        live = Assignment.objects.filter(study=study, state__in=LIVE)
+    def of(cls, study: Study) -> _StudyWorkers:
+        live = Assignment.objects.filter(study=study, state__in=LIVE_STATES)
         workers = Worker.objects.filter(assignments__study=study).distinct()
         return cls(
             names={
                 pk: (name, source == Worker.Source.REHEARSAL)
                 for pk, name, source in workers.values_list("pk", "name", "source")
             },
-            judgments=Counter(judged(study).values_list("assignment__worker_id", flat=True)),
+            judgments=Counter(finished_judgments(study).values_list("assignment__worker_id", flat=True)),
             slots=Counter(live.filter(hit__isnull=False).values_list("worker_id", flat=True)),
             standing=dict(Participation.objects.filter(study=study).values_list("worker_id", "standing")),
         )
 
 
-def _replay_of(
+def _build_replay(
     rule: Rule,
     found: Mapping[int, Mapping[str, Finding]],
-    people: _People,
+    people: _StudyWorkers,
     *,
     applies: bool,
     unrecorded: bool,

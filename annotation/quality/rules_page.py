@@ -24,19 +24,19 @@ from annotation.quality.operations import (
     approve_unopposed,
     reject,
     set_rule,
-    settings_of,
+    settings_from_query,
 )
 from annotation.quality.reviews import reasons_against
 from annotation.quality.rules import (
     RECOMMENDED,
     FoundWorker,
     Replay,
-    answers_of,
-    judged,
+    answer_format_of,
+    finished_judgments,
+    make_study_rule,
     replay_rule,
-    rule_of,
 )
-from annotation.snapshots import counting_is_slow
+from annotation.snapshots import has_many_assignments
 from common.errors import QuorumError, WrongState
 from common.parameters import sentence_of
 from judgments.admin.operations import add_operation, posted
@@ -55,7 +55,7 @@ from judgments.studies.study_page import (
 )
 
 MOST_TO_REPLAY = 50_000  # judgments; more are a command's work
-LABELS = {
+SETTING_LABELS = {
     "least": gettext_noop("Looks from so many answers"),
     "alpha": gettext_noop("False alarms at most (alpha)"),
     "control-accuracy least": gettext_noop("Looks from so many check questions"),
@@ -80,7 +80,7 @@ LABELS = {
     "too-fast share": gettext_noop("Share of answers so fast"),
 }
 ON_A_PAGE = 50
-SHOWN = {
+STATE_LABELS = {
     "submitted": gettext_noop("waiting"),
     "approved": gettext_noop("approved"),
     "rejected": gettext_noop("rejected"),
@@ -105,7 +105,7 @@ def show_rules(request: HttpRequest, study: Study, context: Context) -> HttpResp
     chosen |= {name: (entry.action, entry.settings) for name, entry in waiting.items()}
     of_rules = Case.objects.filter(study=study).order_by().values_list("rule")
     cases: dict[str, int] = dict(of_rules.annotate(found=Count("pk")))
-    answers = answers_of(study)
+    answers = answer_format_of(study)
     rules = []
     for name, kind in RULES.items():
         row = rows.get(name)
@@ -122,7 +122,7 @@ def show_rules(request: HttpRequest, study: Study, context: Context) -> HttpResp
                 "row": row,
                 "waits": name in waiting,
                 "action": action,
-                "settings": _fields(study, name, settings),
+                "settings": _setting_fields(study, name, settings),
                 "cases": cases.get(name, 0),
             }
         )
@@ -135,19 +135,24 @@ def show_rules(request: HttpRequest, study: Study, context: Context) -> HttpResp
     return TemplateResponse(request, "admin/annotation/study_rules.html", context)
 
 
-def _fields(study: Study, name: str, settings: dict[str, Any]) -> list[dict[str, Any]]:
+def _setting_fields(study: Study, name: str, settings: dict[str, Any]) -> list[dict[str, Any]]:
     try:
-        rule = rule_of(study, name, settings)
+        rule = make_study_rule(study, name, settings)
     except WrongState:  # a row of another version: the form starts from the rule's own settings
-        rule = rule_of(study, name, {})
+        rule = make_study_rule(study, name, {})
     return [
-        {"name": key, "label": label_of(name, key), "value": f"{value:g}", "whole": isinstance(value, int)}
+        {
+            "name": key,
+            "label": setting_label(name, key),
+            "value": f"{value:g}",
+            "whole": isinstance(value, int),
+        }
         for key, value in rule.model_dump().items()
     ]
 
 
-def label_of(rule: str, setting: str) -> str:
-    return _(LABELS.get(f"{rule} {setting}") or LABELS.get(setting, setting))
+def setting_label(rule: str, setting: str) -> str:
+    return _(SETTING_LABELS.get(f"{rule} {setting}") or SETTING_LABELS.get(setting, setting))
 
 
 def show_replay(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
@@ -157,14 +162,14 @@ def show_replay(request: HttpRequest, study: Study, context: Context) -> HttpRes
     answers = Judgment.objects.filter(assignment__study=study, assignment__submitted_at__isnull=False)
     count = answers.order_by()[: MOST_TO_REPLAY + 1].count()
     if count <= MOST_TO_REPLAY:
-        count = judged(study).count()
+        count = finished_judgments(study).count()
     context |= {"subtitle": _("Replay"), "rule_name": name, "count": count, "most": MOST_TO_REPLAY}
     try:
         if count <= MOST_TO_REPLAY:
-            settings = settings_of(study, name, request.GET.dict())
+            settings = settings_from_query(study, name, request.GET.dict())
             found = replay_rule(study=study, rule=name, settings=settings)
             context["replay"] = found
-            context["found"] = [(one, _replayed(found, one)) for one in found.found]
+            context["found"] = [(one, _evidence_of(found, one)) for one in found.found]
             context["rule_title"] = _(RULES[name].title)
     except QuorumError as error:
         context["problem"] = str(error)
@@ -173,13 +178,13 @@ def show_replay(request: HttpRequest, study: Study, context: Context) -> HttpRes
     return TemplateResponse(request, "admin/annotation/study_replay.html", context)
 
 
-def _replayed(replay: Replay, one: FoundWorker) -> str:
+def _evidence_of(replay: Replay, one: FoundWorker) -> str:
     return evidence_in_words(
         replay.rule, {"words": one.words, "numbers": one.numbers, "settings": replay.settings}
     )
 
 
-def _try(request: HttpRequest, study: Study) -> HttpResponse:
+def _try_rule(request: HttpRequest, study: Study) -> HttpResponse:
     values = posted(request, RuleSettingsRequest)
     query = urlencode({"rule": request.POST.get("rule", ""), **values.get("settings", {})})
     return redirect(f"{page_address(study, 'replay')}?{query}")
@@ -193,25 +198,27 @@ add_page(
 )
 add_page(StudyPage(name="replay", label="", order=0, view=show_replay, under="rules"))
 add_operation(set_rule, name="save-rule", label="Change a detector", fields=())
-add_step(StudyStep(name="try-rule", label="Try a detector", run=_try, permission="view"))
+add_step(StudyStep(name="try-rule", label="Try a detector", run=_try_rule, permission="view"))
 
 
-ON_CONTROLS = add_figures(
+CONTROL_TALLIES = add_figures(
     Figures(
         "answers on check questions",
         control_tallies,
         rows=lambda found: sum(one.n for one in found),
         from_json=lambda rows: [ControlTally(*row) for row in rows],
-        many=counting_is_slow,
+        many=has_many_assignments,
     )
 )
 
 
 def show_work(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
-    work = Assignment.objects.filter(study=study, state__in=SHOWN, submitted_at__isnull=False)
-    counts = dict.fromkeys(SHOWN, 0) | dict(work.order_by().values_list("state").annotate(n=Count("pk")))
+    work = Assignment.objects.filter(study=study, state__in=STATE_LABELS, submitted_at__isnull=False)
+    counts = dict.fromkeys(STATE_LABELS, 0) | dict(
+        work.order_by().values_list("state").annotate(n=Count("pk"))
+    )
     chosen = request.GET.get("state", "submitted" if counts["submitted"] else "")
-    if chosen in SHOWN:
+    if chosen in STATE_LABELS:
         work = work.filter(state=chosen)
     else:
         chosen = ""
@@ -228,7 +235,7 @@ def show_work(request: HttpRequest, study: Study, context: Context) -> HttpRespo
         .order_by()
         .values_list("pk", Count("judgments"), Avg("judgments__seconds"))
     }
-    counted = cached_figures(study, ON_CONTROLS)
+    counted = cached_figures(study, CONTROL_TALLIES)
     against = reasons_against(study, {one.worker_id for one in work_shown}, known=counted.value, signs=True)
     context |= {
         "counted": counted,
@@ -247,7 +254,9 @@ def show_work(request: HttpRequest, study: Study, context: Context) -> HttpRespo
         ).count()
         if study.place
         else 0,
-        "states": [{"name": name, "label": _(label), "count": counts[name]} for name, label in SHOWN.items()],
+        "states": [
+            {"name": name, "label": _(label), "count": counts[name]} for name, label in STATE_LABELS.items()
+        ],
         "chosen": chosen,
     }
     return TemplateResponse(request, "admin/annotation/study_work.html", context)

@@ -10,10 +10,10 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from annotation.api import work
-from annotation.api.work import WorkView, calling_worker, private
+from annotation.api.work import WorkView, calling_worker, private_response
 from annotation.models import QuizAttempt, Worker
 from annotation.quiz.quizzes import answer_attempt, own_attempt, quiz_status, sheet_of, start_attempt
-from annotation.quiz.sheet import asked_at, explained, may_explain
+from annotation.quiz.sheet import explain_answer, may_explain, question_at
 from annotation.work.joining import require_participation
 from annotation.work.presentation import Place, quiz_picture_url
 from common.errors import NotThere
@@ -130,7 +130,7 @@ class QuizView(WorkView):
         """Return whether a quiz comes before the work, whether it is passed, and the latest attempt."""
         study, worker = find_study(slug), calling_worker(request)
         require_participation(study=study, worker=worker)
-        return private(self._status(study, worker))
+        return private_response(self._status(study, worker))
 
     @extend_schema(
         request=QuizRequest,
@@ -154,7 +154,9 @@ class QuizView(WorkView):
         if "answers" not in asked:
             before = quiz_status(study=study, worker=worker)
             start_attempt(study=study, worker=worker)
-            return private(self._status(study, worker), status=201 if before.running is None else 200)
+            return private_response(
+                self._status(study, worker), status=201 if before.running is None else 200
+            )
         number = asked.get("number")
         if number is None:  # a repeat of the last answers finds its attempt over
             last = quiz_status(study=study, worker=worker).last
@@ -164,7 +166,7 @@ class QuizView(WorkView):
         answer_attempt(
             attempt=own_attempt(study=study, worker=worker, number=number), answers=asked["answers"]
         )
-        return private(self._status(study, worker))
+        return private_response(self._status(study, worker))
 
     @staticmethod
     def _status(study: Study, worker: Worker) -> dict[str, Any]:
@@ -174,22 +176,22 @@ class QuizView(WorkView):
             "passed": status.passed,
             "pass_mark": quiz.pass_mark,
             "attempts_left": status.attempts_left,
-            "attempt": _attempt(study, status.last) if status.last is not None else None,
+            "attempt": _attempt_as_json(study, status.last) if status.last is not None else None,
         }
 
 
-def _attempt(study: Study, attempt: QuizAttempt) -> dict[str, Any]:
+def _attempt_as_json(study: Study, attempt: QuizAttempt) -> dict[str, Any]:
     sheet = sheet_of(attempt)
 
     def picture_url(place: Place) -> str:
         return quiz_picture_url(study, attempt, place)
 
     positions = range(1, sheet.size + 1)
-    lines = [explained(sheet, position) for position in positions if may_explain(sheet, position)]
+    lines = [explain_answer(sheet, position) for position in positions if may_explain(sheet, position)]
     return {
         "number": attempt.number,
         "state": "running" if attempt.finished_at is None else "finished",
-        "questions": [asked_at(sheet, position, picture_url) for position in positions],
+        "questions": [question_at(sheet, position, picture_url) for position in positions],
         "answers": [{"position": int(key), **given} for key, given in attempt.answers.items()],
         "right": attempt.right,
         "of": sheet.size,

@@ -10,7 +10,7 @@ from django.template.response import TemplateResponse
 
 from annotation.models import QuizAttempt
 from annotation.quiz.quizzes import QuestionResult, question_results, quiz_units, sheets_of, worker_results
-from annotation.quiz.sheet import qualification_of, texts_of
+from annotation.quiz.sheet import labelled_texts, qualification_of
 from judgments.admin.base import picture_address
 from judgments.design.requirements import QUIZ_PRESETS, asks_anything, questions_asked, questions_of
 from judgments.kinds import Kind
@@ -34,8 +34,8 @@ def show_quiz(request: HttpRequest, study: Study, context: Context) -> HttpRespo
     workers = worker_results(attempts)
     context |= {
         "preset": QUIZ_PRESETS.get(design.quiz.preset),
-        "questions": _questions(study, of_questions),
-        "items": _items(study, of_questions),
+        "questions": _question_rows(study, of_questions),
+        "items": _item_rows(study, of_questions),
         "asks": questions_asked(design.quiz),
         "mark": f"{design.quiz.pass_mark * 100:g}",
         "may_withdraw": context["may_change"],
@@ -49,7 +49,7 @@ def show_quiz(request: HttpRequest, study: Study, context: Context) -> HttpRespo
     return TemplateResponse(request, "admin/annotation/study_quiz.html", context)
 
 
-def _questions(study: Study, results: dict[str, QuestionResult]) -> list[dict[str, Any]]:
+def _question_rows(study: Study, results: dict[str, QuestionResult]) -> list[dict[str, Any]]:
     asked = questions_of(design_of(study).quiz).values()
     rows = [
         {
@@ -62,25 +62,25 @@ def _questions(study: Study, results: dict[str, QuestionResult]) -> list[dict[st
     return sorted(rows, key=lambda row: not row["result"].suspect)
 
 
-def _items(study: Study, results: dict[str, QuestionResult]) -> list[dict[str, Any]]:
+def _item_rows(study: Study, results: dict[str, QuestionResult]) -> list[dict[str, Any]]:
     kind = kind_of(study)
     rows = []
     for unit in quiz_units(study):
         right = [choice.label for choice in kind.choices if kind.is_right(choice.value, unit.expected)]
-        texts = [text for _, text in texts_of(kind.shown(unit, side=None, picture_url=""))]
+        texts = [text for _, text in labelled_texts(kind.shown(unit, side=None, picture_url=""))]
         rows.append(
             {
                 "unit": unit,
                 "picture": picture_address(unit.item),
                 "texts": texts,
-                "right": _right_words(kind, unit.expected, texts, right),
+                "right": _right_answer(kind, unit.expected, texts, right),
                 "result": results.get(unit.key, QuestionResult(unit.key)),
             }
         )
     return rows
 
 
-def _right_words(kind: Kind, expected: Any, texts: list[str], right: list[str]) -> str:
+def _right_answer(kind: Kind, expected: Any, texts: list[str], right: list[str]) -> str:
     """Return the right answer; of two candidates, which have no fixed side, the text."""
     if kind.two_sided and expected in (1, 2):
         return f"“{texts[-2:][expected - 1]}”"

@@ -19,7 +19,7 @@ from annotation.errors import AlreadyEnded, AnswerProblem, NotJoined, QuizFailed
 from annotation.models import Participation, QuizAttempt, Worker
 from annotation.quiz.sheet import QuizSheet, ShownQuestion, qualification_of
 from annotation.work.presentation import Place
-from annotation.work.worksheet import answer_key, checked_answers, short_of
+from annotation.work.worksheet import abbreviate, answer_key, checked_answers
 from common.amounts import percent
 from common.errors import NotThere
 from judgments.design.requirements import asks_anything, draw_questions, passes, questions_of
@@ -30,7 +30,7 @@ from judgments.models import Study, Unit
 from judgments.studies.studies import design_of
 
 # own choice: from so many answers on, a lower accuracy means that the question is bad
-LEAST_ANSWERS, FEW = 5, 0.25
+LEAST_ANSWERS, SUSPECT_SHARE = 5, 0.25
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +96,7 @@ def start_attempt(*, study: Study, worker: Worker) -> QuizAttempt:
         for items in before.values_list("items", flat=True)
         for item in items
     }
-    items = _drawn_items(study, design, worker, number, asked)
+    items = _draw_items(study, design, worker, number, asked)
     # if all items were withdrawn, the worker passes
     ended: dict[str, Any] = {} if items else {"right": 0, "passed": True, "finished_at": timezone.now()}
     try:
@@ -114,7 +114,7 @@ def start_attempt(*, study: Study, worker: Worker) -> QuizAttempt:
         return QuizAttempt.objects.get(worker=worker, qualification=qualification, number=number)
 
 
-def _drawn_items(
+def _draw_items(
     study: Study, design: StudyDesign, worker: Worker, number: int, asked: set[str]
 ) -> list[dict[str, Any]]:
     """Draw the items in the order shown. Units of one image stay together if the kind groups them."""
@@ -200,7 +200,7 @@ def answer_attempt(*, attempt: QuizAttempt, answers: Sequence[Mapping[str, Any]]
     A repeated call changes nothing. If an answer is invalid, or differs from an earlier one, store nothing.
     """
     sheet = sheet_of(attempt)
-    given = _checked(sheet, answers)
+    given = _check_answers(sheet, answers)
     with transaction.atomic():
         locked = QuizAttempt.objects.select_for_update().get(pk=attempt.pk)
         locked.study = attempt.study
@@ -227,7 +227,7 @@ def _finish(attempt: QuizAttempt, sheet: QuizSheet) -> None:
     attempt.finished_at = timezone.now()
 
 
-def _checked(sheet: QuizSheet, answers: Sequence[Mapping[str, Any]]) -> dict[str, dict[str, Any]]:
+def _check_answers(sheet: QuizSheet, answers: Sequence[Mapping[str, Any]]) -> dict[str, dict[str, Any]]:
     if not isinstance(answers, Sequence) or isinstance(answers, str):
         raise AnswerProblem(_("Nothing was kept: answers must be a list of objects with position and value."))
     given: dict[str, dict[str, Any]] = {}
@@ -237,7 +237,7 @@ def _checked(sheet: QuizSheet, answers: Sequence[Mapping[str, Any]]) -> dict[str
         if type(position) is not int or not 1 <= position <= sheet.size:
             raise AnswerProblem(
                 _("Nothing was kept: position is %(position)s; expected 1 to %(most)d.")
-                % {"position": short_of(position), "most": sheet.size}
+                % {"position": abbreviate(position), "most": sheet.size}
             )
         if position in sheet.places:
             of_units.append(answer)
@@ -248,7 +248,7 @@ def _checked(sheet: QuizSheet, answers: Sequence[Mapping[str, Any]]) -> dict[str
                 _(
                     "Nothing was kept: the value at position %(position)d is %(value)s; expected 1 to %(most)d."
                 )
-                % {"position": position, "value": short_of(value), "most": most}
+                % {"position": position, "value": abbreviate(value), "most": most}
             )
         if given.get(str(position), {"value": value}) != {"value": value}:
             raise AnswerProblem(
@@ -286,7 +286,7 @@ class QuestionResult:
 
     @property
     def suspect(self) -> bool:
-        return self.answered >= LEAST_ANSWERS and self.right / self.answered < FEW
+        return self.answered >= LEAST_ANSWERS and self.right / self.answered < SUSPECT_SHARE
 
 
 def worker_results(attempts: Iterable[QuizAttempt]) -> list[WorkerResult]:

@@ -13,7 +13,7 @@ from django.utils.translation import get_language
 from django.utils.translation import gettext as _
 
 from annotation.models import QuizAttempt
-from annotation.work.presentation import Place, shown_unit, worded
+from annotation.work.presentation import Place, shown_unit, translated_text
 from annotation.work.worksheet import answer_key
 from common.markup import render_markdown
 from judgments.design.requirements import Question, own_questions
@@ -115,7 +115,7 @@ class ExplainedAnswer:
         return render_markdown(self.why)
 
 
-def translated_sheet(sheet: QuizSheet) -> QuizSheet:
+def translate_sheet(sheet: QuizSheet) -> QuizSheet:
     """Return the attempt with the study's texts in the reader's language, as far as available."""
     language = get_language() or ""
     if language not in sheet.design.translations:
@@ -136,7 +136,7 @@ def qualification_of(study: Study, design: StudyDesign) -> str:
     return design.quiz.qualification or f"study {study.pk}"
 
 
-def asked_at(sheet: QuizSheet, position: int, picture_url: Callable[[Place], str]) -> dict[str, Any]:
+def question_at(sheet: QuizSheet, position: int, picture_url: Callable[[Place], str]) -> dict[str, Any]:
     if position in sheet.questions:
         asked = sheet.questions[position]
         return {
@@ -147,7 +147,7 @@ def asked_at(sheet: QuizSheet, position: int, picture_url: Callable[[Place], str
     return shown_unit(sheet.places[position], design=sheet.design, picture_url=picture_url)
 
 
-def explained(sheet: QuizSheet, position: int) -> ExplainedAnswer | None:
+def explain_answer(sheet: QuizSheet, position: int) -> ExplainedAnswer | None:
     right = sheet.is_right(position)
     if right is None:
         return None
@@ -156,21 +156,23 @@ def explained(sheet: QuizSheet, position: int) -> ExplainedAnswer | None:
         asked = sheet.questions[position]
         return ExplainedAnswer(
             position=position,
-            question=worded(asked.question.text),
+            question=translated_text(asked.question.text),
             texts=(),
             given=asked.options[given["value"] - 1],
             right=right,
             expected=(asked.options[asked.expected - 1],),
-            why=worded(asked.question.why),
+            why=translated_text(asked.question.why),
         )
     place, kind = sheet.places[position], KINDS[sheet.design.protocol].of(sheet.design)
     return ExplainedAnswer(
         position=position,
-        question=worded(sheet.design.question),
-        texts=tuple(texts_of(kind.shown(place.unit, side=place.side, picture_url=""), kind.page.letters)),
+        question=translated_text(sheet.design.question),
+        texts=tuple(
+            labelled_texts(kind.shown(place.unit, side=place.side, picture_url=""), kind.page.letters)
+        ),
         given=kind.in_words(given[answer_key(kind)]),
         right=right,
-        expected=_expected(kind, place),
+        expected=_expected_words(kind, place),
         why=str(place.unit.content.get("why", "")),
     )
 
@@ -183,7 +185,7 @@ def may_explain(sheet: QuizSheet, position: int) -> bool:
     return explain == "after-each" or (explain == "at-the-end" and sheet.attempt.finished_at is not None)
 
 
-def texts_of(shown: dict[str, Any], letters: Sequence[str] = ()) -> list[tuple[str, str]]:
+def labelled_texts(shown: dict[str, Any], letters: Sequence[str] = ()) -> list[tuple[str, str]]:
     found = [
         str(one["text"])
         for value in shown.values()
@@ -193,7 +195,7 @@ def texts_of(shown: dict[str, Any], letters: Sequence[str] = ()) -> list[tuple[s
     return list(zip_longest(letters[: len(found)], found, fillvalue=""))
 
 
-def _expected(kind: Kind, place: Place) -> tuple[str, ...]:
+def _expected_words(kind: Kind, place: Place) -> tuple[str, ...]:
     right = tuple(
         choice.words
         for choice in kind.choices

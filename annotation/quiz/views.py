@@ -22,10 +22,10 @@ from annotation.quiz.quizzes import (
     sheet_of,
     start_attempt,
 )
-from annotation.quiz.sheet import explained, may_explain, translated_sheet
+from annotation.quiz.sheet import explain_answer, may_explain, translate_sheet
 from annotation.views.common import SeeOther, api_worker, errors_as_pages, member_of, see_other, worker_of
 from annotation.work.presentation import picture_response, quiz_picture_url, read_design
-from annotation.work.worksheet import answers_of_form, shows_pictures, steps_of, undecided
+from annotation.work.worksheet import answers_of_form, shows_pictures, steps_of, undecided_positions
 from common.errors import NotThere
 from judgments.design.requirements import questions_asked
 from judgments.kinds import KINDS
@@ -46,12 +46,12 @@ def quiz(request: HttpRequest, slug: str) -> HttpResponse:
         return redirect("annotation:work", slug)
     seen = request.GET.get("seen", "")
     if status.last is not None and seen.isascii() and seen.isdigit() and len(seen) < 4:
-        sheet = translated_sheet(sheet_of(status.last))
+        sheet = translate_sheet(sheet_of(status.last))
         step = next((one for one in sheet.steps() if one[0] == int(seen)), None)
         if step is not None and all(may_explain(sheet, position) for position in step):
             return _explanation_page(request, study, status, sheet, step)
     if status.running is not None:
-        return _question_page(request, study, translated_sheet(sheet_of(status.running)))
+        return _question_page(request, study, translate_sheet(sheet_of(status.running)))
     if status.last is None:
         return render(request, "annotation/quiz/first.html", _first_context(study, status))
     return _result_page(request, study, status, status.last)
@@ -85,11 +85,11 @@ def answer(request: HttpRequest, slug: str, number: int) -> HttpResponse:
     if request.method != "POST":
         return redirect("annotation:quiz", slug)
     attempt = own_attempt(study=study, worker=worker, number=number)
-    sheet = translated_sheet(sheet_of(attempt))
-    step = _step_of_form(request, sheet)
+    sheet = translate_sheet(sheet_of(attempt))
+    step = _find_step(request, sheet)
     if step is None:
         return see_other("annotation:quiz", slug)
-    answers = _answers(request, sheet, step)
+    answers = _read_answers(request, sheet, step)
     if len(answers) < len(step):
         return _question_page(request, study, sheet, missing=True, status=422)
     try:
@@ -102,12 +102,12 @@ def answer(request: HttpRequest, slug: str, number: int) -> HttpResponse:
     return see_other("annotation:quiz", slug)
 
 
-def _step_of_form(request: HttpRequest, sheet: QuizSheet) -> list[int] | None:
+def _find_step(request: HttpRequest, sheet: QuizSheet) -> list[int] | None:
     first = request.POST.get("step", "")
     return next((one for one in sheet.steps() if str(one[0]) == first), None)
 
 
-def _answers(request: HttpRequest, sheet: QuizSheet, step: list[int]) -> list[dict[str, Any]]:
+def _read_answers(request: HttpRequest, sheet: QuizSheet, step: list[int]) -> list[dict[str, Any]]:
     """Return the form's answers for the step; nothing for an open group."""
     if step[0] in sheet.questions:
         text = request.POST.get(f"u{step[0]}", "")
@@ -115,7 +115,7 @@ def _answers(request: HttpRequest, sheet: QuizSheet, step: list[int]) -> list[di
         return [{"position": step[0], "value": int(text)}] if is_number else []
     kind = KINDS[sheet.design.protocol].of(sheet.design)
     places = [sheet.places[position] for position in step]
-    if undecided(request.POST, places, kind):
+    if undecided_positions(request.POST, places, kind):
         return []
     return answers_of_form(request.POST, places, kind=kind, final=True, saved={})
 
@@ -160,7 +160,7 @@ def _question_page(
 def _explanation_page(
     request: HttpRequest, study: Study, status: QuizStatus, sheet: QuizSheet, step: list[int]
 ) -> HttpResponse:
-    lines = [line for position in step if (line := explained(sheet, position)) is not None]
+    lines = [line for position in step if (line := explain_answer(sheet, position)) is not None]
     context = _steps_context(study, sheet, step) | {
         "lines": lines,
         "all_right": all(line.right for line in lines),
@@ -183,11 +183,11 @@ def _first_context(study: Study, status: QuizStatus) -> dict[str, Any]:
 def _result_page(
     request: HttpRequest, study: Study, status: QuizStatus, attempt: QuizAttempt
 ) -> HttpResponse:
-    sheet = translated_sheet(sheet_of(attempt))
+    sheet = translate_sheet(sheet_of(attempt))
     lines = [
         line
         for position in range(1, sheet.size + 1)
-        if may_explain(sheet, position) and (line := explained(sheet, position)) is not None
+        if may_explain(sheet, position) and (line := explain_answer(sheet, position)) is not None
     ]
     context = {
         "study": study,

@@ -19,12 +19,12 @@ from django.utils.translation import gettext as _
 
 from annotation.errors import AlreadyEnded, WorkerExcluded, WorkPaused
 from annotation.models import Assignment, Case, Exclusion, Judgment, Participation, QualityRule, Worker
-from annotation.models.assignments import LIVE
+from annotation.models.assignments import LIVE_STATES
 from annotation.quality.controls import control_answers, control_records
 from annotation.quality.detectors.honesty import hidden_word
 from annotation.quality.rules import copy_rules, recommend_rules
 from annotation.rehearsal.people import Crowd, Person, newcomer, pace_of, people_of, signals_of
-from annotation.work.arena import draws_live
+from annotation.work.arena import draws_at_claim
 from annotation.work.claims import claim_assignment, expire_overdue, return_assignment
 from annotation.work.presentation import places_of
 from annotation.work.submissions import submit_assignment
@@ -66,7 +66,7 @@ def truths_of(study: Study, seed: int) -> dict[int, Any]:
     """
     rehearsal = rehearsal_of(study)
     best_alone = kind_of(study).names_best and not design_of(study).answers.worst
-    above = _systems_above(study, seed) if draws_live(study) or best_alone else {}
+    above = _systems_above(study, seed) if draws_at_claim(study) or best_alone else {}
     human = dict(System.objects.filter(dataset=study.dataset).values_list("pk", "human"))
     captions = Output.objects.annotations().filter(system__dataset=study.dataset)
     of_options = _above_of_texts(captions, above) if best_alone else {}
@@ -303,7 +303,7 @@ def _begin(study: Study, crowd: Crowd) -> None:
             _("Study %(slug)r has no HITs to rehearse; generate them first.") % {"slug": study.slug}
         )
     people = Assignment.objects.filter(study=study).exclude(worker__source=Worker.Source.REHEARSAL)
-    if people.filter(state__in=LIVE).exists():
+    if people.filter(state__in=LIVE_STATES).exists():
         raise WrongState(
             _(
                 "Study %(slug)r holds judgments of people or waits for some; duplicate it and "

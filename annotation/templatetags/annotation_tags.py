@@ -56,7 +56,7 @@ def confidence_part(value: int | None) -> int | None:
 
 
 @register.filter
-def box_of(answer: Sequence[Mapping[str, Any]] | None, word: int) -> str:
+def box_of_word(answer: Sequence[Mapping[str, Any]] | None, word: int) -> str:
     return next((str(link["box"]) for link in answer or () if link["word"] == word), "")
 
 
@@ -93,7 +93,7 @@ def largest_first(boxes: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]
 
 
 @register.filter
-def direction(text: str) -> str:
+def text_direction(text: str) -> str:
     """Return rtl or ltr by the first letter with a direction.
 
     Isolated words need it, as dir="auto" may find no letters.
@@ -106,13 +106,13 @@ def direction(text: str) -> str:
 
 
 @register.filter
-def mirrored(key: str) -> str:
+def mirrored_key(key: str) -> str:
     """Turn the sign of an arrow key around if the page runs from right to left."""
     return {"←": "→", "→": "←"}.get(key, key) if get_language_bidi() else key
 
 
 @register.simple_tag(takes_context=True)
-def address_in(context: Context, language: str = "") -> str:
+def page_address(context: Context, language: str = "") -> str:
     """Return this page's address with its parameters and the language, or without one: it would hide a choice."""
     request = context["request"]
     asked = request.GET.copy()
@@ -123,7 +123,7 @@ def address_in(context: Context, language: str = "") -> str:
 
 
 @register.filter
-def named(study: Any) -> str:
+def study_title(study: Any) -> str:
     """Return the study's title in the reader's language; a preview has it already."""
     if isinstance(study, Mapping):
         return str(study["name"])
@@ -131,12 +131,12 @@ def named(study: Any) -> str:
     return texts.name if texts and texts.name else str(study.name)
 
 
-register.filter(presentation.worded)
+register.filter(presentation.translated_text)
 register.filter("inline", render_inline)
 
 
 @register.filter
-def runs(text: str, language: str = "") -> str:
+def language_direction(text: str, language: str = "") -> str:
     """Return rtl or ltr for a language, or auto (by the first letter) if it is unknown."""
     if not language:
         return "auto"
@@ -145,19 +145,19 @@ def runs(text: str, language: str = "") -> str:
     return "rtl" if script in RTL_SCRIPTS or (not script and first in RTL_LANGUAGES) else "ltr"
 
 
-def looks_empty(text: str) -> bool:
+def is_blank(text: str) -> bool:
     return all(unicodedata.category(one)[0] in "ZC" for one in text)
 
 
 @register.simple_tag(takes_context=True)
-def said(context: Context, text: str) -> SafeString:
+def judged_text(context: Context, text: str) -> SafeString:
     """Show a judged sentence.
 
     ``bdi`` keeps right-to-left text and direction marks within it. A sentence without visible characters is labelled
     so, since an empty card looks like a bug.
     """
     language = getattr(context.get("design"), "language", "")
-    if looks_empty(text):
+    if is_blank(text):
         return format_html(
             '<bdi class="said blank" dir="auto">{}</bdi>', gettext("(nothing to be seen in this sentence)")
         )
@@ -167,7 +167,7 @@ def said(context: Context, text: str) -> SafeString:
 
 
 @register.simple_tag
-def moment(at: datetime, *, day: bool = False) -> SafeString:
+def local_time(at: datetime, *, day: bool = False) -> SafeString:
     """Show a time in UTC, or its ``day`` alone; js/times.js shows it in the reader's zone."""
     if day:
         written = at.astimezone(UTC).date().isoformat()
@@ -177,7 +177,7 @@ def moment(at: datetime, *, day: bool = False) -> SafeString:
 
 
 @register.simple_tag
-def saved(row: Any) -> SafeString:
+def saved_answer(row: Any) -> SafeString:
     return SafeString("") if row.value is None else as_json(row.value, "saved", row.position)
 
 
@@ -200,7 +200,7 @@ def filled_page(design: StudyDesign, row: Any) -> SafeString:
 
 
 @register.simple_tag
-def first_of(design: StudyDesign, row: Any) -> dict[str, Any]:
+def default_answer(design: StudyDesign, row: Any) -> dict[str, Any]:
     """Return the page's default answer, whether it is ``enough`` to submit, and whether it was ``left`` unchanged.
 
     Only this tells an accepted default from a page that nobody looked at.
@@ -219,18 +219,18 @@ def first_of(design: StudyDesign, row: Any) -> dict[str, Any]:
 
 
 @register.filter
-def typed(answer: Sequence[str] | None, collocations: Sequence[str]) -> str:
+def typed_phrases(answer: Sequence[str] | None, collocations: Sequence[str]) -> str:
     offered = {phrase(one) for one in collocations}
     return ", ".join(one for one in answer or () if phrase(one) not in offered)
 
 
 @register.filter
-def holds(answer: Sequence[str] | None, collocation: str) -> bool:
+def has_phrase(answer: Sequence[str] | None, collocation: str) -> bool:
     return phrase(collocation) in {phrase(one) for one in answer or ()}
 
 
 @register.simple_tag
-def said_of(what: str) -> str:
+def keyword_message(what: str) -> str:
     """Return the message about a "missing" word or an unknown "phrase", with {word} for the script."""
     return str({"missing": MISSING, "phrase": PHRASE}[what]) % {"word": "{word}"}
 
@@ -241,7 +241,7 @@ def caption_rules(language: str) -> list[dict[str, Any]]:
 
 
 @register.simple_tag
-def refusals(language: str) -> list[dict[str, Any]]:
+def refusing_rules(language: str) -> list[dict[str, Any]]:
     """Return each refusing rule's sentence once, with an example if there is one in ``language``."""
     found: dict[str, dict[str, Any]] = {}
     for rule in rules_for(language):

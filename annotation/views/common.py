@@ -30,7 +30,14 @@ from annotation.quality.detectors.honesty import hidden_word
 from annotation.words import spell_left
 from annotation.work.joining import NAME_LENGTH, worker_for_token
 from annotation.work.leases import lease_of
-from annotation.work.presentation import Place, picture_url, places_of, read_design, worded, worked_examples
+from annotation.work.presentation import (
+    Place,
+    picture_url,
+    places_of,
+    read_design,
+    translated_text,
+    worked_examples,
+)
 from annotation.work.submissions import (
     Submission,
     changeable_until,
@@ -44,8 +51,8 @@ from annotation.work.worksheet import (
     answers_of_form,
     script_words,
     shows_pictures,
+    split_unfinished,
     steps_of,
-    without_unfinished,
 )
 from common.errors import NotThere, QuorumError
 from common.markup import render_markdown
@@ -78,15 +85,15 @@ def member_of(request: HttpRequest, study: Study) -> Worker | None:
 
 
 def remember_worker(response: HttpResponse, token: str) -> None:
-    _set(response, WORKER_COOKIE, token, HALF_A_YEAR, "/")
+    _set_cookie(response, WORKER_COOKIE, token, HALF_A_YEAR, "/")
 
 
 def remember_resume_code(response: HttpResponse, code: str, path: str) -> None:
     """Keep the code for the page that shows it, so that a reload does not lose it."""
-    _set(response, RESUME_COOKIE, code, TEN_MINUTES, path)
+    _set_cookie(response, RESUME_COOKIE, code, TEN_MINUTES, path)
 
 
-def _set(response: HttpResponse, name: str, value: str, seconds: int, path: str) -> None:
+def _set_cookie(response: HttpResponse, name: str, value: str, seconds: int, path: str) -> None:
     response.set_cookie(
         name, value, max_age=seconds, path=path, httponly=True, samesite="Lax", secure=settings.HTTPS
     )
@@ -138,7 +145,7 @@ def errors_as_pages(view: View) -> View:
                 {
                     "title": gettext(error.title),
                     "message": str(error),
-                    "slug": kwargs.get("slug", "") if _may_go_on(request, error) else "",
+                    "slug": kwargs.get("slug", "") if _may_continue(request, error) else "",
                     "paused": isinstance(error, StudyPaused),
                     # The study's page would only lead back here.
                     "stopped": isinstance(error, WorkPaused | WorkerExcluded),
@@ -152,7 +159,7 @@ def errors_as_pages(view: View) -> View:
     return wrapped
 
 
-def _may_go_on(request: HttpRequest, error: QuorumError) -> bool:
+def _may_continue(request: HttpRequest, error: QuorumError) -> bool:
     return isinstance(error, NotJoined) or (
         not isinstance(error, NotAdmitted) and worker_of(request) is not None
     )
@@ -183,11 +190,11 @@ def own_assignment_of(request: HttpRequest, slug: str, assignment_id: UUID) -> A
     if frame is not None:
         if assignment.session_id != frame.session.pk:
             raise NotThere("There is no such assignment.")
-        refuse_passed_on(frame.session)
+        refuse_returned_session(frame.session)
     return assignment
 
 
-def refuse_passed_on(session: CrowdSession) -> None:
+def refuse_returned_session(session: CrowdSession) -> None:
     if session.status == CrowdSession.Status.RETURNED:
         raise WorkTakenBack(
             gettext(
@@ -197,7 +204,7 @@ def refuse_passed_on(session: CrowdSession) -> None:
         )
 
 
-def submitted(
+def submit_answers(
     request: HttpRequest, assignment: Assignment, answers: Sequence[Mapping[str, Any]]
 ) -> Submission:
     """Submit; in a frame, for its session, which after the lease raises KeptApart."""
@@ -213,10 +220,10 @@ def read_form(
     design = design_of(assignment.study)
     kind = KINDS[design.protocol].of(design)
     answers = answers_of_form(request.POST, places, kind=kind, final=final, saved=assignment.answers)
-    return without_unfinished(answers, design=design, places=places)
+    return split_unfinished(answers, design=design, places=places)
 
 
-def keep_draft(request: HttpRequest, assignment: Assignment) -> None:
+def save_draft(request: HttpRequest, assignment: Assignment) -> None:
     """Save the answers, whatever button of the page was pressed."""
     answers, unfinished = read_form(request, assignment, places_of(assignment), final=False)
     if answers or unfinished:
@@ -233,7 +240,7 @@ def sheet_context(design: StudyDesign, steps: list[Step]) -> dict[str, Any]:
         "has_pictures": shows_pictures(design, steps),
         "missing_steps": [step for step in steps if step.missing],
         "now": next((step.number for step in steps if not step.answered), len(steps)),
-        "instructions": render_markdown(worded(design.instructions)) if design.instructions else "",
+        "instructions": render_markdown(translated_text(design.instructions)) if design.instructions else "",
         "words": script_words(pictures=kind.grouped and design.about_pictures),
     }
 

@@ -15,7 +15,7 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 
 from annotation.crowds.people import comes_by_the_link
 from annotation.models import Participation, Worker
-from annotation.quality.reviews import appeal
+from annotation.quality.reviews import store_appeal
 from annotation.quiz.quizzes import quiz_status
 from annotation.views.common import (
     RESUME_COOKIE,
@@ -34,12 +34,12 @@ from annotation.work.joining import (
     Joined,
     join_study,
     new_resume_code,
-    recall_worker,
+    renew_token,
     resume_worker,
     suggest_name,
 )
 from annotation.work.own_work import OwnStudy, open_studies, own_answers, own_studies
-from annotation.work.presentation import read_design, worded, worked_examples
+from annotation.work.presentation import read_design, translated_text, worked_examples
 from annotation.work.submissions import own_assignment
 from common.errors import QuorumError
 from common.markup import render_markdown
@@ -62,7 +62,7 @@ def study(request: HttpRequest, slug: str) -> HttpResponse:
     found = find_study(slug)
     worker = worker_of(request)
     if found.simulated or found.state in (Study.State.DRAFT, Study.State.GENERATED):
-        return render(request, "annotation/not_open.html", {"study": found, "why": _why_shut(found)})
+        return render(request, "annotation/not_open.html", {"study": found, "why": _why_not_open(found)})
     if worker is not None and Participation.objects.filter(study=found, worker=worker).exists():
         return redirect("annotation:work", slug)
     if not comes_by_the_link(found.place):
@@ -72,13 +72,13 @@ def study(request: HttpRequest, slug: str) -> HttpResponse:
     if request.method == "POST":
         return _join(request, found, worker)
     if found.state != Study.State.OPEN:
-        return render(request, "annotation/not_open.html", {"study": found, "why": _why_shut(found)})
+        return render(request, "annotation/not_open.html", {"study": found, "why": _why_not_open(found)})
     name = worker.name if worker is not None else suggest_name()
     form = JoinForm(initial={"name": name, "code": request.GET.get("code", "")[:100]})
     return _study_page(request, found, form=form)
 
 
-def _why_shut(found: Study) -> str:
+def _why_not_open(found: Study) -> str:
     if found.simulated:
         return "simulated"
     return "closed" if found.state == Study.State.CLOSED else "not yet"
@@ -95,10 +95,10 @@ def _join(request: HttpRequest, found: Study, worker: Worker | None) -> HttpResp
             return render(request, "annotation/not_open.html", {"study": found, "why": "closed"}, status=403)
         form.add_error(None, str(error))
         return _study_page(request, found, form=form, status=error.status)
-    return _let_in(joined, found.slug)
+    return _joined_response(joined, found.slug)
 
 
-def _let_in(joined: Joined, slug: str) -> HttpResponse:
+def _joined_response(joined: Joined, slug: str) -> HttpResponse:
     response = see_other("annotation:start", slug)
     remember_worker(response, joined.token)
     if joined.resume:
@@ -173,7 +173,7 @@ def start(request: HttpRequest, slug: str) -> HttpResponse:
         "kind": KINDS[design.protocol].of(design),
         "worker": worker,
         "resume_code": request.COOKIES.get(RESUME_COOKIE, ""),
-        "instructions": render_markdown(worded(design.instructions)) if design.instructions else "",
+        "instructions": render_markdown(translated_text(design.instructions)) if design.instructions else "",
         "examples": worked_examples(found, design),
         "quiz_status": quiz_status(study=found, worker=worker),
         **effort_in_words(found),
@@ -203,7 +203,7 @@ def credits(request: HttpRequest, slug: str) -> HttpResponse:
 @errors_as_pages
 def me(request: HttpRequest) -> HttpResponse:
     if request.method == "POST":
-        return _recall(request)
+        return _recall_worker(request)
     worker = worker_of(request)
     if worker is None:
         return _stranger_page(request, ResumeForm())
@@ -211,7 +211,7 @@ def me(request: HttpRequest) -> HttpResponse:
     paid = [own for own in studies if own.design.crowd.reward_cents]
     context: dict[str, Any] = {
         "worker": worker,
-        "studies": [_in_words(own) for own in studies],
+        "studies": [_study_in_words(own) for own in studies],
         "pages": sum(own.submitted for own in studies),
         "judgments": sum(own.judgments for own in studies),
         "time": spell_duration(sum(own.seconds for own in studies)),
@@ -225,7 +225,7 @@ def me(request: HttpRequest) -> HttpResponse:
     return render(request, "annotation/me.html", context)
 
 
-def _in_words(own: OwnStudy) -> dict[str, Any]:
+def _study_in_words(own: OwnStudy) -> dict[str, Any]:
     record = own.controls
     return {
         "own": own,
@@ -241,12 +241,12 @@ def _stranger_page(request: HttpRequest, form: ResumeForm, status: int = 200) ->
     return render(request, "annotation/me_stranger.html", {"form": form}, status=status)
 
 
-def _recall(request: HttpRequest) -> HttpResponse:
+def _recall_worker(request: HttpRequest) -> HttpResponse:
     form = ResumeForm(request.POST)
     if not form.is_valid():
         return _stranger_page(request, form, 400)
     try:
-        _, token = recall_worker(name=form.cleaned_data["name"], resume=form.cleaned_data["resume"])
+        _, token = renew_token(name=form.cleaned_data["name"], resume=form.cleaned_data["resume"])
     except QuorumError as error:
         form.add_error(None, str(error))
         return _stranger_page(request, form, error.status)
@@ -274,7 +274,7 @@ def send_appeal(request: HttpRequest, assignment_id: UUID) -> HttpResponse:
     if worker is None:
         return redirect("annotation:me")
     assignment = own_assignment(worker=worker, assignment_id=assignment_id)
-    appeal(assignment=assignment, worker=worker, text=request.POST.get("text", ""))
+    store_appeal(assignment=assignment, worker=worker, text=request.POST.get("text", ""))
     return see_other("annotation:me")
 
 
@@ -285,12 +285,12 @@ def answers(request: HttpRequest) -> HttpResponseBase:
     if worker is None:
         return redirect("annotation:me")
     return StreamingHttpResponse(
-        _lines(worker),
+        _answer_lines(worker),
         content_type="application/jsonl; charset=utf-8",
         headers={"Content-Disposition": 'attachment; filename="my-answers.jsonl"'},
     )
 
 
-def _lines(worker: Worker) -> Iterator[str]:
+def _answer_lines(worker: Worker) -> Iterator[str]:
     for answer in own_answers(worker):
         yield json.dumps(answer, ensure_ascii=False) + "\n"

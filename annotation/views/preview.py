@@ -21,17 +21,17 @@ from annotation.crowds.mturk.pages import sites_of
 from annotation.models import Adjudication, Assignment, Participation
 from annotation.views.common import api_worker, sheet_context, worker_of
 from annotation.words import spell_left
-from annotation.work.arena import draws_live
+from annotation.work.arena import draws_at_claim
 from annotation.work.presentation import (
     Place,
     WorkedExample,
     example_item,
     item_at,
     picture_response,
-    placed,
+    place_units,
+    preview_examples,
     preview_picture_url,
     read_design,
-    sketched_examples,
     units_of_hit,
     worked_examples,
 )
@@ -76,12 +76,12 @@ def preview(request: HttpRequest, slug: str) -> HttpResponse:
 @require_safe
 @staff_member_required
 @xframe_options_sameorigin
-def look(request: HttpRequest, key: str) -> HttpResponseBase:
+def preview_design(request: HttpRequest, key: str) -> HttpResponseBase:
     """Show the first page of work of an unsaved design, framed only by its form."""
-    return csp_replace({"frame-ancestors": [SELF]})(lambda asked: _look(asked, key))(request)
+    return csp_replace({"frame-ancestors": [SELF]})(lambda asked: _preview_design(asked, key))(request)
 
 
-def _look(request: HttpRequest, key: str) -> HttpResponse:
+def _preview_design(request: HttpRequest, key: str) -> HttpResponse:
     design = find_preview(request.session, key)
     if design is None:
         raise Http404("This design is not looked at any more.")
@@ -106,7 +106,7 @@ def _look(request: HttpRequest, key: str) -> HttpResponse:
             "designing": True,  # next to the form, not at a crowd
         }
         return render(request, "annotation/ended.html", context, status=error.status)
-    examples = sketched_examples(dataset, design) if dataset.pk else ()
+    examples = preview_examples(dataset, design) if dataset.pk else ()
     return render_preview(request, design, units, dataset=dataset, examples=examples)
 
 
@@ -115,7 +115,7 @@ def _first_units(study: Study) -> list[Unit]:
     if hit is None:
         raise WrongState(f"Study {study.slug!r} has no HITs; its judgments came from elsewhere.")
     units = units_of_hit(hit.pk)
-    if draws_live(study):  # such as could be drawn
+    if draws_at_claim(study):  # such as could be drawn
         pool = study.units.filter(control=False).select_related("item", "reference", "first", "second")
         units += pool[: max(0, design_of(study).units_per_hit - len(units))]
     return units
@@ -131,10 +131,13 @@ def render_preview(
 ) -> HttpResponse:
     """Render the page for ``units`` with a banner; its form does nothing."""
     sides = KINDS[design.protocol].sides.draw(units, rng_for(design.seed, "sides preview"))
-    items = _items(units, dataset)
+    items = _items_by_name(units, dataset)
     units = [_with_source(unit, items) for unit in units]
     steps = steps_of(
-        placed(units, [], sides), design=design, picture_url=lambda place: _picture(place, items), answers={}
+        place_units(units, [], sides),
+        design=design,
+        picture_url=lambda place: _picture_url(place, items),
+        answers={},
     )
     context = sheet_context(design, steps) | {
         "study": {"name": design.name, "slug": design.slug},
@@ -145,7 +148,7 @@ def render_preview(
     return render(request, "annotation/work.html", context)
 
 
-def _items(units: Sequence[Unit | UnitSpec], dataset: Dataset) -> dict[str, Item]:
+def _items_by_name(units: Sequence[Unit | UnitSpec], dataset: Dataset) -> dict[str, Item]:
     names = {unit.image for unit in units if isinstance(unit, UnitSpec)}
     if not names or not dataset.pk:
         return {}
@@ -158,7 +161,7 @@ def _with_source(unit: Unit | UnitSpec, items: Mapping[str, Item]) -> Unit | Uni
     return unit
 
 
-def _picture(place: Place, items: Mapping[str, Item]) -> str:
+def _picture_url(place: Place, items: Mapping[str, Item]) -> str:
     unit: Unit | UnitSpec = place.unit
     if not isinstance(unit, UnitSpec):
         return preview_picture_url(unit.item)
@@ -181,7 +184,7 @@ def picture(request: HttpRequest, assignment_id: UUID, position: int) -> HttpRes
         )
     assignment = Assignment.objects.filter(pk=assignment_id).select_related("study").first()
     if assignment is not None and (
-        (worker is not None and worker.pk == assignment.worker_id) or _may_look(request, assignment.study)
+        (worker is not None and worker.pk == assignment.worker_id) or _may_view(request, assignment.study)
     ):
         return picture_response(request, item_at(assignment, position))
     if header:
@@ -196,7 +199,7 @@ def example_picture(request: HttpRequest, slug: str, number: int) -> HttpRespons
     worker = worker_of(request)
     if study is None or not (
         (study.state == Study.State.OPEN and sites_of(study.place))
-        or _may_look(request, study)
+        or _may_view(request, study)
         or (worker is not None and Participation.objects.filter(study=study, worker=worker).exists())
     ):
         raise Http404("There is no such picture.")
@@ -214,5 +217,5 @@ def preview_picture(request: HttpRequest, item_id: int) -> HttpResponseBase:
     return picture_response(request, item)
 
 
-def _may_look(request: HttpRequest, study: Study) -> bool:
+def _may_view(request: HttpRequest, study: Study) -> bool:
     return request.user.is_staff and has_right(request.user, Right.VIEW, study)

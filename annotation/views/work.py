@@ -40,16 +40,16 @@ from annotation.models import Assignment, CrowdSession, Judgment, Participation
 from annotation.views.common import (
     ReportForm,
     errors_as_pages,
-    keep_draft,
     own_assignment_of,
     read_form,
     render_sheet,
+    save_draft,
     see_other,
-    submitted,
+    submit_answers,
     worker_of,
 )
 from annotation.work.claims import claim_assignment, return_assignment, without_own_captions
-from annotation.work.joining import has_done_all
+from annotation.work.joining import has_reached_limit
 from annotation.work.leases import Lease, extend_lease, reserve_next, retake_assignment
 from annotation.work.presentation import Place, places_of, read_design
 from annotation.work.submissions import (
@@ -60,7 +60,7 @@ from annotation.work.submissions import (
     save_answers,
     submit_and_claim,
 )
-from annotation.work.worksheet import open_positions, undecided
+from annotation.work.worksheet import open_positions, undecided_positions
 from common.errors import NotThere, QuorumError
 from common.files import can_be_stored
 from judgments.models import HIT, Study
@@ -69,7 +69,7 @@ from judgments.studies.studies import design_of, find_study, kind_of
 MOST_BYTES = 1_000_000
 
 # the page's note for each error
-WHY: dict[type[QuorumError], str] = {
+ERROR_CODES: dict[type[QuorumError], str] = {
     TooLate: "late",
     SlotTaken: "taken",
     AlreadyEnded: "over",
@@ -77,7 +77,7 @@ WHY: dict[type[QuorumError], str] = {
     NotThere: "unknown",
 }
 View = Callable[..., HttpResponse]
-RECENT = 5  # among so many newest assignments is the last submitted or expired one
+RECENT_ASSIGNMENTS = 5  # among so many newest assignments is the last submitted or expired one
 
 
 def by_content(script: View, form: View) -> View:
@@ -98,7 +98,7 @@ def errors_as_json(view: View) -> View:
             return view(request, *args, **kwargs)
         except QuorumError as error:
             problem: dict[str, Any] = {"title": _(error.title), "detail": str(error)}
-            why = next((word for kind, word in WHY.items() if isinstance(error, kind)), "")
+            why = next((word for kind, word in ERROR_CODES.items() if isinstance(error, kind)), "")
             if why:
                 problem["why"] = why
             if isinstance(error, AnswersMissing):
@@ -110,7 +110,7 @@ def errors_as_json(view: View) -> View:
     return wrapped
 
 
-def _body(request: HttpRequest) -> dict[str, Any]:
+def _read_body(request: HttpRequest) -> dict[str, Any]:
     if len(request.body) > MOST_BYTES:
         raise QuorumError(_("Nothing was saved: the answers are larger than a page of work can be."))
     try:
@@ -124,21 +124,21 @@ def _body(request: HttpRequest) -> dict[str, Any]:
     return body
 
 
-def _answers(request: HttpRequest) -> Any:
-    body = _body(request)
+def _read_answers(request: HttpRequest) -> Any:
+    body = _read_body(request)
     if "answers" not in body:
         raise QuorumError(_('Nothing was saved: expected JSON of the form {"answers": [...]}.'))
     return body["answers"]
 
 
-def _left(lease: Lease) -> dict[str, int]:
+def _lease_as_json(lease: Lease) -> dict[str, int]:
     return {"left": max(0, int((lease.expires_at - timezone.now()).total_seconds())), "more": lease.more}
 
 
 @errors_as_json
 def _save_json(request: HttpRequest, slug: str, assignment_id: UUID) -> HttpResponse:
     assignment = own_assignment_of(request, slug, assignment_id)
-    save_answers(assignment=assignment, answers=_answers(request))
+    save_answers(assignment=assignment, answers=_read_answers(request))
     return JsonResponse({"saved": True})
 
 
@@ -147,9 +147,9 @@ def _submit_json(request: HttpRequest, slug: str, assignment_id: UUID) -> HttpRe
     """Submit and claim the next page, which the script prefetched or opens by its address."""
     assignment = own_assignment_of(request, slug, assignment_id)
     if frame_of(request) is not None:  # a frame has one assignment only
-        submitted(request, assignment, _answers(request))
+        submit_answers(request, assignment, _read_answers(request))
         return JsonResponse({"next": None, "where": resolve_url("annotation:finish", slug)})
-    submission, claim = submit_and_claim(assignment=assignment, answers=_answers(request))
+    submission, claim = submit_and_claim(assignment=assignment, answers=_read_answers(request))
     said = _("Your page of work is submitted.")
     reply: dict[str, Any] = {"said": said, "next": None, "where": resolve_url("annotation:work", slug)}
     if claim is not None:
@@ -158,7 +158,7 @@ def _submit_json(request: HttpRequest, slug: str, assignment_id: UUID) -> HttpRe
         reply |= {"next": str(held.pk), "left": max(0, int(left))}
     if changeable_until(submission.assignment) is not None:
         reply["change"] = resolve_url("annotation:change", slug, assignment_id)
-    if reply["next"] is None or reply["next"] != _body(request).get("ahead"):
+    if reply["next"] is None or reply["next"] != _read_body(request).get("ahead"):
         messages.success(request, said)
     return JsonResponse(reply)
 
@@ -166,12 +166,12 @@ def _submit_json(request: HttpRequest, slug: str, assignment_id: UUID) -> HttpRe
 @errors_as_json
 def _change_json(request: HttpRequest, slug: str, assignment_id: UUID) -> HttpResponse:
     assignment = own_assignment_of(request, slug, assignment_id)
-    changed = revise_judgments(assignment=assignment, answers=_answers(request))
-    messages.success(request, _words_of_change(changed))
+    changed = revise_judgments(assignment=assignment, answers=_read_answers(request))
+    messages.success(request, _change_message(changed))
     return JsonResponse({"next": None, "where": resolve_url("annotation:work", slug)})
 
 
-def _words_of_change(changed: list[int]) -> str:
+def _change_message(changed: list[int]) -> str:
     if not changed:
         return _("Nothing was different: your answers stay as they are.")
     return _("Your answers are changed; what you submitted first is kept beside them.")
@@ -181,7 +181,7 @@ def _words_of_change(changed: list[int]) -> str:
 @never_cache
 @require_POST
 @errors_as_json
-def ahead(request: HttpRequest, slug: str, assignment_id: UUID) -> HttpResponse:
+def prefetch_next(request: HttpRequest, slug: str, assignment_id: UUID) -> HttpResponse:
     """Return the reserved next page, or 204 if there is none."""
     claim = reserve_next(assignment=own_assignment_of(request, slug, assignment_id))
     if claim is None:
@@ -191,13 +191,15 @@ def ahead(request: HttpRequest, slug: str, assignment_id: UUID) -> HttpResponse:
 
 @errors_as_json
 def _extend_json(request: HttpRequest, slug: str, assignment_id: UUID) -> HttpResponse:
-    return JsonResponse(_left(extend_lease(assignment=own_assignment_of(request, slug, assignment_id))))
+    return JsonResponse(
+        _lease_as_json(extend_lease(assignment=own_assignment_of(request, slug, assignment_id)))
+    )
 
 
 @errors_as_pages
 def _extend_form(request: HttpRequest, slug: str, assignment_id: UUID) -> HttpResponse:
     assignment = own_assignment_of(request, slug, assignment_id)
-    keep_draft(request, assignment)
+    save_draft(request, assignment)
     extend_lease(assignment=assignment)
     messages.success(request, _("You have more time now."))
     return see_other("annotation:work", slug)
@@ -208,17 +210,17 @@ extend = never_cache(require_POST(by_content(_extend_json, _extend_form)))
 
 @errors_as_json
 def _retake_json(request: HttpRequest, slug: str, assignment_id: UUID) -> HttpResponse:
-    _retake(request, own_assignment_of(request, slug, assignment_id))
+    _retake_with_message(request, own_assignment_of(request, slug, assignment_id))
     return JsonResponse({"where": resolve_url("annotation:work", slug)})
 
 
 @errors_as_pages
 def _retake_form(request: HttpRequest, slug: str, assignment_id: UUID) -> HttpResponse:
-    _retake(request, own_assignment_of(request, slug, assignment_id))
+    _retake_with_message(request, own_assignment_of(request, slug, assignment_id))
     return see_other("annotation:work", slug)
 
 
-def _retake(request: HttpRequest, assignment: Assignment) -> None:
+def _retake_with_message(request: HttpRequest, assignment: Assignment) -> None:
     retake_assignment(assignment=assignment)
     messages.success(request, _("You have this page of work again, with your answers."))
 
@@ -242,10 +244,12 @@ def work(request: HttpRequest, slug: str) -> HttpResponse:
     session = session_of(study=study, worker=worker)
     if session is not None and outcome_of(session):
         return redirect("annotation:panel-end", slug)
-    recent = list(Assignment.objects.filter(study=study, worker=worker).order_by("-accepted_at")[:RECENT])
+    recent = list(
+        Assignment.objects.filter(study=study, worker=worker).order_by("-accepted_at")[:RECENT_ASSIGNMENTS]
+    )
     for one in recent:
         one.study = study
-    lost = lost_work(recent)
+    lost = find_expired(recent)
     if lost is not None and "another" not in request.GET:
         context = {"study": study, "assignment": lost, "answers": len(lost.answers)}
         return render(request, "annotation/expired.html", context)
@@ -269,7 +273,7 @@ def work(request: HttpRequest, slug: str) -> HttpResponse:
     return render_sheet(request, claim.assignment, claim.places, last=last_changeable(recent))
 
 
-def lost_work(recent: Sequence[Assignment]) -> Assignment | None:
+def find_expired(recent: Sequence[Assignment]) -> Assignment | None:
     """Return the newest assignment if it expired before submission."""
     last = next((one for one in recent if one.state != Assignment.State.RESERVED), None)
     if last is None or not last.answers or last.expires_at is None or last.study.state != Study.State.OPEN:
@@ -280,7 +284,7 @@ def lost_work(recent: Sequence[Assignment]) -> Assignment | None:
 
 @errors_as_pages
 def _save_form(request: HttpRequest, slug: str, assignment_id: UUID) -> HttpResponse:
-    keep_draft(request, own_assignment_of(request, slug, assignment_id))
+    save_draft(request, own_assignment_of(request, slug, assignment_id))
     messages.success(request, _("Saved. You can go on now or later."))
     return see_other("annotation:work", slug)
 
@@ -306,10 +310,10 @@ def _submit_form(request: HttpRequest, slug: str, assignment_id: UUID) -> HttpRe
         if unfinished:
             draft = save_answers(assignment=assignment, answers=answers, unfinished=unfinished).answers
             raise AnswersMissing(open_positions(places, draft, kind=kind))
-        if missing := undecided(request.POST, places, kind):
+        if missing := undecided_positions(request.POST, places, kind):
             save_answers(assignment=assignment, answers=answers)
             raise AnswersMissing(missing)
-        submission = submitted(request, assignment, answers)
+        submission = submit_answers(request, assignment, answers)
     except AnswersMissing as error:
         assignment.refresh_from_db(fields=["answers"])
         return render_sheet(request, assignment, places, missing=error.missing, status=422)
@@ -335,12 +339,12 @@ def _change_form(request: HttpRequest, slug: str, assignment_id: UUID) -> HttpRe
     if request.method != "POST":
         return render_sheet(request, assignment, places, revising=True)
     answers, unfinished = read_form(request, assignment, places, final=True)
-    if missing := [*unfinished, *undecided(request.POST, places, kind_of(assignment.study))]:
+    if missing := [*unfinished, *undecided_positions(request.POST, places, kind_of(assignment.study))]:
         return render_sheet(
             request, assignment, places, revising=True, missing=missing, unfinished=unfinished, status=422
         )
     changed = revise_judgments(assignment=assignment, answers=answers)
-    messages.success(request, _words_of_change(changed))
+    messages.success(request, _change_message(changed))
     return see_other("annotation:work", slug)
 
 
@@ -356,7 +360,7 @@ def give_back(request: HttpRequest, slug: str, assignment_id: UUID) -> HttpRespo
             end_session(session=frame.session, status=CrowdSession.Status.RETURNED)
         return render(request, "annotation/returned.html", {"study": assignment.study})
     if request.method == "POST":
-        keep_draft(request, assignment)
+        save_draft(request, assignment)
         return see_other("annotation:return", slug, assignment_id)
     if assignment.state != Assignment.State.ACCEPTED:
         return redirect("annotation:work", slug)
@@ -372,7 +376,7 @@ def report(request: HttpRequest, slug: str, assignment_id: UUID, position: int) 
     if place is None:
         raise NotThere(f"There is no position {position}.")
     if request.method == "POST" and "what" not in request.POST:
-        keep_draft(request, assignment)
+        save_draft(request, assignment)
         return see_other("annotation:report", slug, assignment_id, position)
     form = ReportForm(request.POST or None)
     if request.method == "POST" and form.is_valid():
@@ -417,7 +421,7 @@ def done(request: HttpRequest, slug: str) -> HttpResponse:
     others = without_own_captions(others, study=study, worker=worker)
     is_open = study.state == Study.State.OPEN
     design = read_design(study)
-    done_all = is_open and not held and has_done_all(study=study, design=design, worker=worker)
+    done_all = is_open and not held and has_reached_limit(study=study, design=design, worker=worker)
     more = is_open and not held and not done_all and others.filter(open_slots__gt=0).exists()
     leases = Assignment.objects.filter(study=study).holding(now)
     waiting = (

@@ -32,24 +32,24 @@ from judgments.drawing.material import rng_for
 from judgments.models import HIT, CandidatePair, DrawState, HITUnit, Study, SystemPair, Unit
 from judgments.studies.studies import design_of
 
-NEWER = 50  # a state is renewed when a fiftieth of its answers came since
-TRIES = 8  # items that are looked at for a pair of systems, to find one that is not on the page yet
-SIDES = {FIRST: "wins", SECOND: "losses"}
+RENEWED_AFTER = 50  # a state is renewed when a fiftieth of its answers came since
+MOST_TRIES = 8  # items that are looked at for a pair of systems, to find one that is not on the page yet
+RESULTS = {FIRST: "wins", SECOND: "losses"}
 
 
-def draws_live(study: Study) -> bool:
+def draws_at_claim(study: Study) -> bool:
     return bool(study.design.get("arena", {}).get("pages", 0))
 
 
 def has_chances(study: Study) -> bool:
     """Return whether places say by which chance they were drawn: in an arena, or in what was imported of one."""
     if study.source != Study.Source.IMPORTED:
-        return draws_live(study)
+        return draws_at_claim(study)
     return HITUnit.objects.filter(hit__study=study, chance__isnull=False).exists()
 
 
 @dataclass(frozen=True, slots=True)
-class Cells:
+class PairTable:
     """The P pairs of a study's systems as columns, in order; fixed after generation.
 
     ``first`` and ``second`` index ``systems``; ``start`` and ``units`` are the first position and number of its units.
@@ -67,12 +67,12 @@ class Cells:
         return np.bincount(place, minlength=len(self.start)).astype(np.int64, copy=False)
 
 
-def cells_of(study: Study) -> Cells:
-    return _cells(study.pk, study.generated_at)
+def pair_table_of(study: Study) -> PairTable:
+    return _read_pair_table(study.pk, study.generated_at)
 
 
 @lru_cache(maxsize=64)
-def _cells(study: int, generated_at: datetime | None) -> Cells:
+def _read_pair_table(study: int, generated_at: datetime | None) -> PairTable:
     """Read the pairs of systems; the time of generation tells studies apart whose row id came again."""
     rows = SystemPair.objects.filter(study=study).order_by("position")
     table = list(rows.values_list("first_system__name", "second_system__name", "start", "units"))
@@ -80,40 +80,40 @@ def _cells(study: int, generated_at: datetime | None) -> Cells:
     systems, places = np.unique(np.array((*ones, *twos)), return_inverse=True)
     first, second = places[: len(table)], places[len(table) :]
     start, units = (np.array(column, dtype=np.int64) for column in columns)
-    return Cells(tuple(systems.tolist()), first, second, start, units)
+    return PairTable(tuple(systems.tolist()), first, second, start, units)
 
 
 _STUDY, _WORKER, _HIT = given("study"), given("worker"), given("hit")
-_NEWEST: PreparedQuery[Any] = PreparedQuery(
+_NEWEST_STATE: PreparedQuery[Any] = PreparedQuery(
     lambda: DrawState.objects.filter(study=_STUDY).order_by("-number")[:1]
 )
-_ANSWERS: PreparedQuery[Any] = PreparedQuery(
+_ANSWERS_BY_PAIR: PreparedQuery[Any] = PreparedQuery(
     lambda: (
         SystemPair.objects.filter(study=_STUDY)
         .order_by("position")
         .values_list(F("wins") + F("ties") + F("losses"), flat=True)
     )
 )
-_MET: PreparedQuery[Any] = PreparedQuery(
+_UNITS_MET: PreparedQuery[Any] = PreparedQuery(
     lambda: (
         HITUnit.objects.filter(hit__assignments__worker=_WORKER, hit__study=_STUDY, chance__isnull=False)
         .order_by()
         .values_list("hit_id", "unit_id", "unit__position")
     )
 )
-_NOW: PreparedQuery[Any] = PreparedQuery(
+_HIT_STATE: PreparedQuery[Any] = PreparedQuery(
     lambda: HIT.objects.filter(pk=_HIT).order_by().values_list("drawn_from_id", "version")
 )
-_THERE: PreparedQuery[Any] = PreparedQuery(
+_HIT_UNITS: PreparedQuery[Any] = PreparedQuery(
     lambda: HITUnit.objects.filter(hit=_HIT).order_by().values_list("unit_id", flat=True)
 )
-_DRAWN = PreparedUpdate(
+_NOTE_DRAWN = PreparedUpdate(
     lambda: HIT.objects.filter(pk=_HIT), drawn_from=given("state"), version=F("version") + 1
 )
 
 
 @dataclass(frozen=True, slots=True)
-class Drawn:
+class DrawnUnit:
     """A unit of a page, its pair of systems, and the chance of this pair when it was drawn."""
 
     unit: int
@@ -121,38 +121,38 @@ class Drawn:
     chance: float
 
 
-def units_for(*, study: Study, hit: HIT, worker: Worker, own: Collection[int]) -> frozenset[int]:
+def draw_missing_units(*, study: Study, hit: HIT, worker: Worker, own: Collection[int]) -> frozenset[int]:
     """Draw the units of a page that has none; return the units of a drawn page that the worker met before.
 
     Call it within the transaction that took a slot of the HIT. Workers never judge their ``own`` captions. Sets the
     HIT's stored version.
     """
-    ((hit.drawn_from_id, hit.version),) = _NOW.all(hit=hit.pk)
-    rows = _MET.all(study=study.pk, worker=worker.pk)
+    ((hit.drawn_from_id, hit.version),) = _HIT_STATE.all(hit=hit.pk)
+    rows = _UNITS_MET.all(study=study.pk, worker=worker.pk)
     met = {unit: position for of_hit, unit, position in rows if of_hit != hit.pk}
     if hit.drawn_from_id is not None:
         return frozenset(met)
     state = current_state(study)
     drawn = draw_page(study=study, state=state, hit=hit, met=set(met.values()), own=own)
-    there = len(_THERE.all(hit=hit.pk))
+    there = len(_HIT_UNITS.all(hit=hit.pk))
     insert_rows(
         HITUnit,
         ("hit_id", "unit_id", "position", "chance"),
         ((hit.pk, one.unit, there + number, one.chance) for number, one in enumerate(drawn, start=1)),
     )
-    _DRAWN(hit=hit.pk, state=state.pk)
+    _NOTE_DRAWN(hit=hit.pk, state=state.pk)
     hit.drawn_from, hit.version = state, hit.version + 1
     return frozenset()
 
 
 def current_state(study: Study) -> DrawState:
     """Return the newest state, or a new one if many answers came since."""
-    answers, newest = sum(_ANSWERS.all(study=study.pk)), _NEWEST.first(study=study.pk)
-    if newest is not None and 0 <= answers - newest.answers < max(1, newest.answers // NEWER):
+    answers, newest = sum(_ANSWERS_BY_PAIR.all(study=study.pk)), _NEWEST_STATE.first(study=study.pk)
+    if newest is not None and 0 <= answers - newest.answers < max(1, newest.answers // RENEWED_AFTER):
         return newest
     rows = SystemPair.objects.filter(study=study).order_by("position")
     counts = [list(row) for row in rows.values_list("wins", "ties", "losses")]
-    cells = cells_of(study)
+    cells = pair_table_of(study)
     made = DrawState(
         study=study,
         number=0 if newest is None else newest.number + 1,
@@ -167,13 +167,13 @@ def current_state(study: Study) -> DrawState:
 
 def draw_page(
     *, study: Study, state: DrawState, hit: HIT, met: Collection[int], own: Collection[int] = ()
-) -> list[Drawn]:
+) -> list[DrawnUnit]:
     """Draw pairs of systems one after the other, and for each an item, all equally probable.
 
     An item comes once on a page where others are left. ``met`` are positions of units that the worker had before: a
     pair of systems all of whose units they had is not drawn. Return fewer than a page if no unit is left.
     """
-    design, cells = design_of(study), cells_of(study)
+    design, cells = design_of(study), pair_table_of(study)
     rng = rng_for(design.seed, f"arena {hit.key}")
     asked = np.array(state.counts, dtype=np.int64).reshape(-1, 3).sum(axis=1)
     drawing = Drawing.of(cells.first, cells.second, asked, state.strengths, even=design.arena.even)
@@ -184,7 +184,7 @@ def draw_page(
             break
         cell, chance = drawing.draw(left > 0, rng)
         left[cell] -= 1
-        chosen.append((cell, chance, rng.integers(cells.units[cell], size=TRIES).tolist()))
+        chosen.append((cell, chance, rng.integers(cells.units[cell], size=MOST_TRIES).tolist()))
     wanted = {int(cells.start[cell]) + offset for cell, _, offsets in chosen for offset in offsets}
     rows = Unit.objects.filter(study=study, position__in=wanted)
     found: dict[int, Sequence[Any]] = {
@@ -194,23 +194,23 @@ def draw_page(
     for cell, chance, offsets in chosen:
         start = int(cells.start[cell])
         free = [start + offset for offset in offsets if start + offset not in taken]
-        free = [one for one in free if own_free(found[one], own)]
+        free = [one for one in free if shows_no_own_caption(found[one], own)]
         if not free:  # most of its units were met
-            free = _any_free(study, start, int(cells.units[cell]), taken, own, rng, found)
+            free = _find_free_positions(study, start, int(cells.units[cell]), taken, own, rng, found)
         if not free:
             continue
         position = next((one for one in free if found[one][1] not in items), free[0])
         taken.add(position)
         items.add(found[position][1])
-        drawn.append(Drawn(found[position][0], cell, chance))
+        drawn.append(DrawnUnit(found[position][0], cell, chance))
     return drawn
 
 
-def own_free(row: Sequence[Any], own: Collection[int]) -> bool:
+def shows_no_own_caption(row: Sequence[Any], own: Collection[int]) -> bool:
     return not own or (row[2] not in own and row[3] not in own)
 
 
-def _any_free(
+def _find_free_positions(
     study: Study,
     start: int,
     units: int,
@@ -220,18 +220,18 @@ def _any_free(
     found: Any,
 ) -> list[int]:
     places = [start + offset for offset in rng.permutation(units).tolist() if start + offset not in taken]
-    rows = Unit.objects.filter(study=study, position__in=places[:TRIES])
+    rows = Unit.objects.filter(study=study, position__in=places[:MOST_TRIES])
     found.update(
         (row[0], row[1:]) for row in rows.values_list("position", "pk", "item_id", "first_id", "second_id")
     )
-    return [one for one in places[:TRIES] if own_free(found[one], own)]
+    return [one for one in places[:MOST_TRIES] if shows_no_own_caption(found[one], own)]
 
 
 def page_size(design: StudyDesign) -> int:
     return design.units_per_hit - design.controls.per_hit
 
 
-def drawn_again(hit: HIT) -> list[Drawn]:
+def drawn_again(hit: HIT) -> list[DrawnUnit]:
     """Draw the units of a drawn page again from stored data, for a worker who wrote none of the captions."""
     first = Assignment.objects.filter(hit=hit).select_related("study", "worker").earliest("accepted_at")
     state = DrawState.objects.get(hits=hit)
@@ -245,7 +245,7 @@ def drawn_again(hit: HIT) -> list[Drawn]:
 
 def count_answers(*, study: Study, answers: Iterable[tuple[Unit, int | None]]) -> None:
     """Add the answers of a submission to their pairs of systems, in the transaction that stores them."""
-    if not draws_live(study):
+    if not draws_at_claim(study):
         return
     given = [(unit.pair_id, value) for unit, value in answers if unit.pair_id is not None]
     rows = CandidatePair.objects.filter(pk__in={pair for pair, _ in given})
@@ -253,8 +253,8 @@ def count_answers(*, study: Study, answers: Iterable[tuple[Unit, int | None]]) -
     tally: Counter[tuple[int, int, str]] = Counter()
     for pair, value in given:
         first, second = systems[pair]
-        tally[first, second, _side(value)] += 1
-    _add(study, tally)
+        tally[first, second, _result_of(value)] += 1
+    _add_counts(study, tally)
 
 
 def recount(study: Study) -> None:
@@ -262,26 +262,26 @@ def recount(study: Study) -> None:
 
     Answers stored at the same time are added once this transaction ends, as their rows are locked until then.
     """
-    if not draws_live(study):
+    if not draws_at_claim(study):
         return
     with transaction.atomic():
         rows = SystemPair.objects.filter(study=study)
         list(rows.select_for_update().order_by("pk").values_list("pk"))
         rows.update(wins=0, ties=0, losses=0)
-        _add(study, current_counts(study))
+        _add_counts(study, count_by_pair(study))
 
 
-def current_counts(study: Study) -> Counter[tuple[int, int, str]]:
+def count_by_pair(study: Study) -> Counter[tuple[int, int, str]]:
     """Count current judgments by first system, second system and side, in the order of their pairs."""
     judged = Judgment.objects.current().filter(assignment__study=study, unit__pair__isnull=False).order_by()
     names = ("unit__pair__first_system", "unit__pair__second_system", "value")
     tally: Counter[tuple[int, int, str]] = Counter()
     for first, second, value, n in judged.values_list(*names).annotate(n=Count("pk")):
-        tally[first, second, _side(value)] += n
+        tally[first, second, _result_of(value)] += n
     return tally
 
 
-def oriented(tally: Counter[tuple[int, int, str]], first: int, second: int) -> dict[str, int]:
+def counts_for_pair(tally: Counter[tuple[int, int, str]], first: int, second: int) -> dict[str, int]:
     """Return wins, ties and losses of ``first`` against ``second``, in either order of the pair."""
     return {
         "wins": tally[first, second, "wins"] + tally[second, first, "losses"],
@@ -290,14 +290,14 @@ def oriented(tally: Counter[tuple[int, int, str]], first: int, second: int) -> d
     }
 
 
-def _side(value: int | None) -> str:
-    return SIDES.get((value or 0) % MUCH, "ties")
+def _result_of(value: int | None) -> str:
+    return RESULTS.get((value or 0) % MUCH, "ties")
 
 
-def _add(study: Study, tally: Counter[tuple[int, int, str]]) -> None:
+def _add_counts(study: Study, tally: Counter[tuple[int, int, str]]) -> None:
     systems = {system for first, second, _ in tally for system in (first, second)}
     rows = SystemPair.objects.filter(study=study, first_system__in=systems, second_system__in=systems)
     for pk, first, second in rows.order_by("pk").values_list("pk", "first_system_id", "second_system_id"):
-        more = {name: F(name) + n for name, n in oriented(tally, first, second).items() if n}
+        more = {name: F(name) + n for name, n in counts_for_pair(tally, first, second).items() if n}
         if more:
             SystemPair.objects.filter(pk=pk).update(**more)

@@ -21,13 +21,20 @@ from django.utils.translation import gettext
 from annotation.crowds.panel.backend import session_with_room
 from annotation.errors import AlreadyEnded, NotJoined
 from annotation.models import Assignment, CrowdSession, Participation, StudyAlarm, Worker, WrittenCaption
-from annotation.models.assignments import LIVE, AssignmentQuerySet, WrittenCaptionQuerySet
+from annotation.models.assignments import LIVE_STATES, AssignmentQuerySet, WrittenCaptionQuerySet
 from annotation.privacy.consent import refuse_old_consent
-from annotation.quality.flags import refuse_stopped, refuse_while_paused
-from annotation.work.arena import draws_live, units_for
-from annotation.work.joining import has_done_all, instructions_version, refuse_unqualified
-from annotation.work.presentation import Place, draw_layout, placed, places_of, units_of, units_of_hit
-from annotation.work.stopping import decided_units, free_slot, in_work_by_hit, reopen_slots
+from annotation.quality.flags import refuse_paused_study, refuse_stopped_worker
+from annotation.work.arena import draw_missing_units, draws_at_claim
+from annotation.work.joining import check_may_work, has_reached_limit, instructions_version
+from annotation.work.presentation import (
+    Place,
+    cached_units_of,
+    draw_layout,
+    place_units,
+    places_of,
+    units_of_hit,
+)
+from annotation.work.stopping import count_in_work_by_hit, decided_units, free_slot, reopen_slots
 from common.prepared import PreparedQuery, PreparedUpdate, given
 from common.rows import insert_object
 from judgments.drawing.controls import REPEATED, Mark, mark_of
@@ -37,27 +44,27 @@ from judgments.kinds import KINDS
 from judgments.models import HIT, HITUnit, Study, Unit
 from judgments.studies.studies import design_of
 
-GATE = 0x51D0  # first key of our advisory locks; the second is the study's id
-SHARED = "SELECT pg_advisory_xact_lock_shared(%s, %s)"
-ALONE = "SELECT pg_advisory_xact_lock(%s, %s)"
+PAUSE_LOCK = 0x51D0  # first key of our advisory locks; the second is the study's id
+LOCK_SHARED = "SELECT pg_advisory_xact_lock_shared(%s, %s)"
+LOCK_EXCLUSIVE = "SELECT pg_advisory_xact_lock(%s, %s)"
 
-LEASED = ("accepted", "reserved")  # states with a lease
+LEASED_STATES = ("accepted", "reserved")  # states with a lease
 RESERVED_MINUTES = 10  # a prefetched HIT is needed soon
 WINDOW = 8  # draw from this many next HITs, so that simultaneous workers do not wait for one row
 WIDE_WINDOW = 40  # the window with early stopping, where workers should work on different HITs
 ATTEMPTS = 20
-UNANSWERED = timedelta(minutes=5)  # time to read before the first answer
-READING = timedelta(minutes=1)  # of it, also towards somebody who could not begin at all
-AHEAD = 64  # HITs to search for new control items before old ones are left out
+LONGEST_UNANSWERED = timedelta(minutes=5)  # time to read before the first answer
+SHORTEST_READING = timedelta(minutes=1)  # of it, also towards somebody who could not begin at all
+HITS_SEARCHED = 64  # HITs to search for new control items before old ones are left out
 
 
 def share_pause_lock(study: Study) -> None:
     """Take the pause lock, shared. Call it before checking whether the study is open."""
-    _take_lock(SHARED, study)
+    _take_lock(LOCK_SHARED, study)
 
 
 def take_pause_lock(study: Study) -> None:
-    _take_lock(ALONE, study)
+    _take_lock(LOCK_EXCLUSIVE, study)
 
 
 def _take_lock(how: str, study: Study) -> None:
@@ -65,7 +72,7 @@ def _take_lock(how: str, study: Study) -> None:
         return
     with connection.cursor() as cursor:
         # two studies that share a lock only wait for each other
-        cursor.execute(how, [GATE, study.pk % 2**31])
+        cursor.execute(how, [PAUSE_LOCK, study.pk % 2**31])
 
 
 def own_captions(study: Study, worker: Worker) -> WrittenCaptionQuerySet:
@@ -87,45 +94,47 @@ def without_own_captions(hits: QuerySet[HIT], *, study: Study, worker: Worker) -
         Q(unit__first__in=captions)
         | Q(unit__second__in=captions)
         | Q(unit__reference__in=captions)
-        | Q(unit__in=_units_listing(rows, study))
+        | Q(unit__in=_units_containing(rows, study))
     )
     return hits.filter(~Exists(HITUnit.objects.filter(shows, hit=OuterRef("pk"))))
 
 
-def _units_listing(rows: Iterable[tuple[Any, ...]], study: Study) -> list[int]:
+def _units_containing(rows: Iterable[tuple[Any, ...]], study: Study) -> list[int]:
     known: set[str] = set()
     images: set[int] = set()
     for key, text, of_caption, of_unit in rows:
         known |= {key, text}
         images |= {image for image in (of_caption, of_unit) if image is not None}
     units = Unit.objects.filter(study=study, item__in=images).exclude(content={})
-    return [pk for pk, content in units.values_list("pk", "content") if not known.isdisjoint(_texts(content))]
+    return [
+        pk for pk, content in units.values_list("pk", "content") if not known.isdisjoint(_texts_in(content))
+    ]
 
 
-def _texts(content: Any) -> Iterator[str]:
+def _texts_in(content: Any) -> Iterator[str]:
     if isinstance(content, str):
         yield content
     elif isinstance(content, dict):
         for value in content.values():
-            yield from _texts(value)
+            yield from _texts_in(value)
     elif isinstance(content, list):
         for value in content:
-            yield from _texts(value)
+            yield from _texts_in(value)
 
 
-def may_come_again(study: Study) -> bool:
+def may_repeat_controls(study: Study) -> bool:
     """Return whether a control item may be in two HITs. Make no query."""
     pool = study.notes.get("control_pool")
     return bool(pool["comes_again"]) if pool else False
 
 
-def items_met(study: Study, worker: Worker) -> dict[int, set[Mark]]:
+def control_items_met(study: Study, worker: Worker) -> dict[int, set[Mark]]:
     """Return the control items of each HIT that the worker ever claimed, by HIT id."""
     taken = Assignment.objects.filter(study=study, worker=worker, hit__isnull=False)
-    return _items_of(study, HITUnit.objects.filter(hit__in=taken.values("hit")))
+    return _control_items_by_hit(study, HITUnit.objects.filter(hit__in=taken.values("hit")))
 
 
-def stale_units(study: Study, units: Sequence[Unit], met: Collection[Mark]) -> frozenset[int]:
+def controls_met_before(study: Study, units: Sequence[Unit], met: Collection[Mark]) -> frozenset[int]:
     grouped = KINDS[study.protocol].grouped
     return frozenset(
         unit.pk
@@ -146,16 +155,16 @@ def units_left_out(hit: HIT, worker: Worker, units: Sequence[Unit]) -> frozenset
     )
 
 
-def with_new_items(study: Study, hits: Sequence[HIT], met: Collection[Mark]) -> list[HIT]:
-    items = _items_of(study, HITUnit.objects.filter(hit__in=[hit.pk for hit in hits]))
+def hits_with_new_controls(study: Study, hits: Sequence[HIT], met: Collection[Mark]) -> list[HIT]:
+    items = _control_items_by_hit(study, HITUnit.objects.filter(hit__in=[hit.pk for hit in hits]))
     return [hit for hit in hits if items.get(hit.pk, set()).isdisjoint(met)]
 
 
-def controls_used_up(study: Study, worker: Worker) -> QuerySet[StudyAlarm]:
+def used_up_alarms(study: Study, worker: Worker) -> QuerySet[StudyAlarm]:
     return StudyAlarm.objects.filter(study=study, worker=worker, what=StudyAlarm.What.CONTROLS_USED_UP)
 
 
-def _items_of(study: Study, places: Any) -> dict[int, set[Mark]]:
+def _control_items_by_hit(study: Study, places: Any) -> dict[int, set[Mark]]:
     grouped = KINDS[study.protocol].grouped
     controls = places.filter(unit__control=True, unit__withdrawn=False).exclude(unit__control_kind=REPEATED)
     names = (
@@ -237,31 +246,31 @@ def find_candidate(
     own, overdue = _leases(study, worker)
     current = next((lease for lease in own if besides is None or lease.pk != besides.pk), None)
     if current is None or current.state == Assignment.State.RESERVED:  # nothing is begun
-        refuse_stopped(participation.standing)
-        refuse_while_paused(study)
+        refuse_stopped_worker(participation.standing)
+        refuse_paused_study(study)
         refuse_old_consent(study=study, worker=worker, agreed_to=participation.consent_version)
     if current is not None:
         return Claim(assignment=current, created=False, places=places_of(current))
     design = design_of(study)
-    refuse_unqualified(study=study, design=design, worker=worker)
+    check_may_work(study=study, design=design, worker=worker)
     session = None
     if worker.source == Worker.Source.CROWD:
         session = session_with_room(study=study, design=design, worker=worker)
         if session is None:
             return None
-    if has_done_all(study=study, design=design, worker=worker):
+    if has_reached_limit(study=study, design=design, worker=worker):
         return None
     hits = _candidates(study, worker, participation, overdue)
-    if not hits and besides is None and not attempt and _replace_silent(study, worker, participation):
+    if not hits and besides is None and not attempt and _end_unanswered_lease(study, worker, participation):
         hits = _next_hits(study, worker, participation)
     if not hits:
         return None
-    met = items_met(study, worker) if participation.began and may_come_again(study) else {}
+    met = control_items_met(study, worker) if participation.began and may_repeat_controls(study) else {}
     items = {item for of_hit in met.values() for item in of_hit}
     if items and not participation.used_up:
-        hits = _prefer_new_items(study, worker, hits, items)
-    hit = _chosen(study, worker, hits, attempt)
-    units = units_of(hit)
+        hits = _prefer_new_controls(study, worker, hits, items)
+    hit = _choose_hit(study, worker, hits, attempt)
+    units = cached_units_of(hit)
     return Candidate(
         study=study,
         worker=worker,
@@ -269,7 +278,9 @@ def find_candidate(
         hit=hit,
         cursor=hits[0].position,
         units=units,
-        left_out=units_left_out(hit, worker, units) if hit.pk in met else stale_units(study, units, items),
+        left_out=units_left_out(hit, worker, units)
+        if hit.pk in met
+        else controls_met_before(study, units, items),
         session=session,
     )
 
@@ -279,13 +290,15 @@ _NOW = given("now", DateTimeField())
 _PARTICIPATIONS: PreparedQuery[Any] = PreparedQuery(
     lambda: Participation.objects.filter(study=_STUDY, worker=_WORKER).annotate(
         wrote=Exists(WrittenCaption.objects.by(_WORKER, dataset_id=given("dataset"))),
-        used_up=Exists(controls_used_up(_STUDY, _WORKER)),
+        used_up=Exists(used_up_alarms(_STUDY, _WORKER)),
         began=Exists(Assignment.objects.filter(study=_STUDY, worker=_WORKER)),
     )
 )
 _LEASES = PreparedQuery(
     lambda: (
-        Assignment.objects.filter(Q(worker=_WORKER) | Q(expires_at__lte=_NOW), study=_STUDY, state__in=LEASED)
+        Assignment.objects.filter(
+            Q(worker=_WORKER) | Q(expires_at__lte=_NOW), study=_STUDY, state__in=LEASED_STATES
+        )
         .select_related("hit")
         .order_by("state", "accepted_at")
     )
@@ -337,7 +350,7 @@ def _candidates(study: Study, worker: Worker, participation: Any, overdue: Seque
     return _next_hits(study, worker, participation)
 
 
-def _replace_silent(study: Study, worker: Worker, participation: Any) -> int:
+def _end_unanswered_lease(study: Study, worker: Worker, participation: Any) -> int:
     """End the oldest lease without any answer, for a worker to whom nothing is left; return how many ended.
 
     The other has time to read; less if the worker has answered nothing either, and needs the slot to begin.
@@ -350,14 +363,16 @@ def _replace_silent(study: Study, worker: Worker, participation: Any) -> int:
     silent = Assignment.objects.filter(
         ~Exists(spoke.filter(worker=OuterRef("worker"))),
         study=study,
-        state__in=LEASED,
+        state__in=LEASED_STATES,
         worker__source=Worker.Source.LOCAL,
         hit__in=_hits_for(study, worker, participation).filter(
-            ~Exists(Assignment.objects.filter(hit=OuterRef("pk"), worker=worker, state__in=LIVE))
+            ~Exists(Assignment.objects.filter(hit=OuterRef("pk"), worker=worker, state__in=LIVE_STATES))
         ),
     )
     answered = participation.began and spoke.filter(worker=worker).exists()
-    silent = silent.filter(accepted_at__lte=timezone.now() - (UNANSWERED if answered else READING))
+    silent = silent.filter(
+        accepted_at__lte=timezone.now() - (LONGEST_UNANSWERED if answered else SHORTEST_READING)
+    )
     longest = silent.order_by("accepted_at").values_list("pk", flat=True).first()
     if longest is None:
         return 0
@@ -366,10 +381,10 @@ def _replace_silent(study: Study, worker: Worker, participation: Any) -> int:
     return release_slots(still, Assignment.State.EXPIRED)
 
 
-def _chosen(study: Study, worker: Worker, hits: list[HIT], attempt: int) -> HIT:
+def _choose_hit(study: Study, worker: Worker, hits: list[HIT], attempt: int) -> HIT:
     """Draw a HIT; with early stopping, take one with little in work, since votes should follow one another."""
     if stops_early(study):
-        in_work = in_work_by_hit([hit.pk for hit in hits])
+        in_work = count_in_work_by_hit([hit.pk for hit in hits])
         ordered = sorted(hits, key=lambda hit: (in_work[hit.pk], hit.position))
         return ordered[attempt % len(ordered)]
     rng = rng_for(attempt, f"hit {worker.name} {hits[0].key}")
@@ -389,7 +404,7 @@ def _next_hits(study: Study, worker: Worker, participation: Any) -> list[HIT]:
     window = list(fresh.filter(position__gte=participation.cursor)[:size]) if participation.wrote else []
     if not window and participation.cursor:
         window = list(fresh[:size])  # slots released behind the cursor
-    return window or list(open_hits.filter(~Exists(mine.filter(state__in=LIVE)))[:size])
+    return window or list(open_hits.filter(~Exists(mine.filter(state__in=LIVE_STATES)))[:size])
 
 
 def _hits_for(study: Study, worker: Worker, participation: Any) -> QuerySet[HIT]:
@@ -397,8 +412,8 @@ def _hits_for(study: Study, worker: Worker, participation: Any) -> QuerySet[HIT]
     return without_own_captions(hits, study=study, worker=worker) if participation.wrote else hits
 
 
-def _welcoming(study: Study, worker: Worker) -> dict[str, Any]:
-    """Return the values of ``_taking_work``. A rehearsed study is open to simulated workers only."""
+def _admission_values(study: Study, worker: Worker) -> dict[str, Any]:
+    """Return the values of ``_studies_taking_work``. A rehearsed study is open to simulated workers only."""
     return {
         "study": study.pk,
         "worker": worker.pk,
@@ -406,7 +421,7 @@ def _welcoming(study: Study, worker: Worker) -> dict[str, Any]:
     }
 
 
-def _taking_work(*, late: bool) -> QuerySet[Study]:
+def _studies_taking_work(*, late: bool) -> QuerySet[Study]:
     welcome = Q(participations__worker=_WORKER, participations__standing=Participation.Standing.ACTIVE)
     now = Q(state=Study.State.OPEN, paused_at=None)
     then = Q(state__in=[Study.State.OPEN, Study.State.CLOSED])
@@ -414,11 +429,13 @@ def _taking_work(*, late: bool) -> QuerySet[Study]:
     return Study.objects.filter(welcome, then if late else now, pk=_STUDY, simulated=simulated).order_by()
 
 
-_TAKING_WORK = {late: PreparedQuery(partial(_taking_work, late=late)) for late in (False, True)}
+_STUDIES_TAKING_WORK = {
+    late: PreparedQuery(partial(_studies_taking_work, late=late)) for late in (False, True)
+}
 
 
 def _open_hit(*, late: bool) -> QuerySet[HIT]:
-    return HIT.objects.filter(Exists(_taking_work(late=late)), pk=given("hit"), open_slots__gt=0)
+    return HIT.objects.filter(Exists(_studies_taking_work(late=late)), pk=given("hit"), open_slots__gt=0)
 
 
 _TAKE_SLOT = {
@@ -427,15 +444,15 @@ _TAKE_SLOT = {
 }
 
 
-def _prefer_new_items(study: Study, worker: Worker, window: list[HIT], met: Collection[Mark]) -> list[HIT]:
+def _prefer_new_controls(study: Study, worker: Worker, window: list[HIT], met: Collection[Mark]) -> list[HIT]:
     """Return HITs with only new control items, from ``window`` or further on; else ``window``."""
-    fresh = with_new_items(study, window, met)
+    fresh = hits_with_new_controls(study, window, met)
     if fresh:
         return fresh
     mine = Assignment.objects.filter(hit=OuterRef("pk"), worker=worker)
     further = HIT.objects.filter(study=study, open_slots__gt=0, position__gt=window[-1].position)
-    ahead = list(further.filter(~Exists(mine)).order_by("position")[:AHEAD])
-    return with_new_items(study, ahead, met)[:WINDOW] or window
+    ahead = list(further.filter(~Exists(mine)).order_by("position")[:HITS_SEARCHED])
+    return hits_with_new_controls(study, ahead, met)[:WINDOW] or window
 
 
 def claim_slot(
@@ -454,18 +471,18 @@ def claim_slot(
     """
     study, hit, worker = candidate.study, candidate.hit, candidate.worker
     promised, session = session is not None, session or candidate.session
-    welcoming = _welcoming(study, worker)
+    welcoming = _admission_values(study, worker)
     if not _TAKE_SLOT[late](hit=hit.pk, **welcoming):
-        if not _TAKING_WORK[late].all(**welcoming):
+        if not _STUDIES_TAKING_WORK[late].all(**welcoming):
             return None
         raise SlotLost
     if candidate.participation.cursor != candidate.cursor:
         Participation.objects.filter(pk=candidate.participation.pk).update(cursor=candidate.cursor)
     units = candidate.units
     settled = decided_units(hit.pk, units) if stops_early(study) else frozenset()
-    if draws_live(study):
+    if draws_at_claim(study):
         own = own_captions(study, worker).values_list("caption", flat=True)
-        settled = units_for(study=study, hit=hit, worker=worker, own=set(own))
+        settled = draw_missing_units(study=study, hit=hit, worker=worker, own=set(own))
         units = units_of_hit(hit.pk)  # not the cached ones: this transaction may be undone
     if all(unit.control or unit.pk in settled for unit in units):
         if not promised:
@@ -495,14 +512,14 @@ def claim_slot(
         simulated=worker.source == Worker.Source.REHEARSAL,
     )
     insert_object(assignment)
-    return Claim(assignment=assignment, created=True, places=placed(units, layout.order, layout.sides))
+    return Claim(assignment=assignment, created=True, places=place_units(units, layout.order, layout.sides))
 
 
 def _note_used_up_controls(candidate: Candidate) -> None:
     """Count an assignment that lacks control items, because the worker has met them all."""
     # for the designer, all captions of a control image are one control item
     items = len({unit.item_id for unit in candidate.units if unit.pk in candidate.left_out})
-    raised = controls_used_up(candidate.study, candidate.worker).update(
+    raised = used_up_alarms(candidate.study, candidate.worker).update(
         pages=F("pages") + 1, missing=F("missing") + items, last_at=timezone.now()
     )
     if not raised:  # a worker claims one HIT at a time: nobody else creates this row
@@ -518,7 +535,7 @@ def _note_used_up_controls(candidate: Candidate) -> None:
 def _accept_reserved(found: Claim) -> Claim | None:
     """Turn a reservation into the current assignment with a full lease; raise as ``claim_slot``."""
     reserved = found.assignment
-    if not _TAKING_WORK[False].all(**_welcoming(reserved.study, reserved.worker)):
+    if not _STUDIES_TAKING_WORK[False].all(**_admission_values(reserved.study, reserved.worker)):
         return None
     now = timezone.now()
     expires_at = now + timedelta(minutes=design_of(reserved.study).crowd.lease_minutes)
@@ -557,7 +574,7 @@ def release_slots(wanted: AssignmentQuerySet, state: Assignment.State) -> int:
 
     Lock assignments, ordered by id, before HITs, to avoid deadlocks.
     """
-    ended = wanted.filter(state__in=LEASED).select_for_update().order_by("pk")
+    ended = wanted.filter(state__in=LEASED_STATES).select_for_update().order_by("pk")
     held = list(ended.values_list("pk", "hit_id", "study_id"))
     Assignment.objects.filter(pk__in=[pk for pk, _, _ in held]).update(state=state)
     for study in Study.objects.filter(pk__in={study for _, _, study in held}):

@@ -30,7 +30,7 @@ from annotation.models import (
     Worker,
 )
 from annotation.money.limits import as_one_order
-from annotation.work.claims import LEASED, release_reserved, release_slots, take_pause_lock
+from annotation.work.claims import LEASED_STATES, release_reserved, release_slots, take_pause_lock
 from annotation.work.stopping import lock_for_settling, update_outcomes
 from common.amounts import thousands
 from common.downloads import batched
@@ -44,7 +44,7 @@ MOST_WORKERS = 100  # added at a time
 MOST_MINUTES = 7 * 24 * 60
 MOST_REQUIRED = 32_000  # fits the column on every database
 KEYS_AT_ONCE = 500
-LIVE_THERE = (Publication.State.PUBLISHED, Publication.State.PLANNED)
+LIVE_PUBLICATIONS = (Publication.State.PUBLISHED, Publication.State.PLANNED)
 
 
 @transaction.atomic
@@ -57,14 +57,16 @@ def pause_study(*, study: Study, why: str, by: User | None = None) -> None:
     _lock_study(study)
     if study.paused_at is not None:
         return
-    reason = reason_of(why)
+    reason = checked_reason(why)
     _require_pausable(study, _("only an open study can be paused"))
     study.paused_at = timezone.now()
     study.save(update_fields=["paused_at"])
     asked = ask_to_expire(study=study, by=by, for_a_while=True, why=reason)
     release_reserved(study=study)
     crowd = (
-        f" The crowd is asked to let nobody new in, for {_counted(asked, 'publication')}." if asked else ""
+        f" The crowd is asked to let nobody new in, for {_one_or_many(asked, 'publication')}."
+        if asked
+        else ""
     )
     note_event(study=study, what="paused", words=f"Paused: no more claims.{crowd}", why=reason, by=by)
 
@@ -80,15 +82,15 @@ def resume_study(*, study: Study, why: str, by: User | None = None) -> None:
     since = study.paused_at
     if since is None:
         return
-    reason = reason_of(why)
+    reason = checked_reason(why)
     study.paused_at = None
     study.save(update_fields=["paused_at"])
     asked = offer_again(study=study, since=since, by=by, why=reason) if study.place else 0
-    crowd = f" The crowd is asked to offer {_counted(asked, 'publication')} again." if asked else ""
+    crowd = f" The crowd is asked to offer {_one_or_many(asked, 'publication')} again." if asked else ""
     note_event(study=study, what="resumed", words=f"Resumed.{crowd}", why=reason, by=by)
 
 
-def reason_of(why: str) -> str:
+def checked_reason(why: str) -> str:
     reason = why.strip()
     if not reason:
         raise WrongState(_("Nothing was changed: a reason is missing; the study's log shows it."))
@@ -108,7 +110,7 @@ def _require_pausable(study: Study, otherwise: str) -> None:
         )
 
 
-def _counted(number: int, what: str) -> str:
+def _one_or_many(number: int, what: str) -> str:
     return f"one {what}" if number == 1 else f"{number:,} {what}s"
 
 
@@ -123,7 +125,7 @@ def extend_study(
     what: str = "extended",
 ) -> int:
     """Add ``workers`` to the given HITs (default: all), if the budget suffices. Return the number of HITs."""
-    reason = reason_of(why)
+    reason = checked_reason(why)
     if not 1 <= workers <= MOST_WORKERS:
         raise WrongState(
             _("Nothing was changed: a HIT can get 1 to %(most)s more workers at a time, not %(workers)s.")
@@ -189,9 +191,9 @@ def _offer_places(study: Study, hits: list[int], workers: int, *, why: str, by: 
     backend = backend_of(study)
     if study.paused_at is not None or Ability.PUBLISH not in backend.can or not study.place:
         return
-    up = Publication.objects.filter(study=study, place=study.place, state__in=LIVE_THERE).select_related(
-        "study"
-    )
+    up = Publication.objects.filter(
+        study=study, place=study.place, state__in=LIVE_PUBLICATIONS
+    ).select_related("study")
     whole = up.filter(hit=None).last()
     if whole is not None:  # a slot there is a session of several HITs
         sessions = -(-workers * len(hits) // design_of(study).panel.hits)
@@ -210,7 +212,7 @@ def _offer_places(study: Study, hits: list[int], workers: int, *, why: str, by: 
 
 @transaction.atomic
 def extend_leases(*, study: Study, minutes: int, why: str, by: User | None = None) -> int:
-    reason = reason_of(why)
+    reason = checked_reason(why)
     if not 1 <= minutes <= MOST_MINUTES:
         raise WrongState(
             _("Nothing was changed: a lease can get 1 to %(most)s minutes more, not %(minutes)s.")
@@ -238,8 +240,8 @@ def expire_assignments(
     *, study: Study, why: str, assignments: Collection[UUID] | None = None, by: User | None = None
 ) -> int:
     """Expire the given assignments, or all with an ended lease. Keep drafts and reopen the slots."""
-    reason = reason_of(why)
-    rows = Assignment.objects.filter(study=study, state__in=LEASED)
+    reason = checked_reason(why)
+    rows = Assignment.objects.filter(study=study, state__in=LEASED_STATES)
     overdue = assignments is None
     wanted = rows.overdue(timezone.now()) if assignments is None else rows.filter(pk__in=assignments)
     ended = release_slots(wanted, Assignment.State.EXPIRED)
@@ -264,7 +266,7 @@ def expire_assignments(
 @transaction.atomic
 def expire_slots(*, study: Study, hits: Collection[str], why: str, by: User | None = None) -> int:
     """Close the open slots of these HITs and return their number. Current leases go on."""
-    reason = reason_of(why)
+    reason = checked_reason(why)
     if stops_early(study):
         raise WrongState(
             _("Nothing was changed: study %(slug)r stops early, so its slots follow from its judgments.")
@@ -325,7 +327,7 @@ def _require_open(study: Study) -> None:
         )
 
 
-def what_was_taken(study: Study) -> str:
+def describe_taken_work(study: Study) -> str:
     """Return in a sentence who has work of the study, or is about to get it; or ""."""
     if study.simulated:
         return _("The rehearsal crowd works on study %(slug)r; duplicate the study instead.") % {

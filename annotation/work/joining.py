@@ -43,13 +43,13 @@ from judgments.studies.log import note_event
 from judgments.studies.studies import CAPITALS, LETTERS, design_of, random_code
 
 # a returned or expired assignment does not count
-COUNTED = ("reserved", "accepted", "submitted", "approved", "rejected", "invalidated")
+COUNTED_STATES = ("reserved", "accepted", "submitted", "approved", "rejected", "invalidated")
 INVITATION_LENGTH = 12  # 59 bits cannot be guessed
 MOST_INVITATIONS = 500
 NAME_LENGTH = 100
 
 
-def refuse_unfit(*, asked: Workers, worker: Worker | None, country: str = "") -> None:
+def check_requirements(*, asked: Workers, worker: Worker | None, country: str = "") -> None:
     """Check a worker, None for a new one, against a study's requirements; ``country`` is declared just now."""
     if worker is not None and worker.country and country not in ("", worker.country):
         raise CountryProblem(
@@ -65,10 +65,10 @@ def refuse_unfit(*, asked: Workers, worker: Worker | None, country: str = "") ->
                 _("This study is for people who live in other countries than %(country)s.")
                 % {"country": country_name(code)}
             )
-    _refuse_unqualified_people(asked, worker)
+    _check_qualifications(asked, worker)
     if not asked.approval_above and not asked.approved_at_least:
         return
-    approved, rejected = _record_of(worker) if worker is not None else (0, 0)
+    approved, rejected = _count_reviews(worker) if worker is not None else (0, 0)
     if approved < asked.approved_at_least:
         raise RequirementNotMet(
             _(
@@ -83,7 +83,7 @@ def refuse_unfit(*, asked: Workers, worker: Worker | None, country: str = "") ->
         )
 
 
-def _refuse_unqualified_people(asked: Workers, worker: Worker | None) -> None:
+def _check_qualifications(asked: Workers, worker: Worker | None) -> None:
     if not asked.requires and not asked.forbids:
         return
     has = set(worker.qualifications.values_list("name", flat=True)) if worker is not None else set()
@@ -93,7 +93,7 @@ def _refuse_unqualified_people(asked: Workers, worker: Worker | None) -> None:
         raise RequirementNotMet(_("This study is for people who did not take part in an earlier one."))
 
 
-def _record_of(worker: Worker) -> tuple[int, int]:
+def _count_reviews(worker: Worker) -> tuple[int, int]:
     counts = Assignment.objects.filter(worker=worker).aggregate(
         approved=Count("pk", filter=Q(state=Assignment.State.APPROVED)),
         rejected=Count("pk", filter=Q(state=Assignment.State.REJECTED)),
@@ -101,10 +101,10 @@ def _record_of(worker: Worker) -> tuple[int, int]:
     return counts["approved"], counts["rejected"]
 
 
-def refuse_unqualified(*, study: Study, design: StudyDesign, worker: Worker) -> None:
+def check_may_work(*, study: Study, design: StudyDesign, worker: Worker) -> None:
     if not worker.is_person:
         return
-    refuse_unfit(asked=design.checked_here, worker=worker)
+    check_requirements(asked=design.checked_here, worker=worker)
     if has_passed(study=study, design=design, worker=worker):
         return
     status = quiz_status(study=study, worker=worker)
@@ -113,11 +113,11 @@ def refuse_unqualified(*, study: Study, design: StudyDesign, worker: Worker) -> 
     raise QuizNotPassed(study.slug)
 
 
-def has_done_all(*, study: Study, design: StudyDesign, worker: Worker) -> bool:
+def has_reached_limit(*, study: Study, design: StudyDesign, worker: Worker) -> bool:
     limit = design.workers.hits_at_most
     if not limit or not worker.is_person:
         return False
-    return Assignment.objects.filter(study=study, worker=worker, state__in=COUNTED).count() >= limit
+    return Assignment.objects.filter(study=study, worker=worker, state__in=COUNTED_STATES).count() >= limit
 
 
 def checked_country(code: str) -> str:
@@ -163,11 +163,11 @@ def suggest_name() -> str:
     return "w-" + random_code(LETTERS, 8)
 
 
-_OF_TOKEN = PreparedQuery(lambda: Worker.objects.filter(token_hash=given("token_hash", CharField())))
+_WORKER_FOR_TOKEN = PreparedQuery(lambda: Worker.objects.filter(token_hash=given("token_hash", CharField())))
 
 
 def worker_for_token(token: str) -> Worker | None:
-    worker = _OF_TOKEN.first(token_hash=hash_secret(token)) if token else None
+    worker = _WORKER_FOR_TOKEN.first(token_hash=hash_secret(token)) if token else None
     if worker is not None:
         worker.token = token
         log_about(worker=worker.pk)
@@ -188,16 +188,16 @@ def join_study(
 
     Refuse a name in use unless ``known`` is its worker.
     """
-    name, code, country = checked_name(name), _typed_code(code), checked_country(country)
+    name, code, country = checked_name(name), _clean_code(code), checked_country(country)
     if known is not None and (known.name != name or known.source != Worker.Source.LOCAL):
         known = None
     joined_before = _participation(study, known)
     if joined_before is None:
-        _refuse_strangers(study, design_of(study), code, consent)
-        refuse_unfit(asked=design_of(study).workers, worker=known, country=country)
+        _check_may_join(study, design_of(study), code, consent)
+        check_requirements(asked=design_of(study).workers, worker=known, country=country)
     if known is None:
         rate_limits.count("join", study.slug)
-    worker, token, resume = _worker_named(name, known, country)
+    worker, token, resume = _find_or_create_worker(name, known, country)
     log_about(worker=worker.pk)
     participation = joined_before or _participate(study, worker, code, consent, new=resume is not None)
     return Joined(worker=worker, participation=participation, token=token, resume=resume)
@@ -211,21 +211,21 @@ def resume_worker(
 
     The old token becomes invalid. Errors are those of ``join_study``; NameTaken also for a wrong code.
     """
-    code, country = _typed_code(code), checked_country(country)
-    worker = _worker_of_code(name, resume)
+    code, country = _clean_code(code), checked_country(country)
+    worker = _check_resume_code(name, resume)
     participation = _participation(study, worker)
     if participation is None:
-        _refuse_strangers(study, design_of(study), code, consent)
-        refuse_unfit(asked=design_of(study).workers, worker=worker, country=country)
-        _remember_country(worker, country)
+        _check_may_join(study, design_of(study), code, consent)
+        check_requirements(asked=design_of(study).workers, worker=worker, country=country)
+        _store_country(worker, country)
         participation = _participate(study, worker, code, consent, new=False)
     return Joined(worker=worker, participation=participation, token=_new_token(worker), resume=None)
 
 
 @transaction.atomic
-def recall_worker(*, name: str, resume: str) -> tuple[Worker, str]:
+def renew_token(*, name: str, resume: str) -> tuple[Worker, str]:
     """Return the worker of this name and resume code, and a new token; the old one becomes invalid."""
-    worker = _worker_of_code(name, resume)
+    worker = _check_resume_code(name, resume)
     return worker, _new_token(worker)
 
 
@@ -257,16 +257,16 @@ def checked_name(name: str) -> str:
     return name
 
 
-def _typed_code(code: str) -> str:
+def _clean_code(code: str) -> str:
     """Strip a code; '' for one that no database stores."""
     code = code.strip()
     return code if code.isprintable() else ""
 
 
-def _worker_of_code(name: str, resume: str) -> Worker:
+def _check_resume_code(name: str, resume: str) -> Worker:
     rate_limits.check("resume")
     worker = Worker.objects.filter(
-        name=checked_name(name), source=Worker.Source.LOCAL, resume_hash=hash_secret(_typed_code(resume))
+        name=checked_name(name), source=Worker.Source.LOCAL, resume_hash=hash_secret(_clean_code(resume))
     ).first()
     if worker is None:
         rate_limits.count("resume")
@@ -274,7 +274,7 @@ def _worker_of_code(name: str, resume: str) -> Worker:
     return worker
 
 
-def _remember_country(worker: Worker, country: str) -> None:
+def _store_country(worker: Worker, country: str) -> None:
     if country and not worker.country:
         worker.country = country
         worker.save(update_fields=["country"])
@@ -284,7 +284,7 @@ def _participation(study: Study, worker: Worker | None) -> Participation | None:
     return Participation.objects.filter(study=study, worker=worker).first() if worker is not None else None
 
 
-def _refuse_strangers(study: Study, design: StudyDesign, code: str, consent: bool) -> None:
+def _check_may_join(study: Study, design: StudyDesign, code: str, consent: bool) -> None:
     if study.state != Study.State.OPEN:
         raise JoinRefused(_("This study is not open for answers."))
     if study.simulated:
@@ -309,9 +309,9 @@ def _refuse_strangers(study: Study, design: StudyDesign, code: str, consent: boo
         raise JoinRefused(_("Please read the consent text and agree to it before you join."))
 
 
-def _worker_named(name: str, known: Worker | None, country: str) -> tuple[Worker, str, str | None]:
+def _find_or_create_worker(name: str, known: Worker | None, country: str) -> tuple[Worker, str, str | None]:
     if known is not None:
-        _remember_country(known, country)
+        _store_country(known, country)
         # a token from the request stays valid: it may be in use in another window
         return known, known.token or _new_token(known), None
     token, resume = new_secret(), secrets.token_urlsafe(12)
@@ -382,7 +382,7 @@ def _use_invitation(study: Study, worker: Worker, code: str) -> None:
         raise JoinRefused(_("This invitation was used by somebody else."))
 
 
-def worker_of(study: Study, name: str) -> Worker:
+def find_worker(study: Study, name: str) -> Worker:
     worker = Worker.objects.filter(participations__study=study, name=name.strip()).first()
     if worker is None:
         raise NotThere(f"Nothing was changed: no worker {name[:80]!r} took part in study {study.slug!r}.")

@@ -15,8 +15,8 @@ from django.utils.translation import gettext as _
 
 from annotation.errors import AlreadyEnded, NoMoreTime, SlotTaken, TooLate
 from annotation.models import Assignment, CrowdSession, Judgment, Participation
-from annotation.models.assignments import LIVE
-from annotation.quality.flags import refuse_stopped, refuse_while_paused
+from annotation.models.assignments import LIVE_STATES
+from annotation.quality.flags import refuse_paused_study, refuse_stopped_worker
 from annotation.work.claims import (
     ATTEMPTS,
     Candidate,
@@ -31,8 +31,8 @@ from annotation.work.stopping import free_slot, lock_for_settling, update_outcom
 from judgments.models import HIT, Study
 from judgments.studies.studies import design_of
 
-CLOCKS_DIFFER = 5.0  # tolerated difference in seconds between browser and server time per assignment
-TWICE = timedelta(minutes=1)  # a repeated extension within this time is the same request
+CLOCK_TOLERANCE = 5.0  # tolerated difference in seconds between browser and server time per assignment
+REPEATED_WITHIN = timedelta(minutes=1)  # a repeated extension within this time is the same request
 
 PAYABLE = (CrowdSession.Status.SUBMITTED, CrowdSession.Status.APPROVED)
 
@@ -78,7 +78,9 @@ def extend_lease(*, assignment: Assignment) -> Lease:
     now = timezone.now()
     wanted = now + timedelta(minutes=crowd.lease_minutes)
     held = Assignment.objects.holding(now).filter(pk=assignment.pk)
-    gains = held.filter(expires_at__lt=wanted - min(TWICE, timedelta(minutes=crowd.lease_minutes) / 10))
+    gains = held.filter(
+        expires_at__lt=wanted - min(REPEATED_WITHIN, timedelta(minutes=crowd.lease_minutes) / 10)
+    )
     moved = gains.filter(extended__lt=crowd.extensions).update(extended=F("extended") + 1, expires_at=wanted)
     assignment.refresh_from_db(fields=["state", "expires_at", "extended"])
     nothing_to_gain = held.exists() and not gains.exists()  # just claimed, or called twice
@@ -103,7 +105,7 @@ def retake_assignment(*, assignment: Assignment) -> Assignment:
         with transaction.atomic():
             return _retake(assignment)
     except IntegrityError:  # in another window, at the same moment
-        raise SlotTaken(_holds_another()) from None
+        raise SlotTaken(_other_work_message()) from None
 
 
 def _retake(assignment: Assignment) -> Assignment:
@@ -119,35 +121,35 @@ def _retake(assignment: Assignment) -> Assignment:
     for other in mine.filter(state=Assignment.State.ACCEPTED).exclude(pk=lost.pk):
         if other.hit_id == lost.hit_id:
             return other
-        raise SlotTaken(_holds_another())
-    _refuse_without_work(lost)
+        raise SlotTaken(_other_work_message())
+    _refuse_ended_work(lost)
     until = now + timedelta(minutes=design_of(study).crowd.lease_minutes)
     if lost.state == Assignment.State.ACCEPTED:  # its slot was not given back
         lost.renew_lease(now=now, until=until)
         return lost
-    return _new_row(lost, now=now, until=until)
+    return _claim_again(lost, now=now, until=until)
 
 
-def _refuse_without_work(lost: Assignment) -> None:
-    refuse_stopped(Participation.objects.get(study=lost.study_id, worker=lost.worker_id).standing)
+def _refuse_ended_work(lost: Assignment) -> None:
+    refuse_stopped_worker(Participation.objects.get(study=lost.study_id, worker=lost.worker_id).standing)
     if lost.session is not None and lost.session.status != CrowdSession.Status.WORKING:
         raise SlotTaken(_("Your answers are kept, but your submission to this study is over."))
     study = Study.objects.filter(pk=lost.study_id, state=Study.State.OPEN).first()
     if study is None:
         raise SlotTaken(_("Your answers are kept, but this study takes no more work."))
     if lost.state == Assignment.State.EXPIRED:  # its slot was given back: this is a new claim
-        refuse_while_paused(study)
+        refuse_paused_study(study)
 
 
-def _new_row(lost: Assignment, *, now: datetime, until: datetime) -> Assignment:
+def _claim_again(lost: Assignment, *, now: datetime, until: datetime) -> Assignment:
     assert lost.hit_id is not None  # an assignment without a HIT was imported, and never had a lease
     lock_for_settling(study=lost.study, hits=[lost.hit_id])
     mine = Assignment.objects.filter(study=lost.study, worker=lost.worker_id)
     if mine.filter(state=Assignment.State.ACCEPTED).exists():
         # Another window reclaimed it while this one waited for the pairs. If that assignment is being submitted
         # now, the submission waits for the same pairs, and the row below would wait for it: a deadlock.
-        raise SlotTaken(_holds_another())
-    live = Assignment.objects.filter(hit=lost.hit_id, state__in=LIVE)
+        raise SlotTaken(_other_work_message())
+    live = Assignment.objects.filter(hit=lost.hit_id, state__in=LIVE_STATES)
     if live.filter(worker=lost.worker_id).exists() or not _take_open_slot(lost.hit_id):
         raise SlotTaken(_("Your answers are kept, but somebody else has this page of work now."))
     taken = Assignment.objects.create(
@@ -175,7 +177,7 @@ def _take_open_slot(hit: int) -> int:
     return HIT.objects.filter(pk=hit, open_slots__gt=0).update(open_slots=F("open_slots") - 1)
 
 
-def _holds_another() -> str:
+def _other_work_message() -> str:
     return _("Your answers are kept, but you hold another page of work now: finish or return that one first.")
 
 
@@ -208,24 +210,24 @@ def paid_times(sessions: QuerySet[CrowdSession]) -> dict[int, PaidTime]:
     paid: defaultdict[int, float] = defaultdict(float)
     differs: set[int] = set()
     by_worker = _pages_by_worker(sessions)
-    limits = _longest_work(page.study for pages in by_worker.values() for page in pages)
+    limits = _longest_leases(page.study for pages in by_worker.values() for page in pages)
     for pages in by_worker.values():
-        together, given = _Union(), 0.0
+        together, given = _SpanUnion(), 0.0
         for page in sorted(pages, key=lambda one: one.handed_in):
             together.add(page.held)
-            held = _Union.of(page.held).seconds
+            held = _SpanUnion.of(page.held).seconds
             at_once = max(((end - start).total_seconds() for start, end in page.held), default=0.0)
             allowed = max(limits[page.study], at_once)  # the study's people can make a lease longer
             seconds = min(page.claimed, held, allowed, together.seconds - given)
             given += seconds
             claimed[page.session] += page.claimed
             paid[page.session] += seconds
-            if page.claimed > seconds + CLOCKS_DIFFER:
+            if page.claimed > seconds + CLOCK_TOLERANCE:
                 differs.add(page.session)
     return {pk: PaidTime(claimed[pk], paid[pk], pk in differs) for pk in claimed}
 
 
-def _longest_work(studies: Iterable[int]) -> dict[int, float]:
+def _longest_leases(studies: Iterable[int]) -> dict[int, float]:
     """Return the seconds of a lease with all its extensions, by study."""
     crowds = {pk: design_of(study).crowd for pk, study in Study.objects.in_bulk(set(studies)).items()}
     return {pk: 60.0 * crowd.lease_minutes * (1 + crowd.extensions) for pk, crowd in crowds.items()}
@@ -277,12 +279,12 @@ def _spans_held(rows: Sequence[Assignment]) -> list[Span]:
 
 
 @dataclass(slots=True)
-class _Union:
+class _SpanUnion:
     spans: list[Span] = field(default_factory=list)  # disjoint and ordered
     length: timedelta = timedelta()
 
     @classmethod
-    def of(cls, spans: Iterable[Span]) -> _Union:
+    def of(cls, spans: Iterable[Span]) -> _SpanUnion:
         union = cls()
         union.add(spans)
         return union

@@ -15,19 +15,19 @@ from django.utils import timezone
 
 from annotation.crowds.people import BY_THE_LINK
 from annotation.models import Assignment, Judgment, Participation, QuizAttempt, Worker
-from annotation.models.assignments import LIVE, NOT_COUNTED
+from annotation.models.assignments import EXCLUDED_STATES, LIVE_STATES
 from annotation.quality.controls import ControlRecord, control_answers, control_record
 from annotation.quiz.sheet import qualification_of
 from annotation.work.presentation import places_of, texts_shown
-from annotation.work.worksheet import SIGNALS, WRITING, answer_key
+from annotation.work.worksheet import SIGNALS, WRITING_SIGNALS, answer_key
 from judgments.design.requirements import asks_anything
 from judgments.design.study_design import StudyDesign
 from judgments.kinds import KINDS
 from judgments.models import HIT, Study
 from judgments.studies.studies import design_of
 
-HANDED_IN = ("submitted", "approved", "rejected", *NOT_COUNTED)
-NOT_HANDED_IN = (Assignment.State.RESERVED, Assignment.State.ACCEPTED)
+SUBMITTED_STATES = ("submitted", "approved", "rejected", *EXCLUDED_STATES)
+UNSUBMITTED_STATES = (Assignment.State.RESERVED, Assignment.State.ACCEPTED)
 MOST_REJECTED = 50
 
 
@@ -57,7 +57,7 @@ class OwnStudy:
 
     @property
     def submitted(self) -> int:
-        return sum(self.pages[state] for state in HANDED_IN)
+        return sum(self.pages[state] for state in SUBMITTED_STATES)
 
     @property
     def pending_cents(self) -> int:
@@ -72,7 +72,7 @@ class OwnStudy:
 def own_studies(worker: Worker) -> list[OwnStudy]:
     """Return the worker's studies, latest first."""
     mine = Assignment.objects.filter(worker=worker, study=OuterRef("study"))
-    done = Assignment.objects.filter(hit=OuterRef("pk"), worker=worker, state__in=LIVE)
+    done = Assignment.objects.filter(hit=OuterRef("pk"), worker=worker, state__in=LIVE_STATES)
     free = HIT.objects.filter(study=OuterRef("study"), open_slots__gt=0).filter(~Exists(done))
     rows = Participation.objects.filter(worker=worker).select_related("study")
     rows = rows.annotate(
@@ -93,7 +93,7 @@ def own_studies(worker: Worker) -> list[OwnStudy]:
     states = work.order_by().values("study", "state", "before_exclusion").annotate(n=Count("pk"))
     for row in states:
         own = found[row["study"]]
-        if row["before_exclusion"] in NOT_HANDED_IN:
+        if row["before_exclusion"] in UNSUBMITTED_STATES:
             continue  # a page that was never handed in
         own.pages[row["state"]] += row["n"]
         if row["before_exclusion"] == Assignment.State.APPROVED:
@@ -145,7 +145,7 @@ def open_studies() -> QuerySet[Study]:
 
 
 def own_answers(worker: Worker) -> Iterator[dict[str, Any]]:
-    rows = Assignment.objects.filter(worker=worker, state__in=HANDED_IN)
+    rows = Assignment.objects.filter(worker=worker, state__in=SUBMITTED_STATES)
     for assignment in rows.select_related("study").order_by("submitted_at", "pk").iterator(chunk_size=100):
         yield from _answers_of(assignment)
 
@@ -168,19 +168,19 @@ def _answers_of(assignment: Assignment) -> Iterator[dict[str, Any]]:
             "submitted_at": assignment.submitted_at.isoformat() if assignment.submitted_at else None,
             "position": place.position,
             "question": design.question,
-            "shown": _texts(texts_shown(place, design=design, kind=kind, picture_url="")),
+            "shown": _without_picture(texts_shown(place, design=design, kind=kind, picture_url="")),
             key: kind.sides.seen(getattr(judgment, key), side=place.side),
             "comment": judgment.comment,
             "seconds": judgment.seconds,
-            **({"signals": _noticed(judgment)} if design.writing.record else {}),
+            **({"signals": _own_signals(judgment)} if design.writing.record else {}),
         }
 
 
-def _noticed(judgment: Judgment) -> dict[str, int]:
+def _own_signals(judgment: Judgment) -> dict[str, int]:
     """Return the page's counts; the likeness of others' answers is not the worker's own."""
-    return {name: count for name, count in judgment.signals.items() if name in (*SIGNALS, *WRITING)}
+    return {name: count for name, count in judgment.signals.items() if name in (*SIGNALS, *WRITING_SIGNALS)}
 
 
-def _texts(shown: dict[str, Any]) -> dict[str, Any]:
+def _without_picture(shown: dict[str, Any]) -> dict[str, Any]:
     """Leave out the picture: its address ends with the assignment."""
     return {name: value for name, value in shown.items() if name != "image"}

@@ -37,7 +37,7 @@ from judgments.studies.studies import design_of
 PICTURE_TYPES = {"image/jpeg", "image/png", "image/gif", "image/webp", "image/avif", "image/bmp"}
 
 
-def worded(text: str) -> str:
+def translated_text(text: str) -> str:
     """Strip a design's text and translate it if it is a built-in one."""
     text = text.strip()
     return gettext(text) if text else ""
@@ -84,8 +84,8 @@ def draw_layout(
     kind = KINDS[design.protocol]
     rng = rng_for(design.seed, f"order {hit.key} {worker.name}")
     drawn = [
-        _with_sides_drawn(units, group, rng) if kind.passage(units[group[0]]) else shuffled(group, rng)
-        for group in shuffled(_groups(kind, units), rng)
+        _draw_screen_order(units, group, rng) if kind.passage(units[group[0]]) else shuffled(group, rng)
+        for group in shuffled(_group_indices(kind, units), rng)
     ]
     unseen = {
         index
@@ -93,7 +93,7 @@ def draw_layout(
         if (unit.withdrawn and not with_withdrawn) or unit.pk in left_out
     }
     groups = [kept for group in drawn if (kept := [index for index in group if index not in unseen])]
-    twins = _twins(units, groups)
+    twins = _repetitions(units, groups)
     places = apart(len(groups), twins, rng) if twins else range(len(groups))
     order = [index for number in places for index in groups[number]]
     shown = sorted(order)
@@ -102,7 +102,7 @@ def draw_layout(
     return Layout(order=order, sides=[side_of[index] for index in order] if side_of else [])
 
 
-def _groups(kind: Kind, units: Sequence[Unit]) -> list[list[int]]:
+def _group_indices(kind: Kind, units: Sequence[Unit]) -> list[list[int]]:
     groups: dict[Any, list[int]] = {}
     for index, unit in enumerate(units):
         if kind.grouped:
@@ -113,7 +113,7 @@ def _groups(kind: Kind, units: Sequence[Unit]) -> list[list[int]]:
     return list(groups.values())
 
 
-def _with_sides_drawn(units: Sequence[Unit], passage: list[int], rng: np.random.Generator) -> list[int]:
+def _draw_screen_order(units: Sequence[Unit], passage: list[int], rng: np.random.Generator) -> list[int]:
     """Return a passage in its order, the units of every screen the other way round in half of the draws."""
     screens = [
         list(screen) for _, screen in groupby(passage, key=lambda index: screen_of(units[index]) or index)
@@ -123,7 +123,7 @@ def _with_sides_drawn(units: Sequence[Unit], passage: list[int], rng: np.random.
     return [index for screen in screens for index in reversed(screen)]
 
 
-def _twins(units: Sequence[Unit], groups: Sequence[Sequence[int]]) -> dict[int, int]:
+def _repetitions(units: Sequence[Unit], groups: Sequence[Sequence[int]]) -> dict[int, int]:
     of_key = {units[index].key: number for number, group in enumerate(groups) for index in group}
     heads = [units[group[0]] for group in groups]
     return {
@@ -146,18 +146,18 @@ def units_of_hit(hit_id: int) -> list[Unit]:
     return [row.unit for row in _PLACES.all(hit=hit_id)]
 
 
-def units_of(hit: HIT) -> list[Unit]:
+def cached_units_of(hit: HIT) -> list[Unit]:
     """Return the units of a HIT that was read just now. They are shared between requests: change none."""
-    return list(_units_at(hit.pk, hit.version))
+    return list(_cached_units(hit.pk, hit.version))
 
 
 # 4 MB of HITs of ten; a HIT is asked for twice by each of its workers, within minutes
 @lru_cache(maxsize=128)
-def _units_at(hit_id: int, version: int) -> tuple[Unit, ...]:
+def _cached_units(hit_id: int, version: int) -> tuple[Unit, ...]:
     return tuple(units_of_hit(hit_id))
 
 
-def placed(units: Sequence[Any], order: Sequence[int], sides: Sequence[Any]) -> list[Place]:
+def place_units(units: Sequence[Any], order: Sequence[int], sides: Sequence[Any]) -> list[Place]:
     """Return the units in the given order; an empty ``order`` is the HIT's own (imported work, previews)."""
     shown = [units[index] for index in order] if order else units
     return [
@@ -169,7 +169,7 @@ def placed(units: Sequence[Any], order: Sequence[int], sides: Sequence[Any]) -> 
 def places_of(assignment: Assignment) -> list[Place]:
     if assignment.hit is None:  # imported judgments of an unknown HIT
         return []
-    return placed(units_of(assignment.hit), assignment.order, assignment.flips)
+    return place_units(cached_units_of(assignment.hit), assignment.order, assignment.flips)
 
 
 def shown_unit(place: Place, *, design: StudyDesign, picture_url: Callable[[Place], str]) -> dict[str, Any]:
@@ -177,7 +177,7 @@ def shown_unit(place: Place, *, design: StudyDesign, picture_url: Callable[[Plac
     return {
         "position": place.position,
         "protocol": kind.name,
-        "question": worded(design.question),
+        "question": translated_text(design.question),
         **texts_shown(place, design=design, kind=kind, picture_url=picture_url(place)),
     }
 
@@ -273,23 +273,23 @@ def worked_examples(study: Study, design: StudyDesign) -> list[WorkedExample]:
         number: reverse("annotation:example-picture", args=[study.slug, number]) if item.picture else item.url
         for number, item in _example_items(study.dataset_id, design).items()
     }
-    return _worked(design, addresses)
+    return _build_examples(design, addresses)
 
 
-def sketched_examples(dataset: Dataset, design: StudyDesign) -> list[WorkedExample]:
+def preview_examples(dataset: Dataset, design: StudyDesign) -> list[WorkedExample]:
     items = _example_items(dataset.pk, design)
-    return _worked(design, {number: preview_picture_url(item) for number, item in items.items()})
+    return _build_examples(design, {number: preview_picture_url(item) for number, item in items.items()})
 
 
-def _worked(design: StudyDesign, addresses: dict[int, str]) -> list[WorkedExample]:
+def _build_examples(design: StudyDesign, addresses: dict[int, str]) -> list[WorkedExample]:
     letters = KINDS[design.protocol].of(design).page.letters
     return [
         WorkedExample(
             picture=addresses.get(number, ""),
-            scene=worded(example.scene),
+            scene=translated_text(example.scene),
             texts=tuple(zip_longest(letters[: len(example.shown)], example.shown, fillvalue="")),
-            answer=worded(example.answer),
-            why=render_markdown(worded(example.why)) if example.why else "",
+            answer=translated_text(example.answer),
+            why=render_markdown(translated_text(example.why)) if example.why else "",
         )
         for number, example in enumerate(design.examples, start=1)
     ]

@@ -22,7 +22,7 @@ from django.db import connection, transaction
 from django.db.models import Count, F, Q, Sum
 
 from annotation.models import Assignment, Judgment
-from annotation.models.assignments import LIVE
+from annotation.models.assignments import LIVE_STATES
 from annotation.quality.controls import ControlAnswer, ControlRecord, control_answers, control_records
 from common.downloads import batched
 from common.prepared import PreparedQuery, given
@@ -46,7 +46,7 @@ def settle_submission(*, assignment: Assignment, revised: bool = False) -> None:
     if not stops_early(study) or assignment.hit_id is None:
         return
     hits = {assignment.hit_id}
-    if revised or _changed_use(assignment):
+    if revised or _changed_inclusion(assignment):
         own = Assignment.objects.filter(study=study, worker=assignment.worker_id).finished()
         hits |= set(own.exclude(hit=None).values_list("hit_id", flat=True))
     update_outcomes(study=study, hits=hits)
@@ -76,7 +76,7 @@ def update_outcomes(*, study: Study, hits: Iterable[int]) -> None:
     for places in parts:
         slots = _Slots.of(places)
         bounds = _update_bounds(study, design, slots)
-        others = _follow_pairs(design, {place.pair for place in places if place.pair and place.judged})
+        others = _update_by_pairs(design, {place.pair for place in places if place.pair and place.judged})
         if others:  # a pair was decided or reopened
             slots = _Slots.of([*places, *_places_of(others - slots.hits.keys())])
             bounds = list(OutcomeBounds.objects.filter(pk__in=[place.unit for place in slots.places]))
@@ -95,7 +95,9 @@ def reopen_slots(*, study: Study, freed: Mapping[int, int]) -> None:
 
 _TAKEN_SLOTS: PreparedQuery[int] = PreparedQuery(
     lambda: (
-        Assignment.objects.filter(hit=given("hit"), state__in=LIVE).order_by().values_list("slot", flat=True)
+        Assignment.objects.filter(hit=given("hit"), state__in=LIVE_STATES)
+        .order_by()
+        .values_list("slot", flat=True)
     )
 )
 
@@ -113,7 +115,7 @@ def decided_units(hit_id: int, units: Sequence[Unit]) -> frozenset[int]:
     return frozenset(done | again)
 
 
-def in_work_by_hit(hits: Collection[int]) -> Counter[int]:
+def count_in_work_by_hit(hits: Collection[int]) -> Counter[int]:
     rows = Assignment.objects.filter(hit__in=hits, state__in=IN_WORK).order_by()
     return Counter(dict(rows.values_list("hit_id").annotate(count=Count("pk"))))
 
@@ -154,7 +156,7 @@ class _Slots:
         hits = {hit.pk: hit for hit in rows}
         live: Counter[int] = Counter()
         coming: Counter[int] = Counter()
-        copies = Assignment.objects.filter(hit__in=units, state__in=LIVE)
+        copies = Assignment.objects.filter(hit__in=units, state__in=LIVE_STATES)
         for hit, state, order in copies.values_list("hit_id", "state", "order"):
             assert hit is not None  # it is one of ``units``
             live[hit] += 1
@@ -174,7 +176,7 @@ def _lock_pairs(pairs: Collection[int]) -> None:
 def _update_bounds(study: Study, design: StudyDesign, slots: _Slots) -> list[OutcomeBounds]:
     """Update the bounds of each judged unit from its judgments. Write changed rows only."""
     kind = KINDS[study.protocol].of(design)
-    wanted = _wanted_of(design, slots)
+    wanted = _judgments_wanted(design, slots)
     units = {place.unit for place in slots.places if place.judged}
     in_pairs = {place.unit for place in slots.places if place.pair}
     rows = list(
@@ -182,7 +184,7 @@ def _update_bounds(study: Study, design: StudyDesign, slots: _Slots) -> list[Out
         .filter(unit__in=units)
         .values_list("unit_id", "value", "assignment__worker_id")
     )
-    unused = _unused_workers(study, design, {worker for _, _, worker in rows})
+    unused = _excluded_workers(study, design, {worker for _, _, worker in rows})
     cast = Counter(unit for unit, _, _ in rows)
     used: defaultdict[int, list[int]] = defaultdict(list)
     for unit, value, worker in rows:
@@ -200,15 +202,15 @@ def _update_bounds(study: Study, design: StudyDesign, slots: _Slots) -> list[Out
         if (cast[unit], low, high, done) != (one.cast, one.low, one.high, one.done):
             one.cast, one.low, one.high, one.done = cast[unit], low, high, done
             changed.append(one)
-    _store(changed)
+    _write_bounds(changed)
     return bounds
 
 
-def _wanted_of(design: StudyDesign, slots: _Slots) -> dict[int, int]:
+def _judgments_wanted(design: StudyDesign, slots: _Slots) -> dict[int, int]:
     return {place.unit: design.judgments_per_unit + slots.hits[place.hit].extra for place in slots.places}
 
 
-def _store(bounds: Collection[OutcomeBounds]) -> None:
+def _write_bounds(bounds: Collection[OutcomeBounds]) -> None:
     """Write the bounds, one statement for each of the few distinct values."""
     alike: defaultdict[tuple[int, int, int, bool], list[int]] = defaultdict(list)
     for one in bounds:
@@ -217,14 +219,14 @@ def _store(bounds: Collection[OutcomeBounds]) -> None:
         OutcomeBounds.objects.filter(pk__in=units).update(cast=cast, low=low, high=high, done=done)
 
 
-def _unused_workers(study: Study, design: StudyDesign, workers: Collection[int]) -> set[int]:
+def _excluded_workers(study: Study, design: StudyDesign, workers: Collection[int]) -> set[int]:
     if not workers or not design.controls.per_hit:
         return set()
     records = _records(study, design, control_answers(study, workers=workers))
     return {worker for worker, record in records.items() if not record.used}
 
 
-def _changed_use(assignment: Assignment) -> bool:
+def _changed_inclusion(assignment: Assignment) -> bool:
     """Return whether the control items of this assignment changed whether its worker is included."""
     study, design, worker = assignment.study, design_of(assignment.study), assignment.worker_id
     if not design.controls.per_hit:
@@ -243,7 +245,7 @@ def _records(study: Study, design: StudyDesign, answers: Iterable[ControlAnswer]
     )
 
 
-def _follow_pairs(design: StudyDesign, pairs: Collection[int]) -> set[int]:
+def _update_by_pairs(design: StudyDesign, pairs: Collection[int]) -> set[int]:
     """Update units by the state of their pairs, decided or open; return the changed HITs."""
     if not pairs:
         return set()
@@ -272,7 +274,7 @@ def _follow_pairs(design: StudyDesign, pairs: Collection[int]) -> set[int]:
 
 def _set_slots(design: StudyDesign, slots: _Slots, wanting: Mapping[int, int]) -> None:
     """Set the open and saved slots; ``wanting``: the judgments of each unit that needs more."""
-    wanted = _wanted_of(design, slots)
+    wanted = _judgments_wanted(design, slots)
     missing: defaultdict[int, int] = defaultdict(int)
     for place in slots.places:
         if place.unit in wanting:

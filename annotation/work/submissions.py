@@ -18,9 +18,9 @@ from annotation.crowds.panel.backend import note_page
 from annotation.crowds.qualifications import grant
 from annotation.errors import AlreadyEnded, AnswerProblem, AnswersMissing, TooLate, TooLateToChange
 from annotation.models import Assignment, Judgment, Participation, ProblemReport, QualityRule, Worker
-from annotation.quality.flags import is_stopped, refuse_stopped, run_detectors
+from annotation.quality.flags import has_stopping_flag, refuse_stopped_worker, run_detectors
 from annotation.webhooks.webhooks import listens_to_submissions, note_submission
-from annotation.work.arena import count_answers, draws_live, recount
+from annotation.work.arena import count_answers, draws_at_claim, recount
 from annotation.work.claims import (
     Claim,
     SlotLost,
@@ -31,7 +31,7 @@ from annotation.work.claims import (
 )
 from annotation.work.presentation import Place, places_of
 from annotation.work.stopping import settle_submission
-from annotation.work.worksheet import BESIDES, answer_key, checked_answers
+from annotation.work.worksheet import OPTIONAL_FIELDS, answer_key, checked_answers
 from common.audit import log_about
 from common.errors import NotThere, QuorumError
 from common.prepared import PreparedQuery, PreparedUpdate, given
@@ -44,7 +44,7 @@ from judgments.kinds.caption_rules import RULES
 from judgments.studies.studies import design_of
 
 # of a judgment that revises none; bulk_create takes ten times as long
-COLUMNS = ("assignment_id", "unit_id", "value", "answer", "presented", "seconds", "wall_seconds", "comment",
+JUDGMENT_COLUMNS = ("assignment_id", "unit_id", "value", "answer", "presented", "seconds", "wall_seconds", "comment",
            "signals", "made_at")  # fmt: skip
 RULE_EXAMPLES = frozenset(folded(text) for rule in RULES for text in (rule.refused, rule.fine))
 
@@ -58,7 +58,7 @@ class Submission:
     missing: tuple[int, ...] = ()
 
 
-_OWN = PreparedQuery(
+_OWN_ASSIGNMENT = PreparedQuery(
     lambda: Assignment.objects.select_related("study", "hit").filter(
         pk=given("assignment", UUIDField()), worker=given("worker")
     )
@@ -70,7 +70,7 @@ def own_assignment(*, worker: Worker, assignment_id: str | UUID) -> Assignment:
         key = UUID(str(assignment_id))
     except ValueError:
         raise NotThere("There is no such assignment.") from None
-    found = _OWN.first(assignment=key, worker=worker.pk)
+    found = _OWN_ASSIGNMENT.first(assignment=key, worker=worker.pk)
     if found is None:
         raise NotThere("There is no such assignment.")
     found.worker = worker
@@ -124,7 +124,7 @@ def submit_and_claim(
     """
     # Settling locks HITs, and a claim another one: never in one transaction. A page of an arena is drawn from what was
     # committed.
-    if not (stops_early(assignment.study) or draws_live(assignment.study)):
+    if not (stops_early(assignment.study) or draws_at_claim(assignment.study)):
         try:
             return _submit_with_claim(assignment, answers)
         except (SlotLost, IntegrityError):
@@ -199,10 +199,10 @@ def _run_rules(submission: Submission) -> bool:
     """Run the detectors after commit. Return whether they stopped the worker."""
     if submission.repeated or not submission.assignment.watched:
         return False
-    return is_stopped(run_detectors(assignment=submission.assignment))
+    return has_stopping_flag(run_detectors(assignment=submission.assignment))
 
 
-_LOCKED: PreparedQuery[Any] = PreparedQuery(
+_LOCKED_ASSIGNMENT: PreparedQuery[Any] = PreparedQuery(
     lambda: (
         Assignment.objects.select_for_update()
         .filter(pk=given("assignment", UUIDField()))
@@ -216,7 +216,7 @@ _LOCKED: PreparedQuery[Any] = PreparedQuery(
 
 def lock_assignment(assignment: Assignment) -> Assignment:
     """Lock and return the current row (SQLite locks the whole file)."""
-    locked: Any = _LOCKED.first(assignment=assignment.pk)
+    locked: Any = _LOCKED_ASSIGNMENT.first(assignment=assignment.pk)
     if locked is None:
         raise NotThere("There is no such assignment.")
     locked.study, locked.heard_of, locked.watched = assignment.study, locked.listened_to, locked.has_rules
@@ -227,7 +227,7 @@ def _refuse_ended(assignment: Assignment) -> None:
     if assignment.state == Assignment.State.RETURNED:
         raise AlreadyEnded(_("Nothing was changed: you returned this page of work."))
     if assignment.state == Assignment.State.INVALIDATED:
-        refuse_stopped(Participation.Standing.EXCLUDED)
+        refuse_stopped_worker(Participation.Standing.EXCLUDED)
     if assignment.state != Assignment.State.ACCEPTED and assignment.state != Assignment.State.EXPIRED:
         raise AlreadyEnded(_("Your answers were submitted and stay as they are."))
     ended = assignment.expires_at is not None and assignment.expires_at <= timezone.now()
@@ -279,11 +279,13 @@ def _store_judgments(
 ) -> None:
     _mark_submitted(assignment, answers)
     judgments = [
-        judgment_of(assignment, place, answers[str(place.position)], kind=sheet.kind)
+        build_judgment(assignment, place, answers[str(place.position)], kind=sheet.kind)
         for place in sheet.places
     ]
     add_copy_signals(judgments, assignment=assignment)
-    insert_rows(Judgment, COLUMNS, ([getattr(one, name) for name in COLUMNS] for one in judgments))
+    insert_rows(
+        Judgment, JUDGMENT_COLUMNS, ([getattr(one, name) for name in JUDGMENT_COLUMNS] for one in judgments)
+    )
     settle_submission(assignment=assignment)
     note_page(assignment=assignment)
     grant(assignment=assignment)
@@ -311,13 +313,15 @@ def add_copy_signals(judgments: Sequence[Judgment], *, assignment: Assignment) -
     others: defaultdict[int, Counter[str]] = defaultdict(Counter)
     of_others = there.filter(unit__in=units).exclude(assignment__worker=assignment.worker_id)
     for unit, text in of_others.values_list("unit_id", "answer"):
-        others[unit][_plain(text)] += 1
+        others[unit][_fold_answer(text)] += 1
     earlier = there.filter(assignment__study=study, assignment__worker=assignment.worker_id)
-    own = Counter(_plain(text) for text in earlier.exclude(unit__in=units).values_list("answer", flat=True))
-    own.update(_plain(judgment.answer) for judgment in judgments)
-    examples = RULE_EXAMPLES | _examples(design_of(study))
+    own = Counter(
+        _fold_answer(text) for text in earlier.exclude(unit__in=units).values_list("answer", flat=True)
+    )
+    own.update(_fold_answer(judgment.answer) for judgment in judgments)
+    examples = RULE_EXAMPLES | _example_texts(design_of(study))
     for judgment in judgments:
-        text = _plain(judgment.answer)
+        text = _fold_answer(judgment.answer)
         counts = {
             "same_as_another": others[judgment.unit_id][text],
             "same_as_own": own[text] - 1,
@@ -328,15 +332,15 @@ def add_copy_signals(judgments: Sequence[Judgment], *, assignment: Assignment) -
         judgment.signals = reported | {name: count for name, count in counts.items() if count}
 
 
-def _examples(design: StudyDesign) -> set[str]:
+def _example_texts(design: StudyDesign) -> set[str]:
     return {folded(text) for example in design.examples for text in (*example.shown, example.answer)}
 
 
-def _plain(answer: Any) -> str:
+def _fold_answer(answer: Any) -> str:
     return folded(str(answer))
 
 
-def _excluded(study: Any, worker: Any) -> QuerySet[Participation]:
+def _excluded_participations(study: Any, worker: Any) -> QuerySet[Participation]:
     return Participation.objects.filter(study=study, worker=worker, standing=Participation.Standing.EXCLUDED)
 
 
@@ -344,7 +348,7 @@ _NOW = given("now", DateTimeField())
 _SUBMIT = PreparedUpdate(
     lambda: Assignment.objects.holding(_NOW).filter(
         # claimed at the moment of an exclusion, which missed it
-        ~Exists(_excluded(given("study"), given("worker"))),
+        ~Exists(_excluded_participations(given("study"), given("worker"))),
         pk=given("assignment", UUIDField()),
     ),
     state=Assignment.State.SUBMITTED,
@@ -357,8 +361,8 @@ def _mark_submitted(assignment: Assignment, answers: Mapping[str, dict[str, Any]
     """Submit the row by a guarded update: the lease may end, or the worker be excluded, at this moment."""
     now, whose = timezone.now(), {"study": assignment.study_id, "worker": assignment.worker_id}
     moved = _SUBMIT(assignment=assignment.pk, now=now, answers=dict(answers), **whose)
-    if not moved and _excluded(**whose).exists():
-        refuse_stopped(Participation.Standing.EXCLUDED)
+    if not moved and _excluded_participations(**whose).exists():
+        refuse_stopped_worker(Participation.Standing.EXCLUDED)
     if not moved:
         raise TooLate(
             _("The time for this page of work ended while it was submitted; what you had saved is kept.")
@@ -367,7 +371,7 @@ def _mark_submitted(assignment: Assignment, answers: Mapping[str, dict[str, Any]
     assignment.answers = dict(answers)
 
 
-def judgment_of(
+def build_judgment(
     assignment: Assignment,
     place: Place,
     given: Mapping[str, Any],
@@ -380,7 +384,7 @@ def judgment_of(
         assignment_id=assignment.pk,
         unit_id=place.unit.pk,
         **{key: kind.sides.canonical(given[key], side=place.side)},
-        presented=_presented(kind, place.side),
+        presented=_side_presented(kind, place.side),
         seconds=given.get("seconds"),
         wall_seconds=given.get("wall_seconds"),
         comment=given.get("comment", ""),
@@ -389,7 +393,7 @@ def judgment_of(
     )
 
 
-def _presented(kind: Kind, side: Any) -> str:
+def _side_presented(kind: Kind, side: Any) -> str:
     if not kind.two_sided:
         return ""
     return Judgment.Presented.SECOND_LEFT if side else Judgment.Presented.FIRST_LEFT
@@ -426,7 +430,7 @@ def current_answers(assignment: Assignment, places: Sequence[Place]) -> dict[str
     }
     return {
         str(place.position): {key: kind.sides.seen(getattr(row, key), side=place.side)}
-        | {name: given for name in BESIDES if (given := getattr(row, name)) not in (None, "", {})}
+        | {name: given for name in OPTIONAL_FIELDS if (given := getattr(row, name)) not in (None, "", {})}
         for place in places
         if (row := rows.get(place.unit.pk)) is not None
     }
@@ -450,8 +454,8 @@ def revise_judgments(*, assignment: Assignment, answers: Sequence[Mapping[str, A
             given, before = sheet.given.get(str(place.position)), rows.get(place.unit.pk)
             if given is None or before is None:
                 continue
-            kept = {name: getattr(before, name) for name in BESIDES}
-            judgment = judgment_of(locked, place, {**kept, **given}, kind=sheet.kind, made_at=now)
+            kept = {name: getattr(before, name) for name in OPTIONAL_FIELDS}
+            judgment = build_judgment(locked, place, {**kept, **given}, kind=sheet.kind, made_at=now)
             if (getattr(judgment, key), judgment.comment) == (getattr(before, key), before.comment):
                 continue
             judgment.replaces = before

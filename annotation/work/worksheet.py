@@ -21,7 +21,7 @@ MOST_SECONDS = 86_400.0
 LONGEST_COMMENT = 2_000
 SIGNALS = ("pasted",)  # counts that a page may report about how an answer was entered
 # what it may report besides where the design records writing (docs/honest-answers.md)
-WRITING = (
+WRITING_SIGNALS = (
     "text", "from_keys", "from_paste", "from_composition", "from_elsewhere", "pastes", "keys", "deletions",
     "typing_ms", "gap_ms", "gap_spread_ms", "bursts", "away", "away_ms",
 )  # fmt: skip
@@ -59,14 +59,14 @@ def checked_answers(
         if type(position) is not int or position not in by_position:
             raise AnswerProblem(
                 _("Nothing was saved: position is %(position)s; expected 1 to %(most)d.")
-                % {"position": short_of(position), "most": len(places)}
+                % {"position": abbreviate(position), "most": len(places)}
             )
         try:
             kept = kind.checked(answer[key], unit=by_position[position].unit, design=design)
         except ValueError as error:
             raise AnswerProblem(
                 _("Nothing was saved: the %(key)s at position %(position)d is %(given)s; %(problem)s.")
-                % {"key": key, "position": position, "given": short_of(answer[key]), "problem": error},
+                % {"key": key, "position": position, "given": abbreviate(answer[key]), "problem": error},
                 position=position,
             ) from None
         if str(position) in given and given[str(position)][key] != kept:
@@ -76,14 +76,14 @@ def checked_answers(
             )
         given[str(position)] = {key: kept} | {
             name: check(answer[name], position)
-            for name, check in BESIDES.items()
+            for name, check in OPTIONAL_FIELDS.items()
             if answer.get(name) is not None
         }
         _refuse_unrecorded(given[str(position)].get("signals", {}), position, design)
     return given
 
 
-def without_unfinished(
+def split_unfinished(
     answers: Sequence[Mapping[str, Any]], *, design: StudyDesign, places: Sequence[Place]
 ) -> tuple[list[Mapping[str, Any]], dict[int, Any]]:
     """Split a plain form's answers into valid ones and, by position, invalid ones.
@@ -98,14 +98,14 @@ def without_unfinished(
     unfinished: dict[int, Any] = {}
     for answer in answers:
         given = answer[answer_key(kind)]
-        if problem_of(given, kind=kind, unit=units[answer["position"]], design=design):
+        if find_problem(given, kind=kind, unit=units[answer["position"]], design=design):
             unfinished[answer["position"]] = given
         else:
             fine.append(answer)
     return fine, unfinished
 
 
-def problem_of(given: Any, *, kind: Kind, unit: Any, design: StudyDesign) -> str:
+def find_problem(given: Any, *, kind: Kind, unit: Any, design: StudyDesign) -> str:
     """Return why an answer is invalid, in words for its worker, or ""."""
     try:
         kind.checked(given, unit=unit, design=design)
@@ -114,19 +114,19 @@ def problem_of(given: Any, *, kind: Kind, unit: Any, design: StudyDesign) -> str
     return ""
 
 
-def short_of(given: Any) -> str:
+def abbreviate(given: Any) -> str:
     text = repr(given)
     return text if len(text) <= 80 else f"{text[:79]}…"
 
 
-def _seconds_given(name: str) -> Callable[[Any, int], float]:
+def _seconds_check(name: str) -> Callable[[Any, int], float]:
     def check(seconds: Any, position: int) -> float:
         if type(seconds) not in (int, float) or not 0 <= seconds <= MOST_SECONDS:
             raise AnswerProblem(
                 _(
                     "Nothing was saved: %(name)s at position %(position)d is %(seconds)s; expected 0 to %(most)d."
                 )
-                % {"name": name, "position": position, "seconds": short_of(seconds), "most": MOST_SECONDS},
+                % {"name": name, "position": position, "seconds": abbreviate(seconds), "most": MOST_SECONDS},
                 position=position,
             )
         return float(seconds)
@@ -134,7 +134,7 @@ def _seconds_given(name: str) -> Callable[[Any, int], float]:
     return check
 
 
-def _comment_given(comment: Any, position: int) -> str:
+def _check_comment(comment: Any, position: int) -> str:
     if not isinstance(comment, str) or len(comment) > LONGEST_COMMENT or "\x00" in comment:
         raise AnswerProblem(
             _(
@@ -148,7 +148,7 @@ def _comment_given(comment: Any, position: int) -> str:
 
 def _refuse_unrecorded(signals: Mapping[str, int], position: int, design: StudyDesign) -> None:
     """Refuse signals of which the study's participants were not told."""
-    if not design.writing.record and (more := [name for name in signals if name in WRITING]):
+    if not design.writing.record and (more := [name for name in signals if name in WRITING_SIGNALS]):
         raise AnswerProblem(
             _(
                 "Nothing was saved: the signals at position %(position)d hold %(name)s, but this study does not "
@@ -159,9 +159,9 @@ def _refuse_unrecorded(signals: Mapping[str, int], position: int, design: StudyD
         )
 
 
-def _signals(signals: Any, position: int) -> dict[str, int]:
+def _check_signals(signals: Any, position: int) -> dict[str, int]:
     fine = isinstance(signals, Mapping) and all(
-        name in (*SIGNALS, *WRITING) and type(count) is int and 0 <= count <= MOST_SIGNAL
+        name in (*SIGNALS, *WRITING_SIGNALS) and type(count) is int and 0 <= count <= MOST_SIGNAL
         for name, count in signals.items()
     )
     if not fine:
@@ -169,17 +169,17 @@ def _signals(signals: Any, position: int) -> dict[str, int]:
             _(
                 "Nothing was saved: the signals at position %(position)d are none; expected counts of %(names)s."
             )
-            % {"position": position, "names": ", ".join((*SIGNALS, *WRITING))},
+            % {"position": position, "names": ", ".join((*SIGNALS, *WRITING_SIGNALS))},
             position=position,
         )
     return dict(signals)
 
 
-BESIDES: dict[str, Callable[[Any, int], Any]] = {
-    "seconds": _seconds_given("seconds"),
-    "wall_seconds": _seconds_given("wall_seconds"),
-    "comment": _comment_given,
-    "signals": _signals,
+OPTIONAL_FIELDS: dict[str, Callable[[Any, int], Any]] = {
+    "seconds": _seconds_check("seconds"),
+    "wall_seconds": _seconds_check("wall_seconds"),
+    "comment": _check_comment,
+    "signals": _check_signals,
 }
 
 
@@ -284,7 +284,7 @@ def steps_of(
 ) -> list[Step]:
     steps = []
     kind = KINDS[design.protocol]
-    for number, group in enumerate(groups_of(places, kind), start=1):
+    for number, group in enumerate(screens_of(places, kind), start=1):
         rows = tuple(
             Row(
                 position=place.position,
@@ -294,7 +294,7 @@ def steps_of(
                 wall_seconds=saved.get("wall_seconds"),
                 comment=saved.get("comment", ""),
                 key=NUMBER_KEYS[index] if index < len(NUMBER_KEYS) else "",
-                **_unfinished(place, saved, kind=kind, design=design),
+                **_unfinished_input(place, saved, kind=kind, design=design),
             )
             for index, place in enumerate(group)
             for saved in [answers.get(str(place.position), {})]
@@ -303,11 +303,13 @@ def steps_of(
     return steps
 
 
-def _unfinished(place: Place, saved: Mapping[str, Any], *, kind: Kind, design: StudyDesign) -> dict[str, Any]:
+def _unfinished_input(
+    place: Place, saved: Mapping[str, Any], *, kind: Kind, design: StudyDesign
+) -> dict[str, Any]:
     if "unfinished" not in saved:
         return {}
     given = saved["unfinished"]
-    return {"unfinished": given, "problem": problem_of(given, kind=kind, unit=place.unit, design=design)}
+    return {"unfinished": given, "problem": find_problem(given, kind=kind, unit=place.unit, design=design)}
 
 
 def open_positions(
@@ -316,18 +318,18 @@ def open_positions(
     return [one.position for one in places if answer_key(kind) not in answers.get(str(one.position), {})]
 
 
-def groups_of(places: Sequence[Place], kind: Kind) -> Iterator[list[Place]]:
+def screens_of(places: Sequence[Place], kind: Kind) -> Iterator[list[Place]]:
     """Yield the units shown together: single ones, or neighbours of one screen or with the same picture."""
     for _key, group in groupby(
         places,
         key=lambda place: (
-            _picture_of(place.unit) if kind.grouped else screen_of(place.unit) or place.position
+            _picture_key(place.unit) if kind.grouped else screen_of(place.unit) or place.position
         ),
     ):
         yield list(group)
 
 
-def _picture_of(unit: Any) -> object:
+def _picture_key(unit: Any) -> object:
     return unit.image if isinstance(unit, UnitSpec) else unit.item_id, unit.control_kind == REPEATED
 
 
@@ -346,7 +348,7 @@ def answers_of_form(
     # PostgreSQL cannot store U+0000; the rest of the text is kept
     form = {name: text.replace("\x00", "") for name, text in form.items() if isinstance(text, str)}
     if kind.grouped:
-        values = _ticks(form, groups_of(places, kind), final=final, saved=saved)
+        values = _read_ticks(form, screens_of(places, kind), final=final, saved=saved)
     else:
         raw = {place.position: kind.read_form(form, place.position, place.unit) for place in places}
         values = {position: given for position, given in raw.items() if given is not None}
@@ -354,26 +356,26 @@ def answers_of_form(
         {
             "position": position,
             answer_key(kind): given,
-            **_seconds(form.get(f"t{position}")),
-            **_comment(form.get(f"c{position}")),
+            **_read_seconds(form.get(f"t{position}")),
+            **_read_comment(form.get(f"c{position}")),
         }
         for position, given in values.items()
     ]
 
 
-def undecided(form: Mapping[str, Any], places: Sequence[Place], kind: Kind) -> list[int]:
+def undecided_positions(form: Mapping[str, Any], places: Sequence[Place], kind: Kind) -> list[int]:
     """Return the positions of groups that the form leaves open: no box and not "none", or both."""
     if not kind.grouped:
         return []
     return [
         place.position
-        for group in groups_of(places, kind)
-        if bool(_ticked(form, group)) == _says_none(form, group)
+        for group in screens_of(places, kind)
+        if bool(_ticked_positions(form, group)) == _says_none(form, group)
         for place in group
     ]
 
 
-def _ticks(
+def _read_ticks(
     form: Mapping[str, Any],
     groups: Iterator[list[Place]],
     *,
@@ -382,7 +384,7 @@ def _ticks(
 ) -> dict[int, Any]:
     values: dict[int, Any] = {}
     for group in groups:
-        ticked, none = _ticked(form, group), _says_none(form, group)
+        ticked, none = _ticked_positions(form, group), _says_none(form, group)
         # ticks contradict "none": keep the ticks, leave the group open
         decided = none != bool(ticked) and (none or final)
         for place in group:
@@ -392,7 +394,7 @@ def _ticks(
     return values
 
 
-def _ticked(form: Mapping[str, Any], group: Sequence[Place]) -> set[int]:
+def _ticked_positions(form: Mapping[str, Any], group: Sequence[Place]) -> set[int]:
     return {place.position for place in group if form.get(f"u{place.position}") == "1"}
 
 
@@ -400,7 +402,7 @@ def _says_none(form: Mapping[str, Any], group: Sequence[Place]) -> bool:
     return f"none{group[0].position}" in form
 
 
-def _seconds(text: Any) -> dict[str, float]:
+def _read_seconds(text: Any) -> dict[str, float]:
     """Return the measured time if it is usable; a bad time never refuses an answer."""
     try:
         seconds = float(text)
@@ -409,6 +411,6 @@ def _seconds(text: Any) -> dict[str, float]:
     return {"seconds": round(seconds, 2)} if math.isfinite(seconds) and 0 <= seconds <= MOST_SECONDS else {}
 
 
-def _comment(text: Any) -> dict[str, str]:
+def _read_comment(text: Any) -> dict[str, str]:
     """Keep an empty comment: it deletes the saved one."""
     return {"comment": text[:LONGEST_COMMENT]} if isinstance(text, str) else {}

@@ -9,7 +9,7 @@ from django.db.models import Q, QuerySet
 from django.utils import translation
 from django.utils.translation import gettext as _
 
-from annotation.snapshots import counting_is_slow
+from annotation.snapshots import has_many_assignments
 from common.errors import NotThere
 from common.rows import plain_rows
 from evaluation.comparing.comparison import MISSING, compare_sources, compared_in_words
@@ -181,7 +181,7 @@ def _rows_behind(found: dict[str, Any]) -> int:
 def _is_large(study: Study) -> bool:
     if study.units.order_by()[:MANY_UNITS].count() >= MANY_UNITS:
         return True
-    return bool(Study.objects.filter(counting_is_slow(study), pk=study.pk).exists())
+    return bool(Study.objects.filter(has_many_assignments(study), pk=study.pk).exists())
 
 
 add_figures_by_prefix(PREFIX, _figures_named)

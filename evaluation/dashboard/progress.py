@@ -13,9 +13,9 @@ from django.db.models.functions import Coalesce, Greatest
 from django.utils import timezone
 
 from annotation.models import Assignment, Judgment
-from annotation.models.assignments import FINISHED
+from annotation.models.assignments import FINISHED_STATES
 from annotation.money.costs import Spending, local_cost_cents, spending_of
-from annotation.work.arena import draws_live
+from annotation.work.arena import draws_at_claim
 from evaluation.export.rows import timestamp
 from evaluation.models import BoardSnapshot
 from judgments.drawing.material import content_key
@@ -102,12 +102,12 @@ def _hits(study: Study) -> dict[str, int]:
     complete = Q(handed_in__gte=F("required") - F("spared"))
     if not stops_early(study):  # with early stopping a HIT may be complete without any assignment
         complete &= Q(handed_in__gt=0)
-    if draws_live(study):  # pages that nobody took have no units yet
+    if draws_at_claim(study):  # pages that nobody took have no units yet
         rows = rows.annotate(full=Greatest(F("size"), Value(design_of(study).units_per_hit)))
     return rows.aggregate(
         n=Count("pk"),
         # Each unit of a HIT needs as many workers as the HIT.
-        wanted=Sum(F("required") * F("full" if draws_live(study) else "size"), default=0),
+        wanted=Sum(F("required") * F("full" if draws_at_claim(study) else "size"), default=0),
         done=Count("pk", filter=complete),
     )
 
@@ -126,7 +126,7 @@ def _work(study: Study) -> tuple[dict[str, int], list[list[Any]], datetime | Non
     rows = Assignment.objects.filter(study=study).order_by("submitted_at", "pk")
     columns = ("state", "submitted_at", Subquery(first, output_field=IntegerField()), Subquery(revised))
     found = list(rows.values_list(*columns).iterator(ROWS_AT_ONCE))
-    finished = [row for row in found if row[0] in FINISHED]
+    finished = [row for row in found if row[0] in FINISHED_STATES]
     totals = list(accumulate(count or 0 for _, _, count, _ in finished))
     every = -(-len(finished) // MOST_POINTS) or 1
     shown = [at for at in range(len(finished)) if (at + 1) % every == 0 or at == len(finished) - 1]

@@ -14,7 +14,7 @@ from django.utils import timezone
 
 from annotation.models import Case as QualityCase
 from annotation.models import Judgment, Participation
-from annotation.models.assignments import FINISHED
+from annotation.models.assignments import FINISHED_STATES
 from annotation.money.costs import pay_of_sessions, wages_of
 from annotation.quality.controls import ControlRecord
 from evaluation.arrays import Ints, places_in
@@ -194,7 +194,7 @@ def compute_snapshot(*, study: Study, progress: Progress = no_progress) -> Dashb
     counted = study_counts(study)
     result: dict[str, Any] = {
         "wanted": counted["wanted"],
-        "finished": sum(counted["assignments"].get(state, 0) for state in FINISHED),
+        "finished": sum(counted["assignments"].get(state, 0) for state in FINISHED_STATES),
         "hits": counted["hits"],
         "hits_done": counted["hits_done"],
         "stopping": counted["stopping"],

@@ -14,8 +14,8 @@ from django.utils import timezone
 
 from annotation.importing.rows import BY_A_PERSON, UNKNOWN_TO_CROWD
 from annotation.models import Assignment, Judgment
-from annotation.models.assignments import NOT_COUNTED
-from annotation.snapshots import Snapshot, snapshot_from
+from annotation.models.assignments import EXCLUDED_STATES
+from annotation.snapshots import Snapshot, snapshot_from_json
 from common.rows import last_row
 from evaluation.errors import ExportError
 from evaluation.judgment_sets.loaders import decisions_of, excluded_workers, unconfirmed_work
@@ -67,7 +67,7 @@ def export_snapshot_from(study: Study, kept: Mapping[str, Any]) -> ExportSnapsho
     material = kept["material"]
     return ExportSnapshot(
         study,
-        snapshot_from(kept["moment"]),
+        snapshot_from_json(kept["moment"]),
         Material(**material | {"references": tuple(material["references"])}),
         kept["circumstances"],
         kept["texts_read"],
@@ -110,7 +110,7 @@ def _read(study: Study) -> Snapshot:
             with connection.cursor() as cursor:
                 cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
         last, last_output = last_row(Judgment), last_row(Output)
-        gone = Assignment.objects.filter(study=study, state__in=NOT_COUNTED)
+        gone = Assignment.objects.filter(study=study, state__in=EXCLUDED_STATES)
         rules: dict[UUID, str] = {
             pk: UNKNOWN_TO_CROWD if state == Assignment.State.APART else rule or BY_A_PERSON
             for pk, state, rule in gone.values_list("pk", "state", "exclusion__rule")

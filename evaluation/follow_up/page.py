@@ -18,7 +18,7 @@ from django.utils.translation import gettext_lazy, ngettext
 from unfold.widgets import UnfoldAdminSelectWidget, UnfoldAdminTextInputWidget
 
 from annotation.models import Adjudication
-from annotation.quality.controls_page import in_words
+from annotation.quality.controls_page import describe_control_item
 from annotation.quality.operations import send_units, withdraw
 from annotation.quality.reviews import adjudicators, can_be_adjudicated
 from evaluation.follow_up.operations import TakeRequest
@@ -178,7 +178,7 @@ def show_known(request: HttpRequest, study: Study, context: Context) -> HttpResp
         if candidate is not None and consensus.unit is not None:
             unit = consensus.unit
             unit.expected = candidate.expected
-            rows.append({"consensus": consensus, "unit": unit, "shown": in_words(kind, unit)})
+            rows.append({"consensus": consensus, "unit": unit, "shown": describe_control_item(kind, unit)})
     context |= {
         "page": page,
         "rows": rows,

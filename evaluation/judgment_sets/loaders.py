@@ -17,14 +17,14 @@ from django.db.models import Count, Exists, OuterRef, QuerySet
 
 from annotation.crowds import Ability, backend_of
 from annotation.models import Adjudication, Assignment, Judgment, Worker
-from annotation.models.assignments import NOT_COUNTED
+from annotation.models.assignments import EXCLUDED_STATES
 from annotation.quality.controls import (
     ControlRecord,
     ControlTally,
+    _repeated_tallies,
     control_tallies,
-    repeated_tallies,
-    tallied_records,
-    tallies_at,
+    records_from_tallies,
+    tallies_of_snapshot,
 )
 from annotation.snapshots import Snapshot
 from common.rows import plain_rows
@@ -70,7 +70,7 @@ def is_anonymous(study: Study) -> bool:
 
 def control_records_of(study: Study, *, moment: Snapshot | None = None) -> dict[int, ControlRecord]:
     """Return worker -> results on control items. Imports state per judgment whether it is used."""
-    return _records(study, control_tallies(study) if moment is None else tallies_at(study, moment))
+    return _records(study, control_tallies(study) if moment is None else tallies_of_snapshot(study, moment))
 
 
 def control_threshold(study: Study) -> float:
@@ -82,7 +82,7 @@ def _records(
     study: Study, tallies: list[ControlTally], threshold: float | None = None
 ) -> dict[int, ControlRecord]:
     threshold = control_threshold(study) if threshold is None else threshold
-    return tallied_records(tallies, threshold=threshold, is_right=KINDS[study.protocol].is_right)
+    return records_from_tallies(tallies, threshold=threshold, is_right=KINDS[study.protocol].is_right)
 
 
 def _tallied(study: Study, unit: Ints, worker: Ints, value: Floats) -> list[ControlTally]:
@@ -105,7 +105,7 @@ def _tallied(study: Study, unit: Ints, worker: Ints, value: Floats) -> list[Cont
             repeated = True
         elif expected is not None:
             tallies.append(ControlTally(int(worker[row]), int(value[row]), expected, control_kind, n))
-    return [*tallies, *repeated_tallies(study)] if repeated else tallies
+    return [*tallies, *_repeated_tallies(study)] if repeated else tallies
 
 
 def excluded_workers(study: Study, *, moment: Snapshot | None = None) -> frozenset[int]:
@@ -235,7 +235,7 @@ def _current(study: Study, rows: pa.Table, newest: int | None) -> Ints:
     """Return positions of judgments neither revised nor excluded nor unknown to their crowd."""
     pk, replaces = rows["pk"].to_numpy(), rows["replaces"].to_numpy()
     known = np.full(len(pk), True) if newest is None else pk <= newest
-    gone = Judgment.objects.filter(assignment__study=study, assignment__state__in=NOT_COUNTED)
+    gone = Judgment.objects.filter(assignment__study=study, assignment__state__in=EXCLUDED_STATES)
     current = known & ~np.isin(pk, replaces[known & (replaces > 0)])
     return np.flatnonzero(current & ~np.isin(pk, list(gone.order_by().values_list("pk", flat=True))))
 

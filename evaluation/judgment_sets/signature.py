@@ -12,7 +12,7 @@ from django.db.models import Count, Max, Min, Q
 
 from annotation.models import Adjudication, Judgment
 from annotation.snapshots import Snapshot
-from annotation.work.arena import draws_live
+from annotation.work.arena import draws_at_claim
 from evaluation.judgment_sets.loaders import by_unit_and_name, excluded_workers, unconfirmed_work
 from evaluation.judgment_sets.records import (
     Difference,
@@ -152,7 +152,7 @@ def circumstances(study: Study, *, moment: Snapshot | None = None) -> dict[str, 
     found: dict[str, Value] = {}
     if answers := KINDS[study.protocol].setting(design_of(study)) if KINDS[study.protocol].two_sided else "":
         found["answers"] = answers
-    if draws_live(study):
+    if draws_at_claim(study):
         found["drawn"] = f"live,even-{design_of(study).arena.even:g}"
     if chosen := design_of(study).chosen:
         found["chosen"] = f"{chosen.method},{chosen.budget}-of-{chosen.population}-{chosen.per}"

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from annotation.work.arena import draws_live
+from annotation.work.arena import draws_at_claim
 from evaluation.errors import EvaluationError
 from evaluation.imported_scores.storing import imported_hashes
 from evaluation.judgment_sets import loaders
@@ -154,7 +154,7 @@ def load_inputs(
         images=dict(CandidatePair.objects.filter(study=study).values_list("pk", "item_id")) if pairs else {},
         proposals=None if pairs or kind.is_open else proposals_of(study),
         texts=lambda: _texts(study, consensus),
-        live=draws_live(study),
+        live=draws_at_claim(study),
         chosen=design_of(study).chosen is not None,
     )
     if found is None:

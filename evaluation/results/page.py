@@ -16,8 +16,8 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_noop
 
 from annotation.models import Adjudication, Assignment, Judgment, ProblemReport
-from annotation.models.assignments import FINISHED
-from annotation.snapshots import counting_is_slow
+from annotation.models.assignments import FINISHED_STATES
+from annotation.snapshots import has_many_assignments
 from common.amounts import thousands
 from common.errors import WrongState
 from evaluation.dashboard.progress import study_progress
@@ -95,7 +95,7 @@ def show_results(request: HttpRequest, study: Study, context: Context) -> HttpRe
     context |= {
         "counted": counted,
         "progress": progress,
-        "handed_in": sum(progress["assignments"].get(state, 0) for state in FINISHED),
+        "handed_in": sum(progress["assignments"].get(state, 0) for state in FINISHED_STATES),
         "held": _leases(study, progress),
         "reports": list(
             ProblemReport.objects.filter(assignment__study=study).select_related("assignment__worker")[
@@ -299,7 +299,7 @@ PROGRESS = add_figures(
         study_progress,
         rows=lambda found: int(found["judgments"]),
         from_json=_progress_from_json,
-        many=counting_is_slow,
+        many=has_many_assignments,
     )
 )
 add_page(StudyPage(name="results", label="Results", order=50, view=show_results, group=Group.FINDINGS))

@@ -8,7 +8,7 @@ from typing import Any
 from django.utils import timezone
 
 from annotation.models import Assignment, Worker
-from annotation.models.assignments import LIVE
+from annotation.models.assignments import LIVE_STATES
 from annotation.work.claims import claim_assignment
 from annotation.work.presentation import places_of
 from annotation.work.submissions import submit_assignment
@@ -45,6 +45,6 @@ def let_it_end(assignment: Assignment) -> None:
 def slots_add_up(study: Study) -> bool:
     """Live, open and saved slots make up what each HIT asks for."""
     return all(
-        hit.open_slots + hit.spared + hit.assignments.filter(state__in=LIVE).count() == hit.required
+        hit.open_slots + hit.spared + hit.assignments.filter(state__in=LIVE_STATES).count() == hit.required
         for hit in HIT.objects.filter(study=study)
     )

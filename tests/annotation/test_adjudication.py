@@ -11,7 +11,13 @@ from django.test import Client
 from django.urls import reverse
 
 from annotation.models import Adjudication, Judgment, Worker
-from annotation.quality.reviews import decide, own_adjudication, send_to_adjudicator, waiting_for, withdraw
+from annotation.quality.reviews import (
+    decide,
+    own_adjudication,
+    send_to_adjudicator,
+    waiting_adjudications,
+    withdraw,
+)
 from common.errors import NotThere, WrongState
 from judgments.models import Study, Unit
 from tests.annotation.voting import joined, work
@@ -91,7 +97,7 @@ def test_no_answer_and_a_wrong_one_are_refused_and_the_reason_is_kept(study: Stu
         assert answer.status_code == 400
         assert "Nothing was decided" in answer.content.decode()
         assert "hard to say" in answer.content.decode()
-    assert waiting_for(rita).count() == 1
+    assert waiting_adjudications(rita).count() == 1
 
 
 def test_a_reason_that_no_database_takes_is_refused_in_a_sentence(study: Study) -> None:
@@ -100,7 +106,7 @@ def test_a_reason_that_no_database_takes_is_refused_in_a_sentence(study: Study) 
     answer = signed_in(rita).post(address(one), {"u1": "1", "reason": "hard\x00 to say"})
     assert answer.status_code == 400
     assert "a text holds signs that cannot be stored" in answer.content.decode()
-    assert waiting_for(rita).count() == 1
+    assert waiting_adjudications(rita).count() == 1
 
 
 def test_deciding_twice_is_harmless_and_otherwise_refused(study: Study) -> None:
@@ -130,7 +136,7 @@ def test_strangers_see_nothing(study: Study) -> None:
             answer = client.get(to)
             assert answer.status_code == 302
             assert "/admin/login/" in answer.headers["Location"]
-    assert waiting_for(person("rita-2")).count() == 0
+    assert waiting_adjudications(person("rita-2")).count() == 0
     one.refresh_from_db()
     assert one.state == "waiting"
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from django.utils import translation
 
-from annotation.templatetags.annotation_tags import box_of, direction, largest_first, percent
+from annotation.templatetags.annotation_tags import box_of_word, largest_first, percent, text_direction
 
 
 @pytest.mark.parametrize(
@@ -22,7 +22,7 @@ def test_a_share_is_written_as_svg_takes_it_in_every_language(share: float, text
     [("A dog", "ltr"), ("كلب dog", "rtl"), ("(\u05db\u05dc\u05d1)", "rtl"), ("1 犬", "ltr"), ("...", "ltr")],
 )
 def test_a_caption_runs_the_way_of_its_first_letter(text: str, said: str) -> None:
-    assert direction(text) == said
+    assert text_direction(text) == said
 
 
 def test_small_boxes_are_drawn_last_so_that_they_can_be_pointed_at() -> None:
@@ -32,4 +32,4 @@ def test_small_boxes_are_drawn_last_so_that_they_can_be_pointed_at() -> None:
 
 def test_a_word_without_a_link_has_no_box() -> None:
     answer = [{"word": 1, "box": "a"}]
-    assert (box_of(answer, 1), box_of(answer, 2), box_of(None, 1)) == ("a", "", "")
+    assert (box_of_word(answer, 1), box_of_word(answer, 2), box_of_word(None, 1)) == ("a", "", "")

@@ -12,7 +12,7 @@ from django.urls import reverse
 
 from annotation.models import Assignment, Judgment, StudyAlarm, Worker
 from annotation.quality.controls import accuracy_of, control_answers, running_accuracy
-from annotation.quality.controls_page import figures_of
+from annotation.quality.controls_page import compute_control_figures
 from annotation.rehearsal.people import Crowd
 from annotation.rehearsal.rehearsal import rehearse
 from annotation.work.claims import claim_assignment, return_assignment
@@ -220,14 +220,14 @@ def test_a_wrong_control_item_is_suspected_and_counts_for_nobody_once_struck() -
             worker,
             lambda place: 5 - right_answer(place) if place.unit.pk in alike else right_answer(place),
         )
-    (suspect,) = figures_of(study).suspects
+    (suspect,) = compute_control_figures(study).suspects
     assert {unit.pk for unit in suspect.units} == alike
     assert (suspect.found.right, suspect.found.elsewhere) == (0, 1)
     before, answers = hash_of_judgments(study), Judgment.objects.count()
     seen = control_records_of(study)[worker.pk].seen
     for unit in suspect.units:
         withdraw_control(study=study, unit_key=unit.key)
-    assert not figures_of(study).suspects
+    assert not compute_control_figures(study).suspects
     record = control_records_of(study)[worker.pk]
     assert (record.seen, record.share) == (seen - 1, 1)
     assert Judgment.objects.count() == answers

@@ -11,14 +11,14 @@ import numpy as np
 import pytest
 
 from annotation.quality.controls import (
+    check_control_items,
     control_answers,
     control_record,
     control_records,
     control_tallies,
-    suspicions,
-    tallied_records,
+    records_from_tallies,
 )
-from annotation.quality.detectors.chances import at_most
+from annotation.quality.detectors.chances import binomial_at_most
 from annotation.work.claims import claim_assignment
 from annotation.work.submissions import submit_assignment
 from judgments.kinds import KINDS
@@ -65,9 +65,9 @@ def test_tallies_give_the_records_that_single_answers_give(kinds: list[str]) -> 
     kind = KINDS[study.protocol]
     single = control_records(control_answers(study), threshold=0.6, is_right=kind.is_right)
     assert single
-    assert tallied_records(control_tallies(study), threshold=0.6, is_right=kind.is_right) == single
+    assert records_from_tallies(control_tallies(study), threshold=0.6, is_right=kind.is_right) == single
     chosen = sorted(single)[:1]
-    some = tallied_records(control_tallies(study, workers=chosen), threshold=0.6, is_right=kind.is_right)
+    some = records_from_tallies(control_tallies(study, workers=chosen), threshold=0.6, is_right=kind.is_right)
     assert some == {worker: single[worker] for worker in chosen}
 
 
@@ -80,7 +80,7 @@ GOOD = {f"item-{n}": [True] * 5 for n in range(6)}
 
 
 def test_an_item_that_nobody_gets_right_who_is_right_on_all_others_is_suspected() -> None:
-    found = suspicions(answers(GOOD | {"wrong": [False] * 5}), threshold=0.7)
+    found = check_control_items(answers(GOOD | {"wrong": [False] * 5}), threshold=0.7)
     one = found["wrong"]
     assert (one.seen, one.right, one.vouching, one.vouching_right) == (5, 0, 5, 0)
     assert one.elsewhere == 1
@@ -92,34 +92,36 @@ def test_an_item_that_nobody_gets_right_who_is_right_on_all_others_is_suspected(
 
 def test_what_only_careless_workers_miss_is_not_suspected() -> None:
     rights = {item: [True] * 4 + [False] * 4 for item in GOOD} | {"missed": [True] * 4 + [False] * 4}
-    one = suspicions(answers(rights), threshold=0.7)["missed"]
+    one = check_control_items(answers(rights), threshold=0.7)["missed"]
     assert (one.seen, one.right, one.vouching, one.vouching_right) == (8, 4, 4, 4)
     assert not one.suspect
 
 
 def test_a_hard_item_that_most_get_right_is_not_suspected() -> None:
     rights = {f"item-{n}": [True] * 40 for n in range(6)} | {"hard": [True] * 24 + [False] * 16}
-    one = suspicions(answers(rights), threshold=0.7)["hard"]
+    one = check_control_items(answers(rights), threshold=0.7)["hard"]
     assert one.p < 0.001
     assert not one.suspect
 
 
 def test_two_workers_are_too_few_to_cast_suspicion() -> None:
     rights = {item: row[:2] for item, row in GOOD.items()} | {"missed": [False] * 2}
-    one = suspicions(answers(rights), threshold=0.7)["missed"]
+    one = check_control_items(answers(rights), threshold=0.7)["missed"]
     assert one.p == 1
     assert not one.suspect
 
 
 def test_workers_who_answered_nothing_else_vouch_for_nothing() -> None:
-    one = suspicions(answers({"alone": [False] * 9}), threshold=0.7)["alone"]
+    one = check_control_items(answers({"alone": [False] * 9}), threshold=0.7)["alone"]
     assert (one.seen, one.vouching) == (9, 0)
     assert math.isnan(one.elsewhere)
     assert not one.suspect
 
 
 def test_thousands_of_answers_on_an_item_are_no_trouble() -> None:
-    assert at_most(5_000, 10_000, 0.5) == pytest.approx(0.50399, abs=1e-5)  # 1/2 + half the middle term
+    assert binomial_at_most(5_000, 10_000, 0.5) == pytest.approx(
+        0.50399, abs=1e-5
+    )  # 1/2 + half the middle term
 
 
 def test_a_sound_pool_is_hardly_ever_suspected() -> None:
@@ -132,5 +134,5 @@ def test_a_sound_pool_is_hardly_ever_suspected() -> None:
             for item in range(40)
             for worker in rng.permutation(20)[:5]
         ]
-        alarms += any(one.suspect for one in suspicions(rows, threshold=0.7).values())
+        alarms += any(one.suspect for one in check_control_items(rows, threshold=0.7).values())
     assert alarms <= 10

@@ -10,8 +10,8 @@ from django.test import Client
 from django.utils.translation import override
 
 from annotation.quiz.quizzes import sheet_of, start_attempt
-from annotation.quiz.sheet import texts_of, translated_sheet
-from annotation.work.presentation import worded
+from annotation.quiz.sheet import labelled_texts, translate_sheet
+from annotation.work.presentation import translated_text
 from common.errors import DesignError
 from evaluation.management.commands.load_demo import FOLDER, OPENED
 from judgments.design.reading import make_design, read_toml, write_toml
@@ -120,7 +120,7 @@ def test_what_a_translation_leaves_out_stays_as_it_is() -> None:
     assert (example.scene, example.answer, example.why) == ("A dog.", "The first.", "Es un perro.")
     attempt = start_attempt(study=study, worker=joined(study).worker)
     with override("es"):
-        shown = [one.question for one in translated_sheet(sheet_of(attempt)).questions.values()]
+        shown = [one.question for one in translate_sheet(sheet_of(attempt)).questions.values()]
     assert {one.why for one in shown if one.text == "¿Cuál?"} == {"It is one."}
     assert all(len(one.options) == 2 for one in shown if one.text == "¿Cuál?")
 
@@ -144,7 +144,10 @@ def test_the_options_of_a_pair_are_a_and_b_unless_the_study_speaks_of_c() -> Non
         ("Description A", "A"),
         ("Description B", "B"),
     ]
-    assert texts_of({"b": {"text": "x"}, "c": {"text": "y"}}, kind.page.letters) == [("A", "x"), ("B", "y")]
+    assert labelled_texts({"b": {"text": "x"}, "c": {"text": "y"}}, kind.page.letters) == [
+        ("A", "x"),
+        ("B", "y"),
+    ]
     french = KINDS["pairwise"].of(make_design(asked | {"question": "C’est laquelle, A ou B ?"}))
     assert [one.letter for one in french.choices] == ["A", "B"]
     before = KINDS["pairwise"].of(make_design(asked | {"question": "Which is better, B or C?"}))
@@ -164,4 +167,4 @@ def test_the_demo_s_texts_are_in_every_language_of_the_workers_pages(name: str) 
         with override(code):
             there = design_in(design, code)
             for key in ("name", "question", "instructions"):
-                assert worded(getattr(there, key)) != getattr(design, key)
+                assert translated_text(getattr(there, key)) != getattr(design, key)

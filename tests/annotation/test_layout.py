@@ -12,8 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from annotation.models import Worker
-from annotation.work.presentation import Layout, draw_layout, placed
-from annotation.work.worksheet import groups_of
+from annotation.work.presentation import Layout, draw_layout, place_units
+from annotation.work.worksheet import screens_of
 from judgments.design.reading import make_design
 from judgments.design.study_design import StudyDesign
 from judgments.drawing.controls import REPEATS
@@ -86,8 +86,8 @@ def test_a_repetition_stands_apart_from_the_first_time(count: int, repeated: int
         units = units_of(groups, repeated=min(repeated, count))
         found = layout(units, worker=worker, protocol=protocol)
         assert sorted(found.order) == list(range(len(units)))
-        places = placed(units, found.order, found.sides)
-        steps = [group[0].unit for group in groups_of(places, KINDS[protocol])]
+        places = place_units(units, found.order, found.sides)
+        steps = [group[0].unit for group in screens_of(places, KINDS[protocol])]
         assert len(steps) == count + min(repeated, count), "no two groups of one image run together"
         at = {(unit.item_id, unit.control_kind): place for place, unit in enumerate(steps)}
         for image in range(min(repeated, count)):

@@ -10,7 +10,7 @@ from django.contrib.auth.models import User
 from django.core.management import CommandError, call_command
 from django.test import Client
 
-from annotation.ethics.checklist import ethics_of
+from annotation.ethics.checklist import build_checklist
 from annotation.models import Assignment, Case, Erasure, ErasureRequest, Worker
 from annotation.quality.flags import pause_worker
 from annotation.work.claims import claim_assignment
@@ -138,7 +138,9 @@ def test_the_checklist_says_what_the_design_says_and_what_is_missing(designer: C
         retention={"identities_days": 90},
         workers={"countries": ["DE"]},
     )
-    lines = {line.key or line.question: line.answer for section in ethics_of(study) for line in section.lines}
+    lines = {
+        line.key or line.question: line.answer for section in build_checklist(study) for line in section.lines
+    }
     assert lines["ethics.board"] == "IRB 7 of Example, no. 12"
     assert lines["ethics.risks"] == ""
     assert lines["ethics.minimum_age"] == "18 years."

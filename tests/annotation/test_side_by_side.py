@@ -10,8 +10,8 @@ from django.test import Client
 
 from annotation.models import Judgment, Worker
 from annotation.work.effort import effort_in_words
-from annotation.work.presentation import draw_layout, placed, places_of, units_of
-from annotation.work.worksheet import groups_of
+from annotation.work.presentation import cached_units_of, draw_layout, place_units, places_of
+from annotation.work.worksheet import screens_of
 from evaluation.follow_up.units import make_next_batch
 from judgments.drawing.material import screen_of
 from judgments.kinds import KINDS
@@ -99,14 +99,14 @@ def test_sides_change_by_worker_and_are_recorded() -> None:
     study = side_by_side(judgments_per_unit=30)
     hit = study.hits.order_by("position").first()
     assert hit is not None
-    units, kind, design = units_of(hit), KINDS["spans"], design_of(study)
+    units, kind, design = cached_units_of(hit), KINDS["spans"], design_of(study)
     firsts: dict[Any, set[int]] = {}
     for number in range(40):
         worker = Worker(name=f"w{number}")
         found = draw_layout(design=design, hit=hit, worker=worker, units=units)
         assert sorted(found.order) == list(range(6))
         assert found == draw_layout(design=design, hit=hit, worker=worker, units=units)
-        for group in groups_of(placed(units, found.order, found.sides), kind):
+        for group in screens_of(place_units(units, found.order, found.sides), kind):
             one, other = [place.unit for place in group]
             assert screen_of(one) == screen_of(other)
             firsts.setdefault(screen_of(one), set()).add(one.pk)
@@ -115,7 +115,7 @@ def test_sides_change_by_worker_and_are_recorded() -> None:
     _, assignment = work_of(study, person)
     assert assignment.hit is not None
     drawn = draw_layout(
-        design=design, hit=assignment.hit, worker=person.worker, units=units_of(assignment.hit)
+        design=design, hit=assignment.hit, worker=person.worker, units=cached_units_of(assignment.hit)
     )
     assert assignment.order == drawn.order
 
@@ -129,7 +129,7 @@ def test_a_system_stays_on_its_side_of_a_document() -> None:
     )  # fmt: skip
     assert effort_in_words(study)["size"] == "6 questions"
     (hit,) = study.hits.all()
-    units = units_of(hit)
+    units = cached_units_of(hit)
     lefts = set()
     for number in range(20):
         worker = Worker(name=f"w{number}")
@@ -148,12 +148,12 @@ def test_a_side_whose_partner_is_withdrawn_stands_alone() -> None:
     study = side_by_side()
     hit = study.hits.order_by("position").first()
     assert hit is not None
-    units = units_of(hit)
+    units = cached_units_of(hit)
     control = next(unit for unit in units if unit.control)
     order = draw_layout(
         design=design_of(study), hit=hit, worker=Worker(name="ada"), units=units, left_out={control.pk}
     ).order
-    groups = list(groups_of(placed(units, order, []), KINDS["spans"]))
+    groups = list(screens_of(place_units(units, order, []), KINDS["spans"]))
     assert sorted(map(len, groups)) == [1, 2, 2]
 
 

@@ -14,7 +14,7 @@ from django.test.utils import CaptureQueriesContext
 from annotation.crowds.mturk.pages import html_page
 from annotation.crowds.mturk.questions import QuestionProblem
 from annotation.models import Adjudication
-from annotation.templatetags.annotation_tags import runs
+from annotation.templatetags.annotation_tags import language_direction
 from annotation.work.presentation import units_of_hit
 from common.errors import DesignError
 from judgments.design.reading import make_design
@@ -120,7 +120,7 @@ def test_nothing_changes_where_no_source_is_shown() -> None:
     ],
 )
 def test_the_script_of_the_language_gives_the_direction(language: str, direction: str) -> None:
-    assert runs(ARABIC, language) == direction
+    assert language_direction(ARABIC, language) == direction
 
 
 def test_where_the_language_is_not_said_the_text_itself_gives_the_direction() -> None:

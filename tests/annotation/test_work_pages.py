@@ -251,7 +251,7 @@ def test_people_see_times_by_the_tag_whose_script_knows_their_zone() -> None:
         for path in (templates / folder).rglob("*.html"):
             text = path.read_text(encoding="utf-8")
             assert re.search(r"\|(date|time|timesince|timeuntil)\b", text) is None, path
-            if "{% moment " in text and not path.name.startswith("_") and folder == "annotation":
+            if "{% local_time " in text and not path.name.startswith("_") and folder == "annotation":
                 assert "js/times.js" in text, path  # the challenges' own base loads it
 
 

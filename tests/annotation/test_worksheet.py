@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from annotation.templatetags.annotation_tags import looks_empty
+from annotation.templatetags.annotation_tags import is_blank
 from annotation.words import spell_duration, spell_left, spell_pay
 from annotation.work.presentation import Place
-from annotation.work.worksheet import answers_of_form, undecided
+from annotation.work.worksheet import answers_of_form, undecided_positions
 from common.markup import render_markdown
 from judgments.kinds import KINDS
 from judgments.models import Unit
@@ -61,13 +61,13 @@ def test_in_a_draft_an_unticked_box_says_nothing_unless_a_tick_is_taken_back() -
 def test_every_picture_is_decided_by_itself() -> None:
     kind, pages = KINDS["relevance"], places("a", "a", "b", "b", "c", "c", "d", "d")
     form = {"u1": "1", "none3": "1", "u5": "1", "none5": "1"}
-    assert undecided(form, pages, kind) == [5, 6, 7, 8]
+    assert undecided_positions(form, pages, kind) == [5, 6, 7, 8]
     given = answers_of_form(form, pages, kind=kind, final=True, saved={})
     assert {answer["position"]: answer["value"] for answer in given} == {1: 1, 2: 0, 3: 0, 4: 0, 5: 1}
 
 
 def test_units_that_stand_alone_are_never_taken_back() -> None:
-    assert undecided({}, places("a", "a"), KINDS["triplet"]) == []
+    assert undecided_positions({}, places("a", "a"), KINDS["triplet"]) == []
     given = answers_of_form(
         {"u1": "2", "t1": "3.456"}, places("a", "a"), kind=KINDS["triplet"], final=True, saved={}
     )
@@ -76,12 +76,12 @@ def test_units_that_stand_alone_are_never_taken_back() -> None:
 
 @pytest.mark.parametrize("text", ["", " \t\n", "​", "‏‎", "\u2066\u2069"])
 def test_text_without_visible_characters_looks_empty(text: str) -> None:
-    assert looks_empty(text)
+    assert is_blank(text)
 
 
 @pytest.mark.parametrize("text", ["a", ".", "犬", "🐕", "́"])
 def test_text_with_any_visible_character_does_not(text: str) -> None:
-    assert not looks_empty(text)
+    assert not is_blank(text)
 
 
 def test_markdown_keeps_words_and_lists_and_drops_what_could_act() -> None:

@@ -24,7 +24,7 @@ HTMX = {"HX-Request": "true"}
 @pytest.fixture(autouse=True)
 def _large(monkeypatch: pytest.MonkeyPatch) -> None:
     """Any study counts as large."""
-    monkeypatch.setattr(snapshots, "MUCH", 1)
+    monkeypatch.setattr(snapshots, "MANY_ASSIGNMENTS", 1)
     monkeypatch.setattr(hits_page, "MANY_ROWS", 1)
     monkeypatch.setattr(analysis, "MANY_ROWS", 1)
 

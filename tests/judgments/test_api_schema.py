@@ -108,7 +108,7 @@ def test_every_call_answers_as_described(share: int, operations: list[APIOperati
                 error.add_note(f"It was asked for {operation.label}.")
                 raise
             transaction.set_rollback(True)
-        presentation._units_at.cache_clear()  # of HITs whose ids are given again
+        presentation._cached_units.cache_clear()  # of HITs whose ids are given again
 
 
 def _check(operation: APIOperation, scene: Scene) -> None:

@@ -15,7 +15,7 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
-from annotation.snapshots import snapshot_from
+from annotation.snapshots import snapshot_from_json
 from common.errors import DataConflict, WrongState
 from evaluation.export.credits import Credits
 from evaluation.export.snapshot import take_snapshot
@@ -271,7 +271,7 @@ class TestSystems:
         Output.objects.create(system=adas, item=unit.item, caption=unit.first, rank=9)
         moment = take_snapshot(study)
         publish_system(dataset=adas.dataset, name="newest")
-        resumed = snapshot_from(json.loads(json.dumps(moment.as_json())))
+        resumed = snapshot_from_json(json.loads(json.dumps(moment.as_json())))
         assert resumed == moment
         named = [
             "newest" in str(Credits(study, one).of([unit.pk]))

@@ -35,13 +35,20 @@ from annotation.crowds.mturk.questions import (
 )
 from annotation.errors import ArrivalRefused
 from annotation.models import CrowdSession, Worker
-from annotation.work.presentation import Layout, Place, WorkedExample, draw_layout, placed, worded
+from annotation.work.presentation import (
+    Layout,
+    Place,
+    WorkedExample,
+    draw_layout,
+    place_units,
+    translated_text,
+)
 from annotation.work.worksheet import (
     answers_of_form,
     open_positions,
+    split_unfinished,
     steps_of,
-    undecided,
-    without_unfinished,
+    undecided_positions,
 )
 from common.markup import render_markdown
 from judgments.design.study_design import StudyDesign
@@ -170,7 +177,7 @@ def html_page(
             _reachable(example.picture, f"the picture of worked example {number}")
     with override(language):
         steps = steps_of(
-            placed(units, drawn.order, drawn.sides),
+            place_units(units, drawn.order, drawn.sides),
             design=design,
             picture_url=_pictures(hit, design),
             answers={},
@@ -181,7 +188,9 @@ def html_page(
             "kind": kind,
             "steps": steps,
             "examples": examples,
-            "instructions": render_markdown(worded(design.instructions)) if design.instructions else "",
+            "instructions": render_markdown(translated_text(design.instructions))
+            if design.instructions
+            else "",
             "consent": render_markdown(design.consent) if design.consent else "",
             "hosts": " ".join(hosts),
             "mirror": bool(mirror),
@@ -223,11 +232,11 @@ def answers_of_page(document: str, *, design: StudyDesign, hit: HIT, units: Sequ
         raise AnswersUnreadable(
             "Its worker did not agree to the study's consent text: nothing of it is used."
         )
-    places = placed(units, layout.order, layout.sides)
+    places = place_units(units, layout.order, layout.sides)
     given = answers_of_form(fields, places, kind=kind, final=True, saved={})
-    answers, _unfinished = without_unfinished(given, design=design, places=places)
+    answers, _unfinished = split_unfinished(given, design=design, places=places)
     kept = {str(answer["position"]): answer for answer in answers}
-    missing = {*open_positions(places, kept, kind=kind), *undecided(fields, places, kind)}
+    missing = {*open_positions(places, kept, kind=kind), *undecided_positions(fields, places, kind)}
     return HandedIn(
         layout=layout,
         answers=[dict(answer) for answer in answers if answer["position"] not in missing],

@@ -33,11 +33,17 @@ from annotation.crowds.people import pseudonym
 from annotation.errors import ArrivalRefused
 from annotation.models import Assignment, CrowdSession, Participation, Publication
 from annotation.privacy.consent import consent_version
-from annotation.quality.flags import refuse_stopped
+from annotation.quality.flags import refuse_stopped_worker
 from annotation.quiz.quizzes import has_passed
-from annotation.views.common import SeeOther, errors_as_pages, refuse_passed_on, render_sheet, see_other
+from annotation.views.common import (
+    SeeOther,
+    errors_as_pages,
+    refuse_returned_session,
+    render_sheet,
+    see_other,
+)
 from annotation.work.effort import effort_in_words
-from annotation.work.presentation import places_of, read_design, worded, worked_examples
+from annotation.work.presentation import places_of, read_design, translated_text, worked_examples
 from common.errors import NotThere
 from common.markup import render_markdown
 from judgments.design.study_design import StudyDesign
@@ -145,7 +151,7 @@ def _entrance(
         "preview": preview,
         "missing": missing,
         "consent": render_markdown(design.consent) if design.consent else "",
-        "instructions": render_markdown(worded(design.instructions)) if design.instructions else "",
+        "instructions": render_markdown(translated_text(design.instructions)) if design.instructions else "",
         "examples": worked_examples(study, design),
         "kind": KINDS[design.protocol].of(design),
         "has_quiz": bool(design.quiz.items),
@@ -156,7 +162,7 @@ def _entrance(
 
 def work_in_frame(request: HttpRequest, frame: Frame) -> HttpResponse:
     session, design = frame.session, design_of(frame.session.study)
-    refuse_passed_on(session)
+    refuse_returned_session(session)
     assignment = _latest(session)
     if assignment is None:
         if not _may_begin(session, design):
@@ -166,7 +172,7 @@ def work_in_frame(request: HttpRequest, frame: Frame) -> HttpResponse:
     if assignment is None or _is_handed_in(assignment):
         return redirect("annotation:finish", session.study.slug)
     if assignment.state == Assignment.State.INVALIDATED:
-        refuse_stopped(Participation.Standing.EXCLUDED)
+        refuse_stopped_worker(Participation.Standing.EXCLUDED)
     if (
         assignment.state != Assignment.State.ACCEPTED
         or assignment.expires_at is None

@@ -34,9 +34,9 @@ from annotation.crowds.panel.backend import (
 )
 from annotation.crowds.people import pseudonym, worker_token
 from annotation.errors import (
+    AllSlotsTaken,
     CountryProblem,
     JoinRefused,
-    PlacesHeld,
     QuizFailed,
     RequirementNotMet,
     WorkerExcluded,
@@ -44,9 +44,9 @@ from annotation.errors import (
 )
 from annotation.models import Assignment, CrowdSession, Publication, QuizAttempt, RawId, Worker
 from annotation.models.workers import hash_secret
-from annotation.quality.flags import refuse_while_paused
-from annotation.work.claims import LEASED, UNANSWERED, release_slots
-from annotation.work.joining import checked_country, join_from_crowd, refuse_unfit
+from annotation.quality.flags import refuse_paused_study
+from annotation.work.claims import LEASED_STATES, LONGEST_UNANSWERED, release_slots
+from annotation.work.joining import check_requirements, checked_country, join_from_crowd
 from common import rate_limits
 from common.errors import QuorumError
 from judgments.design.panels import session_parameter, worker_parameter
@@ -125,7 +125,7 @@ def _ask_for_room(study: Study, ids: PanelIds) -> Room:
         return Room.NONE
     named = backend.names(publication, worker=ids.worker, work=ids.session)
     if named is False:
-        raise PlacesHeld(
+        raise AllSlotsTaken(
             _(
                 "Nothing was recorded: all places are taken, and the panel does not know your submission. If you just "
                 "began it there, press Start again in a minute."
@@ -200,7 +200,7 @@ def _enter(
     known = known_session(study=study, ids=ids)
     if known is not None:
         return known
-    refuse_while_paused(study)
+    refuse_paused_study(study)
     worker = person_sent(study=study, raw=ids.worker, name=worker_parameter(design.panel))
     Worker.objects.filter(pk=worker.pk, token_hash="").update(
         token_hash=hash_secret(worker_token(worker.place, worker.name))
@@ -246,7 +246,7 @@ def _settle_arrival(
         Worker.objects.filter(pk=worker.pk, country="").update(country=country)
         worker.country = country
     try:
-        refuse_unfit(asked=design.checked_here, worker=worker)
+        check_requirements(asked=design.checked_here, worker=worker)
     except RequirementNotMet as error:
         end_with(session=session, status=Status.SCREENED_OUT, why=str(error))
         return
@@ -282,9 +282,9 @@ def _replace_silent(session: CrowdSession) -> bool:
     first = others.first()
     if first is None:
         return False
-    if first.arrived_at > now - UNANSWERED:
-        minutes = 1 + int((first.arrived_at + UNANSWERED - now).total_seconds() // 60)
-        raise PlacesHeld(
+    if first.arrived_at > now - LONGEST_UNANSWERED:
+        minutes = 1 + int((first.arrived_at + LONGEST_UNANSWERED - now).total_seconds() // 60)
+        raise AllSlotsTaken(
             ngettext(
                 "Nothing was recorded: all places are taken. Somebody has not begun yet: a place may be free in "
                 "%(n)d minute; press Start again then.",
@@ -344,7 +344,7 @@ def end_panel_session(*, session: CrowdSession, status: str, why: str = "") -> b
     """End a session, keep submitted work, and release its other assignments. Return False if it was over."""
     held = Assignment.objects.filter(session=session)
     # assignments are locked before sessions, as in a submission
-    list(held.filter(state__in=LEASED).select_for_update().order_by("pk"))
+    list(held.filter(state__in=LEASED_STATES).select_for_update().order_by("pk"))
     if not end_with(session=session, status=status, why=why):
         return False
     release_slots(held, Assignment.State.EXPIRED if status == Status.TIMED_OUT else Assignment.State.RETURNED)

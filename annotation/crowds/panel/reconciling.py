@@ -28,7 +28,7 @@ from annotation.models import CrowdCall, CrowdSession, LedgerEntry, RawId
 from annotation.money.ledger import pay_unmatched, unmatched_key
 from annotation.money.limits import one_order
 from annotation.money.payments import ask_for_bonus, decide_session
-from annotation.quality.reviews import UNFINISHED, reasons_against
+from annotation.quality.reviews import ABANDONED, reasons_against
 from annotation.words import spell_cents
 from common.amounts import thousands
 from common.errors import QuorumError, WrongState
@@ -508,7 +508,7 @@ def unpaid_pages(study: Study) -> list[Partial]:
     asked = CrowdCall.objects.filter(study=study, kind=Ability.BONUS, payload__partial=True)
     good = Q(assignments__state__in=["submitted", "approved"])
     paid_there = LedgerEntry.objects.filter(budget__study=study, what="unmatched", session__isnull=False)
-    found = panel_sessions(study).filter(status__in=UNFINISHED)
+    found = panel_sessions(study).filter(status__in=ABANDONED)
     found = found.exclude(pk__in=asked.values("session")).exclude(pk__in=paid_there.values("session"))
     counted = (
         found.annotate(n=Count("assignments", filter=good)).filter(n__gt=0).select_related("worker", "study")

@@ -34,7 +34,7 @@ from annotation.crowds.panel.people import (
 )
 from annotation.errors import CountryProblem, JoinRefused
 from annotation.models import CrowdSession
-from annotation.quality.flags import refuse_while_paused
+from annotation.quality.flags import refuse_paused_study
 from annotation.views.common import errors_as_pages, remember_worker, see_other, worker_of
 from annotation.words import spell_duration, spell_money
 from annotation.work.effort import effort_in_words
@@ -76,7 +76,7 @@ def entry(request: HttpRequest, slug: str) -> HttpResponse:
     if known is None and study.state != Study.State.OPEN:
         return _way_back(request, study, design, "full")
     if known is None:
-        refuse_while_paused(study)
+        refuse_paused_study(study)
     return _entry_page(request, study, design, ids, known)
 
 

@@ -6,7 +6,7 @@ from argparse import ArgumentParser
 from pathlib import Path
 from typing import Any
 
-from annotation.ethics.checklist import as_html, as_markdown, ethics_of, open_lines
+from annotation.ethics.checklist import as_html, as_markdown, build_checklist, count_open_lines
 from common.commands import QuorumCommand
 from judgments.studies.studies import find_study
 
@@ -26,11 +26,11 @@ class Command(QuorumCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         study = find_study(options["study"])
-        sections = ethics_of(study)
+        sections = build_checklist(study)
         web = options["output"] is not None and options["output"].suffix == ".html"
         text = (as_html if web else as_markdown)(study, sections)
         if options["output"] is None:
             self.say(text)
             return
         options["output"].write_text(text, encoding="utf-8")
-        self.say(f"{options['output']}: {open_lines(sections)} lines are to be filled in by you.")
+        self.say(f"{options['output']}: {count_open_lines(sections)} lines are to be filled in by you.")

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from annotation.crowds.people import worker_name
-from annotation.importing.judgments import import_judgments, understand_judgments
+from annotation.importing.judgments import import_judgments, inspect_judgments
 from common.commands import QuorumCommand, progress_bar
 from judgments.importers import (
     JUDGMENT_FORMATS,
@@ -65,7 +65,7 @@ class Command(QuorumCommand):
         asked = {name: options[name] for name in ("format", "path", "dataset", "protocol", "encoding")}
         if options["dry_run"]:
             with progress_bar() as progress:
-                found = understand_judgments(**asked, columns=columns, progress=progress)
+                found = inspect_judgments(**asked, columns=columns, progress=progress)
             for line in found.sentences():
                 self.say(line)
             return

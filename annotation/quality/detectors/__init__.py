@@ -14,17 +14,23 @@ from pydantic import ValidationError
 from annotation.quality.detectors.agreement import ControlAccuracy, Disagreement, RepeatConsistency
 from annotation.quality.detectors.base import Finding, Rule, SequentialRule
 from annotation.quality.detectors.history import (
-    Answers,
+    AnswerFormat,
     History,
     OthersJudgment,
     OthersText,
     OwnJudgment,
-    Written,
+    WrittenAnswer,
     make_history,
 )
 from annotation.quality.detectors.honesty import HiddenLine, PastedText, Phrasing, Typing
 from annotation.quality.detectors.patterns import Alternation, SideBias, StraightLining, TooFast
-from annotation.quality.detectors.replay import JudgmentLog, Page, examine, findings, replay
+from annotation.quality.detectors.replay import (
+    JudgmentLog,
+    Page,
+    collect_findings,
+    examine_latest_page,
+    replay,
+)
 
 RULES: dict[str, type[Rule]] = {
     rule.name: rule
@@ -80,7 +86,7 @@ def evidence_in_words(name: str, evidence: Mapping[str, Any]) -> str:
 
 __all__ = [
     "RULES",
-    "Answers",
+    "AnswerFormat",
     "ControlAccuracy",
     "Finding",
     "History",
@@ -91,10 +97,10 @@ __all__ = [
     "Page",
     "Rule",
     "SequentialRule",
-    "Written",
+    "WrittenAnswer",
+    "collect_findings",
     "evidence_in_words",
-    "examine",
-    "findings",
+    "examine_latest_page",
     "make_history",
     "make_rule",
     "replay",

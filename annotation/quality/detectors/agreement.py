@@ -10,9 +10,17 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_noop
 from pydantic import Field
 
-from annotation.quality.detectors.base import Alpha, Finding, Rule, SequentialRule, Share, alpha_share, one_in
-from annotation.quality.detectors.chances import at_most
-from annotation.quality.detectors.history import Answers, Floats, History
+from annotation.quality.detectors.base import (
+    Alpha,
+    Finding,
+    Rule,
+    SequentialRule,
+    Share,
+    alpha_share,
+    chance_in_words,
+)
+from annotation.quality.detectors.chances import binomial_at_most
+from annotation.quality.detectors.history import AnswerFormat, Floats, History
 from common.amounts import percent
 
 ENOUGH_PAIRS = 30  # pairs of others' answers from which their agreement is known
@@ -32,7 +40,7 @@ class Disagreement(SequentialRule):
     of_crowd: Share = 0.0
 
     @classmethod
-    def applies(cls, answers: Answers) -> bool:
+    def applies(cls, answers: AnswerFormat) -> bool:
         return answers.values > 0
 
     def examine(self, history: History) -> Finding | None:
@@ -45,7 +53,7 @@ class Disagreement(SequentialRule):
         level = self.level(history)
         if not level:
             return None
-        centre = _centre(history)
+        centre = _central_answers(history)
         decided = ~np.isnan(centre) & ~np.isnan(history.value)
         n = int(decided.sum())
         if n < self.least:
@@ -53,10 +61,10 @@ class Disagreement(SequentialRule):
         near = history.answers.near
         own, others = history.value[decided], centre[decided]
         agreeing = int((np.abs(own - others) <= near).sum())
-        chance = _chance(own, others, near)
+        chance = _chance_agreement(own, others, near)
         kappa = _crowd_kappa(history, near) if self.of_crowd else 0.0
         expected = chance + self.of_crowd * kappa * (1 - chance)
-        p = at_most(agreeing, n, expected)
+        p = binomial_at_most(agreeing, n, expected)
         if p > level:
             return None
         kept = {"n": n, "agreeing": agreeing, "chance": chance, "expected": expected}
@@ -72,11 +80,11 @@ class Disagreement(SequentialRule):
             "n": numbers["n"],
             "share": percent(numbers["agreeing"] / numbers["n"]),
             "expected": percent(numbers["expected"]),
-            "chance": one_in(numbers["p"]),
+            "chance": chance_in_words(numbers["p"]),
         }
 
 
-def _centre(history: History) -> Floats:
+def _central_answers(history: History) -> Floats:
     """Return (N,) the others' majority for nominal answers, else their median; nan for none or a draw."""
     counts = history.others
     centre = np.full(len(history), np.nan)
@@ -96,7 +104,7 @@ def _centre(history: History) -> Floats:
     return centre
 
 
-def _chance(own: Floats, others: Floats, near: float) -> float:
+def _chance_agreement(own: Floats, others: Floats, near: float) -> float:
     first, first_counts = np.unique(own, return_counts=True)
     second, second_counts = np.unique(others, return_counts=True)
     close = np.abs(first[:, None] - second[None, :]) <= near
@@ -142,7 +150,7 @@ class ControlAccuracy(Rule):
         n, right = len(known), int(known.sum())
         if n < self.least or right >= self.threshold * n:
             return None
-        p = at_most(right, n, self.threshold)
+        p = binomial_at_most(right, n, self.threshold)
         if self.alpha:
             level = self.alpha * alpha_share(self.least, total=history.total, fresh=history.fresh)
             if p > level:
@@ -162,7 +170,7 @@ class ControlAccuracy(Rule):
             return words
         chance = _("Somebody who gets %(threshold)s right does so badly in %(chance)s cases.") % {
             "threshold": threshold,
-            "chance": one_in(numbers["p"]),
+            "chance": chance_in_words(numbers["p"]),
         }
         return f"{words} {chance}"
 

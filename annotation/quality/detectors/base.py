@@ -18,7 +18,7 @@ from django.utils import translation
 from django.utils.translation import gettext as _
 from pydantic import BaseModel, ConfigDict, Field
 
-from annotation.quality.detectors.history import Answers, History, OwnJudgment
+from annotation.quality.detectors.history import AnswerFormat, History, OwnJudgment
 from common.amounts import thousands
 
 GROWTH = 4  # the next look is due after a quarter more judgments
@@ -67,7 +67,7 @@ class Rule(BaseModel, ABC):
         """Return the evidence against the worker, or None."""
 
     @classmethod
-    def applies(cls, answers: Answers) -> bool:
+    def applies(cls, answers: AnswerFormat) -> bool:
         return True
 
     @classmethod
@@ -132,7 +132,7 @@ def alpha_share(least: int, *, total: int, fresh: int) -> float:
     return share
 
 
-def one_in(p: float) -> str:
+def chance_in_words(p: float) -> str:
     if p >= 0.1:
         return _("about %(n)s in 100") % {"n": round(100 * p)}
     if p < 1e-6:

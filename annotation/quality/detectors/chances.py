@@ -12,12 +12,12 @@ import scipy  # its parts load when they are first used
 from annotation.quality.detectors.history import Flags, Floats
 
 
-def at_most(count: int, n: int, chance: float) -> float:
+def binomial_at_most(count: int, n: int, chance: float) -> float:
     """Return P(X <= count) for X ~ binomial(n, chance)."""
     return 1.0 if count >= n else float(scipy.special.bdtr(count, n, min(max(chance, 0.0), 1.0)))
 
 
-def at_least(count: int, n: int, chance: float) -> float:
+def binomial_at_least(count: int, n: int, chance: float) -> float:
     """Return P(X >= count) for X ~ binomial(n, chance)."""
     return 1.0 if count <= 0 else float(scipy.special.bdtrc(count - 1, n, min(max(chance, 0.0), 1.0)))
 
@@ -51,7 +51,7 @@ def run_chance(chances: Floats, length: int) -> float:
 
 
 @lru_cache(maxsize=4096)
-def alternations(first: int, second: int) -> tuple[float, ...]:
+def alternation_distribution(first: int, second: int) -> tuple[float, ...]:
     """Return the probabilities of 0, 1, 2, ... changes in a random order of two sorts of things.
 
     There are ``first`` of one sort and ``second`` of the other (Wald & Wolfowitz 1940: the number of runs, less
@@ -79,5 +79,5 @@ def alternation_chance(groups: Iterable[tuple[int, int]], changes: int) -> float
     """
     together = np.array([1.0])
     for first, second in groups:
-        together = np.convolve(together, alternations(min(first, second), max(first, second)))
+        together = np.convolve(together, alternation_distribution(min(first, second), max(first, second)))
     return float(min(1.0, together[changes:].sum()))

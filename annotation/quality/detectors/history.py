@@ -15,12 +15,12 @@ Floats = npt.NDArray[np.float64]
 Flags = npt.NDArray[np.bool_]
 
 WINDOW = 300  # only the latest judgments are examined
-TEXTS = 2_000  # of others, that texts are held against
+MOST_OTHERS_TEXTS = 2_000  # of others, that texts are held against
 NAN = float("nan")
 
 
 @dataclass(frozen=True, slots=True)
-class Answers:
+class AnswerFormat:
     """The form of a study's answers.
 
     Attributes:
@@ -41,13 +41,13 @@ class Answers:
     hidden_line: bool = False
 
     @classmethod
-    def of(cls, values: Sequence[int], *, level: str, sided: bool, **writing: bool) -> Answers:
+    def of(cls, values: Sequence[int], *, level: str, sided: bool, **writing: bool) -> AnswerFormat:
         nominal = level == "nominal" or not values
         near = 0.0 if nominal else max(0.5, (max(values) - min(values)) / 10)
         return cls(values=len(values), sided=sided, near=near, **writing)
 
 
-class Written(NamedTuple):
+class WrittenAnswer(NamedTuple):
     """A written answer.
 
     Attributes:
@@ -91,7 +91,7 @@ class OwnJudgment(NamedTuple):
     right: float = NAN
     same: float = NAN
     pasted: float = NAN
-    written: Written | None = None
+    written: WrittenAnswer | None = None
 
     @property
     def known(self) -> bool:
@@ -99,7 +99,7 @@ class OwnJudgment(NamedTuple):
         return not (math.isnan(self.right) and math.isnan(self.same))
 
 
-NUMBERS = OwnJudgment._fields.index("written")  # fields before it are numbers
+NUMBER_FIELDS = OwnJudgment._fields.index("written")  # fields before it are numbers
 
 
 class OthersJudgment(NamedTuple):
@@ -121,7 +121,7 @@ class History:
         others_texts: the latest texts of others in the study, of all units.
     """
 
-    answers: Answers
+    answers: AnswerFormat
     total: int
     fresh: int
     assignment: Ints
@@ -136,7 +136,7 @@ class History:
     labels: Floats
     others: Ints
     others_seconds: Floats
-    written: Sequence[Written | None] = ()
+    written: Sequence[WrittenAnswer | None] = ()
     others_texts: Sequence[OthersText] = ()
 
     def __len__(self) -> int:
@@ -156,15 +156,15 @@ def make_history(
     given: Sequence[OwnJudgment],
     others: Mapping[int, Sequence[OthersJudgment]],
     *,
-    answers: Answers,
+    answers: AnswerFormat,
     total: int,
     fresh: int,
     others_texts: Sequence[OthersText] = (),
 ) -> History:
     """Build the arrays from the worker's judgments, oldest first, and the others' by unit."""
     kept = given[-WINDOW:]
-    numbers = [one[:NUMBERS] for one in kept]
-    columns = np.array(numbers, dtype=np.float64).reshape(-1, NUMBERS).T
+    numbers = [one[:NUMBER_FIELDS] for one in kept]
+    columns = np.array(numbers, dtype=np.float64).reshape(-1, NUMBER_FIELDS).T
     unit = columns[1].astype(np.int64)
     values: list[float] = []
     rows: list[int] = []

@@ -17,13 +17,13 @@ from django.utils.translation import gettext_noop
 from pydantic import Field
 
 from annotation.quality.detectors.base import Finding, Rule, Share
-from annotation.quality.detectors.history import Answers, History, OwnJudgment, Written
+from annotation.quality.detectors.history import AnswerFormat, History, OwnJudgment, WrittenAnswer
 from common.amounts import percent
 from judgments.drawing.material import rng_for
 from judgments.kinds.caption import folded
 
-SHOWN = 5  # texts in the evidence
-GRAM = 4  # characters
+MOST_TEXTS = 5  # texts in the evidence
+GRAM_LENGTH = 4  # characters
 # Rare words for nothing that a picture shows: benchmarks/honesty.py finds none of them in 134,470 people's captions.
 HIDDEN_WORDS = (
     "albeit", "apposite", "cogent", "conflate", "desultory", "diffident", "efficacy", "ephemeral", "erstwhile",
@@ -39,15 +39,15 @@ def hidden_word(*, seed: int, hit: str, worker: str) -> str:
     return HIDDEN_WORDS[int(rng.integers(len(HIDDEN_WORDS)))]
 
 
-class Sign(Rule):
+class SignOfProgram(Rule):
     only_flags: ClassVar[bool] = True
 
     @classmethod
-    def applies(cls, answers: Answers) -> bool:
+    def applies(cls, answers: AnswerFormat) -> bool:
         return answers.written
 
 
-class PastedText(Sign):
+class PastedText(SignOfProgram):
     """Pasted text. No proof: honest people also write elsewhere, and some dictation programs paste."""
 
     name = "pasted-text"
@@ -65,7 +65,7 @@ class PastedText(Sign):
     share: Share = 0.5
 
     @classmethod
-    def applies(cls, answers: Answers) -> bool:
+    def applies(cls, answers: AnswerFormat) -> bool:
         return answers.values == 0
 
     def examine(self, history: History) -> Finding | None:
@@ -111,7 +111,7 @@ def is_pasted(signals: Mapping[str, int]) -> bool:
     return bool(signals.get("pasted"))
 
 
-class Typing(Sign):
+class Typing(SignOfProgram):
     """Keys that no hand presses: too fast, or evenly spaced.
 
     The fastest typist on record peaked at 212 words a minute (Guinness Book of World Records, 1985), 17.7 characters a
@@ -137,7 +137,7 @@ class Typing(Sign):
     share: Share = 0.5
 
     @classmethod
-    def applies(cls, answers: Answers) -> bool:
+    def applies(cls, answers: AnswerFormat) -> bool:
         return answers.written and answers.recorded
 
     @classmethod
@@ -154,8 +154,8 @@ class Typing(Sign):
         n = len(typed)
         if n < self.least:
             return None
-        speeds = [speed_of(one.signals) for one in typed]
-        spreads = [spread_of(one.signals) for one in typed]
+        speeds = [keys_per_second(one.signals) for one in typed]
+        spreads = [relative_gap_spread(one.signals) for one in typed]
         fast = [speed > self.per_second for speed in speeds]
         even = [spread is not None and spread < self.spread for spread in spreads]
         found = [place for place in range(n) if fast[place] or even[place]]
@@ -168,7 +168,7 @@ class Typing(Sign):
             fast=sum(fast),
             even=sum(even),
             fastest=max(speeds),
-            texts=_shown([typed[place] for place in found]),
+            texts=_texts_for_evidence([typed[place] for place in found]),
         )
 
     def in_words(self, numbers: Mapping[str, Any]) -> str:
@@ -183,19 +183,19 @@ class Typing(Sign):
         }
 
 
-def speed_of(signals: Mapping[str, int]) -> float:
+def keys_per_second(signals: Mapping[str, int]) -> float:
     """Return keys per second without pauses; 0 if no two keys belong together."""
     gaps = signals.get("keys", 0) - signals.get("bursts", 0)
     return 1000 * gaps / max(1, signals.get("typing_ms", 0)) if gaps > 0 else 0.0
 
 
-def spread_of(signals: Mapping[str, int]) -> float | None:
+def relative_gap_spread(signals: Mapping[str, int]) -> float | None:
     """Return the interquartile range of the gaps over their median; None if the clock was too coarse."""
     middle = signals.get("gap_ms", 0)
     return signals.get("gap_spread_ms", 0) / middle if middle else None
 
 
-class Phrasing(Sign):
+class Phrasing(SignOfProgram):
     """The same sentences as other people's, of other items.
 
     Similarity is Jaccard's, of sets of four characters (Broder 1997). On one item the same short caption is usual, so
@@ -237,7 +237,7 @@ class Phrasing(Sign):
         if len(alike) < self.copies or len(alike) < self.share * n:
             return None
         people = len({one["by"] for one in alike})
-        texts = sorted(alike, key=lambda one: -one["similar"])[:SHOWN]
+        texts = sorted(alike, key=lambda one: -one["similar"])[:MOST_TEXTS]
         return self.found(
             history, n=n, alike=len(alike), people=people, others=len(history.others_texts), texts=texts
         )
@@ -251,24 +251,24 @@ class Phrasing(Sign):
             "share": percent(numbers["alike"] / numbers["n"]),
         }
 
-    def _alike(self, own: Sequence[tuple[int, Written]], history: History) -> Iterator[dict[str, Any]]:
+    def _alike(self, own: Sequence[tuple[int, WrittenAnswer]], history: History) -> Iterator[dict[str, Any]]:
         """Yield each own text that is nearly another one, with the most similar.
 
         Two sets this similar share one of the first elements of any common order (prefix filtering, Bayardo et al.
         2007), so only such pairs are compared.
         """
-        theirs = [grams(one.text) for one in history.others_texts]
+        theirs = [character_grams(one.text) for one in history.others_texts]
         holding: defaultdict[str, list[int]] = defaultdict(list)
         frequency = Counter(gram for found in theirs for gram in found)
         for place, found in enumerate(theirs):
             for gram in self._prefix(found, frequency):
                 holding[gram].append(place)
         for unit, one in own:
-            mine = grams(one.text)
+            mine = character_grams(one.text)
             near = {place for gram in self._prefix(mine, frequency) for place in holding[gram]}
             best = max(
                 (
-                    (similarity(mine, theirs[place]), -place)
+                    (jaccard_similarity(mine, theirs[place]), -place)
                     for place in near
                     if history.others_texts[place].unit != unit and history.others_texts[place].at <= one.at
                 ),
@@ -290,17 +290,19 @@ class Phrasing(Sign):
 
 
 @lru_cache(maxsize=8_192)  # the texts of a study are looked at again and again; 30 MB
-def grams(text: str) -> frozenset[str]:
+def character_grams(text: str) -> frozenset[str]:
     plain = folded(text)
-    return frozenset(plain[place : place + GRAM] for place in range(max(1, len(plain) - GRAM + 1)))
+    return frozenset(
+        plain[place : place + GRAM_LENGTH] for place in range(max(1, len(plain) - GRAM_LENGTH + 1))
+    )
 
 
-def similarity(one: frozenset[str], other: frozenset[str]) -> float:
+def jaccard_similarity(one: frozenset[str], other: frozenset[str]) -> float:
     common = len(one & other)
     return common / (len(one) + len(other) - common)
 
 
-class HiddenLine(Sign):
+class HiddenLine(SignOfProgram):
     """A rare word that only a line for programs names, which people neither see nor hear."""
 
     name = "canary"
@@ -317,7 +319,7 @@ class HiddenLine(Sign):
     words: Annotated[int, Field(ge=1, le=100)] = 1
 
     @classmethod
-    def applies(cls, answers: Answers) -> bool:
+    def applies(cls, answers: AnswerFormat) -> bool:
         return answers.written and answers.hidden_line
 
     @classmethod
@@ -329,7 +331,7 @@ class HiddenLine(Sign):
         found = [one for one in asked if one.word in folded(one.text).split()]
         if len(asked) < self.least or len(found) < self.words:
             return None
-        return self.found(history, n=len(asked), found=len(found), texts=_shown(found))
+        return self.found(history, n=len(asked), found=len(found), texts=_texts_for_evidence(found))
 
     def in_words(self, numbers: Mapping[str, Any]) -> str:
         return _(
@@ -341,16 +343,16 @@ class HiddenLine(Sign):
         }
 
 
-def _shown(written: Sequence[Written]) -> list[dict[str, Any]]:
+def _texts_for_evidence(written: Sequence[WrittenAnswer]) -> list[dict[str, Any]]:
     """Return the latest texts for the evidence, with the hidden word or the speed of typing."""
     kept = []
-    for one in written[-SHOWN:]:
+    for one in written[-MOST_TEXTS:]:
         about: dict[str, Any] = {"own": one.text}
         if one.word:
             about["word"] = one.word
         if one.signals.get("keys"):
-            spread = spread_of(one.signals)
-            about |= {"per_second": round(speed_of(one.signals), 1)} | (
+            spread = relative_gap_spread(one.signals)
+            about |= {"per_second": round(keys_per_second(one.signals), 1)} | (
                 {} if spread is None else {"spread": round(spread, 3)}
             )
         kept.append(about)

@@ -10,9 +10,14 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_noop
 from pydantic import Field
 
-from annotation.quality.detectors.base import Finding, Rule, SequentialRule, Share, one_in
-from annotation.quality.detectors.chances import alternation_chance, at_least, longest_run, run_chance
-from annotation.quality.detectors.history import Answers, Floats, History
+from annotation.quality.detectors.base import Finding, Rule, SequentialRule, Share, chance_in_words
+from annotation.quality.detectors.chances import (
+    alternation_chance,
+    binomial_at_least,
+    longest_run,
+    run_chance,
+)
+from annotation.quality.detectors.history import AnswerFormat, Floats, History
 
 ENOUGH_OTHERS = 20  # others' answers from which the usual shares are known
 
@@ -27,7 +32,7 @@ class SideBias(SequentialRule):
     tolerance: Annotated[float, Field(ge=0, lt=0.5)] = 0.1
 
     @classmethod
-    def applies(cls, answers: Answers) -> bool:
+    def applies(cls, answers: AnswerFormat) -> bool:
         return answers.sided
 
     def examine(self, history: History) -> Finding | None:
@@ -38,7 +43,7 @@ class SideBias(SequentialRule):
         if not level or n < self.least:
             return None
         most = max(left, n - left)
-        p = min(1.0, 2 * at_least(most, n, 0.5 + self.tolerance))
+        p = min(1.0, 2 * binomial_at_least(most, n, 0.5 + self.tolerance))
         if p > level:
             return None
         return self.found(history, n=n, left=left, p=p, level=level)
@@ -56,7 +61,7 @@ class SideBias(SequentialRule):
                 "there by chance in %(chance)s cases."
             )
         )
-        return words % {"most": max(left, n - left), "n": n, "chance": one_in(numbers["p"])}
+        return words % {"most": max(left, n - left), "n": n, "chance": chance_in_words(numbers["p"])}
 
 
 class StraightLining(SequentialRule):
@@ -70,7 +75,7 @@ class StraightLining(SequentialRule):
     tolerance: Annotated[float, Field(ge=0, lt=1)] = 0.5
 
     @classmethod
-    def applies(cls, answers: Answers) -> bool:
+    def applies(cls, answers: AnswerFormat) -> bool:
         return answers.values > 0
 
     def examine(self, history: History) -> Finding | None:
@@ -102,7 +107,7 @@ class StraightLining(SequentialRule):
         return _(
             "The same answer %(run)s times in a row, among %(n)s; others' answers on the same items make such a run a "
             "matter of chance in %(chance)s cases."
-        ) % {"run": numbers["run"], "n": numbers["n"], "chance": one_in(numbers["p"])}
+        ) % {"run": numbers["run"], "n": numbers["n"], "chance": chance_in_words(numbers["p"])}
 
     def _usual(self, history: History, kept: np.ndarray, value: float) -> Floats:
         """Return (N,) the probability that an honest worker answers ``value`` at each position, as seen."""
@@ -126,7 +131,7 @@ class Alternation(SequentialRule):
     about = gettext_noop("Changes between two answers so regularly that the items cannot explain it.")
 
     @classmethod
-    def applies(cls, answers: Answers) -> bool:
+    def applies(cls, answers: AnswerFormat) -> bool:
         return answers.values > 0
 
     def examine(self, history: History) -> Finding | None:
@@ -160,7 +165,7 @@ class Alternation(SequentialRule):
         return _(
             "%(changes)s of %(of)s answers differ from the one before; in a random order of the same answers so many "
             "do in %(chance)s cases."
-        ) % {"changes": numbers["changes"], "of": numbers["of"], "chance": one_in(numbers["p"])}
+        ) % {"changes": numbers["changes"], "of": numbers["of"], "chance": chance_in_words(numbers["p"])}
 
 
 class TooFast(Rule):
@@ -193,7 +198,7 @@ class TooFast(Rule):
         own = float(np.median(times))
         if fast >= self.share * n and fast:
             return self.found(history, n=n, fast=fast, median=own)
-        usual = _usual_seconds(history.others_seconds) if len(history.others_seconds) >= self.least else 0.0
+        usual = _trimmed_mean(history.others_seconds) if len(history.others_seconds) >= self.least else 0.0
         if own < self.of_crowd * usual:
             return self.found(history, n=n, median=own, others=usual)
         return None
@@ -214,7 +219,7 @@ class TooFast(Rule):
         ) % {"median": median, "others": f"{numbers['others']:.1f}"}
 
 
-def _usual_seconds(seconds: np.ndarray) -> float:
+def _trimmed_mean(seconds: np.ndarray) -> float:
     """Return the mean without the slowest tenth, which includes breaks."""
     return float(np.sort(seconds)[: max(1, len(seconds) - len(seconds) // 10)].mean())
 

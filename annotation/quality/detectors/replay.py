@@ -10,9 +10,9 @@ from typing import NamedTuple
 
 from annotation.quality.detectors.base import Finding, Rule, pages_since_look
 from annotation.quality.detectors.history import (
-    TEXTS,
+    MOST_OTHERS_TEXTS,
     WINDOW,
-    Answers,
+    AnswerFormat,
     History,
     OthersJudgment,
     OthersText,
@@ -28,7 +28,7 @@ class Page(NamedTuple):
 
 @dataclass(slots=True)
 class JudgmentLog:
-    answers: Answers
+    answers: AnswerFormat
     _pages: Counter[int] = field(default_factory=Counter)
     _unseen: Counter[int] = field(default_factory=Counter)
     _given: dict[int, list[OwnJudgment]] = field(default_factory=lambda: defaultdict(list))
@@ -62,23 +62,25 @@ class JudgmentLog:
                 for one in given[-WINDOW:]
             }
         theirs = (one for one in reversed(self._texts) if one.worker != worker)
-        latest = list(islice(theirs, TEXTS)) if texts else []
+        latest = list(islice(theirs, MOST_OTHERS_TEXTS)) if texts else []
         return make_history(
             given, said, answers=self.answers, total=len(given), fresh=fresh, others_texts=latest
         )
 
     def on_controls(self, worker: int, *, fresh: int) -> History:
-        return known_history(self._given[worker], answers=self.answers, fresh=fresh)
+        return control_history(self._given[worker], answers=self.answers, fresh=fresh)
 
 
-def known_history(given: Sequence[OwnJudgment], *, answers: Answers, fresh: int) -> History:
+def control_history(given: Sequence[OwnJudgment], *, answers: AnswerFormat, fresh: int) -> History:
     """Return a history of control items from all judgments, the last ``fresh`` of them new."""
     known = [one for one in given if one.known]
     new = sum(one.known for one in given[len(given) - fresh :])
     return make_history(known, {}, answers=answers, total=len(known), fresh=new)
 
 
-def examine(log: JudgmentLog, worker: int, *, rules: Iterable[Rule]) -> list[tuple[Rule, Finding]]:
+def examine_latest_page(
+    log: JudgmentLog, worker: int, *, rules: Iterable[Rule]
+) -> list[tuple[Rule, Finding]]:
     """Return the findings after the worker's latest page, if a look is due."""
     fresh = log.take_due(worker)
     if not fresh:
@@ -91,24 +93,26 @@ def examine(log: JudgmentLog, worker: int, *, rules: Iterable[Rule]) -> list[tup
         others = any(rule.needs_others for rule in at_large)
         texts = any(rule.needs_texts for rule in at_large)
         history = log.history(worker, fresh=fresh, others=others, texts=texts)
-        found += findings(at_large, history, judgments=total)
+        found += collect_findings(at_large, history, judgments=total)
     if len(at_large) < len(applying) and (known := log.on_controls(worker, fresh=fresh)).fresh:
         on_controls = [
             rule
             for rule in applying
             if rule.on_controls and rule.is_due(total=known.total, fresh=known.fresh)
         ]
-        found += findings(on_controls, known, judgments=total)
+        found += collect_findings(on_controls, known, judgments=total)
     return found
 
 
-def findings(rules: Iterable[Rule], history: History, *, judgments: int) -> list[tuple[Rule, Finding]]:
+def collect_findings(
+    rules: Iterable[Rule], history: History, *, judgments: int
+) -> list[tuple[Rule, Finding]]:
     found = ((rule, rule.examine(history)) for rule in rules)
     return [(rule, replace(finding, judgments=judgments)) for rule, finding in found if finding is not None]
 
 
 def replay(
-    pages: Iterable[Page], *, rules: Sequence[Rule], answers: Answers
+    pages: Iterable[Page], *, rules: Sequence[Rule], answers: AnswerFormat
 ) -> dict[int, dict[str, Finding]]:
     """Return the first finding of each detector by worker."""
     log = JudgmentLog(answers)
@@ -116,6 +120,6 @@ def replay(
     for page in pages:
         log.add(page)
         open_rules = [rule for rule in rules if rule.name not in found.get(page.worker, {})]
-        for rule, finding in examine(log, page.worker, rules=open_rules):
+        for rule, finding in examine_latest_page(log, page.worker, rules=open_rules):
             found.setdefault(page.worker, {})[rule.name] = finding
     return found

@@ -16,7 +16,7 @@ from annotation.crowds.mturk.questions import (
     AnswersUnreadable,
     QuestionProblem,
 )
-from annotation.work.presentation import WorkedExample, placed
+from annotation.work.presentation import WorkedExample, place_units
 from common.errors import DesignError
 from judgments.design.reading import make_design
 from judgments.kinds import KINDS
@@ -160,7 +160,9 @@ def test_the_mirror_shows_the_same_the_other_way_round(protocol: str) -> None:
     drawn, mirror = layouts(design=design, hit=hit, units=units)
     assert drawn.order == mirror.order
     for one, other in zip(
-        placed(units, drawn.order, drawn.sides), placed(units, mirror.order, mirror.sides), strict=True
+        place_units(units, drawn.order, drawn.sides),
+        place_units(units, mirror.order, mirror.sides),
+        strict=True,
     ):
         shown = [kind.shown(place.unit, side=place.side, picture_url="") for place in (one, other)]
         texts = [

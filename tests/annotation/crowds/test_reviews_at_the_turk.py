@@ -6,7 +6,7 @@ from collections import Counter
 from pathlib import Path
 
 from annotation.crowds.publishing import open_study
-from annotation.importing.reviews import Reviewed, import_reviews
+from annotation.importing.reviews import ReviewCounts, import_reviews
 from annotation.models import Assignment, CrowdCall
 from evaluation.export.exporting import export_judgments
 from judgments.models import Study
@@ -34,14 +34,14 @@ def test_a_file_of_reviews_pays_and_rejects_there_once(turk: MTurkEmulator, tmp_
     for number, row in enumerate(rows):
         row["Reject" if number == 0 else "Approve"] = "Every answer was B." if number == 0 else "x"
     paid = len(rows) - 1
-    assert import_reviews(study=study, path=reviewed(path, rows)) == Reviewed(
+    assert import_reviews(study=study, path=reviewed(path, rows)) == ReviewCounts(
         approved=paid, rejected=1, open=0
     )
     assert Counter(Assignment.objects.values_list("state", flat=True)) == {"approved": paid, "rejected": 1}
     assert books(study) == (0, paid * 12)
     same_money(study, turk)
     calls = CrowdCall.objects.count()
-    assert import_reviews(study=study, path=path) == Reviewed(approved=0, rejected=0, open=0)
+    assert import_reviews(study=study, path=path) == ReviewCounts(approved=0, rejected=0, open=0)
     assert CrowdCall.objects.count() == calls
     same_money(study, turk)
     assert sync(study).discrepancies == []

@@ -8,26 +8,26 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from annotation.quality.detectors import (
-    Answers,
+    AnswerFormat,
     History,
     OthersJudgment,
     OwnJudgment,
     Page,
     Rule,
-    examine,
+    examine_latest_page,
     make_history,
 )
 from annotation.quality.detectors.replay import JudgmentLog
 
-TRIPLET = Answers.of((1, 2), level="nominal", sided=True)
-RELEVANCE = Answers.of((0, 1), level="nominal", sided=False)
+TRIPLET = AnswerFormat.of((1, 2), level="nominal", sided=True)
+RELEVANCE = AnswerFormat.of((0, 1), level="nominal", sided=False)
 NAN = float("nan")
 
 
 def of(
     seen: Sequence[float],
     *,
-    answers: Answers = TRIPLET,
+    answers: AnswerFormat = TRIPLET,
     flipped: Sequence[bool] = (),
     seconds: Sequence[float] = (),
     right: Sequence[float] = (),
@@ -69,6 +69,6 @@ def ever_accused(rule: Rule, *, pages: int, size: int, chance_left: float, rng: 
             for place, value in enumerate(seen.tolist())
         ]
         log.add(Page(1, given))
-        if examine(log, 1, rules=[rule]):
+        if examine_latest_page(log, 1, rules=[rule]):
             return True
     return False

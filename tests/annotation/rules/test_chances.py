@@ -10,9 +10,9 @@ from scipy.stats import binom
 
 from annotation.quality.detectors.chances import (
     alternation_chance,
-    alternations,
-    at_least,
-    at_most,
+    alternation_distribution,
+    binomial_at_least,
+    binomial_at_most,
     longest_run,
     run_chance,
 )
@@ -21,13 +21,15 @@ from annotation.quality.detectors.chances import (
 def test_tails_are_those_of_the_binomial() -> None:
     for n, chance in ((1, 0.5), (20, 0.6), (500, 0.03)):
         for count in range(n + 1):
-            assert at_most(count, n, chance) == pytest.approx(binom.cdf(count, n, chance), rel=1e-9)
-            assert at_least(count, n, chance) == pytest.approx(binom.sf(count - 1, n, chance), rel=1e-9)
+            assert binomial_at_most(count, n, chance) == pytest.approx(binom.cdf(count, n, chance), rel=1e-9)
+            assert binomial_at_least(count, n, chance) == pytest.approx(
+                binom.sf(count - 1, n, chance), rel=1e-9
+            )
 
 
 def test_a_tail_far_out_keeps_its_digits() -> None:
-    assert at_least(100, 100, 0.5) == pytest.approx(0.5**100, rel=1e-9)
-    assert at_most(0, 50, 0.7) == pytest.approx(0.3**50, rel=1e-9)
+    assert binomial_at_least(100, 100, 0.5) == pytest.approx(0.5**100, rel=1e-9)
+    assert binomial_at_most(0, 50, 0.7) == pytest.approx(0.3**50, rel=1e-9)
 
 
 def test_no_two_heads_in_a_row_follow_fibonacci() -> None:
@@ -54,14 +56,14 @@ def test_changes_in_a_random_order_are_counted_exactly() -> None:
     for first, second in ((1, 1), (2, 3), (4, 4), (1, 6), (5, 2)):
         orders = set(itertools.permutations([0] * first + [1] * second))
         counts = [sum(a != b for a, b in itertools.pairwise(order)) for order in orders]
-        found = alternations(first, second)
+        found = alternation_distribution(first, second)
         assert sum(found) == pytest.approx(1)
         for changes, chance in enumerate(found):
             assert chance == pytest.approx(counts.count(changes) / len(orders))
 
 
 def test_the_mean_number_of_changes_is_the_known_one() -> None:
-    found = np.array(alternations(37, 63))
+    found = np.array(alternation_distribution(37, 63))
     assert np.arange(len(found)) @ found == pytest.approx(2 * 37 * 63 / 100)
 
 

@@ -8,18 +8,18 @@ import pytest
 
 from annotation.quality.detectors import (
     RULES,
-    Answers,
+    AnswerFormat,
     History,
     OthersText,
     OwnJudgment,
-    Written,
+    WrittenAnswer,
     make_history,
     make_rule,
 )
-from annotation.quality.detectors.honesty import HIDDEN_WORDS, hidden_word, is_pasted, similarity
+from annotation.quality.detectors.honesty import HIDDEN_WORDS, hidden_word, is_pasted, jaccard_similarity
 
 NAN = float("nan")
-TEXTS = Answers.of((), level="nominal", sided=False, written=True, recorded=True, hidden_line=True)
+TEXTS = AnswerFormat.of((), level="nominal", sided=False, written=True, recorded=True, hidden_line=True)
 OURS = (
     "A brown dog runs through a field of tall dry grass",
     "Two girls in red coats wait beside an old blue bus",
@@ -31,7 +31,7 @@ OURS = (
 BY_HAND = {"keys": 60, "bursts": 3, "typing_ms": 57 * 220, "gap_ms": 220, "gap_spread_ms": 150, "text": 50}
 
 
-def writes(texts: Sequence[Written], others: Sequence[OthersText] = ()) -> History:
+def writes(texts: Sequence[WrittenAnswer], others: Sequence[OthersText] = ()) -> History:
     given = [
         OwnJudgment(place // 5, place, NAN, NAN, pasted=float(is_pasted(one.signals)), written=one)
         for place, one in enumerate(texts)
@@ -40,7 +40,7 @@ def writes(texts: Sequence[Written], others: Sequence[OthersText] = ()) -> Histo
 
 
 def typed(count: int = 5, **signals: int) -> History:
-    return writes([Written(text, BY_HAND | signals) for text in OURS[:count]])
+    return writes([WrittenAnswer(text, BY_HAND | signals) for text in OURS[:count]])
 
 
 def test_a_hand_is_no_sign() -> None:
@@ -68,9 +68,9 @@ def test_what_cannot_be_read_is_no_sign(signals: dict[str, int]) -> None:
 
 
 def test_answers_without_counts_neither_clear_nor_accuse() -> None:
-    unread = [Written(text) for text in OURS]
+    unread = [WrittenAnswer(text) for text in OURS]
     assert make_rule("typing", {"least": 1}).examine(writes(unread)) is None
-    fast = [Written(text, BY_HAND | {"typing_ms": 900}) for text in OURS[:3]]
+    fast = [WrittenAnswer(text, BY_HAND | {"typing_ms": 900}) for text in OURS[:3]]
     found = make_rule("typing", {}).examine(writes([*unread, *fast]))
     assert found is not None
     assert found.evidence["n"] == 3
@@ -83,13 +83,13 @@ def test_pasted_is_what_makes_half_of_the_text() -> None:
     assert not is_pasted({"text": 50, "from_paste": 0, "pasted": 50})
     assert is_pasted({"pasted": 3})  # not recorded: all that is known
     pasted = {"text": 50, "from_paste": 50, "pasted": 50, "away": 1}
-    found = make_rule("pasted-text", {}).examine(writes([Written(text, pasted) for text in OURS]))
+    found = make_rule("pasted-text", {}).examine(writes([WrittenAnswer(text, pasted) for text in OURS]))
     assert found is not None
     assert "5 of 5 written answers were pasted. 100 % of all characters came so" in found.words
 
 
 def test_others_sentences_of_other_items_are_found_beside_each_other() -> None:
-    own = [Written(text) for text in OURS]
+    own = [WrittenAnswer(text) for text in OURS]
     # others wrote three of them, of other items
     others = [
         OthersText(7, 100, "A brown dog runs through a field of tall, dry grasses."),
@@ -106,11 +106,11 @@ def test_others_sentences_of_other_items_are_found_beside_each_other() -> None:
 
 def test_the_same_sentence_about_the_same_item_is_no_sign() -> None:
     others = [OthersText(7, unit, text) for unit, text in enumerate(OURS)]
-    assert make_rule("phrasing", {}).examine(writes([Written(text) for text in OURS], others)) is None
+    assert make_rule("phrasing", {}).examine(writes([WrittenAnswer(text) for text in OURS], others)) is None
 
 
 def test_nobody_is_flagged_because_others_copied_them() -> None:
-    own = [Written(text, at=place) for place, text in enumerate(OURS)]
+    own = [WrittenAnswer(text, at=place) for place, text in enumerate(OURS)]
     later = [OthersText(7, 100 + place, text, at=50) for place, text in enumerate(OURS)]
     assert make_rule("phrasing", {}).examine(writes(own, later)) is None
     earlier = [one._replace(at=0) for one in later]
@@ -120,25 +120,27 @@ def test_nobody_is_flagged_because_others_copied_them() -> None:
 def test_short_answers_are_alike_without_harm() -> None:
     short = ["A dog runs"] * 5
     others = [OthersText(7, 100 + place, text) for place, text in enumerate(short)]
-    assert make_rule("phrasing", {}).examine(writes([Written(text) for text in short], others)) is None
+    assert make_rule("phrasing", {}).examine(writes([WrittenAnswer(text) for text in short], others)) is None
 
 
 def test_similarity_is_jaccards() -> None:
     # abcd, bcde, cdef and bcde, cdef, defg: two of four
-    assert similarity(frozenset({"abcd", "bcde", "cdef"}), frozenset({"bcde", "cdef", "defg"})) == 0.5
+    assert jaccard_similarity(frozenset({"abcd", "bcde", "cdef"}), frozenset({"bcde", "cdef", "defg"})) == 0.5
 
 
 def test_the_hidden_lines_word_is_found_as_a_word_of_its_own_page() -> None:
     rule = make_rule("canary", {})
     found = rule.examine(
-        writes([Written(f"{OURS[0]}, albeit slowly.", {}, "albeit"), Written(OURS[1], {}, "albeit")])
+        writes(
+            [WrittenAnswer(f"{OURS[0]}, albeit slowly.", {}, "albeit"), WrittenAnswer(OURS[1], {}, "albeit")]
+        )
     )
     assert found is not None
     assert "1 of 2 answers use the word" in found.words
     assert "(albeit)" in found.words
     # the word of another page, and a part of a word
-    assert rule.examine(writes([Written(f"{OURS[0]}, albeit slowly.", {}, "cogent")])) is None
-    assert rule.examine(writes([Written("A nascentish sun over the sea", {}, "nascent")])) is None
+    assert rule.examine(writes([WrittenAnswer(f"{OURS[0]}, albeit slowly.", {}, "cogent")])) is None
+    assert rule.examine(writes([WrittenAnswer("A nascentish sun over the sea", {}, "nascent")])) is None
 
 
 def test_the_word_is_drawn_for_each_page_and_worker_and_stays() -> None:
@@ -151,8 +153,8 @@ def test_the_word_is_drawn_for_each_page_and_worker_and_stays() -> None:
 
 
 def test_signs_do_not_apply_where_nothing_was_noted() -> None:
-    plain = Answers.of((), level="nominal", sided=False, written=True)
-    triplet = Answers.of((1, 2), level="nominal", sided=True)
+    plain = AnswerFormat.of((), level="nominal", sided=False, written=True)
+    triplet = AnswerFormat.of((1, 2), level="nominal", sided=True)
     assert [name for name, rule in RULES.items() if rule.only_flags] == [
         "pasted-text",
         "typing",

@@ -9,7 +9,7 @@ import pytest
 from scipy.stats import binom
 
 from annotation.quality.detectors import make_rule
-from annotation.quality.detectors.base import alpha_share, look_schedule, one_in, pages_since_look
+from annotation.quality.detectors.base import alpha_share, chance_in_words, look_schedule, pages_since_look
 from tests.annotation.rules.people import ever_accused, of
 
 LATE = 10_000
@@ -64,7 +64,7 @@ def test_a_rule_is_silent_between_its_looks() -> None:
     [(0.25, "25 in 100"), (0.0123, "1 in 81"), (0.00001234, "1 in 81,000"), (1e-9, "a million")],
 )
 def test_chances_are_said_as_people_say_them(p: float, said: str) -> None:
-    assert said in one_in(p)
+    assert said in chance_in_words(p)
 
 
 def test_the_rules_look_after_the_first_pages_and_then_at_growing_distances() -> None:

@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 from scipy.stats import binomtest
 
-from annotation.quality.detectors import RULES, Answers, OwnJudgment, make_rule
-from annotation.quality.detectors.replay import known_history
+from annotation.quality.detectors import RULES, AnswerFormat, OwnJudgment, make_rule
+from annotation.quality.detectors.replay import control_history
 from tests.annotation.rules.people import NAN, RELEVANCE, TRIPLET, of
 
-SLIDER = Answers.of(tuple(range(101)), level="interval", sided=False)
-GRADED = Answers.of((1, 2, 3, 4), level="interval", sided=False)
+SLIDER = AnswerFormat.of(tuple(range(101)), level="interval", sided=False)
+GRADED = AnswerFormat.of((1, 2, 3, 4), level="interval", sided=False)
 
 
 def drawn(seed: int, n: int, chance: float = 0.5) -> np.ndarray:
@@ -171,8 +171,8 @@ def test_control_items_of_before_do_not_make_a_new_look() -> None:
     rule = make_rule("control-accuracy", {})
     missed = [OwnJudgment(0, unit, 1.0, 1.0, right=0.0) for unit in range(20)]
     others = [OwnJudgment(1, unit, 1.0, 1.0) for unit in range(20, 40)]
-    assert rule.examine(known_history(missed, answers=TRIPLET, fresh=20)) is not None
-    assert rule.examine(known_history(missed + others, answers=TRIPLET, fresh=20)) is None
+    assert rule.examine(control_history(missed, answers=TRIPLET, fresh=20)) is not None
+    assert rule.examine(control_history(missed + others, answers=TRIPLET, fresh=20)) is None
 
 
 def test_contradicting_oneself_is_found() -> None:
@@ -195,7 +195,7 @@ def test_nothing_is_found_in_nothing(name: str) -> None:
 
 @pytest.mark.parametrize("name", RULES)
 @pytest.mark.parametrize("answers", [TRIPLET, RELEVANCE, GRADED, SLIDER])
-def test_open_answers_without_values_or_times_accuse_nobody(name: str, answers: Answers) -> None:
+def test_open_answers_without_values_or_times_accuse_nobody(name: str, answers: AnswerFormat) -> None:
     others = {unit: [(NAN, NAN)] * 2 for unit in range(60)}
     assert make_rule(name, {}).examine(of([NAN] * 60, answers=answers, others=others)) is None
 
