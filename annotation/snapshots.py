@@ -23,9 +23,9 @@ class Snapshot:
 
     Attributes:
         last: row id of the last judgment.
-        gone: invalidated work -> the detector, as named in files.
-        unnamed: unconfirmed paid work.
-        unused: row ids of workers excluded by the control rule.
+        invalidated: invalidated work -> the detector, as named in files.
+        unconfirmed: unconfirmed paid work.
+        excluded_workers: row ids of workers excluded by the control rule.
         withdrawn: row ids of withdrawn control items.
         decisions: adjudicated values by unit row id.
         systems: row ids of the systems that the study draws from; None in snapshots older than this field.
@@ -35,11 +35,11 @@ class Snapshot:
 
     at: datetime
     last: int
-    gone: Mapping[UUID, str]
-    unnamed: frozenset[UUID]
+    invalidated: Mapping[UUID, str]
+    unconfirmed: frozenset[UUID]
     withdrawn: frozenset[int]
     decisions: Mapping[int, int]
-    unused: frozenset[int] = frozenset()
+    excluded_workers: frozenset[int] = frozenset()
     systems: frozenset[int] | None = None
     outputs: int = 0
     searched: bool = False
@@ -62,23 +62,27 @@ class Snapshot:
     def judgments(
         self, study: Study, *, units: Sequence[int] | None = None, work: Sequence[Assignment] | None = None
     ) -> JudgmentQuerySet:
-        """Return unrevised judgments, including those in ``gone``."""
+        """Return unrevised judgments, including those in ``invalidated``."""
         unrevised = Q(replaced_by=None) | Q(replaced_by__gt=self.last)
         return self.all_judgments(study, units=units, work=work).filter(unrevised)
 
-    def counts(self, assignment: UUID, worker: int) -> bool:
+    def includes(self, assignment: UUID, worker: int) -> bool:
         """Return whether the snapshot includes this work, unless an import excluded it."""
-        return assignment not in self.gone and assignment not in self.unnamed and worker not in self.unused
+        return (
+            assignment not in self.invalidated
+            and assignment not in self.unconfirmed
+            and worker not in self.excluded_workers
+        )
 
     def as_json(self) -> dict[str, Any]:
         return {
             "at": self.at.isoformat(),
             "last": self.last,
-            "gone": {one.hex: rule for one, rule in self.gone.items()},
-            "unnamed": sorted(one.hex for one in self.unnamed),
+            "gone": {one.hex: rule for one, rule in self.invalidated.items()},
+            "unnamed": sorted(one.hex for one in self.unconfirmed),
             "struck": sorted(self.withdrawn),
             "decisions": list(self.decisions.items()),
-            "unused": sorted(self.unused),
+            "unused": sorted(self.excluded_workers),
             "systems": None if self.systems is None else sorted(self.systems),
             "outputs": self.outputs,
             "searched": self.searched,
@@ -90,11 +94,11 @@ def snapshot_from_json(kept: Mapping[str, Any]) -> Snapshot:
     return Snapshot(
         at=datetime.fromisoformat(kept["at"]),
         last=kept["last"],
-        gone={UUID(one): rule for one, rule in kept["gone"].items()},
-        unnamed=frozenset(map(UUID, kept["unnamed"])),
+        invalidated={UUID(one): rule for one, rule in kept["gone"].items()},
+        unconfirmed=frozenset(map(UUID, kept["unnamed"])),
         withdrawn=frozenset(kept["struck"]),
         decisions=dict(kept["decisions"]),
-        unused=frozenset(kept["unused"]),
+        excluded_workers=frozenset(kept["unused"]),
         systems=None if kept.get("systems") is None else frozenset(kept["systems"]),
         outputs=kept["outputs"],
         searched=kept["searched"],

@@ -221,7 +221,7 @@ def time_of_a_draw(
             hit = HIT.objects.filter(study=study, drawn_from=None).order_by("-position")[0]
             start = time.process_time()
             with transaction.atomic():
-                arena.draw_missing_units(study=study, hit=hit, worker=worker, own=())
+                arena.draw_missing_units(study=study, hit=hit, worker=worker, own_captions=())
             alone.append(time.process_time() - start)
             start = time.process_time()
             with transaction.atomic():

@@ -24,18 +24,15 @@ SEED = 1
 
 
 def accuracy(rng: np.random.Generator) -> None:
-    from annotation.quality.controls import running_accuracy
-
     print("chance to be right, after: ever below / below at the end / median control item it is first below")
     for share in (0.95, 0.9, 0.85, 0.8, 0.5):
         for after in (4, 10, 20):
-            found = [
-                running_accuracy((rng.random(40) < share).tolist(), after=after, threshold=0.7)
-                for _ in range(RUNS)
-            ]
-            first = [one.first_below for one in found if one.first_below is not None]
-            last = sum(one.below for one in found) / RUNS
-            middle = f"{np.median(first):.0f}" if first else "-"
+            rights = np.array([rng.random(40) < share for _ in range(RUNS)])
+            seen = np.arange(1, 41)
+            below = (rights.cumsum(axis=1) / seen < 0.7) & (seen >= after)
+            first = below.argmax(axis=1)[below.any(axis=1)] + 1
+            last = below[:, -1].mean()
+            middle = f"{np.median(first):.0f}" if len(first) else "-"
             print(f"{share} after {after}: {len(first) / RUNS:.3f} / {last:.3f} / {middle}")
 
 

@@ -47,7 +47,9 @@ from annotation.quality.detectors.honesty import HIDDEN_WORDS
 from evaluation.statistics.meta import wilson_interval
 from judgments.kinds.caption import folded
 
-ANSWERS = AnswerFormat.of((), level="nominal", sided=False, written=True, recorded=True, hidden_line=True)
+ANSWERS = AnswerFormat.from_values(
+    (), level="nominal", sided=False, written=True, recorded=True, hidden_line=True
+)
 SEED = 1
 PLACES, SIZE, EACH, STUDY = 5, 5, 20, 100  # captions of an image, of a page, of a worker; images of a study
 STUDIES = 12

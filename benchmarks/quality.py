@@ -147,7 +147,9 @@ def print_false_alarms() -> None:
         for spam in (0.0, 0.3):
             accused: Counter[str] = Counter()
             honest = 0
-            answers = AnswerFormat.of((1, 2) if shape.sided else (0, 1), level="nominal", sided=shape.sided)
+            answers = AnswerFormat.from_values(
+                (1, 2) if shape.sided else (0, 1), level="nominal", sided=shape.sided
+            )
             for seed in range(1, repeats + 1):
                 pages = honest_work(shape, workers=workers, pages_each=pages_each, spam=spam, seed=seed)
                 good = set(range(round(spam * workers), workers))
@@ -159,7 +161,7 @@ def print_false_alarms() -> None:
                         accused["any of the rules"] += not name
             for name in [*(rule.name for rule in rules), "any of the rules", "plain threshold"]:
                 low, high = wilson_interval(accused[name], honest)
-                applies = name not in RULES or RULES[name].applies(answers)
+                applies = name not in RULES or RULES[name].applies_to(answers)
                 cell = f"{accused[name]} of {honest} ({low:.1%} to {high:.1%})" if applies else "–"
                 rows[name].append(cell)
     for name, cells in rows.items():

@@ -48,7 +48,7 @@ def test_an_update_changes_what_its_guard_lets_through() -> None:
     assert claim is not None
     now, key = timezone.now(), claim.assignment.pk
     store = PreparedUpdate(
-        lambda: Assignment.objects.holding(given("now", DateTimeField())).filter(
+        lambda: Assignment.objects.with_lease(given("now", DateTimeField())).filter(
             pk=given("assignment", UUIDField())
         ),
         answers=given("answers", JSONField()),

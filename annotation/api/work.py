@@ -356,7 +356,7 @@ class ExtendView(WorkView):
                 "id": str(assignment.pk),
                 "state": assignment.state,
                 "expires_at": lease.expires_at,
-                "extensions_left": lease.more,
+                "extensions_left": lease.extensions_left,
             }
         )
 

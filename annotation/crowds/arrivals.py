@@ -163,7 +163,7 @@ def claim_for_session(*, session: CrowdSession, hit: HIT, late: bool = False) ->
                 mine = Assignment.objects.filter(hit=hit, worker=session.worker_id)
                 release_slots(mine.overdue(timezone.now()), Assignment.State.EXPIRED)
                 make_room(hit, most=most)
-                claim = claim_slot(candidate, session=session, late=late)
+                claim = claim_slot(candidate, session=session, allow_closed=late)
                 if claim is not None:
                     _restore_draft(claim.assignment)
         except (SlotLost, IntegrityError):

@@ -186,10 +186,10 @@ def _store_saved(saved: Assignment) -> None:
         now = timezone.now()
         until = now + timedelta(minutes=MINUTES_TO_STORE)
         if locked.state == Assignment.State.ACCEPTED:
-            locked.renew_lease(now=now, until=until)
+            locked.renew_lease(now=now, expires_at=until)
         elif locked.state in (Assignment.State.EXPIRED, Assignment.State.RETURNED):
             _take_slot(locked)
-            locked.renew_lease(now=now, until=until)
+            locked.renew_lease(now=now, expires_at=until)
             Assignment.objects.filter(pk=locked.pk).update(state=Assignment.State.ACCEPTED)
             update_outcomes(study=locked.study, hits=[locked.hit_id] if locked.hit_id else [])
     recount(locked.study)

@@ -65,8 +65,8 @@ class SystemsWriter:
         self.dataset = Dataset.objects.select_for_update(no_key=True).get(pk=dataset.pk)
         there = {system.name: system for system in System.objects.filter(dataset=dataset)}
         self.systems = {composed(name): system for name, system in there.items()} | there
-        self.in_part = {task: set(names) for task, names in self.dataset.known_in_part.items()}
-        self.seen: set[CreditedCaption] = set()
+        self.partly_known = {task: set(names) for task, names in self.dataset.known_in_part.items()}
+        self.added: set[CreditedCaption] = set()
         self.systems_added = self.outputs_added = 0
 
     def make_systems(self, credits: Iterable[Credit]) -> None:
@@ -88,24 +88,26 @@ class SystemsWriter:
 
     def add(self, credited: Iterable[CreditedCaption]) -> None:
         """Add the outputs of credits; those without a rank are in no list."""
-        fresh = dict.fromkeys(one for one in credited if one.credit.rank is not None and one not in self.seen)
-        self.seen.update(fresh)
+        fresh = dict.fromkeys(
+            one for one in credited if one.credit.rank is not None and one not in self.added
+        )
+        self.added.update(fresh)
         for task in Output.Task:
             own = [one for one in fresh if one.credit.task == task]
             if own:
-                self._add(task, own)
+                self._add_outputs(task, own)
 
-    def _add(self, task: Output.Task, credited: list[CreditedCaption]) -> None:
-        for name in {one.credit.system for one in credited} - self.in_part.setdefault(task, set()):
+    def _add_outputs(self, task: Output.Task, credited: list[CreditedCaption]) -> None:
+        for name in {one.credit.system for one in credited} - self.partly_known.setdefault(task, set()):
             system = self.systems[name]
             if not _is_fully_known(system, task):
                 rank_by_place(system, task)
-                self.in_part[task].add(name)
+                self.partly_known[task].add(name)
         lists = known_lists(
             task,
             systems={self.systems[one.credit.system].pk for one in credited},
             queries={_query_id(task, one) for one in credited},
-            placed={self.systems[name].pk for name in self.in_part[task]},
+            placed={self.systems[name].pk for name in self.partly_known[task]},
         )
         words = dict(
             Caption.objects.filter(pk__in={one.caption for one in credited}).values_list("pk", "text")
@@ -118,14 +120,14 @@ class SystemsWriter:
             known = lists[system.pk, _query_id(task, one)]
             if known.get(rank) == item:
                 continue
-            if rank in known or item in known.values() or system.name not in self.in_part[task]:
-                raise self._contradiction(task, one, words[one.caption], known)
+            if rank in known or item in known.values() or system.name not in self.partly_known[task]:
+                raise self._conflict(task, one, words[one.caption], known)
             known[rank] = item
             made.append(Output(system=system, item_id=one.item, caption_id=one.caption, task=task, rank=rank))
         Output.objects.bulk_create(made, batch_size=ROWS_AT_ONCE)
         self.outputs_added += len(made)
 
-    def _contradiction(
+    def _conflict(
         self, task: Output.Task, one: CreditedCaption, text: str, known: Mapping[int, str | int]
     ) -> DataConflict:
         image = Item.objects.get(pk=one.item).name
@@ -142,7 +144,7 @@ class SystemsWriter:
         )
 
     def finish(self) -> None:
-        found = {str(task): sorted(names) for task, names in sorted(self.in_part.items()) if names}
+        found = {str(task): sorted(names) for task, names in sorted(self.partly_known.items()) if names}
         if found != self.dataset.known_in_part:
             self.dataset.notes = {**self.dataset.notes, "known_in_part": found}
             self.dataset.save(update_fields=["notes"])
@@ -189,11 +191,11 @@ class JudgmentWriter:
         self.assignments: dict[tuple[str, str], UUID] = {}
         self.assignment_of: dict[tuple[str, str], str | None] = {}
         self.slots: defaultdict[str, int] = defaultdict(int)
-        self.places: dict[tuple[str, str], float | None] = {}
-        self.undrawn = ""  # a judged unit without a chance
+        self.chances: dict[tuple[str, str], float | None] = {}
+        self.unit_without_chance = ""  # a judged unit without a chance
         self.pair_references: defaultdict[str, list[str]] = defaultdict(list)
-        self.said: set[int] = set()
-        self.parts: set[tuple[str, ...]] = set()  # of open answers
+        self.values: set[int] = set()
+        self.answer_parts: set[tuple[str, ...]] = set()  # of open answers
         self.published = {
             pair.key: pair for pair in PublishedPair.objects.filter(dataset=dataset).select_related()
         }
@@ -209,7 +211,7 @@ class JudgmentWriter:
         )
         self._make_pairs(rows)
         self._make_units(rows)
-        self.systems.add(self._credited(credited))
+        self.systems.add(self._credited_captions(credited))
         self._make_hits(rows)
         self._make_workers(rows)
         self._make_assignments(rows)
@@ -221,7 +223,7 @@ class JudgmentWriter:
                 (
                     self.assignments[self._assignment_key(row)],
                     self.units[row.unit],
-                    *self._given(row),
+                    *self._value_and_answer(row),
                     row.presented or "",
                     row.seconds,
                     row.wall_seconds,
@@ -238,7 +240,7 @@ class JudgmentWriter:
         self.judgments += len(rows)
         self.simulated = self.simulated or any(row.simulated for row in rows)
 
-    def _credited(self, rows: list[CreditedRow]) -> Iterator[CreditedCaption]:
+    def _credited_captions(self, rows: list[CreditedRow]) -> Iterator[CreditedCaption]:
         shown = {row.unit: row for row in rows}
         options = {
             one["key"]: one["text"]
@@ -257,15 +259,15 @@ class JudgmentWriter:
         for row in shown.values():
             texts = {row.first: row.first_text, row.second: row.second_text}
             for key, own in row.credits.items():
-                caption = self._caption(key, texts.get(key), row.unit)
+                caption = self._caption_id(key, texts.get(key), row.unit)
                 for credit in own:
-                    yield CreditedCaption(credit, self.items[self._image(row)], caption or 0)
+                    yield CreditedCaption(credit, self.items[self._image_of(row)], caption or 0)
 
     def _add_revision(self, row: JudgmentRow) -> None:
         """Replace the former answer if the file has it, else count the revision."""
         assignment, unit = self.assignments[self._assignment_key(row)], self.units[row.unit]
         before = Judgment.objects.filter(assignment=assignment, unit=unit, replaced_by__isnull=True).first()
-        value, answer = self._given(row)
+        value, answer = self._value_and_answer(row)
         Judgment.objects.create(
             assignment_id=assignment,
             unit_id=unit,
@@ -280,18 +282,18 @@ class JudgmentWriter:
             set_aside=not row.used,
         )
 
-    def _given(self, row: JudgmentRow) -> tuple[int | None, Any]:
+    def _value_and_answer(self, row: JudgmentRow) -> tuple[int | None, Any]:
         if self.kind.is_open:
-            answer = self._canonical(row, row.answer)
+            answer = self._canonical_answer(row, row.answer)
             if isinstance(answer, Mapping):
-                self.parts.add(tuple(answer))
+                self.answer_parts.add(tuple(answer))
             return None, answer
         if row.value is None:
             return None, row.answer
-        self.said.add(int(row.value))
+        self.values.add(int(row.value))
         return int(row.value), row.answer
 
-    def _canonical(self, row: JudgmentRow, answer: object) -> Any:
+    def _canonical_answer(self, row: JudgmentRow, answer: object) -> Any:
         try:
             return self.kind.exchange.imported(answer, content=row.content or {})
         except ValueError as error:
@@ -300,29 +302,29 @@ class JudgmentWriter:
     def finish(self) -> None:
         """Store data known only at the end: the slots of HITs and the references of pairs."""
         self.systems.finish()
-        self._keep_answers_that_were_asked_for()
+        self._store_answer_setting()
         of_size: defaultdict[int, list[int]] = defaultdict(list)
         for key, hit in self.hits.items():
             of_size[self.slots[key]].append(hit)
         for required, hits in of_size.items():
             for some in batched(hits, 500):
                 HIT.objects.filter(pk__in=some).update(required=required)
-        if self.undrawn and any(chance is not None for chance in self.places.values()):
+        if self.unit_without_chance and any(chance is not None for chance in self.chances.values()):
             raise DataConflict(
-                f"Unit {self.undrawn!r} has a row without a chance, and other rows have one; expected it in all rows "
-                "but those of control items."
+                f"Unit {self.unit_without_chance!r} has a row without a chance, and other rows have one; "
+                "expected it in all rows but those of control items."
             )
-        insert_rows(HITUnit, ("hit_id", "unit_id", "position", "chance"), self._numbered_places())
+        insert_rows(HITUnit, ("hit_id", "unit_id", "position", "chance"), self._hit_unit_rows())
         pairs = []
         for pair in CandidatePair.objects.filter(study=self.study, key__in=list(self.pair_references)):
             pair.references = list(dict.fromkeys(self.pair_references[pair.key]))
             pairs.append(pair)
         CandidatePair.objects.bulk_update(pairs, ["references"], batch_size=500)
 
-    def _keep_answers_that_were_asked_for(self) -> None:
+    def _store_answer_setting(self) -> None:
         """Add the file's kinds of answers to the design, such as "no difference"."""
         try:
-            setting = self.kind.setting_of(sorted(self.said) or sorted(self.parts))
+            setting = self.kind.setting_of(sorted(self.values) or sorted(self.answer_parts))
         except ValueError as error:
             raise DataConflict(
                 f"Nothing was imported: of the file's values, in ascending order, {error}."
@@ -331,9 +333,9 @@ class JudgmentWriter:
             design = self.study.design | {"answers": self.kind.asked(setting)}
             Study.objects.filter(pk=self.study.pk).update(design=design)
 
-    def _numbered_places(self) -> Iterator[tuple[int, int, int, float | None]]:
+    def _hit_unit_rows(self) -> Iterator[tuple[int, int, int, float | None]]:
         places: defaultdict[str, int] = defaultdict(int)
-        for (hit, unit), chance in self.places.items():
+        for (hit, unit), chance in self.chances.items():
             places[hit] += 1
             yield self.hits[hit], self.units[unit], places[hit], chance
 
@@ -379,7 +381,7 @@ class JudgmentWriter:
         made = store_candidates(self.dataset, fresh.values())
         self.captions.update({key: made[text] for key, text in fresh.items()})
 
-    def _caption(self, key: str | None, text: str | None, unit: str) -> int | None:
+    def _caption_id(self, key: str | None, text: str | None, unit: str) -> int | None:
         if key is None and text is None:
             return None
         if key is not None and key in self.captions:
@@ -396,11 +398,11 @@ class JudgmentWriter:
             (
                 key,
                 row.kind or "",
-                self._image(row),
-                self._caption(row.first, row.first_text, row.unit),
-                self._caption(row.second, row.second_text, row.unit),
+                self._image_of(row),
+                self._caption_id(row.first, row.first_text, row.unit),
+                self._caption_id(row.second, row.second_text, row.unit),
                 None,
-                sides := self._sides(row),
+                sides := self._systems_by_side(row),
                 _texts_without_system(row, sides),
             )
             for key, row in fresh.items()
@@ -409,7 +411,7 @@ class JudgmentWriter:
             if row.pair is not None and row.reference is not None:
                 self.pair_references[row.pair].append(row.reference)
 
-    def _sides(self, row: JudgmentRow) -> dict[str, int]:
+    def _systems_by_side(self, row: JudgmentRow) -> dict[str, int]:
         named = first_credited_systems(row.credits) if isinstance(row, CreditedRow) else {}
         sides = {}
         for side, key in (("first", row.first), ("second", row.second)):
@@ -432,7 +434,7 @@ class JudgmentWriter:
         ],
     ) -> None:
         made: list[CandidatePair] = []
-        for key, kind, image, first, second, winner, sides, said in rows:
+        for key, kind, image, first, second, winner, sides, people_texts in rows:
             if first is None or second is None:
                 raise DataConflict(f"Pair {key!r} names fewer than two captions; expected first and second.")
             published = self.published.get(key)
@@ -447,7 +449,7 @@ class JudgmentWriter:
                     second_id=second,
                     first_system_id=published.first_system_id if published else sides.get("first"),
                     second_system_id=published.second_system_id if published else sides.get("second"),
-                    references=self._references_of(image, published, (first, second), said),
+                    references=self._references_of(image, published, (first, second), people_texts),
                     published_winner=winner,
                 )
             )
@@ -459,7 +461,7 @@ class JudgmentWriter:
         image: str,
         published: PublishedPair | None,
         candidates: tuple[int, int],
-        said: frozenset[str],
+        people_texts: frozenset[str],
     ) -> list[str]:
         """Return the published pair's leading references, else those of the image that are no candidate.
 
@@ -468,7 +470,7 @@ class JudgmentWriter:
         rows = self._references_by_item[self.items[image]]
         if published is not None:
             return [key for key, _, _ in rows[: published.references]]
-        return [key for key, pk, words in rows if pk not in candidates and words not in said]
+        return [key for key, pk, words in rows if pk not in candidates and words not in people_texts]
 
     @cached_property
     def _references_by_item(self) -> defaultdict[int, list[tuple[str, int, str]]]:
@@ -480,7 +482,7 @@ class JudgmentWriter:
             found[item].append((key, pk, text.strip()))
         return found
 
-    def _image(self, row: JudgmentRow) -> str:
+    def _image_of(self, row: JudgmentRow) -> str:
         if row.image is None:
             raise DataConflict(
                 f"Unit {row.unit!r} names no image; expected one of dataset {self.dataset.name!r} "
@@ -502,14 +504,14 @@ class JudgmentWriter:
                     self.study.pk,
                     row.unit,
                     len(self.units) + index,
-                    self.items[self._image(row)],
-                    self._caption(row.reference, row.reference_text, row.unit),
-                    self._caption(row.first, row.first_text, row.unit),
-                    self._caption(row.second, row.second_text, row.unit),
+                    self.items[self._image_of(row)],
+                    self._caption_id(row.reference, row.reference_text, row.unit),
+                    self._caption_id(row.first, row.first_text, row.unit),
+                    self._caption_id(row.second, row.second_text, row.unit),
                     self.pairs[row.pair] if row.pair is not None else None,
                     row.kind or "",
                     row.control,
-                    None if row.expected is None else self._canonical(row, row.expected),
+                    None if row.expected is None else self._canonical_answer(row, row.expected),
                     False,
                     False,
                     dict(row.content or {}),
@@ -529,9 +531,9 @@ class JudgmentWriter:
         self.hits.update({hit.key: hit.pk for hit in made})
         for row in rows:
             if row.hit is not None:
-                self.places.setdefault((row.hit, row.unit), row.chance)
+                self.chances.setdefault((row.hit, row.unit), row.chance)
             if row.chance is None and not row.control:
-                self.undrawn = row.unit
+                self.unit_without_chance = row.unit
 
     def _make_workers(self, rows: list[JudgmentRow]) -> None:
         fresh = {row.worker: row for row in rows if row.worker not in self.workers}
@@ -541,7 +543,7 @@ class JudgmentWriter:
         )
         self.workers.update({worker.name: worker.pk for worker in made})
 
-    def _exclusion(self, row: JudgmentRow) -> Exclusion | None:
+    def _exclusion_of(self, row: JudgmentRow) -> Exclusion | None:
         if row.invalidated is None:
             return None
         if row.worker not in self.exclusions:
@@ -565,7 +567,7 @@ class JudgmentWriter:
         for row in fresh.values():
             submitted = row.submitted_at or self.now
             slot = UNKNOWN_SLOT
-            excluded = self._exclusion(row)
+            excluded = self._exclusion_of(row)
             if row.hit is not None and excluded is None:
                 if self.assignment_of.setdefault((row.hit, row.worker), row.assignment) != row.assignment:
                     raise DataConflict(

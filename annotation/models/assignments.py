@@ -23,11 +23,11 @@ FINISHED_STATES = ("submitted", "approved", "rejected")
 
 
 class AssignmentQuerySet(models.QuerySet["Assignment"]):
-    def holding(self, moment: datetime) -> AssignmentQuerySet:
-        return self.filter(state=Assignment.State.ACCEPTED, expires_at__gt=moment)
+    def with_lease(self, now: datetime) -> AssignmentQuerySet:
+        return self.filter(state=Assignment.State.ACCEPTED, expires_at__gt=now)
 
-    def overdue(self, moment: datetime) -> AssignmentQuerySet:
-        return self.filter(state__in=["reserved", "accepted"], expires_at__lte=moment)
+    def overdue(self, now: datetime) -> AssignmentQuerySet:
+        return self.filter(state__in=["reserved", "accepted"], expires_at__lte=now)
 
     def finished(self) -> AssignmentQuerySet:
         return self.filter(state__in=FINISHED_STATES)
@@ -104,8 +104,8 @@ class Assignment(models.Model):
     simulated = models.BooleanField(default=False)
 
     # set when the row was locked
-    heard_of = False  # whether a webhook listens
-    watched = False  # whether a detector is enabled
+    has_listener = False  # a webhook hears of submissions
+    has_detectors = False  # a detector is enabled
 
     objects = AssignmentQuerySet.as_manager()
 
@@ -171,11 +171,11 @@ class Assignment(models.Model):
     def __str__(self) -> str:
         return str(self.id)
 
-    def renew_lease(self, *, now: datetime, until: datetime) -> None:
+    def renew_lease(self, *, now: datetime, expires_at: datetime) -> None:
         """Set the end of the lease, and record a gap if it had expired. The row is locked."""
         if self.expires_at is not None and self.expires_at < now:
             self.gaps = [*self.gaps, [self.expires_at.isoformat(), now.isoformat()]]
-        self.expires_at = until
+        self.expires_at = expires_at
         self.save(update_fields=["expires_at", "gaps"])
 
 
@@ -289,7 +289,7 @@ class ProblemReport(models.Model):
 
 
 class WrittenCaptionQuerySet(models.QuerySet["WrittenCaption"]):
-    def by(self, worker: Worker, *, dataset_id: int) -> WrittenCaptionQuerySet:
+    def written_by(self, worker: Worker, *, dataset_id: int) -> WrittenCaptionQuerySet:
         return self.filter(worker=worker, caption__dataset_id=dataset_id)
 
 

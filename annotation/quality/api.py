@@ -154,13 +154,13 @@ class ControlItemSerializer(UnitSerializer):
 
     def get_seen(self, unit: Unit) -> int:
         """The number of answers."""
-        fared = self._figures().fared.get(unit.pk)
-        return fared.seen if fared else 0
+        counts = self._figures().by_unit.get(unit.pk)
+        return counts.seen if counts else 0
 
     def get_right(self, unit: Unit) -> int:
         """The number of right answers."""
-        fared = self._figures().fared.get(unit.pk)
-        return fared.right if fared else 0
+        counts = self._figures().by_unit.get(unit.pk)
+        return counts.right if counts else 0
 
     def get_suspect(self, unit: Unit) -> bool:
         return unit.pk in self.context["view"].suspects
@@ -228,8 +228,8 @@ class ControlsView(APIView):
         return Response(
             {
                 "by_kind": [
-                    {"kind": kind, "seen": fared.seen, "right": fared.right}
-                    for kind, fared in figures.by_kind
+                    {"kind": kind, "seen": counts.seen, "right": counts.right}
+                    for kind, counts in figures.by_kind
                 ],
                 "suspects": [unit.key for one in figures.suspects for unit in one.units],
                 "used_up": sum_used_up_alarms(study),

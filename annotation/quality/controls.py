@@ -10,16 +10,15 @@ from uuid import UUID
 
 from django.db.models import Count
 
-from annotation.models import Judgment, Worker
+from annotation.models import Judgment
 from annotation.models.assignments import EXCLUDED_STATES, JudgmentQuerySet
 from annotation.quality.detectors.chances import binomial_at_most
 from annotation.snapshots import Snapshot
 from common.downloads import batched
 from evaluation.statistics.significance import holm
 from judgments.drawing.controls import REPEATED, REPEATS
-from judgments.kinds import KINDS
 from judgments.models import Study
-from judgments.studies.studies import design_of, kind_of
+from judgments.studies.studies import kind_of
 
 LEAST_ELSEWHERE = 2  # answers to other items before a worker can vouch for one
 LEAST_VOUCHING = 3  # workers who vouch before an item can be suspected
@@ -171,34 +170,6 @@ def records_from_tallies(
     return records
 
 
-@dataclass(frozen=True, slots=True)
-class RunningAccuracy:
-    """Accuracy on control items; ``first_below`` is their number when ``below`` first held, or None.
-
-    Repeated looks find a low share in many honest workers sooner or later: see docs/controls.md.
-    """
-
-    seen: int
-    right: int
-    share: float
-    below: bool
-    first_below: int | None
-
-
-def running_accuracy(rights: Sequence[bool], *, after: int, threshold: float) -> RunningAccuracy:
-    """Return the accuracy over control items in the order of the answers; ``below`` is False before ``after``."""
-    right = 0
-    first_below = None
-    below = False
-    for seen, one in enumerate(rights, start=1):
-        right += one
-        below = seen >= after and right / seen < threshold
-        if below and first_below is None:
-            first_below = seen
-    share = right / len(rights) if rights else float("nan")
-    return RunningAccuracy(len(rights), right, share, below, first_below)
-
-
 class ControlAnswer(NamedTuple):
     """A judgment on a control item.
 
@@ -224,13 +195,13 @@ class ControlTally(NamedTuple):
     n: int
 
 
-def tallies_of_snapshot(study: Study, moment: Snapshot) -> list[ControlTally]:
+def tallies_of_snapshot(study: Study, snapshot: Snapshot) -> list[ControlTally]:
     """Return ``control_tallies`` of a snapshot.
 
     Counted in Python: the database does not know which work was invalidated then.
     """
     rows = (
-        moment.judgments(study)
+        snapshot.judgments(study)
         .filter(unit__control=True)
         .values_list(
             "unit_id", "assignment_id", "assignment__worker_id", "value", "answer", "unit__expected",
@@ -241,7 +212,7 @@ def tallies_of_snapshot(study: Study, moment: Snapshot) -> list[ControlTally]:
     held: dict[tuple[Any, ...], tuple[Any, Any]] = {}
     repeated = False
     for unit, assignment, worker, value, answer, expected, control_kind in rows.iterator(ROWS_AT_ONCE):
-        if unit in moment.withdrawn or assignment in moment.gone:
+        if unit in snapshot.withdrawn or assignment in snapshot.invalidated:
             continue
         if control_kind == REPEATED:
             repeated = True
@@ -251,7 +222,7 @@ def tallies_of_snapshot(study: Study, moment: Snapshot) -> list[ControlTally]:
             counts[key] = counts.get(key, 0) + 1
             held.setdefault(key, (given, expected))
     tallies = [ControlTally(key[0], *held[key], key[3], n) for key, n in counts.items()]
-    return [*tallies, *_repeated_tallies(study, moment=moment)] if repeated else tallies
+    return [*tallies, *_repeated_tallies(study, snapshot=snapshot)] if repeated else tallies
 
 
 def _repeated_tallies(study: Study, **which: Any) -> list[ControlTally]:
@@ -290,7 +261,7 @@ def control_answers(
     workers: Collection[int] | None = None,
     as_first_given: bool = False,
     repeated_alone: bool = False,
-    moment: Snapshot | None = None,
+    snapshot: Snapshot | None = None,
 ) -> list[ControlAnswer]:
     """Return current answers on control items in the order given, without withdrawn items.
 
@@ -299,16 +270,16 @@ def control_answers(
     Args:
         workers: row ids; default: all.
         as_first_given: ignore revisions.
-        moment: use the judgments and withdrawn items of this snapshot.
+        snapshot: use the judgments and withdrawn items of this snapshot.
     """
     own: dict[str, Any] = {"assignment__study": study}
     if workers is not None:
         own["assignment__worker__in"] = workers
-    if moment is None:
+    if snapshot is None:
         given_ones = _valid_judgments(as_first_given=as_first_given).filter(**own)
         on_controls = given_ones.filter(unit__control=True, unit__withdrawn=False)
     else:
-        given_ones = moment.judgments(study).filter(**own)
+        given_ones = snapshot.judgments(study).filter(**own)
         on_controls = given_ones.filter(unit__control=True)
     if repeated_alone:
         on_controls = on_controls.filter(unit__control_kind=REPEATED)
@@ -320,8 +291,10 @@ def control_answers(
         )
     )  # fmt: skip
     found = list(rows.iterator(ROWS_AT_ONCE))
-    if moment is not None:  # *, unit, assignment, content
-        found = [row for row in found if row[5] not in moment.withdrawn and row[6] not in moment.gone]
+    if snapshot is not None:  # *, unit, assignment, content
+        found = [
+            row for row in found if row[5] not in snapshot.withdrawn and row[6] not in snapshot.invalidated
+        ]
     keys = sorted({content[REPEATS] for *_, control_kind, _, _, content in found if control_kind == REPEATED})
     first = dict(_first_answers(given_ones, keys)) if keys else {}
     kind = kind_of(study)
@@ -349,10 +322,3 @@ def _first_answers(answers: JudgmentQuerySet, keys: list[str]) -> Iterator[tuple
         names = ("assignment_id", "unit__key", "value", "answer")
         for assignment, key, value, answer in rows.values_list(*names).iterator(ROWS_AT_ONCE):
             yield (assignment, key), value if answer is None else answer
-
-
-def accuracy_of(study: Study, worker: Worker) -> RunningAccuracy:
-    kind, controls = KINDS[study.protocol], design_of(study).controls
-    answers = control_answers(study, workers=[worker.pk])
-    rights = [kind.is_right(answer.given, answer.expected) for answer in answers]
-    return running_accuracy(rights, after=controls.after, threshold=controls.threshold)

@@ -48,7 +48,7 @@ class AnswerCounts:
 class SuspectRow:
     units: list[Unit]
     shown: dict[str, Any]
-    found: ControlItemTest
+    test: ControlItemTest
 
     @property
     def keys(self) -> str:
@@ -71,24 +71,24 @@ class ControlFigures:
     """The answers to a study's control items.
 
     Attributes:
-        fared: unit row id -> answers to that item, in any HIT.
+        by_unit: unit row id -> answers to that item, in any HIT.
         suspects: items that careful workers miss, the surest first.
     """
 
-    fared: dict[int, AnswerCounts]
+    by_unit: dict[int, AnswerCounts]
     by_kind: list[tuple[str, AnswerCounts]]
     suspects: list[SuspectRow]
 
 
 def count_answers(figures: ControlFigures) -> int:
-    return sum(fared.seen for _, fared in figures.by_kind)
+    return sum(counts.seen for _, counts in figures.by_kind)
 
 
 def as_json(figures: ControlFigures) -> dict[str, Any]:
     return {
-        "fared": {unit: [one.seen, one.right] for unit, one in figures.fared.items()},
+        "fared": {unit: [one.seen, one.right] for unit, one in figures.by_unit.items()},
         "by_kind": [[name, one.seen, one.right] for name, one in figures.by_kind],
-        "suspects": [[[unit.pk for unit in one.units], asdict(one.found)] for one in figures.suspects],
+        "suspects": [[[unit.pk for unit in one.units], asdict(one.test)] for one in figures.suspects],
     }
 
 
@@ -106,7 +106,7 @@ def from_json(value: dict[str, Any]) -> ControlFigures:
                 SuspectRow(there, describe_control_item(kind, there[0]), ControlItemTest(**found))
             )
     return ControlFigures(
-        fared={int(unit): AnswerCounts(*counts) for unit, counts in value["fared"].items()},
+        by_unit={int(unit): AnswerCounts(*counts) for unit, counts in value["fared"].items()},
         by_kind=[(name, AnswerCounts(seen, right)) for name, seen, right in value["by_kind"]],
         suspects=suspects,
     )
@@ -135,7 +135,7 @@ def compute_control_figures(study: Study) -> ControlFigures:
             known.append((item_of[answer.unit], answer.worker, right))
     found = check_control_items(known, threshold=design_of(study).controls.threshold)
     return ControlFigures(
-        fared={unit: AnswerCounts(*by_item[item]) for unit, item in item_of.items() if item in by_item},
+        by_unit={unit: AnswerCounts(*by_item[item]) for unit, item in item_of.items() if item in by_item},
         by_kind=[(name or "control", AnswerCounts(*counts)) for name, counts in sorted(by_kind.items())],
         suspects=_suspect_rows(kind, item_of, {item: one for item, one in found.items() if one.suspect}),
     )
@@ -163,7 +163,7 @@ def _suspect_rows(
         SuspectRow(units[item], describe_control_item(kind, units[item][0]), one)
         for item, one in found.items()
     ]
-    return sorted(suspects, key=lambda one: (one.found.p, one.units[0].position))
+    return sorted(suspects, key=lambda one: (one.test.p, one.units[0].position))
 
 
 def describe_control_item(kind: Kind, unit: Unit) -> dict[str, Any]:
@@ -199,7 +199,7 @@ def _right_answer(kind: Kind, expected: Any) -> str:
     return kind.in_words(expected)
 
 
-def group_by_image(kind: Kind, units: Iterable[Unit], fared: dict[int, AnswerCounts]) -> list[ControlGroup]:
+def group_by_image(kind: Kind, units: Iterable[Unit], counts: dict[int, AnswerCounts]) -> list[ControlGroup]:
     groups: list[ControlGroup] = []
     before: Unit | None = None
     for unit in units:
@@ -212,7 +212,7 @@ def group_by_image(kind: Kind, units: Iterable[Unit], fared: dict[int, AnswerCou
         if not together:
             groups.append(ControlGroup(image=unit.item, picture=picture_address(unit.item)))
         groups[-1].items.append(
-            {"unit": unit, "fared": fared.get(unit.pk), **describe_control_item(kind, unit)}
+            {"unit": unit, "counts": counts.get(unit.pk), **describe_control_item(kind, unit)}
         )
         before = unit
     return groups
@@ -248,9 +248,9 @@ def show_controls(request: HttpRequest, study: Study, context: Context) -> HttpR
     context |= {
         "counted": counted,
         "page": page,
-        "groups": group_by_image(context["kind"], list(page.object_list), figures.fared),
+        "groups": group_by_image(context["kind"], list(page.object_list), figures.by_unit),
         "figures": figures,
-        "by_kind": [(_(KIND_WORDS[name]), fared) for name, fared in figures.by_kind],
+        "by_kind": [(_(KIND_WORDS[name]), counts) for name, counts in figures.by_kind],
         "design": design_of(study),
         "pool": study.notes.get("control_pool"),
         "alarm": sum_used_up_alarms(study),

@@ -239,12 +239,12 @@ def _examine_worker(assignment: Assignment, rules: Sequence[Rule], pages: int) -
     study, worker = assignment.study, assignment.worker_id
     total = count_judgments(study, worker)
     found: list[tuple[Rule, Finding]] = []
-    if at_large := [rule for rule in rules if not rule.on_controls and rule.least <= total]:
+    if at_large := [rule for rule in rules if not rule.controls_only and rule.least <= total]:
         others = any(rule.needs_others for rule in at_large)
         texts = any(rule.needs_texts for rule in at_large)
         history = history_of(study, worker, total=total, pages=pages, others=others, texts=texts)
         found += collect_findings(at_large, history, judgments=total)
-    if on_controls := [rule for rule in rules if rule.on_controls and rule.least <= total]:
+    if on_controls := [rule for rule in rules if rule.controls_only and rule.least <= total]:
         history = control_history_of(study, assignment.worker, pages=pages)
         due = [rule for rule in on_controls if rule.is_due(total=history.total, fresh=history.fresh)]
         found += collect_findings(due, history, judgments=total)
@@ -260,7 +260,7 @@ def _applicable_rules(study: Study, rows: Sequence[QualityRule]) -> dict[str, tu
             rule = make_study_rule(study, row.rule, row.settings)
         except WrongState:
             continue
-        if rule.applies(answers):
+        if rule.applies_to(answers):
             rules[rule.name] = (row, rule)
     return rules
 
@@ -304,7 +304,7 @@ def has_stopping_flag(cases: Sequence[Case]) -> bool:
 
 
 @transaction.atomic
-def confirm_case(*, case: Case, why: str, by: User | None = None) -> Case:
+def confirm_case(*, case: Case, why: str, by: User | None) -> Case:
     """Confirm an open flag and exclude the worker, unless the detector did so."""
     locked = _lock_open_case(case, why)
     exclusion = active_exclusion(locked.study, locked.worker) or exclude_worker(
@@ -314,7 +314,7 @@ def confirm_case(*, case: Case, why: str, by: User | None = None) -> Case:
 
 
 @transaction.atomic
-def dismiss_case(*, case: Case, why: str, by: User | None = None) -> Case:
+def dismiss_case(*, case: Case, why: str, by: User | None) -> Case:
     """Dismiss an open flag: lift its exclusion, and resume the worker unless another flag is open."""
     locked = _lock_open_case(case, why)
     decided = _store_decision(locked, Case.State.DISMISSED, why, by, locked.exclusion)

@@ -214,7 +214,7 @@ def _case_rows(study: Study, cases: Sequence[Case], standings: dict[int, str]) -
                 "case": case,
                 "title": _(rule.title) if rule else case.rule,
                 "only_flags": bool(rule and rule.only_flags),
-                "measured": _(rule.measured) if rule and rule.measured else "",
+                "measured": _(rule.false_alarms) if rule and rule.false_alarms else "",
                 "words": words,
                 "numbers": [
                     (name.replace("_", " "), value)

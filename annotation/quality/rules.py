@@ -69,7 +69,7 @@ def answer_format_of(study: Study) -> AnswerFormat:
     kind = kind_of(study)
     # read the stored JSON, as in settings_of
     writing = study.design.get("writing", {})
-    return AnswerFormat.of(
+    return AnswerFormat.from_values(
         kind.outcomes,
         level=kind.aggregation.level,
         sided=kind.two_sided,
@@ -97,14 +97,14 @@ class _JudgmentReader:
         hidden = study.design.get("writing", {}).get("hidden_line")
         return cls(KINDS[study.protocol], {}, study.design["seed"] if hidden else None)
 
-    def given(self, row: tuple[Any, ...]) -> OwnJudgment:
+    def read(self, row: tuple[Any, ...]) -> OwnJudgment:
         """Build a record from ``columns``; ignore later columns."""
         assignment, unit, value, presented, seconds = row[:5]
         seen = left = pasted = NAN
         written = None
         if value is None:
             pasted = float(is_pasted(row[5]))
-            written = self._written(row) if self.kind.writes_captions else None
+            written = self._read_text(row) if self.kind.writes_captions else None
         else:
             value = self.kind.outcome_of(value)
             seen = self.kind.sides.seen(value, side=presented == Judgment.Presented.SECOND_LEFT)
@@ -120,7 +120,7 @@ class _JudgmentReader:
             written=written,
         )
 
-    def _written(self, row: tuple[Any, ...]) -> WrittenAnswer:
+    def _read_text(self, row: tuple[Any, ...]) -> WrittenAnswer:
         signals, text, hit, worker, at = row[5:10]
         word = "" if self.seed is None else hidden_word(seed=self.seed, hit=hit or "", worker=worker)
         return WrittenAnswer(text, signals, word, at)
@@ -152,7 +152,7 @@ def history_of(
     reader = _JudgmentReader.of(study)
     current = Judgment.objects.filter(assignment__state__in=FINISHED_STATES, replaced_by__isnull=True)
     own = current.filter(assignment__study=study, assignment__worker=worker)
-    given = [reader.given(row) for row in reversed(own.order_by("-pk").values_list(*reader.columns)[:WINDOW])]
+    given = [reader.read(row) for row in reversed(own.order_by("-pk").values_list(*reader.columns)[:WINDOW])]
     last = len(reader.numbers) - pages
     fresh = sum(one.assignment >= last for one in given)
     said: defaultdict[int, list[OthersJudgment]] = defaultdict(list)
@@ -215,7 +215,7 @@ def _with_control_results(
     known: dict[tuple[UUID, int], OwnJudgment],
 ) -> Iterator[OwnJudgment]:
     for row in rows:
-        given = reader.given(row)
+        given = reader.read(row)
         control = known.get((assignment, given.unit))
         yield given if control is None else given._replace(right=control.right, same=control.same)
 
@@ -280,7 +280,7 @@ def recommend_rules(*, study: Study) -> int:
     made = QualityRule.objects.bulk_create(
         QualityRule(study=study, rule=name, settings=settings, action=action, enabled=True)
         for name, action, settings in RECOMMENDED
-        if RULES[name].applies(answers)
+        if RULES[name].applies_to(answers)
     )
     return len(made)
 
@@ -386,13 +386,15 @@ def replay_rules(*, study: Study, rules: Sequence[tuple[str, Mapping[str, Any]]]
     pages = list(pages_of(study))
     found = replay(pages, rules=made, answers=answers)
     people = _StudyWorkers.of(study)
-    readable = {rule.name: any(rule.reads(one) for page in pages for one in page.given) for rule in made}
+    readable = {
+        rule.name: any(rule.can_examine(one) for page in pages for one in page.given) for rule in made
+    }
     return [
         _build_replay(
             rule,
             found,
             people,
-            applies=rule.applies(answers) and (readable[rule.name] or not pages),
+            applies=rule.applies_to(answers) and (readable[rule.name] or not pages),
             unrecorded=rule.only_flags and answers.written and not readable[rule.name],
         )
         for rule in made

@@ -286,7 +286,7 @@ def render_sheet(
         "left": max(0, int(left)),
         "left_words": spell_left(left),
         # in a frame the crowd limits the time
-        "more": 0 if revising or frame_of(request) is not None else lease_of(assignment).more,
+        "more": 0 if revising or frame_of(request) is not None else lease_of(assignment).extensions_left,
         "last": last,
         "credits": outer_address(request, "annotation:credits", study.slug),
         "revising": revising,

@@ -132,7 +132,10 @@ def _read_answers(request: HttpRequest) -> Any:
 
 
 def _lease_as_json(lease: Lease) -> dict[str, int]:
-    return {"left": max(0, int((lease.expires_at - timezone.now()).total_seconds())), "more": lease.more}
+    return {
+        "left": max(0, int((lease.expires_at - timezone.now()).total_seconds())),
+        "more": lease.extensions_left,
+    }
 
 
 @errors_as_json
@@ -416,14 +419,14 @@ def done(request: HttpRequest, slug: str) -> HttpResponse:
     now = timezone.now()
     mine = Assignment.objects.filter(study=study, worker=worker)
     finished = mine.finished().count()
-    held = mine.holding(now).exists()
+    held = mine.with_lease(now).exists()
     others = HIT.objects.filter(study=study).exclude(assignments__in=mine.finished())
     others = without_own_captions(others, study=study, worker=worker)
     is_open = study.state == Study.State.OPEN
     design = read_design(study)
     done_all = is_open and not held and has_reached_limit(study=study, design=design, worker=worker)
     more = is_open and not held and not done_all and others.filter(open_slots__gt=0).exists()
-    leases = Assignment.objects.filter(study=study).holding(now)
+    leases = Assignment.objects.filter(study=study).with_lease(now)
     waiting = (
         is_open and not held and not done_all and not more and others.filter(assignments__in=leases).exists()
     )

@@ -2,7 +2,7 @@
 
 The units of a page are drawn within the transaction that takes its first slot, which locks the HIT's row. The basis is
 stored with it: a ``DrawState``, and the chance of each pair of systems. With the seed, the HIT and the worker's earlier
-pages, these give the same units again (``drawn_again``).
+pages, these give the same units again.
 
 Lock order: assignments, HITs, crowd sessions, pairs of systems. A submission that counts its answers takes no HIT in
 its transaction.
@@ -21,7 +21,7 @@ import numpy as np
 from django.db import transaction
 from django.db.models import Count, F
 
-from annotation.models import Assignment, Judgment, Worker
+from annotation.models import Judgment, Worker
 from common.prepared import PreparedQuery, PreparedUpdate, given
 from common.rows import insert_rows
 from evaluation.arrays import Ints
@@ -61,7 +61,7 @@ class PairTable:
     start: Ints
     units: Ints
 
-    def of_positions(self, positions: Collection[int]) -> Ints:
+    def count_by_pair(self, positions: Collection[int]) -> Ints:
         """Return (P,) the number of these units of each pair."""
         place = np.searchsorted(self.start, np.fromiter(positions, dtype=np.int64), side="right") - 1
         return np.bincount(place, minlength=len(self.start)).astype(np.int64, copy=False)
@@ -117,14 +117,16 @@ class DrawnUnit:
     """A unit of a page, its pair of systems, and the chance of this pair when it was drawn."""
 
     unit: int
-    cell: int
+    pair: int
     chance: float
 
 
-def draw_missing_units(*, study: Study, hit: HIT, worker: Worker, own: Collection[int]) -> frozenset[int]:
+def draw_missing_units(
+    *, study: Study, hit: HIT, worker: Worker, own_captions: Collection[int]
+) -> frozenset[int]:
     """Draw the units of a page that has none; return the units of a drawn page that the worker met before.
 
-    Call it within the transaction that took a slot of the HIT. Workers never judge their ``own`` captions. Sets the
+    Call it within the transaction that took a slot of the HIT. Workers never judge their ``own_captions``. Set the
     HIT's stored version.
     """
     ((hit.drawn_from_id, hit.version),) = _HIT_STATE.all(hit=hit.pk)
@@ -133,7 +135,7 @@ def draw_missing_units(*, study: Study, hit: HIT, worker: Worker, own: Collectio
     if hit.drawn_from_id is not None:
         return frozenset(met)
     state = current_state(study)
-    drawn = draw_page(study=study, state=state, hit=hit, met=set(met.values()), own=own)
+    drawn = draw_page(study=study, state=state, hit=hit, met=set(met.values()), own_captions=own_captions)
     there = len(_HIT_UNITS.all(hit=hit.pk))
     insert_rows(
         HITUnit,
@@ -152,13 +154,13 @@ def current_state(study: Study) -> DrawState:
         return newest
     rows = SystemPair.objects.filter(study=study).order_by("position")
     counts = [list(row) for row in rows.values_list("wins", "ties", "losses")]
-    cells = pair_table_of(study)
+    table = pair_table_of(study)
     made = DrawState(
         study=study,
         number=0 if newest is None else newest.number + 1,
         answers=sum(map(sum, counts)),
         counts=counts,
-        strengths=prior_strengths(cells.first, cells.second, counts, items=len(cells.systems)).tolist(),
+        strengths=prior_strengths(table.first, table.second, counts, items=len(table.systems)).tolist(),
     )
     # whoever was faster made a state of the same moment
     DrawState.objects.bulk_create([made], ignore_conflicts=True)
@@ -166,48 +168,48 @@ def current_state(study: Study) -> DrawState:
 
 
 def draw_page(
-    *, study: Study, state: DrawState, hit: HIT, met: Collection[int], own: Collection[int] = ()
+    *, study: Study, state: DrawState, hit: HIT, met: Collection[int], own_captions: Collection[int]
 ) -> list[DrawnUnit]:
     """Draw pairs of systems one after the other, and for each an item, all equally probable.
 
     An item comes once on a page where others are left. ``met`` are positions of units that the worker had before: a
     pair of systems all of whose units they had is not drawn. Return fewer than a page if no unit is left.
     """
-    design, cells = design_of(study), pair_table_of(study)
+    design, table = design_of(study), pair_table_of(study)
     rng = rng_for(design.seed, f"arena {hit.key}")
     asked = np.array(state.counts, dtype=np.int64).reshape(-1, 3).sum(axis=1)
-    drawing = Drawing.of(cells.first, cells.second, asked, state.strengths, even=design.arena.even)
-    left = cells.units - cells.of_positions(met)
+    drawing = Drawing.of(table.first, table.second, asked, state.strengths, even=design.arena.even)
+    left = table.units - table.count_by_pair(met)
     chosen: list[tuple[int, float, list[int]]] = []
     for _ in range(page_size(design)):
         if not (left > 0).any():
             break
-        cell, chance = drawing.draw(left > 0, rng)
-        left[cell] -= 1
-        chosen.append((cell, chance, rng.integers(cells.units[cell], size=MOST_TRIES).tolist()))
-    wanted = {int(cells.start[cell]) + offset for cell, _, offsets in chosen for offset in offsets}
+        pair, chance = drawing.draw(left > 0, rng)
+        left[pair] -= 1
+        chosen.append((pair, chance, rng.integers(table.units[pair], size=MOST_TRIES).tolist()))
+    wanted = {int(table.start[pair]) + offset for pair, _, offsets in chosen for offset in offsets}
     rows = Unit.objects.filter(study=study, position__in=wanted)
     found: dict[int, Sequence[Any]] = {
         row[0]: row[1:] for row in rows.values_list("position", "pk", "item_id", "first_id", "second_id")
     }
     taken, items, drawn = set(met), set(), []
-    for cell, chance, offsets in chosen:
-        start = int(cells.start[cell])
+    for pair, chance, offsets in chosen:
+        start = int(table.start[pair])
         free = [start + offset for offset in offsets if start + offset not in taken]
-        free = [one for one in free if shows_no_own_caption(found[one], own)]
+        free = [one for one in free if shows_no_own_caption(found[one], own_captions)]
         if not free:  # most of its units were met
-            free = _find_free_positions(study, start, int(cells.units[cell]), taken, own, rng, found)
+            free = _find_free_positions(study, start, int(table.units[pair]), taken, own_captions, rng, found)
         if not free:
             continue
         position = next((one for one in free if found[one][1] not in items), free[0])
         taken.add(position)
         items.add(found[position][1])
-        drawn.append(DrawnUnit(found[position][0], cell, chance))
+        drawn.append(DrawnUnit(found[position][0], pair, chance))
     return drawn
 
 
-def shows_no_own_caption(row: Sequence[Any], own: Collection[int]) -> bool:
-    return not own or (row[2] not in own and row[3] not in own)
+def shows_no_own_caption(row: Sequence[Any], own_captions: Collection[int]) -> bool:
+    return not own_captions or (row[2] not in own_captions and row[3] not in own_captions)
 
 
 def _find_free_positions(
@@ -215,7 +217,7 @@ def _find_free_positions(
     start: int,
     units: int,
     taken: Collection[int],
-    own: Collection[int],
+    own_captions: Collection[int],
     rng: np.random.Generator,
     found: Any,
 ) -> list[int]:
@@ -224,23 +226,11 @@ def _find_free_positions(
     found.update(
         (row[0], row[1:]) for row in rows.values_list("position", "pk", "item_id", "first_id", "second_id")
     )
-    return [one for one in places[:MOST_TRIES] if shows_no_own_caption(found[one], own)]
+    return [one for one in places[:MOST_TRIES] if shows_no_own_caption(found[one], own_captions)]
 
 
 def page_size(design: StudyDesign) -> int:
     return design.units_per_hit - design.controls.per_hit
-
-
-def drawn_again(hit: HIT) -> list[DrawnUnit]:
-    """Draw the units of a drawn page again from stored data, for a worker who wrote none of the captions."""
-    first = Assignment.objects.filter(hit=hit).select_related("study", "worker").earliest("accepted_at")
-    state = DrawState.objects.get(hits=hit)
-    before = Assignment.objects.filter(
-        study=first.study, worker=first.worker, accepted_at__lt=first.accepted_at
-    ).exclude(hit=hit)
-    met = HITUnit.objects.filter(hit__in=before.values("hit"), chance__isnull=False)
-    positions = set(met.values_list("unit__position", flat=True))
-    return draw_page(study=first.study, state=state, hit=hit, met=positions)
 
 
 def count_answers(*, study: Study, answers: Iterable[tuple[Unit, int | None]]) -> None:

@@ -76,7 +76,7 @@ def _take_lock(how: str, study: Study) -> None:
 
 
 def own_captions(study: Study, worker: Worker) -> WrittenCaptionQuerySet:
-    return WrittenCaption.objects.by(worker, dataset_id=study.dataset_id)
+    return WrittenCaption.objects.written_by(worker, dataset_id=study.dataset_id)
 
 
 def without_own_captions(hits: QuerySet[HIT], *, study: Study, worker: Worker) -> QuerySet[HIT]:
@@ -235,16 +235,16 @@ class Candidate:
 
 
 def find_candidate(
-    study: Study, worker: Worker, *, attempt: int = 0, besides: Assignment | None = None
+    study: Study, worker: Worker, *, attempt: int = 0, ignored: Assignment | None = None
 ) -> Claim | Candidate | None:
     """Return the worker's current or reserved HIT, else a candidate, or None if nothing is left.
 
     Read outside of a transaction, so that nobody waits on SQLite. A current HIT may be finished, also while the worker
-    or the study is paused. Ignore the current assignment ``besides``.
+    or the study is paused. Ignore the current assignment ``ignored``.
     """
     participation = _participation(study, worker)
     own, overdue = _leases(study, worker)
-    current = next((lease for lease in own if besides is None or lease.pk != besides.pk), None)
+    current = next((lease for lease in own if ignored is None or lease.pk != ignored.pk), None)
     if current is None or current.state == Assignment.State.RESERVED:  # nothing is begun
         refuse_stopped_worker(participation.standing)
         refuse_paused_study(study)
@@ -261,7 +261,7 @@ def find_candidate(
     if has_reached_limit(study=study, design=design, worker=worker):
         return None
     hits = _candidates(study, worker, participation, overdue)
-    if not hits and besides is None and not attempt and _end_unanswered_lease(study, worker, participation):
+    if not hits and ignored is None and not attempt and _end_unanswered_lease(study, worker, participation):
         hits = _next_hits(study, worker, participation)
     if not hits:
         return None
@@ -289,7 +289,7 @@ _STUDY, _WORKER = given("study"), given("worker")
 _NOW = given("now", DateTimeField())
 _PARTICIPATIONS: PreparedQuery[Any] = PreparedQuery(
     lambda: Participation.objects.filter(study=_STUDY, worker=_WORKER).annotate(
-        wrote=Exists(WrittenCaption.objects.by(_WORKER, dataset_id=given("dataset"))),
+        wrote=Exists(WrittenCaption.objects.written_by(_WORKER, dataset_id=given("dataset"))),
         used_up=Exists(used_up_alarms(_STUDY, _WORKER)),
         began=Exists(Assignment.objects.filter(study=_STUDY, worker=_WORKER)),
     )
@@ -421,26 +421,33 @@ def _admission_values(study: Study, worker: Worker) -> dict[str, Any]:
     }
 
 
-def _studies_taking_work(*, late: bool) -> QuerySet[Study]:
+def _studies_taking_work(*, allow_closed: bool) -> QuerySet[Study]:
     welcome = Q(participations__worker=_WORKER, participations__standing=Participation.Standing.ACTIVE)
     now = Q(state=Study.State.OPEN, paused_at=None)
     then = Q(state__in=[Study.State.OPEN, Study.State.CLOSED])
     simulated = given("simulated", BooleanField())
-    return Study.objects.filter(welcome, then if late else now, pk=_STUDY, simulated=simulated).order_by()
+    return Study.objects.filter(
+        welcome, then if allow_closed else now, pk=_STUDY, simulated=simulated
+    ).order_by()
 
 
 _STUDIES_TAKING_WORK = {
-    late: PreparedQuery(partial(_studies_taking_work, late=late)) for late in (False, True)
+    allow_closed: PreparedQuery(partial(_studies_taking_work, allow_closed=allow_closed))
+    for allow_closed in (False, True)
 }
 
 
-def _open_hit(*, late: bool) -> QuerySet[HIT]:
-    return HIT.objects.filter(Exists(_studies_taking_work(late=late)), pk=given("hit"), open_slots__gt=0)
+def _open_hit(*, allow_closed: bool) -> QuerySet[HIT]:
+    return HIT.objects.filter(
+        Exists(_studies_taking_work(allow_closed=allow_closed)), pk=given("hit"), open_slots__gt=0
+    )
 
 
 _TAKE_SLOT = {
-    late: PreparedUpdate(partial(_open_hit, late=late), open_slots=F("open_slots") - 1)
-    for late in (False, True)
+    allow_closed: PreparedUpdate(
+        partial(_open_hit, allow_closed=allow_closed), open_slots=F("open_slots") - 1
+    )
+    for allow_closed in (False, True)
 }
 
 
@@ -456,24 +463,28 @@ def _prefer_new_controls(study: Study, worker: Worker, window: list[HIT], met: C
 
 
 def claim_slot(
-    candidate: Candidate, *, ahead: bool = False, session: CrowdSession | None = None, late: bool = False
+    candidate: Candidate,
+    *,
+    reserve: bool = False,
+    session: CrowdSession | None = None,
+    allow_closed: bool = False,
 ) -> Claim | None:
-    """Claim a slot of the HIT, within the caller's transaction, which holds the pause lock unless it is ``late``.
+    """Claim a slot of the HIT, within the caller's transaction, which holds the pause lock unless ``allow_closed``.
 
     Return None if the study or the worker was paused or stopped meanwhile, or if only one of the two is simulated.
 
     Args:
-        ahead: reserve the HIT for after the current one.
+        reserve: keep the HIT for after the current one.
         session: the crowd promised the HIT for it, so the worker gets it even if its outcome is decided.
-        late: accept a closed study.
+        allow_closed: accept a closed study.
     Raises:
         SlotLost, IntegrityError: another worker or window was faster; roll back and look again.
     """
     study, hit, worker = candidate.study, candidate.hit, candidate.worker
     promised, session = session is not None, session or candidate.session
     welcoming = _admission_values(study, worker)
-    if not _TAKE_SLOT[late](hit=hit.pk, **welcoming):
-        if not _STUDIES_TAKING_WORK[late].all(**welcoming):
+    if not _TAKE_SLOT[allow_closed](hit=hit.pk, **welcoming):
+        if not _STUDIES_TAKING_WORK[allow_closed].all(**welcoming):
             return None
         raise SlotLost
     if candidate.participation.cursor != candidate.cursor:
@@ -482,7 +493,7 @@ def claim_slot(
     settled = decided_units(hit.pk, units) if stops_early(study) else frozenset()
     if draws_at_claim(study):
         own = own_captions(study, worker).values_list("caption", flat=True)
-        settled = draw_missing_units(study=study, hit=hit, worker=worker, own=set(own))
+        settled = draw_missing_units(study=study, hit=hit, worker=worker, own_captions=set(own))
         units = units_of_hit(hit.pk)  # not the cached ones: this transaction may be undone
     if all(unit.control or unit.pk in settled for unit in units):
         if not promised:
@@ -492,7 +503,7 @@ def claim_slot(
     layout = draw_layout(
         design=design, hit=hit, worker=worker, units=units, left_out=candidate.left_out | settled
     )
-    minutes = min(design.crowd.lease_minutes, RESERVED_MINUTES) if ahead else design.crowd.lease_minutes
+    minutes = min(design.crowd.lease_minutes, RESERVED_MINUTES) if reserve else design.crowd.lease_minutes
     if candidate.left_out:
         _note_used_up_controls(candidate)
     assignment = Assignment(
@@ -501,7 +512,7 @@ def claim_slot(
         worker=worker,
         session=session,
         external_id=session.external_id if session is not None else "",
-        state=Assignment.State.RESERVED if ahead else Assignment.State.ACCEPTED,
+        state=Assignment.State.RESERVED if reserve else Assignment.State.ACCEPTED,
         slot=free_slot(hit.pk),
         accepted_at=now,
         expires_at=now + timedelta(minutes=minutes),

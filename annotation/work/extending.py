@@ -218,7 +218,7 @@ def extend_leases(*, study: Study, minutes: int, why: str, by: User | None = Non
             _("Nothing was changed: a lease can get 1 to %(most)s minutes more, not %(minutes)s.")
             % {"most": thousands(MOST_MINUTES), "minutes": minutes}
         )
-    held = Assignment.objects.holding(timezone.now()).filter(study=study)
+    held = Assignment.objects.with_lease(timezone.now()).filter(study=study)
     moved = held.update(expires_at=F("expires_at") + timedelta(minutes=minutes))
     if not moved:
         raise WrongState(

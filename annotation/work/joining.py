@@ -49,47 +49,49 @@ MOST_INVITATIONS = 500
 NAME_LENGTH = 100
 
 
-def check_requirements(*, asked: Workers, worker: Worker | None, country: str = "") -> None:
+def check_requirements(*, requirements: Workers, worker: Worker | None, country: str = "") -> None:
     """Check a worker, None for a new one, against a study's requirements; ``country`` is declared just now."""
     if worker is not None and worker.country and country not in ("", worker.country):
         raise CountryProblem(
             _("You said before that you live in %(country)s; if that changed, write to the researchers.")
             % {"country": country_name(worker.country)}
         )
-    if asked.countries:
+    if requirements.countries:
         code = (worker.country if worker is not None else "") or country
         if not code:
             raise RequirementNotMet(_("Please say in which country you live; this study asks for it."))
-        if code not in asked.countries:
+        if code not in requirements.countries:
             raise RequirementNotMet(
                 _("This study is for people who live in other countries than %(country)s.")
                 % {"country": country_name(code)}
             )
-    _check_qualifications(asked, worker)
-    if not asked.approval_above and not asked.approved_at_least:
+    _check_qualifications(requirements, worker)
+    if not requirements.approval_above and not requirements.approved_at_least:
         return
     approved, rejected = _count_reviews(worker) if worker is not None else (0, 0)
-    if approved < asked.approved_at_least:
+    if approved < requirements.approved_at_least:
         raise RequirementNotMet(
             _(
                 "This study is for people with at least %(wanted)s approved pages of work here; you have %(approved)s."
             )
-            % {"wanted": asked.approved_at_least, "approved": approved}
+            % {"wanted": requirements.approved_at_least, "approved": approved}
         )
-    if asked.approval_above and not approval_is_enough(approved, rejected, asked.approval_above):
+    if requirements.approval_above and not approval_is_enough(
+        approved, rejected, requirements.approval_above
+    ):
         raise RequirementNotMet(
             _("This study is for people of whose work here more than %(share)s %% was approved.")
-            % {"share": f"{asked.approval_above * 100:g}"}
+            % {"share": f"{requirements.approval_above * 100:g}"}
         )
 
 
-def _check_qualifications(asked: Workers, worker: Worker | None) -> None:
-    if not asked.requires and not asked.forbids:
+def _check_qualifications(requirements: Workers, worker: Worker | None) -> None:
+    if not requirements.requires and not requirements.forbids:
         return
     has = set(worker.qualifications.values_list("name", flat=True)) if worker is not None else set()
-    if not has.issuperset(asked.requires):
+    if not has.issuperset(requirements.requires):
         raise RequirementNotMet(_("This study is for people whom the researchers chose before."))
-    if has.intersection(asked.forbids):
+    if has.intersection(requirements.forbids):
         raise RequirementNotMet(_("This study is for people who did not take part in an earlier one."))
 
 
@@ -104,7 +106,7 @@ def _count_reviews(worker: Worker) -> tuple[int, int]:
 def check_may_work(*, study: Study, design: StudyDesign, worker: Worker) -> None:
     if not worker.is_person:
         return
-    check_requirements(asked=design.checked_here, worker=worker)
+    check_requirements(requirements=design.checked_here, worker=worker)
     if has_passed(study=study, design=design, worker=worker):
         return
     status = quiz_status(study=study, worker=worker)
@@ -194,7 +196,7 @@ def join_study(
     joined_before = _participation(study, known)
     if joined_before is None:
         _check_may_join(study, design_of(study), code, consent)
-        check_requirements(asked=design_of(study).workers, worker=known, country=country)
+        check_requirements(requirements=design_of(study).workers, worker=known, country=country)
     if known is None:
         rate_limits.count("join", study.slug)
     worker, token, resume = _find_or_create_worker(name, known, country)
@@ -216,7 +218,7 @@ def resume_worker(
     participation = _participation(study, worker)
     if participation is None:
         _check_may_join(study, design_of(study), code, consent)
-        check_requirements(asked=design_of(study).workers, worker=worker, country=country)
+        check_requirements(requirements=design_of(study).workers, worker=worker, country=country)
         _store_country(worker, country)
         participation = _participate(study, worker, code, consent, new=False)
     return Joined(worker=worker, participation=participation, token=_new_token(worker), resume=None)

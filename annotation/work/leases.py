@@ -42,7 +42,7 @@ Span = tuple[datetime, datetime]
 @dataclass(frozen=True, slots=True)
 class Lease:
     expires_at: datetime
-    more: int
+    extensions_left: int
 
 
 def reserve_next(*, assignment: Assignment) -> Claim | None:
@@ -50,17 +50,17 @@ def reserve_next(*, assignment: Assignment) -> Claim | None:
 
     A repeated call returns the same HIT. None: nothing is left, or ``assignment`` is not in work.
     """
-    if not Assignment.objects.holding(timezone.now()).filter(pk=assignment.pk).exists():
+    if not Assignment.objects.with_lease(timezone.now()).filter(pk=assignment.pk).exists():
         return None
     for attempt in range(ATTEMPTS):
-        found = find_candidate(assignment.study, assignment.worker, attempt=attempt, besides=assignment)
+        found = find_candidate(assignment.study, assignment.worker, attempt=attempt, ignored=assignment)
         if not isinstance(found, Candidate):
             reserved = found is not None and found.assignment.state == Assignment.State.RESERVED
             return found if reserved else None
         try:
             with transaction.atomic():
                 share_pause_lock(found.study)
-                return claim_slot(found, ahead=True)
+                return claim_slot(found, reserve=True)
         except (SlotLost, IntegrityError):
             continue  # the attempt was rolled back; try again
     return None
@@ -69,7 +69,7 @@ def reserve_next(*, assignment: Assignment) -> Claim | None:
 def lease_of(assignment: Assignment) -> Lease:
     assert assignment.expires_at is not None  # imported assignments have no lease
     allowed = design_of(assignment.study).crowd.extensions
-    return Lease(expires_at=assignment.expires_at, more=max(0, allowed - assignment.extended))
+    return Lease(expires_at=assignment.expires_at, extensions_left=max(0, allowed - assignment.extended))
 
 
 def extend_lease(*, assignment: Assignment) -> Lease:
@@ -77,7 +77,7 @@ def extend_lease(*, assignment: Assignment) -> Lease:
     crowd = design_of(assignment.study).crowd
     now = timezone.now()
     wanted = now + timedelta(minutes=crowd.lease_minutes)
-    held = Assignment.objects.holding(now).filter(pk=assignment.pk)
+    held = Assignment.objects.with_lease(now).filter(pk=assignment.pk)
     gains = held.filter(
         expires_at__lt=wanted - min(REPEATED_WITHIN, timedelta(minutes=crowd.lease_minutes) / 10)
     )
@@ -125,7 +125,7 @@ def _retake(assignment: Assignment) -> Assignment:
     _refuse_ended_work(lost)
     until = now + timedelta(minutes=design_of(study).crowd.lease_minutes)
     if lost.state == Assignment.State.ACCEPTED:  # its slot was not given back
-        lost.renew_lease(now=now, until=until)
+        lost.renew_lease(now=now, expires_at=until)
         return lost
     return _claim_again(lost, now=now, until=until)
 
@@ -194,9 +194,9 @@ class PaidTime:
 class _Page:
     session: int
     study: int
-    handed_in: datetime
+    submitted_at: datetime
     claimed: float
-    held: list[Span]
+    spans: list[Span]
 
 
 def paid_times(sessions: QuerySet[CrowdSession]) -> dict[int, PaidTime]:
@@ -213,10 +213,10 @@ def paid_times(sessions: QuerySet[CrowdSession]) -> dict[int, PaidTime]:
     limits = _longest_leases(page.study for pages in by_worker.values() for page in pages)
     for pages in by_worker.values():
         together, given = _SpanUnion(), 0.0
-        for page in sorted(pages, key=lambda one: one.handed_in):
-            together.add(page.held)
-            held = _SpanUnion.of(page.held).seconds
-            at_once = max(((end - start).total_seconds() for start, end in page.held), default=0.0)
+        for page in sorted(pages, key=lambda one: one.submitted_at):
+            together.add(page.spans)
+            held = _SpanUnion.of(page.spans).seconds
+            at_once = max(((end - start).total_seconds() for start, end in page.spans), default=0.0)
             allowed = max(limits[page.study], at_once)  # the study's people can make a lease longer
             seconds = min(page.claimed, held, allowed, together.seconds - given)
             given += seconds

@@ -76,7 +76,7 @@ def own_studies(worker: Worker) -> list[OwnStudy]:
     free = HIT.objects.filter(study=OuterRef("study"), open_slots__gt=0).filter(~Exists(done))
     rows = Participation.objects.filter(worker=worker).select_related("study")
     rows = rows.annotate(
-        held=Exists(mine.holding(timezone.now())),
+        held=Exists(mine.with_lease(timezone.now())),
         more=Exists(free),
     )
     found = {

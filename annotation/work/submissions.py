@@ -142,7 +142,7 @@ def _submit_with_claim(
     study = assignment.study
     sheet = read_answers(assignment, answers)
     try:
-        found = find_candidate(study, assignment.worker, besides=assignment)
+        found = find_candidate(study, assignment.worker, ignored=assignment)
     except QuorumError:  # a refused claim must not undo the submission
         found = None
     with transaction.atomic():
@@ -197,7 +197,7 @@ def _require_complete(submission: Submission) -> None:
 
 def _run_rules(submission: Submission) -> bool:
     """Run the detectors after commit. Return whether they stopped the worker."""
-    if submission.repeated or not submission.assignment.watched:
+    if submission.repeated or not submission.assignment.has_detectors:
         return False
     return has_stopping_flag(run_detectors(assignment=submission.assignment))
 
@@ -208,7 +208,7 @@ _LOCKED_ASSIGNMENT: PreparedQuery[Any] = PreparedQuery(
         .filter(pk=given("assignment", UUIDField()))
         .annotate(
             listened_to=listens_to_submissions(),
-            has_rules=Exists(QualityRule.objects.filter(study=OuterRef("study"), enabled=True)),
+            watched=Exists(QualityRule.objects.filter(study=OuterRef("study"), enabled=True)),
         )
     )
 )
@@ -219,7 +219,8 @@ def lock_assignment(assignment: Assignment) -> Assignment:
     locked: Any = _LOCKED_ASSIGNMENT.first(assignment=assignment.pk)
     if locked is None:
         raise NotThere("There is no such assignment.")
-    locked.study, locked.heard_of, locked.watched = assignment.study, locked.listened_to, locked.has_rules
+    locked.study = assignment.study
+    locked.has_listener, locked.has_detectors = locked.listened_to, locked.watched
     return locked
 
 
@@ -289,7 +290,7 @@ def _store_judgments(
     settle_submission(assignment=assignment)
     note_page(assignment=assignment)
     grant(assignment=assignment)
-    if assignment.heard_of:
+    if assignment.has_listener:
         assignment.hit, assignment.worker = sheet.assignment.hit, sheet.assignment.worker  # already read
         note_submission(assignment=assignment, judgments=len(judgments))
     answered = zip(
@@ -346,7 +347,7 @@ def _excluded_participations(study: Any, worker: Any) -> QuerySet[Participation]
 
 _NOW = given("now", DateTimeField())
 _SUBMIT = PreparedUpdate(
-    lambda: Assignment.objects.holding(_NOW).filter(
+    lambda: Assignment.objects.with_lease(_NOW).filter(
         # claimed at the moment of an exclusion, which missed it
         ~Exists(_excluded_participations(given("study"), given("worker"))),
         pk=given("assignment", UUIDField()),

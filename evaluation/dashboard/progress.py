@@ -167,7 +167,7 @@ def change_mark(study: Study) -> ChangeMark:
     snapshot = BoardSnapshot.objects.filter(study=study).defer("result", "scores").first()
     newest = snapshot.newest if snapshot else 0
     new = Judgment.objects.filter(pk__gt=newest, assignment__study=study, replaces=None).count()
-    rows = Assignment.objects.holding(timezone.now()).filter(study=study).order_by("expires_at", "pk")
+    rows = Assignment.objects.with_lease(timezone.now()).filter(study=study).order_by("expires_at", "pk")
     held = tuple(
         (str(pk), str(until)) for pk, until in rows.values_list("pk", "expires_at")[: HELD_SHOWN + 1]
     )

@@ -185,7 +185,11 @@ class JudgmentRows:
             yield row
 
     def _work(self, assignment: UUID, worker: int) -> tuple[str, str | None, bool]:
-        return str(assignment), self.moment.gone.get(assignment), self.moment.counts(assignment, worker)
+        return (
+            str(assignment),
+            self.moment.invalidated.get(assignment),
+            self.moment.includes(assignment, worker),
+        )
 
     def _replaced(self, units: Sequence[int] | None) -> dict[int, int]:
         revisions = self.moment.all_judgments(self.study, units=units).filter(replaces__isnull=False)

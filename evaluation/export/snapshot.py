@@ -97,7 +97,7 @@ def take_snapshot(study: Study) -> Snapshot:
             time.sleep(PAUSE)
         else:
             # From the values above only: this may take long, and holds no lock.
-            return replace(moment, unused=excluded_workers(study, moment=moment))
+            return replace(moment, excluded_workers=excluded_workers(study, moment=moment))
     raise ExportError(
         "Judgments or systems are being stored in one long step, such as an import; export again when it is over."
     )
@@ -118,8 +118,8 @@ def _read(study: Study) -> Snapshot:
         return Snapshot(
             at=timezone.now(),
             last=last,
-            gone=rules,
-            unnamed=frozenset(unconfirmed_work(study).values_list("pk", flat=True)),
+            invalidated=rules,
+            unconfirmed=frozenset(unconfirmed_work(study).values_list("pk", flat=True)),
             withdrawn=frozenset(
                 Unit.objects.filter(study=study, withdrawn=True).values_list("pk", flat=True)
             ),

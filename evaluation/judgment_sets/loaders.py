@@ -296,7 +296,7 @@ def counted_answers(study: Study, moment: Snapshot) -> Iterator[tuple[int, list[
             [
                 value if answer is None else answer
                 for _, _, worker, assignment, value, answer in group
-                if moment.counts(assignment, worker)
+                if moment.includes(assignment, worker)
             ],
         )
 

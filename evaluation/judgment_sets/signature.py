@@ -105,7 +105,7 @@ def included_votes(
             Q(assignment__study=study) if units is None else Q(unit__in=units)
         )
     else:
-        unused, gone, unconfirmed = moment.unused, frozenset(moment.gone), moment.unnamed
+        unused, gone, unconfirmed = moment.excluded_workers, frozenset(moment.invalidated), moment.unconfirmed
         judgments = moment.judgments(study, units=units)
     rows = judgments.order_by("unit__position", "unit_id", "pk").values_list(
         "unit_id", "assignment__worker__name", "assignment__worker_id", "unit__key", "value", "answer", "set_aside",

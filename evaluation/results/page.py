@@ -165,7 +165,7 @@ def _newest(study: Study, what: str) -> Subquery:
 def _leases(study: Study, progress: dict[str, Any]) -> list[Assignment]:
     if not progress["assignments"].get(Assignment.State.ACCEPTED):
         return []
-    holding = Assignment.objects.holding(timezone.now()).filter(study=study)
+    holding = Assignment.objects.with_lease(timezone.now()).filter(study=study)
     return list(holding.select_related("worker", "hit").order_by("expires_at")[: NEWEST + 1])
 
 

@@ -16,7 +16,7 @@ from annotation.privacy.erasing import erase_person
 from annotation.quality.flags import exclude_worker, lift_exclusion
 from annotation.rehearsal.people import Crowd
 from annotation.rehearsal.rehearsal import rehearse
-from annotation.work.arena import count_by_pair, counts_for_pair, drawn_again, recount
+from annotation.work.arena import count_by_pair, counts_for_pair, recount
 from annotation.work.claims import claim_assignment, return_assignment
 from annotation.work.submissions import revise_judgments, submit_and_claim, submit_assignment
 from common.errors import DesignError
@@ -28,7 +28,7 @@ from judgments.design.reading import make_design
 from judgments.models import DrawState, HITUnit, Study, SystemPair
 from judgments.studies.generation import plan_study
 from judgments.studies.studies import design_of
-from tests.annotation.casting import joined
+from tests.annotation.casting import draw_page_again, joined
 from tests.studies import make_dataset, make_study
 
 pytestmark = pytest.mark.django_db
@@ -110,7 +110,7 @@ def test_a_whole_arena_can_be_drawn_again_from_what_is_stored() -> None:
     assert len(hits) == 30
     for hit in hits:
         stored = HITUnit.objects.filter(hit=hit, chance__isnull=False).order_by("position")
-        assert [(one.unit, one.chance) for one in drawn_again(hit)] == list(
+        assert [(one.unit, one.chance) for one in draw_page_again(hit)] == list(
             stored.values_list("unit_id", "chance")
         )
     assert check_integrity().problems == []
@@ -126,9 +126,9 @@ def test_pages_of_somebody_erased_can_be_drawn_again() -> None:
         _, claim = submit_and_claim(assignment=claim.assignment, answers=answers_of(claim))
     hits = list(study.hits.exclude(drawn_from=None))
     assert len(hits) > 3
-    before = [drawn_again(hit) for hit in hits]
+    before = [draw_page_again(hit) for hit in hits]
     erase_person(study=study, worker=person(study))
-    assert [drawn_again(hit) for hit in hits] == before
+    assert [draw_page_again(hit) for hit in hits] == before
     assert check_integrity().problems == []
 
 

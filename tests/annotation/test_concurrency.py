@@ -36,16 +36,16 @@ print(study.slug, study.hits.count())
 """
 ARENA = """
 import json
-from annotation.work.arena import drawn_again
 from evaluation.integrity import check_integrity
 from judgments.models import DrawState, HIT, HITUnit, SystemPair
+from tests.annotation.casting import draw_page_again
 places = HITUnit.objects.order_by("position").values_list
 print(json.dumps({
     "problems": check_integrity().problems,
     "answers": sum(row.wins + row.ties + row.losses for row in SystemPair.objects.all()),
     "states": DrawState.objects.count(),
     "again": [
-        [one.unit for one in drawn_again(hit)] == list(places("unit_id", flat=True).filter(hit=hit))
+        [one.unit for one in draw_page_again(hit)] == list(places("unit_id", flat=True).filter(hit=hit))
         for hit in HIT.objects.all()
     ],
 }))

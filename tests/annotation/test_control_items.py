@@ -11,7 +11,7 @@ from django.test import Client
 from django.urls import reverse
 
 from annotation.models import Assignment, Judgment, StudyAlarm, Worker
-from annotation.quality.controls import accuracy_of, control_answers, running_accuracy
+from annotation.quality.controls import control_answers
 from annotation.quality.controls_page import compute_control_figures
 from annotation.rehearsal.people import Crowd
 from annotation.rehearsal.rehearsal import rehearse
@@ -185,27 +185,6 @@ def test_damaged_captions_become_candidates_of_no_system_and_are_shown_like_any_
     make_study("pairwise", controls={"per_hit": 1, "kinds": ["degraded"]}, slug="again")
 
 
-def test_the_running_accuracy_says_nothing_before_enough_were_seen() -> None:
-    rights = [False, True, True, False, False, True]
-    found = running_accuracy(rights, after=4, threshold=0.5)
-    assert (found.seen, found.right, found.first_below) == (6, 3, 5)  # 1/2 after four is not below
-    assert not found.below, "3 of 6 reach one half again"
-    assert running_accuracy(rights[:1], after=4, threshold=0.5).first_below is None
-    assert running_accuracy(rights, after=1, threshold=0.5).first_below == 1
-
-
-def test_the_accuracy_of_a_worker_is_of_their_own_answers() -> None:
-    study = make_study("graded", controls={"per_hit": 1, "after": 2})
-    good, _ = make_worker(study, "good")
-    bad, _ = make_worker(study, "bad")
-    work(study, good, right(study))
-    work(study, bad, lambda place: 1 if place.unit.expected == "3-4" else 4)
-    assert (accuracy_of(study, good).share, accuracy_of(study, bad).share) == (1, 0)
-    assert accuracy_of(study, bad).first_below == 2
-    other, _ = make_worker(study, "nobody")
-    assert accuracy_of(study, other).seen == 0
-
-
 def test_a_wrong_control_item_is_suspected_and_counts_for_nobody_once_struck() -> None:
     study = make_study("graded", controls={"per_hit": 2}, units_per_hit=5)
     wrong = study.units.filter(control=True).order_by("position")[0]
@@ -222,7 +201,7 @@ def test_a_wrong_control_item_is_suspected_and_counts_for_nobody_once_struck() -
         )
     (suspect,) = compute_control_figures(study).suspects
     assert {unit.pk for unit in suspect.units} == alike
-    assert (suspect.found.right, suspect.found.elsewhere) == (0, 1)
+    assert (suspect.test.right, suspect.test.elsewhere) == (0, 1)
     before, answers = hash_of_judgments(study), Judgment.objects.count()
     seen = control_records_of(study)[worker.pk].seen
     for unit in suspect.units:

@@ -139,7 +139,7 @@ def test_a_lease_is_made_longer_as_often_as_the_study_allows() -> None:
         soon = timezone.now() + timedelta(minutes=3)
         Assignment.objects.filter(pk=held.pk).update(expires_at=soon)
         lease = extend_lease(assignment=held)
-        assert lease.more == left
+        assert lease.extensions_left == left
         assert lease.expires_at > soon + timedelta(minutes=55)
     Assignment.objects.filter(pk=held.pk).update(expires_at=timezone.now() + timedelta(minutes=3))
     with pytest.raises(NoMoreTime, match="Your answers are saved"):
@@ -158,7 +158,7 @@ def test_more_time_for_work_that_was_only_just_taken_is_no_trouble_and_costs_no_
     study = make_study(crowd={"lease_minutes": 1, "extensions": 1})
     worker, _ = make_worker(study)
     held = take(study, worker)
-    assert extend_lease(assignment=held).more == 1
+    assert extend_lease(assignment=held).extensions_left == 1
 
 
 def test_a_study_without_extensions_gives_none() -> None:

@@ -11,11 +11,12 @@ from django.core.management import call_command
 from django.test import Client
 
 from annotation.models import Participation, Worker
-from annotation.quality.controls import accuracy_of, control_answers
+from annotation.quality.controls import control_answers
 from annotation.quality.rules import copy_rules
 from annotation.rehearsal.people import Crowd
 from annotation.rehearsal.rehearsal import rehearse
 from common.errors import DesignError
+from evaluation.judgment_sets.loaders import control_records_of
 from judgments.hit_templates.controls import ExpectedProblem, expected_again, expected_of, meets
 from judgments.hit_templates.filling import fill_page, filled_questions
 from judgments.hit_templates.importing import check_template
@@ -162,7 +163,7 @@ def test_who_answers_otherwise_than_is_known_loses_accuracy_and_is_stopped(tmp_p
             answers.append({"position": unit["position"], "answer": {"tone": tone}})
         assert submit(held["id"], answers, headers).status_code == 200
         if not wrong:
-            assert accuracy_of(study, worker).share == 1.0
+            assert control_records_of(study)[worker.pk].share == 1.0
     assert Participation.objects.get(worker=Worker.objects.get(name="ben")).standing == "excluded"
     assert Participation.objects.get(worker=Worker.objects.get(name="ann")).standing != "excluded"
 

@@ -246,7 +246,7 @@ def _settle_arrival(
         Worker.objects.filter(pk=worker.pk, country="").update(country=country)
         worker.country = country
     try:
-        check_requirements(asked=design.checked_here, worker=worker)
+        check_requirements(requirements=design.checked_here, worker=worker)
     except RequirementNotMet as error:
         end_with(session=session, status=Status.SCREENED_OUT, why=str(error))
         return
@@ -333,7 +333,7 @@ def end_without_work(*, session: CrowdSession) -> bool:
     Return False if they claimed a HIT in another window, or the session is over.
     """
     CrowdSession.objects.select_for_update().get(pk=session.pk)  # waits for claims of the session
-    if Assignment.objects.holding(timezone.now()).filter(session=session).exists():
+    if Assignment.objects.with_lease(timezone.now()).filter(session=session).exists():
         return False
     status = Status.SUBMITTED if pages_handed_in(session) else Status.FULL
     return end_panel_session(session=session, status=status)

@@ -31,7 +31,7 @@ class Disagreement(SequentialRule):
 
     name = "disagreement"
     title = gettext_noop("Disagrees with everybody")
-    about = gettext_noop(
+    description = gettext_noop(
         "Agrees with the others less than chance, or a share of their own agreement, explains."
     )
     needs_others = True
@@ -40,7 +40,7 @@ class Disagreement(SequentialRule):
     of_crowd: Share = 0.0
 
     @classmethod
-    def applies(cls, answers: AnswerFormat) -> bool:
+    def applies_to(cls, answers: AnswerFormat) -> bool:
         return answers.values > 0
 
     def examine(self, history: History) -> Finding | None:
@@ -50,7 +50,7 @@ class Disagreement(SequentialRule):
         worker and the others, kappa the others' agreement on the same units. With ``of_crowd`` 0 only a worker who
         answers against the others is found; with 0.5 also one who answers at random.
         """
-        level = self.level(history)
+        level = self.alpha_now(history)
         if not level:
             return None
         centre = _central_answers(history)
@@ -58,18 +58,18 @@ class Disagreement(SequentialRule):
         n = int(decided.sum())
         if n < self.least:
             return None
-        near = history.answers.near
+        distance = history.answers.agreement_distance
         own, others = history.value[decided], centre[decided]
-        agreeing = int((np.abs(own - others) <= near).sum())
-        chance = _chance_agreement(own, others, near)
-        kappa = _crowd_kappa(history, near) if self.of_crowd else 0.0
+        agreeing = int((np.abs(own - others) <= distance).sum())
+        chance = _chance_agreement(own, others, distance)
+        kappa = _crowd_kappa(history, distance) if self.of_crowd else 0.0
         expected = chance + self.of_crowd * kappa * (1 - chance)
         p = binomial_at_most(agreeing, n, expected)
         if p > level:
             return None
         kept = {"n": n, "agreeing": agreeing, "chance": chance, "expected": expected}
         own_kappa = (agreeing / n - chance) / (1 - chance) if chance < 1 else 0.0
-        return self.found(history, **kept, kappa=own_kappa, others_kappa=kappa, p=p, level=level)
+        return self.make_finding(history, **kept, kappa=own_kappa, others_kappa=kappa, p=p, level=level)
 
     def in_words(self, numbers: Mapping[str, Any]) -> str:
         return _(
@@ -90,7 +90,7 @@ def _central_answers(history: History) -> Floats:
     centre = np.full(len(history), np.nan)
     if not counts.size:
         return centre
-    if history.answers.near == 0:
+    if history.answers.agreement_distance == 0:
         most = counts.max(axis=1)
         alone = (most > 0) & ((counts == most[:, None]).sum(axis=1) == 1)
         centre[alone] = history.labels[counts[alone].argmax(axis=1)]
@@ -104,21 +104,21 @@ def _central_answers(history: History) -> Floats:
     return centre
 
 
-def _chance_agreement(own: Floats, others: Floats, near: float) -> float:
+def _chance_agreement(own: Floats, others: Floats, distance: float) -> float:
     first, first_counts = np.unique(own, return_counts=True)
     second, second_counts = np.unique(others, return_counts=True)
-    close = np.abs(first[:, None] - second[None, :]) <= near
+    close = np.abs(first[:, None] - second[None, :]) <= distance
     return float(first_counts @ close @ second_counts / (len(own) * len(others)))
 
 
-def _crowd_kappa(history: History, near: float) -> float:
+def _crowd_kappa(history: History, distance: float) -> float:
     """Return the others' kappa on these units; 0 if unknown."""
     counts = history.others.astype(np.float64)
     n = counts.sum(axis=1)
     pairs = float((n * (n - 1)).sum())
     if pairs < 2 * ENOUGH_PAIRS:
         return 0.0
-    close = (np.abs(history.labels[:, None] - history.labels[None, :]) <= near).astype(np.float64)
+    close = (np.abs(history.labels[:, None] - history.labels[None, :]) <= distance).astype(np.float64)
     same = float(((counts @ close) * counts).sum() - n.sum())
     shares = counts.sum(axis=0) / n.sum()
     chance = float(shares @ close @ shares)
@@ -130,8 +130,8 @@ class ControlAccuracy(Rule):
 
     name = "control-accuracy"
     title = gettext_noop("Check questions missed")
-    about = gettext_noop("Gets too few check questions right.")
-    on_controls = True
+    description = gettext_noop("Gets too few check questions right.")
+    controls_only = True
 
     least: Annotated[int, Field(ge=1, le=10_000)] = 10
     threshold: Share = 0.7
@@ -155,8 +155,8 @@ class ControlAccuracy(Rule):
             level = self.alpha * alpha_share(self.least, total=history.total, fresh=history.fresh)
             if p > level:
                 return None
-            return self.found(history, n=n, right=right, threshold=self.threshold, p=p, level=level)
-        return self.found(history, n=n, right=right, threshold=self.threshold)
+            return self.make_finding(history, n=n, right=right, threshold=self.threshold, p=p, level=level)
+        return self.make_finding(history, n=n, right=right, threshold=self.threshold)
 
     def in_words(self, numbers: Mapping[str, Any]) -> str:
         threshold = percent(numbers["threshold"])
@@ -178,8 +178,8 @@ class ControlAccuracy(Rule):
 class RepeatConsistency(Rule):
     name = "repeat-consistency"
     title = gettext_noop("Contradicts themselves")
-    about = gettext_noop("Answers a repeated item otherwise than before.")
-    on_controls = True
+    description = gettext_noop("Answers a repeated item otherwise than before.")
+    controls_only = True
 
     least: Annotated[int, Field(ge=1, le=10_000)] = 5
     threshold: Share = 0.5
@@ -189,7 +189,7 @@ class RepeatConsistency(Rule):
         n, same = len(known), int(known.sum())
         if n < self.least or same >= self.threshold * n:
             return None
-        return self.found(history, n=n, same=same, threshold=self.threshold)
+        return self.make_finding(history, n=n, same=same, threshold=self.threshold)
 
     def in_words(self, numbers: Mapping[str, Any]) -> str:
         return _("%(same)s of %(n)s items shown twice were answered the same way both times.") % {

@@ -44,21 +44,21 @@ class Rule(BaseModel, ABC):
     """A detector; its fields are its settings.
 
     Attributes:
-        on_controls: whether it gets control items only, and counts its looks by them.
+        controls_only: whether it gets control items only, and counts its looks by them.
         only_flags: whether it finds signs and no proof, so that it may only flag.
-        measured: its false alarms on people's data, in a sentence; "" where docs/quality.md has them.
+        false_alarms: false alarms on people's data, in a sentence; "" where docs/quality.md has them.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
 
     name: ClassVar[str]
     title: ClassVar[str]
-    about: ClassVar[str]
+    description: ClassVar[str]
     needs_others: ClassVar[bool] = False
     needs_texts: ClassVar[bool] = False
-    on_controls: ClassVar[bool] = False
+    controls_only: ClassVar[bool] = False
     only_flags: ClassVar[bool] = False
-    measured: ClassVar[str] = ""
+    false_alarms: ClassVar[str] = ""
 
     least: Least = 20
 
@@ -67,11 +67,11 @@ class Rule(BaseModel, ABC):
         """Return the evidence against the worker, or None."""
 
     @classmethod
-    def applies(cls, answers: AnswerFormat) -> bool:
+    def applies_to(cls, answers: AnswerFormat) -> bool:
         return True
 
     @classmethod
-    def reads(cls, one: OwnJudgment) -> bool:
+    def can_examine(cls, one: OwnJudgment) -> bool:
         """Return whether an answer has the data that the detector examines."""
         return True
 
@@ -83,7 +83,7 @@ class Rule(BaseModel, ABC):
     def in_words(self, numbers: Mapping[str, Any]) -> str:
         """Return the sentence for the numbers of a finding, in the reader's language."""
 
-    def found(self, history: History, **evidence: Any) -> Finding:
+    def make_finding(self, history: History, **evidence: Any) -> Finding:
         """Return a finding with rounded numbers. Its sentence is stored, so it is English."""
         with translation.override("en"):
             words = self.in_words(evidence)
@@ -99,7 +99,7 @@ class SequentialRule(Rule):
 
     alpha: Alpha = 0.001
 
-    def level(self, history: History) -> float:
+    def alpha_now(self, history: History) -> float:
         """Return the alpha of this look; 0 if none is due."""
         return self.alpha * alpha_share(self.least, total=history.total, fresh=history.fresh)
 

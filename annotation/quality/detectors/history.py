@@ -26,8 +26,8 @@ class AnswerFormat:
     Attributes:
         values: the number of possible answers; 0 for open answers.
         sided: whether two candidates are on randomly drawn sides.
-        near: the distance at which answers still agree: 0 for nominal answers, a tenth of the scale (at least half a
-        step) for quantities.
+        agreement_distance: up to which answers agree: 0 for nominal answers, a tenth of the scale (at least half a
+            step) for quantities.
         written: whether people write whole texts.
         recorded: whether the page counts how they write.
         hidden_line: whether the page holds a line for programs.
@@ -35,16 +35,16 @@ class AnswerFormat:
 
     values: int
     sided: bool
-    near: float
+    agreement_distance: float
     written: bool = False
     recorded: bool = False
     hidden_line: bool = False
 
     @classmethod
-    def of(cls, values: Sequence[int], *, level: str, sided: bool, **writing: bool) -> AnswerFormat:
+    def from_values(cls, values: Sequence[int], *, level: str, sided: bool, **writing: bool) -> AnswerFormat:
         nominal = level == "nominal" or not values
-        near = 0.0 if nominal else max(0.5, (max(values) - min(values)) / 10)
-        return cls(values=len(values), sided=sided, near=near, **writing)
+        distance = 0.0 if nominal else max(0.5, (max(values) - min(values)) / 10)
+        return cls(values=len(values), sided=sided, agreement_distance=distance, **writing)
 
 
 class WrittenAnswer(NamedTuple):
@@ -94,7 +94,7 @@ class OwnJudgment(NamedTuple):
     written: WrittenAnswer | None = None
 
     @property
-    def known(self) -> bool:
+    def is_control(self) -> bool:
         """Return whether it is a control item that counts, or a repeated unit."""
         return not (math.isnan(self.right) and math.isnan(self.same))
 
@@ -112,7 +112,7 @@ class History:
     """A worker's latest judgments (at most ``WINDOW``), oldest first, as (N,) arrays of ``OwnJudgment``'s fields.
 
     Attributes:
-        total: the worker's judgments in the study, or on control items for detectors with ``on_controls``.
+        total: the worker's judgments in the study, or on control items for detectors with ``controls_only``.
         fresh: how many of them are new since the last look.
         labels: (V,) the values in the others' answers.
         others: (N, V) how many others gave each value to the unit of each judgment.

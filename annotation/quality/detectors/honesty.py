@@ -43,7 +43,7 @@ class SignOfProgram(Rule):
     only_flags: ClassVar[bool] = True
 
     @classmethod
-    def applies(cls, answers: AnswerFormat) -> bool:
+    def applies_to(cls, answers: AnswerFormat) -> bool:
         return answers.written
 
 
@@ -52,11 +52,11 @@ class PastedText(SignOfProgram):
 
     name = "pasted-text"
     title = gettext_noop("Pasted text")
-    about = gettext_noop(
+    description = gettext_noop(
         "Pastes text where it should be written. People who write elsewhere first, and some dictation programs, "
         "paste too."
     )
-    measured = gettext_noop(
+    false_alarms = gettext_noop(
         "False alarms: never measured. People who write elsewhere, let a program translate or correct, or dictate may "
         "paste every answer."
     )
@@ -65,7 +65,7 @@ class PastedText(SignOfProgram):
     share: Share = 0.5
 
     @classmethod
-    def applies(cls, answers: AnswerFormat) -> bool:
+    def applies_to(cls, answers: AnswerFormat) -> bool:
         return answers.values == 0
 
     def examine(self, history: History) -> Finding | None:
@@ -87,7 +87,7 @@ class PastedText(SignOfProgram):
                 "characters_pasted": sum(min(one.get("from_paste", 0), one["text"]) for one in counted),
                 "left_the_tab": sum(one.get("away", 0) > 0 for one in counted),
             }
-        return self.found(history, n=n, pasted=pasted, **more)
+        return self.make_finding(history, n=n, pasted=pasted, **more)
 
     def in_words(self, numbers: Mapping[str, Any]) -> str:
         words = _("%(pasted)s of %(n)s written answers were pasted.") % {
@@ -120,12 +120,12 @@ class Typing(SignOfProgram):
 
     name = "typing"
     title = gettext_noop("Typing that no hand does")
-    about = gettext_noop(
+    description = gettext_noop(
         "Types faster than the fastest people, or with gaps between keys that are all alike. Dictation, input "
         "methods, suggestions and phone keyboards are not looked at, unless they press keys as some programs for "
         "dictation, abbreviations and disabled people do: such people are flagged wrongly."
     )
-    measured = gettext_noop(
+    false_alarms = gettext_noop(
         "False alarms: 0 of 2,329 people who typed 27,950 sentences (below 0.2 %), measured on desktop keyboards "
         "(data of Dhakal et al. 2018)."
     )
@@ -137,11 +137,11 @@ class Typing(SignOfProgram):
     share: Share = 0.5
 
     @classmethod
-    def applies(cls, answers: AnswerFormat) -> bool:
+    def applies_to(cls, answers: AnswerFormat) -> bool:
         return answers.written and answers.recorded
 
     @classmethod
-    def reads(cls, one: OwnJudgment) -> bool:
+    def can_examine(cls, one: OwnJudgment) -> bool:
         return one.written is not None and "keys" in one.written.signals
 
     def examine(self, history: History) -> Finding | None:
@@ -161,7 +161,7 @@ class Typing(SignOfProgram):
         found = [place for place in range(n) if fast[place] or even[place]]
         if not found or len(found) < self.share * n:
             return None
-        return self.found(
+        return self.make_finding(
             history,
             n=n,
             typed_so=len(found),
@@ -204,11 +204,11 @@ class Phrasing(SignOfProgram):
 
     name = "phrasing"
     title = gettext_noop("Others' sentences")
-    about = gettext_noop(
+    description = gettext_noop(
         "Writes nearly the same sentences as others had written of other items, far more often than people do."
     )
     needs_texts = True
-    measured = gettext_noop(
+    false_alarms = gettext_noop(
         "False alarms: 0 of 1,200 made-up participants (below 0.4 %), of people's captions from before language models "
         "whose writers are not named."
     )
@@ -238,7 +238,7 @@ class Phrasing(SignOfProgram):
             return None
         people = len({one["by"] for one in alike})
         texts = sorted(alike, key=lambda one: -one["similar"])[:MOST_TEXTS]
-        return self.found(
+        return self.make_finding(
             history, n=n, alike=len(alike), people=people, others=len(history.others_texts), texts=texts
         )
 
@@ -307,11 +307,11 @@ class HiddenLine(SignOfProgram):
 
     name = "canary"
     title = gettext_noop("The hidden line's word")
-    about = gettext_noop(
+    description = gettext_noop(
         "Uses the rare word that only a hidden line of the page asks programs for. A program need not follow the "
         "line, so an answer without the word shows nothing."
     )
-    measured = gettext_noop(
+    false_alarms = gettext_noop(
         "False alarms: none of the words is in 134,470 captions that people wrote before 2016."
     )
 
@@ -319,11 +319,11 @@ class HiddenLine(SignOfProgram):
     words: Annotated[int, Field(ge=1, le=100)] = 1
 
     @classmethod
-    def applies(cls, answers: AnswerFormat) -> bool:
+    def applies_to(cls, answers: AnswerFormat) -> bool:
         return answers.written and answers.hidden_line
 
     @classmethod
-    def reads(cls, one: OwnJudgment) -> bool:
+    def can_examine(cls, one: OwnJudgment) -> bool:
         return one.written is not None and bool(one.written.word)
 
     def examine(self, history: History) -> Finding | None:
@@ -331,7 +331,7 @@ class HiddenLine(SignOfProgram):
         found = [one for one in asked if one.word in folded(one.text).split()]
         if len(asked) < self.least or len(found) < self.words:
             return None
-        return self.found(history, n=len(asked), found=len(found), texts=_texts_for_evidence(found))
+        return self.make_finding(history, n=len(asked), found=len(found), texts=_texts_for_evidence(found))
 
     def in_words(self, numbers: Mapping[str, Any]) -> str:
         return _(

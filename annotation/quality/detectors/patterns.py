@@ -27,17 +27,17 @@ class SideBias(SequentialRule):
 
     name = "side-bias"
     title = gettext_noop("One side")
-    about = gettext_noop("Chooses the option on one side far more often than the other.")
+    description = gettext_noop("Chooses the option on one side far more often than the other.")
 
     tolerance: Annotated[float, Field(ge=0, lt=0.5)] = 0.1
 
     @classmethod
-    def applies(cls, answers: AnswerFormat) -> bool:
+    def applies_to(cls, answers: AnswerFormat) -> bool:
         return answers.sided
 
     def examine(self, history: History) -> Finding | None:
         """Test two-sidedly against a probability of left of 0.5 ± ``tolerance``: a slight habit is harmless."""
-        level = self.level(history)
+        level = self.alpha_now(history)
         sides = history.left[~np.isnan(history.left)]
         n, left = len(sides), int(sides.sum())
         if not level or n < self.least:
@@ -46,7 +46,7 @@ class SideBias(SequentialRule):
         p = min(1.0, 2 * binomial_at_least(most, n, 0.5 + self.tolerance))
         if p > level:
             return None
-        return self.found(history, n=n, left=left, p=p, level=level)
+        return self.make_finding(history, n=n, left=left, p=p, level=level)
 
     def in_words(self, numbers: Mapping[str, Any]) -> str:
         n, left = numbers["n"], numbers["left"]
@@ -69,13 +69,15 @@ class StraightLining(SequentialRule):
 
     name = "straight-lining"
     title = gettext_noop("Same answer over and over")
-    about = gettext_noop("Gives the same answer so many times in a row that the items cannot explain it.")
+    description = gettext_noop(
+        "Gives the same answer so many times in a row that the items cannot explain it."
+    )
     needs_others = True
 
     tolerance: Annotated[float, Field(ge=0, lt=1)] = 0.5
 
     @classmethod
-    def applies(cls, answers: AnswerFormat) -> bool:
+    def applies_to(cls, answers: AnswerFormat) -> bool:
         return answers.values > 0
 
     def examine(self, history: History) -> Finding | None:
@@ -85,7 +87,7 @@ class StraightLining(SequentialRule):
         of its overall share. Two or three noisy votes make a unit look more open than it is, so ``tolerance`` of the
         probability of other answers is subtracted: runs count as more usual than they look.
         """
-        level = self.level(history)
+        level = self.alpha_now(history)
         kept = ~np.isnan(history.seen)
         n = int(kept.sum())
         if not level or n < self.least:
@@ -101,7 +103,7 @@ class StraightLining(SequentialRule):
         p = min(1.0, p * max(history.answers.values, 1))
         if p > level:
             return None
-        return self.found(history, n=n, run=length, answer=value, p=p, level=level)
+        return self.make_finding(history, n=n, run=length, answer=value, p=p, level=level)
 
     def in_words(self, numbers: Mapping[str, Any]) -> str:
         return _(
@@ -128,10 +130,10 @@ class Alternation(SequentialRule):
 
     name = "alternation"
     title = gettext_noop("To and fro")
-    about = gettext_noop("Changes between two answers so regularly that the items cannot explain it.")
+    description = gettext_noop("Changes between two answers so regularly that the items cannot explain it.")
 
     @classmethod
-    def applies(cls, answers: AnswerFormat) -> bool:
+    def applies_to(cls, answers: AnswerFormat) -> bool:
         return answers.values > 0
 
     def examine(self, history: History) -> Finding | None:
@@ -140,7 +142,7 @@ class Alternation(SequentialRule):
         They are compared with all orders of the same answers (the exact conditional runs test of Wald & Wolfowitz
         1940): items and sides are in random order, so an honest worker's answers are as good as shuffled.
         """
-        level = self.level(history)
+        level = self.alpha_now(history)
         if not level:
             return None
         groups: list[tuple[int, int]] = []
@@ -159,7 +161,7 @@ class Alternation(SequentialRule):
         if p > level:
             return None
         most = n - len(groups)
-        return self.found(history, n=n, changes=changes, of=most, p=p, level=level)
+        return self.make_finding(history, n=n, changes=changes, of=most, p=p, level=level)
 
     def in_words(self, numbers: Mapping[str, Any]) -> str:
         return _(
@@ -173,7 +175,7 @@ class TooFast(Rule):
 
     name = "too-fast"
     title = gettext_noop("Too fast")
-    about = gettext_noop("Answers faster than anybody can look.")
+    description = gettext_noop("Answers faster than anybody can look.")
     needs_others = True
 
     seconds: Annotated[float, Field(ge=0, le=3600)] = 0.4
@@ -197,10 +199,10 @@ class TooFast(Rule):
         fast = int((times < self.seconds).sum())
         own = float(np.median(times))
         if fast >= self.share * n and fast:
-            return self.found(history, n=n, fast=fast, median=own)
+            return self.make_finding(history, n=n, fast=fast, median=own)
         usual = _trimmed_mean(history.others_seconds) if len(history.others_seconds) >= self.least else 0.0
         if own < self.of_crowd * usual:
-            return self.found(history, n=n, median=own, others=usual)
+            return self.make_finding(history, n=n, median=own, others=usual)
         return None
 
     def in_words(self, numbers: Mapping[str, Any]) -> str:

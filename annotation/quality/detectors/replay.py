@@ -47,7 +47,7 @@ class JudgmentLog:
     def count(self, worker: int) -> int:
         return len(self._given[worker])
 
-    def take_due(self, worker: int) -> int:
+    def take_new_judgments(self, worker: int) -> int:
         """Return the number of judgments since the last look; 0 if no look is due."""
         if not pages_since_look(self._pages[worker]):
             return 0
@@ -67,14 +67,14 @@ class JudgmentLog:
             given, said, answers=self.answers, total=len(given), fresh=fresh, others_texts=latest
         )
 
-    def on_controls(self, worker: int, *, fresh: int) -> History:
+    def control_history(self, worker: int, *, fresh: int) -> History:
         return control_history(self._given[worker], answers=self.answers, fresh=fresh)
 
 
 def control_history(given: Sequence[OwnJudgment], *, answers: AnswerFormat, fresh: int) -> History:
     """Return a history of control items from all judgments, the last ``fresh`` of them new."""
-    known = [one for one in given if one.known]
-    new = sum(one.known for one in given[len(given) - fresh :])
+    known = [one for one in given if one.is_control]
+    new = sum(one.is_control for one in given[len(given) - fresh :])
     return make_history(known, {}, answers=answers, total=len(known), fresh=new)
 
 
@@ -82,23 +82,23 @@ def examine_latest_page(
     log: JudgmentLog, worker: int, *, rules: Iterable[Rule]
 ) -> list[tuple[Rule, Finding]]:
     """Return the findings after the worker's latest page, if a look is due."""
-    fresh = log.take_due(worker)
+    fresh = log.take_new_judgments(worker)
     if not fresh:
         return []
     total = log.count(worker)
-    applying = [rule for rule in rules if rule.applies(log.answers)]
-    at_large = [rule for rule in applying if not rule.on_controls and rule.is_due(total=total, fresh=fresh)]
+    applying = [rule for rule in rules if rule.applies_to(log.answers)]
+    at_large = [rule for rule in applying if not rule.controls_only and rule.is_due(total=total, fresh=fresh)]
     found: list[tuple[Rule, Finding]] = []
     if at_large:
         others = any(rule.needs_others for rule in at_large)
         texts = any(rule.needs_texts for rule in at_large)
         history = log.history(worker, fresh=fresh, others=others, texts=texts)
         found += collect_findings(at_large, history, judgments=total)
-    if len(at_large) < len(applying) and (known := log.on_controls(worker, fresh=fresh)).fresh:
+    if len(at_large) < len(applying) and (known := log.control_history(worker, fresh=fresh)).fresh:
         on_controls = [
             rule
             for rule in applying
-            if rule.on_controls and rule.is_due(total=known.total, fresh=known.fresh)
+            if rule.controls_only and rule.is_due(total=known.total, fresh=known.fresh)
         ]
         found += collect_findings(on_controls, known, judgments=total)
     return found

@@ -277,7 +277,7 @@ def written_captions(
     )  # fmt: skip
     for row in by_unit_and_name(rows.iterator(ROWS_AT_ONCE), unit=0, worker=1):
         _, worker, worker_id, judgment, text, unit, item, image, split, assignment = row
-        if moment.counts(assignment, worker_id):
+        if moment.includes(assignment, worker_id):
             key = f"w-{content_key('written', study.slug, unit, worker, text)}"
             yield CollectedCaption(key, text, image, split, item, worker_id, worker, judgment)
 

@@ -19,8 +19,8 @@ from annotation.quality.detectors import (
 )
 from annotation.quality.detectors.replay import JudgmentLog
 
-TRIPLET = AnswerFormat.of((1, 2), level="nominal", sided=True)
-RELEVANCE = AnswerFormat.of((0, 1), level="nominal", sided=False)
+TRIPLET = AnswerFormat.from_values((1, 2), level="nominal", sided=True)
+RELEVANCE = AnswerFormat.from_values((0, 1), level="nominal", sided=False)
 NAN = float("nan")
 
 

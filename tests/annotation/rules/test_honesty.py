@@ -19,7 +19,9 @@ from annotation.quality.detectors import (
 from annotation.quality.detectors.honesty import HIDDEN_WORDS, hidden_word, is_pasted, jaccard_similarity
 
 NAN = float("nan")
-TEXTS = AnswerFormat.of((), level="nominal", sided=False, written=True, recorded=True, hidden_line=True)
+TEXTS = AnswerFormat.from_values(
+    (), level="nominal", sided=False, written=True, recorded=True, hidden_line=True
+)
 OURS = (
     "A brown dog runs through a field of tall dry grass",
     "Two girls in red coats wait beside an old blue bus",
@@ -153,8 +155,8 @@ def test_the_word_is_drawn_for_each_page_and_worker_and_stays() -> None:
 
 
 def test_signs_do_not_apply_where_nothing_was_noted() -> None:
-    plain = AnswerFormat.of((), level="nominal", sided=False, written=True)
-    triplet = AnswerFormat.of((1, 2), level="nominal", sided=True)
+    plain = AnswerFormat.from_values((), level="nominal", sided=False, written=True)
+    triplet = AnswerFormat.from_values((1, 2), level="nominal", sided=True)
     assert [name for name, rule in RULES.items() if rule.only_flags] == [
         "pasted-text",
         "typing",
@@ -162,9 +164,11 @@ def test_signs_do_not_apply_where_nothing_was_noted() -> None:
         "canary",
     ]
     assert [
-        name for name in ("pasted-text", "typing", "phrasing", "canary") if RULES[name].applies(plain)
+        name for name in ("pasted-text", "typing", "phrasing", "canary") if RULES[name].applies_to(plain)
     ] == [
         "pasted-text",
         "phrasing",
     ]
-    assert not any(RULES[name].applies(triplet) for name in ("pasted-text", "typing", "phrasing", "canary"))
+    assert not any(
+        RULES[name].applies_to(triplet) for name in ("pasted-text", "typing", "phrasing", "canary")
+    )

@@ -10,8 +10,8 @@ from annotation.quality.detectors import RULES, AnswerFormat, OwnJudgment, make_
 from annotation.quality.detectors.replay import control_history
 from tests.annotation.rules.people import NAN, RELEVANCE, TRIPLET, of
 
-SLIDER = AnswerFormat.of(tuple(range(101)), level="interval", sided=False)
-GRADED = AnswerFormat.of((1, 2, 3, 4), level="interval", sided=False)
+SLIDER = AnswerFormat.from_values(tuple(range(101)), level="interval", sided=False)
+GRADED = AnswerFormat.from_values((1, 2, 3, 4), level="interval", sided=False)
 
 
 def drawn(seed: int, n: int, chance: float = 0.5) -> np.ndarray:
