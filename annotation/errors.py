@@ -15,7 +15,7 @@ class JoinRefused(QuorumError):
 
 
 class AllSlotsTaken(JoinRefused):
-    """All slots are taken, and one of them may be free soon; nothing is recorded."""
+    """A slot may be free soon; nothing is recorded."""
 
     status = 409
     title = "All places are taken"
@@ -40,7 +40,7 @@ class NameTaken(QuorumError):
 
 
 class AnswerProblem(QuorumError):
-    """``position`` names the bad answer if it is on the page: the others can be sent without it."""
+    """``position`` names the invalid answer if it is on the page."""
 
     title = "An answer is not valid"
 
@@ -50,7 +50,7 @@ class AnswerProblem(QuorumError):
 
 
 class AnswersMissing(QuorumError):
-    """The submission is incomplete and was saved; ``missing`` are the open positions."""
+    """The submission was saved as a draft; ``missing`` are the open positions."""
 
     title = "Answers are missing"
 
@@ -70,8 +70,6 @@ class NoMoreTime(QuorumError):
 
 
 class SlotTaken(QuorumError):
-    """An expired assignment cannot be reclaimed."""
-
     status = 409
     title = "Somebody else has it"
 
@@ -89,7 +87,7 @@ class TooLate(QuorumError):
 
 
 class KeptApart(TooLate):
-    """The lease ended before the submission; the answers are stored but excluded."""
+    """The answers came after the lease; they are stored but excluded."""
 
 
 class AlreadyEnded(QuorumError):
@@ -104,7 +102,7 @@ class WorkTakenBack(AlreadyEnded):
 
 
 class ArrivalRefused(QuorumError):
-    """The address of a crowd's page does not lead to our work."""
+    """The address of a crowd's page leads to no work here."""
 
     status = 403
     title = "This HIT cannot be opened"
@@ -116,7 +114,7 @@ class NotAdmitted(QuorumError):
 
 
 class ConsentChanged(NotAdmitted):
-    """The consent text changed since the worker agreed; ``consent`` is the API address of the text."""
+    """``consent`` is the API address of the new text."""
 
     title = "Please agree again"
 
@@ -160,8 +158,6 @@ class RequirementNotMet(NotAdmitted):
 
 
 class WorkPaused(QuorumError):
-    """The worker is paused until a person has looked at a flag."""
-
     status = 403
     title = "Your work is paused"
 

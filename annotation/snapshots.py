@@ -1,4 +1,4 @@
-"""A consistent snapshot of a study's judgments, and a fast estimate of their number."""
+"""A consistent snapshot of a study's judgments."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ class Snapshot:
     Attributes:
         last: row id of the last judgment.
         invalidated: invalidated work -> the detector, as named in files.
-        unconfirmed: unconfirmed paid work.
+        unconfirmed: paid work that its crowd has not named.
         excluded_workers: row ids of workers excluded by the control rule.
         withdrawn: row ids of withdrawn control items.
         decisions: adjudicated values by unit row id.
-        systems: row ids of the systems that the study draws from; None in snapshots older than this field.
+        systems: row ids of the systems that the study draws from; None in older snapshots.
         outputs: row id of the last system output; ``searched`` if some are found images.
         in_part: partly known systems by task (``Dataset.known_in_part``).
     """
@@ -67,7 +67,7 @@ class Snapshot:
         return self.all_judgments(study, units=units, work=work).filter(unrevised)
 
     def includes(self, assignment: UUID, worker: int) -> bool:
-        """Return whether the snapshot includes this work, unless an import excluded it."""
+        """Return whether this work is included, unless an import excluded it."""
         return (
             assignment not in self.invalidated
             and assignment not in self.unconfirmed

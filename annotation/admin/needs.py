@@ -1,4 +1,4 @@
-"""The work in a study that waits for a person, most urgent first; counted in "Your studies"."""
+"""What waits for a person in a study, most urgent first; counted in "Your studies"."""
 
 from __future__ import annotations
 

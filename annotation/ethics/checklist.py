@@ -44,9 +44,9 @@ class Line:
     """A question of a board.
 
     Attributes:
-        answer: Markdown; "" if the researcher has to fill it in.
+        answer: Markdown; "" if the researcher has to write it.
         sources: who asks, such as ``ARR D2``.
-        key: of the design, that would fill it.
+        key: the key of the design that would answer it.
     """
 
     question: str
@@ -88,7 +88,7 @@ def count_open_lines(sections: list[Section]) -> int:
 
 
 def _count_slots(study: Study) -> int:
-    """Return the number of assignments asked for; 0 before HITs are drawn."""
+    """Return the assignments asked for; 0 before HITs are drawn."""
     return HIT.objects.filter(study=study).aggregate(n=Sum("required"))["n"] or 0
 
 
@@ -369,7 +369,6 @@ def _risk_lines(facts: _Facts) -> Iterator[Line]:
 
 
 def as_markdown(study: Study, sections: list[Section]) -> str:
-    """Return the checklist as a document; open lines say so."""
     title = _("Checklist for an ethics board: %(name)s") % {"name": study.name}
     parts = [f"# {title}", _("Filled from the design of study `%(slug)s`.") % {"slug": study.slug}]
     for section in sections:
@@ -385,7 +384,7 @@ def open_line_text() -> str:
 
 
 def _as_quotation(text: str) -> str:
-    """Return a text of several lines as a quotation, so that its headings do not become the document's."""
+    """Quote a text of several lines, so that its headings do not become the document's."""
     if "\n" not in text or text.startswith("- "):
         return text
     return "\n".join(f"> {line}".rstrip() for line in text.splitlines())
@@ -403,7 +402,7 @@ p { break-inside: avoid; } h2 { break-after: avoid; }
 
 
 def as_html(study: Study, sections: list[Section]) -> str:
-    """Return the checklist as one page that prints well, without scripts."""
+    """Return one page that prints well, without scripts."""
     body = render_markdown(as_markdown(study, sections))
     title = escape(_("Checklist for an ethics board: %(name)s") % {"name": study.name})
     return (

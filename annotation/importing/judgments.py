@@ -37,7 +37,7 @@ ROWS_AT_ONCE = 2_000
 
 @dataclass(slots=True)
 class FileContent:
-    """The content of a file: a digest per unit and worker, not the rows."""
+    """Counts of a file's rows; units and workers are kept as hashes."""
 
     path: Path
     protocols: Counter[str] = field(default_factory=Counter)

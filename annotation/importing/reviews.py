@@ -30,7 +30,7 @@ YES = "x"
 
 @dataclass(frozen=True, slots=True)
 class ReviewCounts:
-    """The number of assignments that changed or will change, and of lines without a review."""
+    """``open`` counts lines without a review."""
 
     approved: int
     rejected: int
@@ -47,7 +47,7 @@ class _Review:
 def import_reviews(*, study: Study, path: Path, encoding: str | None = None) -> ReviewCounts:
     """Approve and reject by the file, all or nothing, and send the outbox messages.
 
-    A repeated call changes nothing. An error names the line.
+    A repeated call changes nothing.
     """
     reviewed = _apply_reviews(study, path, encoding)
     if reviewed.approved or reviewed.rejected:

@@ -300,7 +300,6 @@ class JudgmentWriter:
             raise DataConflict(f"Unit {row.unit!r} has the answer {str(answer)[:80]}; {error}.") from None
 
     def finish(self) -> None:
-        """Store data known only at the end: the slots of HITs and the references of pairs."""
         self.systems.finish()
         self._store_answer_setting()
         of_size: defaultdict[int, list[int]] = defaultdict(list)
@@ -322,7 +321,7 @@ class JudgmentWriter:
         CandidatePair.objects.bulk_update(pairs, ["references"], batch_size=500)
 
     def _store_answer_setting(self) -> None:
-        """Add the file's kinds of answers to the design, such as "no difference"."""
+        """Store which answers the file has in the design, such as "no difference"."""
         try:
             setting = self.kind.setting_of(sorted(self.values) or sorted(self.answer_parts))
         except ValueError as error:
@@ -463,9 +462,9 @@ class JudgmentWriter:
         candidates: tuple[int, int],
         people_texts: frozenset[str],
     ) -> list[str]:
-        """Return the published pair's leading references, else those of the image that are no candidate.
+        """Return the published pair's leading references, else the image's.
 
-        As when pairs are drawn, leave out a reference with the words of a person's candidate too.
+        As when pairs are drawn, leave out the candidates, and references with the words of a person's candidate.
         """
         rows = self._references_by_item[self.items[image]]
         if published is not None:
@@ -602,6 +601,6 @@ def _credited_options(row: JudgmentRow) -> list[Mapping[str, str]]:
 
 
 def _texts_without_system(row: JudgmentRow, sides: Mapping[str, int]) -> frozenset[str]:
-    """Return the candidates of no system: people wrote them."""
+    """Return the candidates that people wrote."""
     texts = {"first": row.first_text, "second": row.second_text}
     return frozenset(text.strip() for side, text in texts.items() if text and side not in sides)

@@ -34,7 +34,7 @@ class AssignmentQuerySet(models.QuerySet["Assignment"]):
 
 
 class Assignment(models.Model):
-    """One worker's assignment of one HIT. Its id makes a repeated submission harmless."""
+    """One worker's take of a HIT. Its id makes a repeated submission harmless."""
 
     class State(models.TextChoices):
         RESERVED = "reserved", pgettext_lazy("staff", "reserved (fetched ahead)")
@@ -172,7 +172,7 @@ class Assignment(models.Model):
         return str(self.id)
 
     def renew_lease(self, *, now: datetime, expires_at: datetime) -> None:
-        """Set the end of the lease, and record a gap if it had expired. The row is locked."""
+        """Set the end of the lease of a locked row, and record a gap if it had expired."""
         if self.expires_at is not None and self.expires_at < now:
             self.gaps = [*self.gaps, [self.expires_at.isoformat(), now.isoformat()]]
         self.expires_at = expires_at
@@ -180,7 +180,7 @@ class Assignment(models.Model):
 
 
 class AppendOnly(Exception):
-    """A judgment is never changed or deleted; a correction is a new row."""
+    """A judgment is never changed; a correction is a new row."""
 
 
 class JudgmentQuerySet(models.QuerySet["Judgment"]):
@@ -294,7 +294,7 @@ class WrittenCaptionQuerySet(models.QuerySet["WrittenCaption"]):
 
 
 class WrittenCaption(models.Model):
-    """The writer and the judgment of a caption; its writer never judges it.
+    """The writer of a caption, who never judges it.
 
     A candidate is a text: the same text by two people has two writers.
     """

@@ -72,11 +72,11 @@ class ErasureRequest(models.Model):
 
 
 class Erasure(AppendOnlyRow):
-    """The record of an erasure of a person from a study: no name, no pseudonym, no answer.
+    """The record of a person's erasure from a study: no name, no pseudonym, no answer.
 
-    ``mark`` is a keyed hash of the person, so that a restored copy can be cleaned again. ``content`` has the counts of
-    removed rows, commitments to the person's judgments (``annotation.privacy.commitments``), and the releases made
-    before. The rows form a chain: ``previous`` is the digest of the row before.
+    ``mark`` is a keyed hash of the person, so that a restored backup can be cleaned again. ``content`` has the counts
+    of removed rows, commitments to the judgments (``annotation.privacy.commitments``), and the releases made before.
+    The rows form a chain: ``previous`` is the digest of the row before.
     """
 
     class Way(models.TextChoices):

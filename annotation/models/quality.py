@@ -184,7 +184,7 @@ class QuizAttempt(models.Model):
 
 
 class StudyAlarm(models.Model):
-    """A problem with a worker's pages, counted once per study, kind and worker."""
+    """Counted once per study, kind and worker."""
 
     class What(models.TextChoices):
         CONTROLS_USED_UP = "controls-used-up", gettext_lazy("has met the control items; pages go without")

@@ -28,7 +28,7 @@ EVENTS = {
 class Webhook(models.Model):
     """An address to which a study sends events.
 
-    The signing key is derived from the installation's key and ``salt``, so that a copy of the database cannot sign.
+    The signing key is derived from the installation's key and ``salt``: a copy of the database cannot sign.
     """
 
     study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="webhooks")

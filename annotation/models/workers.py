@@ -14,7 +14,7 @@ from judgments.models import Study
 
 
 def hash_secret(secret: str) -> str:
-    """Return the stored hash of a token. Tokens have 256 bits, so a fast hash suffices."""
+    """Tokens have 256 random bits, so a fast hash suffices."""
     return hashlib.sha256(secret.encode()).hexdigest()
 
 
@@ -25,8 +25,7 @@ def new_secret() -> str:
 class Worker(models.Model):
     """A person who judges, under one name at one crowd.
 
-    A crowd worker's name is a pseudonym. An anonymous worker is a slot in a published total, not a person: statistics
-    per worker refuse it.
+    A crowd worker's name is a pseudonym. An anonymous worker is a slot in a published total, not a person.
     """
 
     of_study = ("participations__study", "study")

@@ -207,7 +207,7 @@ class ControlsSerializer(work.Schema):
 
     by_kind = FaredSerializer(many=True)
     suspects = serializers.ListField(child=serializers.CharField(), help_text="Units, the surest first.")
-    sum_used_up_alarms = serializers.DictField(
+    used_up = serializers.DictField(
         child=serializers.IntegerField(allow_null=True),
         help_text="Workers who met every item, and what their pages lacked.",
     )

@@ -53,7 +53,7 @@ class ControlItemTest:
 def check_control_items(
     answers: Iterable[tuple[Hashable, Hashable, bool]], *, threshold: float
 ) -> dict[Hashable, ControlItemTest]:
-    """Test each control item for being wrong itself.
+    """Test whether control items are wrong themselves.
 
     Args:
         answers: (item, worker, right) of each answer. Equal items of several HITs have one name.
@@ -111,7 +111,7 @@ class ControlRecord:
 
     Attributes:
         share: right / seen; None if nothing was seen.
-        used: whether the worker is included.
+        used: whether the study's control rule includes the worker.
         by_kind: kind of control item -> (seen, right).
     """
 
@@ -154,7 +154,6 @@ def records_from_tallies(
     threshold: float,
     is_right: Callable[[Any, Any], bool],
 ) -> dict[int, ControlRecord]:
-    """Return ``control_records`` from ``control_tallies``."""
     counts: dict[int, dict[str, list[int]]] = {}
     for worker, given, expected, control_kind, n in tallies:
         count = counts.setdefault(worker, {}).setdefault(control_kind, [0, 0])
@@ -196,10 +195,7 @@ class ControlTally(NamedTuple):
 
 
 def tallies_of_snapshot(study: Study, snapshot: Snapshot) -> list[ControlTally]:
-    """Return ``control_tallies`` of a snapshot.
-
-    Counted in Python: the database does not know which work was invalidated then.
-    """
+    """Count in Python: the database does not know which work was invalidated at the snapshot."""
     rows = (
         snapshot.judgments(study)
         .filter(unit__control=True)
@@ -231,7 +227,7 @@ def _repeated_tallies(study: Study, **which: Any) -> list[ControlTally]:
 
 
 def control_tallies(study: Study, *, workers: Collection[int] | None = None) -> list[ControlTally]:
-    """Return ``control_answers`` counted by the database: a few rows per worker."""
+    """Count ``control_answers`` in the database: a few rows per worker."""
     own: dict[str, Any] = {"assignment__study": study}
     if workers is not None:
         own["assignment__worker__in"] = workers
@@ -310,7 +306,6 @@ def control_answers(
 
 
 def _valid_judgments(*, as_first_given: bool) -> JudgmentQuerySet:
-    """Return the last, or the first, valid judgment of each worker and unit."""
     if as_first_given:
         return Judgment.objects.filter(replaces__isnull=True).exclude(assignment__state__in=EXCLUDED_STATES)
     return Judgment.objects.current()

@@ -142,7 +142,7 @@ def compute_control_figures(study: Study) -> ControlFigures:
 
 
 def _item_key(kind: Kind, row: Sequence[Any]) -> Hashable:
-    """Return a key of the item: image, texts in any order, and right answer."""
+    """Return image, texts in any order, and right answer."""
     pk, item, reference, first, second, expected, control_kind = row
     if control_kind == REPEATED:
         return pk
@@ -167,7 +167,7 @@ def _suspect_rows(
 
 
 def describe_control_item(kind: Kind, unit: Unit) -> dict[str, Any]:
-    """Return the texts that workers read, the right one marked, and the right answer in words."""
+    """Return the texts that workers read, with the right one marked, and the right answer in words."""
     if unit.control_kind == REPEATED:
         return {
             "reference": unit.reference,

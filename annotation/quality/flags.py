@@ -79,7 +79,7 @@ def exclude_worker(
 ) -> Exclusion:
     """Exclude ``worker`` from ``study``: invalidate their answers and reopen their slots.
 
-    A repeated call returns the first exclusion. ``rule`` is the detector, '' for a person.
+    A repeated call returns the first exclusion. ``rule`` is the detector, "" for a person.
     """
     if study.source != Study.Source.DESIGNED:
         raise WrongState(
@@ -113,7 +113,7 @@ def exclude_worker(
 
 
 def _invalidate_work(exclusion: Exclusion) -> None:
-    """Invalidate within the caller's transaction: assignments first, then HITs, then the worker's status."""
+    """Lock assignments first, then HITs, then the worker's participation."""
     own = Assignment.objects.filter(
         study_id=exclusion.study_id, worker_id=exclusion.worker_id, state__in=LIVE_STATES
     )
@@ -177,7 +177,7 @@ def _restore_assignment(assignment: Assignment, hit: HIT | None) -> None:
 
 
 def _take_slot(hit: HIT) -> int:
-    """Take a slot of a locked HIT; add one if all are taken, so that live + open + saved = required."""
+    """Take a slot of a locked HIT, or add one, so that live + open + saved = required."""
     if hit.open_slots:
         hit.open_slots -= 1
     elif hit.spared:
@@ -214,7 +214,7 @@ def unpause_worker(*, study: Study, worker: Worker) -> None:
 def run_detectors(*, assignment: Assignment) -> list[Case]:
     """Run the study's detectors on the worker who submitted ``assignment``.
 
-    A detector with a flag on the worker is silent. Costs one query without enabled detectors, two without a due look.
+    A detector whose flag the worker has already does not run. Without enabled detectors this is one query.
     """
     study = assignment.study
     rows = list(QualityRule.objects.filter(study=study, enabled=True))
@@ -268,7 +268,7 @@ def _applicable_rules(study: Study, rows: Sequence[QualityRule]) -> dict[str, tu
 def _store_flag(assignment: Assignment, row: QualityRule, rule: Rule, finding: Finding) -> Case | None:
     """Store a flag and carry out the detector's action; return None if the same flag was just stored.
 
-    A row of an earlier version may name an action that the detector must not take: then it flags.
+    A detector that may only flag does so, even if a row of an earlier version names another action.
     """
     study, worker = assignment.study, assignment.worker
     action = QualityRule.Action.FLAG if rule.only_flags else row.action

@@ -73,7 +73,6 @@ class RuleRequest(RuleSettingsRequest):
 
 
 def settings_from_query(study: Study, rule: str, query: Mapping[str, str]) -> dict[str, float]:
-    """Return the settings in a query beside the name of the detector."""
     usual = rule_services.make_study_rule(study, rule, {}).model_dump()
     texts = {name: text for name, text in query.items() if name != "rule"}
     unknown = next((name for name in texts if name not in usual), None)
@@ -246,7 +245,7 @@ def approve_unopposed(*, study: Study, by: User | None) -> Outcome:
 
 
 def _decision_message(study: Study, count: int, what: str) -> str:
-    """Return a sentence about a decision, or about the request to the crowd, which has the last word."""
+    """Say what was decided, or that the crowd is asked, which has the last word."""
     approved, n = what == "approved", {"n": thousands(count)}
     if study.place and backend_of(study).sends_people:
         words = (

@@ -57,14 +57,14 @@ ACTION_WORDS = {
 
 @dataclass(frozen=True, slots=True)
 class DrawnAnswer:
-    """An answer: its height from 0 to 1 (None for open answers), and its seconds."""
+    """``level`` is the height from 0 to 1; None for open answers."""
 
     level: float | None
     seconds: float | None
 
 
 def latest_answers(study: Study, workers: Collection[int]) -> dict[int, list[DrawnAnswer]]:
-    """Return each worker's latest answers, oldest first, in one query."""
+    """Return each worker's latest answers, oldest first."""
     kind = kind_of(study)
     place = Window(RowNumber(), partition_by=[F("assignment__worker_id")], order_by=F("pk").desc())
     rows = (

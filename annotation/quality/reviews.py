@@ -65,12 +65,12 @@ def reasons_against(
 ) -> dict[int, list[str]]:
     """Return sentences that speak against each worker (row id), if any.
 
-    From a current exclusion, flags that were not dismissed, and accuracy below the threshold after the least number of
-    control items (``known``, if counted already). Make three queries for any number of workers.
+    They come from current exclusions, flags that were not dismissed, and accuracy below the threshold.
 
     Args:
+        known: the workers' tallies on control items, if counted already.
         signs: include flags that are no proof (``only_flags``). People see them, but they neither hold back pay nor
-        justify a rejection.
+            justify a rejection.
     """
     found: defaultdict[int, list[str]] = defaultdict(list)
     exclusions = Exclusion.objects.filter(study=study, worker__in=workers, lifted_at=None)
@@ -150,7 +150,7 @@ def _log_decision(
 
 @transaction.atomic
 def reject_with_findings(*, study: Study, assignments: Collection[UUID], by: User | None = None) -> int:
-    """Reject assignments with the findings of detectors and control items as the reason."""
+    """Reject assignments, with what speaks against each worker as the reason."""
     _lock_finished(study, assignments)
     workers = dict(Assignment.objects.filter(pk__in=assignments).values_list("pk", "worker"))
     with translation.override("en"):  # the reasons are stored, and sent to the crowd
@@ -172,10 +172,7 @@ def reject_with_findings(*, study: Study, assignments: Collection[UUID], by: Use
 
 
 def _decide_sessions(work: AssignmentQuerySet, *, approve: bool, why: str, by: User | None) -> int:
-    """Decide on paid sessions as a whole, and on assignments of an abandoned session by themselves.
-
-    A running session is decided when it is over.
-    """
+    """Decide on paid sessions as a whole, and on assignments of an abandoned session alone."""
     unfinished = work.filter(session__status__in=ABANDONED)
     state = Assignment.State.APPROVED if approve else Assignment.State.REJECTED
     alone = unfinished.update(state=state, reason="" if approve else why.strip()[:LONGEST_REASON])
@@ -240,7 +237,6 @@ def _checked_note(text: str) -> str:
 
 
 def adjudicators(study: Study) -> QuerySet[User]:
-    """Return staff accounts with the permission, or with the right to review the study."""
     backend = "django.contrib.auth.backends.ModelBackend"
     everywhere = User.objects.with_perm(PERMISSION, backend=backend).values("pk")
     reviewing = [role for role, rights in RIGHTS.items() if Right.REVIEW in rights]

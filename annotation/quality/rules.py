@@ -86,7 +86,7 @@ def finished_judgments(study: Study) -> QuerySet[Judgment]:
 
 @dataclass(slots=True)
 class _JudgmentReader:
-    """Turn rows of ``columns`` into records; ``seed`` is the design's if pages have a hidden line."""
+    """Turn rows of ``columns`` into records; ``seed`` is set if pages have a hidden line."""
 
     kind: Kind
     numbers: dict[int, int]
@@ -146,8 +146,8 @@ def history_of(
 ) -> History:
     """Return the worker's latest judgments and, if ``others``, those of others on the same units.
 
-    ``texts`` adds others' answers to any unit. ``total`` counts the worker's judgments in the study; the latest
-    ``pages`` are new to the detectors.
+    ``texts`` adds others' answers to any unit. ``total`` counts the worker's judgments in the study; those of the
+    latest ``pages`` are new to the detectors.
     """
     reader = _JudgmentReader.of(study)
     current = Judgment.objects.filter(assignment__state__in=FINISHED_STATES, replaced_by__isnull=True)
@@ -331,7 +331,7 @@ def set_rule(
 
 @dataclass(frozen=True, slots=True)
 class FoundWorker:
-    """A worker whom a replayed detector flags after ``answers`` answers.
+    """A worker whom a detector would have flagged after ``answers`` answers.
 
     An exclusion would invalidate ``judgments`` and reopen ``slots`` now.
     """
@@ -350,8 +350,7 @@ class FoundWorker:
 class Replay:
     """The findings of one detector.
 
-    ``applies`` is False if it does not fit the kind, or if no answer has the data it needs (``unrecorded``): then it
-    clears nobody.
+    ``applies`` is False if it does not fit the kind, or if no answer has the data it needs (``unrecorded``).
     """
 
     rule: str

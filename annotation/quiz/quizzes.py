@@ -63,7 +63,7 @@ def quiz_status(*, study: Study, worker: Worker) -> QuizStatus:
 
 
 def has_passed(*, study: Study, design: StudyDesign, worker: Worker) -> bool:
-    """Return whether there is no quiz, or the worker passed it here or in a study that shares it."""
+    """Return whether the worker passed the quiz here or in a study that shares it, or there is none."""
     if not asks_anything(design.quiz):
         return True
     named = qualification_of(study, design)
@@ -71,7 +71,7 @@ def has_passed(*, study: Study, design: StudyDesign, worker: Worker) -> bool:
 
 
 def start_attempt(*, study: Study, worker: Worker) -> QuizAttempt:
-    """Return the running attempt or start the next one. A repeated call starts only one.
+    """Return the running attempt or start the next one.
 
     Raises:
         NotThere, NotJoined, AlreadyEnded, QuizFailed: no attempt can be started.
@@ -164,9 +164,9 @@ def sheet_of(attempt: QuizAttempt) -> QuizSheet:
 
 
 def sheets_of(attempts: Sequence[QuizAttempt], *, study: Study) -> list[QuizSheet]:
-    """Return the attempts' items as known to this study.
+    """Return the attempts as sheets of this study.
 
-    Of an attempt from another study with the same qualification, include only questions that both ask.
+    Of another study's attempt with the same qualification, include only questions that both ask.
     """
     design = design_of(study)
     known = questions_of(design.quiz)

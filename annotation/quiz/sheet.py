@@ -42,8 +42,6 @@ class ShownQuestion:
 
 @dataclass(frozen=True, slots=True)
 class QuizSheet:
-    """An attempt with its questions and known items by position."""
-
     attempt: QuizAttempt
     design: StudyDesign
     questions: dict[int, ShownQuestion]
@@ -91,9 +89,7 @@ class QuizSheet:
 class ExplainedAnswer:
     """An answer with its explanation.
 
-    Attributes:
-        texts: (label, text) of the unit; empty for a plain question.
-        expected: the right answers in words; several for a range.
+    ``texts`` are (label, text) of the unit, ``expected`` the right answers in words, several for a range.
     """
 
     position: int

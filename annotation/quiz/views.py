@@ -1,4 +1,4 @@
-"""The pages of the quiz: the start, the questions, the explanations, and the end."""
+"""The pages of the quiz."""
 
 from __future__ import annotations
 

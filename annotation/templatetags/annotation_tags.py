@@ -40,7 +40,7 @@ SCRIPT_LETTERS = 4
 
 @register.filter
 def percent(share: float) -> str:
-    """Return a share as an SVG length, independent of the language: 0.25 is "25%"."""
+    """Return a share as an SVG length in any language: 0.25 is "25%"."""
     return f"{100 * share:.2f}".rstrip("0").rstrip(".") + "%"
 
 
@@ -72,7 +72,7 @@ def span_key(severity: str) -> str:
 
 @register.simple_tag
 def span_words(shown: Mapping[str, Any], held: Mapping[str, Any] | None) -> list[dict[str, Any]]:
-    """Return the words of a form without scripts, each with the mark that begins in it or covers it."""
+    """Return the words for a form without scripts, each with the mark that begins in it or covers it."""
     text, spans = shown["caption"]["text"], placed(held["spans"]) if held else []
     found = []
     for index, (start, end) in enumerate(shown["words"]):
@@ -107,13 +107,13 @@ def text_direction(text: str) -> str:
 
 @register.filter
 def mirrored_key(key: str) -> str:
-    """Turn the sign of an arrow key around if the page runs from right to left."""
+    """Turn an arrow key round if the page runs from right to left."""
     return {"←": "→", "→": "←"}.get(key, key) if get_language_bidi() else key
 
 
 @register.simple_tag(takes_context=True)
 def page_address(context: Context, language: str = "") -> str:
-    """Return this page's address with its parameters and the language, or without one: it would hide a choice."""
+    """Return this page's address with ``language``, or without any, so that the stored choice counts."""
     request = context["request"]
     asked = request.GET.copy()
     asked.pop("language", None)
@@ -153,8 +153,8 @@ def is_blank(text: str) -> bool:
 def judged_text(context: Context, text: str) -> SafeString:
     """Show a judged sentence.
 
-    ``bdi`` keeps right-to-left text and direction marks within it. A sentence without visible characters is labelled
-    so, since an empty card looks like a bug.
+    ``bdi`` keeps right-to-left text and direction marks within it. A sentence without visible characters is labelled:
+    an empty card looks like a bug.
     """
     language = getattr(context.get("design"), "language", "")
     if is_blank(text):
@@ -201,10 +201,7 @@ def filled_page(design: StudyDesign, row: Any) -> SafeString:
 
 @register.simple_tag
 def default_answer(design: StudyDesign, row: Any) -> dict[str, Any]:
-    """Return the page's default answer, whether it is ``enough`` to submit, and whether it was ``left`` unchanged.
-
-    Only this tells an accepted default from a page that nobody looked at.
-    """
+    """Return the page's default answer, whether it is ``enough`` to submit, and whether it was ``left`` unchanged."""
     questions = filled_questions(read_template(design.template.html).questions, row.shown["fields"])
     first = first_answer(questions)
     asked = {question.name for question in questions if question.shape != "fixed"}

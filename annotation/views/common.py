@@ -1,4 +1,4 @@
-"""Shared parts of the workers' pages. A cookie with the token identifies a worker, or in a frame the address."""
+"""Shared parts of the workers' pages. A cookie with the token identifies a worker; in a frame, the address does."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def worker_of(request: HttpRequest) -> Worker | None:
 
 
 def member_of(request: HttpRequest, study: Study) -> Worker | None:
-    """Return the worker of the browser if they take part in the study."""
+    """Return the browser's worker if they take part in the study."""
     worker = worker_of(request)
     if worker is None or not Participation.objects.filter(study=study, worker=worker).exists():
         return None
@@ -89,7 +89,7 @@ def remember_worker(response: HttpResponse, token: str) -> None:
 
 
 def remember_resume_code(response: HttpResponse, code: str, path: str) -> None:
-    """Keep the code for the page that shows it, so that a reload does not lose it."""
+    """Keep the code for the page that shows it, in case it is reloaded."""
     _set_cookie(response, RESUME_COOKIE, code, TEN_MINUTES, path)
 
 
@@ -207,7 +207,7 @@ def refuse_returned_session(session: CrowdSession) -> None:
 def submit_answers(
     request: HttpRequest, assignment: Assignment, answers: Sequence[Mapping[str, Any]]
 ) -> Submission:
-    """Submit; in a frame, for its session, which after the lease raises KeptApart."""
+    """Submit, in a frame for its session; after the lease that raises KeptApart."""
     frame = frame_of(request)
     if frame is not None:
         return hand_in(session=frame.session, assignment=assignment, answers=answers)
@@ -224,7 +224,7 @@ def read_form(
 
 
 def save_draft(request: HttpRequest, assignment: Assignment) -> None:
-    """Save the answers, whatever button of the page was pressed."""
+    """Save the form's answers, whatever button was pressed."""
     answers, unfinished = read_form(request, assignment, places_of(assignment), final=False)
     if answers or unfinished:
         save_answers(assignment=assignment, answers=answers, unfinished=unfinished)
@@ -296,7 +296,7 @@ def render_sheet(
 
 
 def _hidden_line(assignment: Assignment, design: StudyDesign) -> str:
-    """Return the sentence that the page's script hides for programs; "" if the design has none."""
+    """Return the sentence for programs that the script hides; "" if the design has none."""
     if not design.writing.hidden_line or assignment.hit is None:
         return ""
     word = hidden_word(seed=design.seed, hit=assignment.hit.key, worker=assignment.worker.name)

@@ -1,4 +1,4 @@
-"""A study's page: join, resume, the page before the first work, and a worker's own page."""
+"""A study's page, the page before the first work, and a worker's own page."""
 
 from __future__ import annotations
 
@@ -151,7 +151,7 @@ def _study_page(
 
 
 def _countries(request: HttpRequest, design: StudyDesign) -> dict[str, str]:
-    """Return all countries if one is asked for: the list must not reveal the accepted ones."""
+    """Return all countries if one is asked for; a shorter list would reveal the accepted ones."""
     worker = worker_of(request) if design.workers.countries else None
     return (
         {} if not design.workers.countries or (worker is not None and worker.country) else countries_by_name()

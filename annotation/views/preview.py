@@ -77,7 +77,7 @@ def preview(request: HttpRequest, slug: str) -> HttpResponse:
 @staff_member_required
 @xframe_options_sameorigin
 def preview_design(request: HttpRequest, key: str) -> HttpResponseBase:
-    """Show the first page of work of an unsaved design, framed only by its form."""
+    """Show the first page of work of an unsaved design, in a frame beside its form."""
     return csp_replace({"frame-ancestors": [SELF]})(lambda asked: _preview_design(asked, key))(request)
 
 

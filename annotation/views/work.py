@@ -1,4 +1,4 @@
-"""The work page and its calls: claim, save, submit, revise, return, report a problem; and the last page."""
+"""The work page, its calls, and the last page."""
 
 from __future__ import annotations
 
@@ -147,7 +147,7 @@ def _save_json(request: HttpRequest, slug: str, assignment_id: UUID) -> HttpResp
 
 @errors_as_json
 def _submit_json(request: HttpRequest, slug: str, assignment_id: UUID) -> HttpResponse:
-    """Submit and claim the next page, which the script prefetched or opens by its address."""
+    """Submit and claim the next page."""
     assignment = own_assignment_of(request, slug, assignment_id)
     if frame_of(request) is not None:  # a frame has one assignment only
         submit_answers(request, assignment, _read_answers(request))
@@ -277,7 +277,7 @@ def work(request: HttpRequest, slug: str) -> HttpResponse:
 
 
 def find_expired(recent: Sequence[Assignment]) -> Assignment | None:
-    """Return the newest assignment if it expired before submission."""
+    """Return the newest assignment if it expired with answers."""
     last = next((one for one in recent if one.state != Assignment.State.RESERVED), None)
     if last is None or not last.answers or last.expires_at is None or last.study.state != Study.State.OPEN:
         return None

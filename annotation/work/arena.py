@@ -1,8 +1,8 @@
 """Draw a page of an arena when it is claimed, from the answers so far (docs/arena.md).
 
-The units of a page are drawn within the transaction that takes its first slot, which locks the HIT's row. The basis is
-stored with it: a ``DrawState``, and the chance of each pair of systems. With the seed, the HIT and the worker's earlier
-pages, these give the same units again.
+The transaction that takes a page's first slot locks the HIT's row and draws its units. It stores a ``DrawState`` and
+the chance of each pair of systems. With the seed, the HIT and the worker's earlier pages, these give the same units
+again.
 
 Lock order: assignments, HITs, crowd sessions, pairs of systems. A submission that counts its answers takes no HIT in
 its transaction.
@@ -42,7 +42,7 @@ def draws_at_claim(study: Study) -> bool:
 
 
 def has_chances(study: Study) -> bool:
-    """Return whether places say by which chance they were drawn: in an arena, or in what was imported of one."""
+    """Return whether units have the chance with which they were drawn: in an arena, or in an import of one."""
     if study.source != Study.Source.IMPORTED:
         return draws_at_claim(study)
     return HITUnit.objects.filter(hit__study=study, chance__isnull=False).exists()
@@ -73,7 +73,7 @@ def pair_table_of(study: Study) -> PairTable:
 
 @lru_cache(maxsize=64)
 def _read_pair_table(study: int, generated_at: datetime | None) -> PairTable:
-    """Read the pairs of systems; the time of generation tells studies apart whose row id came again."""
+    """Read the pairs of systems. ``generated_at`` keeps studies apart that had the same row id."""
     rows = SystemPair.objects.filter(study=study).order_by("position")
     table = list(rows.values_list("first_system__name", "second_system__name", "start", "units"))
     ones, twos, *columns = zip(*table, strict=True)
@@ -114,7 +114,7 @@ _NOTE_DRAWN = PreparedUpdate(
 
 @dataclass(frozen=True, slots=True)
 class DrawnUnit:
-    """A unit of a page, its pair of systems, and the chance of this pair when it was drawn."""
+    """``pair`` is the index of its pair of systems, ``chance`` that of the pair when it was drawn."""
 
     unit: int
     pair: int
@@ -124,10 +124,10 @@ class DrawnUnit:
 def draw_missing_units(
     *, study: Study, hit: HIT, worker: Worker, own_captions: Collection[int]
 ) -> frozenset[int]:
-    """Draw the units of a page that has none; return the units of a drawn page that the worker met before.
+    """Draw the units of a page that has none; of a drawn page, return the units that the worker met before.
 
-    Call it within the transaction that took a slot of the HIT. Workers never judge their ``own_captions``. Set the
-    HIT's stored version.
+    Call it within the transaction that took a slot of the HIT. Set the HIT's stored version. ``own_captions`` are row
+    ids that the worker never judges.
     """
     ((hit.drawn_from_id, hit.version),) = _HIT_STATE.all(hit=hit.pk)
     rows = _UNITS_MET.all(study=study.pk, worker=worker.pk)
@@ -172,8 +172,8 @@ def draw_page(
 ) -> list[DrawnUnit]:
     """Draw pairs of systems one after the other, and for each an item, all equally probable.
 
-    An item comes once on a page where others are left. ``met`` are positions of units that the worker had before: a
-    pair of systems all of whose units they had is not drawn. Return fewer than a page if no unit is left.
+    Items differ on a page as long as there are others. ``met`` are positions of units that the worker had before.
+    Return fewer units than a page has if none is left.
     """
     design, table = design_of(study), pair_table_of(study)
     rng = rng_for(design.seed, f"arena {hit.key}")
@@ -250,7 +250,7 @@ def count_answers(*, study: Study, answers: Iterable[tuple[Unit, int | None]]) -
 def recount(study: Study) -> None:
     """Count the answers to each pair of systems anew, after judgments were revised, excluded or included.
 
-    Answers stored at the same time are added once this transaction ends, as their rows are locked until then.
+    This locks the pairs: answers stored meanwhile are added once the transaction ends.
     """
     if not draws_at_claim(study):
         return

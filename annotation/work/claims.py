@@ -1,7 +1,7 @@
 """Claim a HIT: choose a candidate, commit it under the pause lock, return it.
 
-No worker gets a HIT that shows a caption of their own. Control items that a worker has met are left out; HITs with new
-ones come first.
+No worker gets a HIT that shows a caption of their own. Control items that a worker has met are left out; HITs with
+new ones come first.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ HITS_SEARCHED = 64  # HITs to search for new control items before old ones are l
 
 
 def share_pause_lock(study: Study) -> None:
-    """Take the pause lock, shared. Call it before checking whether the study is open."""
+    """Share the pause lock. Call it before checking whether the study is open."""
     _take_lock(LOCK_SHARED, study)
 
 
@@ -146,7 +146,7 @@ def controls_met_before(study: Study, units: Sequence[Unit], met: Collection[Mar
 
 
 def units_left_out(hit: HIT, worker: Worker, units: Sequence[Unit]) -> frozenset[int]:
-    """Return ids of the units left out of the worker's previous assignment, to show the HIT the same again."""
+    """Return the units that the worker's previous assignment left out, so that the HIT looks the same again."""
     before = Assignment.objects.filter(hit=hit, worker=worker).order_by("-accepted_at").first()
     if before is None or not before.order:
         return frozenset()
@@ -204,7 +204,7 @@ def claim_assignment(*, study: Study, worker: Worker) -> Claim | None:
 
 
 def commit_claim(found: Claim | Candidate | None) -> Claim | None:
-    """Commit a candidate or accept a reservation, within the caller's transaction, which holds the pause lock.
+    """Commit a candidate or accept a reservation, in a transaction that holds the pause lock.
 
     Raises:
         SlotLost, IntegrityError: roll back and look again.
@@ -217,7 +217,7 @@ def commit_claim(found: Claim | Candidate | None) -> Claim | None:
 
 
 class SlotLost(Exception):
-    """Another worker took the HIT's last slot first."""
+    pass
 
 
 @dataclass(frozen=True, slots=True)
@@ -239,8 +239,8 @@ def find_candidate(
 ) -> Claim | Candidate | None:
     """Return the worker's current or reserved HIT, else a candidate, or None if nothing is left.
 
-    Read outside of a transaction, so that nobody waits on SQLite. A current HIT may be finished, also while the worker
-    or the study is paused. Ignore the current assignment ``ignored``.
+    Read outside of a transaction, so that nobody waits on SQLite. A current HIT may be finished while the worker or the
+    study is paused. The current assignment ``ignored`` does not count.
     """
     participation = _participation(study, worker)
     own, overdue = _leases(study, worker)
@@ -339,7 +339,7 @@ def _leases(study: Study, worker: Worker) -> tuple[list[Assignment], list[Assign
 
 
 def _candidates(study: Study, worker: Worker, participation: Any, overdue: Sequence[Assignment]) -> list[HIT]:
-    """Return HITs with an open slot. Release expired leases only if needed: most requests skip the writes."""
+    """Return HITs with an open slot; release expired leases only if there is none, to save writes."""
     hits: list[HIT] = []
     if not any(lease.worker_id == worker.pk for lease in overdue):
         hits = _next_hits(study, worker, participation)
@@ -351,9 +351,9 @@ def _candidates(study: Study, worker: Worker, participation: Any, overdue: Seque
 
 
 def _end_unanswered_lease(study: Study, worker: Worker, participation: Any) -> int:
-    """End the oldest lease without any answer, for a worker to whom nothing is left; return how many ended.
+    """End the oldest lease without an answer, for a worker to whom nothing is left; return how many ended.
 
-    The other has time to read; less if the worker has answered nothing either, and needs the slot to begin.
+    Its worker had time to read; less if the other one has answered nothing yet either.
     """
     if worker.source != Worker.Source.LOCAL:
         return 0  # crowds have places of their own
@@ -382,7 +382,7 @@ def _end_unanswered_lease(study: Study, worker: Worker, participation: Any) -> i
 
 
 def _choose_hit(study: Study, worker: Worker, hits: list[HIT], attempt: int) -> HIT:
-    """Draw a HIT; with early stopping, take one with little in work, since votes should follow one another."""
+    """Draw a HIT; with early stopping, take one with little in work, so that votes follow one another."""
     if stops_early(study):
         in_work = count_in_work_by_hit([hit.pk for hit in hits])
         ordered = sorted(hits, key=lambda hit: (in_work[hit.pk], hit.position))
@@ -392,7 +392,7 @@ def _choose_hit(study: Study, worker: Worker, hits: list[HIT], attempt: int) -> 
 
 
 def _next_hits(study: Study, worker: Worker, participation: Any) -> list[HIT]:
-    """Return the next open HITs for the worker, from the cursor on; HITs returned or expired come last."""
+    """Return the next open HITs from the cursor on; HITs returned or expired come last."""
     size = WIDE_WINDOW if stops_early(study) else WINDOW
     if not participation.wrote:
         window = _FRESH_HITS[size].all(study=study.pk, worker=worker.pk, cursor=participation.cursor)
@@ -469,14 +469,15 @@ def claim_slot(
     session: CrowdSession | None = None,
     allow_closed: bool = False,
 ) -> Claim | None:
-    """Claim a slot of the HIT, within the caller's transaction, which holds the pause lock unless ``allow_closed``.
+    """Claim a slot of the HIT, in a transaction that holds the pause lock (not needed with ``allow_closed``).
 
     Return None if the study or the worker was paused or stopped meanwhile, or if only one of the two is simulated.
 
     Args:
         reserve: keep the HIT for after the current one.
-        session: the crowd promised the HIT for it, so the worker gets it even if its outcome is decided.
+        session: the crowd promised it the HIT, so the worker gets it even if its outcome is decided.
         allow_closed: accept a closed study.
+
     Raises:
         SlotLost, IntegrityError: another worker or window was faster; roll back and look again.
     """
@@ -527,7 +528,7 @@ def claim_slot(
 
 
 def _note_used_up_controls(candidate: Candidate) -> None:
-    """Count an assignment that lacks control items, because the worker has met them all."""
+    """Count an assignment without control items that the worker has met."""
     # for the designer, all captions of a control image are one control item
     items = len({unit.item_id for unit in candidate.units if unit.pk in candidate.left_out})
     raised = used_up_alarms(candidate.study, candidate.worker).update(
@@ -583,7 +584,7 @@ def release_reserved(*, study: Study) -> int:
 def release_slots(wanted: AssignmentQuerySet, state: Assignment.State) -> int:
     """End accepted or reserved assignments with ``state``, reopen their slots, and return their number.
 
-    Lock assignments, ordered by id, before HITs, to avoid deadlocks.
+    Assignments, ordered by id, are locked before HITs, to avoid deadlocks.
     """
     ended = wanted.filter(state__in=LEASED_STATES).select_for_update().order_by("pk")
     held = list(ended.values_list("pk", "hit_id", "study_id"))

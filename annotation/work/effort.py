@@ -23,7 +23,7 @@ Units = list[tuple[int, bool]]  # a HIT's items, and whether they are repeated
 
 @dataclass(frozen=True, slots=True)
 class Effort:
-    """``steps`` are screens: questions, or what has several; ``seconds`` is the duration of all.
+    """``steps`` are screens; ``seconds`` is the duration of all.
 
     ``varies``: another assignment of the study may have fewer.
     """
@@ -36,9 +36,8 @@ class Effort:
 def efforts_of(studies: Iterable[Study]) -> dict[int, Effort]:
     """Return the effort of an assignment by the study's row id.
 
-    Based on the first and the last HIT, since a small dataset fills none of the design's size and later HITs are
-    shorter, and on the first that lost no control item; on the largest if documents stay whole; on the design before
-    HITs are drawn.
+    It is that of the largest among the first HIT, the last one and the first that lost no control item; of the largest
+    page if documents stay whole; of the design before HITs are drawn.
     """
     found = list(studies)
     drawn: dict[int, dict[int, Units]] = defaultdict(lambda: defaultdict(list))

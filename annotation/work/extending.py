@@ -1,7 +1,6 @@
 """Change a running study: add workers or time, end slots and leases, reopen units, pause and resume.
 
-The design is frozen by then, and pages of work that somebody took cannot be discarded. Additions are stored in
-``HIT.extra`` and in the study's log.
+The design is frozen by then: additions are stored in ``HIT.extra`` and in the study's log.
 """
 
 from __future__ import annotations
@@ -187,7 +186,7 @@ def _hits_of(study: Study, keys: Collection[str] | None) -> list[int]:
 
 
 def _offer_places(study: Study, hits: list[int], workers: int, *, why: str, by: User | None) -> None:
-    """Add slots at the crowd for those added here. Resuming restores those that pausing removed."""
+    """Add slots at the crowd for those added here; in a paused study, resuming does it."""
     backend = backend_of(study)
     if study.paused_at is not None or Ability.PUBLISH not in backend.can or not study.place:
         return
@@ -328,7 +327,7 @@ def _require_open(study: Study) -> None:
 
 
 def describe_taken_work(study: Study) -> str:
-    """Return in a sentence who has work of the study, or is about to get it; or ""."""
+    """Say who has work of the study, or is about to get it; "" if nobody."""
     if study.simulated:
         return _("The rehearsal crowd works on study %(slug)r; duplicate the study instead.") % {
             "slug": study.slug

@@ -1,6 +1,6 @@
 """Join a study with a name and a token, by invitation or openly; check requirements.
 
-A worker declares their country; approval counts come from this installation. Rehearsal workers are not checked.
+Workers declare their country; approval counts come from this installation.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ NAME_LENGTH = 100
 
 
 def check_requirements(*, requirements: Workers, worker: Worker | None, country: str = "") -> None:
-    """Check a worker, None for a new one, against a study's requirements; ``country`` is declared just now."""
+    """Check a worker, None for a new one, against requirements; ``country`` is what they declare now."""
     if worker is not None and worker.country and country not in ("", worker.country):
         raise CountryProblem(
             _("You said before that you live in %(country)s; if that changed, write to the researchers.")
@@ -153,7 +153,7 @@ def create_invitations(*, study: Study, count: int, note: str = "") -> list[Invi
 
 @dataclass(frozen=True, slots=True)
 class Joined:
-    """A worker's access; ``resume`` is set for a new worker only."""
+    """``resume`` is set for a new worker only."""
 
     worker: Worker
     participation: Participation
@@ -211,7 +211,7 @@ def resume_worker(
 ) -> Joined:
     """Return a new token for a worker with a resume code; join the study if it is new to them.
 
-    The old token becomes invalid. Errors are those of ``join_study``; NameTaken also for a wrong code.
+    The old token becomes invalid.
     """
     code, country = _clean_code(code), checked_country(country)
     worker = _check_resume_code(name, resume)
@@ -260,7 +260,7 @@ def checked_name(name: str) -> str:
 
 
 def _clean_code(code: str) -> str:
-    """Strip a code; '' for one that no database stores."""
+    """Strip a code; return "" for one that no database stores."""
     code = code.strip()
     return code if code.isprintable() else ""
 
@@ -378,7 +378,7 @@ def _participate(study: Study, worker: Worker, code: str, consent: bool, *, new:
 
 
 def _use_invitation(study: Study, worker: Worker, code: str) -> None:
-    """Use up an invitation by a guarded update, so that two people cannot share one code."""
+    """Use up an invitation by a guarded update, so that two people cannot share it."""
     free = Invitation.objects.filter(study=study, code=code, used_at=None)
     if not free.update(used_at=timezone.now(), worker=worker):
         raise JoinRefused(_("This invitation was used by somebody else."))

@@ -48,7 +48,7 @@ class Lease:
 def reserve_next(*, assignment: Assignment) -> Claim | None:
     """Reserve the HIT after ``assignment``, so that its page can be prefetched.
 
-    A repeated call returns the same HIT. None: nothing is left, or ``assignment`` is not in work.
+    A repeated call returns the same HIT. Return None if nothing is left, or ``assignment`` is not in work.
     """
     if not Assignment.objects.with_lease(timezone.now()).filter(pk=assignment.pk).exists():
         return None
@@ -98,8 +98,8 @@ def extend_lease(*, assignment: Assignment) -> Lease:
 def retake_assignment(*, assignment: Assignment) -> Assignment:
     """Reclaim a HIT after its lease expired, with its draft, if a slot is open.
 
-    Reuse the row if its slot was not released, else create a new row. Order and sides stay. Raise SlotTaken if the
-    study takes no more work, or the worker has another HIT.
+    A row whose slot was not released is reused. Order and sides stay. Raise SlotTaken if the study takes no more work,
+    or the worker has another HIT.
     """
     try:
         with transaction.atomic():
@@ -202,9 +202,9 @@ class _Page:
 def paid_times(sessions: QuerySet[CrowdSession]) -> dict[int, PaidTime]:
     """Return the active time of each payable session of these sessions' workers, in three queries.
 
-    A worker may have several HITs, also of several studies, but does not work twice at once: time paid for an earlier
-    assignment is not paid again. A HIT that was taken up again and again is paid for a lease with its extensions, not
-    for every lease. Revised answers keep the time of the first submission.
+    A worker with several HITs, also of several studies, does not work twice at once: time paid for an earlier
+    assignment is not paid again. A HIT reclaimed again and again is paid for one lease with its extensions. Revised
+    answers keep the time of the first submission.
     """
     claimed: defaultdict[int, float] = defaultdict(float)
     paid: defaultdict[int, float] = defaultdict(float)

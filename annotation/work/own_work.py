@@ -1,4 +1,4 @@
-"""Show workers their work, its pay, and open studies, in a few queries for any number of studies.
+"""A worker's own work, its pay, and open studies.
 
 Control items are never named; accuracy on them is shown only if the study says so.
 """
@@ -128,7 +128,7 @@ def _add_quizzes(worker: Worker, asking: list[OwnStudy]) -> None:
 def _add_accuracy(worker: Worker, shown: list[OwnStudy]) -> None:
     """Add accuracy once there are ``controls.after`` control items, as first answered.
 
-    Fewer items, or changed answers, would reveal which items are controls.
+    Fewer items, or revised answers, would reveal which items are controls.
     """
     for own in shown:
         kind = KINDS[own.study.protocol]
@@ -177,7 +177,7 @@ def _answers_of(assignment: Assignment) -> Iterator[dict[str, Any]]:
 
 
 def _own_signals(judgment: Judgment) -> dict[str, int]:
-    """Return the page's counts; the likeness of others' answers is not the worker's own."""
+    """Return what the page counted; likeness to others' answers is not the worker's own data."""
     return {name: count for name, count in judgment.signals.items() if name in (*SIGNALS, *WRITING_SIGNALS)}
 
 

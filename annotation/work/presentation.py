@@ -78,8 +78,8 @@ def draw_layout(
 
     Seed, HIT and the worker's name fix the draw, so that a reclaimed HIT looks the same. The units of a passage
     (``Kind.passage``) keep the HIT's order. Those of one screen (``screen_of``) stay together in any order, the same
-    one in all of a passage. A unit and its repetition are kept apart; a repetition for which that is impossible is
-    left out. So are withdrawn units, unless ``with_withdrawn`` is set to read a page as it was published.
+    one in all of a passage. A unit and its repetition are kept apart, or the repetition is left out. So are withdrawn
+    units, unless ``with_withdrawn`` is set to read a page as it was published.
     """
     kind = KINDS[design.protocol]
     rng = rng_for(design.seed, f"order {hit.key} {worker.name}")
@@ -114,7 +114,7 @@ def _group_indices(kind: Kind, units: Sequence[Unit]) -> list[list[int]]:
 
 
 def _draw_screen_order(units: Sequence[Unit], passage: list[int], rng: np.random.Generator) -> list[int]:
-    """Return a passage in its order, the units of every screen the other way round in half of the draws."""
+    """Return a passage in its order; in half of the draws, turn the units of every screen round."""
     screens = [
         list(screen) for _, screen in groupby(passage, key=lambda index: screen_of(units[index]) or index)
     ]
@@ -147,7 +147,7 @@ def units_of_hit(hit_id: int) -> list[Unit]:
 
 
 def cached_units_of(hit: HIT) -> list[Unit]:
-    """Return the units of a HIT that was read just now. They are shared between requests: change none."""
+    """Return the units of a HIT just read. Requests share them: change none."""
     return list(_cached_units(hit.pk, hit.version))
 
 
@@ -158,7 +158,7 @@ def _cached_units(hit_id: int, version: int) -> tuple[Unit, ...]:
 
 
 def place_units(units: Sequence[Any], order: Sequence[int], sides: Sequence[Any]) -> list[Place]:
-    """Return the units in the given order; an empty ``order`` is the HIT's own (imported work, previews)."""
+    """Place the units in ``order``; if empty, in the HIT's own (imported work, previews)."""
     shown = [units[index] for index in order] if order else units
     return [
         Place(position=index + 1, unit=unit, side=sides[index] if sides else None)
@@ -183,7 +183,6 @@ def shown_unit(place: Place, *, design: StudyDesign, picture_url: Callable[[Plac
 
 
 def texts_shown(place: Place, *, design: StudyDesign, kind: Kind, picture_url: str) -> dict[str, Any]:
-    """Return the source text, if shown, and the kind's texts."""
     shown = kind.shown(place.unit, side=place.side, picture_url=picture_url)
     if not picture_url and "image" in shown:
         shown["image"] = {"url": "", "alt": ""}
@@ -194,9 +193,9 @@ def texts_shown(place: Place, *, design: StudyDesign, kind: Kind, picture_url: s
 
 
 def picture_url(*, place: Place, assignment: Assignment) -> str:
-    """Return the address of a picture for the assignment's worker, '' if there is none.
+    """Return the address of a picture for the assignment's worker, "" if there is none.
 
-    The address of an uploaded picture has no file name, which may reveal too much.
+    It has no file name of an upload, which may reveal too much.
     """
     item: Item = place.unit.item
     if item.picture:
@@ -228,7 +227,7 @@ def item_at(assignment: Assignment, position: int) -> Item | None:
 
 
 def picture_response(request: HttpRequest, item: Item | None) -> HttpResponseBase:
-    """Return an uploaded picture without metadata, to be cached by this browser only; raise Http404 if missing."""
+    """Return an uploaded picture without metadata, cached by this browser only; raise Http404 if missing."""
     if item is None or not item.picture:
         raise Http404("There is no such picture.")
     picture: FieldFile = item.picture

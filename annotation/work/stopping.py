@@ -59,7 +59,7 @@ def settle_study(*, study: Study) -> None:
 
 
 def lock_for_settling(*, study: Study, hits: Collection[int]) -> None:
-    """Lock the pairs of these HITs before their rows are locked or changed, as pairs come before HITs."""
+    """Lock the pairs of these HITs, since pairs are locked before HITs."""
     if stops_early(study):
         units = HITUnit.objects.filter(hit__in=hits, unit__control=False, unit__pair__isnull=False)
         _lock_pairs(set(units.values_list("unit__pair_id", flat=True)))
@@ -166,7 +166,7 @@ class _Slots:
 
 
 def _lock_pairs(pairs: Collection[int]) -> None:
-    """Make submissions for one pair follow one another. SQLite has one writer anyway."""
+    """Let submissions for one pair follow one another; SQLite has one writer anyway."""
     if not pairs or not connection.features.has_select_for_update:
         return
     rows = CandidatePair.objects.filter(pk__in=pairs).order_by("pk")
@@ -174,7 +174,7 @@ def _lock_pairs(pairs: Collection[int]) -> None:
 
 
 def _update_bounds(study: Study, design: StudyDesign, slots: _Slots) -> list[OutcomeBounds]:
-    """Update the bounds of each judged unit from its judgments. Write changed rows only."""
+    """Update the bounds of each judged unit; write changed rows only."""
     kind = KINDS[study.protocol].of(design)
     wanted = _judgments_wanted(design, slots)
     units = {place.unit for place in slots.places if place.judged}
@@ -227,7 +227,7 @@ def _excluded_workers(study: Study, design: StudyDesign, workers: Collection[int
 
 
 def _changed_inclusion(assignment: Assignment) -> bool:
-    """Return whether the control items of this assignment changed whether its worker is included."""
+    """Return whether this assignment's control items changed whether its worker is included."""
     study, design, worker = assignment.study, design_of(assignment.study), assignment.worker_id
     if not design.controls.per_hit:
         return False
@@ -246,7 +246,7 @@ def _records(study: Study, design: StudyDesign, answers: Iterable[ControlAnswer]
 
 
 def _update_by_pairs(design: StudyDesign, pairs: Collection[int]) -> set[int]:
-    """Update units by the state of their pairs, decided or open; return the changed HITs."""
+    """Decide or reopen units by the state of their pairs; return the changed HITs."""
     if not pairs:
         return set()
     sums = OutcomeBounds.objects.filter(unit__pair__in=pairs).order_by().values_list("unit__pair")

@@ -51,7 +51,7 @@ RULE_EXAMPLES = frozenset(folded(text) for rule in RULES for text in (rule.refus
 
 @dataclass(frozen=True, slots=True)
 class Submission:
-    """A submitted assignment, ``repeated`` if it was before; only saved if positions are ``missing``."""
+    """``repeated`` if it was submitted before; only saved if positions are ``missing``."""
 
     assignment: Assignment
     repeated: bool
@@ -100,8 +100,8 @@ def save_answers(
 def submit_assignment(*, assignment: Assignment, answers: Sequence[Mapping[str, Any]]) -> Submission:
     """Merge ``answers`` into the draft and turn every unit into a judgment. Repeating it is harmless.
 
-    One transaction stores the state and the judgments, then updates the outcome bounds, the crowd session and the
-    webhooks (``_store_judgments``). The detectors run after it.
+    One transaction stores the state and the judgments, and updates outcome bounds, crowd session and webhooks
+    (``_store_judgments``). The detectors run after it.
 
     Raises:
         AnswersMissing: ``missing`` are the open positions; the rest is saved.
@@ -156,8 +156,6 @@ def _submit_with_claim(
 
 @dataclass(frozen=True, slots=True)
 class CheckedAnswers:
-    """Checked answers and their places, read before the transaction."""
-
     assignment: Assignment
     kind: Kind
     places: list[Place]
@@ -300,7 +298,7 @@ def _store_judgments(
 
 
 def add_copy_signals(judgments: Sequence[Judgment], *, assignment: Assignment) -> None:
-    """Add copy signals to unsaved judgments of kinds that write captions, in two queries.
+    """Add copy signals to unsaved judgments of kinds that write captions.
 
     ``same_as_another``: how many other workers wrote the same about this image. ``same_as_own``: for how many other
     images of the study this worker did. ``from_instructions``: 1 if an example has it. Case and punctuation are
@@ -359,7 +357,7 @@ _SUBMIT = PreparedUpdate(
 
 
 def _mark_submitted(assignment: Assignment, answers: Mapping[str, dict[str, Any]]) -> None:
-    """Submit the row by a guarded update: the lease may end, or the worker be excluded, at this moment."""
+    """Submit the row by a guarded update: the lease may end, or the worker be excluded, meanwhile."""
     now, whose = timezone.now(), {"study": assignment.study_id, "worker": assignment.worker_id}
     moved = _SUBMIT(assignment=assignment.pk, now=now, answers=dict(answers), **whose)
     if not moved and _excluded_participations(**whose).exists():

@@ -1,4 +1,4 @@
-"""The steps of a work page, its form and its answers, and the sentences of its scripts (``{name}`` is a number)."""
+"""The steps of a work page, its form and its answers, and the sentences of its scripts."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def split_unfinished(
 ) -> tuple[list[Mapping[str, Any]], dict[int, Any]]:
     """Split a plain form's answers into valid ones and, by position, invalid ones.
 
-    Without scripts, an answer is refused only after the form is sent, so invalid text must not be lost.
+    Without scripts an answer is checked only when the form is sent, so invalid text must not be lost.
     """
     kind = KINDS[design.protocol].of(design)
     if not (kind.is_open or kind.confidences):
@@ -147,7 +147,7 @@ def _check_comment(comment: Any, position: int) -> str:
 
 
 def _refuse_unrecorded(signals: Mapping[str, int], position: int, design: StudyDesign) -> None:
-    """Refuse signals of which the study's participants were not told."""
+    """Refuse signals that the study's participants were not told of."""
     if not design.writing.record and (more := [name for name in signals if name in WRITING_SIGNALS]):
         raise AnswerProblem(
             _(
@@ -238,7 +238,7 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One screen: a unit, units that are shown side by side, or all units of one picture.
+    """One screen: a unit, units side by side, or all units of one picture.
 
     ``missing``: a submission left it open.
     """
@@ -269,7 +269,7 @@ class Step:
 
 
 def shows_pictures(design: StudyDesign, steps: Sequence[Step]) -> bool:
-    """Return whether the page has pictures, or should have: captions cannot be judged without them."""
+    """Return whether the page has pictures, or should have."""
     images = [step.first.shown["image"] for step in steps if step.first.shown.get("image")]
     return any(design.about_pictures or image["url"] for image in images)
 
@@ -319,7 +319,7 @@ def open_positions(
 
 
 def screens_of(places: Sequence[Place], kind: Kind) -> Iterator[list[Place]]:
-    """Yield the units shown together: single ones, or neighbours of one screen or with the same picture."""
+    """Yield the units shown together: neighbours of one screen or with the same picture, or single ones."""
     for _key, group in groupby(
         places,
         key=lambda place: (
@@ -364,7 +364,7 @@ def answers_of_form(
 
 
 def undecided_positions(form: Mapping[str, Any], places: Sequence[Place], kind: Kind) -> list[int]:
-    """Return the positions of groups that the form leaves open: no box and not "none", or both."""
+    """Return the positions of groups with neither a tick nor "none", or both."""
     if not kind.grouped:
         return []
     return [

@@ -1,4 +1,4 @@
-"""Detectors examine how a worker answers. Pure: settings and a history in, a finding or nothing out.
+"""Detectors examine how a worker answers. They need no database: settings and a history in, a finding or None out.
 
 To add a detector, write a class and add it to ``RULES``.
 """
@@ -76,7 +76,7 @@ def make_rule(name: str, settings: Mapping[str, Any]) -> Rule:
 
 
 def evidence_in_words(name: str, evidence: Mapping[str, Any]) -> str:
-    """Return the sentence of stored evidence in the reader's language; as stored if it is of another version."""
+    """Return stored evidence in the reader's language; as stored if its settings are of another version."""
     stored = str(evidence.get("words", ""))
     try:
         return make_rule(name, evidence["settings"]).in_words(evidence["numbers"])

@@ -85,7 +85,7 @@ class Disagreement(SequentialRule):
 
 
 def _central_answers(history: History) -> Floats:
-    """Return (N,) the others' majority for nominal answers, else their median; nan for none or a draw."""
+    """Return (N,) the others' majority for nominal answers, else their median; nan if there is none."""
     counts = history.others
     centre = np.full(len(history), np.nan)
     if not counts.size:
@@ -112,7 +112,7 @@ def _chance_agreement(own: Floats, others: Floats, distance: float) -> float:
 
 
 def _crowd_kappa(history: History, distance: float) -> float:
-    """Return the others' kappa on these units; 0 if unknown."""
+    """Return the others' kappa on these units; 0 from too few pairs."""
     counts = history.others.astype(np.float64)
     n = counts.sum(axis=1)
     pairs = float((n * (n - 1)).sum())
@@ -143,8 +143,7 @@ class ControlAccuracy(Rule):
     def examine(self, history: History) -> Finding | None:
         """Find accuracy significantly below ``threshold`` after ``least`` control items.
 
-        Alpha is spent over growing numbers of control items. With ``alpha`` 0, any accuracy below the threshold counts,
-        which a careful worker's first items easily give.
+        With ``alpha`` 0, any accuracy below the threshold counts, which a careful worker's first items easily give.
         """
         known = history.right[~np.isnan(history.right)]
         n, right = len(known), int(known.sum())

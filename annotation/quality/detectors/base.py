@@ -2,9 +2,9 @@
 
 Statistical detectors look at a worker repeatedly. Each look spends a part of ``alpha``, so that the probability of
 *ever* flagging a worker who follows the null hypothesis is at most ``alpha`` (a union bound, valid under any
-dependence). Looks are due when the number of judgments passes ``least``, then at steps that grow by a quarter, up to
-125 judgments; the k-th may spend alpha / (k (k + 1)), which sums to alpha over all k. They happen after pages 1, 2, 3,
-4, 6, 9, 13 and so on, up to eight pages apart; a look that passes several due numbers spends all their parts.
+dependence). Looks are due at ``least`` judgments, then at steps that grow by a quarter, up to 125; the k-th spends
+alpha / (k (k + 1)), which sums to alpha over all k. They happen after pages 1, 2, 3, 4, 6, 9, 13 and so on, up to
+eight pages apart; a look that passes several due numbers spends all their parts.
 """
 
 from __future__ import annotations
@@ -45,8 +45,8 @@ class Rule(BaseModel, ABC):
 
     Attributes:
         controls_only: whether it gets control items only, and counts its looks by them.
-        only_flags: whether it finds signs and no proof, so that it may only flag.
-        false_alarms: false alarms on people's data, in a sentence; "" where docs/quality.md has them.
+        only_flags: whether it may only flag, as it finds signs and no proof.
+        false_alarms: how often it flags honest people, in a sentence; "" where docs/quality.md says it.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
@@ -64,7 +64,7 @@ class Rule(BaseModel, ABC):
 
     @abstractmethod
     def examine(self, history: History) -> Finding | None:
-        """Return the evidence against the worker, or None."""
+        pass
 
     @classmethod
     def applies_to(cls, answers: AnswerFormat) -> bool:
@@ -72,7 +72,7 @@ class Rule(BaseModel, ABC):
 
     @classmethod
     def can_examine(cls, one: OwnJudgment) -> bool:
-        """Return whether an answer has the data that the detector examines."""
+        """Return whether an answer has the data that the detector needs."""
         return True
 
     def is_due(self, *, total: int, fresh: int) -> bool:
@@ -84,7 +84,7 @@ class Rule(BaseModel, ABC):
         """Return the sentence for the numbers of a finding, in the reader's language."""
 
     def make_finding(self, history: History, **evidence: Any) -> Finding:
-        """Return a finding with rounded numbers. Its sentence is stored, so it is English."""
+        """Return a finding with rounded numbers; its stored sentence is English."""
         with translation.override("en"):
             words = self.in_words(evidence)
         plain = {
@@ -112,7 +112,7 @@ def look_schedule(least: int, *, growth: int = GROWTH, longest: int = LONGEST_ST
 
 
 def pages_since_look(pages: int) -> int:
-    """Return the number of pages that a look after page ``pages`` (from 1) covers; 0 if none is due."""
+    """Return how many pages a look after page ``pages`` (from 1) covers; 0 if none is due."""
     before = 0
     for due in look_schedule(1, growth=GROWTH_OF_PAGES, longest=LONGEST_PAGES):
         if due >= pages:

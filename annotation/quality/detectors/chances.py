@@ -54,8 +54,7 @@ def run_chance(chances: Floats, length: int) -> float:
 def alternation_distribution(first: int, second: int) -> tuple[float, ...]:
     """Return the probabilities of 0, 1, 2, ... changes in a random order of two sorts of things.
 
-    There are ``first`` of one sort and ``second`` of the other (Wald & Wolfowitz 1940: the number of runs, less
-    one).
+    ``first`` and ``second`` are their numbers (Wald & Wolfowitz 1940: the number of runs, less one).
     """
     if not first or not second:
         return (1.0,)

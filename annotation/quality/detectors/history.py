@@ -161,7 +161,6 @@ def make_history(
     fresh: int,
     others_texts: Sequence[OthersText] = (),
 ) -> History:
-    """Build the arrays from the worker's judgments, oldest first, and the others' by unit."""
     kept = given[-WINDOW:]
     numbers = [one[:NUMBER_FIELDS] for one in kept]
     columns = np.array(numbers, dtype=np.float64).reshape(-1, NUMBER_FIELDS).T

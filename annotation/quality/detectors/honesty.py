@@ -1,7 +1,7 @@
 """Detectors of signs that a program wrote an answer: pasted text, typing, phrasing, a hidden line.
 
 A sign is no proof: honest people paste, dictate, and describe like pictures in like words. So these detectors only flag
-for review (``only_flags``). Answers without the required data are left out, neither suspicious nor cleared.
+for review. Answers without the required data are neither suspicious nor cleared.
 """
 
 from __future__ import annotations
@@ -34,7 +34,6 @@ HIDDEN_WORDS = (
 
 
 def hidden_word(*, seed: int, hit: str, worker: str) -> str:
-    """Return the word of the hidden line on this worker's page of this HIT."""
     rng = rng_for(seed, f"hidden line {hit} {worker}")
     return HIDDEN_WORDS[int(rng.integers(len(HIDDEN_WORDS)))]
 
@@ -48,8 +47,6 @@ class SignOfProgram(Rule):
 
 
 class PastedText(SignOfProgram):
-    """Pasted text. No proof: honest people also write elsewhere, and some dictation programs paste."""
-
     name = "pasted-text"
     title = gettext_noop("Pasted text")
     description = gettext_noop(
@@ -71,8 +68,8 @@ class PastedText(SignOfProgram):
     def examine(self, history: History) -> Finding | None:
         """Find that ``share`` of the answers were pasted.
 
-        If the page recorded the writing, an answer is pasted if half of its text came by paste or drop; else if
-        anything was pasted.
+        If the page recorded the writing, an answer is pasted if half of its text came by paste or drop; else if any
+        did.
         """
         written = history.pasted[~np.isnan(history.pasted)]
         n, pasted = len(written), int(written.sum())
@@ -112,7 +109,7 @@ def is_pasted(signals: Mapping[str, int]) -> bool:
 
 
 class Typing(SignOfProgram):
-    """Keys that no hand presses: too fast, or evenly spaced.
+    """Typing faster than any hand, or with even gaps.
 
     The fastest typist on record peaked at 212 words a minute (Guinness Book of World Records, 1985), 17.7 characters a
     second. Of the sentences of Dhakal et al. (2018) that ``benchmarks.honesty`` reads, the fastest has 14.0.
@@ -147,8 +144,8 @@ class Typing(SignOfProgram):
     def examine(self, history: History) -> Finding | None:
         """Find that ``share`` of the answers of ``keys`` keys or more were typed so.
 
-        Speed and gaps are of keys pressed less than two seconds after the previous one. Gaps are even if their
-        interquartile range is less than ``spread`` of their median.
+        Only keys pressed less than two seconds after the previous one count. Gaps are even if their interquartile range
+        is less than ``spread`` of their median.
         """
         typed = [one for one in history.written if one and one.signals.get("keys", 0) >= self.keys]
         n = len(typed)
@@ -196,9 +193,9 @@ def relative_gap_spread(signals: Mapping[str, int]) -> float | None:
 
 
 class Phrasing(SignOfProgram):
-    """The same sentences as other people's, of other items.
+    """Nearly the same sentences as other people wrote of other items.
 
-    Similarity is Jaccard's, of sets of four characters (Broder 1997). On one item the same short caption is usual, so
+    Similarity is Jaccard's, of sets of four characters (Broder 1997). The same short caption of one item is usual, so
     only other items count; and only earlier answers, so that nobody is flagged because others copied them.
     """
 
@@ -220,10 +217,10 @@ class Phrasing(SignOfProgram):
     share: Share = 0.2
 
     def examine(self, history: History) -> Finding | None:
-        """Find ``copies`` or more answers, and ``share`` of them, that are nearly an answer of somebody else.
+        """Find ``copies`` or more answers, and ``share`` of them, that are nearly somebody else's.
 
         Only answers of ``length`` characters or more count, without punctuation and case. They are compared with the
-        latest ``TEXTS`` answers of others in the study.
+        latest ``MOST_OTHERS_TEXTS`` answers of others in the study.
         """
         own = [
             (int(unit), one)
@@ -284,7 +281,7 @@ class Phrasing(SignOfProgram):
                 }
 
     def _prefix(self, found: frozenset[str], frequency: Mapping[str, int]) -> list[str]:
-        """Return the rarest elements, so many that a similar set cannot lack all of them."""
+        """Return so many of the rarest elements that a similar set has one of them."""
         kept = len(found) - int(np.ceil(self.similar * len(found) - 1e-9)) + 1
         return sorted(found, key=lambda gram: (frequency.get(gram, 0), gram))[:kept]
 
@@ -303,7 +300,7 @@ def jaccard_similarity(one: frozenset[str], other: frozenset[str]) -> float:
 
 
 class HiddenLine(SignOfProgram):
-    """A rare word that only a line for programs names, which people neither see nor hear."""
+    """A rare word that only a line for programs names."""
 
     name = "canary"
     title = gettext_noop("The hidden line's word")
@@ -344,7 +341,6 @@ class HiddenLine(SignOfProgram):
 
 
 def _texts_for_evidence(written: Sequence[WrittenAnswer]) -> list[dict[str, Any]]:
-    """Return the latest texts for the evidence, with the hidden word or the speed of typing."""
     kept = []
     for one in written[-MOST_TEXTS:]:
         about: dict[str, Any] = {"own": one.text}

@@ -36,7 +36,7 @@ class SideBias(SequentialRule):
         return answers.sided
 
     def examine(self, history: History) -> Finding | None:
-        """Test two-sidedly against a probability of left of 0.5 ± ``tolerance``: a slight habit is harmless."""
+        """Test two-sidedly against a probability of left of 0.5 ± ``tolerance``, as a slight habit is harmless."""
         level = self.alpha_now(history)
         sides = history.left[~np.isnan(history.left)]
         n, left = len(sides), int(sides.sum())

@@ -72,7 +72,7 @@ class JudgmentLog:
 
 
 def control_history(given: Sequence[OwnJudgment], *, answers: AnswerFormat, fresh: int) -> History:
-    """Return a history of control items from all judgments, the last ``fresh`` of them new."""
+    """Build a history of control items from all judgments, the last ``fresh`` of them new."""
     known = [one for one in given if one.is_control]
     new = sum(one.is_control for one in given[len(given) - fresh :])
     return make_history(known, {}, answers=answers, total=len(known), fresh=new)
