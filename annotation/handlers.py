@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Any
 
-from annotation.crowds.sync import sync_crowd as bring_together
-from annotation.importing.judgments import import_judgments as import_rows
+from annotation.crowds import sync
+from annotation.importing import judgments as importing
 from annotation.models.privacy import erasure_committed
-from annotation.privacy.retention import end_retention as end_promised
+from annotation.privacy import retention
 from common.audit import acting_person
 from judgments.access.datasets import require_editor
 from judgments.datasets import uploads
@@ -29,7 +29,7 @@ def import_judgments(
 ) -> None:
     require_editor(acting_person(), find_dataset(dataset))
     with uploads.opened(upload) as files, run.commit() as result:
-        summary = import_rows(
+        summary = importing.import_judgments(
             format=format,
             path=files.path,
             dataset=dataset,
@@ -43,7 +43,7 @@ def import_judgments(
 
 
 def sync_crowd(run: Run, *, study: str) -> dict[str, Any]:
-    return bring_together(study=find_study(study), progress=run.progress).as_json()
+    return sync.sync_crowd(study=find_study(study), progress=run.progress).as_json()
 
 
 def finish_erasure(run: Run, *, study: str, withdraw: bool) -> None:
@@ -51,4 +51,4 @@ def finish_erasure(run: Run, *, study: str, withdraw: bool) -> None:
 
 
 def end_retention(run: Run, *, study: str) -> dict[str, Any]:
-    return {"people": end_promised(study=find_study(study), progress=run.progress)}
+    return {"people": retention.end_retention(study=find_study(study), progress=run.progress)}

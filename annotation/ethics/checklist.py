@@ -65,11 +65,14 @@ class Section:
 class _Facts:
     study: Study
     design: StudyDesign
-    places: int
+    slots: int
 
 
 def build_checklist(study: Study) -> list[Section]:
-    facts = _Facts(study, design_of(study), _count_slots(study))
+    slots = (
+        HIT.objects.filter(study=study).aggregate(n=Sum("required"))["n"] or 0
+    )  # none before HITs are drawn
+    facts = _Facts(study, design_of(study), slots)
     parts = (
         (_("The study and who is responsible"), _responsibility_lines),
         (_("Who takes part"), _people_lines),
@@ -85,11 +88,6 @@ def build_checklist(study: Study) -> list[Section]:
 
 def count_open_lines(sections: list[Section]) -> int:
     return sum(1 for section in sections for line in section.lines if not line.answer)
-
-
-def _count_slots(study: Study) -> int:
-    """Return the assignments asked for; 0 before HITs are drawn."""
-    return HIT.objects.filter(study=study).aggregate(n=Sum("required"))["n"] or 0
 
 
 def _responsibility_lines(facts: _Facts) -> Iterator[Line]:
@@ -117,15 +115,15 @@ def _people_lines(facts: _Facts) -> Iterator[Line]:
         }
         where = words[design.access.join]
     yield Line(_("How they are recruited"), where, "ARR D2")
-    if facts.places:
-        places = ngettext("%(n)s page of work", "%(n)s pages of work", facts.places)
+    if facts.slots:
+        places = ngettext("%(n)s page of work", "%(n)s pages of work", facts.slots)
         least = ngettext(
             "at least %(n)s person, as nobody judges an item twice",
             "at least %(n)s people, as nobody judges an item twice",
             design.judgments_per_unit,
         )
         answer = _("%(places)s in all; %(least)s.") % {
-            "places": places % {"n": thousands(facts.places)},
+            "places": places % {"n": thousands(facts.slots)},
             "least": least % {"n": design.judgments_per_unit},
         }
     else:
@@ -143,26 +141,28 @@ def _people_lines(facts: _Facts) -> Iterator[Line]:
 
 
 def _requirements_answer(design: StudyDesign) -> str:
-    workers, said = design.workers, []
+    workers, sentences = design.workers, []
     if workers.countries:
-        said.append(
+        sentences.append(
             _("They live in: %(countries)s.")
             % {"countries": ", ".join(country_name(code) for code in workers.countries)}
         )
     if workers.languages:
-        said.append(_("They are fluent in: %(languages)s.") % {"languages": ", ".join(workers.languages)})
+        sentences.append(
+            _("They are fluent in: %(languages)s.") % {"languages": ", ".join(workers.languages)}
+        )
     if workers.approval_above or workers.approved_at_least:
-        said.append(
+        sentences.append(
             _("Earlier work: more than %(share)s %% approved, at least %(n)s pages.")
             % {"share": f"{workers.approval_above * 100:g}", "n": workers.approved_at_least}
         )
     if workers.requires or workers.forbids:
-        said.append(_("Some people are chosen, or kept out, by qualifications from earlier studies."))
+        sentences.append(_("Some people are chosen, or kept out, by qualifications from earlier studies."))
     if workers.quotas:
-        said.append(_("Shares of some traits are fixed (quotas)."))
+        sentences.append(_("Shares of some traits are fixed (quotas)."))
     if asks_anything(design.quiz):
-        said.append(_("They pass a short test before the work."))
-    return " ".join(said) or _("Nothing.")
+        sentences.append(_("They pass a short test before the work."))
+    return " ".join(sentences) or _("Nothing.")
 
 
 def _task_lines(facts: _Facts) -> Iterator[Line]:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
 from dataclasses import dataclass, field
+from itertools import chain
 from pathlib import Path
 
 from django.db import IntegrityError, transaction
@@ -19,13 +19,9 @@ from common.rows import large_cache, many_objects
 from judgments.datasets.importing import ImportSummary
 from judgments.design.reading import make_design
 from judgments.importers import ResultColumns, open_judgments
-from judgments.importers.records import JudgmentRow, by_name
+from judgments.importers.records import by_name
 from judgments.kinds import KINDS
-from judgments.models import (
-    Caption,
-    Item,
-    Study,
-)
+from judgments.models import Caption, Item, Study
 from judgments.studies.generation import Progress, no_progress
 from judgments.studies.log import note_event
 from judgments.studies.studies import create_study, find_dataset
@@ -129,15 +125,15 @@ def import_judgments(
         Caption.objects.filter(dataset=found, role=Caption.Role.REFERENCE).values_list("key", flat=True)
     )
     source = open_judgments(format, path, protocol=protocol, encoding=encoding, columns=columns)
-    there = Study.objects.filter(slug=study).first()
-    if there is not None:
+    existing = Study.objects.filter(slug=study).first()
+    if existing is not None:
         user = acting_person()
-        if user is not None and not Study.objects.visible_to(user).filter(pk=there.pk).exists():
+        if user is not None and not Study.objects.visible_to(user).filter(pk=existing.pk).exists():
             raise DataConflict(f"There is a study {study!r} already; choose another name.")
         digest = fingerprint_of(source.judgments(items), source.winners(items))
-        if there.source != Study.Source.IMPORTED or there.fingerprint != digest:
+        if existing.source != Study.Source.IMPORTED or existing.fingerprint != digest:
             raise DataConflict(f"There is a study {study!r} with other judgments; choose another name.")
-        return ImportSummary(study, False, _count_rows(there))
+        return ImportSummary(study, False, _count_rows(existing))
     fingerprint = Fingerprint()
     try:
         with many_objects(), large_cache(), transaction.atomic():
@@ -149,7 +145,9 @@ def import_judgments(
                     f"{path} does not say of which protocol its judgments are; expected one of {', '.join(KINDS)}."
                 )
             writer = JudgmentWriter(_create_imported_study(study, dataset, chosen), found, items, references)
-            for number, batch in enumerate(batched(_again(first, rows), ROWS_AT_ONCE)):
+            for number, batch in enumerate(
+                batched(chain(() if first is None else (first,), rows), ROWS_AT_ONCE)
+            ):
                 writer.add(batch)
                 progress(1 - 1 / (number + 2), counted(writer.judgments, "judgment"))
             writer.add_winners(list(fingerprint.over(source.winners(items))))
@@ -170,12 +168,6 @@ def import_judgments(
         ) from error
     counts = {**_count_rows(writer.study), **writer.systems.counts()}
     return ImportSummary(study, True, counts, source.notes.sentences())
-
-
-def _again(first: JudgmentRow | None, rows: Iterator[JudgmentRow]) -> Iterator[JudgmentRow]:
-    if first is not None:
-        yield first
-        yield from rows
 
 
 def _count_rows(study: Study) -> dict[str, int]:

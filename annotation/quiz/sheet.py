@@ -197,11 +197,9 @@ def _expected_words(kind: Kind, place: Place) -> tuple[str, ...]:
         for choice in kind.choices
         if kind.is_right(kind.sides.canonical(choice.value, side=place.side), place.unit.expected)
     )
-    return right or (_stated(kind, place),)
-
-
-def _stated(kind: Kind, place: Place) -> str:
+    if right:
+        return right
     expected = place.unit.expected
     if isinstance(expected, str):  # a range
-        return expected
-    return kind.in_words(kind.sides.seen(expected, side=place.side))
+        return (expected,)
+    return (kind.in_words(kind.sides.seen(expected, side=place.side)),)

@@ -93,23 +93,19 @@ def effort_in_words(study: Study, effort: Effort | None = None) -> dict[str, Any
     """Return ``size``, ``duration`` and ``pay`` of an assignment in words, and ``seconds``."""
     design = design_of(study)
     effort = effort or efforts_of([study])[study.pk]
-    n = {"n": effort.steps}
+    n = effort.steps
     if KINDS[design.protocol].grouped and design.about_pictures:
-        size = ngettext("%(n)d picture", "%(n)d pictures", effort.steps) % n
         size = (
-            ngettext("up to %(n)d picture", "up to %(n)d pictures", effort.steps) % n
+            ngettext("up to %(n)d picture", "up to %(n)d pictures", n)
             if effort.varies
-            else size
+            else ngettext("%(n)d picture", "%(n)d pictures", n)
         )
+    elif effort.varies:
+        size = ngettext("up to %(n)d question", "up to %(n)d questions", n)
     else:
-        size = ngettext("%(n)d question", "%(n)d questions", effort.steps) % n
-        size = (
-            ngettext("up to %(n)d question", "up to %(n)d questions", effort.steps) % n
-            if effort.varies
-            else size
-        )
+        size = ngettext("%(n)d question", "%(n)d questions", n)
     return {
-        "size": size,
+        "size": size % {"n": n},
         "duration": spell_duration(effort.seconds),
         "seconds": effort.seconds,
         "pay": spell_pay(design.crowd.reward_cents, design.named_currency),

@@ -19,45 +19,45 @@ let counting = null; // the count under way
 let typed = false; // whether the study file was changed by hand since it last followed the form
 let touched = new Set(); // fields whose problems may be shown: nobody is told off for what they have not reached
 
-function report(words) {
+function showState(words) {
   if (state.textContent !== words) state.textContent = words;
 }
 
-async function look() {
+async function checkDesign() {
   asking?.abort();
   asking = new AbortController();
   const body = new FormData(desk);
   body.set("_look", "1");
-  report(desk.dataset.sayLooking);
+  showState(desk.dataset.sayLooking);
   try {
     const answer = await fetch(location.pathname + location.search, {
       method: "POST", body, headers: { Accept: "application/json" }, signal: asking.signal,
     });
     if (!answer.ok || !answer.headers.get("Content-Type").startsWith("application/json")) throw new Error();
-    show(await answer.json());
+    showResult(await answer.json());
   } catch (error) {
     if (error.name === "AbortError") return;
-    report(desk.dataset.saySilent);
-    again();
+    showState(desk.dataset.saySilent);
+    retryCheck();
   }
 }
 
-function show(seen) {
+function showResult(seen) {
   clearNotes(".q-error:not([data-counted])");
   const told = seen.problems.filter((problem) => !problem.field || touched.has(problem.field));
-  for (const problem of told) for (const words of problem.words) note(problem.field, words);
-  list(told);
-  mark();
+  for (const problem of told) for (const words of problem.words) addNote(problem.field, words);
+  listProblems(told);
+  updateMarks();
   if (!typed) file.value = seen.toml;
   for (const unit of desk.querySelectorAll("[data-currency]")) unit.textContent = seen.currency;
   const waiting = seen.problems.length - told.length;
-  if (!seen.preview) report(told.length || !waiting ? desk.dataset.sayWaits : "");
-  else report("");
-  if (seen.preview) preview(seen.preview);
-  if (seen.numbers) count(seen.numbers);
+  if (!seen.preview) showState(told.length || !waiting ? desk.dataset.sayWaits : "");
+  else showState("");
+  if (seen.preview) showPreview(seen.preview);
+  if (seen.numbers) fetchNumbers(seen.numbers);
 }
 
-function note(field, words, counted = false) {
+function addNote(field, words, counted = false) {
   const place = field && desk.querySelector(`[data-field="${CSS.escape(field)}"]`);
   if (!place) return;
   const line = document.createElement("p");
@@ -81,7 +81,7 @@ function clearNotes(which) {
   }
 }
 
-function list(problems) {
+function listProblems(problems) {
   const box = find("problems");
   box.hidden = problems.length === 0;
   find("problems-title").textContent = desk.dataset.sayUnsaved;
@@ -98,7 +98,7 @@ function list(problems) {
   }));
 }
 
-function mark() {
+function updateMarks() {
   // the saved design is drawn, so that nothing may be wrong or unsaved
   const wrong = desk.querySelector(".q-error") !== null || !find("problems").hidden || find("numbers").querySelector(".q-error") !== null;
   if (generate) {
@@ -111,7 +111,7 @@ function mark() {
   }
 }
 
-function preview(address) {
+function showPreview(address) {
   const frame = find("preview");
   if (frame.getAttribute("src") === address) return;
   find("preview-room").hidden = false;
@@ -124,7 +124,7 @@ function preview(address) {
   frame.setAttribute("src", address);
 }
 
-async function count(address) {
+async function fetchNumbers(address) {
   const room = find("numbers");
   counting?.abort();
   if (room.dataset.shown === address) {
@@ -139,50 +139,50 @@ async function count(address) {
     room.innerHTML = await answer.text();
     room.dataset.shown = address;
     clearNotes("[data-counted]");
-    for (const one of room.querySelectorAll("[data-note-for]")) note(one.dataset.noteFor, one.dataset.words, true);
+    for (const one of room.querySelectorAll("[data-note-for]")) addNote(one.dataset.noteFor, one.dataset.words, true);
     find("fit").hidden = room.querySelector("[data-misfit]") === null;
     // the preview would say the same once more
     const nothing = room.querySelector("[data-nothing]") !== null;
     find("preview-room").hidden = nothing;
     find("preview-none").hidden = !nothing;
-    mark();
+    updateMarks();
   } catch (error) {
     if (error.name === "AbortError") return;
     room.textContent = desk.dataset.sayUncounted;
     delete room.dataset.shown;
-    again();
+    retryCheck();
   }
   room.removeAttribute("aria-busy");
 }
 
-function soon(wait = WAIT) {
+function scheduleCheck(wait = WAIT) {
   clearTimeout(timer);
-  timer = setTimeout(look, wait);
+  timer = setTimeout(checkDesign, wait);
 }
 
-function again() {
+function retryCheck() {
   tries += 1;
-  if (tries < MOST_TRIES) soon(AGAIN);
+  if (tries < MOST_TRIES) scheduleCheck(AGAIN);
 }
 
 // the field of the form that an input belongs to: a row has several inputs
 const fieldOf = (input) => input.closest("[data-field]")?.dataset.field ?? input.name;
 
-function changed(input) {
+function fieldChanged(input) {
   if (input === file || !input.name || input.name === "_width") return;
   touched.add(fieldOf(input));
   tries = 0;
-  soon();
+  scheduleCheck();
 }
 
 desk.addEventListener("input", (event) => {
   if (event.target === file) {
     typed = true;
     fileState.textContent = desk.dataset.sayTyped;
-  } else changed(event.target);
+  } else fieldChanged(event.target);
 });
 desk.addEventListener("change", (event) => {
-  changed(event.target);
+  fieldChanged(event.target);
   if (event.target.name !== "crowd-backend") return;
   const own = desk.querySelector(`[data-crowd="${CSS.escape(event.target.value)}"]`);
   if (own) own.closest("details").open = true;
@@ -193,7 +193,7 @@ desk.addEventListener("submit", (event) => {
   for (const input of desk.elements) if (input.name) touched.add(fieldOf(input));
   clearTimeout(timer);
   delete find("numbers").dataset.shown;
-  look();
+  checkDesign();
 });
 
 for (const place of desk.querySelectorAll("[data-field]")) {
@@ -220,7 +220,7 @@ for (const room of desk.querySelectorAll("[data-rows]")) {
     if (!event.target.closest("[data-rows-remove]")) return;
     event.target.closest("[data-row]").remove();
     touched.add(fieldOf(room));
-    soon();
+    scheduleCheck();
     add.focus();
   });
 }
@@ -236,23 +236,23 @@ for (const group of desk.querySelectorAll("[data-advanced]")) {
 }
 
 // a link into a folded group opens it
-function openAt() {
+function openLinkedGroup() {
   const target = location.hash && document.getElementById(decodeURIComponent(location.hash.slice(1)));
   for (let at = target || null; at; at = at.parentElement) if (at.tagName === "DETAILS") at.open = true;
   if (target) target.scrollIntoView();
 }
-addEventListener("hashchange", openAt);
-openAt();
+addEventListener("hashchange", openLinkedGroup);
+openLinkedGroup();
 
 const first = find("numbers").dataset.numbersFrom;
-if (first) count(first);
+if (first) fetchNumbers(first);
 
 // what was typed before this script was there, or is filled in again by the browser
-function isOther(input) {
+function differsFromPage(input) {
   if (input.type === "checkbox" || input.type === "radio") return input.checked !== input.defaultChecked;
   if (input.tagName !== "SELECT") return input.value !== input.defaultValue;
   const options = [...input.options];
   return options.some((one) => one.defaultSelected) && options.some((one) => one.selected !== one.defaultSelected);
 }
 
-for (const input of desk.elements) if (isOther(input)) changed(input);
+for (const input of desk.elements) if (differsFromPage(input)) fieldChanged(input);

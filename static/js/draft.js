@@ -16,7 +16,7 @@ function fill(words, values) {
   return words.replace(/\{(\w+)\}/g, (_, name) => values[name]);
 }
 
-function forgetOld() {
+function deleteOldDrafts() {
   try {
     for (const key of Object.keys(localStorage).filter((one) => /^quorum:[0-9a-f]{16}/.test(one))) {
       const { at = 0 } = JSON.parse(localStorage.getItem(key)) || {};
@@ -25,7 +25,7 @@ function forgetOld() {
   } catch { /* storage is switched off, or holds what we did not write */ }
 }
 
-function start(form) {
+function startPage(form) {
   if (leave) leave.abort();
   leave = new AbortController();
   const listening = { signal: leave.signal };
@@ -49,19 +49,19 @@ function start(form) {
   let submitting = false;
   let ahead = null;            // the next page of work, or the promise of it
 
-  function say(text, tone = "") {
+  function showState(text, tone = "") {
     if (tone) state.dataset.tone = tone; else delete state.dataset.tone;
     state.textContent = text;
   }
 
-  function tell(name, shown = true) {
+  function showNote(name, shown = true) {
     const note = document.querySelector(`[data-note="${name}"]`);
     if (note && note.hidden === shown) note.hidden = !shown;
   }
 
   // --- what there is to keep ---------------------------------------------------------------------
 
-  function keep() {
+  function storeLocally() {
     try {
       const remarks = [...form.querySelectorAll("[data-remark]")]
         .filter((one) => one.value !== one.defaultValue && !known.has(positionOf(one)))
@@ -80,13 +80,13 @@ function start(form) {
 
   const stepOf = (position) => form.querySelector(`[data-places~="${position}"]`);
   const placesOf = (step) => step.dataset.places.split(" ").map(Number);
-  const own = (step) => "answered" in step.dataset;
+  const hasOwnControls = (step) => "answered" in step.dataset;
   const sideAt = (step, position) => step.querySelector(`[data-place="${position}"]`) || step;
   const positionOf = (input) => Number(input.name.slice(1));
   const chosenIn = (step) => [...step.querySelectorAll("input[type=radio]:checked")];
-  const isWhole = (step) => chosenIn(step).length === (step.querySelectorAll("[data-part]").length || 1);
+  const isComplete = (step) => chosenIn(step).length === (step.querySelectorAll("[data-part]").length || 1);
 
-  function besides(position) {
+  function timesAndRemark(position) {
     const step = stepOf(position);
     const places = placesOf(step);
     const share = (seconds) => Number((Number(seconds || 0) / places.length).toFixed(2));
@@ -98,19 +98,19 @@ function start(form) {
     };
   }
 
-  function note(position, given) {
+  function recordAnswer(position, given) {
     known.set(position, given);
     drafts.delete(position);
     const signals = { ...noticed.get(position), ...JSON.parse(stepOf(position).dataset.writing || "{}") };
     const told = Object.keys(signals).length ? { signals } : {};
-    waiting.set(position, { position, ...given, ...besides(position), ...told });
+    waiting.set(position, { position, ...given, ...timesAndRemark(position), ...told });
   }
 
   // what the step says now; ``settled``: the worker goes on from it
-  function notice(step, settled) {
-    if (own(step)) {
+  function readStep(step, settled) {
+    if (hasOwnControls(step)) {
       for (const position of placesOf(step)) {
-        if (settled && sideAt(step, position).dataset.answered === "yes" && known.has(position)) note(position, known.get(position));
+        if (settled && sideAt(step, position).dataset.answered === "yes" && known.has(position)) recordAnswer(position, known.get(position));
       }
       return;
     }
@@ -120,7 +120,7 @@ function start(form) {
       const chosen = chosenIn(step);
       const value = chosen.reduce((sum, one) => sum + Number(one.value), 0);
       if (!chosen.length) return;
-      if (isWhole(step)) note(positionOf(chosen[0]), { value });
+      if (isComplete(step)) recordAnswer(positionOf(chosen[0]), { value });
       else drafts.set(positionOf(chosen[0]), Object.fromEntries(chosen.map((one) => [one.name[0], one.value])));
       return;
     }
@@ -130,12 +130,12 @@ function start(form) {
       // an unticked box says nothing before its picture is done with, unless a tick is taken back
       const value = Number(box.checked);
       const before = known.get(positionOf(box))?.value;
-      if ((box.checked || decided || before === 1) && (before !== value || settled)) note(positionOf(box), { value });
+      if ((box.checked || decided || before === 1) && (before !== value || settled)) recordAnswer(positionOf(box), { value });
     }
   }
 
   // sets the controls to an answer from elsewhere: kept in this browser, or given in another tab
-  function put({ position, draft, ...answer }) {
+  function setControls({ position, draft, ...answer }) {
     const step = stepOf(position);
     if (!step) return false;
     const given = "answer" in answer ? { answer: answer.answer } : { value: answer.value };
@@ -143,11 +143,11 @@ function start(form) {
       known.set(position, given);
       drafts.delete(position);
     }
-    if (own(step)) {
+    if (hasOwnControls(step)) {
       step.dispatchEvent(new CustomEvent("quorum:restore", { detail: draft === undefined ? { position, ...given } : { position, draft } }));
       if (draft === undefined) sideAt(step, position).dataset.answered = "yes";
     } else if (draft !== undefined) {
-      if (isWhole(step)) return false;  // answered elsewhere since then
+      if (isComplete(step)) return false;  // answered elsewhere since then
       for (const [part, value] of Object.entries(draft)) {
         const inputs = form.elements[`${part}${position}`];
         if (inputs) inputs.value = value;
@@ -168,25 +168,25 @@ function start(form) {
     return true;
   }
 
-  function changed(positions) {
-    keep();
+  function afterChange(positions) {
+    storeLocally();
     const answers = positions.map((position) => waiting.get(position)).filter(Boolean);
-    if (answers.length) tabs.tell({ answers });
+    if (answers.length) tabs.broadcast({ answers });
     if (!unsent().length || over) return;
-    say(words.saving, "saving");
-    soon();
+    showState(words.saving, "saving");
+    scheduleSend();
   }
 
-  function recall() {
+  function restoreStored() {
     let kept = {};
     try {
       kept = JSON.parse(localStorage.getItem(shelf) || "{}");
     } catch { /* storage is switched off, or holds what we did not write */ }
     for (const answer of kept.answers || []) {
-      if (put(answer)) waiting.set(answer.position, answer);
+      if (setControls(answer)) waiting.set(answer.position, answer);
     }
     for (const [position, draft] of kept.drafts || []) {
-      if (put({ position, draft })) drafts.set(position, draft);
+      if (setControls({ position, draft })) drafts.set(position, draft);
     }
     for (const [position, remark] of kept.remarks || []) {
       const field = form.elements[`c${position}`];
@@ -195,12 +195,12 @@ function start(form) {
       field.closest("details").open = true;
     }
     form.dispatchEvent(new CustomEvent("quorum:refresh"));
-    if (waiting.size) soon(0);
+    if (waiting.size) scheduleSend(0);
   }
 
   // --- sending it --------------------------------------------------------------------------------
 
-  function soon(delay = Math.max(300, sent + APART - performance.now())) {
+  function scheduleSend(delay = Math.max(300, sent + APART - performance.now())) {
     clearTimeout(timer);
     if (!over) timer = setTimeout(send, delay);
   }
@@ -224,12 +224,12 @@ function start(form) {
   const unsent = () => [...waiting.values()].filter((answer) => !refusals.has(answer));
 
   // why an answer that waits was refused; nothing once another was given in its place
-  function refusal() {
+  function latestRefusal() {
     for (const answer of refusals.keys()) if (waiting.get(answer.position) !== answer) refusals.delete(answer);
     return [...refusals.values()].at(-1);
   }
 
-  const passing = (reply) => !reply || reply.status >= 500 || reply.status === 429;
+  const isTemporary = (reply) => !reply || reply.status >= 500 || reply.status === 429;
 
   async function send() {
     const batch = alone ? unsent().slice(0, 1) : unsent();
@@ -243,44 +243,44 @@ function start(form) {
     if (reply?.ok) {
       failures = 0;
       for (const answer of batch) if (waiting.get(answer.position) === answer) waiting.delete(answer.position);
-      keep();
+      storeLocally();
       alone &&= unsent().length > 0;
-      if (unsent().length) soon(alone ? 0 : undefined); else if (refusal()) say(refusal(), "bad"); else say(words.saved, "saved");
-    } else if (passing(reply)) {
-      say(trouble(reply), "bad");
-      soon(RETRY[Math.min(failures, RETRY.length - 1)]);
+      if (unsent().length) scheduleSend(alone ? 0 : undefined); else if (latestRefusal()) showState(latestRefusal(), "bad"); else showState(words.saved, "saved");
+    } else if (isTemporary(reply)) {
+      showState(troubleMessage(reply), "bad");
+      scheduleSend(RETRY[Math.min(failures, RETRY.length - 1)]);
       failures += 1;
     } else {
-      await refused(reply, batch);
+      await handleRefusal(reply, batch);
     }
   }
 
-  function trouble(reply) {
-    const kept = keep();
+  function troubleMessage(reply) {
+    const kept = storeLocally();
     return reply ? (kept ? words.troubleKept : words.troubleOpen) : (kept ? words.offlineKept : words.offlineOpen);
   }
 
   // the server said no, and will say it again: what happened, and what can be done
-  async function refused(reply, batch = []) {
+  async function handleRefusal(reply, batch = []) {
     const problem = await reply.json().catch(() => ({ why: "unknown" }));
-    keep();
+    storeLocally();
     if (problem.why === "over" && !document.querySelector('[data-note="elsewhere"]')?.hidden) return;  // told already
     if (problem.why) {
       over = true;
-      tell("soon", false);
-      tell(problem.why);
-      say(words.notSaved, "bad");
+      showNote("soon", false);
+      showNote(problem.why);
+      showState(words.notSaved, "bad");
     } else if (problem.missing) {
       const step = stepOf(problem.missing[0]);
       location.hash = step.id;
-      say(problem.detail, "bad");
+      showState(problem.detail, "bad");
     } else {
       const wrong = batch.length === 1 ? batch[0] : batch.find((answer) => answer.position === problem.position);
       if (wrong) refusals.set(wrong, problem.detail);
       alone = !wrong && batch.length > 1 || alone && unsent().length > 0;
-      if ((wrong || alone) && unsent().length) soon(0);
+      if ((wrong || alone) && unsent().length) scheduleSend(0);
       if (!batch.length && problem.position) location.hash = stepOf(problem.position).id;  // of a submission
-      say(problem.detail, "bad");
+      showState(problem.detail, "bad");
     }
   }
 
@@ -299,9 +299,9 @@ function start(form) {
     if (submitting) return;
     submitting = true;
     clearTimeout(timer);
-    steps.forEach((step) => notice(step, true));
-    keep();
-    say(words.submitting);
+    steps.forEach((step) => readStep(step, true));
+    storeLocally();
+    showState(words.submitting);
     const next = await Promise.race([ahead, new Promise((late) => { setTimeout(late, 300); })]);
     const reply = await post(form.action, { answers: [...waiting.values()], ahead: idOf(next) }, 30000);
     submitting = false;
@@ -309,19 +309,19 @@ function start(form) {
     if (result) {
       waiting.clear();
       drafts.clear();
-      keep();
-      tabs.tell({ submitted: true });
-      goOn(result, next);
-    } else if (passing(reply) || reply.ok) {
-      say(reply ? words.troubleSubmit : words.offlineSubmit, "bad");
+      storeLocally();
+      tabs.broadcast({ submitted: true });
+      showNextPage(result, next);
+    } else if (isTemporary(reply) || reply.ok) {
+      showState(reply ? words.troubleSubmit : words.offlineSubmit, "bad");
     } else {
-      await refused(reply);
+      await handleRefusal(reply);
     }
   }
 
   const idOf = (next) => next?.querySelector("[data-work]")?.dataset.assignment || null;
 
-  function goOn(result, next) {
+  function showNextPage(result, next) {
     if (!next || idOf(next) !== result.next) {
       location.assign(result.where);  // it is said there that the page was submitted
       return;
@@ -340,24 +340,24 @@ function start(form) {
   const tabs = joinTabs();
 
   function joinTabs() {
-    if (!("BroadcastChannel" in window)) return { tell() {} };
+    if (!("BroadcastChannel" in window)) return { broadcast() {} };
     const channel = new BroadcastChannel(shelf);
     channel.addEventListener("message", ({ data }) => {
       if (data.hello) channel.postMessage({ here: true });
-      if (data.hello || data.here) tell("twin");
-      if (data.bye) { tell("twin", false); channel.postMessage({ hello: true }); }
-      if (data.submitted) { over = true; clearTimeout(timer); waiting.clear(); tell("twin", false); tell("over", false); tell("elsewhere"); }
+      if (data.hello || data.here) showNote("twin");
+      if (data.bye) { showNote("twin", false); channel.postMessage({ hello: true }); }
+      if (data.submitted) { over = true; clearTimeout(timer); waiting.clear(); showNote("twin", false); showNote("over", false); showNote("elsewhere"); }
       if (data.answers) {
-        for (const answer of data.answers) if (put(answer)) waiting.set(answer.position, answer);
+        for (const answer of data.answers) if (setControls(answer)) waiting.set(answer.position, answer);
         form.dispatchEvent(new CustomEvent("quorum:refresh"));
-        say(words.otherTab);
-        soon();
+        showState(words.otherTab);
+        scheduleSend();
       }
     }, listening);
     channel.postMessage({ hello: true });
     leave.signal.addEventListener("abort", () => { channel.postMessage({ bye: true }); channel.close(); });
     window.addEventListener("pagehide", () => channel.postMessage({ bye: true }), listening);
-    return { tell(message) { channel.postMessage(message); } };
+    return { broadcast(message) { channel.postMessage(message); } };
   }
 
   // --- the time that is left --------------------------------------------------------------------------
@@ -366,7 +366,7 @@ function start(form) {
   let end = performance.now() + Number(form.dataset.left) * 1000;
   let warned = false;
 
-  function count() {
+  function showTimeLeft() {
     const seconds = Math.floor((end - performance.now()) / 1000);
     const minutes = Math.floor(seconds / 60);
     const [days, hours] = [Math.floor(minutes / 1440), Math.floor(minutes / 60)];
@@ -376,8 +376,8 @@ function start(form) {
     const text = fill(words[sign], { days, hours, minutes: hours && days < 2 ? minutes % 60 : minutes });
     if (left.textContent !== text) left.textContent = text;
     if (revising) return;
-    if (seconds < SOON && seconds > 0 && !warned) { warned = true; tell("soon"); }
-    if (seconds <= 0 && !over) { tell("soon", false); send(); if (!unsent().length) { over = true; tell("late"); } }
+    if (seconds < SOON && seconds > 0 && !warned) { warned = true; showNote("soon"); }
+    if (seconds <= 0 && !over) { showNote("soon", false); send(); if (!unsent().length) { over = true; showNote("late"); } }
   }
 
   async function extend() {
@@ -386,15 +386,15 @@ function start(form) {
       const result = await reply.json();
       end = performance.now() + result.left * 1000;
       warned = false;
-      tell("soon", false);
-      say(words.extended, "good");
+      showNote("soon", false);
+      showState(words.extended, "good");
       document.querySelectorAll("button[data-extend]").forEach((button) => { button.hidden = !result.more; });
-      count();
+      showTimeLeft();
       form.querySelector("[data-step].now h2").focus({ preventScroll: true });
-    } else if (passing(reply)) {
-      say(trouble(reply), "bad");
+    } else if (isTemporary(reply)) {
+      showState(troubleMessage(reply), "bad");
     } else {
-      await refused(reply);
+      await handleRefusal(reply);
     }
   }
 
@@ -402,8 +402,8 @@ function start(form) {
   async function retake() {
     const reply = await post(form.dataset.retake, {});
     if (reply?.ok) location.assign((await reply.json()).where);
-    else if (passing(reply)) say(trouble(reply), "bad");
-    else { tell("late", false); await refused(reply); }
+    else if (isTemporary(reply)) showState(troubleMessage(reply), "bad");
+    else { showNote("late", false); await handleRefusal(reply); }
   }
 
   // --- listening ----------------------------------------------------------------------------------------
@@ -415,45 +415,45 @@ function start(form) {
     step.querySelectorAll("[data-group] input:checked:not([data-none])").forEach((box) => known.set(positionOf(box), { value: 1 }));
   }
   // answered before this script ran, or put back by the browser
-  const early = [...form.querySelectorAll("[data-step]")].filter((step) => !own(step) &&
+  const early = [...form.querySelectorAll("[data-step]")].filter((step) => !hasOwnControls(step) &&
     [...step.querySelectorAll("input[type=radio], input[type=checkbox]")].some((one) => one.checked !== one.defaultChecked));
-  recall();
+  restoreStored();
   form.addEventListener("change", (event) => {
     const step = event.target.closest("[data-step]");
     if (!step) return;
     if (event.target.matches("[data-remark]")) {  // it travels with an answer
       const [first] = placesOf(step);
-      if (known.has(first)) note(first, known.get(first));
-      changed([first]);
+      if (known.has(first)) recordAnswer(first, known.get(first));
+      afterChange([first]);
       return;
     }
-    notice(step, false);
-    changed(placesOf(step));
+    readStep(step, false);
+    afterChange(placesOf(step));
   }, listening);
-  form.addEventListener("input", (event) => { if (event.target.matches("[data-remark]")) keep(); }, listening);
+  form.addEventListener("input", (event) => { if (event.target.matches("[data-remark]")) storeLocally(); }, listening);
   form.addEventListener("quorum:answer", ({ detail }) => {
     const { position, answer = null, value = null, draft = null, signals = null } = detail;
     if (answer === null && value === null) {
       waiting.delete(position);
       known.delete(position);
       if (draft === null) drafts.delete(position); else drafts.set(position, draft);
-      if (state.dataset.tone === "saved") say("");  // "Saved" was said of another answer
+      if (state.dataset.tone === "saved") showState("");  // "Saved" was said of another answer
     } else {
       if (signals) noticed.set(position, signals); else noticed.delete(position);
-      note(position, value === null ? { answer } : { value });
+      recordAnswer(position, value === null ? { answer } : { value });
     }
-    changed([position]);
+    afterChange([position]);
   }, listening);
   form.addEventListener("quorum:settled", ({ detail }) => {
-    notice(detail.step, true);
-    changed(placesOf(detail.step));
+    readStep(detail.step, true);
+    afterChange(placesOf(detail.step));
   }, listening);
   form.addEventListener("quorum:submit", ({ detail }) => submit(detail.steps), listening);
   form.addEventListener("quorum:left", ({ detail }) => {
     if (form.dataset.ahead && !ahead && detail.open <= AHEAD && !over) ahead = fetchNext();
   }, listening);
-  early.forEach((step) => notice(step, false));
-  if (early.length) changed(early.flatMap(placesOf));
+  early.forEach((step) => readStep(step, false));
+  if (early.length) afterChange(early.flatMap(placesOf));
   for (const [name, act] of [["extend", extend], ["retake", retake]]) {
     document.querySelectorAll(`button[data-${name}]`).forEach((button) => {
       button.addEventListener("click", (event) => { event.preventDefault(); act(); }, listening);
@@ -462,17 +462,17 @@ function start(form) {
   document.querySelectorAll("[data-note] [data-close]").forEach((button) => {
     button.addEventListener("click", () => { button.closest("[data-note]").hidden = true; }, listening);
   });
-  window.addEventListener("online", () => soon(0), listening);
+  window.addEventListener("online", () => scheduleSend(0), listening);
   window.addEventListener("beforeunload", () => {
     leaving = true;
-    setTimeout(() => { leaving = false; soon(0); }, STAYS);  // it was a download, or the reader stopped it
+    setTimeout(() => { leaving = false; scheduleSend(0); }, STAYS);  // it was a download, or the reader stopped it
   }, listening);
   // on the way out nothing waits for its turn, and a timer would not go off any more
   document.addEventListener("visibilitychange", () => { if (document.visibilityState === "hidden") send(); }, listening);
-  count();
-  const ticking = setInterval(count, 1000);
+  showTimeLeft();
+  const ticking = setInterval(showTimeLeft, 1000);
   leave.signal.addEventListener("abort", () => { clearInterval(ticking); clearTimeout(timer); });
 }
 
-forgetOld();
-document.addEventListener("quorum:page", ({ detail }) => start(detail.form));
+deleteOldDrafts();
+document.addEventListener("quorum:page", ({ detail }) => startPage(detail.form));

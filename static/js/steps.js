@@ -15,11 +15,11 @@ let page = null;     // the page of work in the document
 let leave = null;    // ends the listeners of the page before
 let pointed = null;  // the label that the pointer was lifted on: an answer by pointer goes on, one by arrow key does not
 
-function remembered(name) {
+function readPreference(name) {
   try { return localStorage.getItem(name) !== "no"; } catch { return true; }
 }
 
-function remember(name, wanted) {
+function storePreference(name, wanted) {
   try { localStorage.setItem(name, wanted ? "yes" : "no"); } catch { /* storage is switched off: it lasts for the page */ }
 }
 
@@ -31,7 +31,7 @@ function sidesOf(step) {
 
 // a kind with controls of its own says on the step, or on its sides, whether it is answered; elsewhere a checked box or
 // button does, in each part of an answer that has parts
-function answered(step) {
+function isAnswered(step) {
   if ("answered" in step.dataset) return sidesOf(step).every((side) => side.dataset.answered === "yes");
   const parts = step.querySelectorAll("[data-part]");
   return (parts.length ? [...parts] : [step]).every((part) => part.querySelector("input:checked"));
@@ -93,20 +93,20 @@ function openPage(form) {
   const put = new Set();  // left for later
   let here = -1;
 
-  const unanswered = () => steps.filter((step, place) => place !== here && !answered(step));
+  const unanswered = () => steps.filter((step, place) => place !== here && !isAnswered(step));
 
   function refresh() {
     bar.forEach((mark, place) => {
       mark.classList.toggle("here", place === here);
-      mark.classList.toggle("done", place !== here && answered(steps[place]));
-      mark.classList.toggle("later", put.has(steps[place]) && !answered(steps[place]));
+      mark.classList.toggle("done", place !== here && isAnswered(steps[place]));
+      mark.classList.toggle("later", put.has(steps[place]) && !isAnswered(steps[place]));
     });
-    const waiting = [...put].filter((step) => step !== steps[here] && !answered(step)).length;
+    const waiting = [...put].filter((step) => step !== steps[here] && !isAnswered(step)).length;
     count.textContent = fill(words.here, { here: here + 1, all: steps.length }) + (waiting ? ` · ${fill(words.later, { n: waiting })}` : "");
     const last = !unanswered().length;
     back.disabled = here === 0;
-    later.disabled = last || answered(steps[here]);
-    next.hidden = last && (here === steps.length - 1 || !answered(steps[here]));
+    later.disabled = last || isAnswered(steps[here]);
+    next.hidden = last && (here === steps.length - 1 || !isAnswered(steps[here]));
     next.classList.toggle("primary", !last);
     next.classList.toggle("second", last);
     submit.hidden = !last;
@@ -117,49 +117,49 @@ function openPage(form) {
     clock.turn(steps[here]);
     steps.forEach((step, place) => step.classList.toggle("now", place === here));
     refresh();
-    if (page?.loaded) fetchAhead();
-    if (focus) enter();
-    if (page) tellShown();
+    if (page?.loaded) loadNextPicture();
+    if (focus) focusStep();
+    if (page) announceStep();
   }
 
-  function enter() {
+  function focusStep() {
     (steps[here].querySelector("[data-focus]") || steps[here].querySelector("h2")).focus({ preventScroll: true });
     scrollTo(0, 0);
   }
 
-  function tellShown() {
+  function announceStep() {
     steps[here].dispatchEvent(new CustomEvent("quorum:show"));
-    const open = unanswered().length + (answered(steps[here]) ? 0 : 1);
+    const open = unanswered().length + (isAnswered(steps[here]) ? 0 : 1);
     form.dispatchEvent(new CustomEvent("quorum:left", { detail: { open } }));
   }
 
   // the pictures to come are fetched one after the other while this one is looked at, those of the next steps first:
   // a connection that is lost later takes none of them away
-  function fetchAhead() {
+  function loadNextPicture() {
     const images = [...steps.slice(here), ...steps.slice(0, here)].flatMap((step) => [...step.querySelectorAll("img")]);
     if (images.some((image) => image.loading === "eager" && !image.complete)) return;
     const next = images.find((image) => image.loading === "lazy");
     if (!next) return;
-    for (const sign of ["load", "error"]) next.addEventListener(sign, fetchAhead, { once: true, ...listening });
+    for (const sign of ["load", "error"]) next.addEventListener(sign, loadNextPicture, { once: true, ...listening });
     next.loading = "eager";
-    if (next.complete) fetchAhead();
+    if (next.complete) loadNextPicture();
   }
 
-  function say(text, tone = "bad") {
+  function showMessage(text, tone = "bad") {
     if (tone) state.dataset.tone = tone; else delete state.dataset.tone;
     state.textContent = text;
   }
 
-  function calm() {
-    if (state.dataset.tone === "bad") say("", "");
+  function clearProblem() {
+    if (state.dataset.tone === "bad") showMessage("", "");
   }
 
-  function settled() {
+  function requireAnswer() {
     const step = steps[here];
-    if (answered(step)) return true;
+    if (isAnswered(step)) return true;
     const open = sidesOf(step).find((side) => side.dataset.answered !== "yes") || step;
     const why = open.dataset.problem || open.querySelector("[data-hint]").dataset.hint;
-    say(open.dataset.named ? `${open.dataset.named}: ${why}` : why);
+    showMessage(open.dataset.named ? `${open.dataset.named}: ${why}` : why);
     if (open.dataset.named && !open.contains(document.activeElement)) open.querySelector("[data-focus]").focus();
     const field = partWithoutAnswer(open) || open.querySelector(FIELD) || open.querySelector("[data-hint]");
     if (!inView(field)) field.scrollIntoView({ block: field.matches(FIELD) ? "center" : "nearest" });
@@ -178,12 +178,12 @@ function openPage(form) {
 
   function leaveStep() {
     clock.count();
-    if (answered(steps[here])) form.dispatchEvent(new CustomEvent("quorum:settled", { detail: { step: steps[here] } }));
+    if (isAnswered(steps[here])) form.dispatchEvent(new CustomEvent("quorum:settled", { detail: { step: steps[here] } }));
   }
 
   // to the next step without an answer, those that were left for later last; to the neighbour when there is none
-  function following() {
-    const open = steps.findIndex((step, place) => place > here && !answered(step) && !put.has(step));
+  function findNextStep() {
+    const open = steps.findIndex((step, place) => place > here && !isAnswered(step) && !put.has(step));
     if (open >= 0) return open;
     const rest = unanswered();
     const after = rest.find((step) => steps.indexOf(step) > here) || rest[0];
@@ -191,17 +191,17 @@ function openPage(form) {
   }
 
   function forward({ submitting = true } = {}) {
-    if (!settled()) return;
+    if (!requireAnswer()) return;
     leaveStep();
-    const to = following();
+    const to = findNextStep();
     if (to >= 0) show(to);
     else if (preview) show(here + 1);
     else if (submitting) form.requestSubmit(submit);
-    else { refresh(); say(words.complete, ""); tellShown(); }
+    else { refresh(); showMessage(words.complete, ""); announceStep(); }
   }
 
   function undo() {
-    calm();
+    clearProblem();
     while (given.length && given.at(-1) === steps[here]) given.pop();
     leaveStep();
     if (given.length) show(steps.indexOf(given.at(-1)));
@@ -212,21 +212,21 @@ function openPage(form) {
   function leaveForLater() {
     if (later.disabled) return;
     put.add(steps[here]);
-    calm();
+    clearProblem();
     leaveStep();
-    const to = following();
+    const to = findNextStep();
     if (to >= 0) show(to);
   }
 
-  function changed(step) {
+  function afterChange(step) {
     if (given.at(-1) !== step) given.push(step);
-    calm();
+    clearProblem();
     clock.touch();
     clock.count();
     refresh();
   }
 
-  const goesOn = () => "single" in form.dataset && document.querySelector("[data-by-itself]")?.checked;
+  const goesOnByItself = () => "single" in form.dataset && document.querySelector("[data-by-itself]")?.checked;
 
   form.addEventListener("quorum:answer", (event) => {
     const step = event.target.closest("[data-step]");
@@ -234,9 +234,9 @@ function openPage(form) {
     const side = step.querySelector(`[data-place="${position}"]`) || step;
     side.dataset.answered = answer === null && value === null ? "no" : "yes";
     if (problem) side.dataset.problem = problem; else delete side.dataset.problem;
-    changed(step);
+    afterChange(step);
     // after the others have heard of the answer
-    if (go && answered(step) && document.querySelector("[data-by-itself]")?.checked !== false) {
+    if (go && isAnswered(step) && document.querySelector("[data-by-itself]")?.checked !== false) {
       queueMicrotask(() => forward({ submitting: false }));
     }
   }, listening);
@@ -253,7 +253,7 @@ function openPage(form) {
         none.checked = false;
       }
     }
-    changed(step);
+    afterChange(step);
     // what is asked besides may lie below the bar; nothing moves where it is in view
     const open = event.target.closest("[data-part]") && partWithoutAnswer(step);
     if (open && !inView(open)) open.scrollIntoView({ block: "nearest" });
@@ -268,9 +268,9 @@ function openPage(form) {
     if (!event.target.matches("[data-step] input[type=radio]")) return;  // its label's click brings another one
     const label = pointed;
     pointed = null;
-    if (label?.contains(event.target) && goesOn()) {
+    if (label?.contains(event.target) && goesOnByItself()) {
       // the change is told after the click
-      setTimeout(() => { if (answered(steps[here])) forward({ submitting: false }); });
+      setTimeout(() => { if (isAnswered(steps[here])) forward({ submitting: false }); });
     }
   }, listening);
   form.addEventListener("submit", (event) => {
@@ -278,27 +278,27 @@ function openPage(form) {
     if (event.submitter?.hasAttribute("formaction")) return;
     event.preventDefault();
     if (preview) return;
-    const open = steps.findIndex((step) => !answered(step));
-    if (open >= 0) { show(open); settled(); return; }
+    const open = steps.findIndex((step) => !isAnswered(step));
+    if (open >= 0) { show(open); requireAnswer(); return; }
     form.dispatchEvent(new CustomEvent("quorum:submit", { detail: { steps } }));
   }, listening);
-  back.addEventListener("click", () => { calm(); leaveStep(); show(here - 1); }, listening);
+  back.addEventListener("click", () => { clearProblem(); leaveStep(); show(here - 1); }, listening);
   later.addEventListener("click", leaveForLater, listening);
   next.addEventListener("click", () => {
     if (unanswered().length || here === steps.length - 1) forward();
-    else if (settled()) { leaveStep(); show(here + 1); }
+    else if (requireAnswer()) { leaveStep(); show(here + 1); }
   }, listening);
   form.querySelector("[data-report-now]")?.addEventListener("click", () => form.requestSubmit(steps[here].querySelector("[data-report]")), listening);
   for (const [name, box] of [[BY_ITSELF, document.querySelector("[data-by-itself]")], [KEYS, document.querySelector("[data-keys-on]")]]) {
     if (!box) continue;
-    box.checked = remembered(name);
-    box.addEventListener("change", () => remember(name, box.checked), listening);
+    box.checked = readPreference(name);
+    box.addEventListener("change", () => storePreference(name, box.checked), listening);
   }
 
   let digits = "", digitAt = 0;
 
   // One digit counts tens; typed at once, 7 and 5 are 75, and 1, 0 and 0 are 100.
-  function numberOf(key) {
+  function percentTyped(key) {
     const now = Date.now();
     const more = digits + key;
     digits = now - digitAt < AT_ONCE && Number(more) <= 100 ? more : key;
@@ -320,7 +320,7 @@ function openPage(form) {
     if (key.length === 1 && document.querySelector("[data-keys-on]")?.checked === false) return;
     const detail = { key, code: event.code, shift: event.shiftKey, repeat: event.repeat };
     if (!/^[0-9]$/.test(key)) digits = "";
-    else if (!event.repeat) detail.number = numberOf(key);
+    else if (!event.repeat) detail.number = percentTyped(key);
     const asked = new CustomEvent("quorum:key", { cancelable: true, detail });
     if (!steps[here].dispatchEvent(asked)) { event.preventDefault(); return; }
     if (key === "Enter" && event.target.closest("a, button, summary")) return;
@@ -340,12 +340,12 @@ function openPage(form) {
     if (!input) { acts[key](); return; }
     input.focus({ preventScroll: true });
     input.click();
-    if (input.type === "radio" && goesOn() && answered(steps[here])) forward({ submitting: false });
+    if (input.type === "radio" && goesOnByItself() && isAnswered(steps[here])) forward({ submitting: false });
   }
 
   const wanted = steps.findIndex((step) => `#${step.id}` === location.hash);
   const missing = steps.findIndex((step) => step.classList.contains("missing"));
-  const opened = { form, clock, press, fetchAhead, tellShown, enter, loaded: false,
+  const opened = { form, clock, press, loadNextPicture, announceStep, focusStep, loaded: false,
     jump() {
       const target = steps.findIndex((step) => `#${step.id}` === location.hash);
       if (target >= 0) show(target);
@@ -355,31 +355,31 @@ function openPage(form) {
   page = opened;
 }
 
-function begin() {
+function announcePage() {
   document.dispatchEvent(new CustomEvent("quorum:page", { detail: { form: page.form } }));
   page.form.dispatchEvent(new CustomEvent("quorum:refresh"));
-  page.tellShown();
+  page.announceStep();
 }
 
-function ready() {
+function afterLoading() {
   page.loaded = true;
-  page.fetchAhead();
+  page.loadNextPicture();
 }
 
 const first = document.querySelector("[data-work]");
 if (first) {
   document.documentElement.classList.add("js");
   openPage(first);
-  document.addEventListener("DOMContentLoaded", begin);  // when the other scripts listen
-  window.addEventListener("load", () => setTimeout(ready, 300));
+  document.addEventListener("DOMContentLoaded", announcePage);  // when the other scripts listen
+  window.addEventListener("load", () => setTimeout(afterLoading, 300));
   // the next page of work was put in the place of this one
   document.addEventListener("quorum:swapped", () => {
     const form = document.querySelector("[data-work]");
     history.replaceState(null, "", location.pathname);
     openPage(form);
-    begin();
-    ready();
-    page.enter();  // at a field as at each other step: letters that are typed must not be taken for single keys
+    announcePage();
+    afterLoading();
+    page.focusStep();  // at a field as at each other step: letters that are typed must not be taken for single keys
   });
   document.addEventListener("keydown", (event) => { pointed = null; page.clock.touch(); page.press(event); });
   document.addEventListener("pointerup", (event) => { pointed = event.target.closest?.("label"); });

@@ -13,11 +13,11 @@ function setUp(step) {
     return input ? Number(input.value) : null;
   }
 
-  function put(end, place) {
+  function select(end, place) {
     inputs[end].forEach((input) => { input.checked = Number(input.value) === place; });
   }
 
-  function tell(go) {
+  function announceAnswer(go) {
     const answer = Object.fromEntries(asked.map((end) => [end, chosen(end)]));
     const whole = asked.every((end) => answer[end] !== null);
     step.dispatchEvent(new CustomEvent("quorum:answer", {
@@ -28,9 +28,9 @@ function setUp(step) {
 
   function choose(end, place, go) {
     const other = end === "best" ? "worst" : "best";
-    if (chosen(other) === place) put(other, null);
-    put(end, place);
-    tell(go);
+    if (chosen(other) === place) select(other, null);
+    select(end, place);
+    announceAnswer(go);
   }
 
   // whoever walks through the buttons with arrow keys chooses one after the other, and is not done yet
@@ -49,12 +49,12 @@ function setUp(step) {
     const best = chosen("best");
     if (asked.length === 1) choose("best", digit, true);
     else if (shift) choose("worst", digit, true);
-    else if (best === digit) { put("best", null); tell(false); }
+    else if (best === digit) { select("best", null); announceAnswer(false); }
     else choose(best === null || chosen("worst") !== null ? "best" : "worst", digit, true);
   });
   step.addEventListener("quorum:restore", ({ detail }) => {
     const given = detail.answer || detail.draft || {};
-    ENDS.forEach((end) => put(end, given[end] ?? null));
+    ENDS.forEach((end) => select(end, given[end] ?? null));
   });
 }
 

@@ -63,7 +63,7 @@ function setUp(step, rules) {
     advice.replaceChildren(...lines.map((rule) => item(words, rule)));
   }
 
-  function tell() {
+  function announceAnswer() {
     const text = tidied(field.value);
     const hard = broken(text, rules).find((rule) => rule.hard);
     if (!text) pasted = 0;
@@ -79,7 +79,7 @@ function setUp(step, rules) {
     }));
   }
 
-  function put(text) {
+  function restoreAnswer(text) {
     if (typeof text !== "string") return;
     field.value = text;
     number();
@@ -91,7 +91,7 @@ function setUp(step, rules) {
   });
   field.addEventListener("input", () => {
     number();
-    tell();
+    announceAnswer();
     clearTimeout(timer);
     timer = setTimeout(advise, PAUSE, false);
   });
@@ -101,11 +101,11 @@ function setUp(step, rules) {
   step.addEventListener("quorum:show", () => {
     if (TYPES.matches && document.activeElement === document.body) field.focus({ preventScroll: true });
   });
-  step.addEventListener("quorum:restore", ({ detail }) => put(detail.answer ?? detail.draft));
+  step.addEventListener("quorum:restore", ({ detail }) => restoreAnswer(detail.answer ?? detail.draft));
   number();
   if (field.value !== field.dataset.caption) {  // refused when it came, or put back by the browser
     advise(true);
-    if (field.value) tell();
+    if (field.value) announceAnswer();
   }
 }
 

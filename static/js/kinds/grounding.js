@@ -47,7 +47,7 @@ function setUp(step) {
     else list.removeAttribute("aria-activedescendant");
   }
 
-  function tell() {
+  function announceAnswer() {
     const answer = [...links].map(([word, box]) => ({ word: Number(word), box })).sort((one, other) => one.word - other.word);
     const given = answer.length || none.checked ? answer : null;
     step.dispatchEvent(new CustomEvent("quorum:answer", { bubbles: true, detail: { position, answer: given } }));
@@ -71,10 +71,10 @@ function setUp(step) {
     const said = now ? ground.dataset.sayLinked : ground.dataset.sayFree;
     advice.textContent = fill(said, { word: textOf(word), box: now ? nameOf(now) : "" });
     draw();
-    tell();
+    announceAnswer();
   }
 
-  function put(answer) {
+  function restoreAnswer(answer) {
     links.clear();
     (answer || []).forEach(({ word, box }) => links.set(String(word), box));
     none.checked = Array.isArray(answer) && !answer.length;
@@ -90,7 +90,7 @@ function setUp(step) {
   none.addEventListener("change", () => {
     if (none.checked) links.clear();
     draw();
-    tell();
+    announceAnswer();
   });
   step.addEventListener("quorum:key", (event) => {
     const key = event.detail.key.toLowerCase();
@@ -113,9 +113,9 @@ function setUp(step) {
     image.addEventListener("error", () => { over.hidden = true; });
     image.addEventListener("load", () => { over.hidden = false; });
   }
-  step.addEventListener("quorum:restore", ({ detail }) => put(detail.answer));
+  step.addEventListener("quorum:restore", ({ detail }) => restoreAnswer(detail.answer));
   const saved = step.querySelector("[data-saved]");
-  put(saved ? JSON.parse(saved.textContent) : null);
+  restoreAnswer(saved ? JSON.parse(saved.textContent) : null);
 }
 
 document.addEventListener("quorum:page", ({ detail }) => detail.form.querySelectorAll("[data-step]").forEach(setUp));

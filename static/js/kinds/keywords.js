@@ -85,7 +85,7 @@ function setUp(step) {
     form.value = [...typed.values()].join(", ");
   }
 
-  function tell() {
+  function announceAnswer() {
     const answer = [...typed.values(), ...phrases.filter((box) => box.checked).map((box) => box.dataset.phrase)];
     if (answer.length) none.checked = false;
     const draft = type.value.trim() ? { draft: { keywords: answer, typed: type.value } } : {};
@@ -100,7 +100,7 @@ function setUp(step) {
     say(fill(sheet.dataset.sayRemoved, typed.get(form)));
     typed.delete(form);
     draw();
-    tell();
+    announceAnswer();
   }
 
   // true where the word is a keyword now
@@ -110,7 +110,7 @@ function setUp(step) {
     const box = phrases.find((one) => phraseOf(one.dataset.phrase) === form);
     if (!box && !known.has(form)) {
       say(fill(form.includes(" ") ? sheet.dataset.sayPhrase : sheet.dataset.sayMissing, clean), true);
-      tell();
+      announceAnswer();
       return false;
     }
     const there = box ? box.checked : typed.has(form);
@@ -118,7 +118,7 @@ function setUp(step) {
     say(fill(there ? sheet.dataset.sayThere : sheet.dataset.sayAdded, clean));
     none.checked = false;
     draw();
-    tell();
+    announceAnswer();
     return true;
   }
 
@@ -167,10 +167,10 @@ function setUp(step) {
     if (!add(word)) return;
     type.value = "";
     close();
-    tell();
+    announceAnswer();
   }
 
-  type.addEventListener("input", () => { offer(); tell(); });
+  type.addEventListener("input", () => { offer(); announceAnswer(); });
   type.addEventListener("keydown", (event) => {
     if (event.isComposing) return;
     if (event.key === "ArrowDown" || event.key === "ArrowUp") {
@@ -197,17 +197,17 @@ function setUp(step) {
     if (typed.has(span.dataset.form)) take(span.dataset.form);
     else add(trimmed(span.textContent));
   });
-  phrases.forEach((box) => box.addEventListener("change", () => { draw(); tell(); }));
+  phrases.forEach((box) => box.addEventListener("change", () => { draw(); announceAnswer(); }));
   none.addEventListener("change", () => {
     if (none.checked) {
       typed.clear();
       phrases.forEach((box) => { box.checked = false; });
     }
     draw();
-    tell();
+    announceAnswer();
   });
 
-  function put(answer) {
+  function restoreAnswer(answer) {
     typed.clear();
     phrases.forEach((box) => { box.checked = false; });
     (answer || []).forEach((word) => {
@@ -219,7 +219,7 @@ function setUp(step) {
   }
 
   step.addEventListener("quorum:restore", ({ detail }) => {
-    put(detail.answer ?? detail.draft?.keywords ?? null);
+    restoreAnswer(detail.answer ?? detail.draft?.keywords ?? null);
     if (detail.draft) { none.checked = false; type.value = detail.draft.typed; }
   });
   if (!TYPES.matches) type.removeAttribute("data-focus");
@@ -228,7 +228,7 @@ function setUp(step) {
   });
   const saved = step.querySelector("[data-saved]");
   openWords();
-  put(saved ? JSON.parse(saved.textContent) : null);
+  restoreAnswer(saved ? JSON.parse(saved.textContent) : null);
 }
 
 document.addEventListener("quorum:page", ({ detail }) => detail.form.querySelectorAll("[data-step]").forEach(setUp));

@@ -18,19 +18,19 @@ function setUp(step) {
     slide.setAttribute("aria-valuetext", value === null ? slide.dataset.open : String(value));
   }
 
-  function put(given) {
+  function restoreAnswer(given) {
     value = Number.isInteger(given) && given >= 0 && given <= 100 ? given : null;
     number.value = value === null ? "" : value;
     show();
   }
 
-  function tell() {
+  function announceAnswer() {
     step.dispatchEvent(new CustomEvent("quorum:answer", { bubbles: true, detail: { position, value } }));
   }
 
   function answer(given) {
-    put(Math.max(0, Math.min(100, given)));
-    tell();
+    restoreAnswer(Math.max(0, Math.min(100, given)));
+    announceAnswer();
   }
 
   slide.addEventListener("input", () => answer(Number(slide.value)));
@@ -39,7 +39,7 @@ function setUp(step) {
     const typed = number.value === "" ? NaN : Number(number.value);
     value = Number.isInteger(typed) && typed >= 0 && typed <= 100 ? typed : null;
     show();
-    tell();
+    announceAnswer();
   });
   step.addEventListener("quorum:key", (event) => {
     const { key, number: typed } = event.detail;
@@ -50,8 +50,8 @@ function setUp(step) {
     else return;
     event.preventDefault();
   });
-  step.addEventListener("quorum:restore", ({ detail }) => put(detail.value));
-  put(number.value === "" ? null : Number(number.value));
+  step.addEventListener("quorum:restore", ({ detail }) => restoreAnswer(detail.value));
+  restoreAnswer(number.value === "" ? null : Number(number.value));
 }
 
 document.addEventListener("quorum:page", ({ detail }) => detail.form.querySelectorAll("[data-step]").forEach(setUp));

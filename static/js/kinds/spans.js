@@ -29,11 +29,11 @@ function setUpSide(step, place) {
   const quoted = (start, end) => signs.slice(start, end).join("");
   const named = (span) => span.start === null ? say.sayMissing : quoted(span.start, span.end);
   const wordOf = (severity) => buttons.get(severity).firstChild.textContent;
-  const tell = (words, parts) => { advice.textContent = fill(words, parts); };
+  const advise = (words, parts) => { advice.textContent = fill(words, parts); };
 
   // a word, or what lies between two, in runs of signs that look the same
-  function runs(parent, start, end) {
-    const look = (at) => {
+  function appendMarked(parent, start, end) {
+    const lookOf = (at) => {
       const over = spans.filter((span) => span.start !== null && span.start <= at && at < span.end);
       const level = Math.max(-1, ...over.map((span) => LEVELS.indexOf(span.severity)));
       const names = level < 0 ? [] : [LEVELS[level]];
@@ -43,8 +43,8 @@ function setUpSide(step, place) {
     };
     for (let at = start; at < end;) {
       let to = at + 1;
-      const names = look(at);
-      while (to < end && look(to) === names) to += 1;
+      const names = lookOf(at);
+      while (to < end && lookOf(to) === names) to += 1;
       if (names) {
         const mark = document.createElement("mark");
         mark.className = names;
@@ -59,7 +59,7 @@ function setUpSide(step, place) {
     const parts = document.createDocumentFragment();
     let at = 0;
     shown.words.forEach(([start, end], index) => {
-      runs(parts, at, start);
+      appendMarked(parts, at, start);
       const word = document.createElement("span");
       word.id = `w${position}-${index}`;
       word.dataset.word = index;
@@ -68,11 +68,11 @@ function setUpSide(step, place) {
       const own = spans.find((span) => span.start !== null && span.start < end && start < span.end);
       if (own) word.setAttribute("aria-label", `${quoted(start, end)}, ${wordOf(own.severity)}`);
       if (index === here) word.className = "here";
-      runs(word, start, end);
+      appendMarked(word, start, end);
       parts.append(word);
       at = end;
     });
-    runs(parts, at, signs.length);
+    appendMarked(parts, at, signs.length);
     text.replaceChildren(parts);
     if (here >= 0) text.setAttribute("aria-activedescendant", `w${position}-${here}`);
     else text.removeAttribute("aria-activedescendant");
@@ -96,7 +96,7 @@ function setUpSide(step, place) {
         select.setAttribute("aria-label", fill(say.sayKind, { words: named(span) }));
         select.append(new Option(say.sayChoose, ""), ...shown.categories.map((one) => new Option(one.label, one.name)));
         select.value = span.category || "";
-        select.addEventListener("change", () => { span.category = select.value; report(); });
+        select.addEventListener("change", () => { span.category = select.value; announceAnswer(); });
         row.append(select);
       }
       const away = document.createElement("button");
@@ -119,7 +119,7 @@ function setUpSide(step, place) {
     slide.setAttribute("aria-valuetext", score === null ? slide.dataset.open : String(score));
   }
 
-  function report() {
+  function announceAnswer() {
     const categorised = !shown.categories.length || spans.every((span) => span.category);
     const enough = shown.scored ? score !== null : spans.length > 0 || none.checked;
     const answer = { spans: spans.map((span) => ({ ...span })) };
@@ -134,7 +134,7 @@ function setUpSide(step, place) {
   function choose(start, end) {
     pending = start < end ? [start, end] : null;
     chosen = null;
-    if (pending) tell(say.sayChosen, { words: quoted(...pending) });
+    if (pending) advise(say.sayChosen, { words: quoted(...pending) });
     draw();
   }
 
@@ -155,28 +155,28 @@ function setUpSide(step, place) {
       add({ start, end, severity });
       getSelection().removeAllRanges();
     } else if (chosen) chosen.severity = severity;
-    else { tell(say.sayFirst, {}); return; }
-    tell(say.sayMarked, { words: named(chosen), severity: wordOf(severity) });
+    else { advise(say.sayFirst, {}); return; }
+    advise(say.sayMarked, { words: named(chosen), severity: wordOf(severity) });
     draw();
-    report();
+    announceAnswer();
     text.focus({ preventScroll: true });  // so that keys go on from here
   }
 
-  function lack() {
+  function addMissing() {
     pending = null;
     add({ start: null, end: null, severity: shown.severities[0] });
-    tell(say.sayMarked, { words: named(chosen), severity: wordOf(chosen.severity) });
+    advise(say.sayMarked, { words: named(chosen), severity: wordOf(chosen.severity) });
     draw();
-    report();
+    announceAnswer();
     text.focus({ preventScroll: true });
   }
 
   function remove(span) {
     spans = spans.filter((one) => one !== span);
     if (chosen === span) chosen = null;
-    tell(say.sayRemoved, { words: named(span) });
+    advise(say.sayRemoved, { words: named(span) });
     draw();
-    report();
+    announceAnswer();
     text.focus({ preventScroll: true });
   }
 
@@ -193,7 +193,7 @@ function setUpSide(step, place) {
     score = given === null ? null : Math.max(0, Math.min(100, given));
     number.value = score === null ? "" : score;
     draw();
-    report();
+    announceAnswer();
   }
 
   // the offsets of what is selected in the text, or null
@@ -221,7 +221,7 @@ function setUpSide(step, place) {
     here = index;
     if (over.length && !pending) {
       chosen = over[(over.indexOf(chosen) + 1) % over.length];
-      tell(say.sayMarked, { words: named(chosen), severity: wordOf(chosen.severity) });
+      advise(say.sayMarked, { words: named(chosen), severity: wordOf(chosen.severity) });
       draw();
     } else if (pending && pending[0] <= start && end <= pending[1]) choose(0, 0);
     else if (pending && (finger || event.shiftKey)) choose(Math.min(pending[0], start), Math.max(pending[1], end));
@@ -242,19 +242,19 @@ function setUpSide(step, place) {
       if (!given || (pending && given[0] === pending[0] && given[1] === pending[1])) return;
       pending = given;
       finger = false;
-      tell(say.sayChosen, { words: quoted(...given) });
+      advise(say.sayChosen, { words: quoted(...given) });
     }, 250);
   });
   buttons.forEach((button, severity) => button.addEventListener("click", () => mark(severity)));
   place.querySelector("[data-missing]")?.addEventListener("click", lack);
-  none?.addEventListener("change", () => { if (none.checked) { spans = []; chosen = pending = null; } draw(); report(); });
+  none?.addEventListener("change", () => { if (none.checked) { spans = []; chosen = pending = null; } draw(); announceAnswer(); });
   slide?.addEventListener("input", () => rate(Number(slide.value)));
   slide?.addEventListener("pointerup", () => { if (score === null) rate(Number(slide.value)); });
   number?.addEventListener("input", () => {
     const typed = number.value === "" ? NaN : Number(number.value);
     score = Number.isInteger(typed) && typed >= 0 && typed <= 100 ? typed : null;
     draw();
-    report();
+    announceAnswer();
   });
   // whether the key was for this text
   function press({ key, shift, repeat, number: typed }) {
@@ -269,7 +269,7 @@ function setUpSide(step, place) {
     else if (repeat) return false;
     else if (low in KEYS && buttons.has(KEYS[low])) mark(KEYS[low]);
     else if (key === "Enter" && pending && !active?.closest("a, button, summary")) mark(shown.severities[0]);
-    else if (low === "x" && shown.missing) lack();
+    else if (low === "x" && shown.missing) addMissing();
     else if (key === "Delete" && chosen) remove(chosen);
     else if (key === "Escape" && (pending || chosen)) choose(0, 0);
     else if (slide && typed !== undefined) rate(typed);
@@ -279,7 +279,7 @@ function setUpSide(step, place) {
     return true;
   }
 
-  function put(given) {
+  function restoreAnswer(given) {
     spans = (given?.spans || []).map((span) => ({ ...span }));
     score = Number.isInteger(given?.score) ? given.score : null;
     chosen = pending = null;
@@ -292,7 +292,7 @@ function setUpSide(step, place) {
   place.querySelectorAll(".nojs :is(select, input), [data-number], [data-none]").forEach((field) => field.removeAttribute("name"));
 
   const saved = step.querySelector(`[data-saved="${position}"]`);
-  put(saved ? JSON.parse(saved.textContent) : null);
+  restoreAnswer(saved ? JSON.parse(saved.textContent) : null);
   return { place, position, press, put, focus: () => text.focus() };
 }
 

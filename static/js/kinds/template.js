@@ -48,7 +48,7 @@ function setUp(step) {
     }
   }
 
-  function put(values) {
+  function restoreAnswer(values) {
     questions.forEach((own, name) => own.forEach((one) => {
       const value = values[name];
       if (one.type === "checkbox") one.checked = Boolean(value?.includes(one.value));
@@ -65,7 +65,7 @@ function setUp(step) {
     return `${one.type === "radio" ? one.dataset.question : name}: ${one.validationMessage}`;
   }
 
-  function tell() {
+  function announceAnswer() {
     const held = read();
     const untouched = inOrder(held) === inOrder(first);
     const wrong = controls.find((one) => !one.checkValidity());
@@ -81,18 +81,18 @@ function setUp(step) {
     delete target.dataset.open;
     if (none) none.checked = false;
     say();
-    tell();
+    announceAnswer();
   }
 
   step.addEventListener("input", touched);
   step.addEventListener("pointerup", touched);  // a press where the slider would stand anyway
   none?.addEventListener("change", () => {
-    if (none.checked) put(first);
-    tell();
+    if (none.checked) restoreAnswer(first);
+    announceAnswer();
   });
   step.addEventListener("quorum:restore", ({ detail }) => {
     const values = detail.answer ?? detail.draft ?? first;
-    put(values);
+    restoreAnswer(values);
     if (none) none.checked = Boolean(detail.answer) && inOrder(read()) === inOrder(first);
   });
   say();
