@@ -9,16 +9,20 @@ from django.utils import timezone
 
 from annotation.models import Assignment, Worker
 from annotation.models.assignments import LIVE_STATES
-from annotation.work.claims import claim_assignment
+from annotation.work.claims import Claim, claim_assignment
 from annotation.work.presentation import places_of
 from annotation.work.submissions import submit_assignment
 from judgments.models import HIT, Study
 
 
-def take(study: Study, worker: Worker) -> Assignment:
+def claimed(study: Study, worker: Worker) -> Claim:
     claim = claim_assignment(study=study, worker=worker)
     assert claim is not None
-    return claim.assignment
+    return claim
+
+
+def take(study: Study, worker: Worker) -> Assignment:
+    return claimed(study, worker).assignment
 
 
 def answers_of(assignment: Assignment, value: int = 1) -> list[dict[str, Any]]:

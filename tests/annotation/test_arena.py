@@ -29,6 +29,7 @@ from judgments.models import DrawState, HITUnit, Study, SystemPair
 from judgments.studies.generation import plan_study
 from judgments.studies.studies import design_of
 from tests.annotation.casting import draw_page_again, joined
+from tests.annotation.leasing import claimed
 from tests.studies import make_dataset, make_study
 
 pytestmark = pytest.mark.django_db
@@ -63,23 +64,20 @@ def test_a_page_is_drawn_when_it_is_taken_and_says_how() -> None:
     study = arena()
     assert SystemPair.objects.filter(study=study).count() == 6
     assert not HITUnit.objects.filter(hit__study=study, unit__control=False).exists()
-    claim = claim_assignment(study=study, worker=person(study))
-    assert claim is not None
+    claim = claimed(study, person(study))
     assert sorted(place.unit.control for place in claim.places) == [False] * 4 + [True]
     places = HITUnit.objects.filter(hit=claim.assignment.hit, unit__control=False)
     # before any answer, all six pairs of systems are alike
     assert places.order_by("position").values_list("chance", flat=True)[0] == pytest.approx(1 / 6)
     assert len({place.unit.item_id for place in claim.places}) == 5
-    again = claim_assignment(study=study, worker=person(study))
-    assert again is not None
+    again = claimed(study, person(study))
     assert [place.unit.pk for place in again.places] == [place.unit.pk for place in claim.places]
     assert DrawState.objects.filter(study=study).count() == 1
 
 
 def test_answers_are_counted_whichever_side_they_were_for() -> None:
     study = arena()
-    claim = claim_assignment(study=study, worker=person(study))
-    assert claim is not None
+    claim = claimed(study, person(study))
     _, following = submit_and_claim(assignment=claim.assignment, answers=answers_of(claim))
     assert sum(map(sum, counts(study))) == 4
     for row in SystemPair.objects.filter(study=study):
@@ -137,8 +135,7 @@ def test_more_is_asked_about_systems_of_which_little_is_known() -> None:
     last = SystemPair.objects.get(study=study, position=5).second_system_id
     known = SystemPair.objects.exclude(first_system=last).exclude(second_system=last)
     assert known.update(wins=100, losses=100) == 3
-    claim = claim_assignment(study=study, worker=person(study))
-    assert claim is not None
+    claim = claimed(study, person(study))
     assert DrawState.objects.get(study=study).answers == 600
     first = HITUnit.objects.filter(hit=claim.assignment.hit, chance__isnull=False).order_by("position")[0]
     pair = first.unit.pair
@@ -151,12 +148,10 @@ def test_a_page_that_somebody_else_drew_leaves_out_what_one_has_met() -> None:
     study = arena(pages=60, sampling={"pairs": {"MM": 8}})
     ada, bob = joined(study, "ada").worker, joined(study, "bob").worker
     for _ in range(2):  # eight units, so that ada has met all of them
-        claim = claim_assignment(study=study, worker=ada)
-        assert claim is not None
+        claim = claimed(study, ada)
         submit_assignment(assignment=claim.assignment, answers=answers_of(claim))
     assert claim_assignment(study=study, worker=ada) is None
-    taken = claim_assignment(study=study, worker=bob)
-    assert taken is not None
+    taken = claimed(study, bob)
     return_assignment(assignment=taken.assignment)
     assert claim_assignment(study=study, worker=ada) is None
     assert Assignment.objects.filter(study=study, worker=ada).count() == 2

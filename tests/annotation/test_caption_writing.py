@@ -17,6 +17,7 @@ from annotation.work.submissions import revise_judgments, save_answers, submit_a
 from judgments.kinds.caption import COPIED
 from judgments.models import Study
 from tests.annotation.casting import joined
+from tests.annotation.leasing import claimed
 from tests.annotation.writing import caption_by, write_all, writing_study
 
 pytestmark = pytest.mark.django_db
@@ -29,8 +30,7 @@ def signals_of(worker: Worker) -> dict[str, dict[str, int]]:
 
 
 def submit_texts(study: Study, worker: Worker, texts: list[str]) -> Assignment:
-    claim = claim_assignment(study=study, worker=worker)
-    assert claim is not None
+    claim = claimed(study, worker)
     answers = [{"position": index, "answer": text} for index, text in enumerate(texts, start=1)]
     return submit_assignment(assignment=claim.assignment, answers=answers).assignment
 
@@ -67,8 +67,7 @@ def test_the_text_is_stored_as_typed() -> None:
 
 def test_a_caption_that_breaks_a_rule_is_refused_and_nothing_of_the_call_is_saved() -> None:
     study = writing_study(images=3)
-    claim = claim_assignment(study=study, worker=joined(study, "ada").worker)
-    assert claim is not None
+    claim = claimed(study, joined(study, "ada").worker)
     answers = [
         {"position": 1, "answer": "A shape lies on a table."},
         {"position": 2, "answer": "A shape. It is red."},
@@ -85,8 +84,7 @@ def test_a_copy_of_another_writers_caption_is_noticed() -> None:
     study = writing_study(images=3, writers=3)
     ada = write_all(study, "ada")
     ben = joined(study, "ben").worker
-    claim = claim_assignment(study=study, worker=ben)
-    assert claim is not None
+    claim = claimed(study, ben)
     copied = {
         place.position: caption_by(ada, place.unit.item.name).upper().rstrip(".") for place in claim.places
     }
@@ -129,8 +127,7 @@ def test_an_example_from_the_instructions_is_noticed_as_one() -> None:
 def test_what_the_page_counted_stays_beside_what_is_noticed() -> None:
     study = writing_study(images=3)
     ada = joined(study, "ada").worker
-    claim = claim_assignment(study=study, worker=ada)
-    assert claim is not None
+    claim = claimed(study, ada)
     answers = [
         {"position": position, "answer": "Pasted is this sentence here.", "signals": {"pasted": 29}}
         for position in (1, 2, 3)
@@ -154,8 +151,7 @@ def test_a_revision_is_looked_at_anew() -> None:
 def test_noticing_costs_two_queries_however_many_captions(django_assert_max_num_queries: Any) -> None:
     study = writing_study(images=9, writers=3)
     write_all(study, "ada")
-    claim = claim_assignment(study=study, worker=joined(study, "ben").worker)
-    assert claim is not None
+    claim = claimed(study, joined(study, "ben").worker)
     texts = [{"position": n, "answer": f"The shape here has number {n} on it."} for n in (1, 2, 3)]
     with django_assert_max_num_queries(10):
         submit_assignment(assignment=claim.assignment, answers=texts)
@@ -235,8 +231,7 @@ def test_saving_for_later_without_scripts_keeps_half_a_sentence() -> None:
 def test_a_client_that_saves_later_never_sees_what_a_form_left_unfinished() -> None:
     study = writing_study(images=3)
     person = joined(study, "ada")
-    claim = claim_assignment(study=study, worker=person.worker)
-    assert claim is not None
+    claim = claimed(study, person.worker)
     path = f"/s/{study.slug}/work/{claim.assignment.pk}/save/"
     person.client.post(path, {"u1": "A shape", "u2": "A shape lies on a table."})
     reply = Client().patch(

@@ -19,6 +19,7 @@ from evaluation.releases.making import _facts as facts_of
 from judgments.models import Study
 from judgments.studies.studies import design_of
 from tests.annotation.casting import Person, joined
+from tests.annotation.leasing import claimed
 from tests.studies import make_study
 
 pytestmark = pytest.mark.django_db
@@ -41,8 +42,7 @@ def hand_in(assignment: Assignment, places: Any) -> None:
 
 
 def test_who_comes_back_agrees_again_and_loses_nothing(study: Study, ada: Person) -> None:
-    claim = claim_assignment(study=study, worker=ada.worker)
-    assert claim is not None
+    claim = claimed(study, ada.worker)
     before = claim.assignment.expires_at
     made = change_consent(study=study, text=NEW, why="we want to publish")
     assert made is not None

@@ -15,7 +15,7 @@ from annotation.work.submissions import save_answers, submit_assignment
 from evaluation.integrity import check_integrity
 from evaluation.results.aggregation import aggregate_study
 from judgments.models import HIT, Study
-from tests.annotation.leasing import slots_add_up
+from tests.annotation.leasing import claimed, slots_add_up
 from tests.annotation.watched import (
     answers_to,
     careful,
@@ -51,15 +51,14 @@ def test_exactly_the_slots_of_the_worker_open_again_and_every_answer_stays(study
     work(study, "ada", careful, pages=2)
     before = slots(study)
     spam = work(study, "spam", left, pages=3)
-    claimed = claim_assignment(study=study, worker=spam[0].worker)
-    assert claimed is not None
+    held = claimed(study, spam[0].worker)
     judgments = list(Judgment.objects.values_list("pk", "value"))
     exclusion = exclude_worker(study=study, worker=spam[0].worker, why="Always the left.", rule="side-bias")
     assert slots(study) == before
-    assert states([*spam, claimed.assignment]) == ["invalidated"] * 4
+    assert states([*spam, held.assignment]) == ["invalidated"] * 4
     assert list(Judgment.objects.values_list("pk", "value")) == judgments
     assert not Judgment.objects.current().filter(assignment__worker__name="spam").exists()
-    assert set(exclusion.assignments.all()) == {*spam, claimed.assignment}
+    assert set(exclusion.assignments.all()) == {*spam, held.assignment}
     assert check_integrity().problems == []
 
 
@@ -91,8 +90,7 @@ def test_others_fill_the_places_and_the_excluded_gets_no_work(study: Study) -> N
 
 def test_a_page_in_hand_is_refused_with_what_happens_to_the_answers(study: Study) -> None:
     worker, _ = make_worker(study, "spam")
-    claim = claim_assignment(study=study, worker=worker)
-    assert claim is not None
+    claim = claimed(study, worker)
     answers = answers_to(claim.assignment, left)
     save_answers(assignment=claim.assignment, answers=answers[:4])
     exclude_worker(study=study, worker=worker, why="Seen before.")
@@ -107,8 +105,7 @@ def test_a_page_taken_at_the_moment_of_the_exclusion_brings_no_answers(study: St
     worker, _ = make_worker(study, "spam")
     exclude_worker(study=study, worker=worker, why="Seen before.")
     Participation.objects.filter(worker=worker).update(standing="active")
-    claim = claim_assignment(study=study, worker=worker)
-    assert claim is not None
+    claim = claimed(study, worker)
     Participation.objects.filter(worker=worker).update(standing="excluded")
     with pytest.raises(WorkerExcluded):
         submit_assignment(assignment=claim.assignment, answers=answers_to(claim.assignment, left))
@@ -117,8 +114,7 @@ def test_a_page_taken_at_the_moment_of_the_exclusion_brings_no_answers(study: St
 
 def test_a_submission_whose_reply_was_lost_may_be_repeated(study: Study) -> None:
     worker, _ = make_worker(study, "spam")
-    claim = claim_assignment(study=study, worker=worker)
-    assert claim is not None
+    claim = claimed(study, worker)
     answers = answers_to(claim.assignment, left)
     submit_assignment(assignment=claim.assignment, answers=answers)
     exclude_worker(study=study, worker=worker, why="Always the left.")
@@ -143,8 +139,7 @@ def test_lifting_gives_everything_back_as_it_was(study: Study) -> None:
     pages = work(study, "ada", left, pages=3)
     approve_assignments(study=study, assignments=[pages[0].pk])
     reject_assignments(study=study, assignments=[pages[1].pk], reason="Empty.")
-    begun = claim_assignment(study=study, worker=pages[0].worker)
-    assert begun is not None
+    begun = claimed(study, pages[0].worker)
     before = states(pages)
     exclusion = exclude_worker(study=study, worker=pages[0].worker, why="Always the left.")
     open_again = slots(study)

@@ -15,13 +15,13 @@ from annotation.quality.detectors.honesty import HIDDEN_WORDS, hidden_word
 from annotation.quality.rules import copy_rules, replay_rules, set_rule
 from annotation.rehearsal.people import Crowd
 from annotation.rehearsal.rehearsal import rehearse
-from annotation.work.claims import claim_assignment
 from annotation.work.submissions import save_answers, submit_assignment
 from common.errors import DesignError, WrongState
 from judgments.design.reading import make_design
 from judgments.models import Study
 from judgments.studies.studies import design_of
 from tests.annotation.casting import joined, make_dataset, make_study
+from tests.annotation.leasing import claimed
 from tests.annotation.writing import writing_study
 
 pytestmark = pytest.mark.django_db
@@ -37,8 +37,7 @@ PASTED = {"pasted": 50, "text": 50, "from_paste": 50, "pastes": 1, "keys": 0}
 def write(
     study: Study, worker: Worker, texts: tuple[str, ...] = TEXTS, signals: dict[str, int] | None = None
 ) -> Assignment:
-    claim = claim_assignment(study=study, worker=worker)
-    assert claim is not None
+    claim = claimed(study, worker)
     answers = [
         {"position": place, "answer": text, **({"signals": signals} if signals else {})}
         for place, text in enumerate(texts, start=1)
@@ -65,8 +64,7 @@ def test_counts_are_kept_where_the_design_asks_and_given_back_to_the_person() ->
 ])  # fmt: skip
 def test_hostile_counts_are_refused_in_a_sentence_and_nothing_is_kept(signals: Any, said: str) -> None:
     study = writing_study(images=3, writing={"record": True})
-    claim = claim_assignment(study=study, worker=joined(study).worker)
-    assert claim is not None
+    claim = claimed(study, joined(study).worker)
     answers = [{"position": 1, "answer": TEXTS[0], "signals": signals}]
     with pytest.raises(AnswerProblem, match=f"^Nothing was saved: the signals at position 1 .*{said}"):
         save_answers(assignment=claim.assignment, answers=answers)
@@ -76,8 +74,7 @@ def test_hostile_counts_are_refused_in_a_sentence_and_nothing_is_kept(signals: A
 
 def test_a_study_that_tells_nobody_takes_no_counts_but_pasted_characters() -> None:
     study = writing_study(images=3)
-    claim = claim_assignment(study=study, worker=joined(study).worker)
-    assert claim is not None
+    claim = claimed(study, joined(study).worker)
     with pytest.raises(
         AnswerProblem, match="hold keys, but this study does not record how answers are written"
     ):
@@ -176,8 +173,7 @@ def test_the_evidence_stands_side_by_side_on_the_review_page(designer: Any) -> N
     write(study, ada)
     first = set(Judgment.objects.values_list("unit", flat=True))
     # of other items, so bob's page has to be the other one
-    claim = claim_assignment(study=study, worker=bob)
-    assert claim is not None
+    claim = claimed(study, bob)
     if {place.unit.pk for place in claim.places} & first:
         submit_assignment(
             assignment=claim.assignment,

@@ -1,10 +1,14 @@
-"""Work, exclusions, pauses and second chances at the same moment: nobody waits in a circle, and no slot is lost."""
+"""Locks and races of claims, submissions and changes of a running study."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from typing import Any
 
+import pytest
+
+from tests.annotation.listening import listening
 from tests.installations import Installation
 
 SCENE = """
@@ -199,3 +203,248 @@ def test_a_place_is_kept_by_the_first_answer_or_given_away_and_never_both(
     assert found.count("kept") + min(found.count("let in"), found.count("given away")) == there["places"]
     assert set(there["kept"]) <= {"accepted"}
     assert there["add_up"]
+
+
+# A claim is stopped in the middle of its transaction; the step of the researcher begins meanwhile. The step may come
+# first or second, but it may not end while a claim that does not know of it is still under way.
+MIDDLE = """
+import json, threading, traceback
+from django.db import connection
+from annotation.models import Assignment
+from annotation.work import claims
+from annotation.crowds.publishing import close_study
+from annotation.work.extending import expire_slots, extend_study
+from annotation.work.leases import reserve_next
+from annotation.work.extending import pause_study
+from evaluation.integrity import check_integrity
+from judgments.models import Study
+from tests.annotation.voting import joined
+from tests.studies import make_study
+
+STEPS = {
+    "pause": lambda study: pause_study(study=study, why="a caption is broken"),
+    "close": lambda study: close_study(study=study),
+    "extend": lambda study: extend_study(study=study, workers=1, why="one vote more"),
+    "expire": lambda study: expire_slots(study=study, hits=[hit.key for hit in study.hits.all()], why="enough"),
+}
+draw = claims.draw_layout
+
+def guarded(act, wrong):
+    try:
+        act()
+    except BaseException:
+        wrong.append(traceback.format_exc()[-1200:])
+    finally:
+        connection.close()
+
+def race(name):
+    study = make_study("pairwise", slug=name, name=name)
+    ada, bela = joined(study, f"ada-{name}"), joined(study, f"bela-{name}")
+    # something is fetched ahead as well, which pausing and closing give back
+    claims.draw_layout = draw
+    reserve_next(assignment=claims.claim_assignment(study=study, worker=bela).assignment)
+    inside, over, wrong, seen = threading.Event(), threading.Event(), [], {}
+
+    def slowly(**given):
+        inside.set()
+        over.wait(1)  # in vain, where the step waits for this claim
+        return draw(**given)
+
+    def claim():
+        claims.claim_assignment(study=Study.objects.get(pk=study.pk), worker=ada)
+
+    def step():
+        assert inside.wait(60)
+        STEPS[name](Study.objects.get(pk=study.pk))
+        over.set()
+        seen["when it was over"] = Assignment.objects.filter(study=study, worker=ada).count()
+
+    claims.draw_layout = slowly
+    threads = [threading.Thread(target=guarded, args=(act, wrong)) for act in (claim, step)]
+    for thread in threads: thread.start()
+    for thread in threads: thread.join()
+    seen["in the end"] = Assignment.objects.filter(study=study, worker=ada).count()
+    return seen | {"wrong": wrong}
+
+found = {name: race(name) for name in STEPS}
+print(json.dumps({"races": found, "broken": check_integrity().problems}))
+"""
+
+
+def test_a_step_and_a_claim_at_the_same_moment_follow_one_another(
+    installation_on: Callable[[str], Installation], database: str
+) -> None:
+    found = _found(installation_on(database).python(MIDDLE))
+    assert found["broken"] == []
+    assert {name: race["wrong"] for name, race in found["races"].items()} == {
+        "pause": [], "close": [], "extend": [], "expire": [],
+    }  # fmt: skip
+    for name in ("pause", "close"):
+        # whoever is told "paused" or "closed" finds all that was handed out before it
+        assert found["races"][name]["when it was over"] == found["races"][name]["in the end"]
+
+
+MANY = """
+import json, threading, traceback
+from django.db import connection
+from annotation.models import Assignment
+from annotation.work.claims import claim_assignment
+from annotation.work.extending import extend_leases, extend_study, reopen_units
+from annotation.work.leases import reserve_next
+from annotation.work.extending import pause_study, resume_study
+from annotation.work.submissions import submit_and_claim
+from evaluation.integrity import check_integrity
+from common.errors import QuorumError
+from judgments.models import Study
+from tests.annotation.voting import always_first, answers_of, joined
+from tests.studies import make_study
+
+study = make_study(
+    "triplet", units_per_hit=3, judgments_per_unit=4, controls={{"per_hit": 0}}, stopping={{"rule": {rule!r}}},
+    sampling={{"pairs": {{"HC": 5, "HI": 5}}, "references": 2}},
+)
+people = [joined(study, f"w-{{number}}") for number in range(5)]
+units = list(study.units.filter(control=False).order_by("pk").values_list("key", flat=True)[:3])
+wrong, grown, start = [], [], threading.Barrier(len(people) + 3)
+
+def own():
+    return Study.objects.get(pk=study.pk)
+
+def work(worker):
+    for _ in range(4):
+        try:
+            claim = claim_assignment(study=own(), worker=worker)
+            while claim is not None:
+                reserve_next(assignment=claim.assignment)
+                answers = answers_of(claim.assignment, worker, always_first)
+                _, claim = submit_and_claim(assignment=claim.assignment, answers=answers)
+        except QuorumError:
+            pass  # paused just now
+
+def lead():
+    for turn in range(4):
+        pause_study(study=own(), why="a look")
+        before = Assignment.objects.filter(study=study).count()
+        for _ in range(3):
+            grown.append(Assignment.objects.filter(study=study).count() - before)
+        resume_study(study=own(), why="fine")
+
+def extend():
+    for turn in range(3):
+        extend_study(study=own(), workers=1, why="one vote more")
+        reopen_units(study=own(), units=units, votes=1, why="tied")
+
+def lengthen():
+    for turn in range(4):
+        try:
+            extend_leases(study=own(), minutes=1, why="slow")
+        except QuorumError:
+            pass  # nobody holds anything
+
+def guarded(act, *given):
+    try:
+        start.wait()
+        act(*given)
+    except BaseException:
+        wrong.append(traceback.format_exc()[-1200:])
+    finally:
+        connection.close()
+
+threads = [threading.Thread(target=guarded, args=(work, worker)) for worker in people]
+threads += [threading.Thread(target=guarded, args=(act,)) for act in (lead, extend, lengthen)]
+for thread in threads: thread.start()
+for thread in threads: thread.join()
+# what the extensions added is there to be done
+for worker in people:
+    while (claim := claim_assignment(study=own(), worker=worker)) is not None:
+        submit_and_claim(assignment=claim.assignment, answers=answers_of(claim.assignment, worker, always_first))
+print(json.dumps({{
+    "wrong": wrong, "grown": max(grown), "broken": check_integrity().problems,
+    "extra": sorted(set(study.hits.values_list("extra", flat=True))),
+    "events": study.events.filter(what__in=["extended", "units-reopened", "paused"]).count(),
+}}))
+"""
+
+
+@pytest.mark.parametrize("rule", ["none", "settled"])
+def test_a_study_that_is_paused_and_extended_while_people_work_keeps_its_books(
+    installation_on: Callable[[str], Installation], database: str, rule: str
+) -> None:
+    found = _found(installation_on(database).python(MANY.format(rule=rule)))
+    assert (found["wrong"], found["broken"]) == ([], [])
+    assert found["grown"] == 0
+    assert found["events"] == 3 + 3 + 4
+    assert found["extra"] == [3, 6]  # by three extensions; HITs of a re-opened unit by three more
+
+
+LAST = """
+import json, threading, traceback
+from django.db import connection
+from annotation.models import Assignment, WebhookDelivery
+from annotation.work.claims import claim_assignment
+from annotation.work.submissions import submit_and_claim
+from annotation.webhooks.webhooks import send_webhooks
+from annotation.webhooks.webhooks import add_webhook
+from tests.annotation.voting import always_first, answers_of, joined, work
+from tests.studies import make_study
+
+study = make_study(
+    "pairwise", controls={{"per_hit": 0}}, judgments_per_unit=2, stopping={{"rule": {rule!r}, "full_depth": 1}},
+)
+add_webhook(study=study, url={url!r}, events=["assignment.submitted", "study.completed"])
+people = [joined(study, name) for name in ("ada", "bela")]
+hits = study.hits.count()
+for worker in people:
+    work(study, worker, always_first, most=hits - 1)
+held = [claim_assignment(study=study, worker=worker).assignment for worker in people]
+wrong, start = [], threading.Barrier(4)
+
+def hand_in(assignment):
+    answers = answers_of(assignment, assignment.worker, always_first)
+    start.wait()
+    submit_and_claim(assignment=assignment, answers=answers)
+
+def send():
+    start.wait()
+    send_webhooks()
+
+def guarded(act, *given):
+    try:
+        act(*given)
+    except BaseException:
+        wrong.append(traceback.format_exc()[-1200:])
+    finally:
+        connection.close()
+
+# two senders beside the two last submissions
+threads = [threading.Thread(target=guarded, args=(hand_in, one)) for one in held]
+threads += [threading.Thread(target=guarded, args=(send,)) for _ in range(2)]
+for thread in threads: thread.start()
+for thread in threads: thread.join()
+send_webhooks()
+print(json.dumps({{
+    "wrong": wrong, "submitted": Assignment.objects.filter(state="submitted").count(),
+    "states": sorted(WebhookDelivery.objects.values_list("event", "state", "attempts")),
+}}))
+"""
+
+
+@pytest.mark.parametrize("rule", ["none", "settled"])
+def test_the_last_two_submissions_at_once_are_told_once_each_and_the_completion_once(
+    installation_on: Callable[[str], Installation], database: str, rule: str
+) -> None:
+    with listening() as there:
+        installation = installation_on(database)
+        installation.env["WEBHOOK_PRIVATE"] = "true"
+        found = _found(installation.python(LAST.format(url=there.url, rule=rule)))
+        assert found["wrong"] == []
+        told = [one.said for one in there.heard]
+    ended = [one for one in told if one["event"] == "study.completed"]
+    assert [one["data"] for one in ended] == [{"because": "all-judged", "assignments": found["submitted"]}]
+    assert len({one["id"] for one in told}) == len(told) == found["submitted"] + 1
+    assert {(state, attempts) for _, state, attempts in found["states"]} == {("delivered", 1)}
+
+
+def _found(printed: str) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(printed.splitlines()[-1])
+    return found

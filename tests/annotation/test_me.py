@@ -20,14 +20,14 @@ from annotation.work.submissions import revise_judgments, submit_assignment
 from judgments.models import Study
 from judgments.studies.studies import mark_closed
 from tests.annotation.casting import Person, joined, make_dataset, make_study
+from tests.annotation.leasing import claimed
 
 pytestmark = pytest.mark.django_db
 
 
 def work(study: Study, person: Person, *, value: int = 1, seconds: float = 30.0) -> Assignment:
     """A page of work, every item answered the same."""
-    claim = claim_assignment(study=study, worker=person.worker)
-    assert claim is not None
+    claim = claimed(study, person.worker)
     claim.assignment.study = study
     answers = [{"position": place.position, "value": value, "seconds": seconds} for place in claim.places]
     submit_assignment(assignment=claim.assignment, answers=answers)

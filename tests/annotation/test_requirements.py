@@ -20,6 +20,7 @@ from judgments.models import HITUnit, Study
 from judgments.studies.generation import generate_hits
 from judgments.studies.studies import create_study
 from tests.annotation.casting import joined, make_dataset, make_study
+from tests.annotation.leasing import claimed
 
 pytestmark = pytest.mark.django_db
 
@@ -108,11 +109,9 @@ def test_the_share_approved_must_lie_above_the_mark_when_work_is_asked_for_too()
 def test_who_may_take_no_more_still_submits_what_they_hold() -> None:
     study = asking(approval_above=0.5)
     ada = joined(study)
-    claim = claim_assignment(study=study, worker=ada.worker)
-    assert claim is not None
+    claim = claimed(study, ada.worker)
     reviewed(ada.worker, rejected=1)
-    again = claim_assignment(study=study, worker=ada.worker)
-    assert again is not None
+    again = claimed(study, ada.worker)
     assert again.assignment == claim.assignment
     claim.assignment.study = study
     submission, following = submit_and_claim(
@@ -124,8 +123,7 @@ def test_who_may_take_no_more_still_submits_what_they_hold() -> None:
 def test_nobody_takes_more_hits_than_one_person_may() -> None:
     study = asking(hits_at_most=1)
     ada = joined(study)
-    claim = claim_assignment(study=study, worker=ada.worker)
-    assert claim is not None
+    claim = claimed(study, ada.worker)
     claim.assignment.study = study
     _, following = submit_and_claim(assignment=claim.assignment, answers=answers_for(claim.assignment))
     assert following is None

@@ -21,7 +21,7 @@ from evaluation.results.aggregation import compute_aggregation
 from judgments.design.reading import make_design
 from judgments.kinds import KINDS
 from judgments.models import HIT, OutcomeBounds, Study, Unit
-from tests.annotation.leasing import slots_add_up
+from tests.annotation.leasing import claimed, slots_add_up
 from tests.annotation.voting import always_first, answers_of, joined, work
 from tests.studies import make_study
 
@@ -58,8 +58,7 @@ def test_the_third_worker_sees_only_what_the_first_two_disagree_on_and_the_contr
 
     work(study, joined(study, "ada"), always_first)
     work(study, joined(study, "bea"), contrary)
-    third = claim_assignment(study=study, worker=joined(study, "cy"))
-    assert third is not None
+    third = claimed(study, joined(study, "cy"))
     shown = [place.unit for place in places_of(third.assignment)]
     assert [unit for unit in shown if not unit.control] == [disputed]
     assert sum(unit.control for unit in shown) == 1
@@ -97,8 +96,7 @@ def test_a_majority_of_triplets_settles_the_pair_and_spares_the_others_whole() -
 
 def test_a_copy_that_is_out_stays_valid_when_its_units_are_settled_meanwhile() -> None:
     study = stopping_study("pairwise")
-    slow = claim_assignment(study=study, worker=joined(study, "slow"))
-    assert slow is not None
+    slow = claimed(study, joined(study, "slow"))
     for name in ("ada", "bea"):
         work(study, joined(study, name), always_first)
     submit_assignment(
@@ -110,8 +108,7 @@ def test_a_copy_that_is_out_stays_valid_when_its_units_are_settled_meanwhile() -
 
 def test_what_is_returned_is_offered_again_only_where_it_is_still_wanted() -> None:
     study = stopping_study("pairwise")
-    slow = claim_assignment(study=study, worker=joined(study, "slow"))
-    assert slow is not None
+    slow = claimed(study, joined(study, "slow"))
     for name in ("ada", "bea"):
         work(study, joined(study, name), always_first)
     return_assignment(assignment=slow.assignment)
@@ -298,8 +295,7 @@ def test_a_submission_asks_no_more_of_the_database_the_longer_the_study_lasts() 
 
     def queries(name: str) -> int:
         worker = joined(study, name)
-        claim = claim_assignment(study=study, worker=worker)
-        assert claim is not None
+        claim = claimed(study, worker)
         answers = answers_of(claim.assignment, worker, always_first)
         with CaptureQueriesContext(
             connection,
@@ -316,8 +312,7 @@ def test_a_submission_asks_no_more_of_the_database_the_longer_the_study_lasts() 
 def test_submitting_and_taking_the_next_go_on_as_ever() -> None:
     study = stopping_study("pairwise")
     ada = joined(study, "ada")
-    claim = claim_assignment(study=study, worker=ada)
-    assert claim is not None
+    claim = claimed(study, ada)
     _, following = submit_and_claim(
         assignment=claim.assignment, answers=answers_of(claim.assignment, ada, always_first)
     )

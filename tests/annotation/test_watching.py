@@ -22,7 +22,7 @@ from common.errors import DesignError, WrongState
 from evaluation.integrity import check_integrity
 from judgments.models import Study
 from judgments.studies.studies import mark_closed
-from tests.annotation.leasing import slots_add_up
+from tests.annotation.leasing import claimed, slots_add_up
 from tests.annotation.watched import answers_to, careful, left, make_watched, states, work
 from tests.studies import make_worker
 
@@ -77,8 +77,7 @@ def test_an_exclusion_says_which_rule_did_it() -> None:
 def test_the_next_page_is_not_handed_out_with_the_submission_that_stops() -> None:
     study = watched_by("exclude")
     worker, _ = make_worker(study, "spam")
-    claim = claim_assignment(study=study, worker=worker)
-    assert claim is not None
+    claim = claimed(study, worker)
     _, following = submit_and_claim(assignment=claim.assignment, answers=answers_to(claim.assignment, left))
     assert following is not None
     _, last = submit_and_claim(
@@ -92,12 +91,10 @@ def test_the_next_page_is_not_handed_out_with_the_submission_that_stops() -> Non
 def test_a_page_that_a_paused_worker_has_begun_may_be_finished() -> None:
     study = watched_by("pause")
     worker = work(study, "spam", left)[0].worker
-    begun = claim_assignment(study=study, worker=worker)
-    assert begun is not None
+    begun = claimed(study, worker)
     save_answers(assignment=begun.assignment, answers=answers_to(begun.assignment, left)[:1])
     Participation.objects.filter(worker=worker).update(standing="paused")
-    held = claim_assignment(study=study, worker=worker)
-    assert held is not None
+    held = claimed(study, worker)
     assert held.assignment == begun.assignment
     _, following = submit_and_claim(assignment=begun.assignment, answers=answers_to(begun.assignment, left))
     assert following is None
@@ -124,8 +121,7 @@ def test_a_repeated_submission_is_not_looked_at_again() -> None:
 def test_a_study_without_rules_pays_one_query(django_assert_num_queries: Any) -> None:
     study = make_watched()
     worker, _ = make_worker(study)
-    claim = claim_assignment(study=study, worker=worker)
-    assert claim is not None
+    claim = claimed(study, worker)
     with django_assert_num_queries(1):
         run_detectors(assignment=claim.assignment)
 
@@ -309,8 +305,7 @@ def test_work_is_approved_together_and_rejected_with_a_reason() -> None:
 def test_wrong_steps_are_refused_and_change_nothing() -> None:
     study = make_watched()
     pages = work(study, "ada", careful, pages=2)
-    held = claim_assignment(study=study, worker=pages[0].worker)
-    assert held is not None
+    held = claimed(study, pages[0].worker)
     with pytest.raises(WrongState, match="no finished work"):
         approve_assignments(study=study, assignments=[pages[0].pk, held.assignment.pk])
     with pytest.raises(WrongState, match="needs a reason"):

@@ -1,14 +1,25 @@
-"""Each rule finds what it is for, leaves others alone, and says why."""
+"""Detectors on made-up histories: their chances, when they look, and replays."""
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import pytest
-from scipy.stats import binomtest
+from scipy.stats import binom, binomtest
 
-from annotation.quality.detectors import RULES, AnswerFormat, OwnJudgment, make_rule
+from annotation.quality.detectors import RULES, AnswerFormat, OwnJudgment, Page, make_rule, replay
+from annotation.quality.detectors.base import alpha_share, chance_in_words, look_schedule, pages_since_look
+from annotation.quality.detectors.chances import (
+    alternation_chance,
+    alternation_distribution,
+    binomial_at_least,
+    binomial_at_most,
+    longest_run,
+    run_chance,
+)
 from annotation.quality.detectors.replay import control_history
-from tests.annotation.rules.people import NAN, RELEVANCE, TRIPLET, of
+from tests.annotation.rules.people import NAN, RELEVANCE, TRIPLET, ever_accused, of
 
 SLIDER = AnswerFormat.from_values(tuple(range(101)), level="interval", sided=False)
 GRADED = AnswerFormat.from_values((1, 2, 3, 4), level="interval", sided=False)
@@ -215,3 +226,167 @@ def test_settings_that_are_none_are_refused_by_name(
     with pytest.raises(ValueError, match=name) as refused:
         make_rule(name, settings)
     assert said in str(refused.value)
+
+
+def test_tails_are_those_of_the_binomial() -> None:
+    for n, chance in ((1, 0.5), (20, 0.6), (500, 0.03)):
+        for count in range(n + 1):
+            assert binomial_at_most(count, n, chance) == pytest.approx(binom.cdf(count, n, chance), rel=1e-9)
+            assert binomial_at_least(count, n, chance) == pytest.approx(
+                binom.sf(count - 1, n, chance), rel=1e-9
+            )
+
+
+def test_a_tail_far_out_keeps_its_digits() -> None:
+    assert binomial_at_least(100, 100, 0.5) == pytest.approx(0.5**100, rel=1e-9)
+    assert binomial_at_most(0, 50, 0.7) == pytest.approx(0.3**50, rel=1e-9)
+
+
+def test_no_two_heads_in_a_row_follow_fibonacci() -> None:
+    before, after = 1, 2  # strings of 0 and of 1 toss without HH
+    for n in range(2, 40):
+        before, after = after, before + after
+        assert run_chance(np.full(n, 0.5), 2) == pytest.approx(1 - after / 2**n, abs=1e-12)
+
+
+def test_long_runs_of_unequal_chances_are_counted_exactly() -> None:
+    chances = np.array([0.9, 0.2, 0.7, 1.0, 0.5, 0.6, 0.0, 0.8, 0.3])
+    outcomes = list(itertools.product([False, True], repeat=len(chances)))
+    weights = [float(np.where(hits, chances, 1 - chances).prod()) for hits in outcomes]
+    for length in range(1, len(chances) + 2):
+        expected = sum(
+            weight
+            for hits, weight in zip(outcomes, weights, strict=True)
+            if longest_run(np.array(hits)) >= length
+        )
+        assert run_chance(chances, length) == pytest.approx(expected, abs=1e-12)
+
+
+def test_changes_in_a_random_order_are_counted_exactly() -> None:
+    for first, second in ((1, 1), (2, 3), (4, 4), (1, 6), (5, 2)):
+        orders = set(itertools.permutations([0] * first + [1] * second))
+        counts = [sum(a != b for a, b in itertools.pairwise(order)) for order in orders]
+        found = alternation_distribution(first, second)
+        assert sum(found) == pytest.approx(1)
+        for changes, chance in enumerate(found):
+            assert chance == pytest.approx(counts.count(changes) / len(orders))
+
+
+def test_the_mean_number_of_changes_is_the_known_one() -> None:
+    found = np.array(alternation_distribution(37, 63))
+    assert np.arange(len(found)) @ found == pytest.approx(2 * 37 * 63 / 100)
+
+
+def test_groups_are_ordered_apart() -> None:
+    # two pages of one left and one right each: always one change on either, never one across
+    assert alternation_chance([(1, 1), (1, 1)], 2) == 1.0
+    assert alternation_chance([(1, 1), (1, 1)], 3) == 0.0
+    # (2, 2): 1, 2 or 3 changes in 2, 2 and 2 of 6 orders
+    assert alternation_chance([(2, 2), (2, 2)], 6) == pytest.approx(1 / 9)
+
+
+LATE = 10_000
+
+
+def test_looks_come_at_growing_steps() -> None:
+    first = list(itertools.islice(look_schedule(20), 8))
+    assert first == [20, 25, 31, 38, 47, 58, 72, 90]
+    late = list(itertools.takewhile(lambda due: due < 3000, look_schedule(20)))
+    assert {after - before for before, after in itertools.pairwise(late[-10:])} == {125}
+
+
+@pytest.mark.parametrize("page", [1, 7, 20, 60, LATE])
+def test_however_the_work_is_cut_all_looks_together_spend_no_more_than_alpha(page: int) -> None:
+    spent = sum(alpha_share(20, total=total, fresh=page) for total in range(page, LATE + 1, page))
+    assert 0.98 < spent < 1
+
+
+def test_nothing_is_spent_before_there_is_enough() -> None:
+    assert alpha_share(20, total=19, fresh=19) == 0
+    assert alpha_share(20, total=20, fresh=1) == 0.5
+    assert alpha_share(20, total=24, fresh=4) == 0
+
+
+def test_the_worst_honest_worker_is_accused_in_no_more_than_alpha_of_all_studies() -> None:
+    rule = make_rule("side-bias", {"alpha": 0.1, "tolerance": 0.1})
+    rng = np.random.default_rng(5)
+    workers = 250
+    accused = sum(ever_accused(rule, pages=30, size=20, chance_left=0.6, rng=rng) for _ in range(workers))
+    assert accused <= binom.ppf(0.999, workers, 0.1)
+
+
+def test_the_same_test_at_every_page_would_accuse_many_more() -> None:
+    """What is spared: the rule's two-sided test at its full level after every page, over the same honest work."""
+    rng = np.random.default_rng(5)
+    left = np.cumsum(rng.binomial(20, 0.6, size=(250, 30)), axis=1)
+    n = 20 * np.arange(1, 31)
+    p = 2 * binom.sf(np.maximum(left, n - left) - 1, n, 0.6)
+    assert 1 / 10 <= np.mean(np.any(p <= 0.05, axis=1)) <= 1 / 7
+
+
+def test_a_rule_is_silent_between_its_looks() -> None:
+    rule = make_rule("side-bias", {})
+    assert rule.is_due(total=20, fresh=20)
+    assert not rule.is_due(total=24, fresh=4)
+    one_sided = of([1.0] * 24)
+    assert rule.examine(one_sided) is not None
+
+
+@pytest.mark.parametrize(
+    ("p", "said"),
+    [(0.25, "25 in 100"), (0.0123, "1 in 81"), (0.00001234, "1 in 81,000"), (1e-9, "a million")],
+)
+def test_chances_are_said_as_people_say_them(p: float, said: str) -> None:
+    assert said in chance_in_words(p)
+
+
+def test_the_rules_look_after_the_first_pages_and_then_at_growing_distances() -> None:
+    looked = [page for page in range(1, 60) if pages_since_look(page)]
+    assert looked[:8] == [1, 2, 3, 4, 6, 9, 13, 19]
+    assert {after - before for before, after in itertools.pairwise(looked[-4:])} == {8}
+    assert sum(pages_since_look(page) for page in looked) == looked[-1]
+
+
+def page(worker: int, number: int, left: bool, size: int = 20) -> Page:
+    given = []
+    for place in range(size):
+        seen = 1.0 if left or place % 2 else 2.0
+        given.append(
+            OwnJudgment(100 * worker + number, size * number + place, seen, seen, float(seen == 1.0))
+        )
+    return Page(worker, given)
+
+
+def test_the_first_finding_is_kept_with_the_answers_it_took() -> None:
+    rules = [make_rule("side-bias", {}), make_rule("alternation", {})]
+    # one who goes to the left from the third page on, one from the first, one who goes to and fro all the time
+    pages = [
+        page(worker, number, left=worker == 2 or (worker == 1 and number >= 2))
+        for number in range(6)
+        for worker in (1, 2, 3)
+    ]
+    found = replay(pages, rules=rules, answers=TRIPLET)
+    assert found[2]["side-bias"].judgments == 20
+    assert 60 <= found[1]["side-bias"].judgments <= 120
+    assert set(found[3]) == {"alternation"}
+
+
+def test_nobody_is_seen_with_answers_that_came_later() -> None:
+    """The others' answers count as they stood: two who agree make the third disagree, but only after them."""
+    rule = make_rule("disagreement", {"of_crowd": 0.0, "least": 20})
+
+    def answers(worker: int, against: bool) -> Page:
+        values = [1.0 if unit % 2 else 2.0 for unit in range(40)]
+        return Page(
+            worker,
+            [
+                OwnJudgment(worker, unit, 3 - value if against else value, 3 - value if against else value)
+                for unit, value in enumerate(values)
+            ],
+        )
+
+    early = replay([answers(1, True), answers(2, False), answers(3, False)], rules=[rule], answers=TRIPLET)
+    late = replay([answers(2, False), answers(3, False), answers(1, True)], rules=[rule], answers=TRIPLET)
+    assert 1 not in early
+    assert "disagreement" in late[1]
+    assert 3 not in late
