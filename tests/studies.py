@@ -88,6 +88,10 @@ def make_worker(study: Study, name: str = "w-0007") -> tuple[Worker, dict[str, s
     return joined.worker, {"Authorization": f"Token {joined.token}"}
 
 
+def with_worker(study: Study, name: str = "w-0007") -> tuple[Study, Worker]:
+    return study, make_worker(study, name)[0]
+
+
 def hand_in(study: Study, name: str = "w-1") -> Assignment:
     """Join as a worker, take a HIT, always choose the first, and submit."""
     worker, _ = make_worker(study, name)

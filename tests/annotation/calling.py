@@ -8,6 +8,7 @@ from typing import Any
 from django.test import Client
 
 from judgments.models import Study
+from tests.studies import make_worker
 
 Headers = dict[str, str]
 
@@ -27,6 +28,12 @@ def _send(method: str, path: str, body: Any, headers: Headers | None) -> Any:
 
 def join(study: Study, **body: Any) -> Any:
     return post(f"/api/studies/{study.slug}/join/", {"worker": "w-0007"} | body)
+
+
+def begin(study: Study, name: str = "w-0007") -> tuple[Headers, dict[str, Any]]:
+    """Headers of a worker who joined, and the HIT that they accepted."""
+    _, headers = make_worker(study, name)
+    return headers, accept(study, headers).json()
 
 
 def accept(study: Study, headers: Headers) -> Any:

@@ -113,6 +113,10 @@ def joined(study: Study, name: str = "ada", **values: Any) -> Person:
     return Person(client, found.worker, found.participation, found.token, found.resume or "")
 
 
+def with_person(study: Study, name: str = "ada") -> tuple[Study, Person]:
+    return study, joined(study, name)
+
+
 def draw_page_again(hit: HIT) -> list[DrawnUnit]:
     """Draw the units of a drawn page of an arena from what is stored, for a worker who wrote none of the captions."""
     first = Assignment.objects.filter(hit=hit).select_related("study", "worker").earliest("accepted_at")

@@ -16,7 +16,7 @@ from annotation.work.claims import claim_assignment
 from annotation.work.submissions import revise_judgments, save_answers, submit_assignment
 from judgments.kinds.caption import COPIED
 from judgments.models import Study
-from tests.annotation.casting import joined
+from tests.annotation.casting import joined, with_person
 from tests.annotation.leasing import claimed
 from tests.annotation.writing import caption_by, write_all, writing_study
 
@@ -229,8 +229,7 @@ def test_saving_for_later_without_scripts_keeps_half_a_sentence() -> None:
 
 
 def test_a_client_that_saves_later_never_sees_what_a_form_left_unfinished() -> None:
-    study = writing_study(images=3)
-    person = joined(study, "ada")
+    study, person = with_person(writing_study(images=3), "ada")
     claim = claimed(study, person.worker)
     path = f"/s/{study.slug}/work/{claim.assignment.pk}/save/"
     person.client.post(path, {"u1": "A shape", "u2": "A shape lies on a table."})

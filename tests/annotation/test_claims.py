@@ -23,14 +23,13 @@ from common.errors import NotThere
 from judgments.models import HIT, Study
 from judgments.studies.studies import mark_closed, mark_open
 from tests.annotation.leasing import answers_of, claimed, finish_all, hand_in, let_it_end, slots_add_up, take
-from tests.studies import make_study, make_worker
+from tests.studies import make_study, make_worker, with_worker
 
 pytestmark = pytest.mark.django_db
 
 
 def test_a_worker_gets_every_hit_once_and_then_nothing() -> None:
-    study = make_study("pairwise")
-    worker, _ = make_worker(study)
+    study, worker = with_worker(make_study("pairwise"))
     assert Counter(finish_all(study, worker)) == Counter(study.hits.values_list("pk", flat=True))
 
 
@@ -58,16 +57,14 @@ def test_a_slot_whose_lease_ended_goes_to_another() -> None:
 
 
 def test_a_worker_who_comes_back_after_expiry_gets_work_again() -> None:
-    study = make_study("pairwise")
-    worker, _ = make_worker(study)
+    study, worker = with_worker(make_study("pairwise"))
     lost = take(study, worker)
     let_it_end(lost)
     assert lost.hit_id in finish_all(study, worker)
 
 
 def test_returning_gives_the_slot_back_once() -> None:
-    study = make_study()
-    worker, _ = make_worker(study)
+    study, worker = with_worker(make_study())
     assignment = take(study, worker)
     assert assignment.hit is not None
     return_assignment(assignment=assignment)
@@ -88,8 +85,7 @@ def test_a_returned_hit_comes_back_to_its_worker_when_nothing_else_is_left() -> 
 
 
 def test_submitted_work_cannot_be_returned() -> None:
-    study = make_study()
-    worker, _ = make_worker(study)
+    study, worker = with_worker(make_study())
     assignment = take(study, worker)
     hand_in(assignment)
     with pytest.raises(AlreadyEnded, match="were submitted and stay"):
@@ -97,8 +93,7 @@ def test_submitted_work_cannot_be_returned() -> None:
 
 
 def test_expiry_leaves_what_is_within_its_lease() -> None:
-    study = make_study()
-    worker, _ = make_worker(study)
+    study, worker = with_worker(make_study())
     assignment = take(study, worker)
     assert expire_overdue(study=study) == 0
     assignment.refresh_from_db()
@@ -130,8 +125,7 @@ def test_a_stranger_to_the_study_gets_nothing() -> None:
 
 
 def test_a_closed_study_offers_nothing_but_takes_what_is_held() -> None:
-    study = make_study("pairwise")
-    worker, _ = make_worker(study)
+    study, worker = with_worker(make_study("pairwise"))
     held = take(study, worker)
     mark_closed(study=study)
     claim = claimed(study, worker)
@@ -163,8 +157,7 @@ def test_the_two_sides_of_an_assignment_differ_by_at_most_one() -> None:
 
 
 def test_the_database_itself_refuses_a_second_worker_on_a_slot() -> None:
-    study = make_study()
-    worker, _ = make_worker(study)
+    study, worker = with_worker(make_study())
     other, _ = make_worker(study, "other")
     held = take(study, worker)
     with pytest.raises(IntegrityError, match=r"slot|UNIQUE"), transaction.atomic():
@@ -256,8 +249,7 @@ def test_an_address_that_took_every_place_keeps_nobody_out(client: Client) -> No
 
 
 def test_what_is_fetched_ahead_holds_a_slot_and_is_the_same_when_asked_again() -> None:
-    study = make_study("pairwise")
-    worker, _ = make_worker(study)
+    study, worker = with_worker(make_study("pairwise"))
     held = take(study, worker)
     first, again = reserve_next(assignment=held), reserve_next(assignment=held)
     assert first is not None
@@ -269,8 +261,7 @@ def test_what_is_fetched_ahead_holds_a_slot_and_is_the_same_when_asked_again() -
 
 
 def test_submitting_brings_exactly_what_was_fetched_ahead_with_a_whole_lease() -> None:
-    study = make_study("pairwise", crowd={"lease_minutes": 60})
-    worker, _ = make_worker(study)
+    study, worker = with_worker(make_study("pairwise", crowd={"lease_minutes": 60}))
     held = take(study, worker)
     reserved = reserve_next(assignment=held)
     assert reserved is not None
@@ -286,8 +277,7 @@ def test_submitting_brings_exactly_what_was_fetched_ahead_with_a_whole_lease() -
 
 
 def test_a_page_loaded_anew_takes_what_was_fetched_ahead_too() -> None:
-    study = make_study("pairwise")
-    worker, _ = make_worker(study)
+    study, worker = with_worker(make_study("pairwise"))
     held = take(study, worker)
     reserved = reserve_next(assignment=held)
     assert reserved is not None
@@ -296,16 +286,14 @@ def test_a_page_loaded_anew_takes_what_was_fetched_ahead_too() -> None:
 
 
 def test_who_holds_a_hit_and_has_another_fetched_ahead_is_given_the_one_they_hold() -> None:
-    study = make_study("pairwise")
-    worker, _ = make_worker(study)
+    study, worker = with_worker(make_study("pairwise"))
     held = take(study, worker)
     reserve_next(assignment=held)
     assert take(study, worker) == held
 
 
 def test_nothing_is_fetched_ahead_of_work_that_is_over() -> None:
-    study = make_study("pairwise")
-    worker, _ = make_worker(study)
+    study, worker = with_worker(make_study("pairwise"))
     held = take(study, worker)
     return_assignment(assignment=held)
     assert reserve_next(assignment=held) is None
@@ -315,8 +303,7 @@ def test_nothing_is_fetched_ahead_of_work_that_is_over() -> None:
 
 
 def test_a_slot_fetched_ahead_goes_to_another_once_its_time_is_over() -> None:
-    study = make_study("pairwise", judgments_per_unit=1)
-    worker, _ = make_worker(study)
+    study, worker = with_worker(make_study("pairwise", judgments_per_unit=1))
     held = take(study, worker)
     reserved = reserve_next(assignment=held)
     assert reserved is not None
@@ -329,8 +316,7 @@ def test_a_slot_fetched_ahead_goes_to_another_once_its_time_is_over() -> None:
 
 
 def test_what_was_fetched_ahead_and_lost_is_made_up_for_when_submitting() -> None:
-    study = make_study("pairwise")
-    worker, _ = make_worker(study)
+    study, worker = with_worker(make_study("pairwise"))
     held = take(study, worker)
     reserved = reserve_next(assignment=held)
     assert reserved is not None
@@ -342,8 +328,7 @@ def test_what_was_fetched_ahead_and_lost_is_made_up_for_when_submitting() -> Non
 
 
 def test_closing_a_study_frees_what_was_only_fetched_ahead() -> None:
-    study = make_study("pairwise")
-    worker, _ = make_worker(study)
+    study, worker = with_worker(make_study("pairwise"))
     held = take(study, worker)
     reserved = reserve_next(assignment=held)
     assert reserved is not None
@@ -356,8 +341,7 @@ def test_closing_a_study_frees_what_was_only_fetched_ahead() -> None:
 
 
 def test_a_worker_cannot_have_two_hits_fetched_ahead() -> None:
-    study = make_study("pairwise")
-    worker, _ = make_worker(study)
+    study, worker = with_worker(make_study("pairwise"))
     held = take(study, worker)
     reserved = reserve_next(assignment=held)
     assert reserved is not None
@@ -367,8 +351,7 @@ def test_a_worker_cannot_have_two_hits_fetched_ahead() -> None:
 
 
 def test_a_lease_is_made_longer_as_often_as_the_study_allows() -> None:
-    study = make_study(crowd={"lease_minutes": 60, "extensions": 2})
-    worker, _ = make_worker(study)
+    study, worker = with_worker(make_study(crowd={"lease_minutes": 60, "extensions": 2}))
     held = take(study, worker)
     for left in (1, 0):
         soon = timezone.now() + timedelta(minutes=3)
@@ -382,31 +365,27 @@ def test_a_lease_is_made_longer_as_often_as_the_study_allows() -> None:
 
 
 def test_asking_twice_at_once_for_more_time_costs_one_extension() -> None:
-    study = make_study(crowd={"lease_minutes": 60, "extensions": 1})
-    worker, _ = make_worker(study)
+    study, worker = with_worker(make_study(crowd={"lease_minutes": 60, "extensions": 1}))
     held = take(study, worker)
     Assignment.objects.filter(pk=held.pk).update(expires_at=timezone.now() + timedelta(minutes=3))
     assert extend_lease(assignment=held) == extend_lease(assignment=held)
 
 
 def test_more_time_for_work_that_was_only_just_taken_is_no_trouble_and_costs_no_extension() -> None:
-    study = make_study(crowd={"lease_minutes": 1, "extensions": 1})
-    worker, _ = make_worker(study)
+    study, worker = with_worker(make_study(crowd={"lease_minutes": 1, "extensions": 1}))
     held = take(study, worker)
     assert extend_lease(assignment=held).extensions_left == 1
 
 
 def test_a_study_without_extensions_gives_none() -> None:
-    study = make_study(crowd={"lease_minutes": 1, "extensions": 0})
-    worker, _ = make_worker(study)
+    study, worker = with_worker(make_study(crowd={"lease_minutes": 1, "extensions": 0}))
     held = take(study, worker)
     with pytest.raises(NoMoreTime, match="Your answers are saved"):
         extend_lease(assignment=held)
 
 
 def test_no_time_is_added_to_work_that_is_over() -> None:
-    study = make_study()
-    worker, _ = make_worker(study)
+    study, worker = with_worker(make_study())
     held = take(study, worker)
     let_it_end(held)
     with pytest.raises(TooLate, match="kept"):
@@ -417,8 +396,7 @@ def test_no_time_is_added_to_work_that_is_over() -> None:
 
 
 def test_work_whose_time_is_over_is_taken_up_where_it_was_left_as_long_as_nobody_wanted_its_slot() -> None:
-    study = make_study()
-    worker, _ = make_worker(study)
+    study, worker = with_worker(make_study())
     held = take(study, worker)
     save_answers(assignment=held, answers=[{"position": 1, "value": 2}])
     let_it_end(held)
@@ -430,8 +408,7 @@ def test_work_whose_time_is_over_is_taken_up_where_it_was_left_as_long_as_nobody
 
 
 def test_work_whose_slot_was_freed_is_taken_up_in_a_new_row_with_its_answers_order_and_sides() -> None:
-    study = make_study("pairwise")
-    worker, _ = make_worker(study)
+    study, worker = with_worker(make_study("pairwise"))
     held = take(study, worker)
     save_answers(assignment=held, answers=[{"position": 1, "value": 2}])
     let_it_end(held)
@@ -444,8 +421,7 @@ def test_work_whose_slot_was_freed_is_taken_up_in_a_new_row_with_its_answers_ord
 
 
 def test_work_that_somebody_else_took_meanwhile_cannot_be_taken_up_again() -> None:
-    study = make_study("pairwise", judgments_per_unit=1)
-    worker, _ = make_worker(study)
+    study, worker = with_worker(make_study("pairwise", judgments_per_unit=1))
     held = take(study, worker)
     save_answers(assignment=held, answers=[{"position": 1, "value": 2}])
     let_it_end(held)
@@ -459,8 +435,7 @@ def test_work_that_somebody_else_took_meanwhile_cannot_be_taken_up_again() -> No
 
 
 def test_who_took_another_page_meanwhile_finishes_that_one_first() -> None:
-    study = make_study("pairwise")
-    worker, _ = make_worker(study)
+    study, worker = with_worker(make_study("pairwise"))
     lost = take(study, worker)
     let_it_end(lost)
     other = take(study, worker)
@@ -470,8 +445,7 @@ def test_who_took_another_page_meanwhile_finishes_that_one_first() -> None:
 
 
 def test_nothing_is_taken_up_again_in_a_closed_study() -> None:
-    study = make_study()
-    worker, _ = make_worker(study)
+    study, worker = with_worker(make_study())
     held = take(study, worker)
     let_it_end(held)
     close_study(study=study)
@@ -480,8 +454,7 @@ def test_nothing_is_taken_up_again_in_a_closed_study() -> None:
 
 
 def test_who_is_paused_takes_nothing_up_again_and_is_not_given_what_was_fetched_ahead() -> None:
-    study = make_study("pairwise")
-    worker, _ = make_worker(study)
+    study, worker = with_worker(make_study("pairwise"))
     held = take(study, worker)
     assert reserve_next(assignment=held) is not None
     Participation.objects.filter(worker=worker).update(standing="paused")
@@ -493,8 +466,7 @@ def test_who_is_paused_takes_nothing_up_again_and_is_not_given_what_was_fetched_
 
 
 def test_submitted_or_returned_work_is_not_taken_up_again() -> None:
-    study = make_study("pairwise")
-    worker, _ = make_worker(study)
+    study, worker = with_worker(make_study("pairwise"))
     held = take(study, worker)
     hand_in(held)
     with pytest.raises(AlreadyEnded):

@@ -38,7 +38,7 @@ from judgments.studies.generation import withdraw_control
 from tests.annotation.leasing import claimed
 from tests.evaluation.studies import StudyOf
 from tests.evaluation.studies import make_dataset as small_dataset
-from tests.studies import make_dataset, make_study, make_worker
+from tests.studies import make_dataset, make_study, make_worker, with_worker
 
 pytestmark = pytest.mark.django_db
 
@@ -82,8 +82,7 @@ def right(study: Study) -> Any:
 
 @pytest.mark.parametrize("protocol", ["relevance", "graded", "pairwise", "triplet"])
 def test_no_control_item_is_shown_to_a_worker_in_two_hits(protocol: str) -> None:
-    study = small_pool(protocol, controls={"per_hit": 1})
-    worker, _ = make_worker(study)
+    study, worker = with_worker(small_pool(protocol, controls={"per_hit": 1}))
     pages = work(study, worker)
     assert len(pages) == study.hits.count() > 2
     grouped = KINDS[protocol].grouped
@@ -117,8 +116,7 @@ def test_pages_with_new_control_items_come_first_and_then_an_alarm_says_what_pag
 
 
 def test_a_page_that_was_given_back_has_its_control_items_still_when_it_is_taken_again() -> None:
-    study = small_pool(controls={"per_hit": 1})
-    worker, _ = make_worker(study)
+    study, worker = with_worker(small_pool(controls={"per_hit": 1}))
     first = claimed(study, worker)
     return_assignment(assignment=first.assignment)
     work(study, worker)
@@ -135,16 +133,14 @@ def test_a_page_that_was_given_back_has_its_control_items_still_when_it_is_taken
 
 
 def test_where_no_item_comes_again_nothing_is_left_out() -> None:
-    study = make_study("graded", controls={"per_hit": 1, "kinds": ["repeated"]})
-    worker, _ = make_worker(study)
+    study, worker = with_worker(make_study("graded", controls={"per_hit": 1, "kinds": ["repeated"]}))
     pages = work(study, worker)
     assert sum(len(places_of(page)) for page in pages) == study.units.count()
     assert not StudyAlarm.objects.exists()
 
 
 def test_a_repeated_unit_is_right_where_the_worker_says_the_same_twice() -> None:
-    study = make_study("pairwise", controls={"per_hit": 1, "kinds": ["repeated"]})
-    same, _ = make_worker(study, "same")
+    study, same = with_worker(make_study("pairwise", controls={"per_hit": 1, "kinds": ["repeated"]}), "same")
     work(study, same, lambda place: KINDS["pairwise"].sides.seen(1, side=place.side))
     left, _ = make_worker(study, "left")
     work(study, left, 1)

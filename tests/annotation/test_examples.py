@@ -19,7 +19,7 @@ from judgments.design.reading import make_design
 from judgments.models import Study, StudyRole
 from judgments.studies.generation import generate_hits
 from judgments.studies.studies import create_study
-from tests.annotation.casting import joined, make_dataset, make_study
+from tests.annotation.casting import joined, make_dataset, make_study, with_person
 
 pytestmark = pytest.mark.django_db
 EXAMPLE = {
@@ -35,8 +35,7 @@ def shown(study: Study, person: Any, path: str) -> str:
 
 
 def test_examples_stand_before_the_work_and_in_its_panel_of_instructions() -> None:
-    study = make_study(make_dataset(), "pairwise", examples=[EXAMPLE])
-    ada = joined(study)
+    study, ada = with_person(make_study(make_dataset(), "pairwise", examples=[EXAMPLE]))
     for path in ("start", "work"):
         html = shown(study, ada, path)
         assert "A worked example" in html

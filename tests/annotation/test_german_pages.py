@@ -20,7 +20,7 @@ from judgments.design.requirements import QUIZ_PRESETS
 from judgments.kinds import KINDS
 from judgments.models import Caption, Item, Output, Study, System
 from judgments.studies.studies import mark_closed
-from tests.annotation.casting import Person, joined, make_dataset, make_study
+from tests.annotation.casting import Person, joined, make_dataset, make_study, with_person
 from tests.annotation.foreign_pages import english_on, texts_of
 from tests.annotation.posting import submit, work_of
 from tests.annotation.quizzing import take
@@ -221,8 +221,7 @@ def test_countries_are_named_and_sorted_in_german() -> None:
 
 
 def test_a_report_and_a_language_are_chosen_without_scripts() -> None:
-    study = study_of("pairwise")
-    jutta = joined(study, "jutta")
+    study, jutta = with_person(study_of("pairwise"), "jutta")
     _, assignment = work_of(study, jutta)
     report = f"/s/{study.slug}/work/{assignment.pk}/report/1/"
     assert "What is wrong with number 1?" in jutta.client.get(report).content.decode()

@@ -18,9 +18,9 @@ from judgments.importers import ImportProblem
 from judgments.models import Dataset, HITUnit, Item, Study
 from judgments.studies.generation import generate_hits
 from judgments.studies.studies import design_of
-from tests.annotation.calling import accept, is_problem, patch
+from tests.annotation.calling import accept, begin, is_problem, patch
 from tests.annotation.calling import submit as send
-from tests.annotation.casting import joined
+from tests.annotation.casting import joined, with_person
 from tests.annotation.posting import submit, work_of
 from tests.studies import make_worker
 from tests.templating import ROWS, TONE, inputs_file, make_template_study
@@ -156,8 +156,7 @@ def test_a_design_that_does_not_fit_says_why(tmp_path, values, said):
 
 
 def test_a_row_is_answered_by_a_plain_form(tmp_path):
-    study = make_template_study(tmp_path)
-    ada = joined(study)
+    study, ada = with_person(make_template_study(tmp_path))
     html, assignment = work_of(study, ada)
     assert "<blockquote>" in html
     assert '<script src="https' not in html
@@ -171,8 +170,7 @@ def test_a_row_is_answered_by_a_plain_form(tmp_path):
 
 
 def test_a_form_without_what_is_needed_comes_back_with_what_was_given(tmp_path):
-    study = make_template_study(tmp_path)
-    ada = joined(study)
+    study, ada = with_person(make_template_study(tmp_path))
     _, assignment = work_of(study, ada)
     response = submit(study, ada, assignment, {"u1-2": "41", "u1-4": "Darum", "u1-1-0": "irony"})
     html = response.content.decode()
@@ -184,8 +182,7 @@ def test_a_form_without_what_is_needed_comes_back_with_what_was_given(tmp_path):
 
 
 def test_five_rows_on_a_page_do_not_clash(tmp_path):
-    study = make_template_study(tmp_path, units_per_hit=3)
-    ada = joined(study)
+    study, ada = with_person(make_template_study(tmp_path, units_per_hit=3))
     html, assignment = work_of(study, ada)
     for number in (1, 2, 3):
         assert f'id="t{number}-age"' in html
@@ -196,8 +193,7 @@ def test_five_rows_on_a_page_do_not_clash(tmp_path):
 
 
 def test_a_saved_answer_stands_in_the_form_again_and_can_be_changed_after_submitting(tmp_path):
-    study = make_template_study(tmp_path)
-    ada = joined(study)
+    study, ada = with_person(make_template_study(tmp_path))
     _, assignment = work_of(study, ada)
     ada.client.post(f"/s/{study.slug}/work/{assignment.pk}/save/", {"u1-0": "neg", "u1-2": "7"})
     html, _ = work_of(study, ada)
@@ -213,8 +209,7 @@ def test_a_saved_answer_stands_in_the_form_again_and_can_be_changed_after_submit
 
 def test_a_form_that_may_stay_as_it_is_asks_to_say_so(tmp_path):
     source = '<p>${text}</p><label>Note <input name="note"></label>'
-    study = make_template_study(tmp_path, source=source)
-    ada = joined(study)
+    study, ada = with_person(make_template_study(tmp_path, source=source))
     html, assignment = work_of(study, ada)
     assert "Leave it as it is" in html
     assert submit(study, ada, assignment, {"u1-0": ""}).status_code == 422
@@ -233,8 +228,7 @@ def test_a_hostile_row_stays_a_text_on_the_page(tmp_path):
 
 def test_a_client_answers_name_by_name(tmp_path):
     study = make_template_study(tmp_path)
-    _, headers = make_worker(study)
-    held = accept(study, headers).json()
+    headers, held = begin(study)
     address = f"/api/assignments/{held['id']}/"
     wrong = patch(address, {"answers": [{"position": 1, "answer": {"tone": "maybe"}}]}, headers)
     assert "expected for “tone” one of pos, neg" in is_problem(wrong, 400)["detail"]

@@ -20,7 +20,7 @@ from common.errors import DesignError, WrongState
 from judgments.design.reading import make_design
 from judgments.models import Study
 from judgments.studies.studies import design_of
-from tests.annotation.casting import joined, make_dataset, make_study
+from tests.annotation.casting import joined, make_dataset, make_study, with_person
 from tests.annotation.leasing import claimed
 from tests.annotation.writing import writing_study
 
@@ -46,8 +46,7 @@ def write(
 
 
 def test_counts_are_kept_where_the_design_asks_and_given_back_to_the_person() -> None:
-    study = writing_study(images=3, writing={"record": True})
-    ada = joined(study)
+    study, ada = with_person(writing_study(images=3, writing={"record": True}))
     write(study, ada.worker, signals=PASTED)
     assert all(row.signals == PASTED for row in Judgment.objects.all())
     own = [json.loads(line) for line in ada.client.get("/me/answers/").getvalue().splitlines()]
@@ -102,8 +101,7 @@ def test_an_existing_design_is_stored_as_it_was_and_its_page_is_without_all_this
 
 
 def test_participants_are_told_before_they_join_and_in_the_instructions() -> None:
-    study = writing_study(images=3, writing=BOTH)
-    person = joined(study)
+    study, person = with_person(writing_study(images=3, writing=BOTH))
     person.client.cookies.clear()
     for language, said in (("en", "It never records which keys you press"), ("de", "niemals")):
         shown = person.client.get(f"/s/{study.slug}/", headers={"accept-language": language}).content.decode()
@@ -114,8 +112,7 @@ def test_participants_are_told_before_they_join_and_in_the_instructions() -> Non
 
 
 def test_the_hidden_line_is_data_for_the_script_and_no_part_of_the_plain_form() -> None:
-    study = writing_study(images=3, writing=BOTH)
-    ada = joined(study)
+    study, ada = with_person(writing_study(images=3, writing=BOTH))
     page = ada.client.get(f"/s/{study.slug}/work/").content.decode()
     held = Assignment.objects.get(worker=ada.worker)
     assert held.hit is not None

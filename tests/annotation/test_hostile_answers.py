@@ -13,7 +13,7 @@ from django.test import Client
 
 from judgments.models import Caption, Item, Output, Study, System
 from tests.annotation.calling import accept, is_problem, patch
-from tests.annotation.casting import Person, joined, make_dataset, make_study
+from tests.annotation.casting import Person, make_dataset, make_study, with_person
 from tests.annotation.posting import submit, work_of
 from tests.annotation.scenes import make_scenes
 from tests.annotation.writing import writing_study
@@ -95,8 +95,7 @@ def nested(depth: int) -> str:
 
 @pytest.mark.parametrize("protocol", OPEN)
 def test_an_answer_of_any_form_and_depth_is_kept_or_refused_by_name(protocol: str) -> None:
-    study = make(protocol)
-    ada = joined(study)
+    study, ada = with_person(make(protocol))
     held = accept(study, bearer(ada)).json()["id"]
     for given in HOSTILE:
         reply = patch(
@@ -124,8 +123,7 @@ def test_an_answer_of_any_form_and_depth_is_kept_or_refused_by_name(protocol: st
 
 
 def test_a_comment_that_cannot_be_stored_is_refused_while_it_can_be_mended() -> None:
-    study = make_study(make_dataset())
-    ada = joined(study)
+    study, ada = with_person(make_study(make_dataset()))
     _, held = work_of(study, ada)
     comments: list[Any] = ["a\x00b", HALF_A_SIGN, "x" * 2_001, ["no"], 5]
     for comment, call in product(comments, ("save", "submit")):
@@ -143,8 +141,7 @@ def test_a_comment_that_cannot_be_stored_is_refused_while_it_can_be_mended() -> 
 
 @pytest.mark.parametrize("protocol", ["caption", "keywords", "grounding"])
 def test_a_plain_form_keeps_what_is_no_answer_without_signs_that_no_database_takes(protocol: str) -> None:
-    study = make(protocol)
-    ada = joined(study)
+    study, ada = with_person(make(protocol))
     _, held = work_of(study, ada)
     name = "u1-w1" if protocol == "grounding" else "u1"
     response = submit(study, ada, held, {name: "no\x00such"})

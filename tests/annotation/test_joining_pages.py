@@ -12,7 +12,7 @@ from annotation.views.common import WORKER_COOKIE
 from judgments.models import Study
 from judgments.studies.generation import withdraw_control
 from judgments.studies.studies import mark_closed
-from tests.annotation.casting import Person, joined, make_dataset, make_study
+from tests.annotation.casting import Person, joined, make_dataset, make_study, with_person
 from tests.annotation.posting import submit, work_of
 from tests.crowd import first_answers
 
@@ -90,8 +90,7 @@ def test_a_new_worker_gets_a_cookie_scripts_cannot_read_and_sees_the_resume_code
 
 
 def test_a_resume_code_brings_a_worker_back_in_another_browser(client: Client) -> None:
-    study = make_study(make_dataset())
-    ada = joined(study)
+    study, ada = with_person(make_study(make_dataset()))
     _, held = work_of(study, ada)
     wrong = client.post(f"/s/{study.slug}/resume/", {"name": "ada", "resume": "not-it"})
     assert wrong.status_code == 409
@@ -133,8 +132,7 @@ def test_an_invitation_lets_one_person_in(client: Client) -> None:
 
 
 def test_whoever_joined_before_goes_on_with_the_work(client: Client) -> None:
-    study = make_study(make_dataset())
-    ada = joined(study)
+    study, ada = with_person(make_study(make_dataset()))
     assert ada.client.get(f"/s/{study.slug}/")["Location"] == f"/s/{study.slug}/work/"
 
 
@@ -200,8 +198,7 @@ def finish_everything(study: Study, person: Person) -> None:
 
 
 def test_the_last_page_thanks_and_gives_the_completion_code() -> None:
-    study = make_study(make_dataset())
-    ada = joined(study)
+    study, ada = with_person(make_study(make_dataset()))
     finish_everything(study, ada)
     page = ada.client.get(f"/s/{study.slug}/done/").content.decode()
     pages = Assignment.objects.filter(worker=ada.worker).count()
@@ -224,16 +221,14 @@ def test_the_last_page_says_when_others_hold_what_is_left() -> None:
 
 
 def test_nobody_gets_a_completion_code_for_nothing() -> None:
-    study = make_study(make_dataset())
-    ada = joined(study)
+    study, ada = with_person(make_study(make_dataset()))
     page = ada.client.get(f"/s/{study.slug}/done/").content.decode()
     assert ada.participation.completion_code not in page
     assert "Nothing is submitted yet" in page
 
 
 def test_a_closed_study_lets_a_worker_finish_the_page_they_hold() -> None:
-    study = make_study(make_dataset())
-    ada = joined(study)
+    study, ada = with_person(make_study(make_dataset()))
     html, assignment = work_of(study, ada)
     mark_closed(study=study)
     assert submit(study, ada, assignment, first_answers(html)).status_code == 303

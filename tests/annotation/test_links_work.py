@@ -11,12 +11,11 @@ from annotation.models import Judgment
 from annotation.rehearsal.people import Crowd
 from annotation.rehearsal.rehearsal import rehearse
 from judgments.models import Study
-from tests.annotation.calling import accept, is_problem, patch
+from tests.annotation.calling import begin, is_problem, patch
 from tests.annotation.calling import submit as send
-from tests.annotation.casting import joined, make_study
+from tests.annotation.casting import make_study, with_person
 from tests.annotation.posting import submit, work_of
 from tests.annotation.scenes import BOXES, TEXT, make_scenes
-from tests.studies import make_worker
 
 pytestmark = pytest.mark.django_db
 
@@ -33,8 +32,7 @@ def answers_of(study: Study) -> list[Any]:
 
 
 def test_keywords_are_given_by_a_plain_form_as_they_are_typed_and_ticked() -> None:
-    study = make("keywords")
-    ada = joined(study)
+    study, ada = with_person(make("keywords"))
     html, assignment = work_of(study, ada)
     assert "Ms. O’Neil" in html
     phrase = re.findall(r'name="u1-c(\d+)" value="1" data-phrase="red barn"', html)
@@ -44,8 +42,7 @@ def test_keywords_are_given_by_a_plain_form_as_they_are_typed_and_ticked() -> No
 
 
 def test_a_page_with_a_missing_answer_comes_back_with_what_was_given() -> None:
-    study = make("keywords")
-    ada = joined(study)
+    study, ada = with_person(make("keywords"))
     _, assignment = work_of(study, ada)
     response = submit(study, ada, assignment, {"u1": "dog, oak", "u2": "barn"})
     html = response.content.decode()
@@ -57,8 +54,7 @@ def test_a_page_with_a_missing_answer_comes_back_with_what_was_given() -> None:
 
 
 def test_a_word_that_is_not_in_the_text_comes_back_with_the_reason_and_with_what_was_typed() -> None:
-    study = make("keywords")
-    ada = joined(study)
+    study, ada = with_person(make("keywords"))
     _, assignment = work_of(study, ada)
     response = submit(study, ada, assignment, {"u1": "dog, cow", "u2": "barn", "u3-none": "1"})
     html = response.content.decode()
@@ -73,8 +69,7 @@ def test_a_word_that_is_not_in_the_text_comes_back_with_the_reason_and_with_what
 
 
 def test_links_are_given_by_a_plain_form_with_a_field_for_each_word() -> None:
-    study = make("grounding", sampling={"references": 1})
-    ada = joined(study)
+    study, ada = with_person(make("grounding", sampling={"references": 1}))
     html, assignment = work_of(study, ada)
     fields = dict.fromkeys(re.findall(r'<select name="([^"]+)"', html), "")
     fields |= {"u3-none": "1"}
@@ -84,8 +79,7 @@ def test_links_are_given_by_a_plain_form_with_a_field_for_each_word() -> None:
 
 
 def test_saved_links_are_chosen_in_the_fields_again() -> None:
-    study = make("grounding")
-    ada = joined(study)
+    study, ada = with_person(make("grounding"))
     _, assignment = work_of(study, ada)
     ada.client.post(f"/s/{study.slug}/work/{assignment.pk}/save/", {"u2-w1": "1"})
     html, _ = work_of(study, ada)
@@ -95,8 +89,7 @@ def test_saved_links_are_chosen_in_the_fields_again() -> None:
 
 def test_a_client_sees_text_and_phrases_and_sends_keywords() -> None:
     study = make("keywords")
-    _, headers = make_worker(study)
-    assignment = accept(study, headers).json()
+    headers, assignment = begin(study)
     unit = assignment["units"][0]
     assert set(unit) == {"position", "protocol", "question", "image", "text", "collocations"}
     assert unit["text"] == {"text": TEXT}
@@ -112,9 +105,7 @@ def test_a_client_sees_text_and_phrases_and_sends_keywords() -> None:
 
 
 def test_a_client_sees_words_and_boxes_and_sends_links() -> None:
-    study = make("grounding", sampling={"references": 1, "images": 3})
-    _, headers = make_worker(study)
-    assignment = accept(study, headers).json()
+    headers, assignment = begin(make("grounding", sampling={"references": 1, "images": 3}))
     unit = assignment["units"][0]
     assert set(unit) == {"position", "protocol", "question", "image", "caption", "words", "boxes"}
     assert [box["label"] for box in unit["boxes"]] == ["barn", "dog", "oak tree"]

@@ -19,7 +19,7 @@ from annotation.work.own_work import own_studies
 from annotation.work.submissions import revise_judgments, submit_assignment
 from judgments.models import Study
 from judgments.studies.studies import mark_closed
-from tests.annotation.casting import Person, joined, make_dataset, make_study
+from tests.annotation.casting import Person, joined, make_dataset, make_study, with_person
 from tests.annotation.leasing import claimed
 
 pytestmark = pytest.mark.django_db
@@ -46,8 +46,7 @@ def fact(html: str, name: str) -> list[str]:
 
 
 def test_pages_answers_time_and_pay_are_those_of_the_rows() -> None:
-    study = make_study(make_dataset(), crowd={"reward_cents": 25, "currency": "EUR"})
-    ada = joined(study)
+    study, ada = with_person(make_study(make_dataset(), crowd={"reward_cents": 25, "currency": "EUR"}))
     first, second = work(study, ada), work(study, ada)
     Assignment.objects.filter(pk=second.pk).update(state="approved")
     html = seen(ada)
@@ -73,8 +72,7 @@ def test_pay_of_two_currencies_is_not_added_up() -> None:
 
 
 def test_what_was_approved_stays_owed_after_an_exclusion() -> None:
-    study = make_study(make_dataset(), crowd={"reward_cents": 25})
-    ada = joined(study)
+    study, ada = with_person(make_study(make_dataset(), crowd={"reward_cents": 25}))
     approved, pending = work(study, ada), work(study, ada)
     Assignment.objects.filter(pk=approved.pk).update(state="approved")
     worker = Worker.objects.get(pk=pending.worker_id)
@@ -85,8 +83,7 @@ def test_what_was_approved_stays_owed_after_an_exclusion() -> None:
 
 
 def test_who_is_excluded_in_the_middle_of_a_page_submitted_nothing_and_is_not_sent_in_a_circle() -> None:
-    study = make_study(make_dataset(), crowd={"reward_cents": 25})
-    ada = joined(study)
+    study, ada = with_person(make_study(make_dataset(), crowd={"reward_cents": 25}))
     assert claim_assignment(study=study, worker=ada.worker) is not None
     exclude_worker(study=study, worker=ada.worker, why="Always left.")
     assert own_studies(ada.worker)[0].submitted == 0
@@ -98,8 +95,7 @@ def test_who_is_excluded_in_the_middle_of_a_page_submitted_nothing_and_is_not_se
 
 
 def test_a_rejected_page_is_told_with_its_reason() -> None:
-    study = make_study(make_dataset(), crowd={"reward_cents": 25})
-    ada = joined(study)
+    study, ada = with_person(make_study(make_dataset(), crowd={"reward_cents": 25}))
     done = work(study, ada)
     Assignment.objects.filter(pk=done.pk).update(state="rejected", reason="Every answer was the <left> one.")
     html = seen(ada)
@@ -163,8 +159,7 @@ def test_what_is_open_to_everybody_and_not_joined_yet_is_offered() -> None:
 
 
 def test_a_stranger_is_asked_for_name_and_resume_code_and_comes_back_with_them() -> None:
-    study = make_study(make_dataset())
-    ada = joined(study)
+    ada = joined(make_study(make_dataset()))
     stranger = Client()
     assert "This browser does not know you" in stranger.get("/me/").content.decode()
     wrong = stranger.post("/me/", {"name": "ada", "resume": "guess"})
@@ -203,8 +198,7 @@ def test_the_download_holds_every_answer_as_it_was_seen(protocol: str) -> None:
 
 
 def test_nothing_tells_which_items_were_controls_or_who_wrote_a_caption() -> None:
-    study = make_study(make_dataset(), controls={"per_hit": 1})
-    ada = joined(study)
+    study, ada = with_person(make_study(make_dataset(), controls={"per_hit": 1}))
     work(study, ada)
     download = b"".join(ada.client.get("/me/answers/")).decode()
     for told in (download, seen(ada)):
@@ -248,8 +242,7 @@ def test_the_page_costs_the_same_for_one_study_and_for_many() -> None:
 
 
 def test_every_worker_s_page_leads_to_their_own() -> None:
-    study = make_study(make_dataset())
-    ada = joined(study)
+    study, ada = with_person(make_study(make_dataset()))
     for path in ("/", f"/s/{study.slug}/start/", f"/s/{study.slug}/done/", f"/s/{study.slug}/work/"):
         assert 'href="/me/"' in ada.client.get(path).content.decode()
 

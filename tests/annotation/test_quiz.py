@@ -21,7 +21,7 @@ from annotation.rehearsal.rehearsal import rehearse
 from annotation.work.claims import claim_assignment
 from judgments.models import HITUnit, Study, Unit
 from judgments.studies.studies import design_of
-from tests.annotation.casting import Person, joined, make_dataset, make_study
+from tests.annotation.casting import Person, joined, make_dataset, make_study, with_person
 from tests.annotation.quizzing import PROTOCOLS, QUESTIONS, quizzed, right_answers, take
 from tests.annotation.sourcing import make_texts
 
@@ -29,8 +29,7 @@ pytestmark = pytest.mark.django_db
 
 
 def test_no_work_is_given_out_before_the_quiz_is_passed_and_all_of_it_afterwards() -> None:
-    study = quizzed()
-    ada = joined(study)
+    study, ada = with_person(quizzed())
     with pytest.raises(QuizNotPassed):
         claim_assignment(study=study, worker=ada.worker)
     assert not Assignment.objects.exists()
@@ -50,8 +49,7 @@ def test_an_attempt_is_drawn_from_the_seed_the_worker_and_its_number() -> None:
 
 
 def test_the_next_attempt_asks_other_questions_and_the_last_one_is_the_last() -> None:
-    study = quizzed(preset="hodosh-2013-english", attempts=2)
-    ada = joined(study)
+    study, ada = with_person(quizzed(preset="hodosh-2013-english", attempts=2))
     first = take(study, ada, wrong=5)
     assert (first.passed, first.right) == (False, 5)
     second = take(study, ada, wrong=3)
@@ -65,8 +63,7 @@ def test_the_next_attempt_asks_other_questions_and_the_last_one_is_the_last() ->
 
 
 def test_an_answer_is_final_and_saying_it_again_is_harmless() -> None:
-    study = quizzed()
-    ada = joined(study)
+    study, ada = with_person(quizzed())
     attempt = start_attempt(study=study, worker=ada.worker)
     answer_attempt(attempt=attempt, answers=[{"position": 1, "value": 2}])
     again = answer_attempt(attempt=attempt, answers=[{"position": 1, "value": 2}])
@@ -78,8 +75,7 @@ def test_an_answer_is_final_and_saying_it_again_is_harmless() -> None:
 
 
 def test_an_answer_that_is_none_is_refused_and_nothing_is_kept() -> None:
-    study = quizzed()
-    ada = joined(study)
+    study, ada = with_person(quizzed())
     attempt = start_attempt(study=study, worker=ada.worker)
     wrong: list[Any] = [
         {"position": 0, "value": 1},
@@ -147,8 +143,7 @@ def test_a_known_item_that_was_struck_is_not_asked_and_an_empty_quiz_stops_nobod
 
 
 def test_a_study_without_a_quiz_asks_the_database_nothing_about_one() -> None:
-    study = make_study(make_dataset())
-    ada = joined(study)
+    study, ada = with_person(make_study(make_dataset()))
     with CaptureQueriesContext(connection) as queries:
         claim_assignment(study=study, worker=ada.worker)
     assert not [query for query in queries if "quizattempt" in query["sql"]]
@@ -236,8 +231,7 @@ def answer_on_page(study: Study, person: Person, *, right: bool = True) -> Any:
 
 
 def test_a_worker_goes_from_the_instructions_through_the_quiz_to_the_work_by_plain_forms() -> None:
-    study = quizzed(explain="at-the-end")
-    ada = joined(study)
+    study, ada = with_person(quizzed(explain="at-the-end"))
     assert "Go on to the test" in page(ada, f"/s/{study.slug}/start/")
     assert ada.client.get(f"/s/{study.slug}/work/")["Location"] == f"/s/{study.slug}/quiz/"
     first = page(ada, f"/s/{study.slug}/quiz/")
@@ -261,8 +255,7 @@ def test_a_worker_goes_from_the_instructions_through_the_quiz_to_the_work_by_pla
 
 
 def test_after_each_answer_it_is_said_what_is_right_and_why_where_the_quiz_teaches() -> None:
-    study = quizzed(explain="after-each")
-    ada = joined(study)
+    study, ada = with_person(quizzed(explain="after-each"))
     ada.client.post(f"/s/{study.slug}/quiz/start/")
     response = answer_on_page(study, ada, right=False)
     assert response["Location"] == f"/s/{study.slug}/quiz/?seen=1"
@@ -281,8 +274,7 @@ def test_right_answers_that_are_sentences_do_not_run_into_each_other() -> None:
 
 @pytest.mark.parametrize(("explain", "before", "after"), [("at-the-end", 0, 4), ("never", 0, 0)])
 def test_nothing_is_explained_sooner_than_the_design_says(explain: str, before: int, after: int) -> None:
-    study = quizzed(explain=explain)
-    ada = joined(study)
+    study, ada = with_person(quizzed(explain=explain))
     ada.client.post(f"/s/{study.slug}/quiz/start/")
     for _ in range(4):
         told = page(ada, f"/s/{study.slug}/quiz/?seen=1")
@@ -292,8 +284,7 @@ def test_nothing_is_explained_sooner_than_the_design_says(explain: str, before: 
 
 
 def test_back_and_another_answer_changes_nothing() -> None:
-    study = quizzed()
-    ada = joined(study)
+    study, ada = with_person(quizzed())
     ada.client.post(f"/s/{study.slug}/quiz/start/")
     answer_on_page(study, ada, right=False)
     attempt = QuizAttempt.objects.get()
@@ -307,8 +298,7 @@ def test_back_and_another_answer_changes_nothing() -> None:
 
 
 def test_going_on_without_an_answer_is_told_on_the_same_page() -> None:
-    study = quizzed()
-    ada = joined(study)
+    study, ada = with_person(quizzed())
     ada.client.post(f"/s/{study.slug}/quiz/start/")
     for fields in ({"step": "1"}, {"step": "1", "u1": "x"}):
         response = ada.client.post(f"/s/{study.slug}/quiz/1/answer/", fields)
@@ -346,8 +336,7 @@ def test_a_relevance_item_without_a_tick_is_asked_about_again() -> None:
 
 
 def test_who_used_up_all_attempts_is_told_kindly_and_gets_no_work() -> None:
-    study = quizzed(attempts=1, explain="never")
-    ada = joined(study)
+    study, ada = with_person(quizzed(attempts=1, explain="never"))
     take(study, ada, wrong=4)
     told = page(ada, f"/s/{study.slug}/work/")
     assert "No attempt is left" in told
@@ -368,8 +357,7 @@ def test_a_stranger_and_one_who_did_not_join_are_led_to_the_study_s_page() -> No
 
 
 def test_a_page_of_the_quiz_takes_few_queries() -> None:
-    study = quizzed(preset="hodosh-2013-english", ask=30)
-    ada = joined(study)
+    study, ada = with_person(quizzed(preset="hodosh-2013-english", ask=30))
     ada.client.post(f"/s/{study.slug}/quiz/start/")
     with CaptureQueriesContext(connection) as queries:
         page(ada, f"/s/{study.slug}/quiz/")

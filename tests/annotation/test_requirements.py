@@ -19,7 +19,7 @@ from judgments.design.reading import make_design
 from judgments.models import HITUnit, Study
 from judgments.studies.generation import generate_hits
 from judgments.studies.studies import create_study
-from tests.annotation.casting import joined, make_dataset, make_study
+from tests.annotation.casting import joined, make_dataset, make_study, with_person
 from tests.annotation.leasing import claimed
 
 pytestmark = pytest.mark.django_db
@@ -94,8 +94,7 @@ def test_approved_pages_are_counted_over_the_whole_installation() -> None:
 
 
 def test_the_share_approved_must_lie_above_the_mark_when_work_is_asked_for_too() -> None:
-    study = asking(approval_above=0.5)
-    ada = joined(study)
+    study, ada = with_person(asking(approval_above=0.5))
     assert claim_assignment(study=study, worker=ada.worker) is not None
     Assignment.objects.update(state="returned")
     reviewed(ada.worker, approved=1, rejected=1)
@@ -107,8 +106,7 @@ def test_the_share_approved_must_lie_above_the_mark_when_work_is_asked_for_too()
 
 
 def test_who_may_take_no_more_still_submits_what_they_hold() -> None:
-    study = asking(approval_above=0.5)
-    ada = joined(study)
+    study, ada = with_person(asking(approval_above=0.5))
     claim = claimed(study, ada.worker)
     reviewed(ada.worker, rejected=1)
     again = claimed(study, ada.worker)
@@ -121,8 +119,7 @@ def test_who_may_take_no_more_still_submits_what_they_hold() -> None:
 
 
 def test_nobody_takes_more_hits_than_one_person_may() -> None:
-    study = asking(hits_at_most=1)
-    ada = joined(study)
+    study, ada = with_person(asking(hits_at_most=1))
     claim = claimed(study, ada.worker)
     claim.assignment.study = study
     _, following = submit_and_claim(assignment=claim.assignment, answers=answers_for(claim.assignment))
@@ -135,8 +132,7 @@ def test_nobody_takes_more_hits_than_one_person_may() -> None:
 
 
 def test_a_page_that_was_given_back_does_not_count_against_the_limit() -> None:
-    study = asking(hits_at_most=1)
-    ada = joined(study)
+    study, ada = with_person(asking(hits_at_most=1))
     claim_assignment(study=study, worker=ada.worker)
     Assignment.objects.update(state="returned")
     assert claim_assignment(study=study, worker=ada.worker) is not None

@@ -19,7 +19,7 @@ from judgments.models import Item, Study
 from judgments.studies.generation import generate_hits
 from judgments.studies.studies import design_of
 from judgments.studies.study_page import page_address
-from tests.annotation.casting import joined, make_study
+from tests.annotation.casting import joined, make_study, with_person
 from tests.annotation.posting import positions_on, submit, work_of
 from tests.annotation.sourcing import make_texts
 
@@ -80,8 +80,7 @@ def test_both_texts_of_a_screen_are_answered_and_become_a_judgment_each() -> Non
 
 
 def test_a_draft_keeps_one_side_before_the_other_has_an_answer() -> None:
-    study = side_by_side()
-    person = joined(study)
+    study, person = with_person(side_by_side())
     _, assignment = work_of(study, person)
     saved = person.client.post(
         f"/s/{study.slug}/work/{assignment.pk}/save/",

@@ -24,7 +24,7 @@ from judgments.studies.generation import batch_lines, build_batch
 from judgments.studies.studies import design_of
 from judgments.studies.study_page import page_address
 from tests.annotation.calling import accept, join
-from tests.annotation.casting import joined, make_dataset, make_study
+from tests.annotation.casting import joined, make_dataset, make_study, with_person
 from tests.annotation.posting import work_of
 from tests.annotation.scenes import make_scenes
 from tests.annotation.sourcing import ARABIC, GERMAN, make_texts
@@ -72,8 +72,7 @@ def test_each_step_of_a_page_shows_the_text_of_its_item(protocol: str) -> None:
 
 @pytest.mark.parametrize("protocol", SOURCED)
 def test_a_program_is_told_the_same_text_and_nobody_of_a_picture_that_is_not_there(protocol: str) -> None:
-    study = sourced(protocol)
-    person = joined(study)
+    study, person = with_person(sourced(protocol))
     html, assignment = work_of(study, person)
     for trace in ('<img alt="The', "data-broken", "<figure", "pictures.js", "cannot be loaded", "data-zoom"):
         assert trace not in html
@@ -271,8 +270,7 @@ def test_a_worker_s_own_copy_of_their_work_holds_the_text() -> None:
     from annotation.work.own_work import own_answers
     from annotation.work.submissions import submit_assignment
 
-    study = sourced("graded")
-    person = joined(study)
+    study, person = with_person(sourced("graded"))
     html, assignment = work_of(study, person)
     answers = [{"position": place, "value": 3} for place in range(1, len(blocks(html)) + 1)]
     submit_assignment(assignment=assignment, answers=answers)

@@ -21,15 +21,14 @@ from annotation.work.submissions import (
 from judgments.kinds import KINDS
 from judgments.models import Study
 from tests.annotation.leasing import claimed
-from tests.studies import make_study, make_worker
+from tests.studies import make_study, make_worker, with_worker
 
 pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture
 def assignment() -> Assignment:
-    study = make_study("triplet")
-    worker, _ = make_worker(study)
+    study, worker = with_worker(make_study("triplet"))
     claim = claimed(study, worker)
     return claim.assignment
 
@@ -185,8 +184,7 @@ def test_a_study_may_allow_no_revisions() -> None:
 
 
 def test_work_that_was_never_submitted_has_nothing_to_revise() -> None:
-    study = make_study()
-    worker, _ = make_worker(study)
+    study, worker = with_worker(make_study())
     claim = claimed(study, worker)
     with pytest.raises(AlreadyEnded):
         revise_judgments(assignment=claim.assignment, answers=[{"position": 1, "value": 2}])

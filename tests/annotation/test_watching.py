@@ -24,7 +24,7 @@ from judgments.models import Study
 from judgments.studies.studies import mark_closed
 from tests.annotation.leasing import claimed, slots_add_up
 from tests.annotation.watched import answers_to, careful, left, make_watched, states, work
-from tests.studies import make_worker
+from tests.studies import with_worker
 
 pytestmark = pytest.mark.django_db
 
@@ -75,8 +75,7 @@ def test_an_exclusion_says_which_rule_did_it() -> None:
 
 
 def test_the_next_page_is_not_handed_out_with_the_submission_that_stops() -> None:
-    study = watched_by("exclude")
-    worker, _ = make_worker(study, "spam")
+    study, worker = with_worker(watched_by("exclude"), "spam")
     claim = claimed(study, worker)
     _, following = submit_and_claim(assignment=claim.assignment, answers=answers_to(claim.assignment, left))
     assert following is not None
@@ -119,8 +118,7 @@ def test_a_repeated_submission_is_not_looked_at_again() -> None:
 
 
 def test_a_study_without_rules_pays_one_query(django_assert_num_queries: Any) -> None:
-    study = make_watched()
-    worker, _ = make_worker(study)
+    study, worker = with_worker(make_watched())
     claim = claimed(study, worker)
     with django_assert_num_queries(1):
         run_detectors(assignment=claim.assignment)

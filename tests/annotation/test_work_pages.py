@@ -17,7 +17,7 @@ from django.utils import timezone
 
 from annotation.models import Assignment, Judgment, ProblemReport
 from judgments.models import Study
-from tests.annotation.casting import Person, joined, make_dataset, make_study
+from tests.annotation.casting import Person, joined, make_dataset, make_study, with_person
 from tests.annotation.posting import KINDS, positions_on, submit, work_of
 from tests.crowd import first_answers
 
@@ -29,8 +29,7 @@ MOST_QUERIES = 14
 
 @pytest.mark.parametrize("protocol", KINDS)
 def test_a_page_of_work_is_finished_by_plain_form_posts(protocol: str) -> None:
-    study = make_study(make_dataset(), protocol)
-    ada = joined(study)
+    study, ada = with_person(make_study(make_dataset(), protocol))
     html, assignment = work_of(study, ada)
     response = submit(study, ada, assignment, first_answers(html))
     assert (response.status_code, response["Location"]) == (303, f"/s/{study.slug}/work/")
@@ -42,8 +41,7 @@ def test_a_page_of_work_is_finished_by_plain_form_posts(protocol: str) -> None:
 
 
 def test_what_is_shown_first_is_stored_in_the_unit_s_order() -> None:
-    study = make_study(make_dataset())
-    ada = joined(study)
+    study, ada = with_person(make_study(make_dataset()))
     html, assignment = work_of(study, ada)
     submit(study, ada, assignment, dict.fromkeys(first_answers(html), "1"))
     stored = Judgment.objects.filter(assignment=assignment).values_list("presented", "value")
@@ -51,8 +49,7 @@ def test_what_is_shown_first_is_stored_in_the_unit_s_order() -> None:
 
 
 def test_asking_again_gives_the_same_page_of_work_with_what_was_saved() -> None:
-    study = make_study(make_dataset())
-    ada = joined(study)
+    study, ada = with_person(make_study(make_dataset()))
     _, assignment = work_of(study, ada)
     saved = ada.client.post(
         f"/s/{study.slug}/work/{assignment.pk}/save/",
@@ -67,8 +64,7 @@ def test_asking_again_gives_the_same_page_of_work_with_what_was_saved() -> None:
 
 
 def test_a_half_filled_page_comes_back_with_what_is_missing_and_nothing_lost() -> None:
-    study = make_study(make_dataset())
-    ada = joined(study)
+    study, ada = with_person(make_study(make_dataset()))
     html, assignment = work_of(study, ada)
     response = submit(study, ada, assignment, {"u1": "2", "u3": "1"})
     page = response.content.decode()
@@ -84,8 +80,7 @@ def test_a_half_filled_page_comes_back_with_what_is_missing_and_nothing_lost() -
 
 
 def test_a_picture_without_any_tick_is_unanswered_until_none_fits_is_ticked() -> None:
-    study = make_study(make_dataset(), "relevance")
-    ada = joined(study)
+    study, ada = with_person(make_study(make_dataset(), "relevance"))
     html, assignment = work_of(study, ada)
     heads = re.findall(r'name="none(\d+)"', html)
     assert len(heads) == 3
@@ -100,8 +95,7 @@ def test_a_picture_without_any_tick_is_unanswered_until_none_fits_is_ticked() ->
 
 
 def test_a_picture_whose_only_tick_is_taken_back_is_asked_about_again() -> None:
-    study = make_study(make_dataset(), "relevance")
-    ada = joined(study)
+    study, ada = with_person(make_study(make_dataset(), "relevance"))
     html, assignment = work_of(study, ada)
     heads = re.findall(r'name="none(\d+)"', html)
     submit(study, ada, assignment, {f"u{heads[0]}": "1"})
@@ -115,8 +109,7 @@ def test_a_picture_whose_only_tick_is_taken_back_is_asked_about_again() -> None:
 
 
 def test_ticks_beside_none_of_them_contradict_each_other_and_are_asked_about() -> None:
-    study = make_study(make_dataset(), "relevance")
-    ada = joined(study)
+    study, ada = with_person(make_study(make_dataset(), "relevance"))
     html, assignment = work_of(study, ada)
     heads = re.findall(r'name="none(\d+)"', html)
     fields = {f"none{head}": "1" for head in heads} | {f"u{heads[1]}": "1"}
@@ -126,8 +119,7 @@ def test_ticks_beside_none_of_them_contradict_each_other_and_are_asked_about() -
 
 
 def test_other_answers_after_the_submission_change_nothing_and_the_page_says_so() -> None:
-    study = make_study(make_dataset())
-    ada = joined(study)
+    study, ada = with_person(make_study(make_dataset()))
     html, assignment = work_of(study, ada)
     for _ in range(2):  # a second click is harmless
         assert submit(study, ada, assignment, dict.fromkeys(first_answers(html), "1")).status_code == 303
@@ -140,8 +132,7 @@ def test_other_answers_after_the_submission_change_nothing_and_the_page_says_so(
 
 
 def test_a_late_submission_is_told_what_happened_and_what_to_do_next() -> None:
-    study = make_study(make_dataset())
-    ada = joined(study)
+    study, ada = with_person(make_study(make_dataset()))
     html, assignment = work_of(study, ada)
     Assignment.objects.filter(pk=assignment.pk).update(
         accepted_at=timezone.now() - timedelta(hours=3), expires_at=timezone.now() - timedelta(minutes=1)
@@ -155,8 +146,7 @@ def test_a_late_submission_is_told_what_happened_and_what_to_do_next() -> None:
 
 
 def test_an_answer_that_does_not_exist_is_refused_and_nothing_is_stored() -> None:
-    study = make_study(make_dataset())
-    ada = joined(study)
+    study, ada = with_person(make_study(make_dataset()))
     _, assignment = work_of(study, ada)
     for value in ("3", "-1", "1.0", "yes", "9" * 40):
         assert submit(study, ada, assignment, {"u1": value}).status_code == 400
@@ -165,8 +155,7 @@ def test_an_answer_that_does_not_exist_is_refused_and_nothing_is_stored() -> Non
 
 
 def test_an_answer_is_never_refused_for_the_sake_of_a_clock() -> None:
-    study = make_study(make_dataset())
-    ada = joined(study)
+    study, ada = with_person(make_study(make_dataset()))
     _, assignment = work_of(study, ada)
     for seconds in ("", "nan", "inf", "-1", "1e9", "soon"):
         assert submit(study, ada, assignment, {"u1": "1", "t1": seconds}).status_code == 422
@@ -175,8 +164,7 @@ def test_an_answer_is_never_refused_for_the_sake_of_a_clock() -> None:
 
 
 def test_a_draft_that_cannot_be_read_is_refused_in_words() -> None:
-    study = make_study(make_dataset())
-    ada = joined(study)
+    study, ada = with_person(make_study(make_dataset()))
     _, assignment = work_of(study, ada)
     address = f"/s/{study.slug}/work/{assignment.pk}/save/"
     bodies = ("[]", "{", "null", "[" * 100_000, "\x00", '{"answer": []}')
@@ -187,8 +175,7 @@ def test_a_draft_that_cannot_be_read_is_refused_in_words() -> None:
 
 
 def test_saving_for_later_without_scripts_keeps_the_answers() -> None:
-    study = make_study(make_dataset(), "relevance")
-    ada = joined(study)
+    study, ada = with_person(make_study(make_dataset(), "relevance"))
     html, assignment = work_of(study, ada)
     first = re.findall(r'name="none(\d+)"', html)[0]
     ada.client.post(f"/s/{study.slug}/work/{assignment.pk}/save/", {f"u{first}": "1"})
@@ -202,8 +189,7 @@ def test_saving_for_later_without_scripts_keeps_the_answers() -> None:
 
 
 def test_returning_asks_first_keeps_what_was_submitted_and_frees_the_place() -> None:
-    study = make_study(make_dataset())
-    ada = joined(study)
+    study, ada = with_person(make_study(make_dataset()))
     html, assignment = work_of(study, ada)
     address = f"/s/{study.slug}/work/{assignment.pk}/return/"
     asked = ada.client.post(address, first_answers(html))
@@ -219,8 +205,7 @@ def test_returning_asks_first_keeps_what_was_submitted_and_frees_the_place() -> 
 
 
 def test_a_browser_whose_worker_went_on_elsewhere_is_told_so_before_anything_else() -> None:
-    study = make_study(make_dataset())
-    ada = joined(study)
+    study, ada = with_person(make_study(make_dataset()))
     html, assignment = work_of(study, ada)
     again = {"name": "ada", "resume": ada.resume}
     assert Client().post(f"/s/{study.slug}/resume/", again).status_code == 303
@@ -231,8 +216,7 @@ def test_a_browser_whose_worker_went_on_elsewhere_is_told_so_before_anything_els
 
 
 def test_a_problem_is_reported_and_the_answers_of_the_page_are_kept() -> None:
-    study = make_study(make_dataset())
-    ada = joined(study)
+    study, ada = with_person(make_study(make_dataset()))
     _, assignment = work_of(study, ada)
     address = f"/s/{study.slug}/work/{assignment.pk}/report/2/"
     assert ada.client.post(address, {"u1": "2"}).status_code == 303
@@ -319,8 +303,7 @@ def answers_to(html: str, value: int = 1) -> list[dict[str, Any]]:
 
 
 def begun(protocol: str = "triplet", **values: Any) -> tuple[Study, Person, str, Assignment]:
-    study = make_study(make_dataset(), protocol, **values)
-    ada = joined(study)
+    study, ada = with_person(make_study(make_dataset(), protocol, **values))
     html, assignment = work_of(study, ada)
     return study, ada, html, assignment
 

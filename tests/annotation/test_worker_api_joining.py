@@ -11,7 +11,7 @@ from django.test import Client
 
 from annotation.models import Assignment, Invitation, Judgment, Participation, Worker
 from judgments.studies.studies import mark_closed
-from tests.annotation.calling import accept, answers_to, is_problem, join, patch, post, submit
+from tests.annotation.calling import accept, answers_to, begin, is_problem, join, patch, post, submit
 from tests.doors import key_of
 from tests.studies import make_study, make_worker
 
@@ -288,9 +288,7 @@ BROKEN_BODIES = [
 
 
 def test_answers_that_are_not_valid_are_refused_and_nothing_is_kept() -> None:
-    study = make_study()
-    _, headers = make_worker(study)
-    shown = accept(study, headers).json()
+    headers, shown = begin(make_study())
     path = f"/api/assignments/{shown['id']}/"
     for answers in WRONG_ANSWERS:
         is_problem(patch(path, {"answers": answers}, headers), 400)
@@ -303,8 +301,7 @@ def test_answers_that_are_not_valid_are_refused_and_nothing_is_kept() -> None:
 
 def test_a_broken_body_is_a_400() -> None:
     study = make_study()
-    _, headers = make_worker(study)
-    shown = accept(study, headers).json()
+    headers, shown = begin(study)
     draft = f"/api/assignments/{shown['id']}/"
     for body in BROKEN_BODIES:
         request: dict[str, Any] = {"data": body, "content_type": "application/json", "headers": headers}
@@ -323,9 +320,7 @@ def test_a_text_that_no_database_can_hold_is_a_400() -> None:
 
 
 def test_next_is_true_or_false() -> None:
-    study = make_study()
-    _, headers = make_worker(study)
-    shown = accept(study, headers).json()
+    headers, shown = begin(make_study())
     others: tuple[Any, ...] = (1, "yes", [])
     for other in others:
         is_problem(submit(shown["id"], answers_to(shown), headers, next=other), 400)

@@ -12,7 +12,7 @@ from django.utils import timezone
 
 from annotation.models import Assignment, Judgment, ProblemReport
 from judgments.models import HIT, Item, Unit
-from tests.annotation.calling import accept, answers_to, is_problem, join, patch, post, submit
+from tests.annotation.calling import accept, answers_to, begin, is_problem, join, patch, post, submit
 from tests.studies import make_study, make_worker
 
 pytestmark = pytest.mark.django_db
@@ -113,9 +113,7 @@ def test_saving_is_idempotent_and_adds_up() -> None:
 
 
 def test_answers_are_stored_in_the_units_order_whatever_side_was_shown() -> None:
-    study = make_study()
-    _, headers = make_worker(study)
-    shown = accept(study, headers).json()
+    headers, shown = begin(make_study())
     submit(shown["id"], answers_to(shown, 1), headers)
     stored = list(Judgment.objects.order_by("pk").select_related("unit__first", "unit__second"))
     assert len(stored) == len(shown["units"])
@@ -129,18 +127,14 @@ def test_answers_are_stored_in_the_units_order_whatever_side_was_shown() -> None
 
 @pytest.mark.parametrize(("protocol", "value"), [("relevance", 0), ("relevance", 1), ("graded", 4)])
 def test_answers_of_kinds_without_sides_are_stored_as_given(protocol: str, value: int) -> None:
-    study = make_study(protocol)
-    _, headers = make_worker(study)
-    shown = accept(study, headers).json()
+    headers, shown = begin(make_study(protocol))
     reply = submit(shown["id"], answers_to(shown, value), headers)
     assert reply.json() == {"id": shown["id"], "state": "submitted"}
     assert {(one.value, one.presented) for one in Judgment.objects.all()} == {(value, "")}
 
 
 def test_saved_answers_count_for_the_submission() -> None:
-    study = make_study()
-    _, headers = make_worker(study)
-    shown = accept(study, headers).json()
+    headers, shown = begin(make_study())
     first, *rest = answers_to(shown, 2)
     patch(f"/api/assignments/{shown['id']}/", {"answers": [first | {"value": 1}]}, headers)
     assert submit(shown["id"], rest, headers).status_code == 200
@@ -150,9 +144,7 @@ def test_saved_answers_count_for_the_submission() -> None:
 
 
 def test_a_submission_that_leaves_units_out_says_which_and_keeps_the_rest() -> None:
-    study = make_study()
-    _, headers = make_worker(study)
-    shown = accept(study, headers).json()
+    headers, shown = begin(make_study())
     one, two, *rest = answers_to(shown)
     missing = is_problem(submit(shown["id"], [two], headers), 400)["missing"]
     assert missing == [answer["position"] for answer in (one, *rest)]
@@ -176,9 +168,7 @@ def test_the_reply_to_a_submission_brings_the_next_hit() -> None:
 
 
 def test_repeating_a_submission_is_harmless() -> None:
-    study = make_study()
-    _, headers = make_worker(study)
-    shown = accept(study, headers).json()
+    headers, shown = begin(make_study())
     first = submit(shown["id"], answers_to(shown), headers)
     again = submit(shown["id"], answers_to(shown), headers)
     assert again.status_code == first.status_code == 200
@@ -189,9 +179,7 @@ def test_repeating_a_submission_is_harmless() -> None:
 
 
 def test_a_different_submission_afterwards_changes_nothing() -> None:
-    study = make_study()
-    _, headers = make_worker(study)
-    shown = accept(study, headers).json()
+    headers, shown = begin(make_study())
     submit(shown["id"], answers_to(shown, 1), headers)
     before = list(Judgment.objects.values_list("unit", "value"))
     is_problem(submit(shown["id"], answers_to(shown, 2), headers), 409)
@@ -223,8 +211,7 @@ def test_a_late_submission_changes_nothing_and_the_slot_goes_to_another() -> Non
 
 def test_a_returned_hit_can_be_taken_by_another_and_takes_no_answers() -> None:
     study = make_study(judgments_per_unit=1)
-    _, headers = make_worker(study)
-    shown = accept(study, headers).json()
+    headers, shown = begin(study)
     for _ in range(2):
         reply = post(f"/api/assignments/{shown['id']}/return/", headers=headers)
         assert reply.status_code == 200
