@@ -246,7 +246,7 @@ function setUpSide(step, place) {
     }, 250);
   });
   buttons.forEach((button, severity) => button.addEventListener("click", () => mark(severity)));
-  place.querySelector("[data-missing]")?.addEventListener("click", lack);
+  place.querySelector("[data-missing]")?.addEventListener("click", addMissing);
   none?.addEventListener("change", () => { if (none.checked) { spans = []; chosen = pending = null; } draw(); announceAnswer(); });
   slide?.addEventListener("input", () => rate(Number(slide.value)));
   slide?.addEventListener("pointerup", () => { if (score === null) rate(Number(slide.value)); });
@@ -293,7 +293,7 @@ function setUpSide(step, place) {
 
   const saved = step.querySelector(`[data-saved="${position}"]`);
   restoreAnswer(saved ? JSON.parse(saved.textContent) : null);
-  return { place, position, press, put, focus: () => text.focus() };
+  return { place, position, press, restoreAnswer, focus: () => text.focus() };
 }
 
 function setUp(step) {
@@ -311,7 +311,7 @@ function setUp(step) {
     side.place.addEventListener("pointerdown", () => turn(side));
   }
   step.addEventListener("quorum:restore", ({ detail }) => {
-    sides.find((side) => side.position === detail.position)?.put(detail.answer ?? detail.draft);
+    sides.find((side) => side.position === detail.position)?.restoreAnswer(detail.answer ?? detail.draft);
   });
   step.addEventListener("quorum:key", (event) => {
     const { key, repeat } = event.detail;
