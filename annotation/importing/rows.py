@@ -63,8 +63,8 @@ class SystemsWriter:
 
     def __init__(self, dataset: Dataset) -> None:
         self.dataset = Dataset.objects.select_for_update(no_key=True).get(pk=dataset.pk)
-        there = {system.name: system for system in System.objects.filter(dataset=dataset)}
-        self.systems = {composed(name): system for name, system in there.items()} | there
+        existing = {system.name: system for system in System.objects.filter(dataset=dataset)}
+        self.systems = {composed(name): system for name, system in existing.items()} | existing
         self.partly_known = {task: set(names) for task, names in self.dataset.known_in_part.items()}
         self.added: set[CreditedCaption] = set()
         self.systems_added = self.outputs_added = 0
@@ -131,16 +131,16 @@ class SystemsWriter:
         self, task: Output.Task, one: CreditedCaption, text: str, known: Mapping[int, str | int]
     ) -> DataConflict:
         image = Item.objects.get(pk=one.item).name
-        rank, there = one.credit.rank, known.get(one.credit.rank or 0)
+        rank, known_item = one.credit.rank, known.get(one.credit.rank or 0)
         if task == Output.Task.ANNOTATION:
-            said = f"caption {text[:80]!r} at rank {rank} for image {image!r}"
-            other = None if there is None else f"{str(there)[:80]!r}"
+            claim = f"caption {text[:80]!r} at rank {rank} for image {image!r}"
+            other = None if known_item is None else f"{str(known_item)[:80]!r}"
         else:
-            said = f"image {image!r} at rank {rank} for caption {text[:80]!r}"
-            other = None if there is None else repr(Item.objects.get(pk=there).name)
+            claim = f"image {image!r} at rank {rank} for caption {text[:80]!r}"
+            other = None if known_item is None else repr(Item.objects.get(pk=known_item).name)
         knows = f"has {other} there" if other else "does not have it there"
         return DataConflict(
-            f"The file says that system {one.credit.system!r} has {said}; in dataset {self.dataset.name!r} it {knows}."
+            f"The file says that system {one.credit.system!r} has {claim}; in dataset {self.dataset.name!r} it {knows}."
         )
 
     def finish(self) -> None:
@@ -418,10 +418,10 @@ class JudgmentWriter:
                 system = self.systems.systems[named[key]]
                 published = self.published.get(row.pair or "")
                 if published and getattr(published, f"{side}_system_id") != system.pk:
-                    there = getattr(published, f"{side}_system").name
+                    known_name = getattr(published, f"{side}_system").name
                     raise DataConflict(
                         f"The file says that caption {key!r} of pair {row.pair!r} is by system {system.name!r}; in "
-                        f"dataset {self.dataset.name!r} it is by {there!r}."
+                        f"dataset {self.dataset.name!r} it is by {known_name!r}."
                     )
                 sides[side] = system.pk
         return sides

@@ -99,11 +99,11 @@ def from_json(value: dict[str, Any]) -> ControlFigures:
     units = Unit.objects.filter(withdrawn=False).select_related(*texts).in_bulk(pks) if pks else {}
     suspects = []
     for own, found in value["suspects"]:
-        there = [units[pk] for pk in own if pk in units]
-        if there:
-            kind = kind_of(there[0].study)
+        current = [units[pk] for pk in own if pk in units]
+        if current:
+            kind = kind_of(current[0].study)
             suspects.append(
-                SuspectRow(there, describe_control_item(kind, there[0]), ControlItemTest(**found))
+                SuspectRow(current, describe_control_item(kind, current[0]), ControlItemTest(**found))
             )
     return ControlFigures(
         by_unit={int(unit): AnswerCounts(*counts) for unit, counts in value["fared"].items()},
@@ -187,8 +187,8 @@ def describe_control_item(kind: Kind, unit: Unit) -> dict[str, Any]:
 def _texts_of(kind: Kind, unit: Unit) -> list[tuple[Any, bool]]:
     rows = [text for text in (unit.first, unit.second) if text is not None]
     cells = kind.exchange.mturk_inputs(unit.content).items()
-    told = [{"text": f"{name}: {cell[:LONGEST_CELL]}"} for name, cell in cells if cell.strip()]
-    return [(text, False) for text in [*rows, *unit.content.get("options", ()), *told]]
+    cell_texts = [{"text": f"{name}: {cell[:LONGEST_CELL]}"} for name, cell in cells if cell.strip()]
+    return [(text, False) for text in [*rows, *unit.content.get("options", ()), *cell_texts]]
 
 
 def _right_answer(kind: Kind, expected: Any) -> str:

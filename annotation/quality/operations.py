@@ -327,11 +327,11 @@ def send_units(*, study: Study, by: User | None, units: Collection[str], adjudic
             % {"adjudicator": adjudicator[:80]}
         )
     sent = reviews.send_to_adjudicator(study=study, units=list(found.values()), adjudicator=person, by=by)
-    there = len(found) - len(sent)
+    sent_before = len(found) - len(sent)
     words = ngettext("%(n)s unit sent to %(name)s.", "%(n)s units sent to %(name)s.", len(sent))
     words %= {"n": len(sent), "name": person.get_username()}
-    before = _("%(n)s had been sent before.") % {"n": there}
-    return Outcome(f"{words} {before}" if there else words, sent)
+    before = _("%(n)s had been sent before.") % {"n": sent_before}
+    return Outcome(f"{words} {before}" if sent_before else words, sent)
 
 
 @operation("withdraw", "Withdraw", right=Right.REVIEW, scope="workers", row="adjudication")

@@ -166,7 +166,7 @@ def reject_with_findings(*, study: Study, assignments: Collection[UUID], by: Use
         )
     count = 0
     for worker in dict.fromkeys(workers.values()):
-        own = [pk for pk, of in workers.items() if of == worker]
+        own = [pk for pk, owner in workers.items() if owner == worker]
         count += reject_assignments(study=study, assignments=own, reason=" ".join(against[worker]), by=by)
     return count
 
@@ -206,14 +206,14 @@ def store_appeal(*, assignment: Assignment, worker: Worker, text: str) -> Appeal
         raise NotThere(pgettext("staff", "There is no such assignment."))
     if assignment.state != Assignment.State.REJECTED:
         raise WrongState(_("Nothing was sent: this page of work was not rejected."))
-    said = _checked_note(text)
+    checked = _checked_note(text)
     notes = AppealNote.objects.filter(assignment=assignment, from_worker=True)
-    same = notes.filter(text=said).first()
+    same = notes.filter(text=checked).first()
     if same is not None:
         return same
     if notes.count() >= MOST_NOTES_OF_A_WORKER:
         raise WrongState(_("Nothing was sent: what you wrote before is kept, and somebody will read it."))
-    return AppealNote.objects.create(assignment=assignment, text=said, from_worker=True)
+    return AppealNote.objects.create(assignment=assignment, text=checked, from_worker=True)
 
 
 @transaction.atomic
@@ -230,10 +230,10 @@ def answer_appeal(*, assignment: Assignment, text: str, by: User) -> AppealNote:
 
 
 def _checked_note(text: str) -> str:
-    said = text.strip()
-    if not said or "\x00" in said:
+    checked = text.strip()
+    if not checked or "\x00" in checked:
         raise WrongState(_("Nothing was sent: please write a sentence."))
-    return said[:LONGEST_NOTE]
+    return checked[:LONGEST_NOTE]
 
 
 def adjudicators(study: Study) -> QuerySet[User]:
@@ -276,7 +276,7 @@ def send_to_adjudicator(
             pgettext("staff", "Nothing was sent: %(name)r may not adjudicate.")
             % {"name": adjudicator.get_username()}
         )
-    there = set(
+    already_sent = set(
         Adjudication.objects.filter(unit__in=found)
         .exclude(state=State.WITHDRAWN)
         .values_list("unit_id", flat=True)
@@ -284,7 +284,7 @@ def send_to_adjudicator(
     votes, kind, seed = _count_votes(study, found), KINDS[study.protocol], design_of(study).seed
     made = []
     for unit in found:
-        if unit.pk in there:
+        if unit.pk in already_sent:
             continue
         rng = rng_for(seed, f"adjudication {unit.key} {adjudicator.get_username()}")
         sides = kind.sides.draw([unit], rng)
@@ -352,9 +352,9 @@ def decide(*, adjudication: Adjudication, given: Any, reason: str = "") -> Adjud
     except ValueError as error:
         raise AnswerProblem(_("Nothing was decided: %(problem)s.") % {"problem": error}) from None
     value = kind.outcome_of(kind.sides.canonical(checked, side=adjudication.side))
-    said = reason.strip()[:LONGEST_REASON]
+    stored_reason = reason.strip()[:LONGEST_REASON]
     moved = Adjudication.objects.filter(pk=adjudication.pk, state=State.WAITING).update(
-        state=State.DECIDED, value=value, reason=said, decided_at=timezone.now()
+        state=State.DECIDED, value=value, reason=stored_reason, decided_at=timezone.now()
     )
     adjudication.refresh_from_db(fields=["state", "value", "reason", "decided_at"])
     if not moved and adjudication.state == State.WITHDRAWN:
@@ -366,7 +366,7 @@ def decide(*, adjudication: Adjudication, given: Any, reason: str = "") -> Adjud
             study=adjudication.study,
             what="adjudicated",
             words=f"Unit {adjudication.unit.key} was decided: {value}.",
-            why=said,
+            why=stored_reason,
             by=adjudication.adjudicator,
             unit=adjudication.unit.key,
             value=value,

@@ -250,7 +250,7 @@ def check_action(rule: Rule, action: str) -> None:
 @transaction.atomic
 def copy_rules(*, study: Study) -> int:
     """Copy the design's detectors into rows, if there are none; return the number of new ones."""
-    there = set(QualityRule.objects.filter(study=study).values_list("rule", flat=True))
+    existing = set(QualityRule.objects.filter(study=study).values_list("rule", flat=True))
     new = []
     for number, entry in enumerate(design_of(study).rules, start=1):
         try:
@@ -260,9 +260,9 @@ def copy_rules(*, study: Study) -> int:
             raise DesignError(
                 _("rules, table %(number)s: %(error)s.") % {"number": number, "error": error}, field="rules"
             ) from None
-        if entry.rule in there:
+        if entry.rule in existing:
             continue
-        there.add(entry.rule)
+        existing.add(entry.rule)
         new.append(
             QualityRule(
                 study=study, rule=entry.rule, settings=entry.settings, action=entry.action, enabled=True

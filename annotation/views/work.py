@@ -153,8 +153,8 @@ def _submit_json(request: HttpRequest, slug: str, assignment_id: UUID) -> HttpRe
         submit_answers(request, assignment, _read_answers(request))
         return JsonResponse({"next": None, "where": resolve_url("annotation:finish", slug)})
     submission, claim = submit_and_claim(assignment=assignment, answers=_read_answers(request))
-    said = _("Your page of work is submitted.")
-    reply: dict[str, Any] = {"said": said, "next": None, "where": resolve_url("annotation:work", slug)}
+    message = _("Your page of work is submitted.")
+    reply: dict[str, Any] = {"said": message, "next": None, "where": resolve_url("annotation:work", slug)}
     if claim is not None:
         held = claim.assignment
         left = (held.expires_at - timezone.now()).total_seconds() if held.expires_at else 0
@@ -162,7 +162,7 @@ def _submit_json(request: HttpRequest, slug: str, assignment_id: UUID) -> HttpRe
     if changeable_until(submission.assignment) is not None:
         reply["change"] = resolve_url("annotation:change", slug, assignment_id)
     if reply["next"] is None or reply["next"] != _read_body(request).get("ahead"):
-        messages.success(request, said)
+        messages.success(request, message)
     return JsonResponse(reply)
 
 
@@ -398,8 +398,8 @@ def report(request: HttpRequest, slug: str, assignment_id: UUID, position: int) 
 
 def _has_picture(study: Study, place: Place) -> bool:
     item = place.unit.item
-    there = design_of(study).about_pictures or bool(item.picture or item.url)
-    return there and "image" in kind_of(study).shown(place.unit, side=None, picture_url="")
+    shows_pictures = design_of(study).about_pictures or bool(item.picture or item.url)
+    return shows_pictures and "image" in kind_of(study).shown(place.unit, side=None, picture_url="")
 
 
 @never_cache

@@ -136,11 +136,11 @@ def draw_missing_units(
         return frozenset(met)
     state = current_state(study)
     drawn = draw_page(study=study, state=state, hit=hit, met=set(met.values()), own_captions=own_captions)
-    there = len(_HIT_UNITS.all(hit=hit.pk))
+    count = len(_HIT_UNITS.all(hit=hit.pk))
     insert_rows(
         HITUnit,
         ("hit_id", "unit_id", "position", "chance"),
-        ((hit.pk, one.unit, there + number, one.chance) for number, one in enumerate(drawn, start=1)),
+        ((hit.pk, one.unit, count + number, one.chance) for number, one in enumerate(drawn, start=1)),
     )
     _NOTE_DRAWN(hit=hit.pk, state=state.pk)
     hit.drawn_from, hit.version = state, hit.version + 1

@@ -590,6 +590,6 @@ def release_slots(wanted: AssignmentQuerySet, state: Assignment.State) -> int:
     held = list(ended.values_list("pk", "hit_id", "study_id"))
     Assignment.objects.filter(pk__in=[pk for pk, _, _ in held]).update(state=state)
     for study in Study.objects.filter(pk__in={study for _, _, study in held}):
-        freed = Counter(hit for _, hit, of in held if of == study.pk and hit is not None)
+        freed = Counter(hit for _, hit, owner in held if owner == study.pk and hit is not None)
         reopen_slots(study=study, freed=freed)
     return len(held)

@@ -149,7 +149,7 @@ def extend_study(
             required=F("required") + workers, open_slots=F("open_slots") + workers, extra=F("extra") + workers
         )
     _offer_places(study, chosen, workers, why=reason, by=by)
-    of = (
+    scope = (
         "every HIT"
         if hits is None
         else f"{len(chosen):,} of its HITs"
@@ -159,7 +159,7 @@ def extend_study(
     note_event(
         study=study,
         what=what,
-        words=f"{workers} more {'worker' if workers == 1 else 'workers'} for {of}, beyond what the design says.",
+        words=f"{workers} more {'worker' if workers == 1 else 'workers'} for {scope}, beyond what the design says.",
         why=reason,
         by=by,
         workers=workers,

@@ -308,12 +308,12 @@ def add_copy_signals(judgments: Sequence[Judgment], *, assignment: Assignment) -
     if not judgments or not KINDS[study.protocol].writes_captions:
         return
     units = [judgment.unit_id for judgment in judgments]
-    there = Judgment.objects.current()
+    current = Judgment.objects.current()
     others: defaultdict[int, Counter[str]] = defaultdict(Counter)
-    of_others = there.filter(unit__in=units).exclude(assignment__worker=assignment.worker_id)
+    of_others = current.filter(unit__in=units).exclude(assignment__worker=assignment.worker_id)
     for unit, text in of_others.values_list("unit_id", "answer"):
         others[unit][_fold_answer(text)] += 1
-    earlier = there.filter(assignment__study=study, assignment__worker=assignment.worker_id)
+    earlier = current.filter(assignment__study=study, assignment__worker=assignment.worker_id)
     own = Counter(
         _fold_answer(text) for text in earlier.exclude(unit__in=units).values_list("answer", flat=True)
     )
@@ -358,9 +358,9 @@ _SUBMIT = PreparedUpdate(
 
 def _mark_submitted(assignment: Assignment, answers: Mapping[str, dict[str, Any]]) -> None:
     """Submit the row by a guarded update: the lease may end, or the worker be excluded, meanwhile."""
-    now, whose = timezone.now(), {"study": assignment.study_id, "worker": assignment.worker_id}
-    moved = _SUBMIT(assignment=assignment.pk, now=now, answers=dict(answers), **whose)
-    if not moved and _excluded_participations(**whose).exists():
+    now, participation = timezone.now(), {"study": assignment.study_id, "worker": assignment.worker_id}
+    moved = _SUBMIT(assignment=assignment.pk, now=now, answers=dict(answers), **participation)
+    if not moved and _excluded_participations(**participation).exists():
         refuse_stopped_worker(Participation.Standing.EXCLUDED)
     if not moved:
         raise TooLate(

@@ -55,16 +55,16 @@ class JudgmentLog:
 
     def history(self, worker: int, *, fresh: int, others: bool = True, texts: bool = False) -> History:
         given = self._given[worker]
-        said: Mapping[int, Sequence[OthersJudgment]] = {}
+        votes: Mapping[int, Sequence[OthersJudgment]] = {}
         if others:
-            said = {
+            votes = {
                 one.unit: [vote for who, vote in self._votes[one.unit] if who != worker]
                 for one in given[-WINDOW:]
             }
         theirs = (one for one in reversed(self._texts) if one.worker != worker)
         latest = list(islice(theirs, MOST_OTHERS_TEXTS)) if texts else []
         return make_history(
-            given, said, answers=self.answers, total=len(given), fresh=fresh, others_texts=latest
+            given, votes, answers=self.answers, total=len(given), fresh=fresh, others_texts=latest
         )
 
     def control_history(self, worker: int, *, fresh: int) -> History:
