@@ -13,6 +13,7 @@ from annotation.work.claims import Claim, claim_assignment
 from annotation.work.presentation import places_of
 from annotation.work.submissions import submit_assignment
 from judgments.models import HIT, Study
+from tests.studies import make_worker
 
 
 def claimed(study: Study, worker: Worker) -> Claim:
@@ -23,6 +24,12 @@ def claimed(study: Study, worker: Worker) -> Claim:
 
 def take(study: Study, worker: Worker) -> Assignment:
     return claimed(study, worker).assignment
+
+
+def holding(study: Study) -> tuple[Study, Worker, Assignment]:
+    """A worker who joined the study, and the HIT that they took."""
+    worker, _ = make_worker(study)
+    return study, worker, take(study, worker)
 
 
 def answers_of(assignment: Assignment, value: int = 1) -> list[dict[str, Any]]:

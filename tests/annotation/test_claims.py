@@ -16,13 +16,22 @@ from django.utils import timezone
 from annotation.crowds.publishing import close_study
 from annotation.errors import AlreadyEnded, NoMoreTime, SlotTaken, TooLate, WorkPaused
 from annotation.models import Assignment, Participation
-from annotation.work.claims import claim_assignment, expire_overdue, return_assignment
+from annotation.work.claims import Claim, claim_assignment, expire_overdue, return_assignment
 from annotation.work.leases import extend_lease, reserve_next, retake_assignment
 from annotation.work.submissions import save_answers, submit_and_claim, submit_assignment
 from common.errors import NotThere
 from judgments.models import HIT, Study
 from judgments.studies.studies import mark_closed, mark_open
-from tests.annotation.leasing import answers_of, claimed, finish_all, hand_in, let_it_end, slots_add_up, take
+from tests.annotation.leasing import (
+    answers_of,
+    claimed,
+    finish_all,
+    hand_in,
+    holding,
+    let_it_end,
+    slots_add_up,
+    take,
+)
 from tests.studies import make_study, make_worker, with_worker
 
 pytestmark = pytest.mark.django_db
@@ -57,15 +66,13 @@ def test_a_slot_whose_lease_ended_goes_to_another() -> None:
 
 
 def test_a_worker_who_comes_back_after_expiry_gets_work_again() -> None:
-    study, worker = with_worker(make_study("pairwise"))
-    lost = take(study, worker)
+    study, worker, lost = holding(make_study("pairwise"))
     let_it_end(lost)
     assert lost.hit_id in finish_all(study, worker)
 
 
 def test_returning_gives_the_slot_back_once() -> None:
-    study, worker = with_worker(make_study())
-    assignment = take(study, worker)
+    *_, assignment = holding(make_study())
     assert assignment.hit is not None
     return_assignment(assignment=assignment)
     return_assignment(assignment=assignment)
@@ -85,16 +92,14 @@ def test_a_returned_hit_comes_back_to_its_worker_when_nothing_else_is_left() -> 
 
 
 def test_submitted_work_cannot_be_returned() -> None:
-    study, worker = with_worker(make_study())
-    assignment = take(study, worker)
+    *_, assignment = holding(make_study())
     hand_in(assignment)
     with pytest.raises(AlreadyEnded, match="were submitted and stay"):
         return_assignment(assignment=assignment)
 
 
 def test_expiry_leaves_what_is_within_its_lease() -> None:
-    study, worker = with_worker(make_study())
-    assignment = take(study, worker)
+    study, _, assignment = holding(make_study())
     assert expire_overdue(study=study) == 0
     assignment.refresh_from_db()
     assert assignment.state == "accepted"
@@ -125,8 +130,7 @@ def test_a_stranger_to_the_study_gets_nothing() -> None:
 
 
 def test_a_closed_study_offers_nothing_but_takes_what_is_held() -> None:
-    study, worker = with_worker(make_study("pairwise"))
-    held = take(study, worker)
+    study, worker, held = holding(make_study("pairwise"))
     mark_closed(study=study)
     claim = claimed(study, worker)
     assert claim.assignment == held
@@ -248,9 +252,14 @@ def test_an_address_that_took_every_place_keeps_nobody_out(client: Client) -> No
     assert real.state == Assignment.State.ACCEPTED  # who comes later ends older ones
 
 
+def reserved_after(held: Assignment) -> Claim:
+    reserved = reserve_next(assignment=held)
+    assert reserved is not None
+    return reserved
+
+
 def test_what_is_fetched_ahead_holds_a_slot_and_is_the_same_when_asked_again() -> None:
-    study, worker = with_worker(make_study("pairwise"))
-    held = take(study, worker)
+    study, _, held = holding(make_study("pairwise"))
     first, again = reserve_next(assignment=held), reserve_next(assignment=held)
     assert first is not None
     assert again is not None
@@ -261,10 +270,8 @@ def test_what_is_fetched_ahead_holds_a_slot_and_is_the_same_when_asked_again() -
 
 
 def test_submitting_brings_exactly_what_was_fetched_ahead_with_a_whole_lease() -> None:
-    study, worker = with_worker(make_study("pairwise", crowd={"lease_minutes": 60}))
-    held = take(study, worker)
-    reserved = reserve_next(assignment=held)
-    assert reserved is not None
+    study, _, held = holding(make_study("pairwise", crowd={"lease_minutes": 60}))
+    reserved = reserved_after(held)
     _, claim = submit_and_claim(assignment=held, answers=answers_of(held))
     assert claim is not None
     assert claim.assignment == reserved.assignment
@@ -277,24 +284,20 @@ def test_submitting_brings_exactly_what_was_fetched_ahead_with_a_whole_lease() -
 
 
 def test_a_page_loaded_anew_takes_what_was_fetched_ahead_too() -> None:
-    study, worker = with_worker(make_study("pairwise"))
-    held = take(study, worker)
-    reserved = reserve_next(assignment=held)
-    assert reserved is not None
+    study, worker, held = holding(make_study("pairwise"))
+    reserved = reserved_after(held)
     hand_in(held)
     assert take(study, worker) == reserved.assignment
 
 
 def test_who_holds_a_hit_and_has_another_fetched_ahead_is_given_the_one_they_hold() -> None:
-    study, worker = with_worker(make_study("pairwise"))
-    held = take(study, worker)
+    study, worker, held = holding(make_study("pairwise"))
     reserve_next(assignment=held)
     assert take(study, worker) == held
 
 
 def test_nothing_is_fetched_ahead_of_work_that_is_over() -> None:
-    study, worker = with_worker(make_study("pairwise"))
-    held = take(study, worker)
+    study, worker, held = holding(make_study("pairwise"))
     return_assignment(assignment=held)
     assert reserve_next(assignment=held) is None
     late = take(study, worker)
@@ -303,10 +306,8 @@ def test_nothing_is_fetched_ahead_of_work_that_is_over() -> None:
 
 
 def test_a_slot_fetched_ahead_goes_to_another_once_its_time_is_over() -> None:
-    study, worker = with_worker(make_study("pairwise", judgments_per_unit=1))
-    held = take(study, worker)
-    reserved = reserve_next(assignment=held)
-    assert reserved is not None
+    study, _, held = holding(make_study("pairwise", judgments_per_unit=1))
+    reserved = reserved_after(held)
     let_it_end(reserved.assignment)
     other, _ = make_worker(study, "other")
     assert reserved.assignment.hit_id in finish_all(study, other)
@@ -316,10 +317,8 @@ def test_a_slot_fetched_ahead_goes_to_another_once_its_time_is_over() -> None:
 
 
 def test_what_was_fetched_ahead_and_lost_is_made_up_for_when_submitting() -> None:
-    study, worker = with_worker(make_study("pairwise"))
-    held = take(study, worker)
-    reserved = reserve_next(assignment=held)
-    assert reserved is not None
+    study, _, held = holding(make_study("pairwise"))
+    reserved = reserved_after(held)
     return_assignment(assignment=reserved.assignment)
     _, claim = submit_and_claim(assignment=held, answers=answers_of(held))
     assert claim is not None
@@ -328,10 +327,8 @@ def test_what_was_fetched_ahead_and_lost_is_made_up_for_when_submitting() -> Non
 
 
 def test_closing_a_study_frees_what_was_only_fetched_ahead() -> None:
-    study, worker = with_worker(make_study("pairwise"))
-    held = take(study, worker)
-    reserved = reserve_next(assignment=held)
-    assert reserved is not None
+    study, _, held = holding(make_study("pairwise"))
+    reserved = reserved_after(held)
     close_study(study=study)
     reserved.assignment.refresh_from_db()
     assert reserved.assignment.state == "expired"
@@ -341,18 +338,15 @@ def test_closing_a_study_frees_what_was_only_fetched_ahead() -> None:
 
 
 def test_a_worker_cannot_have_two_hits_fetched_ahead() -> None:
-    study, worker = with_worker(make_study("pairwise"))
-    held = take(study, worker)
-    reserved = reserve_next(assignment=held)
-    assert reserved is not None
+    study, worker, held = holding(make_study("pairwise"))
+    reserved = reserved_after(held)
     other = study.hits.exclude(pk__in=[held.hit_id, reserved.assignment.hit_id]).first()
     with pytest.raises(IntegrityError), transaction.atomic():
         Assignment.objects.create(study=study, hit=other, worker=worker, state="reserved", slot=9)
 
 
 def test_a_lease_is_made_longer_as_often_as_the_study_allows() -> None:
-    study, worker = with_worker(make_study(crowd={"lease_minutes": 60, "extensions": 2}))
-    held = take(study, worker)
+    *_, held = holding(make_study(crowd={"lease_minutes": 60, "extensions": 2}))
     for left in (1, 0):
         soon = timezone.now() + timedelta(minutes=3)
         Assignment.objects.filter(pk=held.pk).update(expires_at=soon)
@@ -365,28 +359,24 @@ def test_a_lease_is_made_longer_as_often_as_the_study_allows() -> None:
 
 
 def test_asking_twice_at_once_for_more_time_costs_one_extension() -> None:
-    study, worker = with_worker(make_study(crowd={"lease_minutes": 60, "extensions": 1}))
-    held = take(study, worker)
+    *_, held = holding(make_study(crowd={"lease_minutes": 60, "extensions": 1}))
     Assignment.objects.filter(pk=held.pk).update(expires_at=timezone.now() + timedelta(minutes=3))
     assert extend_lease(assignment=held) == extend_lease(assignment=held)
 
 
 def test_more_time_for_work_that_was_only_just_taken_is_no_trouble_and_costs_no_extension() -> None:
-    study, worker = with_worker(make_study(crowd={"lease_minutes": 1, "extensions": 1}))
-    held = take(study, worker)
+    *_, held = holding(make_study(crowd={"lease_minutes": 1, "extensions": 1}))
     assert extend_lease(assignment=held).extensions_left == 1
 
 
 def test_a_study_without_extensions_gives_none() -> None:
-    study, worker = with_worker(make_study(crowd={"lease_minutes": 1, "extensions": 0}))
-    held = take(study, worker)
+    *_, held = holding(make_study(crowd={"lease_minutes": 1, "extensions": 0}))
     with pytest.raises(NoMoreTime, match="Your answers are saved"):
         extend_lease(assignment=held)
 
 
 def test_no_time_is_added_to_work_that_is_over() -> None:
-    study, worker = with_worker(make_study())
-    held = take(study, worker)
+    *_, held = holding(make_study())
     let_it_end(held)
     with pytest.raises(TooLate, match="kept"):
         extend_lease(assignment=held)
@@ -396,8 +386,7 @@ def test_no_time_is_added_to_work_that_is_over() -> None:
 
 
 def test_work_whose_time_is_over_is_taken_up_where_it_was_left_as_long_as_nobody_wanted_its_slot() -> None:
-    study, worker = with_worker(make_study())
-    held = take(study, worker)
+    study, _, held = holding(make_study())
     save_answers(assignment=held, answers=[{"position": 1, "value": 2}])
     let_it_end(held)
     again = retake_assignment(assignment=held)
@@ -408,8 +397,7 @@ def test_work_whose_time_is_over_is_taken_up_where_it_was_left_as_long_as_nobody
 
 
 def test_work_whose_slot_was_freed_is_taken_up_in_a_new_row_with_its_answers_order_and_sides() -> None:
-    study, worker = with_worker(make_study("pairwise"))
-    held = take(study, worker)
+    study, _, held = holding(make_study("pairwise"))
     save_answers(assignment=held, answers=[{"position": 1, "value": 2}])
     let_it_end(held)
     expire_overdue(study=study)
@@ -421,8 +409,7 @@ def test_work_whose_slot_was_freed_is_taken_up_in_a_new_row_with_its_answers_ord
 
 
 def test_work_that_somebody_else_took_meanwhile_cannot_be_taken_up_again() -> None:
-    study, worker = with_worker(make_study("pairwise", judgments_per_unit=1))
-    held = take(study, worker)
+    study, _, held = holding(make_study("pairwise", judgments_per_unit=1))
     save_answers(assignment=held, answers=[{"position": 1, "value": 2}])
     let_it_end(held)
     other, _ = make_worker(study, "other")
@@ -435,8 +422,7 @@ def test_work_that_somebody_else_took_meanwhile_cannot_be_taken_up_again() -> No
 
 
 def test_who_took_another_page_meanwhile_finishes_that_one_first() -> None:
-    study, worker = with_worker(make_study("pairwise"))
-    lost = take(study, worker)
+    study, worker, lost = holding(make_study("pairwise"))
     let_it_end(lost)
     other = take(study, worker)
     assert other.hit_id != lost.hit_id
@@ -445,8 +431,7 @@ def test_who_took_another_page_meanwhile_finishes_that_one_first() -> None:
 
 
 def test_nothing_is_taken_up_again_in_a_closed_study() -> None:
-    study, worker = with_worker(make_study())
-    held = take(study, worker)
+    study, _, held = holding(make_study())
     let_it_end(held)
     close_study(study=study)
     with pytest.raises(SlotTaken, match="takes no more work"):
@@ -454,8 +439,7 @@ def test_nothing_is_taken_up_again_in_a_closed_study() -> None:
 
 
 def test_who_is_paused_takes_nothing_up_again_and_is_not_given_what_was_fetched_ahead() -> None:
-    study, worker = with_worker(make_study("pairwise"))
-    held = take(study, worker)
+    study, worker, held = holding(make_study("pairwise"))
     assert reserve_next(assignment=held) is not None
     Participation.objects.filter(worker=worker).update(standing="paused")
     let_it_end(held)
@@ -466,8 +450,7 @@ def test_who_is_paused_takes_nothing_up_again_and_is_not_given_what_was_fetched_
 
 
 def test_submitted_or_returned_work_is_not_taken_up_again() -> None:
-    study, worker = with_worker(make_study("pairwise"))
-    held = take(study, worker)
+    study, worker, held = holding(make_study("pairwise"))
     hand_in(held)
     with pytest.raises(AlreadyEnded):
         retake_assignment(assignment=held)

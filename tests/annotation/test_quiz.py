@@ -217,6 +217,13 @@ def page(person: Person, path: str) -> str:
     return response.content.decode()
 
 
+def started(study: Study) -> tuple[Study, Person]:
+    """A person who began an attempt on the page."""
+    study, person = with_person(study)
+    person.client.post(f"/s/{study.slug}/quiz/start/")
+    return study, person
+
+
 def answer_on_page(study: Study, person: Person, *, right: bool = True) -> Any:
     """Answer what the page shows, by its form."""
     attempt = QuizAttempt.objects.filter(worker=person.worker).latest("number")
@@ -255,8 +262,7 @@ def test_a_worker_goes_from_the_instructions_through_the_quiz_to_the_work_by_pla
 
 
 def test_after_each_answer_it_is_said_what_is_right_and_why_where_the_quiz_teaches() -> None:
-    study, ada = with_person(quizzed(explain="after-each"))
-    ada.client.post(f"/s/{study.slug}/quiz/start/")
+    study, ada = started(quizzed(explain="after-each"))
     response = answer_on_page(study, ada, right=False)
     assert response["Location"] == f"/s/{study.slug}/quiz/?seen=1"
     told = page(ada, response["Location"])
@@ -274,8 +280,7 @@ def test_right_answers_that_are_sentences_do_not_run_into_each_other() -> None:
 
 @pytest.mark.parametrize(("explain", "before", "after"), [("at-the-end", 0, 4), ("never", 0, 0)])
 def test_nothing_is_explained_sooner_than_the_design_says(explain: str, before: int, after: int) -> None:
-    study, ada = with_person(quizzed(explain=explain))
-    ada.client.post(f"/s/{study.slug}/quiz/start/")
+    study, ada = started(quizzed(explain=explain))
     for _ in range(4):
         told = page(ada, f"/s/{study.slug}/quiz/?seen=1")
         assert told.count("Because of") == before
@@ -284,8 +289,7 @@ def test_nothing_is_explained_sooner_than_the_design_says(explain: str, before: 
 
 
 def test_back_and_another_answer_changes_nothing() -> None:
-    study, ada = with_person(quizzed())
-    ada.client.post(f"/s/{study.slug}/quiz/start/")
+    study, ada = started(quizzed())
     answer_on_page(study, ada, right=False)
     attempt = QuizAttempt.objects.get()
     before = attempt.answers
@@ -298,8 +302,7 @@ def test_back_and_another_answer_changes_nothing() -> None:
 
 
 def test_going_on_without_an_answer_is_told_on_the_same_page() -> None:
-    study, ada = with_person(quizzed())
-    ada.client.post(f"/s/{study.slug}/quiz/start/")
+    study, ada = started(quizzed())
     for fields in ({"step": "1"}, {"step": "1", "u1": "x"}):
         response = ada.client.post(f"/s/{study.slug}/quiz/1/answer/", fields)
         assert response.status_code == 422
@@ -357,8 +360,7 @@ def test_a_stranger_and_one_who_did_not_join_are_led_to_the_study_s_page() -> No
 
 
 def test_a_page_of_the_quiz_takes_few_queries() -> None:
-    study, ada = with_person(quizzed(preset="hodosh-2013-english", ask=30))
-    ada.client.post(f"/s/{study.slug}/quiz/start/")
+    study, ada = started(quizzed(preset="hodosh-2013-english", ask=30))
     with CaptureQueriesContext(connection) as queries:
         page(ada, f"/s/{study.slug}/quiz/")
     assert len(queries) <= 5

@@ -27,6 +27,12 @@ pytestmark = pytest.mark.django_db
 MOST_QUERIES = 14
 
 
+def begun(protocol: str = "triplet", **values: Any) -> tuple[Study, Person, str, Assignment]:
+    study, ada = with_person(make_study(make_dataset(), protocol, **values))
+    html, assignment = work_of(study, ada)
+    return study, ada, html, assignment
+
+
 @pytest.mark.parametrize("protocol", KINDS)
 def test_a_page_of_work_is_finished_by_plain_form_posts(protocol: str) -> None:
     study, ada = with_person(make_study(make_dataset(), protocol))
@@ -41,16 +47,14 @@ def test_a_page_of_work_is_finished_by_plain_form_posts(protocol: str) -> None:
 
 
 def test_what_is_shown_first_is_stored_in_the_unit_s_order() -> None:
-    study, ada = with_person(make_study(make_dataset()))
-    html, assignment = work_of(study, ada)
+    study, ada, html, assignment = begun()
     submit(study, ada, assignment, dict.fromkeys(first_answers(html), "1"))
     stored = Judgment.objects.filter(assignment=assignment).values_list("presented", "value")
     assert {("first-left", 1), ("second-left", 2)} == set(stored)
 
 
 def test_asking_again_gives_the_same_page_of_work_with_what_was_saved() -> None:
-    study, ada = with_person(make_study(make_dataset()))
-    _, assignment = work_of(study, ada)
+    study, ada, _, assignment = begun()
     saved = ada.client.post(
         f"/s/{study.slug}/work/{assignment.pk}/save/",
         {"answers": [{"position": 2, "value": 2, "seconds": 1.5}]},
@@ -64,8 +68,7 @@ def test_asking_again_gives_the_same_page_of_work_with_what_was_saved() -> None:
 
 
 def test_a_half_filled_page_comes_back_with_what_is_missing_and_nothing_lost() -> None:
-    study, ada = with_person(make_study(make_dataset()))
-    html, assignment = work_of(study, ada)
+    study, ada, html, assignment = begun()
     response = submit(study, ada, assignment, {"u1": "2", "u3": "1"})
     page = response.content.decode()
     assert response.status_code == 422
@@ -80,8 +83,7 @@ def test_a_half_filled_page_comes_back_with_what_is_missing_and_nothing_lost() -
 
 
 def test_a_picture_without_any_tick_is_unanswered_until_none_fits_is_ticked() -> None:
-    study, ada = with_person(make_study(make_dataset(), "relevance"))
-    html, assignment = work_of(study, ada)
+    study, ada, html, assignment = begun("relevance")
     heads = re.findall(r'name="none(\d+)"', html)
     assert len(heads) == 3
     response = submit(study, ada, assignment, {f"u{heads[0]}": "1", f"none{heads[1]}": "1"})
@@ -95,8 +97,7 @@ def test_a_picture_without_any_tick_is_unanswered_until_none_fits_is_ticked() ->
 
 
 def test_a_picture_whose_only_tick_is_taken_back_is_asked_about_again() -> None:
-    study, ada = with_person(make_study(make_dataset(), "relevance"))
-    html, assignment = work_of(study, ada)
+    study, ada, html, assignment = begun("relevance")
     heads = re.findall(r'name="none(\d+)"', html)
     submit(study, ada, assignment, {f"u{heads[0]}": "1"})
     response = submit(study, ada, assignment, {f"none{head}": "1" for head in heads[1:]})
@@ -109,8 +110,7 @@ def test_a_picture_whose_only_tick_is_taken_back_is_asked_about_again() -> None:
 
 
 def test_ticks_beside_none_of_them_contradict_each_other_and_are_asked_about() -> None:
-    study, ada = with_person(make_study(make_dataset(), "relevance"))
-    html, assignment = work_of(study, ada)
+    study, ada, html, assignment = begun("relevance")
     heads = re.findall(r'name="none(\d+)"', html)
     fields = {f"none{head}": "1" for head in heads} | {f"u{heads[1]}": "1"}
     response = submit(study, ada, assignment, fields)
@@ -119,8 +119,7 @@ def test_ticks_beside_none_of_them_contradict_each_other_and_are_asked_about() -
 
 
 def test_other_answers_after_the_submission_change_nothing_and_the_page_says_so() -> None:
-    study, ada = with_person(make_study(make_dataset()))
-    html, assignment = work_of(study, ada)
+    study, ada, html, assignment = begun()
     for _ in range(2):  # a second click is harmless
         assert submit(study, ada, assignment, dict.fromkeys(first_answers(html), "1")).status_code == 303
     before = list(Judgment.objects.values_list("value", flat=True))
@@ -132,8 +131,7 @@ def test_other_answers_after_the_submission_change_nothing_and_the_page_says_so(
 
 
 def test_a_late_submission_is_told_what_happened_and_what_to_do_next() -> None:
-    study, ada = with_person(make_study(make_dataset()))
-    html, assignment = work_of(study, ada)
+    study, ada, html, assignment = begun()
     Assignment.objects.filter(pk=assignment.pk).update(
         accepted_at=timezone.now() - timedelta(hours=3), expires_at=timezone.now() - timedelta(minutes=1)
     )
@@ -146,8 +144,7 @@ def test_a_late_submission_is_told_what_happened_and_what_to_do_next() -> None:
 
 
 def test_an_answer_that_does_not_exist_is_refused_and_nothing_is_stored() -> None:
-    study, ada = with_person(make_study(make_dataset()))
-    _, assignment = work_of(study, ada)
+    study, ada, _, assignment = begun()
     for value in ("3", "-1", "1.0", "yes", "9" * 40):
         assert submit(study, ada, assignment, {"u1": value}).status_code == 400
     assignment.refresh_from_db()
@@ -155,8 +152,7 @@ def test_an_answer_that_does_not_exist_is_refused_and_nothing_is_stored() -> Non
 
 
 def test_an_answer_is_never_refused_for_the_sake_of_a_clock() -> None:
-    study, ada = with_person(make_study(make_dataset()))
-    _, assignment = work_of(study, ada)
+    study, ada, _, assignment = begun()
     for seconds in ("", "nan", "inf", "-1", "1e9", "soon"):
         assert submit(study, ada, assignment, {"u1": "1", "t1": seconds}).status_code == 422
         assignment.refresh_from_db()
@@ -164,8 +160,7 @@ def test_an_answer_is_never_refused_for_the_sake_of_a_clock() -> None:
 
 
 def test_a_draft_that_cannot_be_read_is_refused_in_words() -> None:
-    study, ada = with_person(make_study(make_dataset()))
-    _, assignment = work_of(study, ada)
+    study, ada, _, assignment = begun()
     address = f"/s/{study.slug}/work/{assignment.pk}/save/"
     bodies = ("[]", "{", "null", "[" * 100_000, "\x00", '{"answer": []}')
     for body in (*bodies, '{"answers": 5}', '{"answers": [1]}', '{"answers": null}'):
@@ -175,8 +170,7 @@ def test_a_draft_that_cannot_be_read_is_refused_in_words() -> None:
 
 
 def test_saving_for_later_without_scripts_keeps_the_answers() -> None:
-    study, ada = with_person(make_study(make_dataset(), "relevance"))
-    html, assignment = work_of(study, ada)
+    study, ada, html, assignment = begun("relevance")
     first = re.findall(r'name="none(\d+)"', html)[0]
     ada.client.post(f"/s/{study.slug}/work/{assignment.pk}/save/", {f"u{first}": "1"})
     assignment.refresh_from_db()
@@ -189,8 +183,7 @@ def test_saving_for_later_without_scripts_keeps_the_answers() -> None:
 
 
 def test_returning_asks_first_keeps_what_was_submitted_and_frees_the_place() -> None:
-    study, ada = with_person(make_study(make_dataset()))
-    html, assignment = work_of(study, ada)
+    study, ada, html, assignment = begun()
     address = f"/s/{study.slug}/work/{assignment.pk}/return/"
     asked = ada.client.post(address, first_answers(html))
     assert asked.status_code == 303
@@ -205,8 +198,7 @@ def test_returning_asks_first_keeps_what_was_submitted_and_frees_the_place() -> 
 
 
 def test_a_browser_whose_worker_went_on_elsewhere_is_told_so_before_anything_else() -> None:
-    study, ada = with_person(make_study(make_dataset()))
-    html, assignment = work_of(study, ada)
+    study, ada, html, assignment = begun()
     again = {"name": "ada", "resume": ada.resume}
     assert Client().post(f"/s/{study.slug}/resume/", again).status_code == 303
     response = submit(study, ada, assignment, first_answers(html))
@@ -216,8 +208,7 @@ def test_a_browser_whose_worker_went_on_elsewhere_is_told_so_before_anything_els
 
 
 def test_a_problem_is_reported_and_the_answers_of_the_page_are_kept() -> None:
-    study, ada = with_person(make_study(make_dataset()))
-    _, assignment = work_of(study, ada)
+    study, ada, _, assignment = begun()
     address = f"/s/{study.slug}/work/{assignment.pk}/report/2/"
     assert ada.client.post(address, {"u1": "2"}).status_code == 303
     assignment.refresh_from_db()
@@ -300,12 +291,6 @@ def call(study: Study, client: Client, assignment: Assignment, what: str, **body
 
 def answers_to(html: str, value: int = 1) -> list[dict[str, Any]]:
     return [{"position": int(position), "value": value} for position in positions_on(html)]
-
-
-def begun(protocol: str = "triplet", **values: Any) -> tuple[Study, Person, str, Assignment]:
-    study, ada = with_person(make_study(make_dataset(), protocol, **values))
-    html, assignment = work_of(study, ada)
-    return study, ada, html, assignment
 
 
 def test_a_stranger_gets_nothing_by_any_call() -> None:
