@@ -9,12 +9,15 @@ import os
 import runpy
 import signal
 import sys
+import threading
+import traceback
 from collections.abc import Callable
 from contextlib import suppress
 from multiprocessing import get_context
 from multiprocessing.process import BaseProcess
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 LONGEST = 600  # seconds that a piece of code may take
 _CONTEXT = get_context("forkserver")
@@ -96,3 +99,27 @@ def _settle_in(env: dict[str, str]) -> None:
     with suppress(AttributeError):  # nothing has opened it
         del connections["default"]
     django.setup()  # its part in logging
+
+
+def all_at_once(*acts: Callable[[], Any]) -> list[str]:
+    """Begin all acts at the same moment, each in a thread; return the tracebacks of those that failed."""
+    from django.db import connection
+
+    wrong: list[str] = []
+    start = threading.Barrier(len(acts))
+
+    def guarded(act: Callable[[], Any]) -> None:
+        try:
+            start.wait()
+            act()
+        except BaseException:  # noqa: BLE001  # the test shows it
+            wrong.append(traceback.format_exc()[-1200:])
+        finally:
+            connection.close()
+
+    threads = [threading.Thread(target=guarded, args=(act,)) for act in acts]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return wrong

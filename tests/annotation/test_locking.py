@@ -12,8 +12,8 @@ from tests.annotation.listening import listening
 from tests.installations import Installation
 
 SCENE = """
-import json, threading, traceback
-from django.db import connection
+import json
+from functools import partial
 from annotation.models import Assignment, Exclusion, Worker
 from annotation.work.claims import claim_assignment, expire_overdue
 from annotation.quality.flags import exclude_worker, lift_exclusion, pause_worker, unpause_worker
@@ -23,6 +23,7 @@ from evaluation.integrity import check_integrity
 from common.errors import QuorumError
 from judgments.models import HIT, Study
 from tests.annotation.voting import always_first, answers_of, joined
+from tests.forking import all_at_once
 from tests.studies import make_study
 
 study = make_study(
@@ -30,7 +31,6 @@ study = make_study(
     stopping={"rule": "settled", "full_depth": 0.2}, sampling={"pairs": {"HC": 12, "HI": 12}, "references": 2},
 )
 people = [joined(study, f"w-{number}") for number in range(6)]
-wrong, start = [], threading.Barrier(len(people) + 3)
 
 def work(worker):
     claim = claim_assignment(study=study, worker=worker)
@@ -68,58 +68,40 @@ def clock():
             except QuorumError:
                 pass
 
-def guarded(act, *given):
-    try:
-        start.wait()
-        act(*given)
-    except BaseException:
-        wrong.append(traceback.format_exc()[-600:])
-    finally:
-        connection.close()
-
-threads = [threading.Thread(target=guarded, args=(patient, worker)) for worker in people]
-threads += [threading.Thread(target=guarded, args=(act,)) for act in (judge, warden, clock)]
-for thread in threads: thread.start()
-for thread in threads: thread.join()
+wrong = all_at_once(*(partial(patient, worker) for worker in people), judge, warden, clock)
 print(json.dumps({"wrong": wrong, "broken": check_integrity().problems}))
 """
 
 FIRST_ANSWERS = """
-import json, threading
-from django.db import connection
+import json
+from functools import partial
 from annotation.errors import TooLate
 from annotation.models import Assignment
 from annotation.work.claims import claim_assignment
 from annotation.work.submissions import save_answers
 from tests.annotation.leasing import answers_of, slots_add_up, take
+from tests.forking import all_at_once
 from tests.studies import make_study, make_worker
 
 study = make_study("pairwise", judgments_per_unit=1, units_per_hit=2, controls={"per_hit": 0})
 silent = [take(study, make_worker(study, f"s-{n}")[0]) for n in range(study.hits.count())]
 coming = [make_worker(study, f"c-{n}")[0] for n in range(len(silent))]
-start, found = threading.Barrier(2 * len(silent)), []
+found = []
 
 def answer(held):
-    start.wait()
     try:
         save_answers(assignment=held, answers=answers_of(held)[:1])
         found.append("kept")
     except TooLate:
         found.append("given away")
-    connection.close()
 
 def come(worker):
-    start.wait()
     found.append("nothing left" if claim_assignment(study=study, worker=worker) is None else "let in")
-    connection.close()
 
-threads = [threading.Thread(target=answer, args=(one,)) for one in silent]
-threads += [threading.Thread(target=come, args=(one,)) for one in coming]
-for thread in threads: thread.start()
-for thread in threads: thread.join()
+wrong = all_at_once(*(partial(answer, one) for one in silent), *(partial(come, one) for one in coming))
 kept = Assignment.objects.filter(worker__name__startswith="s-").exclude(answers={})
 print(json.dumps({
-    "found": found, "places": len(silent), "add_up": slots_add_up(study),
+    "wrong": wrong, "found": found, "places": len(silent), "add_up": slots_add_up(study),
     "kept": sorted(set(kept.values_list("state", flat=True))),
 }))
 """
@@ -198,6 +180,7 @@ def test_a_place_is_kept_by_the_first_answer_or_given_away_and_never_both(
 ) -> None:
     there = json.loads(installation_on(database).python(FIRST_ANSWERS).splitlines()[-1])
     found = there["found"]
+    assert there["wrong"] == []
     assert len(found) == 2 * there["places"]
     # a newcomer's place may go on to the next newcomer, who has not answered either
     assert found.count("kept") + min(found.count("let in"), found.count("given away")) == there["places"]
@@ -208,8 +191,7 @@ def test_a_place_is_kept_by_the_first_answer_or_given_away_and_never_both(
 # A claim is stopped in the middle of its transaction; the step of the researcher begins meanwhile. The step may come
 # first or second, but it may not end while a claim that does not know of it is still under way.
 MIDDLE = """
-import json, threading, traceback
-from django.db import connection
+import json, threading
 from annotation.models import Assignment
 from annotation.work import claims
 from annotation.crowds.publishing import close_study
@@ -219,6 +201,7 @@ from annotation.work.extending import pause_study
 from evaluation.integrity import check_integrity
 from judgments.models import Study
 from tests.annotation.voting import joined
+from tests.forking import all_at_once
 from tests.studies import make_study
 
 STEPS = {
@@ -229,21 +212,13 @@ STEPS = {
 }
 draw = claims.draw_layout
 
-def guarded(act, wrong):
-    try:
-        act()
-    except BaseException:
-        wrong.append(traceback.format_exc()[-1200:])
-    finally:
-        connection.close()
-
 def race(name):
     study = make_study("pairwise", slug=name, name=name)
     ada, bela = joined(study, f"ada-{name}"), joined(study, f"bela-{name}")
     # something is fetched ahead as well, which pausing and closing give back
     claims.draw_layout = draw
     reserve_next(assignment=claims.claim_assignment(study=study, worker=bela).assignment)
-    inside, over, wrong, seen = threading.Event(), threading.Event(), [], {}
+    inside, over, seen = threading.Event(), threading.Event(), {}
 
     def slowly(**given):
         inside.set()
@@ -260,9 +235,7 @@ def race(name):
         seen["when it was over"] = Assignment.objects.filter(study=study, worker=ada).count()
 
     claims.draw_layout = slowly
-    threads = [threading.Thread(target=guarded, args=(act, wrong)) for act in (claim, step)]
-    for thread in threads: thread.start()
-    for thread in threads: thread.join()
+    wrong = all_at_once(claim, step)
     seen["in the end"] = Assignment.objects.filter(study=study, worker=ada).count()
     return seen | {"wrong": wrong}
 
@@ -285,8 +258,8 @@ def test_a_step_and_a_claim_at_the_same_moment_follow_one_another(
 
 
 MANY = """
-import json, threading, traceback
-from django.db import connection
+import json
+from functools import partial
 from annotation.models import Assignment
 from annotation.work.claims import claim_assignment
 from annotation.work.extending import extend_leases, extend_study, reopen_units
@@ -297,6 +270,7 @@ from evaluation.integrity import check_integrity
 from common.errors import QuorumError
 from judgments.models import Study
 from tests.annotation.voting import always_first, answers_of, joined
+from tests.forking import all_at_once
 from tests.studies import make_study
 
 study = make_study(
@@ -305,7 +279,7 @@ study = make_study(
 )
 people = [joined(study, f"w-{{number}}") for number in range(5)]
 units = list(study.units.filter(control=False).order_by("pk").values_list("key", flat=True)[:3])
-wrong, grown, start = [], [], threading.Barrier(len(people) + 3)
+grown = []
 
 def own():
     return Study.objects.get(pk=study.pk)
@@ -341,19 +315,7 @@ def lengthen():
         except QuorumError:
             pass  # nobody holds anything
 
-def guarded(act, *given):
-    try:
-        start.wait()
-        act(*given)
-    except BaseException:
-        wrong.append(traceback.format_exc()[-1200:])
-    finally:
-        connection.close()
-
-threads = [threading.Thread(target=guarded, args=(work, worker)) for worker in people]
-threads += [threading.Thread(target=guarded, args=(act,)) for act in (lead, extend, lengthen)]
-for thread in threads: thread.start()
-for thread in threads: thread.join()
+wrong = all_at_once(*(partial(work, worker) for worker in people), lead, extend, lengthen)
 # what the extensions added is there to be done
 for worker in people:
     while (claim := claim_assignment(study=own(), worker=worker)) is not None:
@@ -378,14 +340,15 @@ def test_a_study_that_is_paused_and_extended_while_people_work_keeps_its_books(
 
 
 LAST = """
-import json, threading, traceback
-from django.db import connection
+import json
+from functools import partial
 from annotation.models import Assignment, WebhookDelivery
 from annotation.work.claims import claim_assignment
 from annotation.work.submissions import submit_and_claim
 from annotation.webhooks.webhooks import send_webhooks
 from annotation.webhooks.webhooks import add_webhook
 from tests.annotation.voting import always_first, answers_of, joined, work
+from tests.forking import all_at_once
 from tests.studies import make_study
 
 study = make_study(
@@ -397,30 +360,11 @@ hits = study.hits.count()
 for worker in people:
     work(study, worker, always_first, most=hits - 1)
 held = [claim_assignment(study=study, worker=worker).assignment for worker in people]
-wrong, start = [], threading.Barrier(4)
-
-def hand_in(assignment):
-    answers = answers_of(assignment, assignment.worker, always_first)
-    start.wait()
-    submit_and_claim(assignment=assignment, answers=answers)
-
-def send():
-    start.wait()
-    send_webhooks()
-
-def guarded(act, *given):
-    try:
-        act(*given)
-    except BaseException:
-        wrong.append(traceback.format_exc()[-1200:])
-    finally:
-        connection.close()
+answers = [answers_of(one, one.worker, always_first) for one in held]
 
 # two senders beside the two last submissions
-threads = [threading.Thread(target=guarded, args=(hand_in, one)) for one in held]
-threads += [threading.Thread(target=guarded, args=(send,)) for _ in range(2)]
-for thread in threads: thread.start()
-for thread in threads: thread.join()
+hand_in = [partial(submit_and_claim, assignment=one, answers=given) for one, given in zip(held, answers)]
+wrong = all_at_once(*hand_in, send_webhooks, send_webhooks)
 send_webhooks()
 print(json.dumps({{
     "wrong": wrong, "submitted": Assignment.objects.filter(state="submitted").count(),

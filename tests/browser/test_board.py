@@ -42,11 +42,11 @@ from tests.annotation.voting import always_first, joined, work
 work(Study.objects.get(slug="animals"), joined(Study.objects.get(slug="animals"), "late"), always_first, most=1)
 """
 
-MUCH = """
+MANY_ASSIGNMENTS = """
 from datetime import timedelta
 from django.contrib.auth.models import User
 from django.utils import timezone
-from annotation.snapshots import MUCH
+from annotation.snapshots import MANY_ASSIGNMENTS
 from annotation.models import Assignment, Worker
 from tests.annotation.casting import make_dataset, make_study
 
@@ -57,7 +57,7 @@ Assignment.objects.bulk_create(
     # HITs are left empty, as for imported work: their seats would not hold so many
     Assignment(study=study, worker=people[number % 100], state="submitted", accepted_at=now - timedelta(minutes=2),
                submitted_at=now)
-    for number in range(MUCH)
+    for number in range(MANY_ASSIGNMENTS)
 )
 User.objects.create_superuser("designer", password="a-long-phrase-1")
 print(study.pk)
@@ -121,7 +121,7 @@ def test_what_is_found_breaks_no_rule_of_access(page: Page, office: tuple[Instal
 
 def test_a_page_of_a_large_study_fills_in_without_a_reload(page: Page, installations: Installations) -> None:
     with installations.fresh("sqlite") as installation:
-        pk = installation.python(MUCH).split()[-1]
+        pk = installation.python(MANY_ASSIGNMENTS).split()[-1]
         installation.start_server()
         sign_in(page, installation)
         page.goto(f"{installation.url}/admin/judgments/study/{pk}/results/")
