@@ -79,7 +79,7 @@ def latest_answers(study: Study, workers: Collection[int]) -> dict[int, list[Dot
     found: defaultdict[int, list[Dot]] = defaultdict(list)
     for worker, value, presented, seconds in rows:
         side = presented == Judgment.Presented.SECOND_LEFT
-        level = None if value is None else _level(kind, kind.sides.seen(value, side=side))
+        level = None if value is None else _level(kind, kind.sides.from_canonical(value, side=side))
         found[worker].append(Dot(level, seconds))
     return dict(found)
 
@@ -324,7 +324,7 @@ def _page(request: HttpRequest, adjudication: Adjudication, problem: str = "") -
     context = {
         "adjudication": adjudication,
         "study": study,
-        "kind": KINDS[study.protocol].of(design),
+        "kind": KINDS[study.protocol].for_design(design),
         "step": step,
         "left": left.count(),
         "later": later,

@@ -67,7 +67,7 @@ def _items(study: Study, results: dict[str, QuestionResult]) -> list[dict[str, A
     rows = []
     for unit in quiz_units(study):
         right = [choice.label for choice in kind.choices if kind.is_right(choice.value, unit.expected)]
-        texts = [text for _, text in texts_of(kind.shown(unit, side=None, picture_url=""))]
+        texts = [text for _, text in texts_of(kind.present_unit(unit, side=None, picture_url=""))]
         rows.append(
             {
                 "unit": unit,

@@ -83,7 +83,7 @@ class QuizSheet:
         if position in self.questions:
             return bool(given["value"] == self.questions[position].expected)
         place, kind = self.places[position], KINDS[self.design.protocol]
-        canonical = kind.sides.canonical(given[answer_key(kind)], side=place.side)
+        canonical = kind.sides.to_canonical(given[answer_key(kind)], side=place.side)
         return kind.is_right(canonical, place.unit.expected)
 
 
@@ -163,11 +163,13 @@ def explained(sheet: QuizSheet, position: int) -> ExplainedAnswer | None:
             expected=(asked.options[asked.expected - 1],),
             why=worded(asked.question.why),
         )
-    place, kind = sheet.places[position], KINDS[sheet.design.protocol].of(sheet.design)
+    place, kind = sheet.places[position], KINDS[sheet.design.protocol].for_design(sheet.design)
     return ExplainedAnswer(
         position=position,
         question=worded(sheet.design.question),
-        texts=tuple(texts_of(kind.shown(place.unit, side=place.side, picture_url=""), kind.page.letters)),
+        texts=tuple(
+            texts_of(kind.present_unit(place.unit, side=place.side, picture_url=""), kind.page.letters)
+        ),
         given=kind.in_words(given[answer_key(kind)]),
         right=right,
         expected=_expected(kind, place),
@@ -197,7 +199,7 @@ def _expected(kind: Kind, place: Place) -> tuple[str, ...]:
     right = tuple(
         choice.words
         for choice in kind.choices
-        if kind.is_right(kind.sides.canonical(choice.value, side=place.side), place.unit.expected)
+        if kind.is_right(kind.sides.to_canonical(choice.value, side=place.side), place.unit.expected)
     )
     return right or (_stated(kind, place),)
 
@@ -206,4 +208,4 @@ def _stated(kind: Kind, place: Place) -> str:
     expected = place.unit.expected
     if isinstance(expected, str):  # a range
         return expected
-    return kind.in_words(kind.sides.seen(expected, side=place.side))
+    return kind.in_words(kind.sides.from_canonical(expected, side=place.side))

@@ -173,7 +173,7 @@ def _lock_pairs(pairs: Collection[int]) -> None:
 
 def _update_bounds(study: Study, design: StudyDesign, slots: _Slots) -> list[OutcomeBounds]:
     """Update the bounds of each judged unit from its judgments. Write changed rows only."""
-    kind = KINDS[study.protocol].of(design)
+    kind = KINDS[study.protocol].for_design(design)
     wanted = _wanted_of(design, slots)
     units = {place.unit for place in slots.places if place.judged}
     in_pairs = {place.unit for place in slots.places if place.pair}
