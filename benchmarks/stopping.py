@@ -103,7 +103,10 @@ def on_the_platform(
             break
         worker, assignment = held.pop(int(rng.integers(len(held))))
         answers = [
-            {"position": place.position, "value": kind.sides.seen(vote(place.unit, worker), side=place.side)}
+            {
+                "position": place.position,
+                "value": kind.sides.from_canonical(vote(place.unit, worker), side=place.side),
+            }
             for place in places_of(assignment)
         ]
         start = time.process_time()

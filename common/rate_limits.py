@@ -57,11 +57,14 @@ def visiting_from(address: str) -> Iterator[None]:
 
 
 def _network(address: str) -> str:
-    """Return an IPv4 address as it is, and the /64 of an IPv6 address: a household has one."""
+    """Return the /64 of an IPv6 address, since a household has one; else the address as it is.
+
+    What a proxy writes instead of an address, such as "unknown", counts as one.
+    """
     try:
         found = ipaddress.ip_address(address)
     except ValueError:
-        return ""
+        return address
     if isinstance(found, ipaddress.IPv6Address):
         if found.ipv4_mapped:
             return str(found.ipv4_mapped)

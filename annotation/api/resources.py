@@ -129,7 +129,7 @@ class JudgmentSerializer(RowSerializer[Judgment]):
 
     def _exported(self, row: Judgment, given: Any) -> Any:
         kind = KINDS[row.assignment.study.protocol]
-        return None if given is None else kind.exchange.exported(given, content=row.unit.content)
+        return None if given is None else kind.exchange.to_file(given, content=row.unit.content)
 
 
 ASSIGNMENTS = Assignment.objects.select_related("study", "hit", "worker")

@@ -295,7 +295,7 @@ class JudgmentWriter:
 
     def _canonical_answer(self, row: JudgmentRow, answer: object) -> Any:
         try:
-            return self.kind.exchange.imported(answer, content=row.content or {})
+            return self.kind.exchange.from_file(answer, content=row.content or {})
         except ValueError as error:
             raise DataConflict(f"Unit {row.unit!r} has the answer {str(answer)[:80]}; {error}.") from None
 
@@ -329,7 +329,7 @@ class JudgmentWriter:
                 f"Nothing was imported: of the file's values, in ascending order, {error}."
             ) from None
         if setting:
-            design = self.study.design | {"answers": self.kind.asked(setting)}
+            design = self.study.design | {"answers": self.kind.keys_of_setting(setting)}
             Study.objects.filter(pk=self.study.pk).update(design=design)
 
     def _hit_unit_rows(self) -> Iterator[tuple[int, int, int, float | None]]:

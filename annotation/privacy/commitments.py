@@ -49,6 +49,6 @@ def _rows(study: Study, worker: Worker) -> Iterable[dict[str, Any]]:
         yield {
             "unit": key,
             "value": value,
-            "answer": None if answer is None else kind.exchange.exported(answer, content=content),
+            "answer": None if answer is None else kind.exchange.to_file(answer, content=content),
             "submitted_at": submitted and f"{submitted:%Y-%m-%dT%H:%M}:00Z",
         }

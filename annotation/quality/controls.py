@@ -298,7 +298,7 @@ def control_answers(
     for worker_id, value, answer, expected, control_kind, unit, assignment, content in found:
         if control_kind == REPEATED:
             other = first.get((assignment, content[REPEATS]))
-            expected = None if other is None else kind.again(other)
+            expected = None if other is None else kind.expected_on_repeat(other)
         if expected is not None:
             given = value if answer is None else answer
             answers.append(ControlAnswer(worker_id, given, expected, control_kind, unit, assignment))

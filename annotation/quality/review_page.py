@@ -79,7 +79,7 @@ def latest_answers(study: Study, workers: Collection[int]) -> dict[int, list[Dra
     found: defaultdict[int, list[DrawnAnswer]] = defaultdict(list)
     for worker, value, presented, seconds in rows:
         side = presented == Judgment.Presented.SECOND_LEFT
-        level = None if value is None else _height_on_scale(kind, kind.sides.seen(value, side=side))
+        level = None if value is None else _height_on_scale(kind, kind.sides.from_canonical(value, side=side))
         found[worker].append(DrawnAnswer(level, seconds))
     return dict(found)
 
@@ -326,7 +326,7 @@ def _adjudication_page(request: HttpRequest, adjudication: Adjudication, problem
     context = {
         "adjudication": adjudication,
         "study": study,
-        "kind": KINDS[study.protocol].of(design),
+        "kind": KINDS[study.protocol].for_design(design),
         "step": step,
         "left": left.count(),
         "later": later,

@@ -346,12 +346,12 @@ def place_of(adjudication: Adjudication) -> Place:
 def decide(*, adjudication: Adjudication, given: Any, reason: str = "") -> Adjudication:
     """Store the final answer, ``given`` as the person saw the unit. A repeated call changes nothing."""
     design = design_of(adjudication.study)
-    kind = KINDS[adjudication.study.protocol].of(design)
+    kind = KINDS[adjudication.study.protocol].for_design(design)
     try:
-        checked = kind.checked(given, unit=adjudication.unit, design=design)
+        checked = kind.clean_answer(given, unit=adjudication.unit, design=design)
     except ValueError as error:
         raise AnswerProblem(_("Nothing was decided: %(problem)s.") % {"problem": error}) from None
-    value = kind.outcome_of(kind.sides.canonical(checked, side=adjudication.side))
+    value = kind.outcome_of(kind.sides.to_canonical(checked, side=adjudication.side))
     stored_reason = reason.strip()[:LONGEST_REASON]
     moved = Adjudication.objects.filter(pk=adjudication.pk, state=State.WAITING).update(
         state=State.DECIDED, value=value, reason=stored_reason, decided_at=timezone.now()

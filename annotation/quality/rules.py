@@ -107,7 +107,7 @@ class _JudgmentReader:
             written = self._read_text(row) if self.kind.writes_captions else None
         else:
             value = self.kind.outcome_of(value)
-            seen = self.kind.sides.seen(value, side=presented == Judgment.Presented.SECOND_LEFT)
+            seen = self.kind.sides.from_canonical(value, side=presented == Judgment.Presented.SECOND_LEFT)
             left = float(seen == 1) if presented and seen in (1, 2) else NAN
         return OwnJudgment(
             self.numbers.setdefault(assignment, len(self.numbers)),

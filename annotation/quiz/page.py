@@ -67,7 +67,7 @@ def _item_rows(study: Study, results: dict[str, QuestionResult]) -> list[dict[st
     rows = []
     for unit in quiz_units(study):
         right = [choice.label for choice in kind.choices if kind.is_right(choice.value, unit.expected)]
-        texts = [text for _, text in labelled_texts(kind.shown(unit, side=None, picture_url=""))]
+        texts = [text for _, text in labelled_texts(kind.present_unit(unit, side=None, picture_url=""))]
         rows.append(
             {
                 "unit": unit,

@@ -81,7 +81,7 @@ class QuizSheet:
         if position in self.questions:
             return bool(given["value"] == self.questions[position].expected)
         place, kind = self.places[position], KINDS[self.design.protocol]
-        canonical = kind.sides.canonical(given[answer_key(kind)], side=place.side)
+        canonical = kind.sides.to_canonical(given[answer_key(kind)], side=place.side)
         return kind.is_right(canonical, place.unit.expected)
 
 
@@ -159,12 +159,12 @@ def explain_answer(sheet: QuizSheet, position: int) -> ExplainedAnswer | None:
             expected=(asked.options[asked.expected - 1],),
             why=translated_text(asked.question.why),
         )
-    place, kind = sheet.places[position], KINDS[sheet.design.protocol].of(sheet.design)
+    place, kind = sheet.places[position], KINDS[sheet.design.protocol].for_design(sheet.design)
     return ExplainedAnswer(
         position=position,
         question=translated_text(sheet.design.question),
         texts=tuple(
-            labelled_texts(kind.shown(place.unit, side=place.side, picture_url=""), kind.page.letters)
+            labelled_texts(kind.present_unit(place.unit, side=place.side, picture_url=""), kind.page.letters)
         ),
         given=kind.in_words(given[answer_key(kind)]),
         right=right,
@@ -195,11 +195,11 @@ def _expected_words(kind: Kind, place: Place) -> tuple[str, ...]:
     right = tuple(
         choice.words
         for choice in kind.choices
-        if kind.is_right(kind.sides.canonical(choice.value, side=place.side), place.unit.expected)
+        if kind.is_right(kind.sides.to_canonical(choice.value, side=place.side), place.unit.expected)
     )
     if right:
         return right
     expected = place.unit.expected
     if isinstance(expected, str):  # a range
         return (expected,)
-    return (kind.in_words(kind.sides.seen(expected, side=place.side)),)
+    return (kind.in_words(kind.sides.from_canonical(expected, side=place.side)),)

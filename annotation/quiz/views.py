@@ -113,7 +113,7 @@ def _read_answers(request: HttpRequest, sheet: QuizSheet, step: list[int]) -> li
         text = request.POST.get(f"u{step[0]}", "")
         is_number = text.isascii() and text.isdigit() and len(text) < 3
         return [{"position": step[0], "value": int(text)}] if is_number else []
-    kind = KINDS[sheet.design.protocol].of(sheet.design)
+    kind = KINDS[sheet.design.protocol].for_design(sheet.design)
     places = [sheet.places[position] for position in step]
     if undecided_positions(request.POST, places, kind):
         return []
@@ -141,7 +141,7 @@ def _steps_context(study: Study, sheet: QuizSheet, step: list[int]) -> dict[str,
             answers=sheet.attempt.answers,
         )[0]
         context |= {
-            "kind": KINDS[sheet.design.protocol].of(sheet.design),
+            "kind": KINDS[sheet.design.protocol].for_design(sheet.design),
             "step": shown,
             "has_pictures": shows_pictures(sheet.design, [shown]),
         }

@@ -397,7 +397,7 @@ def _answer(assignment: Assignment, person: Person, truth: dict[int, Any], seed:
         wanted = said.get(place.unit.content.get(REPEATS, ""), truth[place.unit.pk])
         given = said[place.unit.key] = rehearsal.draw_answer(place.unit, wanted, right=right, rng=rng)
         seconds = max(0.3, person.seconds * pace_of(rng))
-        answer = person.ticks(kind, place.position, kind.sides.seen(given, side=place.side))
+        answer = person.ticks(kind, place.position, kind.sides.from_canonical(given, side=place.side))
         about = {"position": place.position, answer_key(kind): answer, "seconds": round(seconds, 1)}
         if kind.writes_captions:
             about |= _writing(assignment, person, answer, seed)

@@ -218,7 +218,7 @@ def read_form(
     request: HttpRequest, assignment: Assignment, places: Sequence[Place], *, final: bool
 ) -> tuple[list[Mapping[str, Any]], dict[int, Any]]:
     design = design_of(assignment.study)
-    kind = KINDS[design.protocol].of(design)
+    kind = KINDS[design.protocol].for_design(design)
     answers = answers_of_form(request.POST, places, kind=kind, final=final, saved=assignment.answers)
     return split_unfinished(answers, design=design, places=places)
 
@@ -231,7 +231,7 @@ def save_draft(request: HttpRequest, assignment: Assignment) -> None:
 
 
 def sheet_context(design: StudyDesign, steps: list[Step]) -> dict[str, Any]:
-    kind = KINDS[design.protocol].of(design)
+    kind = KINDS[design.protocol].for_design(design)
     return {
         "design": design,
         "kind": kind,

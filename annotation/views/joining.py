@@ -170,7 +170,7 @@ def start(request: HttpRequest, slug: str) -> HttpResponse:
     context = {
         "study": found,
         "design": design,
-        "kind": KINDS[design.protocol].of(design),
+        "kind": KINDS[design.protocol].for_design(design),
         "worker": worker,
         "resume_code": request.COOKIES.get(RESUME_COOKIE, ""),
         "instructions": render_markdown(translated_text(design.instructions)) if design.instructions else "",

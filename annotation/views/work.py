@@ -399,7 +399,7 @@ def report(request: HttpRequest, slug: str, assignment_id: UUID, position: int) 
 def _has_picture(study: Study, place: Place) -> bool:
     item = place.unit.item
     shows_pictures = design_of(study).about_pictures or bool(item.picture or item.url)
-    return shows_pictures and "image" in kind_of(study).shown(place.unit, side=None, picture_url="")
+    return shows_pictures and "image" in kind_of(study).present_unit(place.unit, side=None, picture_url="")
 
 
 @never_cache

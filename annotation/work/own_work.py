@@ -152,7 +152,7 @@ def own_answers(worker: Worker) -> Iterator[dict[str, Any]]:
 
 def _answers_of(assignment: Assignment) -> Iterator[dict[str, Any]]:
     design = design_of(assignment.study)
-    kind = KINDS[design.protocol].of(design)
+    kind = KINDS[design.protocol].for_design(design)
     key = answer_key(kind)
     current = Judgment.objects.filter(assignment=assignment, replaced_by__isnull=True)
     given = {judgment.unit_id: judgment for judgment in current}
@@ -169,7 +169,7 @@ def _answers_of(assignment: Assignment) -> Iterator[dict[str, Any]]:
             "position": place.position,
             "question": design.question,
             "shown": _without_picture(texts_shown(place, design=design, kind=kind, picture_url="")),
-            key: kind.sides.seen(getattr(judgment, key), side=place.side),
+            key: kind.sides.from_canonical(getattr(judgment, key), side=place.side),
             "comment": judgment.comment,
             "seconds": judgment.seconds,
             **({"signals": _own_signals(judgment)} if design.writing.record else {}),

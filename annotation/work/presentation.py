@@ -173,7 +173,7 @@ def places_of(assignment: Assignment) -> list[Place]:
 
 
 def shown_unit(place: Place, *, design: StudyDesign, picture_url: Callable[[Place], str]) -> dict[str, Any]:
-    kind = KINDS[design.protocol].of(design)
+    kind = KINDS[design.protocol].for_design(design)
     return {
         "position": place.position,
         "protocol": kind.name,
@@ -183,7 +183,7 @@ def shown_unit(place: Place, *, design: StudyDesign, picture_url: Callable[[Plac
 
 
 def texts_shown(place: Place, *, design: StudyDesign, kind: Kind, picture_url: str) -> dict[str, Any]:
-    shown = kind.shown(place.unit, side=place.side, picture_url=picture_url)
+    shown = kind.present_unit(place.unit, side=place.side, picture_url=picture_url)
     if not picture_url and "image" in shown:
         shown["image"] = {"url": "", "alt": ""}
     if not design.source.show:
@@ -281,7 +281,7 @@ def preview_examples(dataset: Dataset, design: StudyDesign) -> list[WorkedExampl
 
 
 def _build_examples(design: StudyDesign, addresses: dict[int, str]) -> list[WorkedExample]:
-    letters = KINDS[design.protocol].of(design).page.letters
+    letters = KINDS[design.protocol].for_design(design).page.letters
     return [
         WorkedExample(
             picture=addresses.get(number, ""),

@@ -175,7 +175,7 @@ def _lock_pairs(pairs: Collection[int]) -> None:
 
 def _update_bounds(study: Study, design: StudyDesign, slots: _Slots) -> list[OutcomeBounds]:
     """Update the bounds of each judged unit; write changed rows only."""
-    kind = KINDS[study.protocol].of(design)
+    kind = KINDS[study.protocol].for_design(design)
     wanted = _judgments_wanted(design, slots)
     units = {place.unit for place in slots.places if place.judged}
     in_pairs = {place.unit for place in slots.places if place.pair}

@@ -382,7 +382,7 @@ def build_judgment(
     return Judgment(
         assignment_id=assignment.pk,
         unit_id=place.unit.pk,
-        **{key: kind.sides.canonical(given[key], side=place.side)},
+        **{key: kind.sides.to_canonical(given[key], side=place.side)},
         presented=_side_presented(kind, place.side),
         seconds=given.get("seconds"),
         wall_seconds=given.get("wall_seconds"),
@@ -428,7 +428,7 @@ def current_answers(assignment: Assignment, places: Sequence[Place]) -> dict[str
         row.unit_id: row for row in Judgment.objects.filter(assignment=assignment, replaced_by__isnull=True)
     }
     return {
-        str(place.position): {key: kind.sides.seen(getattr(row, key), side=place.side)}
+        str(place.position): {key: kind.sides.from_canonical(getattr(row, key), side=place.side)}
         | {name: given for name in OPTIONAL_FIELDS if (given := getattr(row, name)) not in (None, "", {})}
         for place in places
         if (row := rows.get(place.unit.pk)) is not None

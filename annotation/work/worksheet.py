@@ -41,7 +41,7 @@ def checked_answers(
     Args:
         answers: ``[{"position", "value" or "answer", "seconds"?, "wall_seconds"?, "comment"?, "signals"?}]``.
     """
-    kind = KINDS[design.protocol].of(design)
+    kind = KINDS[design.protocol].for_design(design)
     key = answer_key(kind)
     if not isinstance(answers, Sequence) or isinstance(answers, str):
         raise AnswerProblem(
@@ -62,7 +62,7 @@ def checked_answers(
                 % {"position": abbreviate(position), "most": len(places)}
             )
         try:
-            kept = kind.checked(answer[key], unit=by_position[position].unit, design=design)
+            kept = kind.clean_answer(answer[key], unit=by_position[position].unit, design=design)
         except ValueError as error:
             raise AnswerProblem(
                 _("Nothing was saved: the %(key)s at position %(position)d is %(given)s; %(problem)s.")
@@ -90,7 +90,7 @@ def split_unfinished(
 
     Without scripts an answer is checked only when the form is sent, so invalid text must not be lost.
     """
-    kind = KINDS[design.protocol].of(design)
+    kind = KINDS[design.protocol].for_design(design)
     if not (kind.is_open or kind.confidences):
         return list(answers), {}
     units = {place.position: place.unit for place in places}
@@ -108,7 +108,7 @@ def split_unfinished(
 def find_problem(given: Any, *, kind: Kind, unit: Any, design: StudyDesign) -> str:
     """Return why an answer is invalid, in words for its worker, or ""."""
     try:
-        kind.checked(given, unit=unit, design=design)
+        kind.clean_answer(given, unit=unit, design=design)
     except ValueError as error:
         return str(getattr(error, "says", error))
     return ""

@@ -20,6 +20,7 @@ from config.observing.logs import KNOWN
 
 HEADER = "X-Request-ID"
 USABLE_ID = re.compile(r"[A-Za-z0-9._-]{8,64}")  # of a proxy; any other is replaced
+WITH_PORT = re.compile(r"\[([^\]]+)\](?::\d+)?|([\d.]+):\d+")  # as some proxies write an address
 METHODS = {"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"}
 
 access = logging.getLogger("quorum.access")
@@ -81,5 +82,7 @@ def visitor_address(request: HttpRequest) -> str:
     if settings.PROXIES:
         # what is further left came with the visitor's own header
         passed = request.META.get("HTTP_X_FORWARDED_FOR", "").split(",")[-settings.PROXIES :]
-        address = passed[0].strip() or address
+        told = passed[0].strip() or address
+        with_port = WITH_PORT.fullmatch(told)
+        address = with_port[1] or with_port[2] if with_port else told
     return address

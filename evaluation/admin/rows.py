@@ -33,7 +33,7 @@ class ConsensusAdmin(ReadOnlyAdmin):
     @display(description="value", ordering="value")
     def value_short(self, consensus: Consensus) -> str:
         if consensus.value is None and consensus.answer and consensus.unit is not None:
-            said = KINDS[consensus.study.protocol].said_together(consensus.answer, unit=consensus.unit)
+            said = KINDS[consensus.study.protocol].consensus_in_words(consensus.answer, unit=consensus.unit)
             return Truncator("; ".join(said)).chars(LONGEST_ANSWER) or "–"
         return in_short(consensus.value)
 

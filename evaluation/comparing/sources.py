@@ -92,7 +92,7 @@ class Source:
         if self.kind is not None and turned.any():
             value = value.copy()
             rows = np.flatnonzero(turned[self.unit])
-            value[rows] = [self.kind.sides.canonical(int(one), side=True) for one in value[rows].tolist()]
+            value[rows] = [self.kind.sides.to_canonical(int(one), side=True) for one in value[rows].tolist()]
         names = [str(one) for one in range(count)]
         contents = [Content()] * count
         for group, content in zip(groups.tolist(), self.contents, strict=False):

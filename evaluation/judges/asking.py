@@ -239,7 +239,9 @@ class _Run:
     def _question(self, row: JudgeAnswer) -> Question:
         unit = row.unit
         picture = picture_of(unit.item) if self.kind.page.shows_picture and self.design.about_pictures else ""
-        shown = self.kind.shown(unit, side=row.swapped if self.kind.two_sided else None, picture_url=picture)
+        shown = self.kind.present_unit(
+            unit, side=row.swapped if self.kind.two_sided else None, picture_url=picture
+        )
         source = unit.source_text if self.design.source.show else ""
         return question_of(self.judge.prompt, shown, source=source, picture=picture)
 

@@ -111,7 +111,7 @@ def _read(study: Study, answers: str) -> Iterator[dict[str, Any]]:
                 f"Line {line} names unit {key[:80]!r}, which is no judged unit of this study."
             )
         try:
-            value = kind.checked(_whole(row.get("value")), unit=None, design=design)
+            value = kind.clean_answer(_whole(row.get("value")), unit=None, design=design)
         except ValueError as error:
             raise EvaluationError(f"Line {line} has value {str(row.get('value'))[:40]!r}; {error}.") from None
         order, rater = str(row.get("order") or "").strip(), str(row.get("rater") or "").strip()

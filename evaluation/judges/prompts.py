@@ -129,4 +129,4 @@ def read_reply(kind: Kind, reply: str, *, swapped: bool) -> int | None:
         if not re.fullmatch(r"[0-9]{1,6}", said) or int(said) not in kind.values:
             return None
         value = int(said)
-    return int(kind.sides.canonical(value, side=swapped)) if kind.two_sided else value
+    return int(kind.sides.to_canonical(value, side=swapped)) if kind.two_sided else value

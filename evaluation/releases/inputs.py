@@ -372,7 +372,7 @@ class Findings:
             one, row = found.of_unit.get(unit.pk, EMPTY_CONSENSUS), self.rows.units[unit.pk]
             answer = one.answer
             if answer is not None:
-                answer = self.rows.settings.kind.exchange.exported(answer, content=row["content"] or {})
+                answer = self.rows.settings.kind.exchange.to_file(answer, content=row["content"] or {})
             source = "adjudicated" if unit.pk in found.decisions else "judgments"
             yield {
                 "unit": unit.key,

@@ -217,7 +217,7 @@ class ReleasedRows:
         used, control = bool(row["used"]), bool(unit["control"])
         self._tally.add(row["unit"], name, given, used=used, control=control, presented=presented)
         if kind.is_open:
-            given = kind.exchange.imported(given, content=unit["content"] or {})
+            given = kind.exchange.from_file(given, content=unit["content"] or {})
         self._answers.append(given if kind.is_open else None)
         outcome = kind.outcome_of(given)
         on_left = outcome == (1 if presented == FIRST_LEFT else 2)
@@ -288,9 +288,9 @@ class ReleasedRows:
                 expected, sort = unit["expected"], unit["control_kind"] or ""
                 if sort == REPEATED:
                     other = work.answers.get(self._places[unit["repeats"]])
-                    expected = None if other is None else kind.again(other)
+                    expected = None if other is None else kind.expected_on_repeat(other)
                 elif expected is not None:
-                    expected = kind.exchange.imported(expected, content=unit["content"] or {})
+                    expected = kind.exchange.from_file(expected, content=unit["content"] or {})
                 if expected is not None:
                     rows.append((work.person, given, expected, sort))
         return rows

@@ -128,7 +128,7 @@ def released_units(study: Study, *, texts: bool) -> Iterator[dict[str, Any]]:
             **row,
             "kind": row["kind"] or None,
             "control_kind": row["control_kind"] or None,
-            "expected": None if expected is None else kind.exchange.exported(expected, content=content),
+            "expected": None if expected is None else kind.exchange.to_file(expected, content=content),
             "repeats": content.get(REPEATS),
             "full_depth": pk in full_depth,
             "decided": None if decision is None else decision.value,

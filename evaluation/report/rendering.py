@@ -30,9 +30,8 @@ from evaluation.report.content import (
     percent_number,
     shown,
 )
-from judgments.importers.textio import csv_line
+from judgments.importers.textio import csv_line, guard_formula
 
-FORMULA = ("=", "+", "-", "@", "\t", "\r")
 ROWS_IN_TEXT = 40
 MINUS = "−"
 TEX = {
@@ -206,8 +205,7 @@ def render_methods(report: Report, form: str) -> str:
 
 def csv_of(heads: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
     """Return unrounded values; a cell that looks like a formula gets a leading '."""
-    return "".join(f"{csv_line(map(_harmless, row))}\n" for row in (heads, *rows))
-
-
-def _harmless(cell: object) -> object:
-    return f"'{cell}" if isinstance(cell, str) and cell.startswith(FORMULA) else "" if cell is None else cell
+    return "".join(
+        f"{csv_line(guard_formula(cell) if isinstance(cell, str) else cell for cell in row)}\n"
+        for row in (heads, *rows)
+    )

@@ -135,7 +135,7 @@ class Aggregation:
         if kind.is_open:
             content = self.contents.get(unit.pk, {})
             row["answer"] = (
-                None if found.answer is None else kind.exchange.exported(found.answer, content=content)
+                None if found.answer is None else kind.exchange.to_file(found.answer, content=content)
             )
         row |= self.figures.units.get(unit.pk, {})
         if unit.pk in self.audited:

@@ -43,7 +43,7 @@ class ConsensusSerializer(RowSerializer[Consensus]):
         kind = KINDS[row.study.protocol]
         if row.answer is None or not kind.is_open:
             return row.answer
-        return kind.exchange.exported(row.answer, content=row.unit.content)
+        return kind.exchange.to_file(row.answer, content=row.unit.content)
 
     def get_kind(self, row: Any) -> str | None:
         """HC, HI, HM or MM, where there are pairs."""

@@ -178,7 +178,7 @@ def with_decisions(
         unit: replace(found.get(unit, EMPTY_CONSENSUS), value=decision.value, tie=False)
         for unit, decision in decisions.items()
     }
-    return found.but(decided) if isinstance(found, ConsensusColumns) else {**found, **decided}
+    return found.with_single(decided) if isinstance(found, ConsensusColumns) else {**found, **decided}
 
 
 def pair_consensus(

@@ -388,7 +388,7 @@ def answer_rows(kind: Kind, shown: Iterable[Consensus]) -> list[dict[str, Any]]:
     for one in shown:
         if one.unit is None or not one.answer:
             continue
-        said = kind.said_together(one.answer, unit=one.unit)
+        said = kind.consensus_in_words(one.answer, unit=one.unit)
         rows.append(
             {
                 "picture": picture_address(one.unit.item),

@@ -565,7 +565,7 @@ def with_titles(
         NotThere: no such dataset. DesignError: the protocol uses no titles, or no text contains one (falling back
             to frequent phrases would be another design).
     """
-    if "keywords.titles" not in KINDS[design.protocol].asks:
+    if "keywords.titles" not in KINDS[design.protocol].own_keys:
         raise DesignError(
             f"A list of titles was given, but protocol {design.protocol!r} offers none.",
             field="keywords.titles",

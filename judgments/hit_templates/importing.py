@@ -187,7 +187,9 @@ def sketched_design(*, source: str, slug: str, name: str = "", **values: Any) ->
 def sketched_hits(design: StudyDesign, cells: Mapping[str, str]) -> tuple[HITSpec, ...]:
     """Return the HIT of one row, before its dataset exists."""
     image = Image(name="row-1", split="", references=(), fields=tuple(cells.items()))
-    return KINDS[design.protocol].of(design).batch(design, Material(design.dataset, (image,))).hits
+    return (
+        KINDS[design.protocol].for_design(design).draw_batch(design, Material(design.dataset, (image,))).hits
+    )
 
 
 def import_template(

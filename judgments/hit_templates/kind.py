@@ -152,7 +152,7 @@ class AnswersByQuestion(OfTemplate, OpenAggregation):
     rule = "majority-of-answers"
     tie_rule = "no-answer"
 
-    def together(self, answers: list[Mapping[str, Any]]) -> Consensus:
+    def combine(self, answers: list[Mapping[str, Any]]) -> Consensus:
         """Return ``answer``: question -> aggregated answers (docs/hit-templates.md).
 
         ``share`` and ``margin`` are means over the closed questions; ``tie`` is set if any of them is tied.
@@ -294,7 +294,7 @@ class HITTemplate(OpenKind):
         refusal="the answers are those of a form; aggregate gives the consensus of each question, and "
         "export_judgments the answers themselves."
     )
-    asks = ("template.html",)
+    own_keys = ("template.html",)
 
     def __init__(self, source: str = "") -> None:
         self._source = source
@@ -311,7 +311,7 @@ class HITTemplate(OpenKind):
 
     @property
     def form(self) -> Template:
-        assert self._source, "the kind of a study knows its template: KINDS[...].of(design)"
+        assert self._source, "the kind of a study knows its template: KINDS[...].for_design(design)"
         return read_template(self._source)
 
     def questions(self, unit: Any) -> tuple[Question, ...]:
@@ -332,7 +332,7 @@ class HITTemplate(OpenKind):
             return
         yield from control_contradictions(read, design)
 
-    def batch(self, design: StudyDesign, material: Material) -> Batch:
+    def draw_batch(self, design: StudyDesign, material: Material) -> Batch:
         """Return one unit per row; rows with expected answers become controls, if requested."""
         rows = [image for image in material.images if image.fields]
         if not rows:
@@ -387,7 +387,7 @@ class HITTemplate(OpenKind):
             content={"fields": fields},
         )
 
-    def shown(self, unit: Any, *, side: Any, picture_url: str) -> dict[str, Any]:
+    def present_unit(self, unit: Any, *, side: Any, picture_url: str) -> dict[str, Any]:
         """Return the cells on the page and the questions; workers get no other columns."""
         cells = unit.content["fields"]
         return {
@@ -398,7 +398,7 @@ class HITTemplate(OpenKind):
             **({"picture": picture_url} if picture_url else {}),
         }
 
-    def checked(self, given: Any, *, unit: Any, design: StudyDesign) -> dict[str, Any]:
+    def clean_answer(self, given: Any, *, unit: Any, design: StudyDesign) -> dict[str, Any]:
         return checked_answer(self._bound(design).questions(unit), given)
 
     def _bound(self, design: StudyDesign) -> HITTemplate:
@@ -418,10 +418,10 @@ class HITTemplate(OpenKind):
     def is_right(self, given: Any, expected: Any) -> bool:
         return meets(expected, given)
 
-    def again(self, given: Any) -> Any:
+    def expected_on_repeat(self, given: Any) -> Any:
         return expected_again(self.form.questions, given)
 
-    def said_together(self, answer: Any, *, unit: Any) -> list[str]:
+    def consensus_in_words(self, answer: Any, *, unit: Any) -> list[str]:
         return [f"{name}: {_together(said)}" for name, said in answer.items()]
 
 

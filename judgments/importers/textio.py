@@ -33,8 +33,9 @@ _MARKS = (  # checked first: UTF-32's little-endian mark begins with UTF-16's
 )
 LOOKED_AT = 2**24  # bytes of a file that tell its encoding; an import reads all
 _GZIP_MAGIC = b"\x1f\x8b"
-_RISKY = re.compile(r"'*[=+\-@\t\r]")
-_GUARDED = re.compile(r"'+[=+\-@\t\r]")
+# Some spreadsheets take the wide forms, as they are typed in Japanese or Chinese, for the narrow ones.
+_RISKY = re.compile(r"'*[=+\-@＝＋－＠\t\r]")
+_GUARDED = re.compile(r"'+[=+\-@＝＋－＠\t\r]")
 # "{n}" is the count, "{detail}" distinguishes notes of the same quirk.
 QUIRKS = {
     "repeated-line": "Lines that repeat an earlier line word for word, left out: {n}.",

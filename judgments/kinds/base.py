@@ -133,7 +133,7 @@ class ConsensusColumns(Mapping[int, Consensus]):
             map(as_text, map(tuple, self.votes[places].tolist())),
         )
 
-    def but(self, single: Mapping[int, Consensus]) -> ConsensusColumns:
+    def with_single(self, single: Mapping[int, Consensus]) -> ConsensusColumns:
         """Replace the consensus of some units, or add it."""
         kept = ~np.isin(self.unit, list(single))
         return replace(
@@ -209,16 +209,16 @@ class Sides:
         """Draw a side or order of options for each unit; empty if nothing is drawn."""
         return []
 
-    def mirrored(self, side: Any) -> Any:
+    def mirror(self, side: Any) -> Any:
         """Return the opposite side, for counterbalanced pages."""
         return side
 
-    def canonical(self, given: Any, *, side: Any) -> Any:
+    def to_canonical(self, given: Any, *, side: Any) -> Any:
         """Map an answer from the worker's order to the unit's."""
         return given
 
-    def seen(self, given: Any, *, side: Any) -> Any:
-        """Map an answer from the unit's order to the worker's; the inverse of ``canonical``."""
+    def from_canonical(self, given: Any, *, side: Any) -> Any:
+        """Map an answer from the unit's order to the worker's; the inverse of ``to_canonical``."""
         return given
 
 
@@ -259,14 +259,14 @@ class Aggregation(ABC):
 
 class OpenAggregation(Aggregation):
     @abstractmethod
-    def together(self, answers: list[Any]) -> Consensus:
+    def combine(self, answers: list[Any]) -> Consensus:
         pass
 
     def consensus(self, units: Units, values: Answers) -> dict[int, Consensus]:
         answers: dict[int, list[Any]] = {}
         for unit, value in zip(units, values, strict=True):
             answers.setdefault(unit, []).append(value)
-        return {unit: self.together(given) for unit, given in answers.items()}
+        return {unit: self.combine(given) for unit, given in answers.items()}
 
 
 class Results:
@@ -308,11 +308,11 @@ class RelevanceScale:
 
 
 class Exchange:
-    def exported(self, given: Any, *, content: Mapping[str, Any]) -> Any:
+    def to_file(self, given: Any, *, content: Mapping[str, Any]) -> Any:
         """Convert an answer or consensus for files; ``content`` is the unit's."""
         return given
 
-    def imported(self, given: Any, *, content: Mapping[str, Any]) -> Any:
+    def from_file(self, given: Any, *, content: Mapping[str, Any]) -> Any:
         """Convert an answer from a file. Raise ValueError with what was expected."""
         return given
 
@@ -354,7 +354,7 @@ class Kind(ABC):
         names_best: whether an answer names the best of several captions in ``content["options"]``.
         writes_captions: whether an answer is a caption of the unit's image.
         defaults: values of the study file that differ from the design's defaults.
-        asks: keys of the study file that only this kind uses.
+        own_keys: keys of the study file that only this kind uses.
         needs: what its items need besides captions: "texts", "boxes".
         least_options: systems whose captions a unit shows together, at least.
         labelled: answers that ``labels`` of the study file name, in order.
@@ -375,7 +375,7 @@ class Kind(ABC):
     names_best: ClassVar[bool] = False
     writes_captions: ClassVar[bool] = False
     defaults: ClassVar[dict[str, Any]] = {}
-    asks: ClassVar[tuple[str, ...]] = ()
+    own_keys: ClassVar[tuple[str, ...]] = ()
     needs: ClassVar[tuple[str, ...]] = ()
     least_options: ClassVar[int] = 0
     labelled: ClassVar[tuple[int, ...]] = ()
@@ -419,7 +419,7 @@ class Kind(ABC):
         """Whether ``sampling.only`` can name candidate pairs or units."""
         return self.compares_pairs or self.judges_one_caption
 
-    def of(self, design: StudyDesign) -> Kind:
+    def for_design(self, design: StudyDesign) -> Kind:
         return with_wording(self.with_setting(self.setting(design)), design.judged, design.labels)
 
     def question_for(self, values: Mapping[str, Any]) -> Any:
@@ -445,7 +445,7 @@ class Kind(ABC):
         """
         return ""
 
-    def asked(self, setting: str) -> dict[str, bool]:
+    def keys_of_setting(self, setting: str) -> dict[str, bool]:
         """Return the keys of the design's table ``answers`` that give a setting."""
         return dict.fromkeys(setting.split(","), True)
 
@@ -454,7 +454,7 @@ class Kind(ABC):
         return iter(())
 
     @abstractmethod
-    def batch(self, design: StudyDesign, material: Material) -> Batch:
+    def draw_batch(self, design: StudyDesign, material: Material) -> Batch:
         """Return the units, controls and HITs of a design.
 
         Raises:
@@ -516,14 +516,14 @@ class Kind(ABC):
         return ""
 
     @abstractmethod
-    def shown(self, unit: Any, *, side: Any, picture_url: str) -> dict[str, Any]:
+    def present_unit(self, unit: Any, *, side: Any, picture_url: str) -> dict[str, Any]:
         """Return the unit as its worker sees it (docs/api.md), without position, protocol and question.
 
         ``unit`` is a ``Unit`` row or a ``UnitSpec`` (a preview).
         """
 
     @abstractmethod
-    def checked(self, given: Any, *, unit: Any, design: StudyDesign) -> Any:
+    def clean_answer(self, given: Any, *, unit: Any, design: StudyDesign) -> Any:
         """Return an answer in its stored form, still in the worker's order.
 
         Raises:
@@ -542,7 +542,7 @@ class Kind(ABC):
         words = {choice.value: choice.words for choice in self.choices}
         return words.get(given, str(given)) if isinstance(given, int) else str(given)
 
-    def said_together(self, answer: Any, *, unit: Any) -> list[str]:
+    def consensus_in_words(self, answer: Any, *, unit: Any) -> list[str]:
         """Return an open consensus as text, most frequent first."""
         return []
 
@@ -565,7 +565,7 @@ class Kind(ABC):
         """Return an answer without its strength or confidence: one of ``outcomes``."""
         return given
 
-    def again(self, given: Any) -> Any:
+    def expected_on_repeat(self, given: Any) -> Any:
         """Return the expectation for a repeated unit, given its first answer."""
         return given
 
@@ -573,7 +573,7 @@ class Kind(ABC):
 class ChoiceKind(Kind):
     """A kind whose answers are a few whole numbers."""
 
-    def checked(self, given: Any, *, unit: Any, design: StudyDesign) -> int:
+    def clean_answer(self, given: Any, *, unit: Any, design: StudyDesign) -> int:
         if type(given) is not int or given not in self.values:
             raise ValueError(gettext("expected %(values)s") % {"values": self._expected})
         return given
@@ -586,7 +586,7 @@ class ChoiceKind(Kind):
         return gettext(" or ").join(map(str, sorted(self.values)))
 
     def read_form(self, form: Mapping[str, Any], position: int, unit: Any) -> Any:
-        """Read field ``u<position>``; leave what is no number for ``checked`` to refuse."""
+        """Read field ``u<position>``; leave what is no number for ``clean_answer`` to refuse."""
         text = form.get(f"u{position}")
         if text in (None, ""):
             return None

@@ -233,13 +233,13 @@ class OptionOrder(Sides):
     def draw(self, units: Sequence[Any], rng: np.random.Generator) -> list[list[int]]:
         return [rng.permutation(len(_options(unit))).tolist() for unit in units]
 
-    def mirrored(self, side: Any) -> list[int]:
+    def mirror(self, side: Any) -> list[int]:
         return list(reversed(side))
 
-    def canonical(self, given: Mapping[str, int], *, side: Any) -> dict[str, int]:
+    def to_canonical(self, given: Mapping[str, int], *, side: Any) -> dict[str, int]:
         return {end: side[given[end] - 1] + 1 if side else given[end] for end in ENDS if end in given}
 
-    def seen(self, given: Mapping[str, int], *, side: Any) -> dict[str, int]:
+    def from_canonical(self, given: Mapping[str, int], *, side: Any) -> dict[str, int]:
         return {end: side.index(given[end] - 1) + 1 if side else given[end] for end in ENDS if end in given}
 
 
@@ -248,7 +248,7 @@ class MostOften(OpenAggregation):
     tie_rule = "no-winner"
     level = "ordinal"
 
-    def together(self, answers: list[Mapping[str, int]]) -> Consensus:
+    def combine(self, answers: list[Mapping[str, int]]) -> Consensus:
         """Return the most frequent best and worst captions; null on a tie."""
         counts = Counter((end, given[end]) for given in answers for end in ENDS if end in given)
         answer = {end: _leader(counts, end) for end in ENDS if any(end in given for given in answers)}
@@ -283,11 +283,11 @@ class BestWorstScores(Results):
 class CaptionIds(Exchange):
     """Captions by their ids instead of their positions."""
 
-    def exported(self, given: Any, *, content: Mapping[str, Any]) -> dict[str, Any]:
+    def to_file(self, given: Any, *, content: Mapping[str, Any]) -> dict[str, Any]:
         options = content["options"]
         return {end: options[place - 1]["key"] if place else None for end, place in given.items()}
 
-    def imported(self, given: Any, *, content: Mapping[str, Any]) -> dict[str, int]:
+    def from_file(self, given: Any, *, content: Mapping[str, Any]) -> dict[str, int]:
         keys = [option.get("key") for option in content.get("options", ())]
         ends = isinstance(given, Mapping) and set(given) <= set(ENDS)
         if not ends or any(key not in keys for key in given.values()):
@@ -361,7 +361,7 @@ class BestWorst(OpenKind):
     rehearsal: BestWorstRehearsal = BestWorstRehearsal()
     names_best = True
     least_options = 3
-    asks = ("sampling.options", "sampling.appearances", "answers.worst")
+    own_keys = ("sampling.options", "sampling.appearances", "answers.worst")
 
     def setting(self, design: StudyDesign) -> str:
         return "" if design.answers.worst else BEST
@@ -382,7 +382,7 @@ class BestWorst(OpenKind):
     def setting_of(self, answers: Sequence[Any]) -> str:
         return BEST if answers and all(set(ends) == {BEST} for ends in answers) else ""
 
-    def asked(self, setting: str) -> dict[str, bool]:
+    def keys_of_setting(self, setting: str) -> dict[str, bool]:
         return {WORST: False}
 
     def defaults_for(self, values: Mapping[str, Any]) -> dict[str, Any]:
@@ -399,7 +399,7 @@ class BestWorst(OpenKind):
         usual = {one.question for one in (*self.wordings.values(), BEST_OF[CAPTION])}
         return wording.question if wording and question in usual else question
 
-    def batch(self, design: StudyDesign, material: Material) -> Batch:
+    def draw_batch(self, design: StudyDesign, material: Material) -> Batch:
         division = divided(design, material)
         asked = design.sampling.options
         texts = {image.name: _texts_of(image) for image in division.judged}
@@ -514,14 +514,14 @@ class BestWorst(OpenKind):
         words = {BEST: gettext("best"), WORST: gettext("worst")}
         return ", ".join(f"{words[end]}: {given[end]}" for end in ENDS if end in given)
 
-    def shown(self, unit: Any, *, side: Any, picture_url: str) -> dict[str, Any]:
+    def present_unit(self, unit: Any, *, side: Any, picture_url: str) -> dict[str, Any]:
         options = _options(unit)
         return {
             "image": {"url": picture_url, "alt": gettext("The image to be judged")},
             "options": [{"text": options[place]["text"]} for place in side or range(len(options))],
         }
 
-    def checked(self, given: Any, *, unit: Any, design: StudyDesign) -> dict[str, int]:
+    def clean_answer(self, given: Any, *, unit: Any, design: StudyDesign) -> dict[str, int]:
         size, ends = len(_options(unit)), ENDS if design.answers.worst else (BEST,)
         expected = f'expected {{"best": k, "worst": j}}, two different numbers from 1 to {size}'
         if not design.answers.worst:
@@ -544,11 +544,11 @@ class BestWorst(OpenKind):
         given = dict(zip(ends, map(int, places), strict=True))
         return given if len(set(given.values())) == len(ends) else None
 
-    def said_together(self, answer: Any, *, unit: Any) -> list[str]:
+    def consensus_in_words(self, answer: Any, *, unit: Any) -> list[str]:
         options = _options(unit)
         return [f"{end}: “{options[answer[end] - 1]['text']}”" for end in ENDS if answer.get(end)]
 
-    def again(self, given: Mapping[str, int]) -> dict[str, int]:
+    def expected_on_repeat(self, given: Mapping[str, int]) -> dict[str, int]:
         """Expect only the same best caption; the worst of several bad ones varies."""
         return {BEST: given[BEST]}
 

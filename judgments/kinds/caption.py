@@ -161,7 +161,7 @@ class AllCaptions(OpenAggregation):
         "others of its image (WG16 §4)"
     )
 
-    def together(self, answers: list[str]) -> Consensus:
+    def combine(self, answers: list[str]) -> Consensus:
         return Consensus(n=len(answers), answer=answers)
 
     def codes(self, unit: Any, given: Any) -> dict[str, float]:
@@ -222,7 +222,7 @@ class CaptionWriting(OpenKind):
     )
     rehearsal = CaptionRehearsal()
 
-    def batch(self, design: StudyDesign, material: Material) -> Batch:
+    def draw_batch(self, design: StudyDesign, material: Material) -> Batch:
         """Return one unit per image; a HIT has ``judgments_per_unit`` assignments, so writers differ."""
         if design.controls.per_hit:
             raise DesignError(
@@ -244,10 +244,10 @@ class CaptionWriting(OpenKind):
         ]
         return Batch(hits=self.hits(design, [Group(unit.image, (unit,)) for unit in units]))
 
-    def shown(self, unit: Any, *, side: Any, picture_url: str) -> dict[str, Any]:
+    def present_unit(self, unit: Any, *, side: Any, picture_url: str) -> dict[str, Any]:
         return {"image": {"url": picture_url, "alt": gettext("The image to be described")}}
 
-    def checked(self, given: Any, *, unit: Any, design: StudyDesign) -> str:
+    def clean_answer(self, given: Any, *, unit: Any, design: StudyDesign) -> str:
         if not isinstance(given, str):
             raise ValueError(gettext("expected a text, the caption"))
         if len(given) > MOST_TYPED:
@@ -266,7 +266,7 @@ class CaptionWriting(OpenKind):
         text = form.get(f"u{position}")
         return text if isinstance(text, str) and tidied(text) else None
 
-    def said_together(self, answer: Any, *, unit: Any) -> list[str]:
+    def consensus_in_words(self, answer: Any, *, unit: Any) -> list[str]:
         return [f"“{text}”" for text in answer]
 
 

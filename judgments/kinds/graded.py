@@ -105,7 +105,7 @@ class Graded(ImageCaptionKind):
     )
     rehearsal: Rehearsal = ChoiceRehearsal(GRADES, leaning, in_range)
 
-    def again(self, given: int) -> str:
+    def expected_on_repeat(self, given: int) -> str:
         """Allow one grade of difference, as H13's mean grades differ by as much between judges."""
         return f"{max(given - 1, self.values[0])}-{min(given + 1, self.values[-1])}"
 

@@ -52,7 +52,7 @@ class MajorityOfLinks(OpenAggregation):
     rule = "majority-of-links"
     tie_rule = "no-link"
 
-    def together(self, answers: list[list[dict[str, Any]]]) -> Consensus:
+    def combine(self, answers: list[list[dict[str, Any]]]) -> Consensus:
         """Return the majority link per word ("no box" competes too); a tied word stays unlinked.
 
         ``share`` and ``margin`` are means over the words that anyone linked.
@@ -163,9 +163,9 @@ class Grounding(OpenKind):
     own_formats = ("grounding",)
     rehearsal = GroundingRehearsal()
     needs = ("boxes",)
-    asks = ("sampling.references",)
+    own_keys = ("sampling.references",)
 
-    def batch(self, design: StudyDesign, material: Material) -> Batch:
+    def draw_batch(self, design: StudyDesign, material: Material) -> Batch:
         division = divided(design, material)
         there = [image for image in division.judged if image.boxes and image.references]
         if not there:
@@ -215,7 +215,7 @@ class Grounding(OpenKind):
     def in_words(self, given: Any) -> str:
         return ", ".join(f"{word + 1}. → {box}" for word, box in as_links(given).items()) or "–"
 
-    def said_together(self, answer: Any, *, unit: Any) -> list[str]:
+    def consensus_in_words(self, answer: Any, *, unit: Any) -> list[str]:
         words = unit.first.text.split()
         labels = {box["id"]: label_words(box["label"]) for box in unit.content["boxes"]}
         several = {label for label, count in Counter(labels.values()).items() if count > 1}
@@ -234,7 +234,7 @@ class Grounding(OpenKind):
         unit = self.control_unit(design.seed, place, image, (text.key,), links_of(links), REFERENCE, **shown)
         return Group(image.name, (unit,))
 
-    def shown(self, unit: Any, *, side: Any, picture_url: str) -> dict[str, Any]:
+    def present_unit(self, unit: Any, *, side: Any, picture_url: str) -> dict[str, Any]:
         boxes = unit.content["boxes"]
         return {
             "image": {"url": picture_url, "alt": gettext("The image with its boxes")},
@@ -249,7 +249,7 @@ class Grounding(OpenKind):
             ],
         }
 
-    def checked(self, given: Any, *, unit: Any, design: StudyDesign) -> list[dict[str, Any]]:
+    def clean_answer(self, given: Any, *, unit: Any, design: StudyDesign) -> list[dict[str, Any]]:
         """Return the links by word; an empty list is an answer."""
         if not isinstance(given, list) or not all(
             isinstance(one, Mapping) and set(one) == {"word", "box"} for one in given

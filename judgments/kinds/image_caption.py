@@ -48,7 +48,7 @@ class ImageCaptionKind(ChoiceKind):
     good: ClassVar[Any]
     bad: ClassVar[Any]
 
-    def batch(self, design: StudyDesign, material: Material) -> Batch:
+    def draw_batch(self, design: StudyDesign, material: Material) -> Batch:
         draw = draw_captions(design, material, partial(self.unit_keys, design))
         groups = [
             Group(one.image.name, units) for one in draw.images for units in self.groups(design, draw, one)
@@ -165,7 +165,7 @@ class ImageCaptionKind(ChoiceKind):
     ) -> UnitSpec:
         return self.control_unit(design.seed, place, image, (text.key,), expected, control_kind, first=text)
 
-    def shown(self, unit: Any, *, side: Any, picture_url: str) -> dict[str, Any]:
+    def present_unit(self, unit: Any, *, side: Any, picture_url: str) -> dict[str, Any]:
         return {
             "image": {"url": picture_url, "alt": gettext("The image to be judged")},
             "caption": {"text": unit.first.text},

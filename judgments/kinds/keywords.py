@@ -68,7 +68,7 @@ class KeywordCounts(OpenAggregation):
 
     rule = "counts"
 
-    def together(self, answers: list[list[str]]) -> Consensus:
+    def combine(self, answers: list[list[str]]) -> Consensus:
         counts = by_count(Counter(word for answer in answers for word in {phrase(one) for one in answer}))
         most = max(counts.values(), default=0)
         return Consensus(
@@ -157,9 +157,9 @@ class Keywords(OpenKind):
     own_formats = ("keywords",)
     rehearsal = KeywordRehearsal()
     needs = ("texts",)
-    asks = ("keywords.titles", "keywords.longest")
+    own_keys = ("keywords.titles", "keywords.longest")
 
-    def batch(self, design: StudyDesign, material: Material) -> Batch:
+    def draw_batch(self, design: StudyDesign, material: Material) -> Batch:
         if design.controls.per_hit:
             raise DesignError(
                 "controls.per_hit asks for control items, but of keywords no answer is the only right one; set it "
@@ -206,17 +206,17 @@ class Keywords(OpenKind):
             content={"text": image.text, "collocations": list(collocations)},
         )
 
-    def shown(self, unit: Any, *, side: Any, picture_url: str) -> dict[str, Any]:
+    def present_unit(self, unit: Any, *, side: Any, picture_url: str) -> dict[str, Any]:
         return {
             "image": {"url": picture_url, "alt": gettext("The image to be described")},
             "text": {"text": unit.content["text"]},
             "collocations": list(unit.content["collocations"]),
         }
 
-    def said_together(self, answer: Any, *, unit: Any) -> list[str]:
+    def consensus_in_words(self, answer: Any, *, unit: Any) -> list[str]:
         return [f"{word} ({count})" for word, count in answer.items()]
 
-    def checked(self, given: Any, *, unit: Any, design: StudyDesign) -> list[str]:
+    def clean_answer(self, given: Any, *, unit: Any, design: StudyDesign) -> list[str]:
         """Collapse blanks; drop punctuation at the edges and repeats."""
         if not isinstance(given, list) or not all(isinstance(one, str) for one in given):
             raise ValueError(gettext("expected a list of texts"))

@@ -110,16 +110,16 @@ class TwoSides(Sides):
     def draw(self, units: Sequence[Any], rng: np.random.Generator) -> list[bool]:
         return balanced_sides(len(units), rng)
 
-    def mirrored(self, side: Any) -> bool:
+    def mirror(self, side: Any) -> bool:
         return not side
 
-    def canonical(self, given: int, *, side: Any) -> int:
+    def to_canonical(self, given: int, *, side: Any) -> int:
         """Exchange first and second; keep the strength and the other answers."""
         answered = given % MUCH
         return given + FIRST + SECOND - 2 * answered if side and answered in (FIRST, SECOND) else given
 
-    def seen(self, given: int, *, side: Any) -> int:
-        return self.canonical(given, side=side)
+    def from_canonical(self, given: int, *, side: Any) -> int:
+        return self.to_canonical(given, side=side)
 
 
 class Majority(Aggregation):
@@ -198,7 +198,7 @@ class PairKind(ChoiceKind):
     sides = TwoSides()
     aggregation = Majority()
     rehearsal = ChoiceRehearsal((FIRST, SECOND), leaning, is_same_side)
-    asks = (*(f"answers.{name}" for name in MORE), "arena.pages", "arena.even")
+    own_keys = (*(f"answers.{name}" for name in MORE), "arena.pages", "arena.even")
     control_references: ClassVar[int] = 1
     more: tuple[str, ...] = ()
 
@@ -215,7 +215,7 @@ class PairKind(ChoiceKind):
         assert isinstance(found, PairKind)
         return found
 
-    def of(self, design: StudyDesign) -> Kind:
+    def for_design(self, design: StudyDesign) -> Kind:
         return self.worded(design).with_setting(self.setting(design))
 
     def setting(self, design: StudyDesign) -> str:
@@ -287,7 +287,7 @@ class PairKind(ChoiceKind):
     def read_form(self, form: Mapping[str, Any], position: int, unit: Any) -> Any:
         """Read ``u<position>``, and the confidence from ``v<position>``.
 
-        An answer without confidence is kept for the worker; ``checked`` refuses it.
+        An answer without confidence is kept for the worker; ``clean_answer`` refuses it.
         """
         answer = super().read_form(form, position, unit)
         if not self.confidences or answer is None:
@@ -311,7 +311,7 @@ class PairKind(ChoiceKind):
     def outcome_of(self, given: int) -> int:
         return given % MUCH
 
-    def again(self, given: int) -> int:
+    def expected_on_repeat(self, given: int) -> int:
         """Expect the same side, however strongly."""
         return self.outcome_of(given)
 
@@ -319,7 +319,7 @@ class PairKind(ChoiceKind):
     def expectations(self) -> tuple[Any, ...]:
         return self.outcomes
 
-    def batch(self, design: StudyDesign, material: Material) -> Batch:
+    def draw_batch(self, design: StudyDesign, material: Material) -> Batch:
         check_split(design, material)
         division = divided(design, material)
         wanted = {str(kind): count for kind, count in design.sampling.pairs.items()}

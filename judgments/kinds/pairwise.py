@@ -66,7 +66,7 @@ class Pairwise(PairKind):
             )
         ]
 
-    def shown(self, unit: Any, *, side: Any, picture_url: str) -> dict[str, Any]:
+    def present_unit(self, unit: Any, *, side: Any, picture_url: str) -> dict[str, Any]:
         left, right = (unit.second, unit.first) if side else (unit.first, unit.second)
         return {
             "image": {"url": picture_url, "alt": gettext("The image to be described")},

@@ -100,7 +100,7 @@ class Slider(Graded):
     relevance = RelevanceScale(describes=lambda mean: mean > 50, grade=nearest_grade, averaged=True)
     rehearsal = SliderRehearsal(POSITIONS, leaning, is_right)
 
-    def again(self, given: int) -> str:
+    def expected_on_repeat(self, given: int) -> str:
         return f"{max(given - SAME, 0)}-{min(given + SAME, 100)}"
 
     def is_right(self, given: int, expected: Any) -> bool:

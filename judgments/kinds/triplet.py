@@ -44,6 +44,6 @@ class Triplet(PairKind):
         others = [text for text in image.references if text.text != own.text] or list(image.references)
         return others[int(rng.integers(len(others)))]
 
-    def shown(self, unit: Any, *, side: Any, picture_url: str) -> dict[str, Any]:
+    def present_unit(self, unit: Any, *, side: Any, picture_url: str) -> dict[str, Any]:
         left, right = (unit.second, unit.first) if side else (unit.first, unit.second)
         return {"a": {"text": unit.reference.text}, "b": {"text": left.text}, "c": {"text": right.text}}

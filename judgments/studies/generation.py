@@ -341,7 +341,7 @@ def build_batch(design: StudyDesign, dataset: Dataset, *, maker: int | None = No
     material = load_material(dataset, ranked=wanted.get(design.sampling.pairs_from), maker=maker)
     _check_examples(design, material)
     aside = set_aside(design, material)
-    batch = KINDS[design.protocol].of(design).batch(design, aside.rest)
+    batch = KINDS[design.protocol].for_design(design).draw_batch(design, aside.rest)
     notes = dict(batch.notes)
     if needed := own_record_needed(design.workers, design.crowd.backend):
         notes["sentences"] = [*notes.get("sentences", []), needed]

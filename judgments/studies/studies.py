@@ -59,7 +59,7 @@ def _validated(design: str) -> StudyDesign:
 
 
 def kind_of(study: Study) -> Kind:
-    return KINDS[study.protocol].of(design_of(study))
+    return KINDS[study.protocol].for_design(design_of(study))
 
 
 def find_study(slug: str) -> Study:

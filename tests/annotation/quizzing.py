@@ -41,7 +41,7 @@ def right_answers(sheet: QuizSheet, *, wrong: int = 0) -> list[dict[str, Any]]:
             good = [
                 one
                 for one in kind.values
-                if kind.is_right(kind.sides.canonical(one, side=place.side), place.unit.expected)
+                if kind.is_right(kind.sides.to_canonical(one, side=place.side), place.unit.expected)
             ]
             value, others = good[0], [one for one in kind.values if one not in good]
         answers.append({"position": position, "value": others[0] if position <= wrong else value})

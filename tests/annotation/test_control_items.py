@@ -75,7 +75,7 @@ def right(study: Study) -> Any:
             for value in kind.values
             if unit.expected is not None and kind.is_right(value, unit.expected)
         ]
-        return kind.sides.seen(good[0] if good else kind.values[0], side=place.side)
+        return kind.sides.from_canonical(good[0] if good else kind.values[0], side=place.side)
 
     return answer
 
@@ -141,7 +141,7 @@ def test_where_no_item_comes_again_nothing_is_left_out() -> None:
 
 def test_a_repeated_unit_is_right_where_the_worker_says_the_same_twice() -> None:
     study, same = with_worker(make_study("pairwise", controls={"per_hit": 1, "kinds": ["repeated"]}), "same")
-    work(study, same, lambda place: KINDS["pairwise"].sides.seen(1, side=place.side))
+    work(study, same, lambda place: KINDS["pairwise"].sides.from_canonical(1, side=place.side))
     left, _ = make_worker(study, "left")
     work(study, left, 1)
     records = control_records_of(study)

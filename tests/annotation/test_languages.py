@@ -139,7 +139,7 @@ def test_people_are_promised_what_a_page_of_work_holds(client: Client) -> None:
 
 def test_the_options_of_a_pair_are_a_and_b_unless_the_study_speaks_of_c() -> None:
     asked = {"name": "Shapes", "dataset": "shapes", "protocol": "pairwise"}
-    kind = KINDS["pairwise"].of(make_design(asked))
+    kind = KINDS["pairwise"].for_design(make_design(asked))
     assert [(one.label, one.letter) for one in kind.choices] == [
         ("Description A", "A"),
         ("Description B", "B"),
@@ -148,9 +148,9 @@ def test_the_options_of_a_pair_are_a_and_b_unless_the_study_speaks_of_c() -> Non
         ("A", "x"),
         ("B", "y"),
     ]
-    french = KINDS["pairwise"].of(make_design(asked | {"question": "C’est laquelle, A ou B ?"}))
+    french = KINDS["pairwise"].for_design(make_design(asked | {"question": "C’est laquelle, A ou B ?"}))
     assert [one.letter for one in french.choices] == ["A", "B"]
-    before = KINDS["pairwise"].of(make_design(asked | {"question": "Which is better, B or C?"}))
+    before = KINDS["pairwise"].for_design(make_design(asked | {"question": "Which is better, B or C?"}))
     assert [one.label for one in before.choices] == ["Description B", "Description C"]
 
 

@@ -195,3 +195,24 @@ class TestLogin:
         assert (
             self.log_in("designer", "the right one", "10.0.0.1", HTTP_X_FORWARDED_FOR="192.0.2.1")[0] == 302
         )
+
+    @pytest.mark.parametrize(
+        ("passed", "neighbour"),
+        [
+            ("192.0.2.7:50123", "192.0.2.8:50123"),
+            ("[2001:db8::7]:50123", "[2001:db8:0:1::7]:50123"),
+            ("[2001:db8::7]", "[2001:db8:0:1::7]"),
+            ("unknown", "192.0.2.8"),
+        ],
+    )
+    def test_a_proxy_may_write_ports_or_no_address(
+        self, limits: Callable[..., None], settings: Settings, passed: str, neighbour: str
+    ) -> None:
+        limits(login="2/15 minutes")
+        settings.PROXIES = 1
+        User.objects.create_superuser("designer", password="the right one")
+        for port in "12":
+            address = passed.replace("50123", f"5012{port}")
+            self.log_in("designer", "wrong", "10.0.0.1", HTTP_X_FORWARDED_FOR=address)
+        assert self.log_in("designer", "the right one", "10.0.0.1", HTTP_X_FORWARDED_FOR=passed)[0] == 200
+        assert self.log_in("designer", "the right one", "10.0.0.1", HTTP_X_FORWARDED_FOR=neighbour)[0] == 302

@@ -213,7 +213,7 @@ def test_a_revision_is_counted_where_votes_are_spared() -> None:
         claim = claimed(study, worker)
         assignment = claim.assignment
         answers = [
-            {"position": place.position, "value": KINDS["pairwise"].sides.seen(1, side=place.side)}
+            {"position": place.position, "value": KINDS["pairwise"].sides.from_canonical(1, side=place.side)}
             for place in claim.places
         ]
         submit_assignment(assignment=assignment, answers=answers)

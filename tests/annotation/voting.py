@@ -23,7 +23,10 @@ def joined(study: Study, name: str) -> Worker:
 def answers_of(assignment: Assignment, worker: Worker, vote: Vote) -> list[dict[str, Any]]:
     kind = KINDS[assignment.study.protocol]
     return [
-        {"position": place.position, "value": kind.sides.seen(vote(place.unit, worker), side=place.side)}
+        {
+            "position": place.position,
+            "value": kind.sides.from_canonical(vote(place.unit, worker), side=place.side),
+        }
         for place in places_of(assignment)
     ]
 

@@ -95,7 +95,7 @@ def test_half_of_the_assignments_see_the_mirror_and_their_answers_mean_the_same_
             dog.locator("input").check()
         turk.submit()
         found = turk.read()
-        canonical = KINDS["triplet"].sides.canonical
+        canonical = KINDS["triplet"].sides.to_canonical
         chosen.append(
             {
                 turk.units[unit].key: canonical(one["value"], side=side)

@@ -30,7 +30,7 @@ COLUMNS = [
     "wall_seconds", "comment", "revision", "invalidated", "systems",
 ]  # fmt: skip
 REFERENCES = {"a.jpg": ["a dog runs", "=SUM(A1)", "'@quoted"], "b.jpg": ['a cat, "the" cat\nsits', "+1 cat"]}
-FORMULAS = ["=cmd|' /C calc'!A0", "+1", "-2 dogs", "@home", "\ttabbed", "\rreturn"]
+FORMULAS = ["=cmd|' /C calc'!A0", "+1", "-2 dogs", "@home", "\ttabbed", "\rreturn", "＝wide"]
 TEXTS = [*FORMULAS, "'=already", "''-twice", "Zoë's 犬"]
 
 

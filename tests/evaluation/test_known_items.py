@@ -34,7 +34,7 @@ def judged(protocol: str) -> Study:
             study,
             worker,
             lambda place, last=last: (
-                kind.sides.seen(kind.values[-1], side=place.side)
+                kind.sides.from_canonical(kind.values[-1], side=place.side)
                 if last and place.unit.pk == odd
                 else answer(place)
             ),

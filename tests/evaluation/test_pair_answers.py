@@ -45,13 +45,13 @@ SCALE = ["A, by far", "A, slightly", "No difference", "Neither of the two", "B, 
 
 def kind_with(protocol: str = "pairwise", **answers: bool) -> Any:
     design = make_design({"name": "x", "dataset": "x", "protocol": protocol, "answers": answers})
-    return KINDS[protocol].of(design)
+    return KINDS[protocol].for_design(design)
 
 
 def test_a_design_without_more_answers_is_as_in_the_papers() -> None:
     design = make_design({"name": "x", "dataset": "x", "protocol": "triplet"})
     assert "answers" not in design.model_dump()
-    assert (KINDS["triplet"].of(design).values, KINDS["triplet"].setting(design)) == ((1, 2), "")
+    assert (KINDS["triplet"].for_design(design).values, KINDS["triplet"].setting(design)) == ((1, 2), "")
     with pytest.raises(DesignError, match="answers is for pairs, and graded compares none"):
         make_design({"name": "x", "dataset": "x", "protocol": "graded", "answers": {"strength": True}})
 
@@ -66,14 +66,14 @@ def test_each_answer_has_a_word_a_key_and_a_number() -> None:
     every = kind_with("pairwise", **ALL)
     assert [one.words for one in every.choices] == SCALE
     assert len({one.key for one in (*every.choices, *every.confidences)}) == 9
-    assert every.checked(312, unit=None, design=None) == 312
+    assert every.clean_answer(312, unit=None, design=None) == 312
     assert every.in_words(311) == "A, by far (Certain)"
-    assert every.sides.canonical(311, side=True) == 312 == every.sides.seen(311, side=True)
-    assert every.sides.canonical(200, side=True) == 200
+    assert every.sides.to_canonical(311, side=True) == 312 == every.sides.from_canonical(311, side=True)
+    assert every.sides.to_canonical(200, side=True) == 200
     with pytest.raises(ValueError, match="expected"):
-        every.checked(12, unit=None, design=None)  # how sure was not said
+        every.clean_answer(12, unit=None, design=None)  # how sure was not said
     with pytest.raises(ValueError, match="expected 0 or 1 or 2"):
-        ties.checked(3, unit=None, design=None)
+        ties.clean_answer(3, unit=None, design=None)
 
 
 def test_controls_compare_sides_and_no_difference_is_an_answer_of_its_own() -> None:
@@ -81,7 +81,7 @@ def test_controls_compare_sides_and_no_difference_is_an_answer_of_its_own() -> N
     assert kind.is_right(311, 1)
     assert not kind.is_right(300, 1)
     assert kind.is_right(100, 0)
-    assert kind.again(212) == 2
+    assert kind.expected_on_repeat(212) == 2
     assert kind.guessed_right == pytest.approx(1 / 3)
 
 

@@ -48,7 +48,7 @@ def animals() -> Material:
 
 def batch_of(material: Material, protocol: str = "graded", **values: Any) -> Batch:
     design = make_design({"name": "x", "dataset": "made-up", "protocol": protocol, "seed": 11} | values)
-    return KINDS[protocol].of(design).batch(design, material)
+    return KINDS[protocol].for_design(design).draw_batch(design, material)
 
 
 def units_of(batch: Batch) -> list[UnitSpec]:

@@ -145,14 +145,14 @@ def test_an_image_with_one_caption_gives_the_control_it_can() -> None:
 def test_the_worker_s_order_is_undone() -> None:
     unit, rng = unit_of(5), np.random.default_rng(1)
     for side in KIND.sides.draw([unit] * 20, rng):
-        shown = KIND.shown(unit, side=side, picture_url="/p")
+        shown = KIND.present_unit(unit, side=side, picture_url="/p")
         texts = [option["text"] for option in shown["options"]]
         assert sorted(texts) == [f"text {n}" for n in range(5)]
         given = {"best": 2, "worst": 5}
-        kept = KIND.sides.canonical(given, side=side)
+        kept = KIND.sides.to_canonical(given, side=side)
         for end in ("best", "worst"):
             assert unit.content["options"][kept[end] - 1]["text"] == texts[given[end] - 1]
-        assert KIND.sides.seen(kept, side=side) == given
+        assert KIND.sides.from_canonical(kept, side=side) == given
     assert set(shown) == {"image", "options"}
     assert all(set(option) == {"text"} for option in shown["options"])
 
@@ -164,7 +164,7 @@ def test_the_worker_s_order_is_undone() -> None:
 )  # fmt: skip
 def test_what_is_no_two_different_captions_is_refused(given: Any) -> None:
     with pytest.raises(ValueError, match="two different numbers from 1 to 4"):
-        KIND.checked(given, unit=unit_of(), design=design_of())
+        KIND.clean_answer(given, unit=unit_of(), design=design_of())
 
 
 def test_a_plain_form_is_read_when_both_ends_are_given() -> None:
@@ -192,15 +192,15 @@ def test_the_consensus_names_who_was_an_end_most_often() -> None:
 def test_files_name_captions_by_id() -> None:
     content = unit_of().content
     given = {"best": 2, "worst": 4}
-    told = KIND.exchange.exported(given, content=content)
+    told = KIND.exchange.to_file(given, content=content)
     assert told == {"best": "c1", "worst": "c3"}
-    assert KIND.exchange.imported(told, content=content) == given
-    assert KIND.exchange.exported({"best": None, "worst": 1}, content=content) == {
+    assert KIND.exchange.from_file(told, content=content) == given
+    assert KIND.exchange.to_file({"best": None, "worst": 1}, content=content) == {
         "best": None,
         "worst": "c0",
     }
     with pytest.raises(ValueError, match="ids of two captions"):
-        KIND.exchange.imported({"best": "elsewhere", "worst": "c0"}, content=content)
+        KIND.exchange.from_file({"best": "elsewhere", "worst": "c0"}, content=content)
 
 
 def test_a_control_expects_one_end_and_leaves_the_other_open() -> None:
@@ -218,7 +218,7 @@ def test_a_rehearsal_answers_right_wrong_and_at_random() -> None:
         assert KIND.is_right(BestWorst.rehearsal.draw_answer(unit, truth, right=True, rng=rng), truth)
         wrong = BestWorst.rehearsal.draw_answer(unit, truth, right=False, rng=rng)
         assert not KIND.is_right(wrong, truth)
-        assert KIND.checked(wrong, unit=unit, design=design_of()) == wrong
+        assert KIND.clean_answer(wrong, unit=unit, design=design_of()) == wrong
         assert not KIND.is_right(
             BestWorst.rehearsal.draw_answer(unit, {"worst": 3}, right=False, rng=rng), {"worst": 3}
         )

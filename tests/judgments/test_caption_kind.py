@@ -25,11 +25,11 @@ def a_design(**values: Any) -> StudyDesign:
 
 
 def check(text: Any, **values: Any) -> Any:
-    return KIND.checked(text, unit=None, design=a_design(**values))
+    return KIND.clean_answer(text, unit=None, design=a_design(**values))
 
 
 def test_every_image_of_the_split_is_one_unit_in_one_hit_and_no_hit_holds_one_twice() -> None:
-    batch = KIND.batch(a_design(units_per_hit=5), made_up(20, dev=6))
+    batch = KIND.draw_batch(a_design(units_per_hit=5), made_up(20, dev=6))
     pages = [[unit.image for unit in hit.units] for hit in batch.hits]
     assert sorted(len(page) for page in pages) == [4, 5, 5]
     assert sorted(image for page in pages for image in page) == sorted(f"image-{n}" for n in range(14))
@@ -37,16 +37,16 @@ def test_every_image_of_the_split_is_one_unit_in_one_hit_and_no_hit_holds_one_tw
 
 
 def test_images_without_any_caption_are_enough() -> None:
-    batch = KIND.batch(a_design(), made_up(7, references=0, systems=0, dev=0))
+    batch = KIND.draw_batch(a_design(), made_up(7, references=0, systems=0, dev=0))
     assert batch.unit_count == 7
 
 
 def test_so_many_images_as_asked_for_are_drawn_and_the_same_seed_draws_the_same() -> None:
     design = a_design(sampling={"images": 6})
-    first, again = KIND.batch(design, made_up()), KIND.batch(design, made_up())
+    first, again = KIND.draw_batch(design, made_up()), KIND.draw_batch(design, made_up())
     assert first == again
     assert first.unit_count == 6
-    other = KIND.batch(a_design(sampling={"images": 6}, seed=6), made_up())
+    other = KIND.draw_batch(a_design(sampling={"images": 6}, seed=6), made_up())
     assert {hit.key for hit in first.hits}.isdisjoint(hit.key for hit in other.hits)
 
 
@@ -54,13 +54,13 @@ def test_control_items_are_refused_since_no_caption_is_the_right_one() -> None:
     with pytest.raises(
         DesignError, match=r"controls\.per_hit is 1, but no caption is the right one"
     ) as caught:
-        KIND.batch(a_design(controls={"per_hit": 1}), made_up())
+        KIND.draw_batch(a_design(controls={"per_hit": 1}), made_up())
     assert caught.value.field == "controls.per_hit"
 
 
 def test_a_split_without_images_is_named() -> None:
     with pytest.raises(DesignError, match="no image in split 'train'"):
-        KIND.batch(a_design(sampling={"split": "train"}), made_up())
+        KIND.draw_batch(a_design(sampling={"split": "train"}), made_up())
 
 
 def test_the_text_is_kept_as_typed_but_for_white_space() -> None:
@@ -109,8 +109,8 @@ def test_a_form_holds_a_caption_or_not_yet(form: dict[str, str], given: str | No
 
 
 def test_a_worker_sees_the_image_and_no_caption() -> None:
-    unit = KIND.batch(a_design(), made_up()).hits[0].units[0]
-    shown = KIND.shown(unit, side=None, picture_url="/pictures/1/")
+    unit = KIND.draw_batch(a_design(), made_up()).hits[0].units[0]
+    shown = KIND.present_unit(unit, side=None, picture_url="/pictures/1/")
     assert shown == {"image": {"url": "/pictures/1/", "alt": "The image to be described"}}
 
 
@@ -177,5 +177,5 @@ def test_two_captions_are_the_same_whatever_their_case_and_punctuation() -> None
 
 def test_material_of_another_split_stays_out() -> None:
     material: Material = made_up(10, dev=4)
-    images = {unit.image for hit in KIND.batch(a_design(), material).hits for unit in hit.units}
+    images = {unit.image for hit in KIND.draw_batch(a_design(), material).hits for unit in hit.units}
     assert images == {f"image-{number}" for number in range(6)}

@@ -134,10 +134,11 @@ def test_what_a_repeated_unit_expects_is_what_was_said_the_other_time() -> None:
     for protocol in ("triplet", "pairwise", "relevance"):
         kind = KINDS[protocol]
         for said in kind.values:
-            assert [one for one in kind.values if kind.is_right(one, kind.again(said))] == [said]
+            assert [one for one in kind.values if kind.is_right(one, kind.expected_on_repeat(said))] == [said]
     graded = KINDS["graded"]
     near = {
-        said: [one for one in graded.values if graded.is_right(one, graded.again(said))] for said in (1, 2, 4)
+        said: [one for one in graded.values if graded.is_right(one, graded.expected_on_repeat(said))]
+        for said in (1, 2, 4)
     }
     assert near == {1: [1, 2], 2: [1, 2, 3], 4: [3, 4]}
 

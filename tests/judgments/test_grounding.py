@@ -62,15 +62,15 @@ def material(*captions: str, boxes: list[dict[str, Any]] = BOXES, images: int = 
 
 
 def test_the_papers_own_example_is_an_answer():
-    assert GROUNDING.checked(PRINTED[::-1], unit=unit(), design=design()) == PRINTED
-    words = [word["text"] for word in GROUNDING.shown(unit(), side=None, picture_url="")["words"]]
+    assert GROUNDING.clean_answer(PRINTED[::-1], unit=unit(), design=design()) == PRINTED
+    words = [word["text"] for word in GROUNDING.present_unit(unit(), side=None, picture_url="")["words"]]
     assert [words[link["word"]] for link in PRINTED] == ["woman", "dress", "boots", "car"]
 
 
 def test_several_words_may_name_one_box_and_none_may_be_linked():
     twice = [{"word": 1, "box": "2"}, {"word": 4, "box": "2"}]
-    assert GROUNDING.checked(twice, unit=unit(), design=design()) == twice
-    assert GROUNDING.checked([], unit=unit(), design=design()) == []
+    assert GROUNDING.clean_answer(twice, unit=unit(), design=design()) == twice
+    assert GROUNDING.clean_answer([], unit=unit(), design=design()) == []
 
 
 @pytest.mark.parametrize(
@@ -88,7 +88,7 @@ def test_several_words_may_name_one_box_and_none_may_be_linked():
 )
 def test_what_is_no_link_is_refused_by_name(given, said):
     with pytest.raises(ValueError) as caught:
-        GROUNDING.checked(given, unit=unit(), design=design())
+        GROUNDING.clean_answer(given, unit=unit(), design=design())
     assert said in str(caught.value)
 
 
@@ -100,21 +100,21 @@ def test_the_plain_form_has_a_field_for_each_word():
 
 
 def test_every_caption_of_an_image_with_boxes_is_a_unit_and_no_hit_shows_an_image_twice():
-    batch = GROUNDING.batch(design(), material(FIRST, "A car .", "Nothing ."))
+    batch = GROUNDING.draw_batch(design(), material(FIRST, "A car .", "Nothing ."))
     assert len(units_of(batch)) == 9
     assert all(len({one.image for one in hit.units}) == len(hit.units) for hit in batch.hits)
-    drawn = GROUNDING.batch(design(sampling={"references": 2}), material(FIRST, "A car .", "Nothing ."))
+    drawn = GROUNDING.draw_batch(design(sampling={"references": 2}), material(FIRST, "A car .", "Nothing ."))
     assert sum(len(hit.units) for hit in drawn.hits) == 6
 
 
 def test_images_without_boxes_are_no_material():
     with pytest.raises(DesignError, match="has boxes and a caption"):
-        GROUNDING.batch(design(), material(FIRST, boxes=[]))
+        GROUNDING.draw_batch(design(), material(FIRST, boxes=[]))
 
 
 def test_a_word_that_is_the_label_of_one_box_is_a_control_item_of_kind_reference():
     with_controls = design(controls={"per_hit": 1})
-    batch = GROUNDING.batch(with_controls, material(FIRST, "Two cars ."))
+    batch = GROUNDING.draw_batch(with_controls, material(FIRST, "Two cars ."))
     controls = [one for one in units_of(batch) if one.control]
     assert controls
     for control in controls:
@@ -128,20 +128,20 @@ def test_a_word_that_is_the_label_of_one_box_is_a_control_item_of_kind_reference
         assert GROUNDING.is_right(PRINTED, control.expected)
         assert not GROUNDING.is_right(PRINTED[1:], control.expected)
     with pytest.raises(DesignError, match="says a box's label word for word"):
-        GROUNDING.batch(with_controls, material("Two cars ."))
+        GROUNDING.draw_batch(with_controls, material("Two cars ."))
 
 
 def test_a_label_of_two_boxes_or_a_word_said_twice_is_no_control_item():
     doubled = [*BOXES, box("7", "car.n.01")]
     with pytest.raises(DesignError, match="has 0 images"):
-        GROUNDING.batch(design(controls={"per_hit": 1}), material("A car .", boxes=doubled))
+        GROUNDING.draw_batch(design(controls={"per_hit": 1}), material("A car .", boxes=doubled))
     with pytest.raises(DesignError, match="has 0 images"):
-        GROUNDING.batch(design(controls={"per_hit": 1}), material("A car near a car ."))
+        GROUNDING.draw_batch(design(controls={"per_hit": 1}), material("A car near a car ."))
 
 
 def test_a_caption_may_be_shown_again_to_see_whether_its_links_stay_the_same():
     again = design(controls={"per_hit": 1, "kinds": ["repeated"]}, units_per_hit=4)
-    batch = GROUNDING.batch(again, material("Nothing .", images=9))
+    batch = GROUNDING.draw_batch(again, material("Nothing .", images=9))
     repeated = [one for one in units_of(batch) if one.control]
     assert repeated
     assert {one.control_kind for one in repeated} == {"repeated"}
@@ -172,7 +172,7 @@ def test_agreement_is_measured_on_every_word_that_could_be_linked():
 
 
 def test_what_is_shown_tells_neither_expected_links_nor_synsets():
-    shown = GROUNDING.shown(unit(control=True, expected=PRINTED), side=None, picture_url="/p/1")
+    shown = GROUNDING.present_unit(unit(control=True, expected=PRINTED), side=None, picture_url="/p/1")
     assert set(shown) == {"image", "caption", "words", "boxes"}
     assert shown["boxes"][2]["label"] == "woman"
     assert shown["words"][13] == {"index": 13, "text": ".", "linked": False}
@@ -183,11 +183,11 @@ def test_a_simulated_crowd_gives_what_the_page_would_take(control):
     rng = np.random.default_rng(5)
     one = unit(control=control)
     truth = PRINTED if control else Grounding.rehearsal.draw_truth(one, [4.0], rng)
-    assert GROUNDING.checked(truth, unit=one, design=design()) == truth
+    assert GROUNDING.clean_answer(truth, unit=one, design=design()) == truth
     for right in (True, False, None):
         for _ in range(30):
             given = Grounding.rehearsal.draw_answer(one, truth, right=right, rng=rng)
-            assert GROUNDING.checked(given, unit=one, design=design()) == given
+            assert GROUNDING.clean_answer(given, unit=one, design=design()) == given
             if right is not None and control:
                 assert GROUNDING.is_right(given, truth) is right
     careful = [Grounding.rehearsal.draw_answer(one, truth, right=True, rng=rng) for _ in range(15)]

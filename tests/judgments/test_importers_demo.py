@@ -92,7 +92,7 @@ def test_every_photograph_can_be_opened_and_is_credited_with_a_licence(rows):
 )
 def test_every_study_of_the_demo_fits_its_photographs(material, file, hits, units, controls):
     design = read_toml((DEMO / "studies" / file).read_text(encoding="utf-8"))
-    batch = KINDS[design.protocol].batch(design, material)
+    batch = KINDS[design.protocol].draw_batch(design, material)
     assert (len(batch.hits), batch.unit_count, batch.control_count) == (hits, units, controls)
     assert design.dataset == "demo"
     assert design.instructions.strip()

@@ -43,7 +43,7 @@ def units_of(batch: Batch) -> list[UnitSpec]:
 
 def refused(given: Any) -> str:
     with pytest.raises(ValueError) as caught:
-        KEYWORDS.checked(given, unit=unit(), design=design())
+        KEYWORDS.clean_answer(given, unit=unit(), design=design())
     return str(caught.value)
 
 
@@ -54,7 +54,7 @@ def test_five_people_are_asked_unless_the_study_says_otherwise():
 
 
 def test_each_image_of_the_split_with_a_text_is_a_unit_and_no_hit_shows_one_twice():
-    batch = KEYWORDS.batch(design(), material(NEWS, "", "Another text", "Third", "control split"))
+    batch = KEYWORDS.draw_batch(design(), material(NEWS, "", "Another text", "Third", "control split"))
     assert [one.image for one in units_of(batch)] == ["0.jpg", "2.jpg", "3.jpg"]
     assert all(len({one.image for one in hit.units}) == len(hit.units) for hit in batch.hits)
     assert units_of(batch)[0].content["text"] == NEWS
@@ -62,13 +62,13 @@ def test_each_image_of_the_split_with_a_text_is_a_unit_and_no_hit_shows_one_twic
 
 def test_titles_are_offered_as_the_text_writes_them():
     titles = ["red square", "mr li's aide", "tiananmen square"]
-    batch = KEYWORDS.batch(design(keywords={"titles": titles}), material(NEWS, "other"))
+    batch = KEYWORDS.draw_batch(design(keywords={"titles": titles}), material(NEWS, "other"))
     assert units_of(batch)[0].content["collocations"] == ["Red Square", "Mr Li’s aide"]
     assert batch.notes["sentences"] == ["Phrases offered to workers: 2, from the 3 titles of the design."]
 
 
 def test_without_titles_frequent_runs_are_offered_and_the_design_says_so():
-    batch = KEYWORDS.batch(design(), material(NEWS, "other"))
+    batch = KEYWORDS.draw_batch(design(), material(NEWS, "other"))
     assert units_of(batch)[0].content["collocations"] == ["Red Square"]
     assert "1, frequent ones of the texts, as the design names no titles" in batch.notes["sentences"][0]
 
@@ -82,13 +82,13 @@ def test_without_titles_frequent_runs_are_offered_and_the_design_says_so():
 )
 def test_a_design_that_cannot_be_drawn_says_why(texts, values, said):
     with pytest.raises(DesignError, match=said):
-        KEYWORDS.batch(design(**values), material(*texts))
+        KEYWORDS.draw_batch(design(**values), material(*texts))
 
 
 def test_keywords_stay_as_they_were_given_and_count_once():
     given = [" TANK ", "tank", "Known", "li", "Red  Square", "red square"]
-    assert KEYWORDS.checked(given, unit=unit(), design=design()) == ["TANK", "Known", "li", "Red Square"]
-    assert KEYWORDS.checked([], unit=unit(), design=design()) == []
+    assert KEYWORDS.clean_answer(given, unit=unit(), design=design()) == ["TANK", "Known", "li", "Red Square"]
+    assert KEYWORDS.clean_answer([], unit=unit(), design=design()) == []
 
 
 @pytest.mark.parametrize(
@@ -142,7 +142,7 @@ def test_a_simulated_crowd_gives_what_the_page_would_take():
     for right in (True, False, None):
         for _ in range(30):
             given = Keywords.rehearsal.draw_answer(unit(), truth, right=right, rng=rng)
-            assert KEYWORDS.checked(given, unit=unit(), design=design()) == given
+            assert KEYWORDS.clean_answer(given, unit=unit(), design=design()) == given
     careful = [Keywords.rehearsal.draw_answer(unit(), truth, right=True, rng=rng) for _ in range(15)]
     assert Keywords.rehearsal.recovers(KEYWORDS.aggregation.consensus([1] * 15, careful)[1], truth)
     wrong = [Keywords.rehearsal.draw_answer(unit(), truth, right=False, rng=rng) for _ in range(15)]
@@ -152,9 +152,9 @@ def test_a_simulated_crowd_gives_what_the_page_would_take():
 def test_a_word_with_a_joiner_is_a_keyword_of_the_text_that_holds_it():
     word = "می\u200cرود"
     text = unit(f"او {word} به خانه", ())
-    assert KEYWORDS.checked([word], unit=text, design=design()) == [word]
+    assert KEYWORDS.clean_answer([word], unit=text, design=design()) == [word]
 
 
 def test_a_word_with_a_control_character_is_none():
     with pytest.raises(ValueError, match="is no keyword"):
-        KEYWORDS.checked(["ta\x07nk"], unit=unit(), design=design())
+        KEYWORDS.clean_answer(["ta\x07nk"], unit=unit(), design=design())

@@ -218,8 +218,8 @@ def test_the_example_of_the_documentation_is_a_kind(monkeypatch: pytest.MonkeyPa
     assert [len(hit.units) for hit in batch.hits] == [7] * 10
     unit = batch.hits[0].units[0]
     assert unit.first is not None
-    assert kind.shown(unit, side=None, picture_url="") == {"caption": {"text": unit.first.text}}
-    given = kind.checked(kind.read_form({"u1": "1"}, 1, unit), unit=unit, design=None)
+    assert kind.present_unit(unit, side=None, picture_url="") == {"caption": {"text": unit.first.text}}
+    given = kind.clean_answer(kind.read_form({"u1": "1"}, 1, unit), unit=unit, design=None)
     assert (given, kind.in_words(given)) == (1, "Yes")
     assert kind.aggregation.consensus([1, 1, 1], [1, 1, 0])[1].value == 1
     with pytest.raises(DesignError, match="'reference'"):

@@ -318,7 +318,7 @@ def test_the_study_says_how_many_were_passed_over() -> None:
     }
     assert any(counts.values())
     for seed, passed_over in counts.items():
-        notes = KINDS["triplet"].batch(make_design(values | {"seed": seed}), material).notes
+        notes = KINDS["triplet"].draw_batch(make_design(values | {"seed": seed}), material).notes
         assert notes.get("pairs_short_of_references", 0) == passed_over
         assert sum(f": {passed_over}." in sentence for sentence in notes.get("sentences", [])) == bool(
             passed_over

@@ -111,7 +111,7 @@ def test_no_judged_and_no_control_item_is_about_an_image_of_the_quiz(protocol: s
     )
     aside = set_aside(asked, material(splits=splits))
     names = {image.name for image in aside.images}
-    batch = KINDS[protocol].batch(asked, aside.rest)
+    batch = KINDS[protocol].draw_batch(asked, aside.rest)
     assert len(names) == 4  # two attempts of two
     assert not names & {unit.image for hit in batch.hits for unit in hit.units}
     if splits:

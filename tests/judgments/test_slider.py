@@ -45,7 +45,7 @@ def test_a_control_expects_a_range(given: int, expected: Any, right: bool) -> No
 def test_only_whole_numbers_from_0_to_100_are_answers(given: Any) -> None:
     design = make_design({"name": "x", "dataset": "d", "protocol": "slider"})
     with pytest.raises(ValueError, match="expected 0 to 100"):
-        KIND.checked(given, unit=None, design=design)
+        KIND.clean_answer(given, unit=None, design=design)
 
 
 def test_an_empty_field_is_no_answer_and_zero_is_one() -> None:

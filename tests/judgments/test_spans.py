@@ -32,7 +32,7 @@ def design(**values: Any) -> StudyDesign:
 
 
 def of(**asked: Any) -> Spans:
-    kind = KINDS["spans"].of(design(spans=asked))
+    kind = KINDS["spans"].for_design(design(spans=asked))
     assert isinstance(kind, Spans)
     return kind
 
@@ -42,7 +42,7 @@ def unit(text: str = TEXT, **values: Any) -> UnitSpec:
 
 
 def check(given: Any, **asked: Any) -> Any:
-    return KINDS["spans"].checked(given, unit=unit(), design=design(spans=asked))
+    return KINDS["spans"].clean_answer(given, unit=unit(), design=design(spans=asked))
 
 
 def test_an_answer_is_spans_in_code_points_and_a_score() -> None:
@@ -111,7 +111,7 @@ def test_a_plain_form_marks_words_and_neighbours_become_one_span() -> None:
 def test_a_form_without_scripts_stays_light_and_the_largest_page_is_taken(settings: Any) -> None:
     kind, words = of(categories="mqm"), 120
     one = unit(text_of("w", words))
-    shown = {**kind.shown(one, side=None, picture_url=""), "image": {"url": ""}, "question": "?"}
+    shown = {**kind.present_unit(one, side=None, picture_url=""), "image": {"url": ""}, "question": "?"}
     given = {"start": 0, "end": 2, "severity": "major", "category": "other"}
     row = SimpleNamespace(position=1, shown=shown, unfinished=None, value={"spans": [given], "score": 7})
     html = render_to_string(
@@ -196,10 +196,10 @@ def material(*, documents: int = 3, segments: int = 4, systems: int = 2, referen
 
 
 def test_each_text_of_a_system_is_a_unit() -> None:
-    batch = KINDS["spans"].batch(design(), material())
+    batch = KINDS["spans"].draw_batch(design(), material())
     assert len(units_of(batch)) == 24
-    shown = of(reference=True, categories="mqm").shown(
-        KINDS["spans"].batch(design(spans={"reference": True}), material()).hits[0].units[0],
+    shown = of(reference=True, categories="mqm").present_unit(
+        KINDS["spans"].draw_batch(design(spans={"reference": True}), material()).hits[0].units[0],
         side=None,
         picture_url="",
     )
@@ -207,12 +207,12 @@ def test_each_text_of_a_system_is_a_unit() -> None:
     assert {"name": "accuracy/omission", "label": "Omission"} in shown["categories"]
     assert "expected" not in json.dumps(shown)
     with pytest.raises(DesignError, match="has no reference; expected false"):
-        KINDS["spans"].batch(design(spans={"reference": True}), material(references=False))
+        KINDS["spans"].draw_batch(design(spans={"reference": True}), material(references=False))
 
 
 def test_documents_stay_whole_in_their_order_and_no_page_has_one_twice() -> None:
     asked = design(spans={"documents": True}, units_per_hit=10, controls={"per_hit": 1})
-    batch = KINDS["spans"].batch(asked, material())
+    batch = KINDS["spans"].draw_batch(asked, material())
     pages = [[unit for unit in hit.units if not unit.control] for hit in batch.hits]
     assert sorted(map(len, pages)) == [8, 8, 8]  # two of six runs of four, where ten have room
     assert all(sum(unit.control for unit in hit.units) == 1 for hit in batch.hits)
@@ -225,10 +225,10 @@ def test_documents_stay_whole_in_their_order_and_no_page_has_one_twice() -> None
             assert [unit.image[-1] for unit in run] == list("0123")
             texts = [unit.first.text for unit in run if unit.first]
             assert [unit.content["document"]["before"] for unit in run] == ["", *texts[:3]]
-    drawn = KINDS["spans"].batch(design(spans={"documents": True}, sampling={"images": 1}), material())
+    drawn = KINDS["spans"].draw_batch(design(spans={"documents": True}, sampling={"images": 1}), material())
     assert len({unit.image.rpartition("-")[0] for unit in units_of(drawn)}) == 1
     assert drawn.notes["sentences"][0].startswith("Documents: 1, judged as 2 texts")
-    long = KINDS["spans"].batch(design(spans={"documents": True}, units_per_hit=3), material())
+    long = KINDS["spans"].draw_batch(design(spans={"documents": True}, units_per_hit=3), material())
     assert {len(hit.units) for hit in long.hits} == {4}
     said = long.notes["sentences"][1]
     assert said.startswith("Pages longer than units_per_hit: 6, of up to 4 texts; pay and lease_minutes")
@@ -238,7 +238,7 @@ def test_documents_stay_whole_in_their_order_and_no_page_has_one_twice() -> None
     with pytest.raises(
         DesignError, match=r"4 texts.* = 40 take longer than crowd.* = 2; expected at least 3"
     ):
-        KINDS["spans"].batch(asked, material())
+        KINDS["spans"].draw_batch(asked, material())
 
 
 def screens_of(units: Any) -> list[list[UnitSpec]]:
@@ -253,7 +253,7 @@ def test_two_texts_of_an_item_share_a_screen_and_are_the_units_they_were() -> No
     plain = design(controls={"per_hit": 0}, units_per_hit=6)
     asked = design(controls={"per_hit": 0}, units_per_hit=6, spans={"contrastive": True})
     kind = KINDS["spans"]
-    batch, alone = kind.batch(asked, material(systems=4)), kind.batch(plain, material(systems=4))
+    batch, alone = kind.draw_batch(asked, material(systems=4)), kind.draw_batch(plain, material(systems=4))
     assert sorted(one.key for one in units_of(batch)) == sorted(one.key for one in units_of(alone))
     assert sorted(len(hit.units) for hit in batch.hits) == [6] * 8
     met = set()
@@ -270,14 +270,14 @@ def test_two_texts_of_an_item_share_a_screen_and_are_the_units_they_were() -> No
     assert len(met) == 6  # chance brings every two of four systems together
     assert batch.notes[SCREENS] == 3
     assert batch.notes["sentences"] == ["Screens with two texts side by side: 24."]
-    assert batch.hits == kind.batch(asked, material(systems=4)).hits
-    other_seed = kind.batch(asked.model_copy(update={"seed": 9}), material(systems=4))
+    assert batch.hits == kind.draw_batch(asked, material(systems=4)).hits
+    other_seed = kind.draw_batch(asked.model_copy(update={"seed": 9}), material(systems=4))
     assert {len(screen) for hit in other_seed.hits for screen in screens_of(hit.units)} == {2}
-    assert "screen" in kind.shown(batch.hits[0].units[0], side=None, picture_url="")
+    assert "screen" in kind.present_unit(batch.hits[0].units[0], side=None, picture_url="")
 
 
 def test_a_text_without_another_of_its_item_stays_alone() -> None:
-    batch = KINDS["spans"].batch(
+    batch = KINDS["spans"].draw_batch(
         design(controls={"per_hit": 0}, spans={"contrastive": True}), material(systems=3)
     )
     sizes = [len(screen) for hit in batch.hits for screen in screens_of(hit.units)]
@@ -286,7 +286,7 @@ def test_a_text_without_another_of_its_item_stays_alone() -> None:
         batch.notes["sentences"][1] == "Texts alone on their screen, as no other of their item was left: 12."
     )
     with pytest.raises(DesignError, match="no item has two texts to stand side by side"):
-        KINDS["spans"].batch(
+        KINDS["spans"].draw_batch(
             design(controls={"per_hit": 0}, spans={"contrastive": True}), material(systems=1)
         )
 
@@ -307,14 +307,14 @@ def test_damages_of_equal_texts_are_not_shown_side_by_side() -> None:
 
 def test_a_plan_says_that_pages_are_short() -> None:
     asked = design(controls={"per_hit": 0}, units_per_hit=30, spans={"contrastive": True})
-    batch = KINDS["spans"].batch(asked, material(documents=3, segments=4))
+    batch = KINDS["spans"].draw_batch(asked, material(documents=3, segments=4))
     assert batch.notes["sentences"][-1].startswith("Pages with fewer texts than units_per_hit")
 
 
 @pytest.mark.parametrize("control", ["reference", "degraded", "repeated"])
 def test_check_questions_side_by_side_are_two(control: str) -> None:
     asked = design(controls={"per_hit": 2, "kinds": [control]}, units_per_hit=8, spans={"contrastive": True})
-    batch = KINDS["spans"].batch(asked, material())
+    batch = KINDS["spans"].draw_batch(asked, material())
     assert all(len(hit.units) == 8 for hit in batch.hits)
     for hit in batch.hits:
         (checks,) = [screen for screen in screens_of(hit.units) if screen[0].control]
@@ -332,7 +332,7 @@ def test_check_questions_side_by_side_are_two(control: str) -> None:
 def test_two_systems_side_by_side_keep_their_document_in_order() -> None:
     asked = design(spans={"documents": True, "contrastive": True}, units_per_hit=8, controls={"per_hit": 0})
     kind = KINDS["spans"]
-    batch = kind.batch(asked, material(systems=3))
+    batch = kind.draw_batch(asked, material(systems=3))
     runs: dict[str, list[UnitSpec]] = {}
     for one in units_of(batch):
         runs.setdefault(kind.passage(one), []).append(one)
@@ -357,7 +357,7 @@ def test_a_part_that_one_system_lacks_leaves_the_other_alone() -> None:
         for name, systems in given.items()
     ]  # fmt: skip
     asked = design(spans={"documents": True, "contrastive": True}, controls={"per_hit": 0})
-    (hit,) = KINDS["spans"].batch(asked, Material("news", tuple(images))).hits
+    (hit,) = KINDS["spans"].draw_batch(asked, Material("news", tuple(images))).hits
     assert [len(screen) for screen in screens_of(hit.units)] == [1, 2, 1]
     assert [screen[0].content["document"]["part"] for screen in screens_of(hit.units)] == [1, 2, 3]
 
@@ -368,7 +368,7 @@ def test_systems_that_gave_the_same_document_are_judged_once() -> None:
               fields=(("document", "d"),))
         for n in range(3)
     ]  # fmt: skip
-    batch = KINDS["spans"].batch(design(spans={"documents": True}), Material("news", tuple(images)))
+    batch = KINDS["spans"].draw_batch(design(spans={"documents": True}), Material("news", tuple(images)))
     assert len(units_of(batch)) == 3
 
 
@@ -379,7 +379,7 @@ def test_no_page_has_a_document_of_two_systems_that_begin_at_other_parts() -> No
               fields=(("document", "a"),))
         for name, systems in given.items()
     ]  # fmt: skip
-    batch = KINDS["spans"].batch(design(spans={"documents": True}), Material("news", tuple(images)))
+    batch = KINDS["spans"].draw_batch(design(spans={"documents": True}), Material("news", tuple(images)))
     assert sorted(len(hit.units) for hit in batch.hits) == [1, 2]
 
 
@@ -410,24 +410,24 @@ def test_contradictions_are_said_with_their_key(values: dict[str, Any], said: st
 def test_documents_that_nobody_names_are_no_material() -> None:
     nameless = Material("news", tuple(Image(f"{n}", "test", (), (("a", Text("c", "x")),)) for n in range(3)))
     with pytest.raises(DesignError, match="names its document"):
-        KINDS["spans"].batch(design(spans={"documents": True}), nameless)
+        KINDS["spans"].draw_batch(design(spans={"documents": True}), nameless)
 
 
 @pytest.mark.parametrize("control", ["reference", "degraded", "repeated"])
 def test_a_check_question_is_damage_that_must_be_marked_or_an_item_again(control: str) -> None:
     asked = design(controls={"per_hit": 1, "kinds": [control]})
     kind = KINDS["spans"]
-    controls = [one for one in units_of(kind.batch(asked, material())) if one.control]
+    controls = [one for one in units_of(kind.draw_batch(asked, material())) if one.control]
     assert controls
     for one in controls:
         assert one.control_kind == control
         assert one.first is not None
         if control == "repeated":
             first = {"spans": [MINOR], "score": 50}
-            assert kind.is_right({"spans": [], "score": 65}, kind.again(first))
-            assert not kind.is_right({"spans": [], "score": 66}, kind.again(first))
-            assert kind.is_right({"spans": [MINOR]}, kind.again({"spans": [MINOR]}))
-            assert not kind.is_right({"spans": [MAJOR]}, kind.again({"spans": [MINOR]}))
+            assert kind.is_right({"spans": [], "score": 65}, kind.expected_on_repeat(first))
+            assert not kind.is_right({"spans": [], "score": 66}, kind.expected_on_repeat(first))
+            assert kind.is_right({"spans": [MINOR]}, kind.expected_on_repeat({"spans": [MINOR]}))
+            assert not kind.is_right({"spans": [MAJOR]}, kind.expected_on_repeat({"spans": [MINOR]}))
             continue
         start, end = one.expected["within"]
         words = one.first.text.split()
@@ -446,7 +446,7 @@ def test_a_check_question_is_damage_that_must_be_marked_or_an_item_again(control
     short = Material("news", tuple(Image(f"{n}", "", (Text(f"{n}", "too short"),)) for n in range(30)))
     if control == "reference":
         with pytest.raises(DesignError, match="gives no check question"):
-            kind.batch(design(sampling={"pairs_from": "references"}, controls={"per_hit": 1}), short)
+            kind.draw_batch(design(sampling={"pairs_from": "references"}, controls={"per_hit": 1}), short)
 
 
 @pytest.mark.parametrize("asked", [{}, {"score": False, "categories": "mqm"}])
@@ -460,7 +460,7 @@ def test_a_simulated_crowd_gives_what_the_page_would_take(asked: dict[str, Any],
     for right, given in answers.items():
         for _ in range(40):
             answer = kind.rehearsal.draw_answer(one, truth, right=right, rng=rng)
-            assert kind.checked(answer, unit=one, design=plan) == answer
+            assert kind.clean_answer(answer, unit=one, design=plan) == answer
             if expected and right is not None:
                 assert kind.is_right(answer, expected) is right
             given.append(answer)
@@ -472,7 +472,7 @@ def test_a_simulated_crowd_gives_what_the_page_would_take(asked: dict[str, Any],
 
 def test_what_people_say_together_is_quoted() -> None:
     answer = {"spans": [MINOR, {**LACKING, "category": "accuracy/omission"}], "score": 71.5}
-    assert KINDS["spans"].said_together(answer, unit=unit()) == [
+    assert KINDS["spans"].consensus_in_words(answer, unit=unit()) == [
         "“Hund” (minor)",
         "something missing (major, accuracy/omission)",
     ]

@@ -49,7 +49,7 @@ def design(protocol: str, **values: Any) -> Any:
 
 
 def asked(protocol: str, **values: Any) -> Kind:
-    return KINDS[protocol].of(design(protocol, **values))
+    return KINDS[protocol].for_design(design(protocol, **values))
 
 
 def said_by(kind: Kind) -> list[str]:
@@ -190,7 +190,7 @@ def test_designs_stored_before_are_read_as_they_were() -> None:
         again = make_design(stored)
         assert (again.judged, again.labels, again.source.show) == ("caption", (), False)
         assert again.question == stored["question"]
-        assert KINDS["slider"].of(again) is KINDS["slider"]
+        assert KINDS["slider"].for_design(again) is KINDS["slider"]
 
 
 def test_a_study_file_is_written_and_read_again() -> None:

@@ -163,7 +163,7 @@ def html_page(
         hosts: origins that may get the answers, such as "https://www.mturk.com".
         language: of the page's own words.
     """
-    kind = KINDS[design.protocol].of(design)
+    kind = KINDS[design.protocol].for_design(design)
     if not kind.page.self_contained:
         raise QuestionProblem(
             f"HIT {hit.key}: {kind.name} cannot be asked on a page that stands alone; expected "
@@ -209,16 +209,16 @@ def language_of(design: StudyDesign) -> str:
 
 def layouts(*, design: StudyDesign, hit: HIT, units: Sequence[Unit]) -> list[Layout]:
     """Return the layouts of a HIT's document: the drawn one, and its mirror if the kind has sides."""
-    kind = KINDS[design.protocol].of(design)
+    kind = KINDS[design.protocol].for_design(design)
     drawn = draw_layout(design=design, hit=hit, worker=ANYBODY, units=units, with_withdrawn=True)
     if not drawn.sides:
         return [drawn]
-    return [drawn, Layout(order=drawn.order, sides=[kind.sides.mirrored(side) for side in drawn.sides])]
+    return [drawn, Layout(order=drawn.order, sides=[kind.sides.mirror(side) for side in drawn.sides])]
 
 
 def answers_of_page(document: str, *, design: StudyDesign, hit: HIT, units: Sequence[Unit]) -> HandedIn:
     """Read the answers to a page of ``html_page`` with the same design, HIT and units."""
-    kind = KINDS[design.protocol].of(design)
+    kind = KINDS[design.protocol].for_design(design)
     fields = fields_of(read_answers(document))
     shown = {
         str(number): layout for number, layout in enumerate(layouts(design=design, hit=hit, units=units))
@@ -245,7 +245,7 @@ def answers_of_page(document: str, *, design: StudyDesign, hit: HIT, units: Sequ
 
 
 def _pictures(hit: HIT, design: StudyDesign) -> Callable[[Place], str]:
-    kind = KINDS[design.protocol].of(design)
+    kind = KINDS[design.protocol].for_design(design)
     needed = kind.page.shows_picture and design.about_pictures
 
     def address(place: Place) -> str:

@@ -153,7 +153,7 @@ def _entrance(
         "consent": render_markdown(design.consent) if design.consent else "",
         "instructions": render_markdown(translated_text(design.instructions)) if design.instructions else "",
         "examples": worked_examples(study, design),
-        "kind": KINDS[design.protocol].of(design),
+        "kind": KINDS[design.protocol].for_design(design),
         "has_quiz": bool(design.quiz.items),
         **effort_in_words(study),
     }

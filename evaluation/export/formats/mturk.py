@@ -59,7 +59,7 @@ class Results(Encoding):
     counts = {"assignments": 0, "judgments": 0}
 
     def prepare(self, study: Study, moment: Snapshot) -> dict[str, Any]:
-        kind = KINDS[study.protocol].of(design_of(study))
+        kind = KINDS[study.protocol].for_design(design_of(study))
         most = HITUnit.objects.filter(hit__study=study).aggregate(most=Max("position"))["most"] or 0
         names = _input_names(study, kind)
         inputs = [f"u{number}_{name}" for number in range(1, most + 1) for name in names]
@@ -84,7 +84,7 @@ class Results(Encoding):
     def write_part(self, work: Work, file: HashedFile) -> None:
         study, moment = work.study, work.moment
         design = design_of(study)
-        kind, single = KINDS[study.protocol].of(design), work.prepared["most"] <= 1
+        kind, single = KINDS[study.protocol].for_design(design), work.prepared["most"] <= 1
         header = _header(work.prepared["inputs"], work.prepared["answers"])
         writer = _writer(file)
         for hits in batched(work.pieces, HITS_AT_ONCE):
@@ -193,7 +193,7 @@ def _unit_cells(
     if given is not None:
         value, answer, seconds, comment = given
         if answer is not None:
-            value = json.dumps(kind.exchange.exported(answer, content=content), ensure_ascii=False)
+            value = json.dumps(kind.exchange.to_file(answer, content=content), ensure_ascii=False)
             for name, cell in kind.exchange.mturk_cells(answer).items():
                 answers[_named(number, name, single=single)] = cell
         answers |= {f"u{number}": _cell(value), f"t{number}": _cell(seconds), f"c{number}": comment}

@@ -261,7 +261,7 @@ class _Fitting:
         for _ in range(2):
             design = self.design()
             try:
-                KINDS[design.protocol].of(design).batch(design, set_aside(design, material).rest)
+                KINDS[design.protocol].for_design(design).draw_batch(design, set_aside(design, material).rest)
             except DesignError as error:
                 if error.field.startswith("controls") and design.controls.per_hit:
                     self.values["controls"]["per_hit"] = 0

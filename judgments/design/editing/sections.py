@@ -102,7 +102,7 @@ def sections_for(kind: Kind) -> list[Section]:
         _section(Step.DATA, "Names and seed", "", ("name", "slug", "dataset", "seed")),
         _sampling(kind),
         *((_FILTER,) if kind.judges_one_caption else ()),
-        *((_section(Step.DATA, "This kind", "", kind.asks),) if kind.asks else ()),
+        *((_section(Step.DATA, "This kind", "", kind.own_keys),) if kind.own_keys else ()),
         _texts(kind),
         *(() if kind.no_source else (_SOURCE,)),
         _section(

@@ -89,7 +89,7 @@ class Options:
             missing=values["missing"],
         )
 
-    def checked(self, given: Any, *, length: int) -> dict[str, Any]:
+    def clean_answer(self, given: Any, *, length: int) -> dict[str, Any]:
         """Return an answer in its stored form: spans by place, then missing parts.
 
         Raises:

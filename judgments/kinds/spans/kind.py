@@ -90,7 +90,7 @@ class MajorityOfCharacters(OpenAggregation):
     tie_rule = "unmarked"
     level = "interval"
 
-    def together(self, answers: list[dict[str, Any]]) -> Consensus:
+    def combine(self, answers: list[dict[str, Any]]) -> Consensus:
         return together(answers)
 
     def codes(self, unit: Any, given: Any) -> dict[str, float]:
@@ -221,7 +221,7 @@ class Spans(OpenKind):
     results = SpanResults()
     comparison = Comparison(per_image=True)
     own_formats = ("spans",)
-    asks = (
+    own_keys = (
         "spans.severities", "spans.categories", "spans.own", "spans.score", "spans.missing",
         "spans.reference", "spans.documents", "spans.contrastive",
     )  # fmt: skip
@@ -244,8 +244,8 @@ class Spans(OpenKind):
             missing=asked.missing,
         ).as_text()
 
-    def of(self, design: StudyDesign) -> Kind:
-        kind = super().of(design)
+    def for_design(self, design: StudyDesign) -> Kind:
+        kind = super().for_design(design)
         if design.spans.contrastive:
             kind.page = replace(kind.page, keys=(SIDE_KEYS, *kind.page.keys))
         return kind
@@ -297,7 +297,7 @@ class Spans(OpenKind):
                 "expected 'reference' or 'degraded'",
             )
 
-    def batch(self, design: StudyDesign, material: Material) -> Batch:
+    def draw_batch(self, design: StudyDesign, material: Material) -> Batch:
         if design.spans.documents:
             return self._batch_of_documents(design, material)
         draw = draw_captions(design, material, partial(self._keys, design))
@@ -554,7 +554,7 @@ class Spans(OpenKind):
             )
         return Group(image.name, _on_one_screen(units)) if units else None
 
-    def again(self, given: Any) -> dict[str, Any]:
+    def expected_on_repeat(self, given: Any) -> dict[str, Any]:
         return {"again": given}
 
     def is_right(self, given: Any, expected: Any) -> bool:
@@ -567,7 +567,7 @@ class Spans(OpenKind):
             return bool(abs(given["score"] - first["score"]) <= SAME)
         return f1(given["spans"], first["spans"]) >= ALIKE
 
-    def shown(self, unit: Any, *, side: Any, picture_url: str) -> dict[str, Any]:
+    def present_unit(self, unit: Any, *, side: Any, picture_url: str) -> dict[str, Any]:
         text, options = unit.first.text, self.options
         document = {} if unit.control else unit.content.get("document", {})
         return {
@@ -583,9 +583,9 @@ class Spans(OpenKind):
             **({SCREEN: unit.content[SCREEN]} if SCREEN in unit.content else {}),
         }
 
-    def checked(self, given: Any, *, unit: Any, design: StudyDesign) -> dict[str, Any]:
+    def clean_answer(self, given: Any, *, unit: Any, design: StudyDesign) -> dict[str, Any]:
         options = Options.of_text(self.setting(design))
-        return options.checked(given, length=len(unit.first.text))
+        return options.clean_answer(given, length=len(unit.first.text))
 
     def read_form(self, form: Mapping[str, Any], position: int, unit: Any) -> dict[str, Any] | None:
         """Read ``u<position>`` (the score), ``-w<word>`` (severity), ``-k<word>`` (category), ``-m`` and ``-mk``
@@ -619,7 +619,7 @@ class Spans(OpenKind):
         ]
         return ", ".join([*said, *([f"{given['score']:g}"] if "score" in given else [])]) or "–"
 
-    def said_together(self, answer: Any, *, unit: Any) -> list[str]:
+    def consensus_in_words(self, answer: Any, *, unit: Any) -> list[str]:
         text = unit.first.text
         said = []
         for span in answer["spans"]:

@@ -164,7 +164,7 @@ def test_the_mirror_shows_the_same_the_other_way_round(protocol: str) -> None:
         place_units(units, mirror.order, mirror.sides),
         strict=True,
     ):
-        shown = [kind.shown(place.unit, side=place.side, picture_url="") for place in (one, other)]
+        shown = [kind.present_unit(place.unit, side=place.side, picture_url="") for place in (one, other)]
         texts = [
             [option["text"] for option in each["options"]]
             if "options" in each
@@ -172,7 +172,7 @@ def test_the_mirror_shows_the_same_the_other_way_round(protocol: str) -> None:
             for each in shown
         ]
         assert texts[0] == list(reversed(texts[1]))
-        assert kind.sides.mirrored(other.side) == one.side
+        assert kind.sides.mirror(other.side) == one.side
 
 
 def test_kinds_without_sides_have_one_layout() -> None:
@@ -225,7 +225,7 @@ def test_the_layout_that_was_shown_decides_what_an_answer_means() -> None:
     assert read("triplet", posted) == drawn
     meant = [
         [
-            kind.sides.canonical(one["value"], side=side)
+            kind.sides.to_canonical(one["value"], side=side)
             for one, side in zip(found.answers, found.layout.sides, strict=True)
         ]
         for found in (drawn, mirror)
