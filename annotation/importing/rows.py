@@ -251,10 +251,7 @@ class JudgmentWriter:
         made = store_candidates(
             self.dataset, {text for key, text in options.items() if key not in self.references}
         )
-        for keys in batched(sorted(options.keys() & self.references), 500):
-            self.captions.update(
-                Caption.objects.filter(dataset=self.dataset, key__in=keys).values_list("key", "pk")
-            )
+        self._load_captions(options.keys() & self.references)
         self.captions.update({key: made[text] for key, text in options.items() if text in made})
         for row in shown.values():
             texts = {row.first: row.first_text, row.second: row.second_text}
@@ -370,10 +367,12 @@ class JudgmentWriter:
             for key in (row.reference, row.first, row.second)
             if key is not None and key not in self.captions
         }
-        for keys in batched(sorted(named), 500):
-            self.captions.update(
-                Caption.objects.filter(dataset=self.dataset, key__in=keys).values_list("key", "pk")
-            )
+        self._load_captions(named)
+
+    def _load_captions(self, keys: Iterable[str]) -> None:
+        for some in batched(sorted(keys), 500):
+            captions = Caption.objects.filter(dataset=self.dataset, key__in=some)
+            self.captions.update(captions.values_list("key", "pk"))
 
     def _find_captions(self, texts: dict[str, str]) -> None:
         fresh = {key: text for key, text in texts.items() if key not in self.captions}

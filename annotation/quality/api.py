@@ -28,7 +28,7 @@ from annotation.models import (
 )
 from annotation.quality import operations
 from annotation.quality import reviews as services
-from annotation.quality.controls_page import FIGURES, ControlFigures, sum_used_up_alarms
+from annotation.quality.controls_page import FIGURES, AnswerCounts, ControlFigures, sum_used_up_alarms
 from annotation.quality.detectors import RULES
 from annotation.quality.operations import settings_from_query
 from annotation.quality.rules import finished_judgments, replay_rule
@@ -148,19 +148,17 @@ class ControlItemSerializer(UnitSerializer):
     class Meta(UnitSerializer.Meta):
         fields = [*UnitSerializer.Meta.fields, "control_kind", "seen", "right", "suspect"]
 
-    def _figures(self) -> ControlFigures:
-        found: ControlFigures = self.context["view"].figures
-        return found
+    def _counts(self, unit: Unit) -> AnswerCounts:
+        figures: ControlFigures = self.context["view"].figures
+        return figures.by_unit.get(unit.pk, AnswerCounts(0, 0))
 
     def get_seen(self, unit: Unit) -> int:
         """The number of answers."""
-        counts = self._figures().by_unit.get(unit.pk)
-        return counts.seen if counts else 0
+        return self._counts(unit).seen
 
     def get_right(self, unit: Unit) -> int:
         """The number of right answers."""
-        counts = self._figures().by_unit.get(unit.pk)
-        return counts.right if counts else 0
+        return self._counts(unit).right
 
     def get_suspect(self, unit: Unit) -> bool:
         return unit.pk in self.context["view"].suspects

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Any
 
 from django.http import Http404, HttpRequest, HttpResponse
@@ -66,10 +67,8 @@ def start(request: HttpRequest, slug: str) -> HttpResponse:
     if worker is None:
         return redirect("annotation:study", slug)
     if request.method == "POST":
-        try:
+        with suppress(AlreadyEnded):  # passed in another window
             start_attempt(study=study, worker=worker)
-        except AlreadyEnded:  # passed in another window
-            return see_other("annotation:quiz", slug)
     return see_other("annotation:quiz", slug)
 
 

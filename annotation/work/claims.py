@@ -414,40 +414,33 @@ def _hits_for(study: Study, worker: Worker, participation: Any) -> QuerySet[HIT]
 
 def _admission_values(study: Study, worker: Worker) -> dict[str, Any]:
     """Return the values of ``_studies_taking_work``. A rehearsed study is open to simulated workers only."""
-    return {
-        "study": study.pk,
-        "worker": worker.pk,
-        "simulated": worker.source == Worker.Source.REHEARSAL,
-    }
+    simulated = worker.source == Worker.Source.REHEARSAL
+    return {"study": study.pk, "worker": worker.pk, "simulated": simulated}
 
 
-def _studies_taking_work(*, allow_closed: bool) -> QuerySet[Study]:
-    welcome = Q(participations__worker=_WORKER, participations__standing=Participation.Standing.ACTIVE)
-    now = Q(state=Study.State.OPEN, paused_at=None)
-    then = Q(state__in=[Study.State.OPEN, Study.State.CLOSED])
+def _studies_taking_work(allow_closed: bool) -> QuerySet[Study]:
+    admitted = Q(participations__worker=_WORKER, participations__standing=Participation.Standing.ACTIVE)
+    state = (
+        Q(state__in=[Study.State.OPEN, Study.State.CLOSED])
+        if allow_closed
+        else Q(state=Study.State.OPEN, paused_at=None)
+    )
     simulated = given("simulated", BooleanField())
-    return Study.objects.filter(
-        welcome, then if allow_closed else now, pk=_STUDY, simulated=simulated
-    ).order_by()
+    return Study.objects.filter(admitted, state, pk=_STUDY, simulated=simulated).order_by()
 
 
+def _open_hit(allow_closed: bool) -> QuerySet[HIT]:
+    taking_work = Exists(_studies_taking_work(allow_closed))
+    return HIT.objects.filter(taking_work, pk=given("hit"), open_slots__gt=0)
+
+
+# by whether a closed study is accepted
 _STUDIES_TAKING_WORK = {
-    allow_closed: PreparedQuery(partial(_studies_taking_work, allow_closed=allow_closed))
-    for allow_closed in (False, True)
+    closed: PreparedQuery(partial(_studies_taking_work, closed)) for closed in (False, True)
 }
-
-
-def _open_hit(*, allow_closed: bool) -> QuerySet[HIT]:
-    return HIT.objects.filter(
-        Exists(_studies_taking_work(allow_closed=allow_closed)), pk=given("hit"), open_slots__gt=0
-    )
-
-
 _TAKE_SLOT = {
-    allow_closed: PreparedUpdate(
-        partial(_open_hit, allow_closed=allow_closed), open_slots=F("open_slots") - 1
-    )
-    for allow_closed in (False, True)
+    closed: PreparedUpdate(partial(_open_hit, closed), open_slots=F("open_slots") - 1)
+    for closed in (False, True)
 }
 
 

@@ -27,6 +27,7 @@ from annotation.errors import (
     RequirementNotMet,
 )
 from annotation.models import Assignment, Invitation, Participation, Worker
+from annotation.models.assignments import LIVE_STATES
 from annotation.models.workers import hash_secret, new_secret
 from annotation.privacy.consent import agree, note_version
 from annotation.quiz.quizzes import has_passed, quiz_status
@@ -43,7 +44,7 @@ from judgments.studies.log import note_event
 from judgments.studies.studies import CAPITALS, LETTERS, design_of, random_code
 
 # a returned or expired assignment does not count
-COUNTED_STATES = ("reserved", "accepted", "submitted", "approved", "rejected", "invalidated")
+COUNTED_STATES = (*LIVE_STATES, "invalidated")
 INVITATION_LENGTH = 12  # 59 bits cannot be guessed
 MOST_INVITATIONS = 500
 NAME_LENGTH = 100

@@ -15,7 +15,7 @@ from django.utils import timezone
 
 from annotation.crowds.people import BY_THE_LINK
 from annotation.models import Assignment, Judgment, Participation, QuizAttempt, Worker
-from annotation.models.assignments import EXCLUDED_STATES, LIVE_STATES
+from annotation.models.assignments import EXCLUDED_STATES, FINISHED_STATES, LIVE_STATES
 from annotation.quality.controls import ControlRecord, control_answers, control_record
 from annotation.quiz.sheet import qualification_of
 from annotation.work.presentation import places_of, texts_shown
@@ -26,7 +26,7 @@ from judgments.kinds import KINDS
 from judgments.models import HIT, Study
 from judgments.studies.studies import design_of
 
-SUBMITTED_STATES = ("submitted", "approved", "rejected", *EXCLUDED_STATES)
+SUBMITTED_STATES = (*FINISHED_STATES, *EXCLUDED_STATES)
 UNSUBMITTED_STATES = (Assignment.State.RESERVED, Assignment.State.ACCEPTED)
 MOST_REJECTED = 50
 
