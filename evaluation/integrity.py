@@ -35,7 +35,7 @@ from annotation.money.ledger import ledger_sums, reserved_cents
 from annotation.privacy.erasing import digest_of
 from annotation.privacy.replaying import people_who_are_back
 from annotation.words import spell_cents
-from annotation.work.arena import count_by_pair, counts_for_pair
+from annotation.work.arena import count_answers_by_pair, counts_for_pair
 from evaluation.judgment_sets.blocks import changed_blocks
 from evaluation.models import Analysis, Deposit
 from judgments.drawing.stopping import stops_early
@@ -330,7 +330,7 @@ def arenas_say_how_they_drew() -> Sentences:
     for slug, hit, unit in places.values_list("hit__study__slug", "hit__key", "unit__key"):
         yield f"Study {slug}: unit {unit} stands in HIT {hit} without the chance it was drawn by."
     for study in Study.objects.filter(pk__in=arenas).order_by("slug"):
-        counted = count_by_pair(study)
+        counted = count_answers_by_pair(study)
         for row in SystemPair.objects.filter(study=study).order_by("position"):
             there = {"wins": row.wins, "ties": row.ties, "losses": row.losses}
             found = counts_for_pair(counted, row.first_system_id, row.second_system_id)

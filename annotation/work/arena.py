@@ -258,10 +258,10 @@ def recount(study: Study) -> None:
         rows = SystemPair.objects.filter(study=study)
         list(rows.select_for_update().order_by("pk").values_list("pk"))
         rows.update(wins=0, ties=0, losses=0)
-        _add_counts(study, count_by_pair(study))
+        _add_counts(study, count_answers_by_pair(study))
 
 
-def count_by_pair(study: Study) -> Counter[tuple[int, int, str]]:
+def count_answers_by_pair(study: Study) -> Counter[tuple[int, int, str]]:
     """Count current judgments by first system, second system and side, in the order of their pairs."""
     judged = Judgment.objects.current().filter(assignment__study=study, unit__pair__isnull=False).order_by()
     names = ("unit__pair__first_system", "unit__pair__second_system", "value")

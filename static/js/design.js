@@ -1,8 +1,8 @@
-// The desk of a design: each answer of the form is looked at by the server, and the panes beside it follow.
-// Without this script the button "Look again" does the same by a post.
+// The editor of a design: the server checks each change of the form, and the panes beside it follow.
+// Without this script the button "Look again" posts the form instead.
 
-const WAIT = 500; // milliseconds without a change before the form is looked at
-const AGAIN = 5000; // milliseconds after which it is looked at again where the server did not answer
+const CHECK_AFTER = 500; // milliseconds without a change before the form is checked
+const RETRY_AFTER = 5000; // milliseconds until the next check if the server did not answer
 const MOST_TRIES = 5;
 const desk = document.querySelector("[data-desk]");
 const find = (name) => desk.querySelector(`[data-${name}]`);
@@ -14,10 +14,10 @@ const generate = document.querySelector('form[action$="/do/generate/"] button');
 
 let timer = 0;
 let tries = 0; // without an answer since the last change
-let asking = null; // the look under way
+let asking = null; // the check under way
 let counting = null; // the count under way
 let typed = false; // whether the study file was changed by hand since it last followed the form
-let touched = new Set(); // fields whose problems may be shown: nobody is told off for what they have not reached
+let touched = new Set(); // fields whose problems are shown; not those that the designer has not reached
 
 function showState(words) {
   if (state.textContent !== words) state.textContent = words;
@@ -155,14 +155,14 @@ async function fetchNumbers(address) {
   room.removeAttribute("aria-busy");
 }
 
-function scheduleCheck(wait = WAIT) {
+function scheduleCheck(wait = CHECK_AFTER) {
   clearTimeout(timer);
   timer = setTimeout(checkDesign, wait);
 }
 
 function retryCheck() {
   tries += 1;
-  if (tries < MOST_TRIES) scheduleCheck(AGAIN);
+  if (tries < MOST_TRIES) scheduleCheck(RETRY_AFTER);
 }
 
 // the field of the form that an input belongs to: a row has several inputs
@@ -247,7 +247,7 @@ openLinkedGroup();
 const first = find("numbers").dataset.numbersFrom;
 if (first) fetchNumbers(first);
 
-// what was typed before this script was there, or is filled in again by the browser
+// whether an input was changed before this script ran, or filled in again by the browser
 function differsFromPage(input) {
   if (input.type === "checkbox" || input.type === "radio") return input.checked !== input.defaultChecked;
   if (input.tagName !== "SELECT") return input.value !== input.defaultValue;

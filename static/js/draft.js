@@ -1,16 +1,16 @@
-// Nothing gets lost: answers are kept in this browser until the server has them, sent as they are given, shared with
-// other tabs of the same page of work, and submitted without loading a page. Says in the page's words how things
-// stand and how much time is left. What it hears from kinds is in docs/adding-a-kind.md.
+// Keep answers in this browser until the server has them; send them as they are given, share them with other tabs of
+// the same page of work, and submit them without loading a page. Show the state and the time left, in the page's words.
+// The events that kinds send are in docs/adding-a-kind.md.
 
-const RETRY = [1000, 3000, 10000, 30000];
-const APART = 4000;         // quick answers travel together: a worker costs the server a request in so many milliseconds
-const SOON = 5 * 60;        // seconds before the end from which on the page warns
-const FORGET = 60 * 86400;  // seconds after which answers that never reached the server are let go
-const OUTLIVES = 30000;     // bytes up to which a call may outlive its page: browsers refuse 64 kB of them at a time
-const STAYS = 10000;        // milliseconds after which a page that was to be left is still there
-const AHEAD = 2;            // so many steps before the end the next page of work is fetched
+const RETRY_AFTER = [1000, 3000, 10000, 30000];  // milliseconds
+const SEND_EVERY = 4000;           // milliseconds between requests of a worker: quick answers travel together
+const WARN_BEFORE = 5 * 60;        // seconds before the end of the lease
+const FORGET_AFTER = 60 * 86400;   // seconds after which answers that never reached the server are deleted
+const KEEPALIVE_BYTES = 30000;     // of a call that may outlive its page: browsers refuse 64 kB of them at a time
+const STAYED_AFTER = 10000;        // milliseconds after which a page that was to be left is still there
+const FETCH_AHEAD = 2;             // steps before the end at which the next page of work is fetched
 
-let leave = null;  // ends what belongs to the page of work before
+let leave = null;  // aborts the listeners of the page of work before
 
 function fill(words, values) {
   return words.replace(/\{(\w+)\}/g, (_, name) => values[name]);
@@ -20,7 +20,7 @@ function deleteOldDrafts() {
   try {
     for (const key of Object.keys(localStorage).filter((one) => /^quorum:[0-9a-f]{16}/.test(one))) {
       const { at = 0 } = JSON.parse(localStorage.getItem(key)) || {};
-      if (Date.now() / 1000 - at > FORGET) localStorage.removeItem(key);
+      if (Date.now() / 1000 - at > FORGET_AFTER) localStorage.removeItem(key);
     }
   } catch { /* storage is switched off, or holds what we did not write */ }
 }
@@ -34,18 +34,18 @@ function startPage(form) {
   const token = form.querySelector("[name=csrfmiddlewaretoken]").value;
   const revising = "revising" in form.dataset;
   const shelf = `quorum:${form.dataset.shelf}${revising ? ":change" : ""}`;
-  const waiting = new Map();   // position -> answer that the server does not have yet
-  const noticed = new Map();   // position -> how its kind says that the answer came about
-  const drafts = new Map();    // position -> what a kind wants kept of an answer that is not one yet
-  const known = new Map();     // position -> the answer as last told, by anybody
-  const refusals = new Map();  // an answer that the server refuses -> why; it stays, and the others go on without it
+  const waiting = new Map();   // position -> answer that the server lacks
+  const noticed = new Map();   // position -> signals of how the answer was given
+  const drafts = new Map();    // position -> unfinished answer, as its kind stores it
+  const known = new Map();     // position -> the latest answer, from this tab or another
+  const refusals = new Map();  // answer that the server refuses -> why; the others are sent without it
   let timer = 0;
   let failures = 0;
   let sending = false;
-  let alone = false;           // answers go one by one: something is wrong with one of them
-  let sent = -APART;
-  let over = revising;         // nothing is sent before the page is submitted, or any more
-  let leaving = false;         // the page that comes may have been made before the server had the last answers
+  let alone = false;           // send answers one by one, as one of them is refused
+  let sent = -SEND_EVERY;
+  let over = revising;         // only a submission is sent, or nothing any more
+  let leaving = false;         // the next page may not have the last answers yet
   let submitting = false;
   let ahead = null;            // the next page of work, or the promise of it
 
@@ -59,7 +59,7 @@ function startPage(form) {
     if (note && note.hidden === shown) note.hidden = !shown;
   }
 
-  // --- what there is to keep ---------------------------------------------------------------------
+  // --- storing answers ---------------------------------------------------------------------
 
   function storeLocally() {
     try {
@@ -106,7 +106,7 @@ function startPage(form) {
     waiting.set(position, { position, ...given, ...timesAndRemark(position), ...told });
   }
 
-  // what the step says now; ``settled``: the worker goes on from it
+  // read the answers of a step; ``settled``: the worker goes on from it
   function readStep(step, settled) {
     if (hasOwnControls(step)) {
       for (const position of placesOf(step)) {
@@ -127,14 +127,14 @@ function startPage(form) {
     const boxes = [...group.querySelectorAll("input:not([data-none])")];
     const decided = group.querySelector("[data-none]").checked || (settled && boxes.some((box) => box.checked));
     for (const box of boxes) {
-      // an unticked box says nothing before its picture is done with, unless a tick is taken back
+      // an unticked box is no answer before its picture is done, unless a tick is taken back
       const value = Number(box.checked);
       const before = known.get(positionOf(box))?.value;
       if ((box.checked || decided || before === 1) && (before !== value || settled)) recordAnswer(positionOf(box), { value });
     }
   }
 
-  // sets the controls to an answer from elsewhere: kept in this browser, or given in another tab
+  // set the controls to an answer that was stored in this browser or given in another tab
   function setControls({ position, draft, ...answer }) {
     const step = stepOf(position);
     if (!step) return false;
@@ -198,14 +198,14 @@ function startPage(form) {
     if (waiting.size) scheduleSend(0);
   }
 
-  // --- sending it --------------------------------------------------------------------------------
+  // --- sending answers --------------------------------------------------------------------------------
 
-  function scheduleSend(delay = Math.max(300, sent + APART - performance.now())) {
+  function scheduleSend(delay = Math.max(300, sent + SEND_EVERY - performance.now())) {
     clearTimeout(timer);
     if (!over) timer = setTimeout(send, delay);
   }
 
-  // the reply to a call, or null: no connection, or too slow
+  // return the reply, or null without a connection or in time
   async function post(address, body, patience = 15000) {
     const text = JSON.stringify(body);
     try {
@@ -214,7 +214,7 @@ function startPage(form) {
         headers: { "Content-Type": "application/json", "X-CSRFToken": token },
         body: text,
         signal: AbortSignal.timeout(patience),
-        keepalive: new Blob([text]).size < OUTLIVES,
+        keepalive: new Blob([text]).size < KEEPALIVE_BYTES,
       });
     } catch {
       return null;
@@ -223,7 +223,7 @@ function startPage(form) {
 
   const unsent = () => [...waiting.values()].filter((answer) => !refusals.has(answer));
 
-  // why an answer that waits was refused; nothing once another was given in its place
+  // return why a waiting answer was refused, unless another replaced it
   function latestRefusal() {
     for (const answer of refusals.keys()) if (waiting.get(answer.position) !== answer) refusals.delete(answer);
     return [...refusals.values()].at(-1);
@@ -248,7 +248,7 @@ function startPage(form) {
       if (unsent().length) scheduleSend(alone ? 0 : undefined); else if (latestRefusal()) showState(latestRefusal(), "bad"); else showState(words.saved, "saved");
     } else if (isTemporary(reply)) {
       showState(troubleMessage(reply), "bad");
-      scheduleSend(RETRY[Math.min(failures, RETRY.length - 1)]);
+      scheduleSend(RETRY_AFTER[Math.min(failures, RETRY_AFTER.length - 1)]);
       failures += 1;
     } else {
       await handleRefusal(reply, batch);
@@ -260,7 +260,7 @@ function startPage(form) {
     return reply ? (kept ? words.troubleKept : words.troubleOpen) : (kept ? words.offlineKept : words.offlineOpen);
   }
 
-  // the server said no, and will say it again: what happened, and what can be done
+  // the server refuses for good: show what happened, and what can be done
   async function handleRefusal(reply, batch = []) {
     const problem = await reply.json().catch(() => ({ why: "unknown" }));
     storeLocally();
@@ -370,13 +370,13 @@ function startPage(form) {
     const seconds = Math.floor((end - performance.now()) / 1000);
     const minutes = Math.floor(seconds / 60);
     const [days, hours] = [Math.floor(minutes / 1440), Math.floor(minutes / 60)];
-    left.toggleAttribute("data-soon", seconds < SOON);  // small screens show the time only then
+    left.toggleAttribute("data-soon", seconds < WARN_BEFORE);  // small screens show the time only then
     const sign = seconds <= 0 ? "over" : minutes < 1 ? "leftMoment" : days >= 2 ? "leftDays"
       : !hours ? "leftMinutes" : minutes % 60 ? "leftBoth" : "leftHours";
     const text = fill(words[sign], { days, hours, minutes: hours && days < 2 ? minutes % 60 : minutes });
     if (left.textContent !== text) left.textContent = text;
     if (revising) return;
-    if (seconds < SOON && seconds > 0 && !warned) { warned = true; showNote("soon"); }
+    if (seconds < WARN_BEFORE && seconds > 0 && !warned) { warned = true; showNote("soon"); }
     if (seconds <= 0 && !over) { showNote("soon", false); send(); if (!unsent().length) { over = true; showNote("late"); } }
   }
 
@@ -450,7 +450,7 @@ function startPage(form) {
   }, listening);
   form.addEventListener("quorum:submit", ({ detail }) => submit(detail.steps), listening);
   form.addEventListener("quorum:left", ({ detail }) => {
-    if (form.dataset.ahead && !ahead && detail.open <= AHEAD && !over) ahead = fetchNext();
+    if (form.dataset.ahead && !ahead && detail.open <= FETCH_AHEAD && !over) ahead = fetchNext();
   }, listening);
   early.forEach((step) => readStep(step, false));
   if (early.length) afterChange(early.flatMap(placesOf));
@@ -465,7 +465,7 @@ function startPage(form) {
   window.addEventListener("online", () => scheduleSend(0), listening);
   window.addEventListener("beforeunload", () => {
     leaving = true;
-    setTimeout(() => { leaving = false; scheduleSend(0); }, STAYS);  // it was a download, or the reader stopped it
+    setTimeout(() => { leaving = false; scheduleSend(0); }, STAYED_AFTER);  // it was a download, or the reader stopped it
   }, listening);
   // on the way out nothing waits for its turn, and a timer would not go off any more
   document.addEventListener("visibilitychange", () => { if (document.visibilityState === "hidden") send(); }, listening);

@@ -1,13 +1,13 @@
-// One step of a page of work at a time: keys, Next, Later, Undo, the clock. The form holds the answers; this script
-// shows, moves and measures. What it tells and asks others is in docs/adding-a-kind.md. All words come from the page.
+// Show one step of a page of work at a time: keys, Next, Later, Undo, the clock. The form holds the answers. The events
+// that this script sends are in docs/adding-a-kind.md. All words come from the page.
 
-const PRESENT = 30000;  // milliseconds after which a person who touches nothing counts as away
-const AT_ONCE = 1000;   // milliseconds between digits of one number
+const IDLE_AFTER = 30000;     // milliseconds without input after which a person counts as away
+const DIGITS_WITHIN = 1000;  // milliseconds between the digits of one number
 const BY_ITSELF = "quorum:go-on";
 const KEYS = "quorum:keys";
-// a text that scrolls takes these keys before a kind does
+// a text that scrolls gets these keys first
 const SCROLLING = new Set(["ArrowUp", "ArrowDown", "ArrowLeft", "ArrowRight", "PageUp", "PageDown", "Home", "End", " "]);
-// of what a sentence asks for when no part is open: a slider that stands nowhere, a category that is not chosen
+// controls without an answer: a slider that was not moved, a category that is not chosen
 const FIELD = "[data-slide].open, .chips select:has([value='']:checked)";
 const WRITING = "textarea, select, [contenteditable], input:is([type=text], [type=search], [type=number])";
 
@@ -23,7 +23,7 @@ function storePreference(name, wanted) {
   try { localStorage.setItem(name, wanted ? "yes" : "no"); } catch { /* storage is switched off: it lasts for the page */ }
 }
 
-// what is answered by itself: the units of a step that stand side by side, or the step
+// return the parts that are answered separately: units side by side, or the whole step
 function sidesOf(step) {
   const sides = step.querySelectorAll("[data-place]");
   return sides.length ? [...sides] : [step];
@@ -37,8 +37,8 @@ function isAnswered(step) {
   return (parts.length ? [...parts] : [step]).every((part) => part.querySelector("input:checked"));
 }
 
-// in small letters; on a keyboard without Latin letters, or with signs where others have digits, what is printed there
-// on a usual one
+// return the key in small letters; on a keyboard without Latin letters or digits, the one at the same place of a usual
+// keyboard
 function keyOf({ key, code, shiftKey }) {
   if (key.length !== 1) return key;
   const printed = /^(Key|Digit)(.)$/.exec(code || "");
@@ -59,7 +59,7 @@ function makeClock() {
   function count() {
     const now = performance.now();
     if (step) {
-      const active = seen ? Math.max(0, Math.min(now, touched + PRESENT) - mark) : 0;
+      const active = seen ? Math.max(0, Math.min(now, touched + IDLE_AFTER) - mark) : 0;
       step.dataset.seconds = ((Number(step.dataset.seconds) || 0) + active / 1000).toFixed(2);
       step.dataset.wall = ((Number(step.dataset.wall) || 0) + Math.max(0, now - mark) / 1000).toFixed(2);
     }
@@ -133,8 +133,7 @@ function openPage(form) {
     form.dispatchEvent(new CustomEvent("quorum:left", { detail: { open } }));
   }
 
-  // the pictures to come are fetched one after the other while this one is looked at, those of the next steps first:
-  // a connection that is lost later takes none of them away
+  // fetch the other pictures one by one, those of the next steps first, in case the connection is lost later
   function loadNextPicture() {
     const images = [...steps.slice(here), ...steps.slice(0, here)].flatMap((step) => [...step.querySelectorAll("img")]);
     if (images.some((image) => image.loading === "eager" && !image.complete)) return;
@@ -181,7 +180,7 @@ function openPage(form) {
     if (isAnswered(steps[here])) form.dispatchEvent(new CustomEvent("quorum:settled", { detail: { step: steps[here] } }));
   }
 
-  // to the next step without an answer, those that were left for later last; to the neighbour when there is none
+  // return the next step without an answer, those left for later last
   function findNextStep() {
     const open = steps.findIndex((step, place) => place > here && !isAnswered(step) && !put.has(step));
     if (open >= 0) return open;
@@ -301,7 +300,7 @@ function openPage(form) {
   function percentTyped(key) {
     const now = Date.now();
     const more = digits + key;
-    digits = now - digitAt < AT_ONCE && Number(more) <= 100 ? more : key;
+    digits = now - digitAt < DIGITS_WITHIN && Number(more) <= 100 ? more : key;
     digitAt = now;
     return digits.length > 1 ? Number(digits) : 10 * Number(digits);
   }

@@ -16,7 +16,7 @@ from annotation.privacy.erasing import erase_person
 from annotation.quality.flags import exclude_worker, lift_exclusion
 from annotation.rehearsal.people import Crowd
 from annotation.rehearsal.rehearsal import rehearse
-from annotation.work.arena import count_by_pair, counts_for_pair, recount
+from annotation.work.arena import count_answers_by_pair, counts_for_pair, recount
 from annotation.work.claims import claim_assignment, return_assignment
 from annotation.work.submissions import revise_judgments, submit_and_claim, submit_assignment
 from common.errors import DesignError
@@ -82,7 +82,9 @@ def test_answers_are_counted_whichever_side_they_were_for() -> None:
     assert sum(map(sum, counts(study))) == 4
     for row in SystemPair.objects.filter(study=study):
         there = {"wins": row.wins, "ties": row.ties, "losses": row.losses}
-        assert there == counts_for_pair(count_by_pair(study), row.first_system_id, row.second_system_id)
+        assert there == counts_for_pair(
+            count_answers_by_pair(study), row.first_system_id, row.second_system_id
+        )
     assert following is not None
     state = DrawState.objects.filter(study=study).order_by("number").last()
     assert state is not None

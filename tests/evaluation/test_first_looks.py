@@ -43,7 +43,11 @@ def test_a_page_says_that_it_is_being_counted_and_then_shows_what_it_always_show
     evaluate_study(study=made.study, metrics=METRICS)
     address = page(made.study, name)
     with monkeypatch.context() as small:
-        for where, what in ((snapshots, "MANY_ASSIGNMENTS"), (hits_page, "MANY_ROWS"), (analysis, "MANY_ROWS")):
+        for where, what in (
+            (snapshots, "MANY_ASSIGNMENTS"),
+            (hits_page, "MANY_ROWS"),
+            (analysis, "MANY_ROWS"),
+        ):
             small.setattr(where, what, 10_000)
         usual = words(designer.get(address))
     first = designer.get(address)
