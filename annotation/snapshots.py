@@ -14,7 +14,7 @@ from annotation.models import Assignment, Judgment
 from annotation.models.assignments import JudgmentQuerySet
 from judgments.models import Study
 
-MANY_ASSIGNMENTS = 5_000  # assignments
+MANY_ASSIGNMENTS = 5_000
 
 
 @dataclass(frozen=True, slots=True)

@@ -429,7 +429,7 @@ def save_draft(request: Request, id: str) -> Response:
     draft = [
         {"position": int(position), key: answer[key]}
         for position, answer in sorted(saved.answers.items(), key=lambda pair: int(pair[0]))
-        if key in answer  # a page without scripts may have kept what is none yet
+        if key in answer  # a page without scripts may have saved unfinished input
     ]
     return Response({"id": str(saved.pk), "state": saved.state, "answers": draft})
 

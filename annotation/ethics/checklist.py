@@ -36,7 +36,7 @@ from judgments.models import HIT, Study, StudyRole
 from judgments.studies.studies import design_of
 
 SECONDS_AN_HOUR = 3600
-MOST_OWNERS = 20  # that are named
+MOST_OWNERS_NAMED = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +92,7 @@ def count_open_lines(sections: list[Section]) -> int:
 
 def _responsibility_lines(facts: _Facts) -> Iterator[Line]:
     study, design = facts.study, facts.design
-    owners = study.roles.filter(role=StudyRole.Role.OWNER).select_related("user")[:MOST_OWNERS]
+    owners = study.roles.filter(role=StudyRole.Role.OWNER).select_related("user")[:MOST_OWNERS_NAMED]
     names = ", ".join(role.user.get_full_name() or role.user.get_username() for role in owners)
     yield Line(_("Title"), design.name, "CR (b)(1)")
     yield Line(_("Responsible researchers"), names, "CR (b)(7), GDPR 13(1)(a)")

@@ -26,7 +26,7 @@ from judgments.studies.generation import Progress, no_progress
 from judgments.studies.log import note_event
 from judgments.studies.studies import create_study, find_dataset
 
-MOST_VALUES_LISTED = 12  # distinct values to list one by one
+MOST_VALUES_LISTED = 12
 REPORT_EVERY = 2_000
 ROWS_AT_ONCE = 2_000
 

@@ -192,7 +192,7 @@ class JudgmentWriter:
         self.assignment_of: dict[tuple[str, str], str | None] = {}
         self.slots: defaultdict[str, int] = defaultdict(int)
         self.chances: dict[tuple[str, str], float | None] = {}
-        self.unit_without_chance = ""  # a judged unit without a chance
+        self.unit_without_chance = ""
         self.pair_references: defaultdict[str, list[str]] = defaultdict(list)
         self.values: set[int] = set()
         self.answer_parts: set[tuple[str, ...]] = set()  # of open answers

@@ -22,7 +22,7 @@ from judgments.studies.studies import kind_of
 
 LEAST_ELSEWHERE = 2  # answers to other items before a worker can vouch for one
 LEAST_VOUCHING = 3  # workers who vouch before an item can be suspected
-MOST_RIGHT = 0.5  # an item that more workers answer correctly is only hard
+MOST_RIGHT = 0.5  # of the vouching workers; an item that more get right is only hard
 ALPHA = 0.05
 ROWS_AT_ONCE = 2_000
 KEYS_AT_ONCE = 500  # below SQLite's limit for one statement
@@ -94,7 +94,7 @@ def _count_vouching(
         vouching=vouching,
         vouching_right=vouching_right,
         elsewhere=others_right / others if others else float("nan"),
-        # add one success and one failure: six of six is no certainty
+        # add one right and one wrong answer, so that six of six is not certainty
         p=binomial_at_most(vouching_right, vouching, (others_right + 1) / (others + 2)) if others else 1.0,
         suspect=False,
     )

@@ -131,7 +131,7 @@ def compute_control_figures(study: Study) -> ControlFigures:
         ):
             counts[0] += 1
             counts[1] += right
-        if answer.control_kind != REPEATED:  # nobody knows the right answer of a unit that is shown again
+        if answer.control_kind != REPEATED:  # the right answer of a repeated unit is not known
             known.append((item_of[answer.unit], answer.worker, right))
     found = check_control_items(known, threshold=design_of(study).controls.threshold)
     return ControlFigures(

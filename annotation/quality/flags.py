@@ -199,7 +199,7 @@ def pause_worker(*, study: Study, worker: Worker) -> None:
     back = {pk: hit for pk, hit, answers in held if not answers}
     Assignment.objects.filter(pk__in=back).update(state=Assignment.State.RETURNED)
     reopen_slots(study=study, freed=Counter(hit for hit in back.values() if hit is not None))
-    # last, as everywhere: a claim locks the HIT before the participation
+    # last, as a claim locks the HIT before the participation
     Participation.objects.filter(study=study, worker=worker, standing=Standing.ACTIVE).update(
         standing=Standing.PAUSED
     )
@@ -333,7 +333,7 @@ def dismiss_case(*, case: Case, why: str, by: User | None) -> Case:
 def readmit(*, exclusion: Exclusion, why: str, by: User | None = None) -> Exclusion:
     """Lift an exclusion. Confirmed flags stay; open ones are dismissed."""
     _require_reason(why)
-    # flags before exclusions, as where a flag is decided
+    # lock flags before exclusions, as confirm_case and dismiss_case do
     waiting = Case.objects.filter(exclusion=exclusion, state=Case.State.OPEN).order_by("pk")
     cases = list(waiting.select_for_update())
     lifted = lift_exclusion(exclusion=exclusion, why=why, by=by)

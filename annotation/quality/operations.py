@@ -33,8 +33,8 @@ from judgments.models import Study, Unit
 from judgments.studies.generation import withdraw_control
 from judgments.study_operations import Outcome, operation, row_of
 
-LARGEST_SETTING = 10**12  # of a rule's setting: any of them is a share, a count or seconds
-MOST_ASSIGNMENTS = 1000  # assignments decided by one call
+LARGEST_SETTING = 10**12  # settings are shares, counts or seconds
+MOST_ASSIGNMENTS = 1000  # decided by one call
 MOST_SENT = 1000  # units sent to an adjudicator by one call
 EXCLUDED_MESSAGE = gettext_noop(
     "{worker} is excluded. Their answers stay, but do not count, and their slots are open again."
@@ -55,7 +55,7 @@ class SettingsField(serializers.DictField):
 
     def to_internal_value(self, data: Any) -> dict[str, float]:
         found: dict[str, float] = super().to_internal_value(data)
-        # rules take counts as whole numbers alone
+        # detectors take counts as integers only
         return {name: int(value) if value.is_integer() else value for name, value in found.items()}
 
 

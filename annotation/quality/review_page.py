@@ -42,8 +42,8 @@ from judgments.models import Study
 from judgments.studies.studies import design_of, kind_of
 from judgments.studies.study_page import Context, Group, StudyPage, add_page
 
-ANSWERS_DRAWN = 100  # answers in a picture
-TIMES_SAMPLED = 1_000  # of the study's latest times, for what is usual
+ANSWERS_DRAWN = 100
+TIMES_SAMPLED = 1_000  # latest times of the study, for their median
 STEP, TOP, BASE, FLOOR, LEFT = 6, 8, 34, 76, 62
 TALLEST = 34
 ON_A_PAGE = 10
@@ -85,7 +85,7 @@ def latest_answers(study: Study, workers: Collection[int]) -> dict[int, list[Dra
 
 
 def _height_on_scale(kind: Kind, seen: Any) -> float:
-    if kind.two_sided:  # the order of the scale is that of its values
+    if kind.two_sided:  # the values are in the order of the scale
         return 1 - kind.values.index(seen) / (len(kind.values) - 1)
     low, high = min(kind.values), max(kind.values)
     return (seen - low) / (high - low) if high > low else 0.5

@@ -44,7 +44,7 @@ from judgments.studies.studies import design_of
 
 LONGEST_REASON = 500
 MOST_ASSIGNMENTS_LOGGED = 1_000  # in a log entry
-# sessions of several pages that were left before the last one
+# sessions that ended before their last page
 ABANDONED = (
     CrowdSession.Status.RETURNED,
     CrowdSession.Status.TIMED_OUT,

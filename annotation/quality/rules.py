@@ -67,7 +67,7 @@ RECOMMENDED: tuple[tuple[str, str, dict[str, Any]], ...] = (
 
 def answer_format_of(study: Study) -> AnswerFormat:
     kind = kind_of(study)
-    # read the stored JSON, as in settings_of
+    # read the stored JSON, as in _with_design_settings
     writing = study.design.get("writing", {})
     return AnswerFormat.from_values(
         kind.outcomes,

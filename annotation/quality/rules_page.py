@@ -54,7 +54,7 @@ from judgments.studies.study_page import (
     page_address,
 )
 
-MOST_TO_REPLAY = 50_000  # judgments; more are a command's work
+MOST_TO_REPLAY = 50_000  # judgments; more are replayed by the command only
 SETTING_LABELS = {
     "least": gettext_noop("Looks from so many answers"),
     "alpha": gettext_noop("False alarms at most (alpha)"),
@@ -158,7 +158,7 @@ def setting_label(rule: str, setting: str) -> str:
 def show_replay(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
     """Show whom a detector would have flagged in finished work, with the settings of the query."""
     name = request.GET.get("rule", "")
-    # counted no further than the bound, and revised ones too: which are current, a database looks up for all of them
+    # count at most the bound, with revised ones: excluding these would make the database look at all rows
     answers = Judgment.objects.filter(assignment__study=study, assignment__submitted_at__isnull=False)
     count = answers.order_by()[: MOST_TO_REPLAY + 1].count()
     if count <= MOST_TO_REPLAY:
@@ -222,13 +222,13 @@ def show_work(request: HttpRequest, study: Study, context: Context) -> HttpRespo
         work = work.filter(state=chosen)
     else:
         chosen = ""
-    # row ids alone are leafed through: of a late page, the rows of all pages before it would be read otherwise
+    # paginate row ids only: for a late page, the database would read the whole rows of all pages before it
     pages = Paginator(work.order_by("submitted_at", "pk").values_list("pk", flat=True), ON_A_PAGE)
-    pages.count = counts[chosen] if chosen else sum(counts.values())  # counted above already
+    pages.count = counts[chosen] if chosen else sum(counts.values())
     page = pages.get_page(request.GET.get("page"))
     rows = Assignment.objects.filter(pk__in=page.object_list).select_related("worker", "hit", "exclusion")
     work_shown = list(rows.prefetch_related("appeal_notes__by").order_by("submitted_at", "pk"))
-    # asked of these alone: beside the rows, the database would go through the judgments of all work to sort it
+    # a query of its own: joined to the sorted rows, the database would read the judgments of all work
     given = {
         pk: (count, seconds)
         for pk, count, seconds in Assignment.objects.filter(pk__in=[one.pk for one in work_shown])

@@ -158,7 +158,7 @@ class QuizView(WorkView):
                 self._status(study, worker), status=201 if before.running is None else 200
             )
         number = asked.get("number")
-        if number is None:  # a repeat of the last answers finds its attempt over
+        if number is None:  # the attempt is over if its last answers are sent again
             last = quiz_status(study=study, worker=worker).last
             if last is None:
                 raise NotThere("No attempt at the test is under way; start one by a call without answers.")

@@ -19,7 +19,7 @@ from judgments.studies.studies import design_of, kind_of
 from judgments.studies.study_page import Context, Group, StudyPage, add_page
 
 ON_A_PAGE = 50
-MOST_ATTEMPTS = 2_000  # of the latest, the figures are made
+MOST_ATTEMPTS = 2_000  # the latest, that the figures count
 
 
 def show_quiz(request: HttpRequest, study: Study, context: Context) -> HttpResponse:

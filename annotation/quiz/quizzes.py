@@ -29,7 +29,7 @@ from judgments.kinds import KINDS
 from judgments.models import Study, Unit
 from judgments.studies.studies import design_of
 
-# own choice: from so many answers on, a lower accuracy means that the question is bad
+# our choice: a question with so many answers and a lower accuracy is suspect
 LEAST_ANSWERS, SUSPECT_SHARE = 5, 0.25
 
 

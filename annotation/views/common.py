@@ -281,7 +281,7 @@ def render_sheet(
         "study": study,
         "examples": worked_examples(study, design),
         "assignment": assignment,
-        # equal for a reclaimed assignment, so that nothing stored in the browser is lost
+        # the same for a reclaimed assignment, so that it finds what the browser stored
         "shelf": content_key("shelf", study.slug, assignment.hit_id, assignment.worker_id)[:16],
         "left": max(0, int(left)),
         "left_words": spell_left(left),

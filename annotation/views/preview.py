@@ -115,7 +115,7 @@ def _first_units(study: Study) -> list[Unit]:
     if hit is None:
         raise WrongState(f"Study {study.slug!r} has no HITs; its judgments came from elsewhere.")
     units = units_of_hit(hit.pk)
-    if draws_at_claim(study):  # such as could be drawn
+    if draws_at_claim(study):  # show units that could be drawn
         pool = study.units.filter(control=False).select_related("item", "reference", "first", "second")
         units += pool[: max(0, design_of(study).units_per_hit - len(units))]
     return units

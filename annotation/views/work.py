@@ -68,7 +68,7 @@ from judgments.studies.studies import design_of, find_study, kind_of
 
 MOST_BYTES = 1_000_000
 
-# the page's note for each error
+# which note the page shows for an error
 ERROR_CODES: dict[type[QuorumError], str] = {
     TooLate: "late",
     SlotTaken: "taken",
@@ -77,7 +77,7 @@ ERROR_CODES: dict[type[QuorumError], str] = {
     NotThere: "unknown",
 }
 View = Callable[..., HttpResponse]
-RECENT_ASSIGNMENTS = 5  # among so many newest assignments is the last submitted or expired one
+RECENT_ASSIGNMENTS = 5  # enough to include the last submitted or expired one
 
 
 def by_content(script: View, form: View) -> View:
@@ -115,7 +115,7 @@ def _read_body(request: HttpRequest) -> dict[str, Any]:
         raise QuorumError(_("Nothing was saved: the answers are larger than a page of work can be."))
     try:
         body = json.loads(request.body)
-        if b"\\" in request.body and not can_be_stored(body):  # without an escape neither can occur
+        if b"\\" in request.body and not can_be_stored(body):  # unstorable signs need an escape
             raise QuorumError(_("Nothing was saved: a text holds signs that cannot be stored."))
     except (ValueError, RecursionError):
         body = None
@@ -231,7 +231,7 @@ def _retake_with_message(request: HttpRequest, assignment: Assignment) -> None:
 retake = never_cache(require_POST(by_content(_retake_json, _retake_form)))
 
 
-@gzip_page  # the page repeats itself: gzip leaves a sixth
+@gzip_page  # gzip leaves a sixth
 @never_cache
 @require_safe
 @errors_as_pages
@@ -320,7 +320,7 @@ def _submit_form(request: HttpRequest, slug: str, assignment_id: UUID) -> HttpRe
     except AnswersMissing as error:
         assignment.refresh_from_db(fields=["answers"])
         return render_sheet(request, assignment, places, missing=error.missing, status=422)
-    if not submission.repeated and frame_of(request) is None:  # a frame's last step says so
+    if not submission.repeated and frame_of(request) is None:  # a frame's last step says it
         messages.success(request, _("Your page of work is submitted."))
     return see_other("annotation:work", slug)
 

@@ -32,8 +32,8 @@ from judgments.drawing.material import rng_for
 from judgments.models import HIT, CandidatePair, DrawState, HITUnit, Study, SystemPair, Unit
 from judgments.studies.studies import design_of
 
-RENEWED_AFTER = 50  # a state is renewed when a fiftieth of its answers came since
-MOST_TRIES = 8  # items that are looked at for a pair of systems, to find one that is not on the page yet
+RENEWED_AFTER = 50  # draw from a new state once a fiftieth more answers came
+MOST_TRIES = 8  # items tried for a pair of systems, to find one that is not on the page yet
 RESULTS = {FIRST: "wins", SECOND: "losses"}
 
 
@@ -162,7 +162,7 @@ def current_state(study: Study) -> DrawState:
         counts=counts,
         strengths=prior_strengths(table.first, table.second, counts, items=len(table.systems)).tolist(),
     )
-    # whoever was faster made a state of the same moment
+    # another transaction may have made the same state
     DrawState.objects.bulk_create([made], ignore_conflicts=True)
     return DrawState.objects.get(study=study, number=made.number)
 

@@ -53,8 +53,8 @@ RESERVED_MINUTES = 10  # a prefetched HIT is needed soon
 WINDOW = 8  # draw from this many next HITs, so that simultaneous workers do not wait for one row
 WIDE_WINDOW = 40  # the window with early stopping, where workers should work on different HITs
 ATTEMPTS = 20
-LONGEST_UNANSWERED = timedelta(minutes=5)  # time to read before the first answer
-SHORTEST_READING = timedelta(minutes=1)  # of it, also towards somebody who could not begin at all
+LONGEST_UNANSWERED = timedelta(minutes=5)  # after which an unanswered lease may be ended
+SHORTEST_READING = timedelta(minutes=1)  # the same for a worker who could not begin at all
 HITS_SEARCHED = 64  # HITs to search for new control items before old ones are left out
 
 
@@ -71,7 +71,7 @@ def _take_lock(how: str, study: Study) -> None:
     if connection.vendor != "postgresql":
         return
     with connection.cursor() as cursor:
-        # two studies that share a lock only wait for each other
+        # if two studies share a lock, they only wait for each other
         cursor.execute(how, [PAUSE_LOCK, study.pk % 2**31])
 
 
@@ -356,9 +356,9 @@ def _end_unanswered_lease(study: Study, worker: Worker, participation: Any) -> i
     Its worker had time to read; less if the other one has answered nothing yet either.
     """
     if worker.source != Worker.Source.LOCAL:
-        return 0  # crowds have places of their own
+        return 0  # a crowd promised the slots of its workers
     if study.state != Study.State.OPEN or stops_early(study):
-        return 0  # nobody could take the place, or perhaps nobody needs it
+        return 0  # nobody could take the slot, or perhaps nobody needs it
     spoke = Assignment.objects.filter(study=study).exclude(answers={}, submitted_at=None)
     silent = Assignment.objects.filter(
         ~Exists(spoke.filter(worker=OuterRef("worker"))),
@@ -376,7 +376,7 @@ def _end_unanswered_lease(study: Study, worker: Worker, participation: Any) -> i
     longest = silent.order_by("accepted_at").values_list("pk", flat=True).first()
     if longest is None:
         return 0
-    # an answer that comes at this moment keeps the place
+    # an answer that arrives now keeps the slot
     still = Assignment.objects.filter(pk=longest, answers={}, submitted_at=None)
     return release_slots(still, Assignment.State.EXPIRED)
 
@@ -434,7 +434,7 @@ def _open_hit(allow_closed: bool) -> QuerySet[HIT]:
     return HIT.objects.filter(taking_work, pk=given("hit"), open_slots__gt=0)
 
 
-# by whether a closed study is accepted
+# keys: whether a closed study is accepted
 _STUDIES_TAKING_WORK = {
     closed: PreparedQuery(partial(_studies_taking_work, closed)) for closed in (False, True)
 }

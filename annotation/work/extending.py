@@ -139,7 +139,7 @@ def extend_study(
             _("Nothing was changed: a HIT can ask for %(most)s workers at most.")
             % {"most": thousands(MOST_REQUIRED)}
         )
-    if stops_early(study):  # settling finds out how many are needed
+    if stops_early(study):  # update_outcomes opens as many as are needed
         HIT.objects.filter(pk__in=chosen).update(
             required=F("required") + workers, spared=F("spared") + workers, extra=F("extra") + workers
         )

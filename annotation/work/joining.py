@@ -43,7 +43,7 @@ from judgments.models import Study
 from judgments.studies.log import note_event
 from judgments.studies.studies import CAPITALS, LETTERS, design_of, random_code
 
-# a returned or expired assignment does not count
+# states that count towards workers.hits_at_most
 COUNTED_STATES = (*LIVE_STATES, "invalidated")
 INVITATION_LENGTH = 12  # 59 bits cannot be guessed
 MOST_INVITATIONS = 500

@@ -23,7 +23,7 @@ from annotation.quality.detectors.chances import binomial_at_most
 from annotation.quality.detectors.history import AnswerFormat, Floats, History
 from common.amounts import percent
 
-ENOUGH_PAIRS = 30  # pairs of others' answers from which their agreement is known
+ENOUGH_PAIRS = 30  # pairs of others' answers needed to estimate their agreement
 
 
 class Disagreement(SequentialRule):

@@ -7,7 +7,7 @@ from functools import lru_cache
 from math import comb
 
 import numpy as np
-import scipy  # its parts load when they are first used
+import scipy  # loads its parts on first use
 
 from annotation.quality.detectors.history import Flags, Floats
 

@@ -15,7 +15,7 @@ Floats = npt.NDArray[np.float64]
 Flags = npt.NDArray[np.bool_]
 
 WINDOW = 300  # only the latest judgments are examined
-MOST_OTHERS_TEXTS = 2_000  # of others, that texts are held against
+MOST_OTHERS_TEXTS = 2_000  # compared with the worker's texts
 NAN = float("nan")
 
 

@@ -22,7 +22,7 @@ from common.amounts import percent
 from judgments.drawing.material import rng_for
 from judgments.kinds.caption import folded
 
-MOST_TEXTS = 5  # texts in the evidence
+MOST_TEXTS = 5  # in the evidence
 GRAM_LENGTH = 4  # characters
 # Rare words for nothing that a picture shows: benchmarks/honesty.py finds none of them in 134,470 people's captions.
 HIDDEN_WORDS = (
@@ -80,7 +80,7 @@ class PastedText(SignOfProgram):
         if counted:
             more = {
                 "characters": sum(one["text"] for one in counted),
-                # what a page reports need not add up
+                # the counts that a page reports may contradict each other
                 "characters_pasted": sum(min(one.get("from_paste", 0), one["text"]) for one in counted),
                 "left_the_tab": sum(one.get("away", 0) > 0 for one in counted),
             }
@@ -286,7 +286,7 @@ class Phrasing(SignOfProgram):
         return sorted(found, key=lambda gram: (frequency.get(gram, 0), gram))[:kept]
 
 
-@lru_cache(maxsize=8_192)  # the texts of a study are looked at again and again; 30 MB
+@lru_cache(maxsize=8_192)  # each look compares the study's texts again; 30 MB
 def character_grams(text: str) -> frozenset[str]:
     plain = folded(text)
     return frozenset(

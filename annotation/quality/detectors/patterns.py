@@ -19,7 +19,7 @@ from annotation.quality.detectors.chances import (
 )
 from annotation.quality.detectors.history import AnswerFormat, Floats, History
 
-ENOUGH_OTHERS = 20  # others' answers from which the usual shares are known
+ENOUGH_OTHERS = 20  # others' answers needed to estimate the usual shares
 
 
 class SideBias(SequentialRule):
