@@ -79,13 +79,13 @@ def register(kind: str, handler: str, *, scope: str = "studies", patient: bool =
     """Register the dotted path of `handler(run, **args) -> dict | None` for `kind`.
 
     A token needs the right to read `scope` for the kind's results. A stopping worker gives a patient kind more
-    time: it asks a service that may carry out what it does not answer.
+    time, since a call that gets no reply may take effect all the same.
     """
+    if _handlers.setdefault(kind, handler) != handler:
+        raise ValueError(f"Job kind {kind!r} is registered twice: {_handlers[kind]} and {handler}.")
     _scopes[kind] = scope
     if patient:
         _patient.add(kind)
-    if _handlers.setdefault(kind, handler) != handler:
-        raise ValueError(f"Job kind {kind!r} is registered twice: {_handlers[kind]} and {handler}.")
 
 
 def scope_of(kind: str) -> str:

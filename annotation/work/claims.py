@@ -268,7 +268,7 @@ def find_candidate(
     met = control_items_met(study, worker) if participation.began and may_repeat_controls(study) else {}
     items = {item for of_hit in met.values() for item in of_hit}
     if items and not participation.used_up:
-        hits = _prefer_new_controls(study, worker, hits, items)
+        hits = _prefer_new_controls(study, worker, participation, hits, items)
     hit = _choose_hit(study, worker, hits, attempt)
     units = cached_units_of(hit)
     return Candidate(
@@ -444,13 +444,17 @@ _TAKE_SLOT = {
 }
 
 
-def _prefer_new_controls(study: Study, worker: Worker, window: list[HIT], met: Collection[Mark]) -> list[HIT]:
+def _prefer_new_controls(
+    study: Study, worker: Worker, participation: Any, window: list[HIT], met: Collection[Mark]
+) -> list[HIT]:
     """Return HITs with only new control items, from ``window`` or further on; else ``window``."""
     fresh = hits_with_new_controls(study, window, met)
     if fresh:
         return fresh
     mine = Assignment.objects.filter(hit=OuterRef("pk"), worker=worker)
-    further = HIT.objects.filter(study=study, open_slots__gt=0, position__gt=window[-1].position)
+    further = _hits_for(study, worker, participation).filter(
+        open_slots__gt=0, position__gt=window[-1].position
+    )
     ahead = list(further.filter(~Exists(mine)).order_by("position")[:HITS_SEARCHED])
     return hits_with_new_controls(study, ahead, met)[:WINDOW] or window
 

@@ -227,6 +227,8 @@ def _refuse_ended(assignment: Assignment) -> None:
         raise AlreadyEnded(_("Nothing was changed: you returned this page of work."))
     if assignment.state == Assignment.State.INVALIDATED:
         refuse_stopped_worker(Participation.Standing.EXCLUDED)
+    if assignment.state == Assignment.State.RESERVED:
+        raise AlreadyEnded(_("Nothing was changed: finish your current page of work before this one."))
     if assignment.state != Assignment.State.ACCEPTED and assignment.state != Assignment.State.EXPIRED:
         raise AlreadyEnded(_("Your answers were submitted and stay as they are."))
     ended = assignment.expires_at is not None and assignment.expires_at <= timezone.now()

@@ -293,7 +293,7 @@ def _number(value: str | int | float | None, shows: str) -> str:
     if shows == "p":
         return p_value(value)
     if shows == "number":
-        return f"{value:,.3g}" if abs(value) < 1000 else f"{value:,.0f}"
+        return f"{value:,.3g}" if abs(value) < 999.5 else f"{value:,.0f}"
     return f"{value:,}"
 
 

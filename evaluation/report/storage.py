@@ -180,7 +180,7 @@ def write_report(report: Report, folder: Path, *, progress: Progress = no_progre
 
 
 def write_folder(folder: Path, files: Iterable[tuple[str, bytes]], *, mark: str) -> list[str]:
-    """Write names and contents into ``folder`` atomically; return the names. Raise ExportError.
+    """Write names and contents into ``folder``, all or none; return the names. Raise ExportError.
 
     A folder that holds the file ``mark`` is replaced.
     """
@@ -196,7 +196,11 @@ def write_folder(folder: Path, files: Iterable[tuple[str, bytes]], *, mark: str)
         if folder.exists():
             old = folder.with_name(f".{folder.name}.{uuid4().hex[:8]}.old")
             folder.rename(old)
-            beside.rename(folder)
+            try:
+                beside.rename(folder)
+            except OSError:
+                old.rename(folder)
+                raise
             shutil.rmtree(old)
         else:
             beside.rename(folder)

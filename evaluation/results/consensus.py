@@ -26,7 +26,7 @@ from evaluation.judgment_sets.records import (
 from evaluation.provenance import as_json, plain
 from evaluation.results.coefficients import MOST_VALUES, agreement_coefficients
 from evaluation.statistics.aggregation import dawid_skene, pair_winners
-from evaluation.statistics.aggregation.preferences import preferences_of
+from evaluation.statistics.aggregation.preferences import SURE, preferences_of
 from evaluation.statistics.agreement import (
     AgreementResult,
     Alpha,
@@ -255,7 +255,9 @@ def measure_agreement(
     found: dict[str, Any] = {"alpha": alpha(ratings)}
     if kind.aggregation.level == "interval":
         found["ordinal"] = alpha(ratings, level="ordinal")
-    if kind.two_sided and len(kind.outcomes) > len(SIDES):
+    if kind.two_sided and len({value % SURE for value in kind.values}) > len(
+        SIDES
+    ):  # not only which is better
         preference = preferences_of(table.said[counted])
         compared = ~np.isnan(preference)
         labels, codes = encode(np.where(compared, preference, 0), "values")
@@ -338,7 +340,7 @@ def components_sentence(found: Mapping[str, Any]) -> str:
         return ""
     total = found["item"] + found["rater"] + found["residual"]
     shares = [f"{100 * found[name] / total:.0f} %" for name in ("item", "rater", "residual")]
-    twice = found["twice"]
+    errors = {"error": found["standard_error"], **found["twice"]}
     return _(
         "Of the variance of answers %(item)s lies between images, %(rater)s between people and %(residual)s beyond "
         "both. The mean answer has a standard error of %(error)s; it would be %(items)s with twice as many images, "
@@ -346,8 +348,7 @@ def components_sentence(found: Mapping[str, Any]) -> str:
         "images."
     ) % {
         **dict(zip(("item", "rater", "residual"), shares, strict=True)),
-        "error": f"{found['standard_error']:.2g}".removeprefix("0"),
-        **{name: f"{value:.2g}".removeprefix("0") for name, value in twice.items()},
+        **{name: f"{value:.2g}".removeprefix("0") or "0" for name, value in errors.items()},
     }
 
 

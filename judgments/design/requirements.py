@@ -139,7 +139,7 @@ def is_qualification(name: str) -> bool:
 
 
 class Workers(Part):
-    """Who may work (PROTOCOLS.md 2.8). A crowd that cannot check a requirement refuses the study."""
+    """Who may work (docs/workers.md). A crowd that cannot check a requirement refuses the study."""
 
     requirements: str = Field(
         "",

@@ -24,7 +24,9 @@ from judgments.design.wordings import JUDGED
 PairKind = Literal["HC", "HI", "HM", "MM"]
 PAIR_KINDS: tuple[str, ...] = get_args(PairKind)
 CROSSED = "crossed"
-CLAIM = re.compile(r"\s*(?P<better>\S+)\s*>\s*(?P<worse>\S+)(?:\s+on\s+(?P<kind>HC|HI|HM|MM|all))?\s*")
+CLAIM = re.compile(
+    r"\s*(?P<better>[^\s<>]+)\s*>\s*(?P<worse>[^\s<>=][^\s<>]*)(?:\s+on\s+(?P<kind>HC|HI|HM|MM|all))?\s*"
+)
 Words = Annotated[str, Field(max_length=2000)]
 
 
@@ -717,7 +719,7 @@ class Claim:
 
 def read_claim(text: str) -> Claim:
     found = CLAIM.fullmatch(text)
-    if found is None:
+    if found is None or found["better"] == found["worse"]:
         raise ValueError(
             gettext("the claim %(text)r cannot be checked; expected a form such as 'cider-d > rouge-l on HC'")
             % {"text": text}

@@ -344,7 +344,7 @@ class Rehearsal(ABC):
 
 
 class Kind(ABC):
-    """A protocol of PROTOCOLS.md 2.
+    """A protocol: how a question is asked, answered, aggregated and compared.
 
     Attributes:
         values: allowed canonical answers; empty for open answers.

@@ -410,8 +410,10 @@ class PairKind(ChoiceKind):
             listed = " and ".join(f"{one} is {words[one]}" for one in self.outcomes)
             raise known_problem(item, f"expects {item.expected!r}; {listed}")
         expected = int(rng.integers(1, 3))
-        first, second = (item.first, item.second) if expected == item.expected else (item.second, item.first)
-        if item.expected in (NO_DIFFERENCE, NEITHER):
+        without_side = item.expected in (NO_DIFFERENCE, NEITHER)
+        in_order = expected == (FIRST if without_side else item.expected)
+        first, second = (item.first, item.second) if in_order else (item.second, item.first)
+        if without_side:
             expected = int(item.expected)
         reference = item.reference if self.control_references > 1 else None
         return self._control(seed, place, item.image, (reference, first, second), expected, KNOWN_GOOD)

@@ -269,6 +269,13 @@ def test_what_is_fetched_ahead_holds_a_slot_and_is_the_same_when_asked_again() -
     assert slots_add_up(study)
 
 
+def test_nothing_is_saved_on_what_was_fetched_ahead() -> None:
+    _, _, held = holding(make_study("pairwise"))
+    ahead = reserved_after(held)
+    with pytest.raises(AlreadyEnded, match="finish your current page of work"):
+        save_answers(assignment=ahead.assignment, answers=answers_of(ahead.assignment)[:1])
+
+
 def test_submitting_brings_exactly_what_was_fetched_ahead_with_a_whole_lease() -> None:
     study, _, held = holding(make_study("pairwise", crowd={"lease_minutes": 60}))
     reserved = reserved_after(held)

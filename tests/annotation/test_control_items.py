@@ -12,7 +12,7 @@ from django.contrib.auth.models import User
 from django.test import Client
 from django.urls import reverse
 
-from annotation.models import Assignment, Judgment, StudyAlarm, Worker
+from annotation.models import Assignment, Judgment, StudyAlarm, Worker, WrittenCaption
 from annotation.quality.controls import (
     check_control_items,
     control_answers,
@@ -26,7 +26,7 @@ from annotation.quality.detectors.chances import binomial_at_most
 from annotation.rehearsal.people import Crowd
 from annotation.rehearsal.rehearsal import rehearse
 from annotation.work.claims import claim_assignment, return_assignment
-from annotation.work.presentation import places_of
+from annotation.work.presentation import cached_units_of, places_of
 from annotation.work.submissions import submit_assignment
 from evaluation.judgment_sets.loaders import control_records_of
 from evaluation.judgment_sets.signature import hash_of_judgments
@@ -113,6 +113,28 @@ def test_pages_with_new_control_items_come_first_and_then_an_alarm_says_what_pag
         True,
     ]
     assert StudyAlarm.objects.count() == 1
+
+
+def test_nobody_judges_an_own_caption_where_new_control_items_are_looked_for_further_on() -> None:
+    make_dataset(images=40, references=4, systems=3)
+    Item.objects.filter(position__gte=38).update(split="dev")
+    Item.objects.filter(position__lt=38).update(split="test")
+    study, worker = with_worker(make_study("graded", controls={"per_hit": 1}, units_per_hit=3))
+    control = {
+        hit: {unit.item_id for unit in cached_units_of(hit) if unit.control} for hit in study.hits.all()
+    }
+    met_first = control[study.hits.get(position=1)]
+    own = {
+        unit.first_id
+        for hit, items in control.items()
+        for unit in cached_units_of(hit)
+        if items != met_first and not unit.control and unit.first_id
+    }
+    WrittenCaption.objects.bulk_create(WrittenCaption(worker=worker, caption_id=caption) for caption in own)
+    pages = work(study, worker)
+    assert pages
+    judged = {place.unit.first_id for page in pages for place in places_of(page) if not place.unit.control}
+    assert not judged & own
 
 
 def test_a_page_that_was_given_back_has_its_control_items_still_when_it_is_taken_again() -> None:

@@ -246,6 +246,14 @@ def test_a_changed_design_keeps_the_registered_plan_and_takes_no_other(tmp_path:
             "registration.hypotheses.0.claim",
             "cannot be checked",
         ),
+        *(
+            (
+                f'hypotheses = [{{text = "a", claim = "{claim}"}}]',
+                "registration.hypotheses.0.claim",
+                "checked",
+            )
+            for claim in ("bleu-4 >=cider on HC", "a>b>c", "cider > cider")
+        ),
         ("hypotheses = []", "registration.hypotheses", "at least 1"),
         ('hypotheses = [{text = "a"}]\nmetric = ["cider-d"]', "registration.metric", "'metrics'"),
     ],

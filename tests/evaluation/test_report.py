@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import errno
 import hashlib
 import json
 import re
@@ -13,6 +14,7 @@ import numpy as np
 import pytest
 from django.core.management import CommandError, call_command
 
+from evaluation.errors import ExportError
 from evaluation.judgment_sets.records import UnitRow
 from evaluation.models import Analysis
 from evaluation.report import methods
@@ -21,7 +23,7 @@ from evaluation.report.loading import load_inputs
 from evaluation.report.rendering import render_report, render_table
 from evaluation.report.sections.ceiling import halves_of_votes, one_against_mean
 from evaluation.report.sections.systems import letters_of
-from evaluation.report.storage import build_report
+from evaluation.report.storage import build_report, write_folder
 from evaluation.results.meta_evaluation import evaluate_study
 from evaluation.results.rankings import corrected_success
 from evaluation.statistics.ranking import judge_rankings
@@ -298,4 +300,21 @@ def test_a_report_is_replaced_whole(tmp_path: Path) -> None:
     written(study, tmp_path / "report")
     (tmp_path / "report" / "left-over.txt").write_text("of an earlier version")
     assert "left-over.txt" not in written(study, tmp_path / "report")
+    assert [path.name for path in tmp_path.iterdir()] == ["report"]
+
+
+def test_a_report_that_cannot_be_replaced_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = tmp_path / "report"
+    write_folder(folder, [("manifest.json", b"{}")], mark="manifest.json")
+    rename = Path.rename
+
+    def no_second_rename(self: Path, target: Path) -> Path:
+        if self.suffix == ".part":
+            raise OSError(errno.ENOSPC, "No space left on device")
+        return rename(self, target)
+
+    monkeypatch.setattr(Path, "rename", no_second_rename)
+    with pytest.raises(ExportError, match="No space left"):
+        write_folder(folder, [("manifest.json", b"{} ")], mark="manifest.json")
+    assert (folder / "manifest.json").read_bytes() == b"{}"
     assert [path.name for path in tmp_path.iterdir()] == ["report"]

@@ -218,6 +218,23 @@ def test_a_known_item_says_what_the_designer_says_whichever_text_comes_first(pro
             assert not judged & {unit.image for unit in hit.units if unit.control}
 
 
+def test_the_texts_of_a_known_item_without_a_better_one_come_in_both_orders() -> None:
+    known = [
+        {
+            "image": f"image-{number}",
+            "first": f"A bus stops {number} .",
+            "second": "A lion dozes .",
+            "expected": 0,
+        }
+        for number in range(12)
+    ]
+    answers = {"no_difference": True}
+    batch = batch_of("pairwise", ["known-good"], controls={"known": known, "per_hit": 1}, answers=answers)
+    controls = controls_of(batch, "known-good")
+    assert {unit.expected for unit in controls} == {0}
+    assert {text(unit.first) == "A lion dozes ." for unit in controls} == {True, False}
+
+
 def test_a_known_relevance_group_is_filled_up_so_that_it_looks_like_the_others() -> None:
     known = [{"image": "image-17", "first": f"A lion dozes {n} .", "expected": n % 2} for n in range(3)]
     batch = batch_of("relevance", ["known-good"], controls={"known": known, "per_hit": 1})

@@ -74,7 +74,8 @@ def test_a_kind_that_nobody_registered_is_refused_with_the_known_ones() -> None:
 
 def test_a_kind_cannot_be_registered_for_two_handlers() -> None:
     with pytest.raises(ValueError, match="'make-groups' is registered twice"):
-        jobs.register("make-groups", "somewhere.else")
+        jobs.register("make-groups", "somewhere.else", scope="people")
+    assert jobs.scope_of("make-groups") == "studies"
 
 
 def test_every_kind_of_long_work_leads_to_a_function() -> None:

@@ -104,6 +104,8 @@ def test_a_coefficient_without_influences_has_no_clustered_interval() -> None:
     assert math.isnan(found.low)
     table = np.array([[2, 1], [3, 0], [1, 2]] * 3)
     assert agreement(table, FleissKappa(), clusters="item").clusters == {"item": 9}
+    with pytest.raises(BadOption, match="over is 'raters', expected units"):
+        agreement(ratings, Alpha("nominal"), over="raters", clusters="item")
     with pytest.raises(BadOption, match="the data have no such clusters"):
         agreement(table, FleissKappa(), clusters="rater")
 

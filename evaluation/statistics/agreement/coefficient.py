@@ -177,6 +177,8 @@ def agreement(
             raise BadOption(
                 f"clusters is given, expected {NAIVE!r}: {coefficient.name} has no other interval"
             )
+        if over != "units":
+            raise BadOption(f"over is {over!r}, expected units: with clusters nothing is resampled")
         resamples = 0
         if not math.isnan(value):
             found = coefficient.influences(data)
