@@ -184,7 +184,7 @@ def _slots_to_add(session: CrowdSession) -> int | None:
     if same.filter(status=Status.SUBMITTED, confirmed=False).exclude(pk=session.pk).exists():
         return MORE_SLOTS  # two people under one id: the crowd can name only one of them, and not yet which
     raw = RawId.objects.filter(worker=session.worker_id, session=None).first()
-    named = backend_of(session.study).names(
+    named = backend_of(session.study).knows_work(
         session.publication, worker=raw.value if raw else "", work=session.external_id
     )
     if named is False:

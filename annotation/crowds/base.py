@@ -188,7 +188,7 @@ class CrowdBackend(ABC):
         """Raise WrongState, with one sentence, if a study cannot be opened here."""
         return
 
-    def look_ahead(self, design: StudyDesign) -> None:
+    def check_at_crowd(self, design: StudyDesign) -> None:
         """Ask the crowd, before opening and outside a transaction, whether it can state the design.
 
         Raises:
@@ -198,7 +198,7 @@ class CrowdBackend(ABC):
         return
 
     @abstractmethod
-    def where(self, study: Study) -> str:
+    def entrance_in_words(self, study: Study) -> str:
         """Return a sentence that says where workers come in."""
 
     def price(self, design: StudyDesign, *, places: int) -> Price:
@@ -212,11 +212,11 @@ class CrowdBackend(ABC):
         """Return the pay for being screened out, if the crowd pays it."""
         return Price(reward_cents=0, fee_cents=0)
 
-    def plans(self, study: Study) -> Iterable[Plan]:
+    def publication_plans(self, study: Study) -> Iterable[Plan]:
         """Yield what to publish; nothing if workers join by a link."""
         return ()
 
-    def places(self, design: StudyDesign, *, hits: int) -> list[int]:
+    def slots_of_publications(self, design: StudyDesign, *, hits: int) -> list[int]:
         """Return the number of slots of each external HIT, before HITs are generated."""
         return [design.judgments_per_unit] * hits
 
@@ -227,7 +227,7 @@ class CrowdBackend(ABC):
     def session_id(self, place: str, raw: str) -> str:
         return raw
 
-    def balance(self, place: str) -> int | None:
+    def fetch_balance(self, place: str) -> int | None:
         """Return the account's balance in cents; None if unknown."""
         return None
 
@@ -241,15 +241,17 @@ class CrowdBackend(ABC):
         """
         raise Refused(f"The crowd {self.title} cannot be asked to {call.kind}.")
 
-    def publications(self, study: Study, *, known: Iterable[Publication]) -> Iterator[SeenPublication]:
+    def fetch_publications(self, study: Study, *, known: Iterable[Publication]) -> Iterator[SeenPublication]:
         """Yield the study's external HITs, and those of ``known`` that exist."""
         return iter(())
 
-    def hints(self, place: str) -> Iterable[str]:
+    def ids_with_news(self, place: str) -> Iterable[str]:
         """Yield ids of external HITs with news; a sync must find the same without them."""
         return ()
 
-    def names(self, publication: Publication, *, worker: str, work: str, at_work: bool = True) -> bool | None:
+    def knows_work(
+        self, publication: Publication, *, worker: str, work: str, at_work: bool = True
+    ) -> bool | None:
         """Return whether the crowd knows of a person's work (ids of the crowd); None if unknown.
 
         With ``at_work``, the person must be at work there now. A visitor waits, so ask once and briefly. No
@@ -257,15 +259,15 @@ class CrowdBackend(ABC):
         """
         return None
 
-    def known_work(self, publication: Publication) -> frozenset[str] | None:
+    def fetch_work_ids(self, publication: Publication) -> frozenset[str] | None:
         """Return ``CrowdSession.external_id`` of all its work at the crowd; None if unknown."""
         return None
 
-    def answered_there(self, publication: Publication, work: SeenWork) -> HandedIn | None:
+    def fetch_answers(self, publication: Publication, work: SeenWork) -> HandedIn | None:
         """Return answers taken by the crowd's own page; None if our server took them."""
         return None
 
-    def work(self, publication: Publication) -> Iterator[SeenWork]:
+    def fetch_work(self, publication: Publication) -> Iterator[SeenWork]:
         """Yield the submitted work of an external HIT, whatever was decided."""
         return iter(())
 
@@ -278,5 +280,5 @@ class LocalBackend(CrowdBackend):
     requirements = CROWDS["local"].requirements
     sends_people = False
 
-    def where(self, study: Study) -> str:
+    def entrance_in_words(self, study: Study) -> str:
         return _("Participants join at /s/%(slug)s/ on this server.") % {"slug": study.slug}

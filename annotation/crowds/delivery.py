@@ -122,7 +122,7 @@ def _lacking_funds(study: Study, backend: CrowdBackend) -> str:
     if not wanted:
         return ""
     try:
-        balance = backend.balance(study.place)
+        balance = backend.fetch_balance(study.place)
     except TryLater as problem:
         return f"The account's balance could not be asked: {problem}"
     if balance is None or balance >= wanted:

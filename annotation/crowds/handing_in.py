@@ -150,9 +150,9 @@ def _bring_answers(
         return
     if last is not None and last.submitted_at is not None:
         return
-    given = backend.answered_there(publication, work)
+    given = backend.fetch_answers(publication, work)
     if given is not None:
-        _store_given(session, publication, given)
+        _store_handed_in(session, publication, given)
         return
     if publication.hit is None:
         return  # a panel's workers have many HITs; their own pages tell them what is missing
@@ -168,7 +168,7 @@ def is_complete(assignment: Assignment) -> bool:
     return all(key in assignment.answers.get(str(place.position), {}) for place in places_of(assignment))
 
 
-def _store_given(session: CrowdSession, publication: Publication, given: HandedIn) -> None:
+def _store_handed_in(session: CrowdSession, publication: Publication, given: HandedIn) -> None:
     if given.missing:
         listed = ", ".join(map(str, given.missing[:10]))
         raise IncompleteWork(f"It leaves {listed} without an answer.")

@@ -22,10 +22,10 @@ from annotation.money.ledger import (
     pay_session,
     release_call,
     release_places,
+    release_rejected,
     reserve_again,
     reserve_for_call,
-    spend_call,
-    unpay_session,
+    spend_bonus,
 )
 from common.errors import WrongState
 from judgments.drawing.material import content_key
@@ -314,7 +314,7 @@ def _settled(call: CrowdCall, asked: str) -> None:
 
 def _paid_bonus(call: CrowdCall) -> None:
     _reserve_again(call)
-    spend_call(call=call)
+    spend_bonus(call=call)
 
 
 EFFECTS: dict[str, Callable[[CrowdCall], None]] = {
@@ -357,7 +357,7 @@ def settle_session(
         state, reason = Assignment.State.APPROVED, ""
         changes = Assignment.objects.filter(pk__in=pages, state__in=["submitted", "rejected"])
     else:
-        unpay_session(session=locked)
+        release_rejected(session=locked)
         locked.booked = CrowdSession.Booked.RELEASED
         state, reason = Assignment.State.REJECTED, feedback[:500]
         changes = Assignment.objects.filter(pk__in=pages, state__in=["submitted", "approved"])

@@ -31,7 +31,7 @@ from annotation.money.costs import (
     wages_of,
 )
 from annotation.money.previews import top_ups_of
-from annotation.money.wages import unopposed
+from annotation.money.wages import assignments_without_objection
 from annotation.snapshots import has_many_assignments
 from annotation.words import spell_cents
 from annotation.work.operations import extend
@@ -202,7 +202,7 @@ def crowd_figures(study: Study) -> CrowdFigures:
         pays=lowest,
         top_ups=[TopUp(one.facts["worker"], one.total_cents, one.confirm) for one in previews],
         confirm=top_ups_of(study, pays, overclaims).confirm if previews else "",
-        unopposed=len(unopposed(study)) if study.opened_at else 0,
+        unopposed=len(assignments_without_objection(study)) if study.opened_at else 0,
         overclaims=overclaims[:SHOWN],
         overclaimed=len(overclaims),
     )
@@ -258,7 +258,7 @@ def show_crowd(request: HttpRequest, study: Study, context: Context) -> HttpResp
         "design": design,
         "can": {ability.value for ability in backend.can},
         "cannot": [_(words) for ability, words in CANNOT.items() if ability not in backend.can],
-        "where": backend.where(study) if study.place else "",
+        "where": backend.entrance_in_words(study) if study.place else "",
         "counted": counted,
         "forecast": figures.forecast,
         "spending": spending,
@@ -315,8 +315,8 @@ def _parked(calls: QuerySet[CrowdCall]) -> list[dict[str, object]]:
     return [
         {
             "call": call,
-            "what": _asked(call),
-            "about": _about(call),
+            "what": _order_in_words(call),
+            "about": _subject_in_words(call),
             "unsure": call.unsure and call.kind != Ability.PUBLISH,
         }
         for call in rows
@@ -326,29 +326,29 @@ def _parked(calls: QuerySet[CrowdCall]) -> list[dict[str, object]]:
 def _lines(calls: QuerySet[CrowdCall]) -> list[Line]:
     rows = calls.select_related("worker", "made_by", "publication__hit").order_by("-pk")[:LOOKED_AT]
     lines = []
-    for _key, group in groupby(rows, key=_alike):
+    for _key, group in groupby(rows, key=_group_key):
         same = list(group)
         lines.append(
             Line(
                 first=same[0],
                 count=len(same),
-                what=_asked(same[0]),
-                about=_about(same[0]) if len(same) == 1 else "",
+                what=_order_in_words(same[0]),
+                about=_subject_in_words(same[0]) if len(same) == 1 else "",
                 cents=sum(int(call.payload.get("bonus_cents", 0)) for call in same),
             )
         )
     return lines
 
 
-def _alike(call: CrowdCall) -> tuple[object, ...]:
+def _group_key(call: CrowdCall) -> tuple[object, ...]:
     return call.kind, call.state, call.why, call.made_by_id, call.made_at.replace(second=0, microsecond=0)
 
 
-def _asked(call: CrowdCall) -> str:
+def _order_in_words(call: CrowdCall) -> str:
     return _(ASKED.get(Ability(call.kind), call.kind))
 
 
-def _about(call: CrowdCall) -> str:
+def _subject_in_words(call: CrowdCall) -> str:
     if call.worker is not None:
         return call.worker.name
     hit = call.publication.hit if call.publication else None

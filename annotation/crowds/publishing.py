@@ -51,7 +51,7 @@ def plan_publications(*, study: Study, by: User | None = None, besides: Collecti
     design = design_of(study)
     rows = Publication.objects.filter(study=study, place=study.place)
     up = {*rows.filter(state__in=OPEN_THERE).values_list("hit", flat=True), *besides}
-    wanted = [plan for plan in backend.plans(study) if plan.hit not in up and plan.places > 0]
+    wanted = [plan for plan in backend.publication_plans(study) if plan.hit not in up and plan.places > 0]
     prices = [backend.price(design, places=plan.places) for plan in wanted]
     screen_out, screen_outs = backend.screen_out_price(design).cents, design.crowd.screen_outs
     sums = [
@@ -277,7 +277,7 @@ def look_ahead(*, study: Study) -> None:
     """Ask the crowd whether it can state the design, before a transaction opens the study."""
     design = design_of(study)
     try:
-        backend_for(design).look_ahead(design)
+        backend_for(design).check_at_crowd(design)
     except Refused as problem:
         raise WrongState(
             _("Study %(slug)r was not opened. %(problem)s") % {"slug": study.slug, "problem": problem}
@@ -299,7 +299,7 @@ def begin_opening(*, study: Study, by: User | None = None) -> str:
     _bind_to_place(study, backend)
     copy_rules(study=study)
     plan_publications(study=study, by=by)
-    where = backend.where(study)
+    where = backend.entrance_in_words(study)
     if was != Study.State.OPEN:
         place = "" if study.place == "local" else f" at {study.place}"
         note_event(study=study, what="opened", words=f"Opened{place}. {where}", by=by)

@@ -128,11 +128,11 @@ def report_of(study: Study, found: Iterable[Discrepancy]) -> Synced:
         budget_cents=budget.budget_cents if budget else 0,
         reserved_cents=budget.reserved_cents if budget else 0,
         spent_cents=budget.spent_cents if budget else 0,
-        discrepancies=[*found, *_parked(study), *_unconfirmed(study), *_check_books(budget)],
+        discrepancies=[*found, *_parked_calls(study), *_unconfirmed(study), *_check_books(budget)],
     )
 
 
-def _parked(study: Study) -> list[Discrepancy]:
+def _parked_calls(study: Study) -> list[Discrepancy]:
     rows = CrowdCall.objects.filter(study=study, place=study.place, state=CrowdCall.State.PARKED)
     return [
         Discrepancy(
@@ -229,12 +229,12 @@ def _compare_all(
     progress: Progress | None,
 ) -> None:
     at_place = Publication.objects.filter(place=study.place)
-    for external_id in backend.hints(study.place):  # one queue serves all studies
+    for external_id in backend.ids_with_news(study.place):  # one queue serves all studies
         at_place.filter(external_id=external_id).update(hinted_at=timezone.now())
     expire_overdue(study=study)
     known = list(at_place.filter(study=study, state__in=[State.PUBLISHED, State.EXPIRED]))
     asked_at = timezone.now()
-    listed = list(backend.publications(study, known=known))
+    listed = list(backend.fetch_publications(study, known=known))
     unread = 0
     for number, there in enumerate(listed):
         publication = _publication_of(study, there, found)
@@ -326,7 +326,7 @@ def _sync_publication(
     began = timezone.now()
     # do not give up unconfirmed work without reading it first
     if thorough or _has_news(publication, there) or (there.over and _has_unconfirmed(publication)):
-        for work in backend.work(publication):
+        for work in backend.fetch_work(publication):
             try:
                 record_work(backend=backend, publication=publication, work=work)
             except IncompleteWork as problem:

@@ -340,7 +340,7 @@ def show_launch(request: HttpRequest, study: Study, context: Context) -> HttpRes
         "missing": sum(point.readiness is Readiness.MISSING for point in points),
         "link": link,
         "qr_code": qr_code(link) if link else "",
-        "where": backend.where(study),
+        "where": backend.entrance_in_words(study),
         "sent_by": _(backend.title) if backend.sends_people else "",
         "has_panel": has_panel(study),
         "invited": design.access.join == "invited" and not backend.sends_people,

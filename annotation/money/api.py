@@ -129,7 +129,7 @@ class MoneyView(APIView):
         asked = {"why": "", **self.confirmed.read(sent)}
         assert operation.do is not None
         do = partial(operation.do, study=study, by=by, **asked, **row)
-        answer, replayed = previews.once(
+        answer, replayed = previews.run_once(
             key=key,
             study=study,
             step=operation.name,

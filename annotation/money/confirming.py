@@ -17,7 +17,7 @@ from django.utils.translation import gettext as _
 from annotation.crowds.sync import ask_to_sync
 from annotation.models import CrowdCall, SpendingRequest
 from annotation.money.ledger import OverBudget
-from annotation.money.limits import NeedsConfirmation, OverLimit, agreed_to
+from annotation.money.limits import NeedsConfirmation, OverLimit, without_second_person
 from annotation.money.previews import Preview, left_cents
 from annotation.words import spell_cents
 from common.audit import acting_as, current_act
@@ -190,7 +190,7 @@ def _carry_out(found: SpendingRequest) -> Outcome:
     with (
         transaction.atomic(),
         acting_as(lambda: asker, door=act.door, call=act.call),
-        agreed_to(found.cents),
+        without_second_person(found.cents),
     ):
         return _confirmable[found.operation].do(study=study, by=asker, **found.values)
 

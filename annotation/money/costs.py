@@ -89,7 +89,7 @@ def _screen_outs(design: StudyDesign, backend: CrowdBackend) -> int:
 def forecast_of_design(design: StudyDesign, *, hits: int, items: int) -> Forecast:
     """Return the forecast before HITs are generated, from their number and the items in them."""
     backend = backend_for(design)
-    counts = Counter(backend.places(design, hits=hits))
+    counts = Counter(backend.slots_of_publications(design, hits=hits))
     prices = {count: backend.price(design, places=count) for count in counts}
     seconds = design.seconds_per_unit * items / hits if hits else 0.0
     return Forecast(
@@ -110,7 +110,7 @@ def _wage(design: StudyDesign, seconds: float) -> int | None:
 def _planned(study: Study, backend: CrowdBackend) -> list[tuple[int, int, int]]:
     """Return (slots, reward, fee) of each external HIT to be opened, or of all slots if nothing is published."""
     design = design_of(study)
-    plans = [plan.places for plan in backend.plans(study)]
+    plans = [plan.places for plan in backend.publication_plans(study)]
     counts = plans or list(HIT.objects.filter(study=study).values_list("required", flat=True))
     prices = {count: backend.price(design, places=count) for count in set(counts)}
     return [(count, prices[count].reward_cents, prices[count].fee_cents) for count in counts]

@@ -181,7 +181,7 @@ def reserve_for_call(*, call: CrowdCall, cents: int, by: User | None = None) -> 
         budget = budget_of(call.study, call.place)
         if _book_for(call, "reserve", cents, budget, account=order.account):
             order.add(budget.currency, cents)
-            _keep(call, cents)
+            _set_reservation(call, cents)
 
 
 def reserve_again(*, call: CrowdCall, cents: int) -> None:
@@ -189,7 +189,7 @@ def reserve_again(*, call: CrowdCall, cents: int) -> None:
     if cents and not call.reserved_cents:
         budget = budget_of(call.study, call.place)
         if _book_for(call, "reserve", cents, budget, account=call.made_by_id):
-            _keep(call, cents)
+            _set_reservation(call, cents)
 
 
 def _book_for(
@@ -204,7 +204,7 @@ def _book_for(
     return book(budget=budget, key=key, what=what, reserved=reserved, call=call, account=account)
 
 
-def _keep(call: CrowdCall, cents: int) -> None:
+def _set_reservation(call: CrowdCall, cents: int) -> None:
     CrowdCall.objects.filter(pk=call.pk).update(reserved_cents=cents)
     call.reserved_cents = cents
 
@@ -212,10 +212,10 @@ def _keep(call: CrowdCall, cents: int) -> None:
 def release_call(*, call: CrowdCall) -> None:
     if call.reserved_cents:
         _book_for(call, "release", -call.reserved_cents, budget_of(call.study, call.place))
-        _keep(call, 0)
+        _set_reservation(call, 0)
 
 
-def spend_call(*, call: CrowdCall) -> None:
+def spend_bonus(*, call: CrowdCall) -> None:
     budget = budget_of(call.study, call.place)
     cents = call.reserved_cents
     book(
@@ -227,7 +227,7 @@ def spend_call(*, call: CrowdCall) -> None:
         session=call.session,
         call=call,
     )
-    _keep(call, 0)
+    _set_reservation(call, 0)
 
 
 def hold_places(*, call: CrowdCall, publication: Publication, places: int, screen_outs: int = 0) -> None:
@@ -238,7 +238,7 @@ def hold_places(*, call: CrowdCall, publication: Publication, places: int, scree
     more = call.reserved_cents - places * publication.price_cents - screen_outs * publication.screen_out_cents
     if more > 0:
         _book_for(call, "release", -more, budget_of(call.study, call.place))
-    _keep(call, 0)
+    _set_reservation(call, 0)
 
 
 def release_places(*, publication: Publication, places: int) -> bool:
@@ -358,7 +358,7 @@ def pay_unmatched(
     )
 
 
-def unpay_session(*, session: CrowdSession) -> bool:
+def release_rejected(*, session: CrowdSession) -> bool:
     """Release the price of a rejected session. Return False if it was released."""
     publication = session.publication
     if _is_booked(_key(session, "rejected")) or not _take_place(publication):

@@ -116,7 +116,7 @@ def as_one_order(service: Callable[P, R]) -> Callable[P, R]:
 
 
 @contextmanager
-def agreed_to(cents: int) -> Iterator[None]:
+def without_second_person(cents: int) -> Iterator[None]:
     """Let an order of just this sum pass without a second person within the block."""
     token = _agreed.set(cents)
     try:
@@ -140,16 +140,16 @@ def bounds_of(currency: str, account: User | None) -> list[Bound]:
     rows = {row.account_id: row for row in _limits(currency, account.pk if account else None)}
     common = rows.get(None) or SpendingLimit()
     found = [
-        Bound("this installation", "a day", common.day_cents, committed_today(currency)),
-        Bound("this installation", "all time", common.total_cents, committed(currency)),
+        Bound("this installation", "a day", common.day_cents, cents_committed_today(currency)),
+        Bound("this installation", "all time", common.total_cents, committed_cents(currency)),
     ]
     if account is not None:
         own, name = rows.get(account.pk), f"the account {account.get_username()}"
         day = own.day_cents if own else common.account_day_cents
         total = own.total_cents if own else common.account_total_cents
         found += [
-            Bound(name, "a day", day, committed_today(currency, account.pk)),
-            Bound(name, "all time", total, committed(currency, account.pk)),
+            Bound(name, "a day", day, cents_committed_today(currency, account.pk)),
+            Bound(name, "all time", total, committed_cents(currency, account.pk)),
         ]
     return found
 
@@ -203,7 +203,7 @@ def _check_agreed(order: Order, above: int | None) -> None:
 CLAIMED = ("unmatched", "matched")
 
 
-def committed(currency: str, account: int | None = None) -> int:
+def committed_cents(currency: str, account: int | None = None) -> int:
     """Return the reserved and spent cents of all, without what only a list claims, or of one account."""
     if account is None:
         sums = Budget.objects.filter(currency=currency).aggregate(
@@ -216,7 +216,7 @@ def committed(currency: str, account: int | None = None) -> int:
     return sums["cents"] or 0
 
 
-def committed_today(currency: str, account: int | None = None) -> int:
+def cents_committed_today(currency: str, account: int | None = None) -> int:
     """Return the cents committed since midnight, without those returned by failed calls of today."""
     rows = _of_today().filter(budget__currency=currency)
     rows = rows.exclude(what__in=CLAIMED) if account is None else rows.filter(by=account)
@@ -325,9 +325,9 @@ def spending_by_account() -> list[AccountSpending]:
             AccountSpending(
                 account="",
                 currency=currency,
-                today_cents=committed_today(currency),
+                today_cents=cents_committed_today(currency),
                 day_cents=common.day_cents,
-                committed_cents=committed(currency),
+                committed_cents=committed_cents(currency),
                 total_cents=common.total_cents,
                 confirm_cents=common.confirm_cents,
                 limit=common.pk,

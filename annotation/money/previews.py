@@ -189,7 +189,7 @@ def check_confirmed(found: Preview, confirm: str | None) -> None:
         )
 
 
-def once(
+def run_once(
     *, key: str, study: Study, step: str, asked: Mapping[str, Any], by: User, do: Callable[[], dict[str, Any]]
 ) -> tuple[dict[str, Any], bool]:
     """Run ``do`` once per key, in one transaction with its record. Return the answer, and whether it is a repetition.

@@ -84,7 +84,7 @@ def pay_top_ups(*, study: Study, why: str, worker: str = "", by: User | None = N
     return TopUps(calls, left_out)
 
 
-def unopposed(study: Study, *, submitted_before: datetime | None = None) -> list[UUID]:
+def assignments_without_objection(study: Study, *, submitted_before: datetime | None = None) -> list[UUID]:
     """Return submitted assignments that nothing speaks against, oldest first.
 
     Leave out those with a pending or refused call to approve or reject.
@@ -106,8 +106,8 @@ def unopposed(study: Study, *, submitted_before: datetime | None = None) -> list
 def approve_unopposed(
     *, study: Study, submitted_before: datetime | None = None, by: User | None = None
 ) -> int:
-    """Approve ``unopposed`` work and return its number; the rest waits for a person."""
-    pages = unopposed(study, submitted_before=submitted_before)
+    """Approve work without objections and return its number; the rest waits for a person."""
+    pages = assignments_without_objection(study, submitted_before=submitted_before)
     count = approve_assignments(study=study, assignments=pages, by=by)
     if count:
         note_event(

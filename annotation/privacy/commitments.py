@@ -26,19 +26,19 @@ def new_receipt() -> str:
     return base64.b32encode(secrets.token_bytes(RECEIPT_BYTES)).decode().rstrip("=")
 
 
-def committed(receipt: str, row: Mapping[str, Any]) -> str:
+def commitment_to(receipt: str, row: Mapping[str, Any]) -> str:
     """Return the commitment to a row with ``unit``, ``value``, ``answer`` and ``submitted_at``, as in a release."""
     content = [row["unit"], row["value"], row.get("answer"), row["submitted_at"]]
-    return hmac.new(receipt.strip().upper().encode(), canonical(content), hashlib.sha256).hexdigest()
+    return hmac.new(receipt.strip().upper().encode(), canonical_json(content), hashlib.sha256).hexdigest()
 
 
-def canonical(value: Any) -> bytes:
+def canonical_json(value: Any) -> bytes:
     return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode()
 
 
 def commitments(*, study: Study, worker: Worker, receipt: str) -> list[str]:
     """Return the sorted commitments to a worker's unrevised judgments in a study."""
-    return sorted(committed(receipt, row) for row in _rows(study, worker))
+    return sorted(commitment_to(receipt, row) for row in _rows(study, worker))
 
 
 def _rows(study: Study, worker: Worker) -> Iterable[dict[str, Any]]:

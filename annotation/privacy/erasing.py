@@ -53,7 +53,7 @@ from annotation.models import (
 )
 from annotation.models.assignments import LIVE_STATES
 from annotation.models.privacy import person_erased
-from annotation.privacy.commitments import canonical, commitments, new_receipt
+from annotation.privacy.commitments import canonical_json, commitments, new_receipt
 from annotation.webhooks.webhooks import pseudonym_for_webhook
 from annotation.work.arena import recount
 from annotation.work.claims import release_slots
@@ -158,11 +158,13 @@ def _any_of(parts: Iterable[QuerySet[Any, Any]]) -> Q:
 
 
 def erasure_of(study: Study, name: str) -> Erasure | None:
-    marks = [erased_mark(source, place, one) for source, place, one in _who(study, name.strip())]
+    marks = [
+        erased_mark(source, place, one) for source, place, one in _possible_identities(study, name.strip())
+    ]
     return Erasure.objects.filter(study=study, mark__in=marks).first()
 
 
-def _who(study: Study, name: str) -> list[tuple[str, str, str]]:
+def _possible_identities(study: Study, name: str) -> list[tuple[str, str, str]]:
     crowd, place = Worker.Source.CROWD, study.place
     return [
         (Worker.Source.LOCAL, "", name),
@@ -195,11 +197,11 @@ def preview(*, study: Study, worker: Worker, way: str) -> Preview:
         removed=[(_(words), n) for words, n in removed if n],
         kept=[(_(words), n) for words, n in kept if n],
         elsewhere=_is_elsewhere(study, worker),
-        waits=why_not(study, worker),
+        waits=why_not_erasable(study, worker),
     )
 
 
-def why_not(study: Study, worker: Worker) -> str:
+def why_not_erasable(study: Study, worker: Worker) -> str:
     """Return why the person cannot be erased now; "" if they can."""
     if worker.erased and worker.name.startswith(PAID):
         return _("%(name)s stands for amounts alone.") % {"name": worker.name}
@@ -218,8 +220,8 @@ def why_not(study: Study, worker: Worker) -> str:
     return ""
 
 
-def who_waits(study: Study) -> Q:
-    """Return the condition for a study's people who cannot be erased now; see ``why_not``."""
+def cannot_be_erased_now(study: Study) -> Q:
+    """Return the condition for a study's people who cannot be erased now; see ``why_not_erasable``."""
     parts: list[QuerySet[Any, Any]] = [rows.values("worker") for rows in _undecided(study)]
     for calls in (_calls_under_way(study), _bonuses_to_list(study)):
         parts.append(calls.filter(worker__isnull=False).values("worker"))
@@ -294,7 +296,7 @@ def _erase(
     locked = next(iter(_locked(study, [worker])), None)
     if locked is None:
         raise Busy(_("Nothing was changed: the person was erased at the same moment."))
-    refusal = why_not(study, locked)
+    refusal = why_not_erasable(study, locked)
     if refusal:
         raise WrongState(_("Nothing was changed. %(why)s") % {"why": refusal})
     receipt = new_receipt() if texts and kept_row is None else ""
@@ -329,7 +331,7 @@ def _erase(
 def end_identities(*, study: Study, workers: Collection[Worker]) -> int:
     """Remove several people's names at the promised time: texts and judgments stay. Return their number."""
     found = {one.pk for one in _locked(study, workers)}
-    people = list(Worker.objects.filter(pk__in=found).exclude(who_waits(study)).order_by("pk"))
+    people = list(Worker.objects.filter(pk__in=found).exclude(cannot_be_erased_now(study)).order_by("pk"))
     if not people or not Study.objects.filter(pk=study.pk, state=Study.State.CLOSED).exists():
         return 0
     marks = [mark_of(one) for one in people]
@@ -405,7 +407,7 @@ def keep_erasure(*, study: Study, row: Mapping[str, Any]) -> Erasure:
 
 def digest_of(row: Erasure) -> str:
     said = [row.study.slug, row.mark, row.way, row.content, row.previous, row.at.isoformat()]
-    return hashlib.sha256(canonical(said)).hexdigest()
+    return hashlib.sha256(canonical_json(said)).hexdigest()
 
 
 def _about(worker: Worker) -> Q:
@@ -597,7 +599,7 @@ def _move(study: Study, worker: Worker, stand_in: Worker, payee: Worker) -> None
     Invitation.objects.filter(study=study, worker=worker).update(worker=None, note="")
 
 
-def rewritten(value: Any, words: Mapping[str, str]) -> Any:
+def replace_words(value: Any, words: Mapping[str, str]) -> Any:
     """Return a result with each of ``words`` replaced where it names a worker."""
     return _replacer(words, sentences=False)(value)
 

@@ -13,7 +13,7 @@ from annotation.models import Erasure, ErasureRequest
 from annotation.privacy.consent import consent_version, versions_of
 from annotation.privacy.erasing import erasure_of, find_person, preview
 from annotation.privacy.operations import change, decline_request, erase
-from annotation.privacy.retention import due
+from annotation.privacy.retention import retention_of
 from common.errors import NotThere
 from judgments.admin.operations import add_operation
 from judgments.models import Study
@@ -32,7 +32,7 @@ def show_privacy(request: HttpRequest, study: Study, context: Context, **more: A
         "version": consent_version(design),
         "versions": versions_of(study),
         "languages": sorted(design.translations),
-        "promised": due(study),
+        "promised": retention_of(study),
         "requests": requests.order_by("state", "asked_at")[:MOST_SHOWN],
         "erasures": Erasure.objects.filter(study=study).order_by("-pk")[:MOST_SHOWN],
         "may_change_consent": study.state != Study.State.DRAFT and study.source == Study.Source.DESIGNED,

@@ -12,7 +12,7 @@ from django.views.decorators.http import require_http_methods
 
 from annotation.models import Assignment, ErasureRequest, Worker
 from annotation.privacy.consent import agree, needs_consent
-from annotation.privacy.erasing import why_not
+from annotation.privacy.erasing import why_not_erasable
 from annotation.privacy.requests import AT_ONCE, NOT_OFFERED, leave, request_of
 from annotation.views.common import WORKER_COOKIE, errors_as_pages, member_of, see_other
 from annotation.work.presentation import read_design
@@ -60,7 +60,7 @@ def leave_study(request: HttpRequest, slug: str) -> HttpResponse:
         "study": study,
         "design": design,
         "offered": design.erasure.offered != NOT_OFFERED,
-        "at_once": design.erasure.offered == AT_ONCE and not why_not(study, worker),
+        "at_once": design.erasure.offered == AT_ONCE and not why_not_erasable(study, worker),
         "everything": design.erasure.way == "all",
         "asked": request_of(study, worker),
         "pages": Assignment.objects.filter(study=study, worker=worker).finished().count(),

@@ -9,7 +9,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import pgettext
 
 from annotation.models import Assignment, Case, ErasureRequest, Participation, QualityRule, Worker
-from annotation.privacy.erasing import Erased, erase_person, why_not
+from annotation.privacy.erasing import Erased, erase_person, why_not_erasable
 from annotation.quality.flags import unpause_worker
 from annotation.work.claims import release_slots
 from annotation.work.joining import find_worker, require_participation
@@ -30,7 +30,7 @@ def leave(*, study: Study, worker: Worker) -> Erased | ErasureRequest:
     if offered.offered == NOT_OFFERED or not worker.is_person:
         raise WrongState(_("Nothing was changed: please write to the researchers of this study."))
     require_participation(study=study, worker=worker)
-    if offered.offered == AT_ONCE and not why_not(study, worker):
+    if offered.offered == AT_ONCE and not why_not_erasable(study, worker):
         return erase_person(study=study, worker=worker, way=offered.way, asked_at=timezone.now())
     return _ask(study, worker)
 

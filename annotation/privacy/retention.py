@@ -15,7 +15,7 @@ from django.utils import timezone
 
 from annotation.crowds.arrivals import forget_raw_ids
 from annotation.models import Worker
-from annotation.privacy.erasing import end_identities, people_of, who_waits
+from annotation.privacy.erasing import cannot_be_erased_now, end_identities, people_of
 from common.downloads import batched
 from judgments.jobs import enqueue
 from judgments.models import Job, Study
@@ -53,14 +53,14 @@ class Due:
         return self.at is not None and bool(self.people) and self.at <= timezone.now()
 
 
-def due(study: Study) -> Due:
+def retention_of(study: Study) -> Due:
     days = design_of(study).retention.identities_days
     closed = study.closed_at if days and study.state == Study.State.CLOSED else None
     return Due(
         days=days,
         at=closed and closed + timedelta(days=days),
         people=known_people(study).count(),
-        waiting=known_people(study).filter(who_waits(study)).count() if days else 0,
+        waiting=known_people(study).filter(cannot_be_erased_now(study)).count() if days else 0,
     )
 
 
@@ -72,10 +72,12 @@ def known_people(study: Study) -> QuerySet[Worker]:
 
 def end_retention(*, study: Study, progress: Progress = no_progress) -> int:
     """Remove people's identities once the promised time is over. Return their number. It may be interrupted."""
-    if not due(study).over:
+    if not retention_of(study).over:
         return 0
     # a name that is part of another one is renamed in the log after it
-    people = list(known_people(study).exclude(who_waits(study)).order_by(Length("name").desc(), "pk"))
+    people = list(
+        known_people(study).exclude(cannot_be_erased_now(study)).order_by(Length("name").desc(), "pk")
+    )
     done = 0
     for batch in batched(people, AT_ONCE):
         done += end_identities(study=study, workers=batch)
@@ -92,7 +94,7 @@ def end_what_is_over() -> None:
         state=Study.State.CLOSED, design__retention__identities_days__gt=0, closed_at__isnull=False
     )
     for study in promised:
-        found = due(study)
+        found = retention_of(study)
         if not found.over or found.waiting == found.people:
             continue
         if not Job.objects.under_way().filter(kind=JOB, args__study=study.slug).exists():

@@ -143,11 +143,11 @@ def people_of(study: Study, crowd: Crowd) -> list[Person]:
         spammer += bool(sort)
         people.append(_person(study, crowd, number, accuracy=accuracy, pace=pace, sort=sort))
     there = Worker.objects.filter(study=study, source=Worker.Source.REHEARSAL).count()
-    people += [newcomer(study, crowd, number) for number in range(total, there)]
+    people += [create_newcomer(study, crowd, number) for number in range(total, there)]
     return people
 
 
-def newcomer(study: Study, crowd: Crowd, number: int) -> Person:
+def create_newcomer(study: Study, crowd: Crowd, number: int) -> Person:
     rng = rng_for(crowd.seed, f"rehearsal newcomer {number}")
     spams = bool(rng.random() < crowd.spammers)
     sort = crowd.sort_names[int(rng.integers(len(crowd.sort_names)))] if spams else ""

@@ -23,7 +23,7 @@ from annotation.models.assignments import LIVE_STATES
 from annotation.quality.controls import control_answers, control_records
 from annotation.quality.detectors.honesty import hidden_word
 from annotation.quality.rules import copy_rules, recommend_rules
-from annotation.rehearsal.people import Crowd, Person, newcomer, pace_of, people_of, signals_of
+from annotation.rehearsal.people import Crowd, Person, create_newcomer, pace_of, people_of, signals_of
 from annotation.work.arena import draws_at_claim
 from annotation.work.claims import claim_assignment, expire_overdue, return_assignment
 from annotation.work.presentation import places_of
@@ -316,7 +316,9 @@ def _begin(study: Study, crowd: Crowd) -> None:
         recommend_rules(study=locked)
     before = locked.notes.get("rehearsal", {})
     if before and {one.name: before.get(one.name, one.default) for one in fields(crowd)} != asdict(crowd):
-        said = ", ".join(f"{name} {_said(before[name])}" for name in asdict(crowd) if name in before)
+        said = ", ".join(
+            f"{name} {_format_setting(before[name])}" for name in asdict(crowd) if name in before
+        )
         raise WrongState(
             _(
                 "Study %(slug)r was rehearsed with %(said)s; say the same to go on, or duplicate "
@@ -344,7 +346,7 @@ def _end(study: Study, crowd: Crowd, *, state: Study.State) -> None:
         note_event(study=study, what="rehearsed", words=words, crowd=asdict(crowd))
 
 
-def _said(value: float | str) -> str:
+def _format_setting(value: float | str) -> str:
     return value if isinstance(value, str) else f"{value:g}"
 
 
@@ -364,7 +366,7 @@ def _answer_all(
         except (WorkPaused, WorkerExcluded):
             waiting.remove(person)
             if len(people) < most:
-                people.append(newcomer(study, crowd, len(people)))
+                people.append(create_newcomer(study, crowd, len(people)))
                 waiting.append(people[-1])
             continue
         if claim is None:

@@ -153,23 +153,26 @@ def post(url: str, *, body: bytes, headers: dict[str, str], seconds: float = POS
         return Answer(None, f"Not sent: {problem}.")
     except ssl.SSLError as problem:
         return Answer(
-            None, _late(late, seconds) or f"No secure connection: {problem.reason or 'it was cut off'}."
+            None, _note_delay(late, seconds) or f"No secure connection: {problem.reason or 'it was cut off'}."
         )
     except TimeoutError:
         return Answer(None, f"No answer within {seconds:g} seconds.")
     except OSError as problem:
         return Answer(
-            None, _late(late, seconds) or f"No connection: {problem.strerror or type(problem).__name__}."
+            None,
+            _note_delay(late, seconds) or f"No connection: {problem.strerror or type(problem).__name__}.",
         )
     except (http.client.HTTPException, ValueError) as problem:
-        return Answer(None, _late(late, seconds) or f"The answer is not HTTP: {type(problem).__name__}.")
+        return Answer(
+            None, _note_delay(late, seconds) or f"The answer is not HTTP: {type(problem).__name__}."
+        )
     finally:
         watchdog.cancel()
         for one in sockets:
             one.close()
 
 
-def _late(late: threading.Event, seconds: float) -> str:
+def _note_delay(late: threading.Event, seconds: float) -> str:
     return f"No answer within {seconds:g} seconds." if late.is_set() else ""
 
 

@@ -15,8 +15,8 @@ from django.conf import settings
 from django.utils.translation import gettext as _
 
 from annotation.models import Erasure
-from annotation.privacy.commitments import committed
-from annotation.privacy.erasing import rewritten
+from annotation.privacy.commitments import commitment_to
+from annotation.privacy.erasing import replace_words
 from common.errors import Busy
 from evaluation.errors import VerificationError
 from evaluation.export.rows import JudgmentRows
@@ -36,7 +36,7 @@ def forget_person(*, study: Study, words: Mapping[str, str], **_signal: Any) -> 
     """
     forget_columns(study)
     for analysis in Analysis.objects.filter(study=study).iterator(1):
-        after = rewritten([analysis.result, analysis.settings], words)
+        after = replace_words([analysis.result, analysis.settings], words)
         if after != [analysis.result, analysis.settings]:
             Analysis.objects.filter(pk=analysis.pk).update(result=after[0], settings=after[1])
 
@@ -144,7 +144,7 @@ def origin_of(*, study: Study, bundle: Path, receipts: Collection[str] = ()) -> 
             left[key] -= 1
             here += 1
             continue
-        found = next((one for receipt in receipts if known[one := committed(receipt, row)]), None)
+        found = next((one for receipt in receipts if known[one := commitment_to(receipt, row)]), None)
         if found is None:
             missing += 1
         else:

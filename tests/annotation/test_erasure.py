@@ -26,9 +26,9 @@ from annotation.models import (
     Worker,
 )
 from annotation.models.privacy import person_erased
-from annotation.privacy.erasing import DELETED, MONEY, MOVED, UNTIED, erase_person, mark_of, rewritten
+from annotation.privacy.erasing import DELETED, MONEY, MOVED, UNTIED, erase_person, mark_of, replace_words
 from annotation.privacy.replaying import erasure_list
-from annotation.privacy.retention import due, end_retention, end_what_is_over
+from annotation.privacy.retention import end_retention, end_what_is_over, retention_of
 from annotation.quality.flags import exclude_worker
 from annotation.webhooks.webhooks import pseudonym_for_webhook
 from annotation.work.claims import claim_assignment
@@ -277,14 +277,17 @@ def test_a_promised_end_of_names_keeps_answers_and_texts(study: Study) -> None:
     assert end_retention(study=study) == 0
     end_what_is_over()
     assert not Job.objects.filter(kind="end_retention").exists()
-    assert (due(study).people, due(study).soon) == (3, True)
+    assert (retention_of(study).people, retention_of(study).soon) == (3, True)
     Study.objects.update(closed_at=timezone.now() - timedelta(days=31))
     end_what_is_over()
     end_what_is_over()
     (job,) = Job.objects.filter(kind="end_retention")
     run_job(job.pk)
     study.refresh_from_db()
-    assert (due(study).people, Worker.objects.filter(name__in=[NAME, "bob", "cyd"]).count()) == (0, 0)
+    assert (retention_of(study).people, Worker.objects.filter(name__in=[NAME, "bob", "cyd"]).count()) == (
+        0,
+        0,
+    )
     assert Judgment.objects.exclude(comment="").count() == comments > 0
     assert check_integrity().problems == []
     assert StudyEvent.objects.filter(what="retention-ended").count() == 1
@@ -296,7 +299,7 @@ def test_a_name_that_is_a_word_of_results_changes_nothing_else() -> None:
         "systems": ["counts", "the counts"],
         "workers": [{"worker": "counts"}, {"worker": "counts-2"}],
     }
-    after = rewritten(result, {"counts": "erased-x"})
+    after = replace_words(result, {"counts": "erased-x"})
     assert after == result | {"workers": [{"worker": "erased-x"}, {"worker": "counts-2"}]}
 
 
@@ -337,7 +340,7 @@ def test_who_waits_is_asked_of_the_database_and_not_of_each_person(
 ) -> None:
     study.design |= {"retention": {"identities_days": 30}}
     with django_assert_max_num_queries(2):
-        found = due(study)
+        found = retention_of(study)
     assert (found.people, found.waiting) == (3, 0)
 
 

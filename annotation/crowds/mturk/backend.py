@@ -27,8 +27,8 @@ from annotation.crowds.mturk.client import (
     TurkHIT,
     TurkRefused,
     WrongStateAtTurk,
-    received,
-    turk,
+    client_of,
+    receive_messages,
 )
 from annotation.crowds.mturk.notifications import NotificationProblem, read_sqs
 from annotation.crowds.mturk.orders import (
@@ -71,7 +71,7 @@ class MTurkBackend(CrowdBackend):
     def place(self, design: StudyDesign) -> str:
         return LIVE if design.crowd.live and settings.MTURK_LIVE else SANDBOX
 
-    def where(self, study: Study) -> str:
+    def entrance_in_words(self, study: Study) -> str:
         place = study.place or self.place(design_of(study))
         if place == LIVE:
             words = _("Participants find it at %(site)s; what they do there costs real money.")
@@ -88,10 +88,10 @@ class MTurkBackend(CrowdBackend):
     def bonus_fee(self, cents: int) -> int:
         return fee_of(cents, FEE, least=LEAST_FEE)
 
-    def balance(self, place: str) -> int | None:
-        return turk(place).balance_cents()
+    def fetch_balance(self, place: str) -> int | None:
+        return client_of(place).balance_cents()
 
-    def plans(self, study: Study) -> Iterable[Plan]:
+    def publication_plans(self, study: Study) -> Iterable[Plan]:
         hits = HIT.objects.filter(study=study, open_slots__gt=0).order_by("position")
         return [Plan(hit=pk, places=places) for pk, places in hits.values_list("pk", "open_slots")]
 
@@ -153,28 +153,28 @@ class MTurkBackend(CrowdBackend):
             raise WrongState(_("Nothing was published: %(problem)s") % {"problem": problem}) from None
 
     def carry_out(self, call: CrowdCall) -> dict[str, Any]:
-        return ORDERS[call.kind](turk(call.place), call)
+        return ORDERS[call.kind](client_of(call.place), call)
 
-    def publications(self, study: Study, *, known: Iterable[Publication]) -> Iterator[SeenPublication]:
+    def fetch_publications(self, study: Study, *, known: Iterable[Publication]) -> Iterator[SeenPublication]:
         """Yield HITs with this study's annotation from the list of all, then missing ones one by one."""
-        client = turk(study.place)
+        client = client_of(study.place)
         wanted = {one.external_id: one for one in known if one.external_id}
         seen: set[str] = set()
         for hit in client.hits():
             token = token_of(hit.annotation, study)
             if hit.id in wanted or token:
                 seen.add(hit.id)
-                yield _seen(hit, token or wanted[hit.id].token)
+                yield _read_publication(hit, token or wanted[hit.id].token)
         for external_id in wanted.keys() - seen:
             try:
                 hit = client.hit(external_id)
             except NotAtTurk:
                 continue
-            yield _seen(hit, wanted[external_id].token)
+            yield _read_publication(hit, wanted[external_id].token)
 
-    def work(self, publication: Publication) -> Iterator[SeenWork]:
+    def fetch_work(self, publication: Publication) -> Iterator[SeenWork]:
         try:
-            for one in turk(publication.place).assignments(publication.external_id):
+            for one in client_of(publication.place).assignments(publication.external_id):
                 yield SeenWork(
                     external_id=one.id,
                     worker=one.worker,
@@ -189,10 +189,12 @@ class MTurkBackend(CrowdBackend):
         except (NotAtTurk, WrongStateAtTurk):  # deleted meanwhile
             return
 
-    def names(self, publication: Publication, *, worker: str, work: str, at_work: bool = True) -> bool | None:
+    def knows_work(
+        self, publication: Publication, *, worker: str, work: str, at_work: bool = True
+    ) -> bool | None:
         """Ask for the assignment; an error of its own tells that it is in work, without naming the worker."""
         try:
-            return turk(publication.place, hurried=True).assignment(work).worker == worker
+            return client_of(publication.place, hurried=True).assignment(work).worker == worker
         except WrongStateAtTurk:
             return True
         except TurkRefused:
@@ -200,25 +202,25 @@ class MTurkBackend(CrowdBackend):
         except TryLater:
             return None
 
-    def answered_there(self, publication: Publication, work: SeenWork) -> HandedIn | None:
+    def fetch_answers(self, publication: Publication, work: SeenWork) -> HandedIn | None:
         design = design_of(publication.study)
         if design.crowd.question != "html" or publication.hit is None:
             return None
         units = units_of_hit(publication.hit.pk)
         return answers_of_page(work.receipt, design=design, hit=publication.hit, units=units)
 
-    def hints(self, place: str) -> Iterator[str]:
+    def ids_with_news(self, place: str) -> Iterator[str]:
         """Yield HITs from the queue, if there is one. Read messages are deleted, as a sync finds out the same."""
         if not settings.MTURK_SQS_QUEUE:
             return
-        for body in received(place):
+        for body in receive_messages(place):
             try:
                 yield from read_sqs(body)
             except NotificationProblem:  # another sender's; nothing is lost
                 continue
 
 
-def _seen(hit: TurkHIT, token: str) -> SeenPublication:
+def _read_publication(hit: TurkHIT, token: str) -> SeenPublication:
     return SeenPublication(
         external_id=hit.id,
         token=token,

@@ -241,14 +241,14 @@ def endpoint_of(place: str) -> str:
     return endpoint
 
 
-def turk(place: str, *, hurried: bool = False) -> TurkClient:
+def client_of(place: str, *, hurried: bool = False) -> TurkClient:
     """Return a client; a ``hurried`` one tries once and waits only as long as a visitor would."""
     seconds = VISITOR_SECONDS if hurried else READ_SECONDS
     client = _client("mturk", place, endpoint_of(place), seconds=seconds)
     return TurkClient(client, reads=1 if hurried else READS)
 
 
-def received(place: str) -> Iterator[str]:
+def receive_messages(place: str) -> Iterator[str]:
     """Yield the bodies of the queue's messages; delete each after its use."""
     client = _client("sqs", place, settings.SQS_ENDPOINT)
     queue = settings.MTURK_SQS_QUEUE

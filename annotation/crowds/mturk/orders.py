@@ -318,7 +318,7 @@ def _feedback(call: CrowdCall) -> str:
     return call.why[:LONGEST_FEEDBACK]
 
 
-def bonus(client: TurkClient, call: CrowdCall) -> dict[str, Any]:
+def send_bonus(client: TurkClient, call: CrowdCall) -> dict[str, Any]:
     """Pay a bonus; if its token may be forgotten, look at paid bonuses first."""
     session, cents = call.session_now(), int(call.payload["bonus_cents"])
     if _is_old(call) and _is_paid(client, call, session, cents):
@@ -373,16 +373,18 @@ def _has_or_lacks(client: TurkClient, workers: Workers, *, place: str) -> list[R
     asked = []
     for name in (*workers.requires, *workers.forbids):
         wanted = name in workers.requires
-        if wanted and not ids_not_passed_on(place, name) and not _ours(client, place, name):
+        if wanted and not ids_not_passed_on(place, name) and not _find_qualification(client, place, name):
             raise Refused(
                 f"Nothing was put up: workers.requires names {name!r}, which nobody has at Mechanical Turk; give the "
                 "qualification to somebody first."
             )
-        asked.append(has(_ours(client, place, name) or _given_by_us(client, name), wanted=wanted))
+        asked.append(
+            has(_find_qualification(client, place, name) or _given_by_us(client, name), wanted=wanted)
+        )
     return asked
 
 
-def _ours(client: TurkClient, place: str, name: str) -> str | None:
+def _find_qualification(client: TurkClient, place: str, name: str) -> str | None:
     key = (f"{place} {settings.MTURK_ENDPOINT}", name)
     if key not in _qualifications:
         found = client.own_qualification(_own_name(name))
@@ -411,7 +413,7 @@ def _own_name(wanted: str) -> str:
     return f"{wanted} ({installation_word()})"
 
 
-def message(client: TurkClient, call: CrowdCall) -> dict[str, Any]:
+def send_message(client: TurkClient, call: CrowdCall) -> dict[str, Any]:
     """Message a worker at most once, as NotifyWorkers has no token."""
     if call.first_started_at != call.started_at:
         raise Refused(
@@ -486,9 +488,9 @@ ORDERS: dict[str, Callable[[TurkClient, CrowdCall], dict[str, Any]]] = {
     Ability.DELETE: delete,
     Ability.APPROVE: approve,
     Ability.REJECT: reject,
-    Ability.BONUS: bonus,
+    Ability.BONUS: send_bonus,
     Ability.BLOCK: block,
     Ability.UNBLOCK: unblock,
     Ability.QUALIFY: qualify,
-    Ability.MESSAGE: message,
+    Ability.MESSAGE: send_message,
 }

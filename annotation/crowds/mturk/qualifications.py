@@ -19,7 +19,7 @@ from annotation.crowds.mturk.questions import (
     QuestionProblem,
     add,
     root,
-    written,
+    serialized,
 )
 from judgments.design.requirements import (
     Question,
@@ -137,8 +137,8 @@ def qualification_test(quiz: Quiz, *, seed: int, title: str) -> QualificationTes
     asked = [known[key] for key in shuffled(list(known), rng)[: questions_asked(quiz)]]
     orders = [shuffled(range(len(question.options)), rng) for question in asked]
     return QualificationTest(
-        test=_short_enough("test", written(_form(title, asked, orders))),
-        answer_key=_short_enough("answer key", written(_key(asked))),
+        test=_short_enough("test", serialized(_form(title, asked, orders))),
+        answer_key=_short_enough("answer key", serialized(_key(asked))),
         questions=len(asked),
         needed=percent_needed(len(asked), quiz.pass_mark),
     )

@@ -60,7 +60,7 @@ def add(parent: Element, name: str, text: str | int | None = None) -> Element:
     return child
 
 
-def written(document: Element) -> str:
+def serialized(document: Element) -> str:
     return tostring(document, encoding="unicode")
 
 
@@ -83,7 +83,7 @@ def external_question(*, url: str, hit: str, loopback: bool = False) -> str:
     document = root("ExternalQuestion", EXTERNAL_QUESTION)
     add(document, "ExternalURL", url)
     add(document, "FrameHeight", FOLLOWS_THE_WINDOW)
-    return _short_enough(written(document), hit=hit)
+    return _short_enough(serialized(document), hit=hit)
 
 
 def html_question_of(page: str, *, hit: str) -> str:
@@ -91,7 +91,7 @@ def html_question_of(page: str, *, hit: str) -> str:
     document = root("HTMLQuestion", HTML_QUESTION)
     add(document, "HTMLContent", CONTENT)
     add(document, "FrameHeight", FOLLOWS_THE_WINDOW)
-    before, _, after = written(document).partition(CONTENT)
+    before, _, after = serialized(document).partition(CONTENT)
     # CDATA ends at the first "]]>", so split one inside the page
     inside = storable(page).replace("]]>", "]]]]><![CDATA[>")
     return _short_enough(f"{before}<![CDATA[{inside}]]>{after}", hit=hit)

@@ -96,7 +96,7 @@ class ExternalBackend(CrowdBackend):
                 f"has {design.panel.hits} (panel.hits)."
             )
 
-    def where(self, study: Study) -> str:
+    def entrance_in_words(self, study: Study) -> str:
         return pgettext(
             "staff",
             "The panel sends its people to /s/%(slug)s/panel/ on this server; the study's page has the link.",
@@ -109,13 +109,13 @@ class ExternalBackend(CrowdBackend):
     def fee(self, design: StudyDesign, cents: int) -> int:
         return fee_of(cents, Decimal(str(design.crowd.fee_percent)))
 
-    def plans(self, study: Study) -> Iterable[Plan]:
+    def publication_plans(self, study: Study) -> Iterable[Plan]:
         """Yield one external HIT with a slot per session; the last session may be shorter."""
         design = StudyDesign.model_validate(study.design)
         slots = HIT.objects.filter(study=study).aggregate(n=Sum("open_slots"))["n"] or 0
         yield Plan(hit=None, places=-(-slots // design.panel.hits))
 
-    def places(self, design: StudyDesign, *, hits: int) -> list[int]:
+    def slots_of_publications(self, design: StudyDesign, *, hits: int) -> list[int]:
         return [-(-hits * design.judgments_per_unit // design.panel.hits)]
 
     def carry_out(self, call: CrowdCall) -> dict[str, Any]:
@@ -212,12 +212,12 @@ def address_back(design: StudyDesign, outcome: str, *, code: str, ids: PanelIds)
     return return_address(design.panel, outcome, code=code, worker=ids.worker, session=ids.session)
 
 
-def sealed(study: Study, ids: PanelIds) -> str:
+def sign_ids(study: Study, ids: PanelIds) -> str:
     """Sign the ids for the first page's form, which sets no cookie."""
     return signing.dumps([study.pk, ids.worker, ids.session, ids.project], salt=SALT)
 
 
-def opened(study: Study, seal: str) -> PanelIds:
+def read_signed_ids(study: Study, seal: str) -> PanelIds:
     """Return the ids of a form signed less than a day ago."""
     try:
         pk, worker, session, project = signing.loads(seal, salt=SALT, max_age=A_DAY)

@@ -104,12 +104,12 @@ def enter(*, study: Study, ids: PanelIds, consent: bool, country: str = "") -> C
     room = Room.FREED
     for _try in range(MOST_TRIES):  # another person may be faster to take a place that was freed
         try:
-            return _twice(attempt)
+            return _retry_on_conflict(attempt)
         except PlacesTaken:
             room = _ask_for_room(study, ids)
             if room is not Room.FREED:
                 break
-    return _twice(partial(attempt, replace=room is Room.UNCLEAR))
+    return _retry_on_conflict(partial(attempt, replace=room is Room.UNCLEAR))
 
 
 class Room(Enum):
@@ -123,7 +123,7 @@ def _ask_for_room(study: Study, ids: PanelIds) -> Room:
     publication, backend = _publications(study).last(), backend_of(study)
     if publication is None or design_of(study).panel.signature:  # nobody makes up the id of a signed link
         return Room.NONE
-    named = backend.names(publication, worker=ids.worker, work=ids.session)
+    named = backend.knows_work(publication, worker=ids.worker, work=ids.session)
     if named is False:
         raise AllSlotsTaken(
             _(
@@ -131,16 +131,16 @@ def _ask_for_room(study: Study, ids: PanelIds) -> Room:
                 "began it there, press Start again in a minute."
             )
         )
-    there = backend.known_work(publication) if named else None
+    there = backend.fetch_work_ids(publication) if named else None
     if there is None:
         return Room.UNCLEAR
-    for session in _unnamed(publication):
+    for session in _unmatched_sessions(publication):
         if session.external_id in there:
             continue
         own = ids_of(session)  # a list may lag behind: only the answer about the one submission counts
         if not own.session:  # the raw ids were deleted
             continue
-        if backend.names(publication, worker=own.worker, work=own.session, at_work=False) is False:
+        if backend.knows_work(publication, worker=own.worker, work=own.session, at_work=False) is False:
             why = "The panel does not know of it."
             ended = end_panel_session(session=session, status=Status.RETURNED, why=why)
             if pages_handed_in(session) and exclude_unknown_work(session=session):
@@ -154,7 +154,7 @@ def _publications(study: Study) -> QuerySet[Publication]:
     return Publication.objects.filter(study=study, place=study.place, hit=None)
 
 
-def _unnamed(publication: Publication) -> QuerySet[CrowdSession]:
+def _unmatched_sessions(publication: Publication) -> QuerySet[CrowdSession]:
     """Return sessions that take a slot and that the crowd has not named, oldest first."""
     taking = CrowdSession.objects.filter(
         publication=publication, status__in=[Status.WORKING, Status.SUBMITTED]
@@ -162,16 +162,16 @@ def _unnamed(publication: Publication) -> QuerySet[CrowdSession]:
     return taking.filter(confirmed=False, booked="").select_related("study", "publication").order_by("pk")
 
 
-def _silent(publication: Publication) -> QuerySet[CrowdSession]:
+def _sessions_without_answers(publication: Publication) -> QuerySet[CrowdSession]:
     """Return unconfirmed sessions of people who have answered nothing."""
     said = Assignment.objects.filter(session=OuterRef("pk")).exclude(answers={}, submitted_at=None)
     tested = QuizAttempt.objects.filter(study=publication.study_id, worker=OuterRef("worker"))
-    return _unnamed(publication).filter(
+    return _unmatched_sessions(publication).filter(
         ~Exists(said), ~Exists(tested.exclude(answers={})), status=Status.WORKING
     )
 
 
-def _twice(attempt: Callable[[], CrowdSession]) -> CrowdSession:
+def _retry_on_conflict(attempt: Callable[[], CrowdSession]) -> CrowdSession:
     try:
         return attempt()
     except IntegrityError:  # the same link in another window, at the same moment
@@ -278,7 +278,7 @@ def _replace_silent(session: CrowdSession) -> bool:
     Raises:
         PlacesHeld: all came only just now, and may be reading.
     """
-    others, now = _silent(session.publication).exclude(pk=session.pk), timezone.now()
+    others, now = _sessions_without_answers(session.publication).exclude(pk=session.pk), timezone.now()
     first = others.first()
     if first is None:
         return False

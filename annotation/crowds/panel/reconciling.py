@@ -281,7 +281,7 @@ def compare(*, study: Study, submissions: Sequence[Submission]) -> list[Compared
             continue
         del sessions[here.external_id]
         reasons, code = against.get(here.worker_id, []), here.code or codes[here.external_id]
-        verdict = _both(there, here, code=code, finished=finished, against=reasons)
+        verdict = _compare_both(there, here, code=code, finished=finished, against=reasons)
         found.append(Compared(there, here, there.worker, *verdict))
     found = _with_unmatched(study, found)
     kept = _raw_ids(study)
@@ -328,7 +328,7 @@ def _only_here(here: CrowdSession, raw: str) -> Compared:
     return Compared(None, here, raw, "only-here", reason, odd=done)
 
 
-def _both(
+def _compare_both(
     there: Submission, here: CrowdSession, *, code: str, finished: Collection[str], against: Sequence[str]
 ) -> Verdict:
     if here.booked == CrowdSession.Booked.SPENT:

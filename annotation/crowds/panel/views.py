@@ -17,11 +17,11 @@ from annotation.crowds.panel.backend import (
     address_back,
     code_for,
     ids_of_link,
-    opened,
     pages_handed_in,
+    read_signed_ids,
     refuse_unsigned,
-    sealed,
     session_of,
+    sign_ids,
 )
 from annotation.crowds.panel.people import (
     code_of,
@@ -100,7 +100,7 @@ def _entry_page(
         "countries": countries_by_name() if asks_country else {},
         "country": request.POST.get("country", ""),
         "has_quiz": asks_anything(design.quiz),
-        "seal": sealed(study, ids),
+        "seal": sign_ids(study, ids),
         "back_again": known is not None,
         "problem": problem,
         "pages": hits,
@@ -114,7 +114,7 @@ def _entry_page(
 def _start(request: HttpRequest, study: Study, design: StudyDesign) -> HttpResponse:
     if request.headers.get("Sec-Fetch-Site", "same-origin") not in ("same-origin", "none"):
         raise CrossSiteForm(_("Nothing was recorded: please press Start on the study's own page."))
-    ids = opened(study, request.POST.get("seal", ""))
+    ids = read_signed_ids(study, request.POST.get("seal", ""))
     if "decline" in request.POST:  # do not record a person who declines
         return _way_back(request, study, design, "returned")
     known = known_session(study=study, ids=ids)

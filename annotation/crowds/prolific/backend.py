@@ -115,14 +115,14 @@ class ProlificBackend(ExternalBackend):
                 % {"slug": study.slug}
             )
 
-    def look_ahead(self, design: StudyDesign) -> None:
+    def check_at_crowd(self, design: StudyDesign) -> None:
         if not settings.PROLIFIC_TOKEN or not (settings.PROLIFIC_WORKSPACE or needs_the_list(design.workers)):
             return
         with open_client() as client:
             refuse_other_currency(client, design)
             filters_of(client, design.workers, workspace=settings.PROLIFIC_WORKSPACE)
 
-    def where(self, study: Study) -> str:
+    def entrance_in_words(self, study: Study) -> str:
         return _("People come from Prolific, whose study leads to %(address)s.") % {
             "address": f"{settings.PUBLIC_URL}/s/{study.slug}/panel/"
         }
@@ -139,7 +139,7 @@ class ProlificBackend(ExternalBackend):
         cents = design.crowd.screen_out_cents
         return Price(reward_cents=cents, fee_cents=self.fee(design, cents))
 
-    def balance(self, place: str) -> int | None:
+    def fetch_balance(self, place: str) -> int | None:
         if not settings.PROLIFIC_WORKSPACE:
             return None
         try:
@@ -172,22 +172,24 @@ class ProlificBackend(ExternalBackend):
                     return send_message(client, call)
         raise Refused(f"Prolific cannot be asked to {call.kind}.")
 
-    def publications(self, study: Study, *, known: Iterable[Publication]) -> Iterator[SeenPublication]:
+    def fetch_publications(self, study: Study, *, known: Iterable[Publication]) -> Iterator[SeenPublication]:
         ours = {one.external_id: one.token for one in known if one.external_id}
         lost = Publication.objects.filter(study=study, place=study.place, external_id="")
         tokens = set(lost.values_list("token", flat=True))
         with open_client() as client:
             for external_id, token in ours.items():
-                yield _seen(client, client.get_study(external_id), token)
+                yield _read_publication(client, client.get_study(external_id), token)
             if tokens:
                 for row in client.list_studies(project=settings.PROLIFIC_PROJECT):
                     if row.internal_name in tokens and row.state in UP:
-                        yield _seen(client, row, row.internal_name)
+                        yield _read_publication(client, row, row.internal_name)
 
     def session_id(self, place: str, raw: str) -> str:
         return session_pseudonym(place, raw)
 
-    def names(self, publication: Publication, *, worker: str, work: str, at_work: bool = True) -> bool | None:
+    def knows_work(
+        self, publication: Publication, *, worker: str, work: str, at_work: bool = True
+    ) -> bool | None:
         try:
             with open_client(timeout=VISITOR_SECONDS) as client:
                 one = client.submission(work)
@@ -198,7 +200,7 @@ class ProlificBackend(ExternalBackend):
         mine = (one.participant, one.study) == (worker, publication.external_id)
         return mine and (one.state in AT_WORK or not at_work)
 
-    def known_work(self, publication: Publication) -> frozenset[str] | None:
+    def fetch_work_ids(self, publication: Publication) -> frozenset[str] | None:
         try:
             with open_client(timeout=VISITOR_SECONDS) as client:
                 there = client.submissions(publication.external_id)
@@ -206,7 +208,7 @@ class ProlificBackend(ExternalBackend):
             return None
         return frozenset(self.session_id(publication.place, one.id) for one in there)
 
-    def work(self, publication: Publication) -> Iterator[SeenWork]:
+    def fetch_work(self, publication: Publication) -> Iterator[SeenWork]:
         """Yield the work of everybody who came here, and of others who were paid or rejected there.
 
         At Prolific anybody who returns with a code waits for review, even with a copied code. So work finished here is
@@ -281,7 +283,7 @@ def draft_of(client: ProlificClient, publication: Publication) -> StudyDraft:
         internal_name=publication.token,
         description=f"<p>{html.escape(words)}</p>",
         external_study_url=settings.PUBLIC_URL + entry_path(study, design),
-        completion_codes=codes_there(study, design, screen_outs=publication.screen_outs),
+        completion_codes=completion_codes(study, design, screen_outs=publication.screen_outs),
         places=publication.places,
         minutes=minutes,
         reward_cents=publication.reward_cents,
@@ -329,7 +331,7 @@ def groups_of(
     return blocked, [by_name[name] for name in workers.requires]
 
 
-def codes_there(study: Study, design: StudyDesign, *, screen_outs: int = 0) -> list[CompletionCode]:
+def completion_codes(study: Study, design: StudyDesign, *, screen_outs: int = 0) -> list[CompletionCode]:
     """Return a code per outcome with Prolific's action.
 
     Finished work waits for us. Up to ``screen_outs`` people who are screened out get the design's pay. Other codes
@@ -404,7 +406,7 @@ def _expire(client: ProlificClient, call: CrowdCall) -> dict[str, Any]:
     return {"status": there.state.value}
 
 
-def _seen(client: ProlificClient, study: PanelStudy, token: str) -> SeenPublication:
+def _read_publication(client: ProlificClient, study: PanelStudy, token: str) -> SeenPublication:
     states = [one.state for one in client.submissions(study.id)]
     closed = study.state in {StudyState.PAUSED, StudyState.AWAITING_REVIEW, StudyState.COMPLETED}
     return SeenPublication(

@@ -35,8 +35,8 @@ from annotation.crowds.prolific.shapes import (
     Submission,
     decimal_text,
     known_id,
-    upwards,
-    whole,
+    read_cents_rounded_up,
+    read_whole,
 )
 
 if TYPE_CHECKING:
@@ -129,11 +129,11 @@ class ProlificClient:
         """Return the cost of slots with this account's fee and tax."""
         body = {"reward": reward_cents, "total_available_places": places}
         answer = self._answered("POST", "study-cost-calculator/", json=body)
-        return upwards(answer.get("total_cost"), "total_cost")
+        return read_cents_rounded_up(answer.get("total_cost"), "total_cost")
 
     def balance_cents(self, workspace: str) -> int:
         """Return the money that is not reserved for running studies."""
-        return whole(self._balance(workspace).get("available_balance", 0), "available_balance")
+        return read_whole(self._balance(workspace).get("available_balance", 0), "available_balance")
 
     def currency(self, workspace: str) -> str:
         """Return the currency of all amounts of a workspace, such as GBP."""

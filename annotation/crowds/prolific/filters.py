@@ -67,14 +67,14 @@ def _filters(workers: Workers, listed: Mapping[str, ListedFilter]) -> Iterator[F
         yield _select(LANGUAGE, _choices(listed, LANGUAGE, "workers.languages", asked))
     if workers.approval_above:
         percent = math.floor(Fraction(str(workers.approval_above)) * 100) + 1
-        upper = _known(listed, APPROVAL_RATE, "workers.approval_above").most or 100
+        upper = _find_filter(listed, APPROVAL_RATE, "workers.approval_above").most or 100
         if percent > upper:
-            raise _refused(f"workers.approval_above is {workers.approval_above:g}; nobody has more")
+            raise _not_available(f"workers.approval_above is {workers.approval_above:g}; nobody has more")
         yield {"filter_id": APPROVAL_RATE, "selected_range": {"lower": percent, "upper": upper}}
     if workers.approved_at_least:
-        most = _known(listed, APPROVED, "workers.approved_at_least").most
+        most = _find_filter(listed, APPROVED, "workers.approved_at_least").most
         if most is not None and workers.approved_at_least > most:
-            raise _refused(
+            raise _not_available(
                 f"workers.approved_at_least is {workers.approved_at_least}; it knows {most} at most"
             )
         bound = {} if most is None else {"upper": most}
@@ -84,7 +84,7 @@ def _filters(workers: Workers, listed: Mapping[str, ListedFilter]) -> Iterator[F
         yield _select(SEX, _choices(listed, SEX, "workers.quotas", sexes), sexes)
     ages = sorted((one.ages, one.share) for one in workers.quotas if one.by == "age")
     if ages:
-        yield _ages(_known(listed, AGE, "workers.quotas"), ages)
+        yield _ages(_find_filter(listed, AGE, "workers.quotas"), ages)
 
 
 def _select(name: str, choices: Mapping[str, str], shares: Mapping[str, int] | None = None) -> Filter:
@@ -98,7 +98,7 @@ def _ages(known: ListedFilter, ages: list[tuple[tuple[int, int], int]]) -> Filte
     (lower, _), _share = ages[0]
     (_, upper), _share = ages[-1]
     if (known.least is not None and lower < known.least) or (known.most is not None and upper > known.most):
-        raise _refused(
+        raise _not_available(
             f"workers.quotas has ages from {lower} to {upper}; it knows {known.least} to {known.most}"
         )
     return {
@@ -111,10 +111,10 @@ def _ages(known: ListedFilter, ages: list[tuple[tuple[int, int], int]]) -> Filte
     }
 
 
-def _known(listed: Mapping[str, ListedFilter], name: str, key: str) -> ListedFilter:
+def _find_filter(listed: Mapping[str, ListedFilter], name: str, key: str) -> ListedFilter:
     found = listed.get(name)
     if found is None:
-        raise _refused(f"{key} needs its filter {name!r}, which is not in its list")
+        raise _not_available(f"{key} needs its filter {name!r}, which is not in its list")
     return found
 
 
@@ -126,7 +126,7 @@ def _choices(
     names: Callable[[str], tuple[str, ...]] = lambda value: (value,),
 ) -> dict[str, str]:
     """Return value -> id of Prolific's answer."""
-    ids = {words.casefold(): choice for choice, words in _known(listed, name, key).choices.items()}
+    ids = {words.casefold(): choice for choice, words in _find_filter(listed, name, key).choices.items()}
     found: dict[str, str] = {}
     for value in values:
         called = [one.casefold() for one in names(value)]
@@ -134,7 +134,7 @@ def _choices(
         if choice is None:
             near = difflib.get_close_matches(called[0], ids, n=1)
             hint = f"; did you mean {listed[name].choices[ids[near[0]]]!r}?" if near else ""
-            raise _refused(f"{key} names {names(value)[0]!r}, which is not among its answers{hint}")
+            raise _not_available(f"{key} names {names(value)[0]!r}, which is not among its answers{hint}")
         found[value] = choice
     return found
 
@@ -143,5 +143,5 @@ def _country_names(code: str) -> tuple[str, ...]:
     return (COUNTRIES[code], *OTHER_NAMES.get(code, ()))
 
 
-def _refused(what: str) -> Refused:
+def _not_available(what: str) -> Refused:
     return Refused(f"Nothing was made at Prolific: {what}{'' if what.endswith('?') else '.'}")

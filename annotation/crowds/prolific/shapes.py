@@ -154,8 +154,8 @@ class PanelStudy:
             id=read_id(row.get("id"), "study"),
             internal_name=str(row.get("internal_name") or ""),
             state=_state(StudyState, row.get("status"), StudyState.UNKNOWN),
-            places=whole(row.get("total_available_places", 0), "total_available_places"),
-            reward_cents=whole(row.get("reward", 0), "reward"),
+            places=read_whole(row.get("total_available_places", 0), "total_available_places"),
+            reward_cents=read_whole(row.get("reward", 0), "reward"),
         )
 
 
@@ -184,7 +184,9 @@ class Submission:
             started_at=_time(row.get("started_at")),
             completed_at=_time(row.get("completed_at")),
             study=str(row.get("study_id") or study),
-            bonus_cents=None if bonuses is None else tuple(whole(one, "bonus_payments") for one in bonuses),
+            bonus_cents=None
+            if bonuses is None
+            else tuple(read_whole(one, "bonus_payments") for one in bonuses),
         )
 
 
@@ -199,7 +201,7 @@ class BonusSetUp:
     def read(cls, row: Mapping[str, Any]) -> BonusSetUp:
         return cls(
             id=read_id(row.get("id"), "bonus payment"),
-            total_cents=upwards(row.get("total_amount", 0), "total_amount"),
+            total_cents=read_cents_rounded_up(row.get("total_amount", 0), "total_amount"),
         )
 
 
@@ -275,14 +277,14 @@ def decimal_text(cents: int) -> str:
     return f"{cents // 100}.{cents % 100:02d}"
 
 
-def whole(value: object, what: str) -> int:
+def read_whole(value: object, what: str) -> int:
     number = _number(value, what)
     if number != number.to_integral_value():
         raise TryLater(f"Prolific's {what} is {value}; expected a whole number.")
     return int(number)
 
 
-def upwards(value: object, what: str) -> int:
+def read_cents_rounded_up(value: object, what: str) -> int:
     """Return a cost in cents, rounded up, so that budgets suffice."""
     return int(_number(value, what).to_integral_value(rounding=ROUND_CEILING))
 

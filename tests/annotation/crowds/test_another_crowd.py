@@ -36,7 +36,7 @@ class NoticeBoard(CrowdBackend):
     def __init__(self) -> None:
         self.notes: dict[str, int] = {}
 
-    def where(self, study: Study) -> str:
+    def entrance_in_words(self, study: Study) -> str:
         """In the hall."""
         return "Workers find a note in the hall."
 
@@ -44,7 +44,7 @@ class NoticeBoard(CrowdBackend):
         """A cent for the pin."""
         return Price(reward_cents=design.crowd.reward_cents, fee_cents=1)
 
-    def plans(self, study: Study) -> list[Plan]:
+    def publication_plans(self, study: Study) -> list[Plan]:
         """One note."""
         return [Plan(hit=None, places=3)]
 

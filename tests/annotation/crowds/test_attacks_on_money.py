@@ -117,7 +117,7 @@ def test_work_that_the_crowd_names_late_is_not_given_up_unlooked_at(db: None) ->
 
 def _facts(study: Study, publication: Publication) -> dict[str, Any]:
     """As the crowd tells them now, as if it had told them before it named the work."""
-    shown = MTurkBackend().publications(study, known=[publication])
+    shown = MTurkBackend().fetch_publications(study, known=[publication])
     return dict(next(one for one in shown if one.external_id == publication.external_id).facts)
 
 
@@ -166,7 +166,7 @@ def test_an_extension_by_another_runner_is_not_taken_back_by_an_old_view(
     study = opened()
     publication = up(study)[0]
     turk.clock.advance(days=8)
-    listed = MTurkBackend.publications
+    listed = MTurkBackend.fetch_publications
 
     def overtaken(self: MTurkBackend, of: Study, *, known: Any) -> list[SeenPublication]:
         """The list is read, and then another process has the extension carried out."""
@@ -176,7 +176,7 @@ def test_an_extension_by_another_runner_is_not_taken_back_by_an_old_view(
         return found
 
     with monkeypatch.context() as patched:
-        patched.setattr(MTurkBackend, "publications", overtaken)
+        patched.setattr(MTurkBackend, "fetch_publications", overtaken)
         sync(study)
     publication.refresh_from_db()
     assert (publication.state, publication.held) == ("published", 2)

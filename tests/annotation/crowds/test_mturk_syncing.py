@@ -12,7 +12,7 @@ from django.core.management import call_command
 from django.utils import timezone
 
 from annotation.crowds import backend_of
-from annotation.crowds.mturk.client import turk as turk_client
+from annotation.crowds.mturk.client import client_of as turk_client
 from annotation.crowds.mturk.orders import annotation_of
 from annotation.crowds.publishing import close_study, open_study
 from annotation.crowds.sync import note_hint, sync_what_is_due
@@ -224,7 +224,7 @@ def test_all_pages_of_assignments_are_read(turk: MTurkEmulator) -> None:
     publication = up(study)[0]
     for number in range(203):
         turk.turker(f"A{number:03d}").work(publication.external_id, {"receipt": "x"})
-    assert len({one.worker for one in backend_of(study).work(publication)}) == 203
+    assert len({one.worker for one in backend_of(study).fetch_work(publication)}) == 203
     assert len(turk.calls("ListAssignmentsForHIT")) == 3
 
 

@@ -27,10 +27,10 @@ from annotation.crowds.publishing import close_study
 from annotation.crowds.sync import report_of
 from annotation.models import Assignment, CrowdSession, LedgerEntry, RawId, Worker
 from annotation.money.ledger import set_budget
-from annotation.money.limits import committed, committed_today
+from annotation.money.limits import cents_committed_today, committed_cents
 from annotation.money.payments import decide_session, pay_bonus
 from annotation.money.wages import approve_unopposed
-from annotation.privacy.erasing import erase_person, who_waits
+from annotation.privacy.erasing import cannot_be_erased_now, erase_person
 from annotation.privacy.retention import known_people
 from annotation.quality.reviews import approve_assignments
 from common.errors import WrongState
@@ -89,11 +89,14 @@ def test_a_made_up_list_uses_up_only_the_limits_of_who_uploads_it(django_user_mo
     study = panel_study()
     designer = django_user_model.objects.create_user("designer", is_staff=True)
     currency = study.budgets.get().currency
-    before = (committed(currency), committed_today(currency))
+    before = (committed_cents(currency), cents_committed_today(currency))
     listed = submissions(study, *(line(person, "APPROVED") for person in (ADA, BOB, EVE)))
     assert book_list(study=study, submissions=listed, by=designer).unmatched == 3
-    assert (committed(currency), committed_today(currency)) == before
-    assert (committed(currency, designer.pk), committed_today(currency, designer.pk)) == (195, 195)
+    assert (committed_cents(currency), cents_committed_today(currency)) == before
+    assert (committed_cents(currency, designer.pk), cents_committed_today(currency, designer.pk)) == (
+        195,
+        195,
+    )
     assert study.budgets.get().spent_cents == 195
     entries = LedgerEntry.objects.filter(what="unmatched").select_related("by")
     assert {entry.by for entry in entries} == {designer}
@@ -202,7 +205,7 @@ def test_an_erased_person_s_bonus_stays_in_its_list_and_blocks_nobody_else_s() -
     study, ada, bob = study_with_bonus()
     with pytest.raises(WrongState, match="is in no list for the panel yet"):
         erase_person(study=study, worker=ada.worker)
-    assert known_people(study).filter(who_waits(study)).get() == ada.worker
+    assert known_people(study).filter(cannot_be_erased_now(study)).get() == ada.worker
     bonus_list(study=study)
     erase_person(study=study, worker=ada.worker)
     assert listed_bonuses(study) == (1, 0)

@@ -243,7 +243,7 @@ def test_closing_a_study_that_nobody_works_on_gives_its_money_back(
     close_study(study=panel.study)
     assert prolific.world.studies[panel.publication.external_id].status == "COMPLETED"
     assert panel.books_there() == (PRICE, 0)
-    [seen] = backend_of(panel.study).publications(panel.study, known=[panel.publication])
+    [seen] = backend_of(panel.study).fetch_publications(panel.study, known=[panel.publication])
     assert (seen.over, seen.places, seen.reward_cents) == (True, PLACES, REWARD)
     assert seen.facts == {"status": "COMPLETED", "AWAITING REVIEW": 1}
 

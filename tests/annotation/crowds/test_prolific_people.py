@@ -93,7 +93,7 @@ def test_groups_need_a_workspace(panel: Panel, settings: Settings) -> None:
     ask_to_block(study=panel.study, worker=session.worker, why="A program.")
     go_on(panel.study)
     assert "set PROLIFIC_WORKSPACE" in only_call(panel, Ability.BLOCK).problem
-    assert ProlificBackend().balance("prolific") is None
+    assert ProlificBackend().fetch_balance("prolific") is None
 
 
 def test_work_is_told_with_the_states_there(panel: Panel, prolific: ProlificEmulator) -> None:
@@ -102,7 +102,7 @@ def test_work_is_told_with_the_states_there(panel: Panel, prolific: ProlificEmul
     panel.arrive("aa3")
     prolific.world.give_back(panel.came["aa3"])
     backend = ProlificBackend()
-    work = {one.worker: one for one in backend.work(panel.publication)}
+    work = {one.worker: one for one in backend.fetch_work(panel.publication)}
     assert {name: one.status for name, one in work.items()} == {
         "aa1": "submitted",
         "aa2": "working",
@@ -121,7 +121,7 @@ def test_a_code_that_was_read_off_somewhere_finishes_nothing(
     stranger, _ = prolific.enter(panel.publication.external_id, "aa2")
     prolific.come_back(stranger, panel.code())
     assert panel.there("aa1") == "AWAITING REVIEW"
-    seen = [(one.worker, one.status) for one in backend_of(panel.study).work(panel.publication)]
+    seen = [(one.worker, one.status) for one in backend_of(panel.study).fetch_work(panel.publication)]
     assert seen == [("aa1", "working")]
 
 
@@ -132,7 +132,7 @@ def test_a_study_whose_answer_was_lost_is_seen_by_its_token(prolific: ProlificEm
     open_study(study=study)
     publication = Publication.objects.get(study=study)
     assert publication.external_id == ""
-    [seen] = backend_of(study).publications(study, known=[])
+    [seen] = backend_of(study).fetch_publications(study, known=[])
     assert seen.token == publication.token
     assert seen.external_id in prolific.world.studies
     assert not seen.over
@@ -141,11 +141,11 @@ def test_a_study_whose_answer_was_lost_is_seen_by_its_token(prolific: ProlificEm
 def test_an_id_that_prolific_does_not_know_is_refused(panel: Panel) -> None:
     Publication.objects.update(external_id="5d0c")
     with pytest.raises(Refused, match="Could not find study with id 5d0c"):
-        list(backend_of(panel.study).publications(panel.study, known=[panel.publication]))
+        list(backend_of(panel.study).fetch_publications(panel.study, known=[panel.publication]))
 
 
 def test_the_account_s_balance_is_told_in_cents(panel: Panel) -> None:
-    assert backend_of(panel.study).balance("prolific") == 100_000 - PLACES * PRICE
+    assert backend_of(panel.study).fetch_balance("prolific") == 100_000 - PLACES * PRICE
 
 
 def test_a_budget_below_the_price_opens_nothing(prolific: ProlificEmulator) -> None:
@@ -169,7 +169,7 @@ def test_a_person_comes_from_prolific_works_goes_back_and_is_paid(
     prolific.come_back(submission, back[1])
     session = CrowdSession.objects.get(study=panel.study)
     assert (session.status, session.code) == ("submitted", back[1])
-    [seen] = backend_of(panel.study).work(panel.publication)
+    [seen] = backend_of(panel.study).fetch_work(panel.publication)
     assert seen.status == "submitted"
     decide_session(session=session, approve=True)
     go_on(panel.study)

@@ -12,7 +12,7 @@ import pytest
 
 from annotation.crowds.base import Refused, TryLater
 from annotation.crowds.prolific.client import ProlificClient
-from annotation.crowds.prolific.shapes import Submission, SubmissionState, upwards, whole
+from annotation.crowds.prolific.shapes import Submission, SubmissionState, read_cents_rounded_up, read_whole
 from tests.annotation.prolific.drafts import DRAFT
 from tests.fakes.prolific import Fault, Faults, ProlificEmulator
 
@@ -185,12 +185,12 @@ def test_amounts_and_times_are_read_exactly() -> None:
 
 
 def test_numbers_that_are_none_are_not_guessed() -> None:
-    assert whole(Decimal("150.0"), "reward") == 150
-    assert upwards(Decimal("1330.01"), "total_cost") == 1331
+    assert read_whole(Decimal("150.0"), "reward") == 150
+    assert read_cents_rounded_up(Decimal("1330.01"), "total_cost") == 1331
     for wrong in ("150", None, True, 1.5):
         with pytest.raises(TryLater, match="expected a number"):
-            whole(wrong, "reward")
+            read_whole(wrong, "reward")
     with pytest.raises(TryLater, match="expected a whole number"):
-        whole(Decimal("0.5"), "reward")
+        read_whole(Decimal("0.5"), "reward")
     with pytest.raises(TryLater, match="expected ISO 8601"):
         Submission.read({"id": "a", "participant": "b", "started_at": "yesterday"})
