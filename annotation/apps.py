@@ -12,18 +12,18 @@ class AnnotationConfig(AppConfig):
     def ready(self) -> None:
         from django.conf import settings
 
-        from judgments.jobs import register, repeat
+        from judgments.jobs import register, schedule
         from judgments.studies.discarding import pages_discarded, pages_in_use
 
         pages_in_use.connect(_describe_taken_work)
         pages_discarded.connect(_forget_consent)
-        repeat(
+        schedule(
             "annotation.crowds.sync.sync_what_is_due", every=lambda: max(1, settings.CROWD_SYNC_SECONDS // 2)
         )
-        repeat("annotation.webhooks.webhooks.send_webhooks", every=lambda: max(1, settings.WEBHOOK_SECONDS))
+        schedule("annotation.webhooks.webhooks.send_webhooks", every=lambda: max(1, settings.WEBHOOK_SECONDS))
         register("import_judgments", "annotation.handlers.import_judgments", scope="judgments")
         register("sync_crowd", "annotation.handlers.sync_crowd", scope="money", patient=True)
-        repeat("annotation.privacy.retention.end_what_is_over", every=lambda: 3600)
+        schedule("annotation.privacy.retention.end_what_is_over", every=lambda: 3600)
         register("end_retention", "annotation.handlers.end_retention", scope="workers")
         register("finish_erasure", "annotation.handlers.finish_erasure", scope="workers")
 

@@ -28,7 +28,7 @@ def import_judgments(
     encoding: str = "",
 ) -> None:
     require_editor(acting_person(), find_dataset(dataset))
-    with uploads.opened(upload) as files, run.commit() as result:
+    with uploads.open_upload(upload) as files, run.commit() as result:
         summary = importing.import_judgments(
             format=format,
             path=files.path,
@@ -39,7 +39,7 @@ def import_judgments(
             progress=run.progress,
         )
         result |= {**asdict(summary), "study": study}
-    uploads.discard(upload)
+    uploads.discard_upload(upload)
 
 
 def sync_crowd(run: Run, *, study: str) -> dict[str, Any]:

@@ -45,7 +45,7 @@ from annotation.quality.detectors import (
 from annotation.quality.detectors.history import NAN
 from annotation.quality.detectors.honesty import HIDDEN_WORDS
 from evaluation.statistics.meta import wilson_interval
-from judgments.kinds.caption import folded
+from judgments.kinds.caption import fold_text
 
 ANSWERS = AnswerFormat.from_values(
     (), level="nominal", sided=False, written=True, recorded=True, hidden_line=True
@@ -149,7 +149,7 @@ def _flagged(
 
 def words(folder: Path) -> None:
     texts = [text for images in captions_of(folder).values() for given in images.values() for text in given]
-    there = {word for text in texts for word in folded(text).split()}
+    there = {word for text in texts for word in fold_text(text).split()}
     print(f"{len(texts):,} captions; of the hidden line's {len(HIDDEN_WORDS)} words, in one:",
           ", ".join(word for word in HIDDEN_WORDS if word in there) or "none")  # fmt: skip
 

@@ -37,7 +37,7 @@ class _Given(Expression):
         return "%s", [self]
 
 
-def given(name: str, field: Field[Any, Any] | None = None) -> Any:
+def query_parameter(name: str, field: Field[Any, Any] | None = None) -> Any:
     """Return a parameter to which each call assigns a value by ``name``; without ``field`` it is a row id."""
     return _Given(name, field or BigAutoField())
 
@@ -115,7 +115,7 @@ class PreparedQuery(Generic[Row]):
 
 
 class PreparedUpdate:
-    """A guarded update with ``given`` parameters; calling it returns the number of changed rows."""
+    """A guarded update with ``query_parameter`` values; calling it returns the number of changed rows."""
 
     def __init__(self, make: Callable[[], QuerySet[Any]], **changes: Any) -> None:
         self._make, self._changes = make, changes

@@ -11,7 +11,7 @@ class EvaluationConfig(AppConfig):
 
     def ready(self) -> None:
         from annotation.models.privacy import erasure_committed, ids_forgotten, person_erased
-        from judgments.jobs import register, repeat
+        from judgments.jobs import register, schedule
         from judgments.studies.discarding import pages_discarded, pages_in_use
 
         ids_forgotten.connect(_remove_personal_data)
@@ -19,7 +19,7 @@ class EvaluationConfig(AppConfig):
         erasure_committed.connect(_remove_files)
         pages_in_use.connect(_what_was_computed)
         pages_discarded.connect(_forget_columns)
-        repeat("evaluation.export.exporting.remove_stopped", every=lambda: 3600)
+        schedule("evaluation.export.exporting.remove_stopped", every=lambda: 3600)
         kinds = {
             "reports": (
                 *("aggregate", "evaluate", "board", "compare_metrics", "compare_judges", "leave_one_out"),

@@ -10,10 +10,10 @@ class JudgmentsConfig(AppConfig):
     def ready(self) -> None:
         from django.conf import settings
 
-        from judgments.jobs import register, repeat
+        from judgments.jobs import register, schedule
 
-        repeat("judgments.jobs.sweep_jobs", every=lambda: settings.JOB_SWEEP_SECONDS)
-        repeat("judgments.datasets.uploads.discard_leftovers", every=lambda: 3600)
+        schedule("judgments.jobs.sweep_jobs", every=lambda: settings.JOB_SWEEP_SECONDS)
+        schedule("judgments.datasets.uploads.discard_leftovers", every=lambda: 3600)
         register("import_dataset", "judgments.handlers.import_dataset")
         register("import_candidates", "judgments.handlers.import_candidates")
         register("import_rankings", "judgments.handlers.import_rankings")

@@ -92,16 +92,16 @@ def scope_of(kind: str) -> str:
     return _scopes.get(kind, "studies")
 
 
-def handlers() -> dict[str, str]:
+def registered_handlers() -> dict[str, str]:
     return dict(_handlers)
 
 
-def repeat(function: str, *, every: Callable[[], float]) -> None:
+def schedule(function: str, *, every: Callable[[], float]) -> None:
     """Register the dotted path of a function that workers call every so many seconds."""
     _rounds[function] = every
 
 
-def rounds() -> list[tuple[Callable[[], object], float]]:
+def scheduled_functions() -> list[tuple[Callable[[], object], float]]:
     return [(import_string(path), every()) for path, every in _rounds.items()]
 
 

@@ -62,7 +62,7 @@ class Worker:
         ]
         self._rounds = [
             threading.Thread(target=self._repeat, args=(function, every), name=function.__name__, daemon=True)
-            for function, every in jobs.rounds()
+            for function, every in jobs.scheduled_functions()
         ]
 
     def run(self) -> None:

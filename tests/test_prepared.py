@@ -8,7 +8,7 @@ from django.utils import timezone
 
 from annotation.models import Assignment, Participation, Worker
 from annotation.work.claims import claim_assignment
-from common.prepared import PreparedQuery, PreparedUpdate, given
+from common.prepared import PreparedQuery, PreparedUpdate, query_parameter
 from judgments.models import HIT
 from tests.studies import make_study, make_worker
 
@@ -20,7 +20,7 @@ def test_rows_come_with_their_types_annotations_and_related_rows() -> None:
     held = [claim_assignment(study=study, worker=make_worker(study, name)[0]) for name in ("ada", "bob")]
     of_worker = PreparedQuery(
         lambda: (
-            Assignment.objects.filter(worker__name=given("name", CharField()))
+            Assignment.objects.filter(worker__name=query_parameter("name", CharField()))
             .select_related("hit", "study")
             .annotate(joined=Exists(Participation.objects.filter(worker=OuterRef("worker"))))
         )
@@ -36,7 +36,9 @@ def test_rows_come_with_their_types_annotations_and_related_rows() -> None:
         assert found.study.design == study.design
         assert vars(found)["joined"] is True
     assert of_worker.first(name="nobody") is None
-    names = PreparedQuery(lambda: Worker.objects.filter(pk=given("worker")).values_list("name", flat=True))
+    names = PreparedQuery(
+        lambda: Worker.objects.filter(pk=query_parameter("worker")).values_list("name", flat=True)
+    )
     bob = held[1]
     assert bob is not None
     assert [*names.all(worker=bob.assignment.worker_id)] == ["bob"]
@@ -48,15 +50,15 @@ def test_an_update_changes_what_its_guard_lets_through() -> None:
     assert claim is not None
     now, key = timezone.now(), claim.assignment.pk
     store = PreparedUpdate(
-        lambda: Assignment.objects.with_lease(given("now", DateTimeField())).filter(
-            pk=given("assignment", UUIDField())
+        lambda: Assignment.objects.with_lease(query_parameter("now", DateTimeField())).filter(
+            pk=query_parameter("assignment", UUIDField())
         ),
-        answers=given("answers", JSONField()),
+        answers=query_parameter("answers", JSONField()),
         extended=F("extended") + 1,
     )
     assert store(now=now + timedelta(days=9), assignment=key, answers={}) == 0
     assert store(now=now, assignment=key, answers={"1": {"value": 2}}) == 1
     claim.assignment.refresh_from_db()
     assert (claim.assignment.answers, claim.assignment.extended) == ({"1": {"value": 2}}, 1)
-    empty = PreparedUpdate(lambda: HIT.objects.filter(key=given("key", CharField())), open_slots=0)
+    empty = PreparedUpdate(lambda: HIT.objects.filter(key=query_parameter("key", CharField())), open_slots=0)
     assert empty(key="no such HIT") == 0

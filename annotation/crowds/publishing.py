@@ -23,7 +23,7 @@ from annotation.quality.rules import copy_rules
 from annotation.words import spell_cents
 from annotation.work.claims import expire_overdue, release_reserved, take_pause_lock
 from common.errors import WrongState
-from judgments.design.requirements import not_stated
+from judgments.design.requirements import requirements_not_stated
 from judgments.design.study_design import StudyDesign
 from judgments.jobs import Progress
 from judgments.models import Study
@@ -346,7 +346,7 @@ def obstacles(study: Study, *, cents: int) -> list[Obstacle]:
 
 
 def _refuse_unstated(study: Study, design: StudyDesign) -> None:
-    unsaid = not_stated(design.workers, design.crowd.backend, api=design.panel.api)
+    unsaid = requirements_not_stated(design.workers, design.crowd.backend, api=design.panel.api)
     if unsaid:
         raise WrongState(
             _(

@@ -24,7 +24,7 @@ from judgments.importers.records import (
     CreditedRow,
     JudgmentRow,
     WinnerRow,
-    composed,
+    compose_name,
 )
 from judgments.kinds import KINDS
 from judgments.models import (
@@ -64,7 +64,7 @@ class SystemsWriter:
     def __init__(self, dataset: Dataset) -> None:
         self.dataset = Dataset.objects.select_for_update(no_key=True).get(pk=dataset.pk)
         existing = {system.name: system for system in System.objects.filter(dataset=dataset)}
-        self.systems = {composed(name): system for name, system in existing.items()} | existing
+        self.systems = {compose_name(name): system for name, system in existing.items()} | existing
         self.partly_known = {task: set(names) for task, names in self.dataset.known_in_part.items()}
         self.added: set[CreditedCaption] = set()
         self.systems_added = self.outputs_added = 0

@@ -39,7 +39,7 @@ from annotation.quality.rules import (
 from annotation.snapshots import has_many_assignments
 from common.errors import QuorumError, WrongState
 from common.parameters import sentence_of
-from judgments.admin.operations import add_operation, posted
+from judgments.admin.operations import add_operation, read_posted_parameters
 from judgments.cached_figures import Figures, add_figures, cached_figures
 from judgments.design.editing.rows import DETECTORS
 from judgments.models import Study
@@ -185,7 +185,7 @@ def _evidence_of(replay: Replay, one: FoundWorker) -> str:
 
 
 def _try_rule(request: HttpRequest, study: Study) -> HttpResponse:
-    values = posted(request, RuleSettingsRequest)
+    values = read_posted_parameters(request, RuleSettingsRequest)
     query = urlencode({"rule": request.POST.get("rule", ""), **values.get("settings", {})})
     return redirect(f"{page_address(study, 'replay')}?{query}")
 

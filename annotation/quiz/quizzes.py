@@ -22,7 +22,7 @@ from annotation.work.presentation import Place
 from annotation.work.worksheet import abbreviate, answer_key, checked_answers
 from common.amounts import percent
 from common.errors import NotThere
-from judgments.design.requirements import asks_anything, draw_questions, passes, questions_of
+from judgments.design.requirements import asks_anything, draw_questions, questions_of, reaches_pass_mark
 from judgments.design.study_design import StudyDesign
 from judgments.drawing.material import rng_for, shuffled
 from judgments.kinds import KINDS
@@ -223,7 +223,7 @@ def _finish(attempt: QuizAttempt, sheet: QuizSheet) -> None:
     complete = replace(sheet, attempt=attempt)
     right = sum(complete.is_right(position) is True for position in range(1, complete.size + 1))
     attempt.right = right
-    attempt.passed = passes(right, complete.size, sheet.design.quiz.pass_mark)
+    attempt.passed = reaches_pass_mark(right, complete.size, sheet.design.quiz.pass_mark)
     attempt.finished_at = timezone.now()
 
 

@@ -19,7 +19,7 @@ from annotation.work import presentation
 from common.markup import render_inline
 from evaluation.statistics.aggregation.preferences import SURE
 from judgments.design.study_design import StudyDesign
-from judgments.drawing.phrases import phrase
+from judgments.drawing.phrases import normalise_phrase
 from judgments.hit_templates.answers import checked_answer, first_answer
 from judgments.hit_templates.filling import fill_page, filled_questions
 from judgments.hit_templates.reading import read_template
@@ -217,13 +217,13 @@ def default_answer(design: StudyDesign, row: Any) -> dict[str, Any]:
 
 @register.filter
 def typed_phrases(answer: Sequence[str] | None, collocations: Sequence[str]) -> str:
-    offered = {phrase(one) for one in collocations}
-    return ", ".join(one for one in answer or () if phrase(one) not in offered)
+    offered = {normalise_phrase(one) for one in collocations}
+    return ", ".join(one for one in answer or () if normalise_phrase(one) not in offered)
 
 
 @register.filter
 def has_phrase(answer: Sequence[str] | None, collocation: str) -> bool:
-    return phrase(collocation) in {phrase(one) for one in answer or ()}
+    return normalise_phrase(collocation) in {normalise_phrase(one) for one in answer or ()}
 
 
 @register.simple_tag

@@ -22,7 +22,7 @@ from django.db import transaction
 from django.db.models import Count, F
 
 from annotation.models import Judgment, Worker
-from common.prepared import PreparedQuery, PreparedUpdate, given
+from common.prepared import PreparedQuery, PreparedUpdate, query_parameter
 from common.rows import insert_rows
 from evaluation.arrays import Ints
 from evaluation.statistics.adaptive import Drawing, prior_strengths
@@ -83,7 +83,7 @@ def _read_pair_table(study: int, generated_at: datetime | None) -> PairTable:
     return PairTable(tuple(systems.tolist()), first, second, start, units)
 
 
-_STUDY, _WORKER, _HIT = given("study"), given("worker"), given("hit")
+_STUDY, _WORKER, _HIT = query_parameter("study"), query_parameter("worker"), query_parameter("hit")
 _NEWEST_STATE: PreparedQuery[Any] = PreparedQuery(
     lambda: DrawState.objects.filter(study=_STUDY).order_by("-number")[:1]
 )
@@ -108,7 +108,7 @@ _HIT_UNITS: PreparedQuery[Any] = PreparedQuery(
     lambda: HITUnit.objects.filter(hit=_HIT).order_by().values_list("unit_id", flat=True)
 )
 _NOTE_DRAWN = PreparedUpdate(
-    lambda: HIT.objects.filter(pk=_HIT), drawn_from=given("state"), version=F("version") + 1
+    lambda: HIT.objects.filter(pk=_HIT), drawn_from=query_parameter("state"), version=F("version") + 1
 )
 
 

@@ -35,7 +35,7 @@ from annotation.work.presentation import (
     units_of_hit,
 )
 from annotation.work.stopping import count_in_work_by_hit, decided_units, free_slot, reopen_slots
-from common.prepared import PreparedQuery, PreparedUpdate, given
+from common.prepared import PreparedQuery, PreparedUpdate, query_parameter
 from common.rows import insert_object
 from judgments.drawing.controls import REPEATED, Mark, mark_of
 from judgments.drawing.material import rng_for
@@ -285,11 +285,11 @@ def find_candidate(
     )
 
 
-_STUDY, _WORKER = given("study"), given("worker")
-_NOW = given("now", DateTimeField())
+_STUDY, _WORKER = query_parameter("study"), query_parameter("worker")
+_NOW = query_parameter("now", DateTimeField())
 _PARTICIPATIONS: PreparedQuery[Any] = PreparedQuery(
     lambda: Participation.objects.filter(study=_STUDY, worker=_WORKER).annotate(
-        wrote=Exists(WrittenCaption.objects.written_by(_WORKER, dataset_id=given("dataset"))),
+        wrote=Exists(WrittenCaption.objects.written_by(_WORKER, dataset_id=query_parameter("dataset"))),
         used_up=Exists(used_up_alarms(_STUDY, _WORKER)),
         began=Exists(Assignment.objects.filter(study=_STUDY, worker=_WORKER)),
     )
@@ -308,7 +308,9 @@ _LEASES = PreparedQuery(
 def _fresh_hits(size: int) -> QuerySet[HIT]:
     mine = Assignment.objects.filter(hit=OuterRef("pk"), worker=_WORKER)
     open_hits = HIT.objects.filter(~Exists(mine), study=_STUDY, open_slots__gt=0)
-    return open_hits.filter(position__gte=given("cursor", IntegerField())).order_by("position")[:size]
+    return open_hits.filter(position__gte=query_parameter("cursor", IntegerField())).order_by("position")[
+        :size
+    ]
 
 
 _FRESH_HITS = {size: PreparedQuery(partial(_fresh_hits, size)) for size in (WINDOW, WIDE_WINDOW)}
@@ -425,13 +427,13 @@ def _studies_taking_work(allow_closed: bool) -> QuerySet[Study]:
         if allow_closed
         else Q(state=Study.State.OPEN, paused_at=None)
     )
-    simulated = given("simulated", BooleanField())
+    simulated = query_parameter("simulated", BooleanField())
     return Study.objects.filter(admitted, state, pk=_STUDY, simulated=simulated).order_by()
 
 
 def _open_hit(allow_closed: bool) -> QuerySet[HIT]:
     taking_work = Exists(_studies_taking_work(allow_closed))
-    return HIT.objects.filter(taking_work, pk=given("hit"), open_slots__gt=0)
+    return HIT.objects.filter(taking_work, pk=query_parameter("hit"), open_slots__gt=0)
 
 
 # keys: whether a closed study is accepted

@@ -34,7 +34,7 @@ from annotation.quiz.quizzes import has_passed, quiz_status
 from common import rate_limits
 from common.audit import log_about
 from common.errors import NotThere, WrongState
-from common.prepared import PreparedQuery, given
+from common.prepared import PreparedQuery, query_parameter
 from judgments.countries import COUNTRIES, country_name
 from judgments.design.requirements import Workers, approval_is_enough
 from judgments.design.study_design import StudyDesign
@@ -166,7 +166,9 @@ def suggest_name() -> str:
     return "w-" + random_code(LETTERS, 8)
 
 
-_WORKER_FOR_TOKEN = PreparedQuery(lambda: Worker.objects.filter(token_hash=given("token_hash", CharField())))
+_WORKER_FOR_TOKEN = PreparedQuery(
+    lambda: Worker.objects.filter(token_hash=query_parameter("token_hash", CharField()))
+)
 
 
 def worker_for_token(token: str) -> Worker | None:

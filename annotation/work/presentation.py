@@ -24,12 +24,12 @@ from django.utils.translation import get_language, gettext
 
 from annotation.models import Assignment, QuizAttempt, Worker
 from common.markup import render_markdown
-from common.prepared import PreparedQuery, given
+from common.prepared import PreparedQuery, query_parameter
 from judgments.datasets.picture_metadata import MOST_PICTURE_BYTES, without_metadata
 from judgments.design.study_design import StudyDesign, design_in
 from judgments.drawing.controls import REPEATED, REPEATS
 from judgments.drawing.material import rng_for, screen_of, shuffled
-from judgments.drawing.packing import apart
+from judgments.drawing.packing import order_with_twins_apart
 from judgments.kinds import KINDS, Kind
 from judgments.models import HIT, Dataset, HITUnit, Item, Study, Unit
 from judgments.studies.studies import design_of
@@ -94,7 +94,7 @@ def draw_layout(
     }
     groups = [kept for group in drawn if (kept := [index for index in group if index not in unseen])]
     twins = _repetitions(units, groups)
-    places = apart(len(groups), twins, rng) if twins else range(len(groups))
+    places = order_with_twins_apart(len(groups), twins, rng) if twins else range(len(groups))
     order = [index for number in places for index in groups[number]]
     shown = sorted(order)
     rng = rng_for(design.seed, f"sides {hit.key} {worker.name}")
@@ -135,7 +135,7 @@ def _repetitions(units: Sequence[Unit], groups: Sequence[Sequence[int]]) -> dict
 
 _PLACES = PreparedQuery(
     lambda: (
-        HITUnit.objects.filter(hit=given("hit"))
+        HITUnit.objects.filter(hit=query_parameter("hit"))
         .select_related("unit__item", "unit__reference", "unit__first", "unit__second")
         .order_by("position")
     )

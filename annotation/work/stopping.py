@@ -25,7 +25,7 @@ from annotation.models import Assignment, Judgment
 from annotation.models.assignments import LIVE_STATES
 from annotation.quality.controls import ControlAnswer, ControlRecord, control_answers, control_records
 from common.downloads import batched
-from common.prepared import PreparedQuery, given
+from common.prepared import PreparedQuery, query_parameter
 from judgments.design.study_design import StudyDesign
 from judgments.drawing.controls import REPEATS
 from judgments.drawing.stopping import stops_early, unit_range
@@ -95,7 +95,7 @@ def reopen_slots(*, study: Study, freed: Mapping[int, int]) -> None:
 
 _TAKEN_SLOTS: PreparedQuery[int] = PreparedQuery(
     lambda: (
-        Assignment.objects.filter(hit=given("hit"), state__in=LIVE_STATES)
+        Assignment.objects.filter(hit=query_parameter("hit"), state__in=LIVE_STATES)
         .order_by()
         .values_list("slot", flat=True)
     )

@@ -34,19 +34,19 @@ from annotation.work.stopping import settle_submission
 from annotation.work.worksheet import OPTIONAL_FIELDS, answer_key, checked_answers
 from common.audit import log_about
 from common.errors import NotThere, QuorumError
-from common.prepared import PreparedQuery, PreparedUpdate, given
+from common.prepared import PreparedQuery, PreparedUpdate, query_parameter
 from common.rows import insert_rows
 from judgments.design.study_design import StudyDesign
 from judgments.drawing.stopping import stops_early
 from judgments.kinds import KINDS, Kind
-from judgments.kinds.caption import folded
+from judgments.kinds.caption import fold_text
 from judgments.kinds.caption_rules import RULES
 from judgments.studies.studies import design_of
 
 # of a judgment that revises none; bulk_create takes ten times as long
 JUDGMENT_COLUMNS = ("assignment_id", "unit_id", "value", "answer", "presented", "seconds", "wall_seconds", "comment",
            "signals", "made_at")  # fmt: skip
-RULE_EXAMPLES = frozenset(folded(text) for rule in RULES for text in (rule.refused, rule.fine))
+RULE_EXAMPLES = frozenset(fold_text(text) for rule in RULES for text in (rule.refused, rule.fine))
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +60,7 @@ class Submission:
 
 _OWN_ASSIGNMENT = PreparedQuery(
     lambda: Assignment.objects.select_related("study", "hit").filter(
-        pk=given("assignment", UUIDField()), worker=given("worker")
+        pk=query_parameter("assignment", UUIDField()), worker=query_parameter("worker")
     )
 )
 
@@ -203,7 +203,7 @@ def _run_rules(submission: Submission) -> bool:
 _LOCKED_ASSIGNMENT: PreparedQuery[Any] = PreparedQuery(
     lambda: (
         Assignment.objects.select_for_update()
-        .filter(pk=given("assignment", UUIDField()))
+        .filter(pk=query_parameter("assignment", UUIDField()))
         .annotate(
             listened_to=listens_to_submissions(),
             watched=Exists(QualityRule.objects.filter(study=OuterRef("study"), enabled=True)),
@@ -334,27 +334,27 @@ def add_copy_signals(judgments: Sequence[Judgment], *, assignment: Assignment) -
 
 
 def _example_texts(design: StudyDesign) -> set[str]:
-    return {folded(text) for example in design.examples for text in (*example.shown, example.answer)}
+    return {fold_text(text) for example in design.examples for text in (*example.shown, example.answer)}
 
 
 def _fold_answer(answer: Any) -> str:
-    return folded(str(answer))
+    return fold_text(str(answer))
 
 
 def _excluded_participations(study: Any, worker: Any) -> QuerySet[Participation]:
     return Participation.objects.filter(study=study, worker=worker, standing=Participation.Standing.EXCLUDED)
 
 
-_NOW = given("now", DateTimeField())
+_NOW = query_parameter("now", DateTimeField())
 _SUBMIT = PreparedUpdate(
     lambda: Assignment.objects.with_lease(_NOW).filter(
         # claimed at the moment of an exclusion, which missed it
-        ~Exists(_excluded_participations(given("study"), given("worker"))),
-        pk=given("assignment", UUIDField()),
+        ~Exists(_excluded_participations(query_parameter("study"), query_parameter("worker"))),
+        pk=query_parameter("assignment", UUIDField()),
     ),
     state=Assignment.State.SUBMITTED,
     submitted_at=_NOW,
-    answers=given("answers", JSONField()),
+    answers=query_parameter("answers", JSONField()),
 )
 
 

@@ -27,7 +27,7 @@ from evaluation.challenges.submissions import About, most_bytes, show_submission
 from evaluation.errors import SubmissionRefused
 from evaluation.models import Challenge, Submission
 from judgments.access.roles import token_of
-from judgments.access.tokens import allows
+from judgments.access.tokens import scope_allows
 from judgments.api.bodies import FormParser
 from judgments.api.resources import SLUG, Related, RowSerializer, filters_of
 
@@ -54,7 +54,7 @@ class IsParticipant(BasePermission):
             return False
         token = token_of(request)
         asked = f"submissions:{'read' if request.method in SAFE_METHODS else 'write'}"
-        if token is not None and not allows(token.scopes, asked):
+        if token is not None and not scope_allows(token.scopes, asked):
             raise PermissionDenied(f"The token lacks the scope {asked}.")
         return True
 

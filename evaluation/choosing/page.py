@@ -52,17 +52,17 @@ def show_choosing(request: HttpRequest, study: Study, context: Context) -> HttpR
         "is_draft": study.state == Study.State.DRAFT,
         "answered": was_opened(study),
         "weighed": weighed,
-        "weighed_rows": _weighed(weighed) if weighed else [],
-        **savings_shown(request, study),
+        "weighed_rows": _weighed_rows(weighed) if weighed else [],
+        **savings_context(request, study),
     }
     return TemplateResponse(request, "evaluation/study_choosing.html", context)
 
 
-def _weighed(result: dict[str, Any]) -> list[dict[str, Any]]:
+def _weighed_rows(result: dict[str, Any]) -> list[dict[str, Any]]:
     return [row | {"what": _(FIGURES_IN_WORDS[row["what"]])} for row in result["rows"]]
 
 
-def savings_shown(request: HttpRequest, study: Study) -> dict[str, Any]:
+def savings_context(request: HttpRequest, study: Study) -> dict[str, Any]:
     """Return the newest savings of the study, or of a visible one of its dataset."""
     seen = Study.objects.visible_to(signed_in(request)).filter(dataset=study.dataset_id)
     names = dict(seen.values_list("slug", "name"))

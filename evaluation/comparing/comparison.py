@@ -106,7 +106,7 @@ class _Drawing:
 
 
 def _of_source(source: Source, drawing: _Drawing) -> dict[str, Any]:
-    own = source if source.full_depth is None else source.among(source.full_depth)
+    own = source if source.full_depth is None else source.limited_to(source.full_depth)
 
     def alpha(level: str) -> dict[str, Any]:
         images = images_of_units(own)
@@ -242,7 +242,7 @@ def _consensus(matched: Matched, drawing: _Drawing) -> dict[str, Any]:
         return nothing | {"reason": NOT_NOMINAL}
     if not matched.same_scale:
         return nothing | {"reason": TWO_SCALES}
-    first, second = (one.among(matched.shared).consensus() for one in (matched.first, matched.second))
+    first, second = (one.limited_to(matched.shared).consensus() for one in (matched.first, matched.second))
     both = sorted(first.keys() & second.keys())
     answers = [first[unit] for unit in both], [second[unit] for unit in both]
     labels: list[Any] = (
@@ -286,7 +286,7 @@ def _pooled(matched: Matched, drawing: _Drawing) -> dict[str, Any]:
         return nothing | {"reason": JOINED}
     if matched.stopped_early:
         return nothing | {"reason": STOPPED}
-    one, other = matched.first.among(matched.shared), matched.second.among(matched.shared)
+    one, other = matched.first.limited_to(matched.shared), matched.second.limited_to(matched.shared)
     level = one.level
     # An equal name in both sources is two raters: they may be different people.
     raters = np.concatenate([one.rater, other.rater + 1 + one.rater.max(initial=0)])

@@ -70,11 +70,13 @@ def show_comparison(request: HttpRequest, study: Study, context: Context) -> Htt
         "unknown": slug if slug and other is None else "",
     }
     if other is not None:
-        context |= {"other_link": page_address(other, "results")} | _shown(request, study, other, missing)
+        context |= {"other_link": page_address(other, "results")} | _comparison_context(
+            request, study, other, missing
+        )
     return TemplateResponse(request, "evaluation/study_compare.html", context)
 
 
-def _shown(request: HttpRequest, study: Study, other: Study, missing: str) -> dict[str, Any]:
+def _comparison_context(request: HttpRequest, study: Study, other: Study, missing: str) -> dict[str, Any]:
     try:
         result = cached_comparison(first=study, second=other, missing=missing)
     except EvaluationError as error:

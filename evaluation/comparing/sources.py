@@ -86,7 +86,7 @@ class Source:
             return "share for the first"
         return "share of yes" if self.kind is not None and self.level == "nominal" else "mean"
 
-    def over(self, groups: Ints, turned: Flags, count: int) -> Source:
+    def merged_into(self, groups: Ints, turned: Flags, count: int) -> Source:
         """Merge units into `count` groups; flip answers on turned units."""
         value = self.value
         if self.kind is not None and turned.any():
@@ -109,7 +109,7 @@ class Source:
             anonymous=self.anonymous,
         )
 
-    def among(self, kept: Flags) -> Source:
+    def limited_to(self, kept: Flags) -> Source:
         rows = kept[self.unit]
         return replace(
             self, unit=self.unit[rows], rater=self.rater[rows], value=self.value[rows], full_depth=None
@@ -193,13 +193,13 @@ def match_sources(first: Source, second: Source) -> Matched:
     ids = _same_ids(first, second)
     for own, other_own in ids:
         groups.join(own, split + other_own, odd=False)
-    group, odd, count = groups.numbered()
+    group, odd, count = groups.number_groups()
     first_groups, second_groups = group[:split], group[split:]
     shared = _occurring(first_groups[first.unit], count) & _occurring(second_groups[second.unit], count)
     by_id = _occurring(first_groups[np.array([one for one, _ in ids], dtype=np.int64)], count)
     return Matched(
-        first=first.over(first_groups, odd[:split], count),
-        second=second.over(second_groups, odd[split:], count),
+        first=first.merged_into(first_groups, odd[:split], count),
+        second=second.merged_into(second_groups, odd[split:], count),
         shared=shared,
         by_id=int((shared & by_id).sum()),
         turned=int((odd[split:] & shared[second_groups]).sum()),
@@ -268,7 +268,7 @@ class _Groups:
         if low != high:
             self._parent[high], self._odd[high] = low, odd ^ turned ^ again
 
-    def numbered(self) -> tuple[Ints, Flags, int]:
+    def number_groups(self) -> tuple[Ints, Flags, int]:
         """Return (N,) group numbers, (N,) turned flags, and the number of groups."""
         found = [self._root(place) for place in range(len(self._parent))]
         roots = np.array([root for root, _ in found], dtype=np.int64)

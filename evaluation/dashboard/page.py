@@ -38,7 +38,7 @@ STANDING = {"paused": gettext_noop("paused until somebody has looked"), "exclude
 def show_dashboard(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
     mark = _current_mark(study)
     refusal = take_refusal(request, study)
-    context |= _shown(request, study, mark) | {
+    context |= _board_context(request, study, mark) | {
         "every": EVERY_SECONDS,
         "refusal": refusal,
         "tag": mark.tag(study, *_asked(request, context)),
@@ -56,7 +56,7 @@ def show_live(request: HttpRequest, study: Study, context: Context) -> HttpRespo
         answer = HttpResponseNotModified()
     else:
         answer = TemplateResponse(
-            request, "evaluation/parts/board_live.html", context | _shown(request, study, mark)
+            request, "evaluation/parts/board_live.html", context | _board_context(request, study, mark)
         )
     answer["ETag"] = tag
     answer["Cache-Control"] = "private, no-cache"
@@ -74,7 +74,7 @@ def _asked(request: HttpRequest, context: Context) -> tuple[object, ...]:
     return request.GET.get("pairs", ""), context["may_change"]
 
 
-def _shown(request: HttpRequest, study: Study, mark: ChangeMark) -> dict[str, Any]:
+def _board_context(request: HttpRequest, study: Study, mark: ChangeMark) -> dict[str, Any]:
     kind = KINDS[study.protocol]
     snapshot = BoardSnapshot.objects.filter(study=study).values_list("result", flat=True).first()
     result: dict[str, Any] = snapshot or {}

@@ -73,7 +73,7 @@ def check_soft_labels(study: Study) -> None:
         )
 
 
-def labelled(study: Study, table: JudgmentTable) -> SoftLabels:
+def soft_labels_of(study: Study, table: JudgmentTable) -> SoftLabels:
     """Return people's counted answers to each unit. Raise EvaluationError where answers are no few labels."""
     check_soft_labels(study)
     counted = table.counted
@@ -99,7 +99,7 @@ def compute_disagreement(
     """
     progress(0.0, "reading judgments")
     table = loaders.load_judgments(study)
-    soft = labelled(study, table)
+    soft = soft_labels_of(study, table)
     units = Units.of(loaders.unit_rows(study))
     places = places_in(units.pk, soft.units)
     images = encode(loaders.images_of(study, units)[places], "images")[1]

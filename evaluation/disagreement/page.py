@@ -30,7 +30,7 @@ from evaluation.errors import EvaluationError
 from evaluation.models import Prediction
 from evaluation.results.consensus import SIDES_IN_WORDS
 from judgments.admin.base import signed_in
-from judgments.admin.operations import add_operation, posted
+from judgments.admin.operations import add_operation, read_posted_parameters
 from judgments.models import Study
 from judgments.studies.studies import kind_of
 from judgments.studies.study_page import (
@@ -58,13 +58,13 @@ def show_disagreement(request: HttpRequest, study: Study, context: Context) -> H
     except EvaluationError as error:
         context["refused"] = _(str(error))
     else:
-        context |= _shown(study, found)
+        context |= _disagreement_context(study, found)
     context["imported"] = Prediction.objects.filter(study=study).defer("units", "shares")[:MOST_SHOWN]
     return TemplateResponse(request, "evaluation/study_soft_labels.html", context)
 
 
 def _import(request: HttpRequest, study: Study) -> None:
-    values = posted(request, PredictionsName)
+    values = read_posted_parameters(request, PredictionsName)
     upload = request.FILES.get("file")
     if upload is None:
         raise QuorumError(_("Nothing was imported: choose the file with the predictions."))
@@ -80,7 +80,7 @@ def _import(request: HttpRequest, study: Study) -> None:
     messages.success(request, import_predictions.run(study, values, by=signed_in(request)).words)
 
 
-def _shown(study: Study, found: dict[str, Any]) -> dict[str, Any]:
+def _disagreement_context(study: Study, found: dict[str, Any]) -> dict[str, Any]:
     labels = _labels(study, found["labels"])
     judges = found.get("judges", [])
     groups = found.get("groups", {})

@@ -173,7 +173,7 @@ def find_disagreements(
         )
     stamp = _stamp(study, analysis)
     if wait or not _has_many(study):
-        return _ranked(study.pk, KINDS[study.protocol].compares_pairs, analysis.pk, metric, stamp)
+        return _rank_and_cache(study.pk, KINDS[study.protocol].compares_pairs, analysis.pk, metric, stamp)
     return _ranked_before(study.pk, metric, stamp)
 
 
@@ -190,7 +190,9 @@ def _has_many(study: Study) -> bool:
 @lru_cache(maxsize=KEPT)
 def _ranked_before(study: int, metric: str, stamp: tuple[Any, ...]) -> RankedDisagreements:
     """Return a job's ranking. Raise FiguresPending."""
-    return _unpacked(required_figures(cached_figures(Study.objects.get(pk=study), DISAGREEMENTS))[metric])
+    return _unpack_ranking(
+        required_figures(cached_figures(Study.objects.get(pk=study), DISAGREEMENTS))[metric]
+    )
 
 
 def _ranked_by_all(study: Study) -> dict[str, str]:
@@ -201,11 +203,12 @@ def _ranked_by_all(study: Study) -> dict[str, str]:
     scored = MetricScore.objects.filter(analysis=analysis).order_by("pk")
     rank = _ranked_pairs if pairs else _ranked_captions
     return {
-        metric: _packed(rank(study.pk, scored.filter(metric=metric))) for metric in analysis.result["metrics"]
+        metric: _pack_ranking(rank(study.pk, scored.filter(metric=metric)))
+        for metric in analysis.result["metrics"]
     }
 
 
-def _packed(ranked: RankedDisagreements) -> str:
+def _pack_ranking(ranked: RankedDisagreements) -> str:
     """Encode a ranking losslessly as text that parses much faster than lists of numbers."""
     kinds, code = np.unique(np.array(ranked.kinds, dtype=np.str_), return_inverse=True)
     one, file = ranked.ranking, BytesIO()
@@ -216,7 +219,7 @@ def _packed(ranked: RankedDisagreements) -> str:
     return b64encode(file.getvalue()).decode()
 
 
-def _unpacked(text: str) -> RankedDisagreements:
+def _unpack_ranking(text: str) -> RankedDisagreements:
     with np.load(BytesIO(b64decode(text)), allow_pickle=False) as arrays:
         kinds = arrays["kinds"].tolist()
         return RankedDisagreements(
@@ -246,7 +249,7 @@ DISAGREEMENTS: Figures[dict[str, str]] = add_figures(
 
 
 @lru_cache(maxsize=KEPT)
-def _ranked(
+def _rank_and_cache(
     study: int, pairs: bool, analysis: int, metric: str, stamp: tuple[Any, ...]
 ) -> RankedDisagreements:
     """Rank and cache; ``stamp`` invalidates older entries."""

@@ -25,7 +25,7 @@ from evaluation.export.parts import (
     Work,
     begin_parts,
     drop_parts,
-    exclusive,
+    locked_output,
     parts_folder,
     read_votes,
     request_of,
@@ -88,7 +88,7 @@ def export_judgments(
     design = design_of(study)
     encoding = chosen.encoding()
     asked = request_of(study, format=chosen.name, task=task, revisions=revisions)
-    with exclusive(output):
+    with locked_output(output):
         begun = begin_parts(study, output, encoding, asked=asked, resume=resume)
         snapshot = begun.snapshot
         work = Work(

@@ -158,14 +158,14 @@ def parts_folder(output: Path) -> Path:
 
 
 @contextmanager
-def exclusive(output: Path) -> Iterator[None]:
+def locked_output(output: Path) -> Iterator[None]:
     """Lock out concurrent exports of this file, which would mix snapshots. Raise ExportError.
 
     The lock is on the folder itself, so a kill releases it.
     """
     folder = parts_folder(output)
     with _folder_problems(folder):
-        lock = _locked(folder, output)
+        lock = _lock_folder(folder, output)
     try:
         yield
     finally:
@@ -174,7 +174,7 @@ def exclusive(output: Path) -> Iterator[None]:
         os.close(lock)
 
 
-def _locked(folder: Path, output: Path) -> int:
+def _lock_folder(folder: Path, output: Path) -> int:
     while True:
         folder.mkdir(exist_ok=True)
         try:
@@ -198,11 +198,11 @@ def _locked(folder: Path, output: Path) -> int:
 def drop_parts(output: Path) -> None:
     folder = parts_folder(output)
     with suppress(OSError):
-        _empty(folder)
+        _empty_folder(folder)
         folder.rmdir()
 
 
-def _empty(folder: Path) -> None:
+def _empty_folder(folder: Path) -> None:
     # Remove the state first: without it, nothing left by a kill is resumed.
     (folder / STATE).unlink(missing_ok=True)
     for path in folder.iterdir():
@@ -235,19 +235,19 @@ class StartedExport:
 def begin_parts(
     study: Study, output: Path, encoding: Encoding, *, asked: dict[str, Any], resume: bool
 ) -> StartedExport:
-    """Resume a stopped export, or take a new snapshot; call it inside ``exclusive``.
+    """Resume a stopped export, or take a new snapshot; call it inside ``locked_output``.
 
     Raises:
         ExportError: ``resume`` with parts of another request; or a long transaction is storing judgments.
     """
     folder = parts_folder(output)
     with _folder_problems(folder):
-        found = _stopped(study, folder, asked) if resume else None
+        found = _find_started_export(study, folder, asked) if resume else None
         if found is not None:
             return found
         snapshot = take_export_snapshot(study)
         prepared = encoding.prepare(study, snapshot.moment)
-        _empty(folder)
+        _empty_folder(folder)
         with whole_file(folder / STATE) as file:
             file.write_text(json.dumps({"asked": asked, "held": snapshot.as_json(), "kept": prepared}))
         return StartedExport(snapshot, prepared, None)
@@ -321,7 +321,7 @@ def _folder_problems(folder: Path) -> Iterator[None]:
         raise FileProblem(f"{folder} cannot be written: {error.strerror or error}.") from None
 
 
-def _stopped(study: Study, folder: Path, asked: dict[str, Any]) -> StartedExport | None:
+def _find_started_export(study: Study, folder: Path, asked: dict[str, Any]) -> StartedExport | None:
     if not (folder / STATE).is_file():
         return None
     try:

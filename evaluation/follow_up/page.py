@@ -26,7 +26,7 @@ from evaluation.follow_up.units import MARGIN, candidate_of, settled_units, take
 from evaluation.models import Consensus
 from evaluation.results.consensus import SIDES_IN_WORDS
 from judgments.admin.base import BoundedPaginator
-from judgments.admin.operations import add_operation, posted
+from judgments.admin.operations import add_operation, read_posted_parameters
 from judgments.models import Study, Unit
 from judgments.studies.studies import kind_of
 from judgments.studies.study_page import (
@@ -195,7 +195,7 @@ def _offered(request: HttpRequest, study: Study) -> QuerySet[Consensus]:
 
 
 def _take(request: HttpRequest, study: Study) -> HttpResponse:
-    chosen = posted(request, TakeRequest)["chosen"]
+    chosen = read_posted_parameters(request, TakeRequest)["chosen"]
     chosen = list(_offered(request, study).filter(pk__in=chosen).values_list("pk", flat=True))
     new = take_known_items(study=study, chosen=chosen)
     messages.success(

@@ -22,7 +22,7 @@ from evaluation.report.content import p_value
 from judgments.access.datasets import has_role, require_editor
 from judgments.access.roles import Right
 from judgments.admin.base import signed_in
-from judgments.admin.operations import add_operation, posted
+from judgments.admin.operations import add_operation, read_posted_parameters
 from judgments.datasets.uploads import check_name
 from judgments.models import Job, Study
 from judgments.studies.study_page import (
@@ -74,7 +74,7 @@ def _rows(found: dict[str, Any]) -> list[dict[str, Any]]:
 
 def _import(request: HttpRequest, study: Study) -> None:
     user = require_editor(signed_in(request), study.dataset)
-    values = posted(request, ScoresRequest)
+    values = read_posted_parameters(request, ScoresRequest)
     upload = request.FILES.get("file")
     if upload is None:
         raise QuorumError(_("Nothing was imported: choose the file with the scores."))

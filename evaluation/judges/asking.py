@@ -100,7 +100,7 @@ def ask_judge(
         }
         judge = _judge(study, name, model, prompt, own_systems, asked, int(budget * MILLION), by)
         _make_rows(study, judge)
-        why = _Run(study, judge, opened, progress).go()
+        why = _Run(study, judge, opened, progress).ask_until_done()
     judge.refresh_from_db()
     counts = dict(judge.answers.order_by().values_list("state").annotate(n=Count("pk")))
     left = counts.get("waiting", 0) + counts.get("asked", 0)
@@ -201,7 +201,7 @@ class _Run:
         self.options = {"model": judge.model} | {key: judge.options[key] for key in OPTIONS}
         self.waits = 0
 
-    def go(self) -> str:
+    def ask_until_done(self) -> str:
         """Ask until nothing is left. Return why it ended early, or ""."""
         self._requeue_stale()
         total = max(self.judge.answers.count(), 1)

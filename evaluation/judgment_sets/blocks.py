@@ -70,7 +70,7 @@ def newest_judgment(study: Study) -> int:
     Blocks say it of the rows that they hold, so that only newer ones are read.
     """
     last = _stored(study, ColumnBlock.What.JUDGMENTS).last
-    newer = _owned(study, ColumnBlock.What.JUDGMENTS, last).aggregate(last=Max("pk"))["last"]
+    newer = _rows_behind(study, ColumnBlock.What.JUDGMENTS, last).aggregate(last=Max("pk"))["last"]
     return newer or last
 
 
@@ -98,7 +98,7 @@ def extend_blocks(study: Study) -> None:
                     first=first,
                     last=end,
                     rows=len(part),
-                    columns=_packed(part),
+                    columns=_pack_table(part),
                 )
             )
             first = end
@@ -128,7 +128,7 @@ def changed_blocks() -> Iterator[ColumnBlock]:
 def _says_what_the_rows_say(block: ColumnBlock) -> bool:
     rows = _rows(block.study, block.what, block.first, block.last).sort_by("pk")
     try:
-        stored = _unpacked(block.columns)
+        stored = _unpack_table(block.columns)
     except (pa.ArrowException, OSError):
         return False
     return (
@@ -187,21 +187,21 @@ def _are_whole(study: Study, what: str, stored: _Stored) -> bool:
     return rows.filter(pk__lte=stored.last).count() == stored.rows
 
 
-def _packed(table: pa.Table) -> bytes:
+def _pack_table(table: pa.Table) -> bytes:
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, table.schema, options=pa.ipc.IpcWriteOptions(compression="zstd")) as writer:
         writer.write_table(table)
     return sink.getvalue().to_pybytes()
 
 
-def _unpacked(columns: bytes | memoryview) -> pa.Table:
+def _unpack_table(columns: bytes | memoryview) -> pa.Table:
     return pa.ipc.open_stream(columns).read_all()
 
 
 def _columns(study: Study, what: str) -> pa.Table:
     tables, after = [], 0
     for last, columns in _blocks(study, what).values_list("last", "columns").iterator(1):
-        tables.append(_unpacked(columns))
+        tables.append(_unpack_table(columns))
         after = last
     if not _are_whole(study, what, _Stored(after, sum(map(len, tables)))):
         tables, after = [], 0
@@ -209,13 +209,13 @@ def _columns(study: Study, what: str) -> pa.Table:
 
 
 def _rows(study: Study, what: str, after: int, upto: int | None) -> pa.Table:
-    rows = _owned(study, what, after)
+    rows = _rows_behind(study, what, after)
     if upto is not None:
         rows = rows.filter(pk__lte=upto)
     return _unit_rows(rows) if what == ColumnBlock.What.UNITS else _judgment_rows(rows)
 
 
-def _owned(study: Study, what: str, after: int) -> QuerySet[Any]:
+def _rows_behind(study: Study, what: str, after: int) -> QuerySet[Any]:
     """Return the study's rows behind row id ``after``."""
     of_units = what == ColumnBlock.What.UNITS
     rows: QuerySet[Any] = Unit.objects.order_by() if of_units else Judgment.objects.order_by()

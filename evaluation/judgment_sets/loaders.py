@@ -70,7 +70,9 @@ def is_anonymous(study: Study) -> bool:
 
 def control_records_of(study: Study, *, moment: Snapshot | None = None) -> dict[int, ControlRecord]:
     """Return worker -> results on control items. Imports state per judgment whether it is used."""
-    return _records(study, control_tallies(study) if moment is None else tallies_of_snapshot(study, moment))
+    return _control_records(
+        study, control_tallies(study) if moment is None else tallies_of_snapshot(study, moment)
+    )
 
 
 def control_threshold(study: Study) -> float:
@@ -78,7 +80,7 @@ def control_threshold(study: Study) -> float:
     return 0.0 if study.source == Study.Source.IMPORTED else design_of(study).controls.threshold
 
 
-def _records(
+def _control_records(
     study: Study, tallies: list[ControlTally], threshold: float | None = None
 ) -> dict[int, ControlRecord]:
     threshold = control_threshold(study) if threshold is None else threshold
@@ -184,7 +186,7 @@ def load_judgments(
     )
     # Sorted here by name: database collations differ.
     people = np.array(sorted(names, key=lambda one: names[one]), dtype=np.int64)
-    order = _current(study, rows, newest)
+    order = _current_positions(study, rows, newest)
     order = order[np.argsort(rows["pk"].to_numpy()[order])]
     place = places_in(units.all.pk, rows["unit"].to_numpy()[order])
     person = places_in(people, rows["worker"].to_numpy()[order])
@@ -197,11 +199,11 @@ def load_judgments(
     del rows, order, sorting
     pa.default_memory_pool().release_unused()
     if (flags >= OPEN).any():
-        records = _records(study, control_tallies(study), threshold)
+        records = _control_records(study, control_tallies(study), threshold)
     else:
         on_controls = np.flatnonzero(units.control[place] & ~units.withdrawn[place])
         tallies = _tallied(study, unit[on_controls], worker[on_controls], value[on_controls])
-        records = _records(study, tallies, threshold)
+        records = _control_records(study, tallies, threshold)
     out = np.array([one for one, record in records.items() if not record.used], dtype=np.int64)
     used = (flags // SET_ASIDE % 2 == 0) & ~units.withdrawn[place] & ~np.isin(worker, out)
     used &= ~np.isin(pk, _of_unconfirmed_work(study))
@@ -225,13 +227,13 @@ def load_judgments(
         sided=(side > 0) & ((of_unit == FIRST) | (of_unit == SECOND)),
         seconds=seconds,
         records=records,
-        data_hash=_hashed(
+        data_hash=_hash_rows(
             units.all.key, [names[one] for one in people.tolist()], place, person, value, answer, used
         ),
     )
 
 
-def _current(study: Study, rows: pa.Table, newest: int | None) -> Ints:
+def _current_positions(study: Study, rows: pa.Table, newest: int | None) -> Ints:
     """Return positions of judgments neither revised nor excluded nor unknown to their crowd."""
     pk, replaces = rows["pk"].to_numpy(), rows["replaces"].to_numpy()
     known = np.full(len(pk), True) if newest is None else pk <= newest
@@ -252,7 +254,7 @@ def _open_answers(study: Study, newest: int | None) -> dict[int, Any]:
     return dict(rows.order_by().values_list("pk", "answer").iterator(ROWS_AT_ONCE))
 
 
-def _hashed(
+def _hash_rows(
     units: pa.Array,
     names: list[str],
     place: Ints,

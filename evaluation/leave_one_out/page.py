@@ -15,7 +15,7 @@ from evaluation.leave_one_out import WG16_TOKENIZER
 from evaluation.leave_one_out.operations import JOB_KIND, LeaveOneOutRequest
 from judgments.access.roles import visible_rows
 from judgments.admin.base import signed_in
-from judgments.admin.operations import posted
+from judgments.admin.operations import read_posted_parameters
 from judgments.datasets.page import DatasetPage, add_dataset_page
 from judgments.jobs import enqueue
 from judgments.models import Dataset, Job
@@ -64,7 +64,7 @@ def show_bounds(request: HttpRequest, dataset: Dataset, context: dict[str, Any])
 
 
 def _start(request: HttpRequest, dataset: Dataset, *, under_way: bool) -> None:
-    values = posted(request, LeaveOneOutRequest, empty=False)
+    values = read_posted_parameters(request, LeaveOneOutRequest, empty=False)
     user = signed_in(request)
     for other in values.get("others", ()):
         find_dataset(other, user=user)

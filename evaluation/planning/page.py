@@ -19,11 +19,11 @@ from annotation.rehearsal.operations import delete, rehearse_copy
 from annotation.rehearsal.rehearsal import OF, rehearsals_of, study_rehearsed
 from common.amounts import AmountField
 from common.errors import QuorumError, WrongState
-from evaluation.choosing.page import savings_shown
+from evaluation.choosing.page import savings_context
 from evaluation.models import Analysis
 from evaluation.planning.operations import plan_power, use_plan
 from evaluation.planning.planning import Assumptions, assumptions_for, newest_plan, read_assumptions
-from evaluation.planning.rehearsals import rehearsal_shown
+from evaluation.planning.rehearsals import newest_rehearsal_analysis
 from evaluation.results.consensus import components_sentence
 from evaluation.results.tables_page import as_markup
 from judgments.admin.base import signed_in
@@ -197,7 +197,7 @@ def show_planning(request: HttpRequest, study: Study, context: Context) -> HttpR
         currency=context["currency"],
     )
     context |= {"form": form, "refusal": refusal, "plan": plan, "is_draft": study.state == Study.State.DRAFT}
-    context |= savings_shown(request, study)
+    context |= savings_context(request, study)
     if plan is not None:
         context |= _shown_plan(plan.result, plan.settings)
     return TemplateResponse(request, "evaluation/study_planning.html", context)
@@ -321,7 +321,7 @@ def show_rehearsal(request: HttpRequest, study: Study, context: Context) -> Http
             )
         }
         copies = [{"study": one, "analysis": found.get(one.pk)} for one in seen]
-    shown = rehearsal_shown(study) if study.simulated else _newest(copies)
+    shown = newest_rehearsal_analysis(study) if study.simulated else _newest(copies)
     context |= {
         "refusal": refusal,
         "copies": copies,

@@ -261,5 +261,5 @@ def store_rehearsal(rehearsal: Rehearsal) -> Analysis:
     return stored
 
 
-def rehearsal_shown(study: Study) -> Analysis | None:
+def newest_rehearsal_analysis(study: Study) -> Analysis | None:
     return Analysis.objects.newest_first(study, Analysis.What.REHEARSAL).first()

@@ -201,7 +201,7 @@ def _rankings(
     relevance = rows.settings.kind.relevance
     if proposals is None or relevance is None:
         return {}
-    found = rankings_of(relevance, proposals, JudgedTexts.together(proposals, consensus.of_unit), audit)
+    found = rankings_of(relevance, proposals, JudgedTexts.from_proposals(proposals, consensus.of_unit), audit)
     if not rows.old_proposals:
         return found
     if all(row["rank"] <= 1 for row in rows.proposals):

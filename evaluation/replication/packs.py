@@ -76,7 +76,7 @@ class Contents(Table):
     seed: int = 0
 
     @model_validator(mode="after")
-    def _names_are_known(self) -> Contents:
+    def _check_names(self) -> Contents:
         seen: set[str] = set()
         for number in self.number:
             if number.id in seen:

@@ -195,7 +195,7 @@ def _systems_of(
 ) -> tuple[list[dict[str, Any]], dict[str, Any]]:
     if (relevance := kind.relevance) is not None:
         found = proposals_of(study)
-        said = JudgedTexts.together(found, consensus.of_unit)
+        said = JudgedTexts.from_proposals(found, consensus.of_unit)
         systems = judged_systems(relevance, found, said, figures.units)
         return systems, rankings_of(relevance, found, said, audit)
     pairs = [_pair_dict(pair, consensus.of_pair[pair.pk]) for pair in consensus.pairs]

@@ -51,7 +51,7 @@ from evaluation.results.tables_page import (
 )
 from evaluation.results.verdict import UNTESTED, Verdict, cells_of, levels_sentence, verdict_sentence
 from judgments.admin.base import signed_in
-from judgments.admin.operations import add_operation, posted
+from judgments.admin.operations import add_operation, read_posted_parameters
 from judgments.cached_figures import Figures, add_figures, cached_figures, required_figures
 from judgments.kinds import KINDS
 from judgments.models import Study
@@ -273,7 +273,7 @@ def _agreement(aggregation: Analysis) -> dict[str, Any]:
 
 
 def _compute(request: HttpRequest, study: Study) -> None:
-    values = posted(request, evaluate)
+    values = read_posted_parameters(request, evaluate)
     if not Judgment.objects.filter(assignment__study=study).exists() and not study.pairs.exists():
         raise WrongState(
             _("Study “%(slug)s” has no judgments yet; there is nothing to compute.") % {"slug": study.slug}

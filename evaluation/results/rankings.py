@@ -189,7 +189,7 @@ class JudgedTexts:
     width: int
 
     @classmethod
-    def together(cls, proposals: Proposals, consensus: Mapping[int, Consensus]) -> JudgedTexts:
+    def from_proposals(cls, proposals: Proposals, consensus: Mapping[int, Consensus]) -> JudgedTexts:
         return cls.of(proposals, values_at(consensus, proposals.units.pk)[0])
 
     @classmethod

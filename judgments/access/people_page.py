@@ -59,7 +59,7 @@ def show_log(request: HttpRequest, study: Study, context: Context) -> HttpRespon
     events = StudyEvent.objects.filter(study=study)
     kinds = list(events.order_by("what").values_list("what", flat=True).distinct()[:MOST_OFFERED])
     people = list(User.objects.filter(pk__in=events.values("by")).order_by("username")[:MOST_OFFERED])
-    page = BoundedPaginator(_narrowed(request, events).select_related("by"), ON_A_PAGE).get_page(
+    page = BoundedPaginator(_filter_events(request, events).select_related("by"), ON_A_PAGE).get_page(
         request.GET.get("page")
     )
     asked = {name: request.GET[name] for name in ("what", "by") if request.GET.get(name)}
@@ -78,7 +78,7 @@ def show_log(request: HttpRequest, study: Study, context: Context) -> HttpRespon
     return TemplateResponse(request, "judgments/study/log.html", context)
 
 
-def _narrowed(request: HttpRequest, events: QuerySet[StudyEvent]) -> QuerySet[StudyEvent]:
+def _filter_events(request: HttpRequest, events: QuerySet[StudyEvent]) -> QuerySet[StudyEvent]:
     what, by = request.GET.get("what", ""), request.GET.get("by", "")
     if what:
         events = events.filter(what=what)
@@ -96,7 +96,9 @@ def _details_in_lines(details: dict[str, Any]) -> str:
 
 def download_log(request: HttpRequest, study: Study, context: Context) -> HttpResponseBase:
     """Stream the log: ``?as=csv`` or ``?as=jsonl``."""
-    events = _narrowed(request, StudyEvent.objects.filter(study=study)).select_related("by").order_by("pk")
+    events = (
+        _filter_events(request, StudyEvent.objects.filter(study=study)).select_related("by").order_by("pk")
+    )
     rows = (_as_row(event) for event in events.iterator(chunk_size=AT_ONCE))
     writers = {"csv": (_csv_lines, "text/csv"), "jsonl": (_json_lines, "application/x-ndjson")}
     name = request.GET.get("as", "csv")

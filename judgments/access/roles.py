@@ -23,7 +23,7 @@ from rest_framework.request import Request
 
 from common.audit import log_about
 from common.errors import DesignError, NotThere, WrongState
-from judgments.access.tokens import allows
+from judgments.access.tokens import scope_allows
 from judgments.models import (
     ApiToken,
     Caption,
@@ -316,7 +316,7 @@ class IsStaff(BasePermission):
             return
         verb = "read" if request.method in SAFE_METHODS else "write"
         asked = f"{getattr(view, 'scope', 'studies')}:{verb}"
-        if not allows(token.scopes, asked):
+        if not scope_allows(token.scopes, asked):
             raise Refused(gettext("The token lacks the scope %(asked)s.") % {"asked": asked})
 
 

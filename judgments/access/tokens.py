@@ -14,7 +14,7 @@ from django.utils import timezone
 from django.utils.translation import gettext
 
 from common.errors import DesignError, NotThere
-from common.prepared import PreparedQuery, given
+from common.prepared import PreparedQuery, query_parameter
 from judgments.models import ApiToken, Study
 
 SCOPES: dict[str, str] = {
@@ -40,7 +40,7 @@ KEY_START = "quorum_"
 NOTED_EVERY = timedelta(minutes=1)  # avoid a write per request of a token in use
 
 
-def allows(granted: Iterable[str], asked: str) -> bool:
+def scope_allows(granted: Iterable[str], asked: str) -> bool:
     """Write includes read."""
     area, _, verb = asked.partition(":")
     return asked in granted or (verb == "read" and f"{area}:write" in granted)
@@ -105,9 +105,9 @@ def create_token(
 # Each call of a program begins with it.
 _USABLE = PreparedQuery(
     lambda: (
-        ApiToken.objects.usable(given("now", DateTimeField()))
+        ApiToken.objects.usable(query_parameter("now", DateTimeField()))
         .select_related("user")
-        .filter(digest=given("digest", CharField()))
+        .filter(digest=query_parameter("digest", CharField()))
     )
 )
 

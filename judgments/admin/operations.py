@@ -80,7 +80,7 @@ def add_operation(
     )
 
 
-def posted(
+def read_posted_parameters(
     request: HttpRequest,
     parameters: type[Parameters] | Operation,
     *,
@@ -111,7 +111,7 @@ def _run(
     leads_away: str,
     shows: Callable[[HttpRequest, Study, Outcome], HttpResponse] | None,
 ) -> HttpResponse | None:
-    values = posted(request, operation, needed=needed)
+    values = read_posted_parameters(request, operation, needed=needed)
     if operation.job:
         operation.start(study, values, by=signed_in(request), page=True)
     else:

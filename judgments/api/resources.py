@@ -20,7 +20,7 @@ from rest_framework.settings import api_settings
 from rest_framework.viewsets import GenericViewSet
 
 from judgments.access.roles import lookups_of, own_jobs, staff_of, studies_of, token_of, visible_rows
-from judgments.access.tokens import allows
+from judgments.access.tokens import scope_allows
 from judgments.api.bodies import TOMLParser, body_of, toml_of
 from judgments.design.reading import make_design, read_toml
 from judgments.design.saved_presets import saved_presets
@@ -251,7 +251,7 @@ class JobSerializer(RowSerializer[Job]):
     def to_representation(self, instance: Job) -> dict[str, Any]:
         found: dict[str, Any] = super().to_representation(instance)
         token = token_of(self.context["request"]) if "request" in self.context else None
-        if found["result"] and token and not allows(token.scopes, f"{scope_of(instance.kind)}:read"):
+        if found["result"] and token and not scope_allows(token.scopes, f"{scope_of(instance.kind)}:read"):
             found["result"] = {}
         return found
 

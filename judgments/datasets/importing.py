@@ -35,7 +35,7 @@ from judgments.importers.records import (
     PairRow,
     ReferenceRow,
     by_name,
-    composed,
+    compose_name,
 )
 from judgments.importers.tables import ALL, Taken
 from judgments.importers.textio import ImportNotes
@@ -94,7 +94,7 @@ def rank_by_place(system: System, task: Output.Task) -> None:
     Output.objects.bulk_update(changed, ["rank"], batch_size=IN_ONE_QUERY)
 
 
-def know_whole(dataset: Dataset, system: str, task: str) -> None:
+def mark_lists_complete(dataset: Dataset, system: str, task: str) -> None:
     """Mark the system's lists of this task as complete, in the caller's transaction."""
     left = {
         name: [one for one in own if (name, one) != (task, system)]
@@ -162,7 +162,10 @@ def import_dataset(
                     )
                 _attach_pictures(there, images, files, copy)
             return ImportSummary(
-                name, True, counts, [gettext_noop("Pictures were added to the dataset."), *_unsafe(images)]
+                name,
+                True,
+                counts,
+                [gettext_noop("Pictures were added to the dataset."), *_blocked_pictures(images)],
             )
         notes = [gettext_noop("Its pictures were left as they are.")] if images else []
         return ImportSummary(name, False, counts, notes)
@@ -195,7 +198,10 @@ def import_dataset(
             f"Dataset {name!r} was not imported: another import stored it at the same time; look at what is there."
         ) from error
     return ImportSummary(
-        name, True, _dataset_counts(dataset), [*source.notes.sentences(), *_unsafe(images or "")]
+        name,
+        True,
+        _dataset_counts(dataset),
+        [*source.notes.sentences(), *_blocked_pictures(images or "")],
     )
 
 
@@ -203,7 +209,7 @@ def _has_pictures(dataset: Dataset) -> bool:
     return dataset.items.exclude(picture="", url="").exists()
 
 
-def _unsafe(images: str) -> list[str]:
+def _blocked_pictures(images: str) -> list[str]:
     """Warn of pictures that the content policy blocks."""
     if not images.startswith("http://"):
         return []
@@ -369,7 +375,7 @@ def import_candidates(
     """
     found = find_dataset(dataset)
     items = by_name(Item.objects.filter(dataset=found).values_list("name", "pk"))
-    system = composed(system)
+    system = compose_name(system)
     if not system.strip() or len(system) > 80 or not system.isprintable():
         raise DataConflict(f"The system's name is {system!r}; expected 1 to 80 visible characters.")
     there = System.objects.filter(dataset=found, name=system).first()
@@ -463,7 +469,7 @@ def _complete(
         )
     system.fingerprint = fingerprint.hexdigest()
     system.save(update_fields=["fingerprint"])
-    know_whole(dataset, system.name, task)
+    mark_lists_complete(dataset, system.name, task)
     captions_there = system.outputs.annotations().count()
     return ImportSummary(system.name, True, {"captions": captions_there}, notes.sentences())
 
@@ -548,7 +554,7 @@ def _store_run(dataset: Dataset, name: str, task: str, rows: list[RankedRow], us
         )
     setattr(system, column, digest)
     system.save()
-    know_whole(dataset, name, task)
+    mark_lists_complete(dataset, name, task)
     return insert_rows(
         Output,
         ("system_id", query, item, "task", "rank", "score"),

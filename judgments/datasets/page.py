@@ -36,7 +36,7 @@ from judgments.access.datasets import ROLES, has_role
 from judgments.access.people_page import offered_accounts
 from judgments.access.roles import Person, visible_rows
 from judgments.admin.base import QuorumAdmin, count_column, count_of, picture_address, row_or_404, signed_in
-from judgments.admin.operations import posted
+from judgments.admin.operations import read_posted_parameters
 from judgments.datasets import uploads
 from judgments.datasets.operations import OPERATIONS
 from judgments.datasets.understanding import (
@@ -460,17 +460,17 @@ class DatasetAdmin(QuorumAdmin):
     def _show_understood(self, request: HttpRequest, form: DatasetForm, upload: str) -> HttpResponse:
         given = form.cleaned_data
         try:
-            with uploads.opened_without_pictures(upload) as (root, pictures):
+            with uploads.open_upload_without_pictures(upload) as (root, pictures):
                 names = [file.name or "" for file in given["files"]]
                 understood = understand(root, pictures, uploaded=names, encoding=given["encoding"])
         except QuorumError as error:
-            uploads.discard(upload)
+            uploads.discard_upload(upload)
             form.add_error("files", str(error))
             return self._upload_page(request, form, gettext("Upload your data"), lead="")
         understood.name = _free_name(understood.name)
         _take_as_said(understood, given["format"])
         for earlier in request.session.get(UNDERSTOOD, {}):
-            uploads.discard(earlier)
+            uploads.discard_upload(earlier)
         request.session[UNDERSTOOD] = {
             upload: {
                 "understood": asdict(understood),
@@ -514,7 +514,7 @@ class DatasetAdmin(QuorumAdmin):
         encoding = request.POST.get("encoding", "")
         before = kept["understood"]
         try:
-            with uploads.opened_without_pictures(upload) as (root, pictures):
+            with uploads.open_upload_without_pictures(upload) as (root, pictures):
                 understood = understand(
                     root,
                     pictures,
@@ -624,7 +624,7 @@ class DatasetAdmin(QuorumAdmin):
         if operation.role and not has_role(request.user, dataset, operation.role):
             raise PermissionDenied
         try:
-            values = posted(request, operation.parameters)
+            values = read_posted_parameters(request, operation.parameters)
             words = operation.carry_out(dataset=dataset, by=signed_in(request), **values)
         except QuorumError as error:
             messages.error(request, str(error))

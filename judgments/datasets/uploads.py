@@ -33,7 +33,7 @@ from common.errors import QuorumError
 from common.files import remove_leftovers
 from judgments.datasets.picture_metadata import MOST_PICTURE_BYTES
 from judgments.importers import ImportProblem
-from judgments.importers.records import ADDRESS_LIMIT, composed
+from judgments.importers.records import ADDRESS_LIMIT, compose_name
 from judgments.models import Job
 
 MOST_FILES = 200_000
@@ -103,12 +103,12 @@ def keep(files: Iterable[UploadedFile], pictures: UploadedFile | None = None) ->
                     for chunk in file.chunks():
                         stored.write(chunk)
     except OSError:  # a full disk, which needs the space
-        discard(upload)
+        discard_upload(upload)
         raise
     return upload
 
 
-def discard(upload: str) -> None:
+def discard_upload(upload: str) -> None:
     shutil.rmtree(_folder(upload), ignore_errors=True)
 
 
@@ -122,7 +122,7 @@ def discard_leftovers() -> list[str]:
 
 
 @contextmanager
-def opened(upload: str) -> Iterator[Files]:
+def open_upload(upload: str) -> Iterator[Files]:
     """Open the upload's unpacked files for a with block.
 
     Raises:
@@ -134,19 +134,21 @@ def opened(upload: str) -> Iterator[Files]:
     with tempfile.TemporaryDirectory(dir=folder, prefix="unpacked-") as scratch:
         work = Path(scratch)
         try:
-            path = _unpacked(sorted((folder / "files").iterdir()), work / "files")
+            path = _unpack_files(sorted((folder / "files").iterdir()), work / "files")
             archives = sorted((folder / "pictures").iterdir())
-            pictures = _unpacked(archives, work / "pictures", suffixes=PICTURE_SUFFIXES) if archives else None
+            pictures = (
+                _unpack_files(archives, work / "pictures", suffixes=PICTURE_SUFFIXES) if archives else None
+            )
             if pictures is not None and pictures.is_file():
                 pictures = pictures.parent
             yield Files(path=path, pictures=str(pictures) if pictures else None, root=work / "files")
         except (QuorumError, ImportProblem) as error:
-            discard(upload)
+            discard_upload(upload)
             raise UploadRefused(_without(str(error), work, folder)) from error
 
 
 @contextmanager
-def opened_without_pictures(upload: str) -> Iterator[tuple[Path, list[str]]]:
+def open_upload_without_pictures(upload: str) -> Iterator[tuple[Path, list[str]]]:
     """Open the upload's folder without its pictures, whose names are listed, for a with block.
 
     Raises:
@@ -175,7 +177,7 @@ def _without(sentence: str, *folders: Path) -> str:
     return sentence
 
 
-def _unpacked(files: list[Path], target: Path, suffixes: set[str] | None = None) -> Path:
+def _unpack_files(files: list[Path], target: Path, suffixes: set[str] | None = None) -> Path:
     target.mkdir()
     for file in files:
         if is_archive(file.name):
@@ -396,8 +398,8 @@ def checked_pictures(folder: Path, names: Iterable[tuple[str, str]]) -> dict[str
     for image, file in names:
         path = (folder / file).resolve()
         if not file.isascii() and not path.is_file():
-            spelled = spelled or {composed(str(one.relative_to(root))): one for one in root.rglob("*")}
-            path = spelled.get(composed(file), path).resolve()
+            spelled = spelled or {compose_name(str(one.relative_to(root))): one for one in root.rglob("*")}
+            path = spelled.get(compose_name(file), path).resolve()
         if not path.is_relative_to(root):
             raise PictureProblem(
                 gettext("%(file)r leads out of %(folder)s; expected a file in it.")

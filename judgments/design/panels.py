@@ -165,7 +165,7 @@ class Panel(Part):
     )
 
     @model_validator(mode="after")
-    def _tells_its_outcomes_and_parameters_apart(self) -> Panel:
+    def _check_distinct_names(self) -> Panel:
         if len(set(self.codes.values())) < len(self.codes):
             raise ValueError(
                 gettext("codes has one code for two outcomes; the panel could not tell them apart")
@@ -178,7 +178,7 @@ class Panel(Part):
         return self
 
     @model_validator(mode="after")
-    def _asks_no_more_than_its_panel_can(self) -> Panel:
+    def _check_panel_abilities(self) -> Panel:
         title = PANEL_PRESETS[self.preset].title
         if self.signature and self.preset != "plain":
             raise ValueError(

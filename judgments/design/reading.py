@@ -200,7 +200,7 @@ def make_design(values: dict[str, Any], *, saved: Mapping[str, Preset] = NO_PRES
     Raises:
         DesignError: with the dotted key in ``field``.
     """
-    return _checked(_completed(values, saved))
+    return _validated_design(_completed(values, saved))
 
 
 def refuse_short_code(access: Access) -> None:
@@ -269,10 +269,10 @@ def _completed(values: dict[str, Any], saved: Mapping[str, Preset]) -> dict[str,
 
 def stored_design(values: dict[str, Any]) -> StudyDesign:
     """Read a design that an earlier version stored."""
-    return _checked(_with_pairs_from(values))
+    return _validated_design(_with_pairs_from(values))
 
 
-def _checked(values: dict[str, Any]) -> StudyDesign:
+def _validated_design(values: dict[str, Any]) -> StudyDesign:
     try:
         design = StudyDesign.model_validate(values)
     except ValidationError as error:

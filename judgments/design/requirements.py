@@ -34,7 +34,7 @@ class Part(BaseModel):
 
     @field_validator("*")
     @classmethod
-    def _a_database_can_hold_it(cls, value: Any) -> Any:
+    def _check_storable(cls, value: Any) -> Any:
         if isinstance(value, str) and "\x00" in value:
             raise ValueError(gettext("a text holds the character U+0000, which cannot be stored"))
         return value
@@ -116,7 +116,7 @@ class Quota(Part):
         return int(first), int(last)
 
     @model_validator(mode="after")
-    def _its_trait_has_such_values(self) -> Quota:
+    def _check_values_of_trait(self) -> Quota:
         if self.by == "age" and (
             not re.fullmatch(r"[1-9]\d-[1-9]\d{1,2}", self.value) or self.ages[0] > self.ages[1]
         ):
@@ -194,7 +194,7 @@ class Workers(Part):
 
     @field_validator("requirements")
     @classmethod
-    def _there_are_such_requirements(cls, name: str) -> str:
+    def _check_requirements_exist(cls, name: str) -> str:
         if name and name not in REQUIREMENT_PRESETS:
             known = ", ".join(REQUIREMENT_PRESETS)
             raise ValueError(
@@ -205,14 +205,14 @@ class Workers(Part):
 
     @field_validator("countries")
     @classmethod
-    def _there_are_such_countries(cls, codes: tuple[str, ...]) -> tuple[str, ...]:
+    def _check_countries_exist(cls, codes: tuple[str, ...]) -> tuple[str, ...]:
         unknown = [code for code in codes if code not in KNOWN_COUNTRIES]
         if unknown:
             raise ValueError(gettext("%(unknown)r is no country of ISO 3166-1") % {"unknown": unknown[0]})
         return codes
 
     @model_validator(mode="after")
-    def _nobody_is_needed_and_kept_out(self) -> Workers:
+    def _check_no_contradiction(self) -> Workers:
         both = set(self.requires) & set(self.forbids)
         if both:
             raise ValueError(gettext("requires and forbids both name %(min)r") % {"min": min(both)})
@@ -223,7 +223,7 @@ class Workers(Part):
         return self
 
     @model_validator(mode="after")
-    def _its_quotas_make_groups(self) -> Workers:
+    def _check_quotas(self) -> Workers:
         named = [(one.by, one.value) for one in self.quotas]
         if len(set(named)) < len(named):
             twice = next(one for one in named if named.count(one) > 1)
@@ -296,7 +296,7 @@ def own_record_needed(workers: Workers, backend: str) -> str:
     )
 
 
-def not_stated(workers: Workers, backend: str, *, api: bool = False) -> list[str]:
+def requirements_not_stated(workers: Workers, backend: str, *, api: bool = False) -> list[str]:
     can = CROWDS[backend].requirements if backend in CROWDS else frozenset()
     if api:
         can = BY_PROLIFIC
@@ -358,7 +358,7 @@ class OwnQuestion(Part):
     why: str = Field("", max_length=1000, description="Said when the answer is explained.")
 
     @model_validator(mode="after")
-    def _the_answer_is_an_option(self) -> OwnQuestion:
+    def _check_answer_is_an_option(self) -> OwnQuestion:
         if self.answer > len(self.options):
             raise ValueError(
                 gettext("answer is %(answer)s, but there are %(n)s options")
@@ -413,7 +413,7 @@ class Quiz(Part):
 
     @field_validator("preset")
     @classmethod
-    def _there_is_such_a_quiz(cls, name: str) -> str:
+    def _check_quiz_exists(cls, name: str) -> str:
         if name and name not in QUIZ_PRESETS:
             raise ValueError(
                 gettext("there is no quiz %(name)r; there are %(listed)s")
@@ -422,7 +422,7 @@ class Quiz(Part):
         return name
 
     @model_validator(mode="after")
-    def _it_asks_something(self) -> Quiz:
+    def _check_not_empty(self) -> Quiz:
         if (self.preset or self.questions) and not self.ask:
             raise ValueError(gettext("ask is 0, so that none of the questions would be asked"))
         return self
@@ -464,7 +464,7 @@ def questions_asked(quiz: Quiz) -> int:
     return min(quiz.ask, len(questions_of(quiz)))
 
 
-def passes(right: int, asked: int, pass_mark: float) -> bool:
+def reaches_pass_mark(right: int, asked: int, pass_mark: float) -> bool:
     """Return whether the share of right answers reaches the mark.
 
     The quotient is the double nearest to the true share, so that 8 of 10 reaches a mark written 0.8.

@@ -37,7 +37,7 @@ from judgments.design.tables import (
     Template,
     Texts,
     Writing,
-    checked_judged,
+    check_judged,
 )
 from judgments.design.wordings import CAPTION
 
@@ -112,20 +112,20 @@ class StudyDesign(Part):
     language: Annotated[str, Field(max_length=20, pattern=r"^[A-Za-z0-9-]*$")] = Field(
         "", title="Language of what is judged", description="As en, de, ar; empty: not said."
     )
-    judged: Annotated[
-        Literal["caption", "summary", "translation", "text"], BeforeValidator(checked_judged)
-    ] = Field(
-        CAPTION,
-        title="What is judged",
-        description="The words of the page of work go by it.",
-        json_schema_extra={
-            "words": {
-                "caption": "Captions of images",
-                "summary": "Summaries",
-                "translation": "Translations",
-                "text": "Other texts",
-            }
-        },
+    judged: Annotated[Literal["caption", "summary", "translation", "text"], BeforeValidator(check_judged)] = (
+        Field(
+            CAPTION,
+            title="What is judged",
+            description="The words of the page of work go by it.",
+            json_schema_extra={
+                "words": {
+                    "caption": "Captions of images",
+                    "summary": "Summaries",
+                    "translation": "Translations",
+                    "text": "Other texts",
+                }
+            },
+        )
     )
     labels: Listed[Annotated[str, Field(min_length=1, max_length=200)]] = Field(
         (),
@@ -191,7 +191,7 @@ class StudyDesign(Part):
         return currency_named(self.crowd, self.panel)
 
     @model_serializer(mode="wrap")
-    def _without_what_is_not_there(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
+    def _drop_defaults(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
         """Leave out missing values, since TOML has no null, and tables with default values."""
         values: dict[str, Any] = handler(self)
         for key, usual in USUAL.items():

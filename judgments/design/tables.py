@@ -156,7 +156,7 @@ class AskedAnswers(Part):
     )
 
     @model_serializer(mode="wrap")
-    def _without_the_usual_worst(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
+    def _drop_usual_worst(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
         """Leave ``worst`` out where it is asked for, so that the designs of pairs stay as they were."""
         values: dict[str, Any] = handler(self)
         if self.worst:
@@ -457,7 +457,7 @@ class Source(Part):
     )
 
 
-def checked_judged(value: Any) -> Any:
+def check_judged(value: Any) -> Any:
     """Refuse an unknown sort of text; name the nearest one."""
     if value in JUDGED:
         return value
@@ -635,7 +635,7 @@ class Crowd(Part):
     )
 
     @model_validator(mode="after")
-    def _paid_screen_outs_have_a_sum_and_a_number(self) -> Crowd:
+    def _check_paid_screen_outs(self) -> Crowd:
         if bool(self.screen_out_cents) != bool(self.screen_outs):
             raise ValueError(
                 gettext(
@@ -648,7 +648,7 @@ class Crowd(Part):
 
     @field_validator("backend")
     @classmethod
-    def _there_is_such_a_crowd(cls, name: str) -> str:
+    def _check_crowd_exists(cls, name: str) -> str:
         if name not in CROWDS:
             raise ValueError(
                 gettext("there is no crowd %(name)r; there are %(listed)s")
@@ -735,7 +735,7 @@ class Hypothesis(Part):
 
     @field_validator("claim")
     @classmethod
-    def _it_can_be_checked(cls, claim: str) -> str:
+    def _check_claim(cls, claim: str) -> str:
         if claim:
             read_claim(claim)
         return claim

@@ -14,7 +14,7 @@ from django.utils.translation import gettext
 
 from common.errors import DesignError
 from judgments.design.tables import CROSSED
-from judgments.drawing.controls import divided, foreign_captions
+from judgments.drawing.controls import divide_images, foreign_captions
 from judgments.drawing.material import Division, Image, Material, Text, draw_images, rng_for, shuffled
 from judgments.drawing.pairing import not_drawn
 
@@ -130,7 +130,7 @@ def draw_captions(
     Raises:
         DesignError: the dataset cannot supply them.
     """
-    division = divided(design, material)
+    division = divide_images(design, material)
     wanted, rng = design.sampling.images, rng_for(design.seed, "images")
     if design.sampling.pairs_from == CROSSED:
         everything = _every_text(division.judged)
@@ -147,10 +147,10 @@ def draw_captions(
         drawn = [(image, found[image.name]) for image in draw_images(able, wanted, rng, which=which)]
     if not pool:
         raise _nothing_to_judge(design, material)
-    captions = _filtered(design, drawn)
+    captions = _apply_filter(design, drawn)
     pairs = sum(len(texts) for _, texts in drawn)
     if design.sampling.only:
-        captions = _only(design.sampling.only, captions, unit_keys)
+        captions = _only_named(design.sampling.only, captions, unit_keys)
     return CaptionDraw(division, captions, pool, pairs)
 
 
@@ -270,7 +270,7 @@ def _nothing_to_judge(design: StudyDesign, material: Material) -> DesignError:
     )
 
 
-def _filtered(design: StudyDesign, drawn: Sequence[tuple[Image, Sequence[Text]]]) -> list[ImageCaptions]:
+def _apply_filter(design: StudyDesign, drawn: Sequence[tuple[Image, Sequence[Text]]]) -> list[ImageCaptions]:
     lengths = [len(texts) for _, texts in drawn]
     if design.filter.bleu_pre > 0:
         bare = next((image.name for image, _ in drawn if not image.references), None)
@@ -300,7 +300,7 @@ def _filtered(design: StudyDesign, drawn: Sequence[tuple[Image, Sequence[Text]]]
     return [ImageCaptions(*pair, *own) for pair, own in zip(drawn, flags, strict=True)]
 
 
-def _only(
+def _only_named(
     asked: Sequence[str],
     captions: Sequence[ImageCaptions],
     unit_keys: Callable[[Image, Sequence[Text]], list[str]],

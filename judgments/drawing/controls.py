@@ -49,7 +49,7 @@ def degraded_text(
     """Return a caption damaged with words of other ``images``, or None."""
     others = [other for other in images if other.name != image.name and other.references]
     some = shuffled(others, rng)[:MOST_DONORS]
-    found = degraded(
+    found = degrade(
         text.text,
         own=[one.text for one in image.references],
         donors=[one.references[int(rng.integers(len(one.references)))].text for one in some],
@@ -59,7 +59,7 @@ def degraded_text(
     return Text(candidate_key(found), found) if found is not None else None
 
 
-def degraded(
+def degrade(
     text: str, *, own: Collection[str], donors: Sequence[str], rng: np.random.Generator, whole: bool
 ) -> str | None:
     """Exchange content words of ``text`` for those of ``donors``; return None if impossible.
@@ -227,11 +227,11 @@ def control_dealer(
             if kind == KNOWN_GOOD and known_ones and makers.known is not None:
                 groups.append(makers.known(place, known_ones.pop(0), usable, known_rng))
             elif kind == REPEATED and repeats:
-                groups.append(repeated(repeats.pop(), place=place, seed=seed, rng=again_rng))
+                groups.append(repeat_group(repeats.pop(), place=place, seed=seed, rng=again_rng))
             elif kind == REFERENCE and makers.reference is not None:
                 groups.append(makers.reference(place, taken.pop(0), usable, rng))
             elif kind == DEGRADED and makers.degraded is not None:
-                groups.append(_damaged(makers.degraded, place, taken.pop(0), usable, rng))
+                groups.append(_make_damaged(makers.degraded, place, taken.pop(0), usable, rng))
         return groups
 
     return deal
@@ -274,7 +274,7 @@ def _check(controls: Controls, usable: Sequence[Image], makers: Makers, known: S
         )
 
 
-def _damaged(
+def _make_damaged(
     make: MakeOrNot, place: str, image: Image, images: Sequence[Image], rng: np.random.Generator
 ) -> Group:
     for candidate in [image, *shuffled([one for one in images if one.name != image.name], rng)]:
@@ -290,7 +290,7 @@ def _damaged(
     )
 
 
-def repeated(group: Group, *, place: str, seed: int, rng: np.random.Generator) -> Group:
+def repeat_group(group: Group, *, place: str, seed: int, rng: np.random.Generator) -> Group:
     """Return the group again as control items that expect the first answers."""
     units = [
         replace(
@@ -312,7 +312,7 @@ def needs_split(design: StudyDesign) -> bool:
     return bool(design.controls.per_hit) and bool(set(design.controls.kinds) & set(FROM_IMAGES))
 
 
-def divided(design: StudyDesign, material: Material) -> Division:
+def divide_images(design: StudyDesign, material: Material) -> Division:
     """Return the images of the judged split and of the control split.
 
     Without two splits, a tenth of the images (at least two) is drawn for control items, if there are any.

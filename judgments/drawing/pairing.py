@@ -114,7 +114,7 @@ def count_pairs(
     published = source == "published" or (source == "auto" and bool(material.published))
     draw = _Draw(material, images, wanted, published, seed)
     drawn = draw.of_each_kind(0 if references == "all" else int(references))
-    return {kind: draw.most(drawn, kind) if kind in drawn.of_kind else 0 for kind in wanted}
+    return {kind: draw.available_count(drawn, kind) if kind in drawn.of_kind else 0 for kind in wanted}
 
 
 def not_drawn(lacking: Collection[str], what: str) -> DesignError:
@@ -152,7 +152,7 @@ class _Drawn:
     compared: set[Comparison] = field(default_factory=set)
     passed_over: int = 0
 
-    def takes(self, pair: Pair) -> bool:
+    def accept(self, pair: Pair) -> bool:
         """Note and accept the pair if it has enough references and is no duplicate."""
         if _compared(pair) in self.compared:
             return False
@@ -187,7 +187,7 @@ class _Draw:
             )
         return drawn
 
-    def most(self, drawn: _Drawn, kind: str) -> int:
+    def available_count(self, drawn: _Drawn, kind: str) -> int:
         """Return the available number of pairs of the kind, including unusable published ones."""
         unusable = len(_unusable(self.material, self.images, kind)) if self.published else 0
         return len(drawn.of_kind[kind]) + unusable
@@ -195,7 +195,7 @@ class _Draw:
     def too_few(self, drawn: _Drawn) -> dict[str, int]:
         if not self.wanted:
             return {}
-        most = {kind: self.most(drawn, kind) for kind in drawn.of_kind}
+        most = {kind: self.available_count(drawn, kind) for kind in drawn.of_kind}
         return {kind: count for kind, count in most.items() if count < self.wanted[kind]}
 
     def is_enough(self, drawn: _Drawn) -> bool:
@@ -302,7 +302,7 @@ def _draw_published(
         pair = pool[machines].pop()
         if not pool[machines]:
             del pool[machines]
-        if so_far.takes(pair):
+        if so_far.accept(pair):
             drawn.append(pair)
             used.update(machines)
     return drawn
@@ -389,7 +389,7 @@ def _next_pair(
             so_far.passed_over += 1
             continue
         pair = _as_pair(image, kind, option, rng)
-        if pair.references and so_far.takes(pair):
+        if pair.references and so_far.accept(pair):
             used.update(machines)
             return pair
     return None

@@ -34,7 +34,7 @@ _SYNSET = re.compile(r"\.[nvars]\.\d+$")
 _STEPS = 12
 
 
-def plain(text: str) -> str:
+def normalise_text(text: str) -> str:
     """Normalise for comparison: composed, lower case, plain apostrophes and hyphens."""
     return unicodedata.normalize("NFC", text).translate(_APOSTROPHES).lower()
 
@@ -44,7 +44,7 @@ def _is_edge(letter: str) -> bool:
     return unicodedata.category(letter)[0] not in "LMN"
 
 
-def trimmed(word: str) -> str:
+def trim_punctuation(word: str) -> str:
     """Strip punctuation from the edges; '' if nothing is left."""
     if word.isalnum():
         return word
@@ -57,12 +57,12 @@ def trimmed(word: str) -> str:
 
 
 def words_of(text: str) -> list[str]:
-    return [word for token in plain(text).split() if (word := trimmed(token))]
+    return [word for token in normalise_text(text).split() if (word := trim_punctuation(token))]
 
 
 def parts_of(word: str) -> list[str]:
     """Return the words inside a word: "well-known" gives "well" and "known", "london's" "london"."""
-    parts = [part for piece in word.replace("/", "-").split("-") if (part := trimmed(piece))]
+    parts = [part for piece in word.replace("/", "-").split("-") if (part := trim_punctuation(piece))]
     owners = [part[:-2] for part in (word, *parts) if part.endswith("'s") and len(part) > 2]
     return [part for part in dict.fromkeys((*parts, *owners)) if part != word]
 
@@ -76,19 +76,19 @@ def vocabulary(text: str) -> dict[str, None]:
     return found
 
 
-def spoken(text: str) -> list[str]:
-    return [word for token in unicodedata.normalize("NFC", text).split() if (word := trimmed(token))]
+def spoken_words(text: str) -> list[str]:
+    return [word for token in unicodedata.normalize("NFC", text).split() if (word := trim_punctuation(token))]
 
 
-def phrase(text: str) -> str:
+def normalise_phrase(text: str) -> str:
     return " ".join(words_of(text))
 
 
 def clauses(text: str) -> Iterator[list[str]]:
     """Split the words of a text at clause punctuation."""
     clause: list[str] = []
-    for token in plain(text).split():
-        word = trimmed(token)
+    for token in normalise_text(text).split():
+        word = trim_punctuation(token)
         before, _, behind = token.partition(word) if word else ("", "", "")
         if not word or _CLAUSE_ENDS.intersection(before):
             if clause:
@@ -113,13 +113,13 @@ def ngrams(words: Sequence[str], longest: int = LONGEST) -> Iterator[tuple[str, 
             yield " ".join(words[start:end]), start
 
 
-def titled(text: str, titles: Collection[str], longest: int = LONGEST) -> list[str]:
-    """Return the n-grams of ``text`` among ``titles`` (in the form of ``phrase``), in order."""
+def titles_in(text: str, titles: Collection[str], longest: int = LONGEST) -> list[str]:
+    """Return the n-grams of ``text`` among ``titles`` (in the form of ``normalise_phrase``), in order."""
     return list(dict.fromkeys(gram for gram, _ in ngrams(words_of(text), longest) if gram in titles))
 
 
 def as_written(text: str, grams: Sequence[str]) -> list[str]:
-    words, written = words_of(text), spoken(text)
+    words, written = words_of(text), spoken_words(text)
     first: dict[str, int] = {}
     for gram, start in ngrams(words):
         first.setdefault(gram, start)
@@ -134,7 +134,7 @@ def spread_of(texts: Iterable[str], stop_words: Collection[str], longest: int = 
     return Counter({gram: n for gram, n in counts.items() if n >= TWICE})
 
 
-def frequent(
+def frequent_phrases(
     text: str,
     spread: Counter[str],
     stop_words: Collection[str],

@@ -36,12 +36,12 @@ def balanced_lists(
     count = list_count(items, size=size, appearances=appearances)
     if count == comb(items, size):
         return list(combinations(range(items), size))
-    design = _Design(items, _dealt(items, size, count, rng))
+    design = _Design(items, _deal_lists(items, size, count, rng))
     design.improve(rng, TRIES_A_PLACE * size * count)
     return [tuple(sorted(one)) for one in design.lists]
 
 
-def _dealt(items: int, size: int, count: int, rng: np.random.Generator) -> list[List]:
+def _deal_lists(items: int, size: int, count: int, rng: np.random.Generator) -> list[List]:
     """Use the least used items, of these the ones that met the list's items least."""
     came = [0] * items
     met = np.zeros((items, items), dtype=np.int64)

@@ -95,7 +95,7 @@ INPUT_TYPES = {"text", "number", "email", "url", "tel", "date", "time"}
 Nodes = list[Element | str]
 
 
-def cleaned(source: str) -> str:
+def clean_page(source: str) -> str:
     """Remove all HTML that could run code, load a frame, submit elsewhere or add style."""
     return nh3.clean(
         source,
@@ -107,7 +107,7 @@ def cleaned(source: str) -> str:
     )
 
 
-def cleaned_again(page: str) -> str:
+def clean_filled_page(page: str) -> str:
     """Clean a filled page, by the narrower allow list."""
     return nh3.clean(
         page,

@@ -6,7 +6,7 @@ Expected answers are read from columns ``Expected.NAME``, like ``Answer.NAME`` i
 - ``{"any": [...]}``: a choice; each of these values is right,
 - ``{"all": [...]}``: boxes; exactly these are ticked,
 - ``{"low": a, "high": b}``: a number from a to b,
-- ``{"texts": [...]}``: a text; each is right, compared by ``normalised``.
+- ``{"texts": [...]}``: a text; each is right, compared by ``normalise_answer``.
 """
 
 from __future__ import annotations
@@ -144,7 +144,7 @@ def _takes_one(question: Question, first: float, last: float) -> bool:
 
 
 def _words(question: Question, cell: str) -> dict[str, Any]:
-    parts = [part for part in _parts(cell) if normalised(part)]
+    parts = [part for part in _parts(cell) if normalise_answer(part)]
     if not parts:
         raise ValueError("expected a text with letters or digits")
     return {"texts": [_checked(question, part) for part in parts]}
@@ -164,7 +164,7 @@ def _checked(question: Question, value: Any) -> Any:
 READERS = {"choice": _one_of, "several": _ticks, "number": _about, "text": _words}
 
 
-def normalised(text: str) -> str:
+def normalise_answer(text: str) -> str:
     """Normalise case, character width, blanks and punctuation at the ends."""
     plain = " ".join(unicodedata.normalize("NFKC", text).casefold().split())
     start, end = 0, len(plain)
@@ -179,11 +179,11 @@ def _is_mark(sign: str) -> bool:
     return sign == " " or unicodedata.category(sign)[0] == "P"
 
 
-def meets(expected: Mapping[str, Mapping[str, Any]], given: Mapping[str, Any]) -> bool:
-    return all(_meets(wanted, given.get(name)) for name, wanted in expected.items())
+def meets_expectation(expected: Mapping[str, Mapping[str, Any]], given: Mapping[str, Any]) -> bool:
+    return all(_value_meets(wanted, given.get(name)) for name, wanted in expected.items())
 
 
-def _meets(wanted: Mapping[str, Any], value: Any) -> bool:
+def _value_meets(wanted: Mapping[str, Any], value: Any) -> bool:
     if "any" in wanted:
         return (value if value is not None else "") in wanted["any"]
     if "all" in wanted:
@@ -191,10 +191,12 @@ def _meets(wanted: Mapping[str, Any], value: Any) -> bool:
     if "low" in wanted:
         room = ROUNDING * max(1.0, abs(wanted["low"]), abs(wanted["high"]))
         return isinstance(value, int | float) and wanted["low"] - room <= value <= wanted["high"] + room
-    return isinstance(value, str) and normalised(value) in {normalised(text) for text in wanted["texts"]}
+    return isinstance(value, str) and normalise_answer(value) in {
+        normalise_answer(text) for text in wanted["texts"]
+    }
 
 
-def expected_again(questions: Sequence[Question], given: Mapping[str, Any]) -> Expected:
+def expected_on_repeat(questions: Sequence[Question], given: Mapping[str, Any]) -> Expected:
     """Return the expectations of a repeated row from its first answer.
 
     A number may differ by ``data-within`` or by 15% of its range. Typed texts are not compared.
@@ -228,7 +230,7 @@ def example_of(question: Question, wanted: Mapping[str, Any], drawn: Any) -> Any
         return list(wanted["all"])
     if "texts" in wanted:
         return wanted["texts"][0]
-    if _meets(wanted, drawn):
+    if _value_meets(wanted, drawn):
         return drawn
     middle = (wanted["low"] + wanted["high"]) / 2
     if question.step:
@@ -342,7 +344,7 @@ def known_control(
     return Group(row.name, (unit,))
 
 
-def answer_to(
+def draw_answer_to(
     questions: Sequence[Question],
     expected: Mapping[str, Any],
     drawn: dict[str, Any],
@@ -360,7 +362,7 @@ def answer_to(
     for name in shuffled(sorted(expected), rng):
         for _try in range(TRIES):
             other = given | {name: drawn_answer(asked[name], rng)}
-            if not meets(expected, other):
+            if not meets_expectation(expected, other):
                 return other
     return given
 

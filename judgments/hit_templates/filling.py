@@ -16,7 +16,7 @@ from django.utils.safestring import SafeString, mark_safe
 from django.utils.translation import gettext
 
 from judgments.hit_templates.answers import first_answer
-from judgments.hit_templates.cleaning import cleaned_again
+from judgments.hit_templates.cleaning import clean_filled_page
 from judgments.hit_templates.questions import FIELD, VOID, WITHIN, Element, Question
 from judgments.hit_templates.reading import Template
 
@@ -27,7 +27,7 @@ ADDRESSES = ("href", "src", "poster")
 OF_ANSWER = {"name", "value", "checked", "selected", "type"}
 
 
-def filled(text: str, cells: Mapping[str, str]) -> str:
+def fill_text(text: str, cells: Mapping[str, str]) -> str:
     return FIELD.sub(lambda found: str(cells.get(found[1].strip(), "")), text)
 
 
@@ -35,13 +35,13 @@ def filled_questions(questions: Sequence[Question], cells: Mapping[str, str]) ->
     return tuple(
         replace(
             question,
-            label=" ".join(filled(question.label, cells).split()) or question.name,
-            preset=filled(question.preset, cells),
+            label=" ".join(fill_text(question.label, cells).split()) or question.name,
+            preset=fill_text(question.preset, cells),
             options=tuple(
                 replace(
                     option,
-                    value=filled(option.value, cells),
-                    label=" ".join(filled(option.label, cells).split()) or filled(option.value, cells),
+                    value=fill_text(option.value, cells),
+                    label=" ".join(fill_text(option.label, cells).split()) or fill_text(option.value, cells),
                 )
                 for option in question.options
             ),
@@ -87,8 +87,8 @@ def fill_page(
         labelled=frozenset(_labelled(template.page)),
         keyed=radios[0] if len(radios) == 1 and len(questions[radios[0]].options) < 10 else -1,
     )
-    html = "".join(_written(template.page, step, inside_label=False))
-    return mark_safe(cleaned_again(html))  # noqa: S308  # cleaned in this line
+    html = "".join(_render_nodes(template.page, step, inside_label=False))
+    return mark_safe(clean_filled_page(html))  # noqa: S308  # cleaned in this line
 
 
 def _labelled(page: Sequence[Element | str]) -> Iterator[str]:
@@ -99,10 +99,10 @@ def _labelled(page: Sequence[Element | str]) -> Iterator[str]:
             yield from _labelled(one.inside)
 
 
-def _written(nodes: Sequence[Element | str], step: _Step, *, inside_label: bool) -> Iterator[str]:
+def _render_nodes(nodes: Sequence[Element | str], step: _Step, *, inside_label: bool) -> Iterator[str]:
     for one in nodes:
         if isinstance(one, str):
-            yield escape(filled(one, step.cells))
+            yield escape(fill_text(one, step.cells))
             continue
         attributes = dict(_attributes(one, step))
         if one.question >= 0:
@@ -119,7 +119,7 @@ def _written(nodes: Sequence[Element | str], step: _Step, *, inside_label: bool)
             words = "".join(part for part in one.inside if isinstance(part, str))
             yield escape(gettext(words))
         else:
-            yield from _written(one.inside, step, inside_label=inside_label or one.tag == "label")
+            yield from _render_nodes(one.inside, step, inside_label=inside_label or one.tag == "label")
         yield f"</{one.tag}>"
 
 
@@ -131,15 +131,15 @@ def _attributes(element: Element, step: _Step) -> Iterator[tuple[str, str]]:
         if name == "id":
             yield name, own + value
         elif name in REFERENCES:
-            yield name, " ".join(own + one for one in filled(value, step.cells).split())
+            yield name, " ".join(own + one for one in fill_text(value, step.cells).split())
         elif name in ADDRESSES:
-            address = _address(element.tag, filled(value, step.cells), step)
+            address = _address(element.tag, fill_text(value, step.cells), step)
             if address:
                 yield name, address
                 if element.tag == "a" and not address.startswith("#"):
                     yield from (("target", "_blank"), ("rel", "noopener noreferrer nofollow"))
         else:
-            yield name, filled(value, step.cells)
+            yield name, fill_text(value, step.cells)
     if element.tag == "img":
         if not element.attributes.get("alt"):
             yield "alt", gettext("Picture")

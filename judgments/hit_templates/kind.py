@@ -27,14 +27,14 @@ from judgments.drawing.material import (
 )
 from judgments.hit_templates.answers import answer_of_form, checked_answer
 from judgments.hit_templates.controls import (
-    answer_to,
     control_contradictions,
+    draw_answer_to,
     drawn_answer,
-    expected_again,
     expected_in_words,
+    expected_on_repeat,
     known_control,
     known_rows,
-    meets,
+    meets_expectation,
 )
 from judgments.hit_templates.filling import filled_questions
 from judgments.hit_templates.questions import Question
@@ -245,7 +245,7 @@ class TemplateRehearsal(OfTemplate, Rehearsal):
         if right is None:
             return drawn
         if unit.control_kind == KNOWN_GOOD:  # what is expected, and no answer itself
-            return answer_to(self._kind.questions(unit), truth, drawn, right=right, rng=rng)
+            return draw_answer_to(self._kind.questions(unit), truth, drawn, right=right, rng=rng)
         if right:
             return dict(truth)
         others = [name for name in truth if drawn.get(name) is not None and drawn[name] != truth[name]]
@@ -416,10 +416,10 @@ class HITTemplate(OpenKind):
         return "; ".join(f"{name}: {_as_text(value)}" for name, value in given.items()) or "–"
 
     def is_right(self, given: Any, expected: Any) -> bool:
-        return meets(expected, given)
+        return meets_expectation(expected, given)
 
     def expected_on_repeat(self, given: Any) -> Any:
-        return expected_again(self.form.questions, given)
+        return expected_on_repeat(self.form.questions, given)
 
     def consensus_in_words(self, answer: Any, *, unit: Any) -> list[str]:
         return [f"{name}: {_together(said)}" for name, said in answer.items()]

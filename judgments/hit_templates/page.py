@@ -134,13 +134,13 @@ def _check_files(request: HttpRequest, form: HITTemplateForm) -> dict[str, Any]:
         _refuse_taken(given["slug"])
         design = sketched_design(source=given["template"], slug=given["slug"], name=given["name"])
         upload = uploads.keep([given["inputs"]], given.get("pictures"))
-        with uploads.opened(upload) as files:
+        with uploads.open_upload(upload) as files:
             checked = check_template(source=given["template"], inputs=files.path)
     except QuorumError as error:
         form.add_error(None, str(error))
         return {}
     for earlier in request.session.get(CHECKED, {}).values():
-        uploads.discard(earlier)
+        uploads.discard_upload(earlier)
     key = store_preview(request.session, design)
     keep_row(request.session, key, checked.first)
     request.session[CHECKED] = {key: upload}
@@ -202,7 +202,7 @@ def _create(admin: QuorumAdmin, request: HttpRequest) -> HttpResponse:
         )
         return _page(admin, request, {"form": form})
     try:
-        with uploads.opened(upload) as files:
+        with uploads.open_upload(upload) as files:
             study, checked = import_template(
                 slug=design.slug,
                 source=design.template.html,
@@ -214,7 +214,7 @@ def _create(admin: QuorumAdmin, request: HttpRequest) -> HttpResponse:
     except QuorumError as error:
         messages.error(request, gettext("Nothing was created. %(error)s") % {"error": error})
         return _page(admin, request, {"form": form})
-    uploads.discard(upload)
+    uploads.discard_upload(upload)
     del request.session[CHECKED]
     admin.log_addition(request, study, "brought over as a HIT template")
     rows = ngettext("%(n)s row", "%(n)s rows", checked.rows) % {"n": thousands(checked.rows)}

@@ -14,7 +14,7 @@ from judgments.hit_templates.cleaning import (
     BOXES,
     PLAIN,
     PLAIN_OF,
-    cleaned,
+    clean_page,
     name_radio_group,
 )
 from judgments.hit_templates.questions import FIELD, VOID, Element, Question, fields_in, find_questions, walk
@@ -174,7 +174,7 @@ def read_template(source: str) -> Template:
         raise TemplateProblem(
             f"The template has {len(source):,} characters; expected at most {MOST_CHARACTERS:,}."
         )
-    clean = cleaned(source)
+    clean = clean_page(source)
     reader = _TreeReader()
     reader.feed(clean)
     reader.close()

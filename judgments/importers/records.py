@@ -137,7 +137,7 @@ def read_text(value: Any, expected: str = "a text") -> str:
     return value
 
 
-def composed(name: str) -> str:
+def compose_name(name: str) -> str:
     """Return the name in Unicode's composed form, so that both spellings of an accent are one name."""
     return name if name.isascii() else unicodedata.normalize("NFC", name)
 
@@ -145,7 +145,7 @@ def composed(name: str) -> str:
 def by_name(rows: Iterable[tuple[str, int]]) -> dict[str, int]:
     """Return name -> row id, by stored and by composed names."""
     known = dict(rows)
-    return {composed(name): pk for name, pk in known.items()} | known
+    return {compose_name(name): pk for name, pk in known.items()} | known
 
 
 def read_name(value: Any, expected: str = "a name", limit: int = NAME_LIMIT) -> str:
@@ -154,7 +154,7 @@ def read_name(value: Any, expected: str = "a name", limit: int = NAME_LIMIT) -> 
         value = str(value)
     if not isinstance(value, str):
         raise BadValue(quoted(value), expected)
-    name = composed(value.strip())
+    name = compose_name(value.strip())
     if not name:
         raise BadValue("an empty text", expected)
     if len(name) > limit:

@@ -12,7 +12,7 @@ import numpy as np
 from pydantic import PlainValidator
 
 from common.errors import counted
-from judgments.importers.records import BadValue, Record, Shape, ShortName, composed, quoted, read_number
+from judgments.importers.records import BadValue, Record, Shape, ShortName, compose_name, quoted, read_number
 from judgments.importers.textio import ImportNotes, ImportProblem, read_lines
 
 COLUMNS = ("qid", "Q0", "docid", "rank", "score", "system")
@@ -29,8 +29,8 @@ def _rank(value: Any) -> int:
 @dataclass(frozen=True, slots=True)
 class _Line:
     number: int
-    query: Annotated[str, PlainValidator(composed)]
-    item: Annotated[str, PlainValidator(composed)]
+    query: Annotated[str, PlainValidator(compose_name)]
+    item: Annotated[str, PlainValidator(compose_name)]
     rank: Annotated[int, PlainValidator(_rank)]
     score: Annotated[float, PlainValidator(lambda value: read_number(value, textual=True))]
     system: ShortName

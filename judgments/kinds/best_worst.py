@@ -28,7 +28,7 @@ from judgments.drawing.controls import (
     REFERENCE,
     Makers,
     degraded_text,
-    divided,
+    divide_images,
     foreign_captions,
 )
 from judgments.drawing.material import (
@@ -400,7 +400,7 @@ class BestWorst(OpenKind):
         return wording.question if wording and question in usual else question
 
     def draw_batch(self, design: StudyDesign, material: Material) -> Batch:
-        division = divided(design, material)
+        division = divide_images(design, material)
         asked = design.sampling.options
         texts = {image.name: _texts_of(image) for image in division.judged}
         most = max(map(len, texts.values()), default=0)

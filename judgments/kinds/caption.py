@@ -20,7 +20,7 @@ from django.utils.translation import gettext
 from common.errors import DesignError
 from evaluation.statistics.significance import bootstrap_interval
 from evaluation.statistics.significance.intervals import ScoreSummary, summary_of_scores
-from judgments.drawing.controls import divided
+from judgments.drawing.controls import divide_images
 from judgments.drawing.material import Batch, Group, Material, UnitSpec, content_key, draw_images, rng_for
 from judgments.kinds.base import (
     Comparison,
@@ -34,7 +34,7 @@ from judgments.kinds.base import (
     Results,
     or_none,
 )
-from judgments.kinds.caption_rules import MOST_CHARACTERS, Rule, broken_rules, first_refusal, tidied
+from judgments.kinds.caption_rules import MOST_CHARACTERS, Rule, broken_rules, first_refusal, tidy_text
 
 if TYPE_CHECKING:
     from judgments.design.study_design import StudyDesign
@@ -186,7 +186,7 @@ class CaptionRehearsal(Rehearsal):
             return COPIED[int(rng.integers(len(COPIED)))]
         if not truth:
             return PLAIN
-        text = tidied(truth[int(rng.integers(len(truth)))])
+        text = tidy_text(truth[int(rng.integers(len(truth)))])
         draft = _varied(text, rng) if right else " ".join(text.split(" ")[:4])
         return next((one for one in (draft, text) if not _refused(one)), PLAIN)
 
@@ -231,7 +231,7 @@ class CaptionWriting(OpenKind):
                 field="controls.per_hit",
             )
         images = draw_images(
-            divided(design, material).judged, design.sampling.images, rng_for(design.seed, "images")
+            divide_images(design, material).judged, design.sampling.images, rng_for(design.seed, "images")
         )
         if not images:
             raise DesignError(
@@ -252,7 +252,7 @@ class CaptionWriting(OpenKind):
             raise ValueError(gettext("expected a text, the caption"))
         if len(given) > MOST_TYPED:
             raise ValueError(gettext("expected at most %(most)d characters") % {"most": MOST_CHARACTERS})
-        text = tidied(given)
+        text = tidy_text(given)
         # Controls and lone surrogates cannot be stored; unassigned and private characters can.
         if any(unicodedata.category(sign) in ("Cc", "Cs") for sign in text):
             raise ValueError(gettext("expected a text without control characters"))
@@ -264,7 +264,7 @@ class CaptionWriting(OpenKind):
     def read_form(self, form: Mapping[str, Any], position: int, unit: Any) -> str | None:
         """Read field ``u<position>``; None if it is blank."""
         text = form.get(f"u{position}")
-        return text if isinstance(text, str) and tidied(text) else None
+        return text if isinstance(text, str) and tidy_text(text) else None
 
     def consensus_in_words(self, answer: Any, *, unit: Any) -> list[str]:
         return [f"“{text}”" for text in answer]
@@ -283,11 +283,11 @@ def _varied(text: str, rng: np.random.Generator) -> str:
 
 
 def _shared(text: str, other: str) -> float:
-    words, known = folded(text).split(), set(folded(other).split())
+    words, known = fold_text(text).split(), set(fold_text(other).split())
     return sum(word in known for word in words) / len(words) if words else 0.0
 
 
-def folded(text: str) -> str:
+def fold_text(text: str) -> str:
     """Normalise case, punctuation and Unicode, to compare captions."""
     plain = unicodedata.normalize("NFKC", text).casefold()
     return " ".join("".join(sign if sign.isalnum() else " " for sign in plain).split())

@@ -1,6 +1,6 @@
 r"""Caption rules as data, shared by the server and the page.
 
-A rule is a regular expression or a count, applied to the text after ``tidied``. Expressions use only what
+A rule is a regular expression or a count, applied to the text after ``tidy_text``. Expressions use only what
 Python's ``re`` and JavaScript's ``RegExp`` read alike (no ``\b``, ``\d``, ``\s``, ``\w``, no lookbehind).
 
 Sources: V15 §5 asks for the main aspects, descriptions instead of dialogue, nothing overly descriptive, good
@@ -60,8 +60,8 @@ class Rule:
         first = first_part(language)
         return first in self.languages if self.languages else first not in self.besides
 
-    def finds(self, text: str) -> bool:
-        """Return whether a ``tidied`` text breaks it."""
+    def is_broken_by(self, text: str) -> bool:
+        """Return whether a text, as ``tidy_text`` leaves it, breaks the rule."""
         if self.counts:
             count = count_words(text) if self.counts == "words" else len(text)
             return count < self.least or bool(self.most and count > self.most)
@@ -82,7 +82,7 @@ def _compiled(pattern: str, ignore_case: bool) -> re.Pattern[str]:
     return re.compile(pattern, re.IGNORECASE if ignore_case else 0)
 
 
-def tidied(text: str) -> str:
+def tidy_text(text: str) -> str:
     """Strip the text and collapse white space."""
     return _BLANK_RUN.sub(" ", text).strip(" ")
 
@@ -128,8 +128,8 @@ def rules_for(language: str) -> tuple[Rule, ...]:
 
 
 def broken_rules(text: str, language: str) -> tuple[Rule, ...]:
-    tidy = tidied(text)
-    return tuple(rule for rule in rules_for(language) if rule.finds(tidy))
+    tidy = tidy_text(text)
+    return tuple(rule for rule in rules_for(language) if rule.is_broken_by(tidy))
 
 
 def first_refusal(rules: Iterable[Rule]) -> Rule | None:

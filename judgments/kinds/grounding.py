@@ -15,7 +15,7 @@ import numpy as np
 from django.utils.translation import gettext
 
 from common.errors import DesignError
-from judgments.drawing.controls import REFERENCE, Makers, divided, needs_split
+from judgments.drawing.controls import REFERENCE, Makers, divide_images, needs_split
 from judgments.drawing.material import (
     Batch,
     Group,
@@ -28,7 +28,7 @@ from judgments.drawing.material import (
     rng_for,
     shuffled,
 )
-from judgments.drawing.phrases import label_words, plain, tags_of, trimmed, words_of
+from judgments.drawing.phrases import label_words, normalise_text, tags_of, trim_punctuation, words_of
 from judgments.kinds.base import (
     Comparison,
     Consensus,
@@ -166,7 +166,7 @@ class Grounding(OpenKind):
     own_keys = ("sampling.references",)
 
     def draw_batch(self, design: StudyDesign, material: Material) -> Batch:
-        division = divided(design, material)
+        division = divide_images(design, material)
         there = [image for image in division.judged if image.boxes and image.references]
         if not there:
             raise DesignError(
@@ -240,7 +240,7 @@ class Grounding(OpenKind):
             "image": {"url": picture_url, "alt": gettext("The image with its boxes")},
             "caption": {"text": unit.first.text},
             "words": [
-                {"index": index, "text": token, "linked": bool(trimmed(token))}
+                {"index": index, "text": token, "linked": bool(trim_punctuation(token))}
                 for index, token in enumerate(unit.first.text.split())
             ],
             "boxes": [
@@ -260,7 +260,7 @@ class Grounding(OpenKind):
         links: Links = {}
         for one in given:
             word, box = one["word"], one["box"]
-            if type(word) is not int or not 0 <= word < len(tokens) or not trimmed(tokens[word]):
+            if type(word) is not int or not 0 <= word < len(tokens) or not trim_punctuation(tokens[word]):
                 raise ValueError(f"word {word!r} is none of the caption; expected an index from 0")
             if not isinstance(box, str) or box not in known:
                 raise ValueError(
@@ -310,7 +310,7 @@ def said_labels(caption: str, boxes: Sequence[Mapping[str, Any]]) -> Links:
 
     A longer label is found by its last word.
     """
-    tokens = [trimmed(plain(token)) for token in caption.split()]
+    tokens = [trim_punctuation(normalise_text(token)) for token in caption.split()]
     heads: dict[str, list[str]] = {}
     for box in boxes:
         words = words_of(label_words(box["label"]))
@@ -331,4 +331,4 @@ def _frozen(image: Image) -> list[dict[str, Any]]:
 
 
 def _linkable(unit: Any) -> list[int]:
-    return [word for word, token in enumerate(unit.first.text.split()) if trimmed(token)]
+    return [word for word, token in enumerate(unit.first.text.split()) if trim_punctuation(token)]

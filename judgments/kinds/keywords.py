@@ -17,7 +17,7 @@ import numpy as np
 from django.utils.translation import gettext, gettext_lazy
 
 from common.errors import DesignError
-from judgments.drawing.controls import divided
+from judgments.drawing.controls import divide_images
 from judgments.drawing.material import (
     Batch,
     Group,
@@ -28,7 +28,15 @@ from judgments.drawing.material import (
     draw_images,
     rng_for,
 )
-from judgments.drawing.phrases import as_written, frequent, phrase, spread_of, titled, vocabulary, words_of
+from judgments.drawing.phrases import (
+    as_written,
+    frequent_phrases,
+    normalise_phrase,
+    spread_of,
+    titles_in,
+    vocabulary,
+    words_of,
+)
 from judgments.kinds.base import (
     Comparison,
     Consensus,
@@ -69,7 +77,9 @@ class KeywordCounts(OpenAggregation):
     rule = "counts"
 
     def combine(self, answers: list[list[str]]) -> Consensus:
-        counts = by_count(Counter(word for answer in answers for word in {phrase(one) for one in answer}))
+        counts = by_count(
+            Counter(word for answer in answers for word in {normalise_phrase(one) for one in answer})
+        )
         most = max(counts.values(), default=0)
         return Consensus(
             n=len(answers),
@@ -80,8 +90,10 @@ class KeywordCounts(OpenAggregation):
 
     def codes(self, unit: Any, given: Any) -> dict[str, float]:
         """Code every word and offered collocation as 0 or 1."""
-        chosen = {phrase(one) for one in given}
-        names = dict.fromkeys((*words_of(unit.content["text"]), *map(phrase, unit.content["collocations"])))
+        chosen = {normalise_phrase(one) for one in given}
+        names = dict.fromkeys(
+            (*words_of(unit.content["text"]), *map(normalise_phrase, unit.content["collocations"]))
+        )
         return {name: float(name in chosen) for name in names}
 
 
@@ -94,7 +106,7 @@ class KeywordResults(Results):
 
         words: defaultdict[int, list[frozenset[str]]] = defaultdict(list)
         for one in judged:
-            words[one.unit.pk].append(frozenset(phrase(keyword) for keyword in one.given))
+            words[one.unit.pk].append(frozenset(normalise_phrase(keyword) for keyword in one.given))
         stems = {
             unit: [frozenset(keyword_forms(sorted(one))) for one in given] for unit, given in words.items()
         }
@@ -133,7 +145,7 @@ class KeywordRehearsal(Rehearsal):
     def recovers(self, found: Consensus, truth: Any) -> bool:
         """Return whether the majority's keywords reach an F1 of ``CLOSE``."""
         most = {keyword for keyword, count in (found.answer or {}).items() if 2 * count > found.n}
-        wanted = {phrase(one) for one in truth}
+        wanted = {normalise_phrase(one) for one in truth}
         return 2 * len(most & wanted) >= CLOSE * (len(most) + len(wanted))
 
 
@@ -166,7 +178,7 @@ class Keywords(OpenKind):
                 "to 0 (a quiz and the agreement with others tell careful workers).",
                 field="controls.per_hit",
             )
-        there = [image for image in divided(design, material).judged if image.text]
+        there = [image for image in divide_images(design, material).judged if image.text]
         if not there:
             raise DesignError(
                 f"no image of split {design.sampling.split!r} of dataset {material.name!r} stands with a text; "
@@ -191,12 +203,14 @@ class Keywords(OpenKind):
     ) -> dict[str, list[str]]:
         """Return image -> collocations, as the text has them."""
         longest = design.keywords.longest
-        if titles := frozenset(map(phrase, design.keywords.titles)):
-            grams = {image.name: titled(image.text, titles, longest) for image in images}
+        if titles := frozenset(map(normalise_phrase, design.keywords.titles)):
+            grams = {image.name: titles_in(image.text, titles, longest) for image in images}
         else:
             stop_words = _stop_words()
             spread = spread_of(dict.fromkeys(image.text for image in there), stop_words, longest)
-            grams = {image.name: frequent(image.text, spread, stop_words, longest) for image in images}
+            grams = {
+                image.name: frequent_phrases(image.text, spread, stop_words, longest) for image in images
+            }
         return {image.name: as_written(image.text, grams[image.name]) for image in images}
 
     def unit(self, design: StudyDesign, image: Image, collocations: Sequence[str]) -> UnitSpec:
@@ -223,11 +237,11 @@ class Keywords(OpenKind):
         if len(given) > MOST_KEYWORDS:
             raise ValueError(gettext("expected at most %(most)d keywords") % {"most": MOST_KEYWORDS})
         words = _words_in(unit.content["text"])
-        offered = {phrase(one) for one in unit.content["collocations"]}
+        offered = {normalise_phrase(one) for one in unit.content["collocations"]}
         kept: dict[str, str] = {}
         for one in given:
             keyword = " ".join(one.split())
-            form = phrase(keyword)
+            form = normalise_phrase(keyword)
             # Joiners and direction marks stand inside words; controls and lone surrogates do not.
             broken = any(unicodedata.category(sign) in ("Cc", "Cs") for sign in keyword)
             if not form or len(keyword) > LONGEST_KEYWORD or broken:

@@ -39,7 +39,7 @@ from judgments.drawing.controls import (
     Makers,
     check_split,
     degraded_text,
-    divided,
+    divide_images,
     foreign_captions,
     known_items,
     known_problem,
@@ -321,7 +321,7 @@ class PairKind(ChoiceKind):
 
     def draw_batch(self, design: StudyDesign, material: Material) -> Batch:
         check_split(design, material)
-        division = divided(design, material)
+        division = divide_images(design, material)
         wanted = {str(kind): count for kind, count in design.sampling.pairs.items()}
         drawing: dict[str, Any] = {
             "references": design.sampling.references,

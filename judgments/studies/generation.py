@@ -29,7 +29,7 @@ from common.rows import (
     refresh_statistics,
     trusted_keys,
 )
-from judgments.design.requirements import not_stated, own_record_needed, requirements_of
+from judgments.design.requirements import own_record_needed, requirements_not_stated, requirements_of
 from judgments.design.study_design import StudyDesign
 from judgments.design.tables import CROSSED
 from judgments.drawing.controls import ControlPool, pool_of
@@ -403,7 +403,7 @@ def plan_study(design: StudyDesign, dataset: Dataset, *, maker: int | None = Non
         pool=pool_of(batch.hits, grouped=KINDS[design.protocol].grouped),
         notes=batch.notes,
         asks=list(requirements_of(design.workers).values()),
-        unsaid=not_stated(design.workers, design.crowd.backend, api=design.panel.api),
+        unsaid=requirements_not_stated(design.workers, design.crowd.backend, api=design.panel.api),
     )
 
 

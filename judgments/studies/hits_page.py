@@ -13,7 +13,7 @@ from common.errors import DesignError, QuorumError
 from judgments.access.roles import Right
 from judgments.admin.operations import add_operation
 from judgments.cached_figures import MANY_ROWS, Figures, add_figures, cached_figures, required_figures
-from judgments.design.editing.form import field_about
+from judgments.design.editing.form import field_of_key
 from judgments.design.study_design import StudyDesign
 from judgments.drawing.controls import ControlPool
 from judgments.drawing.stopping import expected_share
@@ -72,7 +72,7 @@ def plan_of(study: Study) -> Context:
 
 def place_of_problem(study: Study, key: str) -> str:
     """Return the design's page, at the field where it says what is wrong with this key."""
-    name = field_about(key, design_of(study))
+    name = field_of_key(key, design_of(study))
     return f"{page_address(study, 'change')}?look#{f'id_{name}' if name else 'panes'}"
 
 

@@ -17,7 +17,12 @@ from annotation.rehearsal.people import Crowd
 from annotation.rehearsal.rehearsal import rehearse
 from common.errors import DesignError
 from evaluation.judgment_sets.loaders import control_records_of
-from judgments.hit_templates.controls import ExpectedProblem, expected_again, expected_of, meets
+from judgments.hit_templates.controls import (
+    ExpectedProblem,
+    expected_of,
+    expected_on_repeat,
+    meets_expectation,
+)
 from judgments.hit_templates.filling import fill_page, filled_questions
 from judgments.hit_templates.importing import check_template
 from judgments.hit_templates.reading import read_template
@@ -72,8 +77,8 @@ def test_an_answer_is_right_as_far_as_its_row_says(
     cells: dict[str, str], right: dict[str, Any], wrong: dict[str, Any]
 ) -> None:
     expected = expected_of(QUESTIONS, {"text": "x", **cells})
-    assert meets(expected, right)
-    assert not meets(expected, wrong)
+    assert meets_expectation(expected, right)
+    assert not meets_expectation(expected, wrong)
 
 
 def test_a_row_without_a_word_about_it_expects_nothing() -> None:
@@ -106,19 +111,19 @@ def test_a_cell_that_no_answer_could_meet_is_named(column: str, cell: str, said:
 
 
 def test_the_other_time_the_same_is_expected_but_for_texts_and_a_bit_of_a_number() -> None:
-    again = expected_again(QUESTIONS, {"tone": "pos", "flags": ["rude"], "stars": 5, "word": "a"})
-    assert meets(again, {"tone": "pos", "flags": ["rude"], "stars": 6, "word": "quite another"})
+    again = expected_on_repeat(QUESTIONS, {"tone": "pos", "flags": ["rude"], "stars": 5, "word": "a"})
+    assert meets_expectation(again, {"tone": "pos", "flags": ["rude"], "stars": 6, "word": "quite another"})
     others: list[dict[str, Any]] = [{"tone": "neg"}, {"flags": []}, {"stars": 7}, {"stars": None}]
     for other in others:
-        assert not meets(again, {"tone": "pos", "flags": ["rude"], "stars": 5} | other)
+        assert not meets_expectation(again, {"tone": "pos", "flags": ["rude"], "stars": 5} | other)
     plain = filled_questions(
         read_template('<input type="range" name="a" max="100"><input type="number" name="b">').questions, {}
     )
-    assert meets(expected_again(plain, {"a": 50, "b": 3}), {"a": 65, "b": 3})
-    assert not meets(expected_again(plain, {"a": 50, "b": 3}), {"a": 66, "b": 3})
-    assert not meets(expected_again(plain, {"a": 50, "b": 3}), {"a": 50, "b": 4})
-    assert meets(expected_again(plain, {"a": 50}), {"a": 50})
-    assert not meets(expected_again(plain, {"a": 50}), {"a": 50, "b": 4})
+    assert meets_expectation(expected_on_repeat(plain, {"a": 50, "b": 3}), {"a": 65, "b": 3})
+    assert not meets_expectation(expected_on_repeat(plain, {"a": 50, "b": 3}), {"a": 66, "b": 3})
+    assert not meets_expectation(expected_on_repeat(plain, {"a": 50, "b": 3}), {"a": 50, "b": 4})
+    assert meets_expectation(expected_on_repeat(plain, {"a": 50}), {"a": 50})
+    assert not meets_expectation(expected_on_repeat(plain, {"a": 50}), {"a": 50, "b": 4})
 
 
 def test_how_far_a_number_may_lie_is_no_business_of_the_page() -> None:

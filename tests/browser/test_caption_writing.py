@@ -7,7 +7,7 @@ import json
 import pytest
 from playwright.sync_api import Page, expect
 
-from judgments.kinds.caption_rules import RULES, broken_rules, count_words, rules_for, tidied
+from judgments.kinds.caption_rules import RULES, broken_rules, count_words, rules_for, tidy_text
 from tests.browser.axe import problems_in_both_looks
 from tests.browser.working import PHONE, NewPage, join, stored, submitted
 from tests.installations import Installation
@@ -115,7 +115,7 @@ def test_the_page_finds_what_the_server_finds(
         [module, texts, [rule.as_data() for rule in rules_for(language)]],
     )
     expected = [
-        [tidied(text), count_words(tidied(text)), [rule.id for rule in broken_rules(text, language)]]
+        [tidy_text(text), count_words(tidy_text(text)), [rule.id for rule in broken_rules(text, language)]]
         for text in texts
     ]
     assert dict(zip(texts, found, strict=True)) == dict(zip(texts, expected, strict=True))

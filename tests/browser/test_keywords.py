@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from playwright.sync_api import Page, expect
 
-from judgments.drawing.phrases import phrase, vocabulary
+from judgments.drawing.phrases import normalise_phrase, vocabulary
 from tests.browser.axe import problems_in_both_looks
 from tests.browser.working import NewPage, answers, count_of, here, join, submitted
 from tests.installations import Installation
@@ -142,4 +142,4 @@ def test_the_script_and_the_server_tell_words_apart_alike(
         }""",
         [module, NASTY],
     )
-    assert found == [[phrase(text), list(vocabulary(text))] for text in NASTY]
+    assert found == [[normalise_phrase(text), list(vocabulary(text))] for text in NASTY]

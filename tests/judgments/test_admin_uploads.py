@@ -210,7 +210,7 @@ class TestUploading:
 
     def test_looking_again_at_files_that_were_discarded_asks_for_them(self, designer: Client) -> None:
         page = self.look(designer, upload("c.csv", CSV))
-        uploads.discard(page.context["upload"])
+        uploads.discard_upload(page.context["upload"])
         answer = self.confirm(designer, page, _again="1")
         assert answer.headers["Location"] == reverse("admin:judgments_dataset_add")
         assert "please upload them again" in words(designer.get(answer.headers["Location"]))

@@ -14,7 +14,7 @@ from judgments.design.reading import make_design
 from judgments.design.study_design import StudyDesign
 from judgments.drawing.material import Material
 from judgments.kinds import KINDS
-from judgments.kinds.caption import COPIED, CaptionWriting, folded
+from judgments.kinds.caption import COPIED, CaptionWriting, fold_text
 from tests.judgments.material import made_up
 
 KIND = KINDS["caption"]
@@ -170,9 +170,9 @@ def test_a_rehearsal_tells_captions_of_the_image_from_copied_ones() -> None:
 
 
 def test_two_captions_are_the_same_whatever_their_case_and_punctuation() -> None:
-    assert folded("A dog,  running!") == folded("a DOG running .")
-    assert folded("ﬁne caf\u00e9") == folded("fine cafe\u0301")
-    assert folded("A dog runs") != folded("A dog run")
+    assert fold_text("A dog,  running!") == fold_text("a DOG running .")
+    assert fold_text("ﬁne caf\u00e9") == fold_text("fine cafe\u0301")
+    assert fold_text("A dog runs") != fold_text("A dog run")
 
 
 def test_material_of_another_split_stays_out() -> None:

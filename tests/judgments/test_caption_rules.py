@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from judgments.kinds.caption_rules import RULES, Rule, broken_rules, count_words, rules_for, tidied
+from judgments.kinds.caption_rules import RULES, Rule, broken_rules, count_words, rules_for, tidy_text
 
 HARD = [rule for rule in RULES if rule.hard]
 SOFT = [rule for rule in RULES if not rule.hard]
@@ -95,7 +95,7 @@ def test_rules_about_english_words_are_for_english_captions_alone() -> None:
 
 
 def test_only_white_space_is_changed() -> None:
-    assert tidied("  Zwei\u00a0Hunde\n\trennen ,  e\u0301 ") == "Zwei Hunde rennen , e\u0301"
+    assert tidy_text("  Zwei\u00a0Hunde\n\trennen ,  e\u0301 ") == "Zwei Hunde rennen , e\u0301"
 
 
 def test_words_hold_a_letter_or_a_digit() -> None:

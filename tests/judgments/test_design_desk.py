@@ -12,7 +12,7 @@ from django.contrib.auth.models import User
 from django.test import Client
 from django.urls import reverse
 
-from judgments.design.editing.form import DesignForm, field_about, starting_values
+from judgments.design.editing.form import DesignForm, field_of_key, starting_values
 from judgments.design.reading import line_of, make_design, problems_in, read_toml
 from judgments.models import Job, Study
 from judgments.studies.studies import create_study
@@ -312,10 +312,10 @@ class TestImpossible:
 
     def test_what_a_kind_has_no_field_for_is_said_beside_the_numbers(self) -> None:
         design = make_design({"name": "R", "dataset": "animals", "protocol": "relevance"})
-        assert field_about("sampling.pairs.HC", design) == ""
-        assert field_about("sampling.split", design) == "sampling-split"
+        assert field_of_key("sampling.pairs.HC", design) == ""
+        assert field_of_key("sampling.split", design) == "sampling-split"
         pairs = {"name": "T", "dataset": "animals", "protocol": "triplet", "sampling": {"pairs": {"MM": 2}}}
-        assert field_about("sampling.pairs", make_design(pairs)) == "sampling-pairs-MM"
+        assert field_of_key("sampling.pairs", make_design(pairs)) == "sampling-pairs-MM"
 
     def test_generate_waits_and_leads_to_the_field(self, designer: Client) -> None:
         study = make_study(opened=False, sampling={"pairs": {"HC": 1000}})

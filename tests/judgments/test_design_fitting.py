@@ -8,7 +8,7 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
-from judgments.design.editing.fitting import fitted, holdings_of
+from judgments.design.editing.fitting import fit_to_dataset, holdings_of
 from judgments.design.editing.form import starting_values
 from judgments.design.presets import PRESETS
 from judgments.design.reading import make_design
@@ -22,7 +22,7 @@ NEW = "admin:judgments_study_add"
 
 
 def cut(preset: str, dataset: Dataset) -> tuple[dict[str, Any], list[str]]:
-    return fitted(starting_values(preset=preset), dataset, maker=None)
+    return fit_to_dataset(starting_values(preset=preset), dataset, maker=None)
 
 
 @pytest.mark.parametrize("shape", ["two systems", "people alone", "other splits"])
@@ -33,7 +33,7 @@ def test_what_a_card_offers_can_be_drawn(designer: Client, shape: str) -> None:
     if shape == "other splits":
         Item.objects.filter(dataset=dataset).update(split="spring")
     holdings = holdings_of(dataset, designer.get("/admin/").wsgi_request.user)
-    offered = [name for name in PRESETS if not holdings.lacks(PRESETS[name])]
+    offered = [name for name in PRESETS if not holdings.missing_for(PRESETS[name])]
     for preset in offered:
         values, _ = cut(preset, dataset)
         design = make_design(values | {"name": "Own", "slug": "own"})

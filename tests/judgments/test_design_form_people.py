@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from judgments.design.editing.form import DesignForm, in_words, starting_values, values_from_toml
+from judgments.design.editing.form import DesignForm, starting_values, value_in_words, values_from_toml
 from judgments.design.reading import dump_toml
 from tests.judgments import desk
 
@@ -124,7 +124,7 @@ def test_texts_in_other_languages_are_typed_in_rows_and_fill_the_form_again() ->
     assert again.is_valid(), again.errors
     assert again.design.translations == form.design.translations
     assert "Lea todo." in str(again["translations"])
-    assert "Answer: La primera." in in_words("translations", form.values["translations"])
+    assert "Answer: La primera." in value_in_words("translations", form.values["translations"])
 
 
 def test_more_rows_than_a_page_holds_stay_as_they_are() -> None:
@@ -167,6 +167,8 @@ def test_what_cannot_be_is_said_beside_its_field(changes: dict[str, str], field:
 
 
 def test_rows_are_read_as_lines() -> None:
-    said = in_words("examples", [{"scene": "A dog.", "shown": ["A dog runs."], "answer": "4", "why": ""}])
+    said = value_in_words(
+        "examples", [{"scene": "A dog.", "shown": ["A dog runs."], "answer": "4", "why": ""}]
+    )
     assert said == "Picture in words: A dog. · Texts shown: A dog runs. · Answer: 4"
-    assert in_words("examples", []) == "–"
+    assert value_in_words("examples", []) == "–"

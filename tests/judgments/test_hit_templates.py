@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from judgments.hit_templates.answers import NoTemplateAnswer, answer_of_form, checked_answer, first_answer
-from judgments.hit_templates.cleaning import cleaned_again
+from judgments.hit_templates.cleaning import clean_filled_page
 from judgments.hit_templates.filling import fill_page, filled_questions
 from judgments.hit_templates.reading import TemplateProblem, read_template
 from tests.templating import TONE
@@ -83,7 +83,7 @@ def harmless(html: str) -> None:
     ]
     for address in page.values("href") + page.values("src") + page.values("poster"):
         assert address.lower().startswith(("https://", "http://", "mailto:", "#t")), address
-    assert cleaned_again(html) == html, "a second look finds nothing to take away"
+    assert clean_filled_page(html) == html, "a second look finds nothing to take away"
 
 
 def test_every_sort_of_control_becomes_a_question():
@@ -257,7 +257,9 @@ def test_no_mixture_of_parts_leaves_its_box(parts, cell):
     html = fill_page(template, {"x": cell, "text": cell}, position=1)
     harmless(html)
     around = f"<section><div>{html}</div><hr></section>"
-    assert cleaned_again(around.replace("section", "blockquote")) == around.replace("section", "blockquote")
+    assert clean_filled_page(around.replace("section", "blockquote")) == around.replace(
+        "section", "blockquote"
+    )
 
 
 def test_steps_of_one_page_do_not_share_an_id_or_a_name():

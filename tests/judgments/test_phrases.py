@@ -9,12 +9,12 @@ import pytest
 from judgments.drawing.phrases import (
     as_written,
     clauses,
-    frequent,
+    frequent_phrases,
     known_titles,
     ngrams,
-    phrase,
+    normalise_phrase,
     spread_of,
-    titled,
+    titles_in,
     vocabulary,
     words_of,
 )
@@ -46,7 +46,7 @@ def test_a_word_inside_a_word_is_a_word_of_the_text():
 
 
 def test_phrases_are_equal_whatever_their_capitals_and_punctuation():
-    assert phrase("  The “University” of\nTexas, ") == "the university of texas"
+    assert normalise_phrase("  The “University” of\nTexas, ") == "the university of texas"
 
 
 def test_every_run_of_two_to_seven_words_is_an_ngram():
@@ -64,15 +64,15 @@ def test_the_titles_of_the_papers_own_example_are_all_found_with_their_parts():
         "the university of texas at dallas",
         "dallas cowboys",
     }
-    found = titled(CAMPUS, titles)
+    found = titles_in(CAMPUS, titles)
     assert set(found) == titles - {"dallas cowboys"}
     assert as_written(CAMPUS, ["university of texas at dallas"]) == ["University of Texas at Dallas"]
 
 
 def test_a_title_may_run_across_a_comma_but_a_frequent_run_may_not():
     text = "They met in Paris, Texas. Later in Paris, Texas again."
-    assert titled(text, {"paris texas"}) == ["paris texas"]
-    assert frequent(text, Counter(), STOP) == []
+    assert titles_in(text, {"paris texas"}) == ["paris texas"]
+    assert frequent_phrases(text, Counter(), STOP) == []
     assert list(clauses("Met J. Smith in the U.S. today. Then, home (again)")) == [
         ["met", "j", "smith", "in", "the", "u.s", "today"], ["then"], ["home"], ["again"],
     ]  # fmt: skip
@@ -81,19 +81,19 @@ def test_a_title_may_run_across_a_comma_but_a_frequent_run_may_not():
 def test_without_titles_runs_are_offered_that_stand_twice_or_in_several_texts():
     texts = [CAMPUS, "A fire in Dallas Love Field .", "Dallas Love Field was closed ."]
     spread = spread_of(texts, STOP)
-    assert frequent(CAMPUS, spread, STOP) == ["university of texas"]
-    assert frequent(texts[1], spread, STOP) == ["dallas love field"]
-    assert frequent("nothing comes twice", spread, STOP) == []
+    assert frequent_phrases(CAMPUS, spread, STOP) == ["university of texas"]
+    assert frequent_phrases(texts[1], spread, STOP) == ["dallas love field"]
+    assert frequent_phrases("nothing comes twice", spread, STOP) == []
 
 
 def test_a_run_inside_a_longer_one_is_offered_where_it_stands_more_often():
     text = "red bus stop . red bus stop . red bus ."
-    assert frequent(text, Counter(), STOP) == ["red bus", "red bus stop"]
+    assert frequent_phrases(text, Counter(), STOP) == ["red bus", "red bus stop"]
 
 
 def test_of_too_many_runs_the_most_frequent_stay_in_the_order_of_the_text():
     text = " . ".join(f"word{n} thing{n}" for n in range(60) for _ in range(3 if n in (5, 40) else 2))
-    found = frequent(text, Counter(), STOP, most=2)
+    found = frequent_phrases(text, Counter(), STOP, most=2)
     assert found == ["word5 thing5", "word40 thing40"]
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from common.errors import DesignError
 from judgments.design.reading import make_design, read_toml, write_toml
-from judgments.design.requirements import QUIZ_PRESETS, draw_questions, passes, questions_of
+from judgments.design.requirements import QUIZ_PRESETS, draw_questions, questions_of, reaches_pass_mark
 from judgments.design.study_design import StudyDesign
 from judgments.drawing.material import Image, Material, Text, rng_for
 from judgments.drawing.quiz_items import quiz_groups, set_aside
@@ -72,7 +72,7 @@ def test_over_many_seeds_every_question_is_asked_about_equally_often() -> None:
     [(8, 10, 0.8, True), (7, 10, 0.7, True), (7, 10, 0.71, False), (0, 3, 0.0, True), (0, 0, 0.0, False)],
 )
 def test_the_pass_mark_is_reached_by_equality(right: int, asked: int, mark: float, passed: bool) -> None:
-    assert passes(right, asked, mark) is passed
+    assert reaches_pass_mark(right, asked, mark) is passed
 
 
 def test_a_study_s_own_questions_stand_beside_the_ready_ones() -> None:

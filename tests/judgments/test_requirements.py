@@ -15,7 +15,12 @@ from common.errors import DesignError
 from judgments.countries import COUNTRIES
 from judgments.design.presets import PRESETS
 from judgments.design.reading import make_design
-from judgments.design.requirements import approval_is_enough, not_stated, own_record_needed, requirements_of
+from judgments.design.requirements import (
+    approval_is_enough,
+    own_record_needed,
+    requirements_not_stated,
+    requirements_of,
+)
 from judgments.design.study_design import StudyDesign
 from judgments.studies.generation import generate_hits
 from judgments.studies.studies import create_study, design_of
@@ -116,10 +121,10 @@ def test_requirements_that_cannot_be_are_refused_by_name(workers: dict[str, Any]
 
 def test_a_crowd_of_another_site_cannot_tell_what_was_approved_there() -> None:
     asked = design(requirements="vedantam-2015").workers
-    assert not_stated(asked, "mturk") == []
-    assert not_stated(asked, "local") == []
-    assert not_stated(asked, "external", api=True) == []
-    assert not_stated(asked, "external") == [
+    assert requirements_not_stated(asked, "mturk") == []
+    assert requirements_not_stated(asked, "local") == []
+    assert requirements_not_stated(asked, "external", api=True) == []
+    assert requirements_not_stated(asked, "external") == [
         "more than 95 % of their reviewed pages approved",
         "at least 500 pages approved",
     ]

@@ -40,7 +40,7 @@ def keep(name: str, content: bytes, pictures: bytes | None = None) -> str:
 
 
 def test_a_single_file_is_read_where_it_lies() -> None:
-    with uploads.opened(keep("rows.csv", b"image,caption\n")) as files:
+    with uploads.open_upload(keep("rows.csv", b"image,caption\n")) as files:
         assert files.path.name == "rows.csv"
         assert files.path.read_bytes() == b"image,caption\n"
         assert files.pictures is None
@@ -48,32 +48,32 @@ def test_a_single_file_is_read_where_it_lies() -> None:
 
 def test_a_folder_in_an_archive_is_opened_as_that_folder() -> None:
     archive = packed(("set/deep/a.txt", b"1"), ("set/deep/b.txt", b"2"), ("__MACOSX/set/._a.txt", b"x"))
-    with uploads.opened(keep("set.zip", archive)) as files:
+    with uploads.open_upload(keep("set.zip", archive)) as files:
         assert sorted(path.name for path in files.path.iterdir()) == ["a.txt", "b.txt"]
 
 
 def test_an_archive_of_one_file_is_that_file() -> None:
-    with uploads.opened(keep("set.zip", packed(("captions.json", b"{}")))) as files:
+    with uploads.open_upload(keep("set.zip", packed(("captions.json", b"{}")))) as files:
         assert files.path.name == "captions.json"
 
 
 def test_pictures_come_in_a_folder_of_their_own_even_when_there_is_one() -> None:
     upload = keep("rows.csv", b"x", pictures=packed(("photos/a.jpg", b"jpeg")))
-    with uploads.opened(upload) as files:
+    with uploads.open_upload(upload) as files:
         assert files.pictures is not None
         assert [path.name for path in Path(files.pictures).iterdir()] == ["a.jpg"]
 
 
 def test_what_was_unpacked_is_gone_afterwards_and_the_upload_once_it_is_discarded(data_folder: Path) -> None:
     upload = keep("set.zip", packed(("a.txt", b"1")))
-    with uploads.opened(upload):
+    with uploads.open_upload(upload):
         pass
     assert [
         path.name for path in (data_folder / "uploads" / upload).iterdir() if "unpacked" in path.name
     ] == []
-    uploads.discard(upload)
+    uploads.discard_upload(upload)
     assert list((data_folder / "uploads").iterdir()) == []
-    with pytest.raises(UploadRefused, match="upload them again"), uploads.opened(upload):
+    with pytest.raises(UploadRefused, match="upload them again"), uploads.open_upload(upload):
         pass
 
 
@@ -169,7 +169,7 @@ def test_a_file_name_that_cannot_be_kept_is_refused(name: str) -> None:
 
 def test_a_problem_in_a_file_is_told_with_the_name_it_was_uploaded_under() -> None:
     upload = keep("set.zip", packed(("set/rows.csv", b"x"), ("set/more.csv", b"x")))
-    with pytest.raises(UploadRefused) as told, uploads.opened(upload) as files:
+    with pytest.raises(UploadRefused) as told, uploads.open_upload(upload) as files:
         raise ImportProblem(files.path / "rows.csv", 3, "caption", "nothing", "a text")
     assert str(told.value) == "set/rows.csv, line 3, caption: found nothing, expected a text."
 
@@ -182,7 +182,7 @@ def test_a_file_where_a_folder_should_be_is_refused(names: tuple[str, str], tmp_
 
 
 def test_a_name_that_no_folder_takes_is_passed_over() -> None:
-    with uploads.opened(keep("set.zip", packed((zipfile.ZipInfo("."), b"1"), ("a.csv", b"2")))) as files:
+    with uploads.open_upload(keep("set.zip", packed((zipfile.ZipInfo("."), b"1"), ("a.csv", b"2")))) as files:
         assert files.path.name == "a.csv"
 
 

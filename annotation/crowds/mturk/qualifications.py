@@ -26,9 +26,9 @@ from judgments.design.requirements import (
     Quiz,
     Workers,
     asks_anything,
-    passes,
     questions_asked,
     questions_of,
+    reaches_pass_mark,
 )
 from judgments.drawing.material import rng_for, shuffled
 
@@ -150,7 +150,7 @@ def percent_needed(asked: int, pass_mark: float) -> int:
     The rounding of halves is undocumented, so require the lower neighbour; it is still above the percentage of one
     correct answer less.
     """
-    right = next(right for right in range(asked + 1) if passes(right, asked, pass_mark))
+    right = next(right for right in range(asked + 1) if reaches_pass_mark(right, asked, pass_mark))
     return math.ceil(Fraction(100 * right, asked) - Fraction(1, 2))
 
 

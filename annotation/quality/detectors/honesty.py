@@ -20,7 +20,7 @@ from annotation.quality.detectors.base import Finding, Rule, Share
 from annotation.quality.detectors.history import AnswerFormat, History, OwnJudgment, WrittenAnswer
 from common.amounts import percent
 from judgments.drawing.material import rng_for
-from judgments.kinds.caption import folded
+from judgments.kinds.caption import fold_text
 
 MOST_TEXTS = 5  # in the evidence
 GRAM_LENGTH = 4  # characters
@@ -225,7 +225,7 @@ class Phrasing(SignOfProgram):
         own = [
             (int(unit), one)
             for unit, one in zip(history.unit, history.written, strict=True)
-            if one and len(folded(one.text)) >= self.length
+            if one and len(fold_text(one.text)) >= self.length
         ]
         n = len(own)
         if n < self.least or not history.others_texts:
@@ -288,7 +288,7 @@ class Phrasing(SignOfProgram):
 
 @lru_cache(maxsize=8_192)  # each look compares the study's texts again; 30 MB
 def character_grams(text: str) -> frozenset[str]:
-    plain = folded(text)
+    plain = fold_text(text)
     return frozenset(
         plain[place : place + GRAM_LENGTH] for place in range(max(1, len(plain) - GRAM_LENGTH + 1))
     )
@@ -325,7 +325,7 @@ class HiddenLine(SignOfProgram):
 
     def examine(self, history: History) -> Finding | None:
         asked = [one for one in history.written if one and one.word]
-        found = [one for one in asked if one.word in folded(one.text).split()]
+        found = [one for one in asked if one.word in fold_text(one.text).split()]
         if len(asked) < self.least or len(found) < self.words:
             return None
         return self.make_finding(history, n=len(asked), found=len(found), texts=_texts_for_evidence(found))

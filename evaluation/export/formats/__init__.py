@@ -116,15 +116,15 @@ _FORMATS = (
     Format(
         "soft-labels", "soft-labels.jsonl", JSONL,
         "people's answers to each unit as a distribution, with its entropy",
-        soft_labels.why_not, soft_labels.SoftLabelLines,
+        soft_labels.why_unsuitable, soft_labels.SoftLabelLines,
     ),
     Format(
         "mturk", "mturk.csv", CSV,
-        "every assignment, in the columns of Mechanical Turk's result files", results.why_not, results.Results,
+        "every assignment, in the columns of Mechanical Turk's result files", results.why_unsuitable, results.Results,
     ),
     Format(
         "demographics", "demographics.csv", CSV,
-        "what the crowd says of the people, a line each", demographics.why_not, demographics.DemographicLines,
+        "what the crowd says of the people, a line each", demographics.why_unsuitable, demographics.DemographicLines,
         right=Right.CHANGE, personal=True,
     ),
     Format("mtme", "mtme.zip", ZIP, "the folder layout of mt-metrics-eval, as an archive", _of_systems, _mtme),

@@ -16,7 +16,7 @@ from judgments.models import Study
 from judgments.studies.studies import design_of
 
 
-def why_not(study: Study) -> str:
+def why_unsuitable(study: Study) -> str:
     return "" if design_of(study).crowd.demographics else "its design names demographics (crowd.demographics)"
 
 

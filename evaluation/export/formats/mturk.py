@@ -43,7 +43,7 @@ STATUS = {Assignment.State.APPROVED: "Approved", Assignment.State.REJECTED: "Rej
 SHOWN = {**CAPTIONS, "pair": "pair__key", "kind": "kind"}
 
 
-def why_not(study: Study) -> str:
+def why_unsuitable(study: Study) -> str:
     # Checked first: only imports have judgments without a HIT, and study pages ask this of every format.
     handed_in = Assignment.objects.filter(study=study, submitted_at__isnull=False)
     if study.source == Study.Source.IMPORTED and handed_in.filter(hit=None).exists():

@@ -13,7 +13,7 @@ from judgments.studies.studies import kind_of
 CORRECTED = "miller-madow"  # of a unit alone, so that a part says the same whatever the others hold
 
 
-def why_not(study: Study) -> str:
+def why_unsuitable(study: Study) -> str:
     return "" if has_soft_labels(study) else f"it holds answers of at most {MOST_VALUES} values"
 
 

@@ -113,7 +113,7 @@ def grades(inputs: ReportInputs) -> Section | None:
     proposals = inputs.proposals
     if not cuts or inputs.kind.aggregation.level != MEANS or proposals is None:
         return None
-    judged = JudgedTexts.together(proposals, inputs.consensus.of_unit)
+    judged = JudgedTexts.from_proposals(proposals, inputs.consensus.of_unit)
     first = _first_captions(proposals, judged)
     if not first:
         return None

@@ -112,7 +112,7 @@ class DesignView(APIView):
     def patch(self, request: Request, slug: str) -> Response:
         """RFC 7396: the keys named change, tables key by key; null takes a key back to its default."""
         study = study_for(request, slug, Right.CHANGE)
-        design = make_design(_patched(study.design, body_of(request)))
+        design = make_design(_apply_patch(study.design, body_of(request)))
         return _design_response(_change(request, study, design))
 
 
@@ -140,25 +140,25 @@ class PresetsView(APIView):
         return Response([{"name": name, **asdict(preset)} for name, preset in PRESETS.items()])
 
 
-def _tag(design: dict[str, Any]) -> str:
+def _etag(design: dict[str, Any]) -> str:
     text = json.dumps(design, sort_keys=True)
     return f'"{sha256(text.encode()).hexdigest()[:32]}"'
 
 
 def _design_response(study: Study) -> Response:
-    return Response(study.design, headers={"ETag": _tag(study.design)})
+    return Response(study.design, headers={"ETag": _etag(study.design)})
 
 
 @transaction.atomic
 def _change(request: Request, study: Study, design: StudyDesign) -> Study:
     locked = Study.objects.select_for_update(no_key=True).get(pk=study.pk)
     known = [tag.strip() for tag in request.headers.get("If-Match", "*").split(",")]
-    if "*" not in known and _tag(locked.design) not in known:
+    if "*" not in known and _etag(locked.design) not in known:
         raise Changed(f"The design of study {study.slug!r} was changed since it was read; read it again.")
     return change_design(study=locked, design=design, user=staff_of(request))
 
 
-def _patched(design: dict[str, Any], change: dict[str, Any]) -> dict[str, Any]:
+def _apply_patch(design: dict[str, Any], change: dict[str, Any]) -> dict[str, Any]:
     """Apply a JSON Merge Patch (RFC 7396)."""
     result = dict(design)
     for key, value in change.items():
@@ -166,7 +166,7 @@ def _patched(design: dict[str, Any], change: dict[str, Any]) -> dict[str, Any]:
         if value is None:
             result.pop(key, None)
         elif isinstance(value, dict):
-            result[key] = _patched(below if isinstance(below, dict) else {}, value)
+            result[key] = _apply_patch(below if isinstance(below, dict) else {}, value)
         else:
             result[key] = value
     return result

@@ -14,8 +14,8 @@ from django.utils.translation import gettext
 
 from common.errors import DesignError, QuorumError
 from judgments.access.roles import visible_rows
-from judgments.design.editing.fitting import fitted
-from judgments.design.editing.form import DesignForm, field_about, html_name, values_from_toml
+from judgments.design.editing.fitting import fit_to_dataset
+from judgments.design.editing.form import DesignForm, field_of_key, html_name, values_from_toml
 from judgments.design.editing.sections import IN_SIGHT, STEP_WORDS, Step
 from judgments.design.presets import Preset
 from judgments.design.reading import dump_toml, make_design
@@ -28,7 +28,7 @@ from judgments.design.requirements import (
     LANGUAGES,
     QUALIFIED,
     QUOTAS,
-    not_stated,
+    requirements_not_stated,
     requirements_of,
 )
 from judgments.design.study_design import StudyDesign
@@ -158,7 +158,7 @@ def open_editor(
     cut: list[str],
 ) -> EditorPage:
     """Store nothing but the preview."""
-    base = _base_sent(request) or base
+    base = _posted_base(request) or base
     if request.method != "POST" and LOOK in request.GET:
         form = DesignForm(DesignForm(base=base, datasets=datasets).as_posted(), base=base, datasets=datasets)
         editor = EditorPage(form=form, base=base, toml=dump_toml(base), cut=cut, asked=True)
@@ -167,7 +167,7 @@ def open_editor(
             form=DesignForm(base=base, datasets=datasets), base=base, toml=dump_toml(base), cut=cut
         )
     else:
-        editor = _bound(request, base, datasets, saved)
+        editor = _editor_from_form(request, base, datasets, saved)
     sketch = editor.form.sketch()
     if sketch is not None:
         editor.key = store_preview(request.session, sketch)
@@ -243,7 +243,7 @@ def numbers_context(request: HttpRequest, design: StudyDesign) -> dict[str, Any]
         for part in PLAN_PARTS:
             if part.problems is not None:
                 problems += part.problems(design, plan.hits, plan.units + plan.controls)
-    context["notes"] = [{"field": field_about(one.field, design), "words": str(one)} for one in problems]
+    context["notes"] = [{"field": field_of_key(one.field, design), "words": str(one)} for one in problems]
     return context
 
 
@@ -255,7 +255,7 @@ def numbers_of(key: str) -> str:
     return reverse("admin:judgments_study_numbers", args=[key]) if key else ""
 
 
-def _bound(
+def _editor_from_form(
     request: HttpRequest, base: dict[str, Any], datasets: list[str], saved: dict[str, Preset]
 ) -> EditorPage:
     """Return the form as posted, or of a study file typed in its place."""
@@ -271,7 +271,7 @@ def _bound(
     form = DesignForm(data, base=base, datasets=datasets)
     if form.is_valid() and "_fit" in request.POST:
         dataset = visible_rows(Dataset.objects.all(), request.user).get(name=form.design.dataset)
-        base, cut = fitted(form.design.model_dump(mode="json"), dataset, maker=request.user.pk)
+        base, cut = fit_to_dataset(form.design.model_dump(mode="json"), dataset, maker=request.user.pk)
         form = DesignForm(DesignForm(base=base, datasets=datasets).as_posted(), base=base, datasets=datasets)
         form.is_valid()
     return EditorPage(
@@ -284,7 +284,7 @@ def _bound(
     )
 
 
-def _base_sent(request: HttpRequest) -> dict[str, Any] | None:
+def _posted_base(request: HttpRequest) -> dict[str, Any] | None:
     """Return the posted base; None if it is no design."""
     try:
         sent = json.loads(request.POST.get("_base", "null"))
@@ -301,7 +301,7 @@ def _base_sent(request: HttpRequest) -> dict[str, Any] | None:
 
 
 def _not_checkable(design: StudyDesign) -> list[DesignError]:
-    refused = not_stated(design.workers, design.crowd.backend, api=design.panel.api)
+    refused = requirements_not_stated(design.workers, design.crowd.backend, api=design.panel.api)
     return [
         DesignError(
             gettext(

@@ -18,7 +18,7 @@ from judgments.design.presets import Preset
 from judgments.design.reading import make_design
 from judgments.design.requirements import REQUIREMENT_PRESETS, Workers
 from judgments.design.study_design import StudyDesign
-from judgments.drawing.controls import divided
+from judgments.drawing.controls import divide_images
 from judgments.drawing.material import Material
 from judgments.drawing.pairing import DEFAULT_PER_KIND, count_pairs
 from judgments.drawing.quiz_items import set_aside
@@ -48,7 +48,7 @@ class Holdings:
     systems: int
     pairs: int
 
-    def lacks(self, preset: Preset) -> str:
+    def missing_for(self, preset: Preset) -> str:
         """Return what a preset needs and the dataset lacks; "" if nothing."""
         kind, shows_text = KINDS[preset.values["protocol"]], bool(preset.values.get("source", {}).get("show"))
         two_captions = self.captions > self.captioned
@@ -91,7 +91,7 @@ def holdings_of(dataset: Dataset, person: Person) -> Holdings:
     return Holdings(**items, **captions, systems=given.count(), pairs=dataset.published_pairs.count())
 
 
-def fitted(
+def fit_to_dataset(
     values: dict[str, Any], dataset: Dataset, *, maker: int | None
 ) -> tuple[dict[str, Any], list[str]]:
     """Return the values cut to the dataset, and sentences about what was cut.
@@ -110,7 +110,7 @@ class _Fitting:
         self.sentences: list[str] = []
 
     def result(self) -> tuple[dict[str, Any], list[str]]:
-        self.requirements()
+        self.fit_requirements()
         few = self.dataset.captions.order_by()[:MOST_CAPTIONS].count() < MOST_CAPTIONS
         with suppress(DesignError):  # what is wrong by itself is said beside its field
             if few:
@@ -121,7 +121,7 @@ class _Fitting:
         names = {key: self.values[key] or "open" for key in ("name", "slug")}
         return make_design(self.values | names)
 
-    def requirements(self) -> None:
+    def fit_requirements(self) -> None:
         """Clear requirements for a paid crowd: people who come by the link have no record here."""
         workers = self.values["workers"]
         preset = REQUIREMENT_PRESETS.get(workers["requirements"])
@@ -144,17 +144,17 @@ class _Fitting:
     def to_material(self) -> None:
         design = self.design()
         material = load_material(self.dataset, ranked=design.sampling.k, maker=self.maker)
-        self.splits(material)
+        self.fit_splits(material)
         kind = KINDS[design.protocol]
         if kind.compares_pairs:
-            self.pairs(material)
+            self.fit_pairs(material)
         if kind.judges_one_caption:
-            self.captions(material)
+            self.fit_captions(material)
         if kind.least_options:
-            self.options(material)
-        self.controls(material)
+            self.fit_options(material)
+        self.fit_controls(material)
 
-    def splits(self, material: Material) -> None:
+    def fit_splits(self, material: Material) -> None:
         sizes = Counter(image.split for image in material.images if image.split)
         sampling, controls = self.values["sampling"], self.values["controls"]
         if not sizes:
@@ -169,10 +169,10 @@ class _Fitting:
         if not sizes[controls["split"]]:
             controls["split"] = sampling["split"]
 
-    def pairs(self, material: Material) -> None:
+    def fit_pairs(self, material: Material) -> None:
         design = self.design()
         rest = set_aside(design, material).rest
-        images = divided(design, rest).judged
+        images = divide_images(design, rest).judged
         sampling = self.values["sampling"]
         asked = {str(name): count for name, count in design.sampling.pairs.items() if count}
         wanted = asked or dict.fromkeys(PAIR_WORDS, DEFAULT_PER_KIND)
@@ -211,7 +211,7 @@ class _Fitting:
                 % {"listed": listed, "of": of}
             )
 
-    def captions(self, material: Material) -> None:
+    def fit_captions(self, material: Material) -> None:
         """Judge ranked lists, else systems' texts, else people's captions."""
         sampling, filter_ = self.values["sampling"], self.values["filter"]
         outputs = any(image.outputs for image in material.images)
@@ -239,10 +239,13 @@ class _Fitting:
                 gettext("The filter is off: some images have no captions of people to compare with.")
             )
 
-    def options(self, material: Material) -> None:
+    def fit_options(self, material: Material) -> None:
         design = self.design()
         most = max(
-            (len({text.text for _, text in image.outputs}) for image in divided(design, material).judged),
+            (
+                len({text.text for _, text in image.outputs})
+                for image in divide_images(design, material).judged
+            ),
             default=0,
         )
         asked = design.sampling.options
@@ -257,7 +260,7 @@ class _Fitting:
                 % {"most": most}
             )
 
-    def controls(self, material: Material) -> None:
+    def fit_controls(self, material: Material) -> None:
         for _ in range(2):
             design = self.design()
             try:

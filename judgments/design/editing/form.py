@@ -118,7 +118,7 @@ def values_from_toml(text: str, *, saved: Mapping[str, Preset] = NO_PRESETS) -> 
     return design.model_dump(mode="json") | dict.fromkeys(open_keys, "")
 
 
-def field_about(key: str, design: StudyDesign) -> str:
+def field_of_key(key: str, design: StudyDesign) -> str:
     """Return the field of the form that a key of the design stands at, or "": not every kind asks for every key."""
     form = DesignForm(base=design.model_dump(mode="json"), datasets=[design.dataset])
     if key == "sampling.pairs":  # the first of those in sight
@@ -127,7 +127,7 @@ def field_about(key: str, design: StudyDesign) -> str:
     return name if name in form.fields else ""
 
 
-def in_words(key: str, value: Any) -> str:
+def value_in_words(key: str, value: Any) -> str:
     """Format as the form does; a dash if empty."""
     if isinstance(value, bool):
         return gettext("yes") if value else gettext("no")
@@ -144,7 +144,7 @@ def in_words(key: str, value: Any) -> str:
             return rows_in_words(shown.columns, value)
         if isinstance(shown, PairsField):
             return str(shown.prepare_value(value))
-        return ", ".join(in_words(key, one) for one in value)
+        return ", ".join(value_in_words(key, one) for one in value)
     words: dict[Any, str] = {"all": "all"} | extra_of(key).get("words", {})
     return gettext(words[value]) if value in words else str(value)
 
@@ -185,7 +185,7 @@ class DesignForm(forms.Form):
         self.kind = KINDS[base["protocol"]]
         self.sections = sections_for(self.kind)
         ours = PRESETS[base["preset"]].ours if base.get("preset") in PRESETS else ()
-        asked = asked_by_paper(base)
+        asked = sources_by_key(base)
         for section in self.sections:
             for key, entry in section.entries.items():
                 field = _field_for(key, entry, datasets)
@@ -229,7 +229,7 @@ class DesignForm(forms.Form):
                     or isinstance(value, list | dict)
                 ):
                     continue
-                words = in_words(key, value)
+                words = value_in_words(key, value)
                 if len(words) <= LONGEST_FOLDED and not key.startswith("sampling.pairs."):
                     found.append((gettext(entry.label), words))
         return found[:MOST_FOLDED]
@@ -347,7 +347,7 @@ class DesignForm(forms.Form):
         return values
 
 
-def asked_by_paper(base: Mapping[str, Any]) -> dict[str, str]:
+def sources_by_key(base: Mapping[str, Any]) -> dict[str, str]:
     """Return dotted key -> source."""
     preset = PRESETS.get(base.get("preset", ""))
     if preset is None:

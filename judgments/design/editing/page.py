@@ -34,16 +34,16 @@ from judgments.design.editing.editor_page import (
     open_editor,
     wants_json,
 )
-from judgments.design.editing.fitting import fitted, holdings_of
+from judgments.design.editing.fitting import fit_to_dataset, holdings_of
 from judgments.design.editing.form import (
     IN_CENTS,
     DesignForm,
     StudyFileForm,
     html_name,
-    in_words,
     is_money,
     starting_values,
     value_at,
+    value_in_words,
 )
 from judgments.design.editing.sections import sections_for
 from judgments.design.presets import PRESETS, Preset
@@ -102,7 +102,7 @@ def add_study(admin: QuorumAdmin, request: HttpRequest) -> HttpResponse:
         return _show_start(admin, request, datasets, chosen, saved)
     cut: list[str] = []
     if request.method != "POST" and chosen is not None:
-        base, cut = fitted(base, chosen, maker=signed_in(request).pk)
+        base, cut = fit_to_dataset(base, chosen, maker=signed_in(request).pk)
         base["name"] = _free_name(f"{_title_of(base, saved).partition(':')[0]}, {chosen.name}")
     editor = open_editor(request, base=base, datasets=dataset_names(request), saved=saved, cut=cut)
     if wants_json(request):
@@ -144,7 +144,7 @@ def _show_start(
                 "preset": preset,
                 "thumbnail": f"judgments/thumbnails/{preset.values['protocol']}.html",
                 "seconds": starting_values(preset=name, saved=saved)["seconds_per_unit"],
-                "lacks": holdings.lacks(preset) if holdings else "",
+                "lacks": holdings.missing_for(preset) if holdings else "",
             }
             for name, preset in presets.items()
         ]
@@ -197,14 +197,14 @@ def show_design(admin: QuorumAdmin, request: HttpRequest, study: Study) -> HttpR
     context = admin.context(request, study, "change")
     context["toml"] = write_toml(design_of(study))
     if study.state != Study.State.DRAFT or not context["may_change"]:
-        context["values"] = _readable(design_of(study))
+        context["values"] = _design_in_words(design_of(study))
         context["can_go_back"] = context["may_change"] and can_be_discarded(study)
         return TemplateResponse(request, "judgments/study/design_read.html", context)
     saved = saved_presets()
     base = study.design
     cut: list[str] = []
     if (asked := _asked_start(request, saved, kept=study.design)) is not None:
-        base, cut = fitted(asked, study.dataset, maker=study.created_by_id)
+        base, cut = fit_to_dataset(asked, study.dataset, maker=study.created_by_id)
     editor = open_editor(request, base=base, datasets=dataset_names(request), saved=saved, cut=cut)
     if wants_json(request):
         return answer_script(editor)
@@ -303,7 +303,7 @@ def _rehearse(request: HttpRequest, study: Study) -> HttpResponse:
     return answer or redirect(page_address(study, "rehearsal"))
 
 
-def _readable(design: StudyDesign) -> list[tuple[str, list[tuple[str, str]]]]:
+def _design_in_words(design: StudyDesign) -> list[tuple[str, list[tuple[str, str]]]]:
     values = design.model_dump(mode="json")
     shown = []
     for section in sections_for(KINDS[design.protocol]):
@@ -326,7 +326,7 @@ def _as_read(key: str, value: Any, currency: str) -> str:
     render = RENDERED.get(key)
     if is_money(key):
         return cents(value, currency)
-    return render(value) if render and value else in_words(key, value)
+    return render(value) if render and value else value_in_words(key, value)
 
 
 def _plan_in_words(plan: Plan) -> list[tuple[str, str]]:

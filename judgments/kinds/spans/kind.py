@@ -17,7 +17,15 @@ from django.utils.translation import gettext_lazy as _
 from common.errors import DesignError
 from judgments.design.wordings import CAPTION, WORDINGS
 from judgments.drawing.caption_pairs import draw_captions
-from judgments.drawing.controls import DEGRADED, REFERENCE, REPEATED, Known, Makers, control_dealer, divided
+from judgments.drawing.controls import (
+    DEGRADED,
+    REFERENCE,
+    REPEATED,
+    Known,
+    Makers,
+    control_dealer,
+    divide_images,
+)
 from judgments.drawing.material import (
     LARGEST_PAGE,
     SCREEN,
@@ -337,7 +345,7 @@ class Spans(OpenKind):
         ]
 
     def _batch_of_documents(self, design: StudyDesign, material: Material) -> Batch:
-        division = divided(design, material)
+        division = divide_images(design, material)
         runs = _runs(division.judged)
         names = list(dict.fromkeys(run.document for run in runs))
         if not runs:

@@ -20,7 +20,7 @@ from annotation.crowds.mturk.qualifications import (
 )
 from annotation.crowds.mturk.questions import QuestionProblem
 from judgments.countries import COUNTRIES
-from judgments.design.requirements import Quiz, Workers, passes
+from judgments.design.requirements import Quiz, Workers, reaches_pass_mark
 
 SCHEMAS = "http://mechanicalturk.amazonaws.com/AWSMechanicalTurkDataSchemas"
 FORM = f"{{{SCHEMAS}/2017-11-06/QuestionForm.xsd}}"
@@ -90,7 +90,7 @@ def test_whoever_passes_here_passes_there_whichever_way_a_half_is_rounded(asked:
     for right in range(asked + 1):
         below, rest = divmod(100 * right, asked)
         up, down = below + (2 * rest >= asked), below + (2 * rest > asked)
-        assert passes(right, asked, percent / 100) == (up >= needed) == (down >= needed)
+        assert reaches_pass_mark(right, asked, percent / 100) == (up >= needed) == (down >= needed)
 
 
 def test_a_quiz_that_asks_nothing_or_known_items_makes_no_test() -> None:
