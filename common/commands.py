@@ -5,17 +5,21 @@ from __future__ import annotations
 import os
 import sys
 import time
-from argparse import RawDescriptionHelpFormatter
+from argparse import ArgumentParser, RawDescriptionHelpFormatter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
+from pathlib import Path
 from typing import Any, NoReturn
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.db import OperationalError, ProgrammingError
+from rest_framework.serializers import ValidationError
 
 from common.audit import acting_as
 from common.errors import QuorumError
+from common.files import check_place, write_json
+from common.parameters import sentence_of
 
 SILENT_SECONDS = 1.0  # before a bar is drawn
 Report = Callable[[float, str], None]
@@ -24,7 +28,8 @@ Report = Callable[[float, str], None]
 class QuorumCommand(BaseCommand):
     """A command whose errors are one line.
 
-    ``example`` ends ``--help``. An exception in ``named_errors`` ends the command with its message and exit code 1.
+    ``example`` ends ``--help``. An exception in ``named_errors``, or wrong parameters, end the command with their
+    message and exit code 1.
     """
 
     example = ""
@@ -33,6 +38,7 @@ class QuorumCommand(BaseCommand):
         "--version", "--verbosity", "--settings", "--pythonpath", "--traceback", "--no-color", "--force-color",
     }  # fmt: skip
     named_errors: tuple[type[Exception], ...] = (QuorumError,)
+    writes_output = False
 
     def create_parser(self, prog_name: str, subcommand: str, **kwargs: Any) -> CommandParser:
         parser = super().create_parser(
@@ -50,7 +56,11 @@ class QuorumCommand(BaseCommand):
     def execute(self, *args: Any, **options: Any) -> str | None:
         try:
             with acting_as(lambda: None, door="command", call=type(self).__module__.rpartition(".")[2]):
+                if self.writes_output and options["output"]:
+                    check_place(options["output"])
                 return super().execute(*args, **options)
+        except ValidationError as error:
+            raise CommandError(sentence_of(error.detail)) from error
         except self.named_errors as error:
             raise CommandError(str(error)) from error
         except (OperationalError, ProgrammingError) as error:
@@ -65,6 +75,18 @@ class QuorumCommand(BaseCommand):
         except OSError as error:
             where = f"{error.filename}: " if error.filename else ""
             raise CommandError(f"{where}{error.strerror or error}.") from error
+
+    def add_output(
+        self, parser: ArgumentParser, help: str = "write all figures there as JSON", **options: Any
+    ) -> None:
+        """Add ``--output``, a file. Whether it can be written is checked before the command does anything."""
+        self.writes_output = True
+        parser.add_argument("--output", type=Path, help=help, **options)
+
+    def write_output(self, options: dict[str, Any], value: Any) -> None:
+        """Write a value as JSON to the file of ``--output``, if it is given."""
+        if options["output"]:
+            write_json(options["output"], value)
 
     def say(self, text: str = "") -> None:
         self.stdout.write(text)

@@ -39,6 +39,7 @@ from common.parameters import sentence_of
 from config.observing.health import as_outage, note_outage
 from judgments.access.tokens import KEY_START, token_for_key
 from judgments.api.bodies import refuse_compressed
+from judgments.cached_figures import FiguresPending
 
 OLD_KEY_LENGTH = 40  # of keys from before scopes existed; a worker's token has 43 characters
 KEY_LENGTH = len(KEY_START) + 43
@@ -46,6 +47,7 @@ DEEPEST = 100  # lists and objects within each other; what reads them may take a
 TEXT = re.compile(rb'"(?:[^"\\]+|\\.)*+"', re.DOTALL)
 STEPS = bytes(sign in b"[{" for sign in range(256))  # 1 into a list or object, 0 out of it
 NO_BRACKETS = bytes(sign for sign in range(256) if sign not in b"[]{}")
+COUNTING_SECONDS = 5  # after which a program may ask again for figures that a job counts
 TOO_DEEP = "The body is nested too deeply."
 
 
@@ -139,6 +141,10 @@ class JSONAlone(DefaultContentNegotiation):
 def problem_response(error: Exception, context: dict[str, Any]) -> Response | None:
     """Handle exceptions of API views; leave unforeseen ones to Django."""
     headers: dict[str, str] = {}
+    if isinstance(error, FiguresPending):
+        return Response(
+            {"state": "being counted"}, status=202, headers={"Retry-After": str(COUNTING_SECONDS)}
+        )
     if isinstance(error, QuorumError):
         members = {
             name: value

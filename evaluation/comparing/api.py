@@ -15,9 +15,7 @@ from common.errors import NotThere
 from evaluation.comparing.comparison import MISSING
 from evaluation.comparing.studies import cached_comparison, comparable_studies
 from judgments.access.roles import studies_of, study_for
-from judgments.cached_figures import FiguresPending
-
-AGAIN = 5  # seconds after which a program may ask again
+from judgments.api.resources import COUNTING
 
 
 class ComparisonView(APIView):
@@ -39,9 +37,7 @@ class ComparisonView(APIView):
         ],
         responses={
             (200, "application/json"): OpenApiTypes.OBJECT,
-            202: OpenApiResponse(
-                description="A job is counting; ask again after the seconds of Retry-After."
-            ),
+            202: COUNTING,
             400: OpenApiResponse(description="The studies cannot be compared."),
             404: OpenApiResponse(description="No such study that you may see and that can be compared."),
         },
@@ -64,7 +60,4 @@ class ComparisonView(APIView):
         )
         if second is None:
             raise NotThere(f"There is no study {other!r} to compare {slug!r} with.")
-        try:
-            return Response(cached_comparison(first=study, second=second, missing=missing))
-        except FiguresPending:
-            return Response({"state": "being counted"}, status=202, headers={"Retry-After": str(AGAIN)})
+        return Response(cached_comparison(first=study, second=second, missing=missing))

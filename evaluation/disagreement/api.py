@@ -15,10 +15,7 @@ from evaluation.disagreement import operations
 from evaluation.disagreement.analysis import cached_disagreement
 from evaluation.models import Prediction
 from judgments.access.roles import require, staff_of, study_for
-from judgments.api.resources import Related, Resource, RowSerializer, filters_of, study_filter
-from judgments.cached_figures import FiguresPending
-
-AGAIN = 5  # seconds after which a program may ask again
+from judgments.api.resources import COUNTING, Related, Resource, RowSerializer, filters_of, study_filter
 
 
 class PredictionSerializer(RowSerializer[Prediction]):
@@ -54,9 +51,7 @@ class SoftLabelsView(APIView):
     @extend_schema(
         responses={
             (200, "application/json"): OpenApiTypes.OBJECT,
-            202: OpenApiResponse(
-                description="A job is counting; ask again after the seconds of Retry-After."
-            ),
+            202: COUNTING,
             400: OpenApiResponse(description="There are no results yet, or answers are no few labels."),
             404: OpenApiResponse(description="No such study that you may see."),
         },
@@ -69,7 +64,4 @@ class SoftLabelsView(APIView):
         Groups by demographics (``known``, ``crowd: …``) are for those who may change the study.
         """
         study = study_for(request, slug)
-        try:
-            return Response(cached_disagreement(study, staff_of(request)))
-        except FiguresPending:
-            return Response({"state": "being counted"}, status=202, headers={"Retry-After": str(AGAIN)})
+        return Response(cached_disagreement(study, staff_of(request)))

@@ -31,6 +31,7 @@ from judgments.studies.studies import create_study
 
 Row = TypeVar("Row", bound=models.Model)
 SLUG = "[-a-zA-Z0-9_]+"
+COUNTING = OpenApiResponse(description="A job is counting; ask again after the seconds of Retry-After.")
 
 
 @extend_schema_field(OpenApiTypes.BOOL)

@@ -15,7 +15,7 @@ from django.http import QueryDict
 from rest_framework import serializers
 
 from common.commands import QuorumCommand
-from common.parameters import Parameters, sentence_of
+from common.parameters import Parameters
 from judgments.datasets.importing import ImportSummary
 from judgments.models import Job, Study
 from judgments.studies.studies import find_study
@@ -53,16 +53,13 @@ class OperationCommand(QuorumCommand):
         """Return the study and the checked parameters.
 
         Raises:
-            CommandError: a parameter is missing or wrong.
+            ValidationError: a parameter is missing or wrong.
             WrongState: a job does the same now. A waiting one is no obstacle: a command needs no worker.
         """
         operation = self.operation
         study = find_study(options["study"])
-        try:
-            text = as_text(operation.parameters(), options)
-            values = operation.read(text, row=options.get(operation.row))
-        except serializers.ValidationError as error:
-            raise CommandError(sentence_of(error.detail)) from error
+        text = as_text(operation.parameters(), options)
+        values = operation.read(text, row=options.get(operation.row))
         if operation.job and operation.once != "never":
             alive = Now() - timedelta(seconds=settings.JOB_STALE_SECONDS)
             running = Job.objects.filter(state=Job.State.RUNNING, heartbeat__gte=alive)

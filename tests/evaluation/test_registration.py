@@ -56,6 +56,11 @@ def plan(text: str = PLAN) -> Plan:
 def test_a_plan_is_fixed_with_its_hash(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     study = make_study("pairwise", opened=False)
     (tmp_path / "plan.toml").write_text(PLAN)
+    with pytest.raises(CommandError, match="does not exist"):
+        call_command(
+            "register", study.slug, str(tmp_path / "plan.toml"), output=tmp_path / "none" / "out.json"
+        )
+    assert not Registration.objects.exists()
     call_command("register", study.slug, str(tmp_path / "plan.toml"), "--output", str(tmp_path / "out.json"))
     made = Registration.objects.get()
     assert made.sha256 in capsys.readouterr().out

@@ -5,11 +5,9 @@ from typing import Any
 
 from django.contrib.auth.models import User
 from django.core.management.base import CommandError
-from rest_framework import serializers
 
 from annotation.money.limits import SET_LIMITS, set_limits
 from annotation.money.operations import LimitsRequest
-from common.parameters import sentence_of
 from judgments.management.base import QuorumCommand, add_parameters, as_text
 
 
@@ -27,10 +25,7 @@ class Command(QuorumCommand):
         add_parameters(parser, LimitsRequest())
 
     def handle(self, *args: Any, **options: Any) -> None:
-        try:
-            values = LimitsRequest.read(as_text(LimitsRequest(), options))
-        except serializers.ValidationError as error:
-            raise CommandError(sentence_of(error.detail)) from error
+        values = LimitsRequest.read(as_text(LimitsRequest(), options))
         by = User.objects.filter(username=options["by"], is_active=True).first()
         if by is None or not by.has_perms(SET_LIMITS):
             raise CommandError(f"Nothing was changed: no account {options['by']!r} may set limits.")

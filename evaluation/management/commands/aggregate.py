@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from argparse import ArgumentParser
-from pathlib import Path
 from typing import Any
 
 from common.commands import progress_bar
 from common.errors import counted
-from common.files import check_place, write_json
 from evaluation.judgment_sets.blocks import forget_blocks
 from evaluation.judgment_sets.loaders import systems_of_pairs
 from evaluation.management.words import coefficient, percent, say_table, with_interval
@@ -29,9 +27,7 @@ class Command(OperationCommand):
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         super().add_arguments(parser)
-        parser.add_argument(
-            "--output", type=Path, help="write units, pairs, agreement and workers there as JSON"
-        )
+        self.add_output(parser, help="write units, pairs, agreement and workers there as JSON")
         parser.add_argument(
             "--from-rows",
             action="store_true",
@@ -40,15 +36,12 @@ class Command(OperationCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         study, values = self.asked(options)
-        if options["output"]:
-            check_place(options["output"])
         if options["from_rows"]:
             forget_blocks(study)
         with progress_bar() as progress:
             aggregation = aggregated(study=study, **values, progress=progress)
         result = aggregation.as_json(with_units=bool(options["output"]))
-        if options["output"]:
-            write_json(options["output"], result)
+        self.write_output(options, result)
         if "clusters" in aggregation.result:
             self.say("Intervals of agreement are naive: they take judgments as independent.")
         simulated = " (simulated answers)" if study.simulated else ""

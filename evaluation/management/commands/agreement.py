@@ -12,7 +12,7 @@ from django.core.management.base import CommandParser
 
 from common.commands import QuorumCommand, progress_bar
 from common.errors import QuorumError
-from common.files import check_place, write_json
+from common.files import write_json
 from evaluation.comparing.comparison import MISSING, compare_sources, compared_in_words
 from evaluation.comparing.sources import Source
 from evaluation.errors import EvaluationError
@@ -76,7 +76,7 @@ class Command(QuorumCommand):
             action="store_true",
             help="take judgments as independent: bootstrap intervals over units, not by unit and by worker",
         )
-        parser.add_argument("--output", type=Path, metavar="PATH", help="write the JSON here")
+        self.add_output(parser, metavar="PATH", help="write the JSON here")
         parser.add_argument(
             "--resamples", type=int, default=RESAMPLES, help="of the bootstrap (default %(default)s)"
         )
@@ -113,8 +113,6 @@ class Command(QuorumCommand):
         )
 
     def handle(self, *args: Any, **options: Any) -> None:
-        if options["output"] is not None:
-            check_place(options["output"])
         if options["second"] is not None:
             self._compare(options)
             return

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from argparse import ArgumentParser
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 from common.commands import progress_bar
-from common.files import check_place, write_json
 from evaluation.judges import operations
 from evaluation.judges.findings import compare_judges, sentences_of, store_comparison
 from evaluation.management.words import percent, say_table, with_interval
@@ -25,18 +23,15 @@ class Command(OperationCommand):
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         super().add_arguments(parser)
-        parser.add_argument("--output", type=Path, help="write all figures there as JSON")
+        self.add_output(parser)
 
     def handle(self, *args: Any, **options: Any) -> None:
         study, values = self.asked(options)
-        if options["output"]:
-            check_place(options["output"])
         with progress_bar() as progress:
             found = compare_judges(study=study, progress=progress, **values)
         store_comparison(found)
-        if options["output"]:
-            about = {"settings": found.settings, "signature": found.signature, "judgments": found.judgments}
-            write_json(options["output"], {**about, **found.result})
+        about = {"settings": found.settings, "signature": found.signature, "judgments": found.judgments}
+        self.write_output(options, {**about, **found.result})
         for judge in found.result["judges"]:
             for sentence in sentences_of(judge):
                 self.say(sentence)

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from argparse import ArgumentParser
-from pathlib import Path
 from typing import Any
 
 from django.core.management.base import CommandError
 
 from common.commands import QuorumCommand, progress_bar
-from common.files import check_place, write_json
 from evaluation.imported_scores.comparing import compare_metrics, compare_with_scores, comparison_in_words
 from evaluation.management.words import coefficient, digits, percent, say_table
 from evaluation.report.content import p_in_text
@@ -34,13 +32,11 @@ class Command(QuorumCommand):
         parser.add_argument("--dataset", help="with --people: the dataset of the scores")
         parser.add_argument("--people", help="name under which people's scores were imported")
         parser.add_argument("--tokenizer", default=DEFAULT_TOKENIZER)
-        parser.add_argument("--output", type=Path, help="write all figures there as JSON")
+        self.add_output(parser)
 
     def handle(self, *args: Any, **options: Any) -> None:
         if bool(options["study"]) == bool(options["dataset"] and options["people"]):
             raise CommandError("Expected --study, or --dataset with --people.")
-        if options["output"]:
-            check_place(options["output"])
         two = {"first": options["first"], "second": options["second"]}
         with progress_bar() as progress:
             if options["study"]:
@@ -51,8 +47,7 @@ class Command(QuorumCommand):
             else:
                 dataset = find_dataset(options["dataset"])
                 result = compare_with_scores(dataset=dataset, people=options["people"], **two)
-        if options["output"]:
-            write_json(options["output"], result)
+        self.write_output(options, result)
         self._summary(result)
 
     def _summary(self, result: dict[str, Any]) -> None:

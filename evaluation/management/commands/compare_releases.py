@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 from common.commands import QuorumCommand
-from common.files import write_json
 from evaluation.management.words import coefficient
 from evaluation.releases.comparison import compare_releases
 
@@ -24,12 +23,11 @@ class Command(QuorumCommand):
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("before", type=Path, help="a release bundle")
         parser.add_argument("after", type=Path, help="a later one")
-        parser.add_argument("--output", type=Path, help="JSON file for the comparison")
+        self.add_output(parser, help="JSON file for the comparison")
 
     def handle(self, *args: Any, **options: Any) -> None:
         found = compare_releases(options["before"], options["after"])
-        if options["output"]:
-            write_json(options["output"], found)
+        self.write_output(options, found)
         judgments, flipped = found["judgments"], found["consensus"]
         self.say(f"From {found['versions'][0]} to {found['versions'][1]}:")
         self.say(

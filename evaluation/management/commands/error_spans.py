@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from argparse import ArgumentParser
-from pathlib import Path
 from typing import Any
 
 from common.commands import QuorumCommand
-from common.files import check_place, write_json
 from evaluation.error_spans.scores import compare_systems, segments_of, system_scores
 from evaluation.errors import EvaluationError
 from evaluation.management.words import digits, say_table
@@ -25,23 +23,17 @@ class Command(QuorumCommand):
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("study")
         parser.add_argument("--compare", nargs=2, metavar="SYSTEM", help="the first less the second")
-        parser.add_argument("--output", type=Path, help="write all figures there as JSON")
+        self.add_output(parser)
 
     def handle(self, *args: Any, **options: Any) -> None:
         study = find_study(options["study"])
-        if options["output"]:
-            check_place(options["output"])
         segments = segments_of(study)
         scores = system_scores(segments)
         if not scores:
             raise EvaluationError(f"No text of a system has an answer that counts in study {study.slug!r}.")
         pair = compare_systems(segments, *options["compare"]) if options["compare"] else None
-        if options["output"]:
-            told = {
-                "systems": [as_json(one) for one in scores],
-                "comparison": as_json(pair) if pair else None,
-            }
-            write_json(options["output"], told)
+        systems = [as_json(one) for one in scores]
+        self.write_output(options, {"systems": systems, "comparison": as_json(pair) if pair else None})
         rows = [
             [
                 one.system,

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from argparse import ArgumentParser
-from pathlib import Path
 from typing import Any
 
 from common.commands import progress_bar
 from common.errors import counted
-from common.files import check_place, write_json
 from evaluation.management.words import coefficient, say_table, with_interval
 from evaluation.report.content import estimate_of, metric_score, shown
 from evaluation.results import operations
@@ -30,16 +28,13 @@ class Command(OperationCommand):
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         super().add_arguments(parser)
-        parser.add_argument("--output", type=Path, help="write figures and signatures there as JSON")
+        self.add_output(parser, help="write figures and signatures there as JSON")
 
     def handle(self, *args: Any, **options: Any) -> None:
         study, values = self.asked(options)
-        if options["output"]:
-            check_place(options["output"])
         with progress_bar() as progress:
             result = evaluate_study(study=study, **values, progress=progress)
-        if options["output"]:
-            write_json(options["output"], result)
+        self.write_output(options, result)
         self._summary(study, result)
 
     def _summary(self, study: Study, result: dict[str, Any]) -> None:

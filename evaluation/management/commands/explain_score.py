@@ -11,7 +11,7 @@ from django.core.management.base import CommandError, CommandParser
 
 from common.commands import QuorumCommand
 from common.errors import QuorumError
-from common.files import check_place, write_json
+from common.files import write_json
 from evaluation.error_analysis.analysis import explain_metric, find_inspected, newest_evaluation
 from evaluation.metrics import MetricsError
 from evaluation.metrics.registry import EXPLAINED, explain
@@ -66,12 +66,10 @@ class Command(QuorumCommand):
             default="ptb",
             help=f"{', '.join(TOKENIZERS)} (default %(default)s)",
         )
-        parser.add_argument("--output", type=Path, metavar="PATH", help="write the JSON here")
+        self.add_output(parser, metavar="PATH", help="write the JSON here")
 
     def handle(self, *args: Any, **options: Any) -> None:
         output: Path | None = options["output"]
-        if output is not None:
-            check_place(output)
         given = [name.strip() for name in (options["metrics"] or "").split(",") if name.strip()]
         if bool(options["study"]) == bool(options["candidate"]):
             raise CommandError("Either STUDY with --id, or --candidate with --reference is expected.")

@@ -6,11 +6,7 @@ from argparse import ArgumentParser
 from pathlib import Path
 from typing import Any
 
-from django.core.management.base import CommandError
-from rest_framework import serializers
-
 from common.commands import QuorumCommand
-from common.parameters import sentence_of
 from evaluation.imported_scores.operations import ScoresRequest
 from evaluation.imported_scores.reading import FORMATS, read_scores
 from evaluation.imported_scores.storing import import_scores
@@ -33,9 +29,6 @@ class Command(QuorumCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         dataset = find_dataset(options["dataset"])
-        try:
-            values = ScoresRequest.read(as_text(ScoresRequest(), options))
-        except serializers.ValidationError as error:
-            raise CommandError(sentence_of(error.detail)) from error
+        values = ScoresRequest.read(as_text(ScoresRequest(), options))
         files = read_scores(options["path"], values.pop("metric", []), format=options["format"])
         self.say(import_scores(dataset=dataset, files=files, **values).words())

@@ -6,12 +6,7 @@ from argparse import ArgumentParser
 from pathlib import Path
 from typing import Any
 
-from django.core.management.base import CommandError
-from rest_framework import serializers
-
 from common.commands import QuorumCommand, progress_bar
-from common.files import check_place, write_json
-from common.parameters import sentence_of
 from evaluation.leave_one_out.bounds import Bounds
 from evaluation.leave_one_out.operations import LeaveOneOutRequest, leave_one_out
 from evaluation.management.words import coefficient, say_table
@@ -37,20 +32,14 @@ class Command(QuorumCommand):
             metavar="PATH",
             help="text with a sentence a line, or a folder of such files, as the Brown corpus of NLTK",
         )
-        parser.add_argument("--output", type=Path, help="write all figures there as JSON")
+        self.add_output(parser)
 
     def handle(self, *args: Any, **options: Any) -> None:
         dataset = find_dataset(options["dataset"])
-        try:
-            values = LeaveOneOutRequest.read(as_text(LeaveOneOutRequest(), options))
-        except serializers.ValidationError as error:
-            raise CommandError(sentence_of(error.detail)) from error
-        if options["output"]:
-            check_place(options["output"])
+        values = LeaveOneOutRequest.read(as_text(LeaveOneOutRequest(), options))
         with progress_bar() as progress:
             bounds = leave_one_out(dataset=dataset, corpus=options["corpus"], progress=progress, **values)
-        if options["output"]:
-            write_json(options["output"], bounds.as_json())
+        self.write_output(options, bounds.as_json())
         self._summary(dataset.name, bounds)
 
     def _summary(self, name: str, bounds: Bounds) -> None:

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 from common.commands import QuorumCommand, progress_bar
-from common.files import check_place, write_json
 from evaluation.errors import EvaluationError
 from evaluation.management.words import percent, table_lines
 from evaluation.planning.planning import assumptions_for, compute_plan, estimate_from_pilot, read_assumptions
@@ -35,7 +34,7 @@ class Command(QuorumCommand):
             default=("", ""),
             help="two systems, or metrics, of the pilot: the difference to find is the one between them",
         )
-        parser.add_argument("--output", type=Path, help="write assumptions and results there as JSON")
+        self.add_output(parser, help="write assumptions and results there as JSON")
 
     def handle(self, *args: Any, **options: Any) -> None:
         study = find_study(options["study"]) if options["study"] else None
@@ -52,17 +51,12 @@ class Command(QuorumCommand):
         elif first:
             raise EvaluationError("--apart names two of a pilot; expected --pilot STUDY with it.")
         values |= given
-        if options["output"]:
-            check_place(options["output"])
         assumptions = read_assumptions(values)
         with progress_bar() as progress:
             result = compute_plan(
                 assumptions=assumptions, design=design_of(study) if study else None, progress=progress
             )
-        if options["output"]:
-            write_json(
-                options["output"], {"assumptions": assumptions.model_dump(mode="json"), **source, **result}
-            )
+        self.write_output(options, {"assumptions": assumptions.model_dump(mode="json"), **source, **result})
         for line in table_lines(COLUMNS, [_row(one) for one in result["tried"]]):
             self.say(line)
         if said := components_sentence(source.get("components", {})):

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from argparse import ArgumentParser
-from pathlib import Path
 from typing import Any
 
 from common.commands import QuorumCommand, progress_bar
-from common.files import check_place, whole_file
+from common.files import whole_file
 from evaluation.errors import EvaluationError
 from evaluation.management.words import say_table
 from evaluation.ranking_systems.ranking import IMAGE_KERNELS, JOINED, SYSTEMS, RankedPool, rank_pool
@@ -32,7 +31,7 @@ Systems: {", ".join(SYSTEMS)}. {JOINED} joins the rankings of the others.
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("dataset")
         parser.add_argument("--task", required=True, choices=Output.Task.values)
-        parser.add_argument("--output", type=Path, required=True, help="write the run there")
+        self.add_output(parser, required=True, help="write the run there")
         parser.add_argument(
             "--systems",
             default=",".join(SYSTEMS),
@@ -55,7 +54,6 @@ Systems: {", ".join(SYSTEMS)}. {JOINED} joins the rankings of the others.
 
     def handle(self, *args: Any, **options: Any) -> None:
         dataset = find_dataset(options["dataset"])
-        check_place(options["output"])
         for name in ("caption", "seed"):
             if options[name] < 0:
                 raise EvaluationError(f"--{name} is {options[name]}; expected 0 or more.")

@@ -8,7 +8,6 @@ from argparse import ArgumentParser
 from pathlib import Path
 from typing import Any
 
-from common.files import write_json
 from evaluation.errors import RegistrationError
 from evaluation.management.words import table_lines
 from evaluation.models import Registration
@@ -31,7 +30,7 @@ class Command(OperationCommand):
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("study", help="slug of the study")
         parser.add_argument("plan", nargs="?", type=Path, help="TOML file with a table [registration]")
-        parser.add_argument("--output", type=Path, help="JSON file for what was registered")
+        self.add_output(parser, help="JSON file for what was registered")
 
     def handle(self, *args: Any, **options: Any) -> None:
         study = find_study(options["study"])
@@ -43,9 +42,8 @@ class Command(OperationCommand):
             self.say(
                 self.operation.run(study, {} if path is None else {"plan": _table_in(path)}, by=None).words
             )
-        if options["output"] is not None:
-            made = Registration.objects.get(study=study)
-            write_json(options["output"], {"sha256": made.sha256, **made.content})
+        made = Registration.objects.get(study=study)
+        self.write_output(options, {"sha256": made.sha256, **made.content})
 
 
 def _table_in(path: Path) -> Any:

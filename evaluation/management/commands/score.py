@@ -10,7 +10,7 @@ from django.core.management.base import CommandParser
 
 from common.commands import QuorumCommand, progress_bar
 from common.errors import QuorumError
-from common.files import check_place, write_json
+from common.files import write_json
 from evaluation.metrics import MetricsError
 from evaluation.metrics.files import DEFAULT_METRICS, score_files
 from evaluation.metrics.registry import METRICS
@@ -57,12 +57,10 @@ class Command(QuorumCommand):
             default="ptb",
             help=f"{', '.join(TOKENIZERS)} (default %(default)s)",
         )
-        parser.add_argument("--output", type=Path, metavar="PATH", help="write the JSON here")
+        self.add_output(parser, metavar="PATH", help="write the JSON here")
 
     def handle(self, *args: Any, **options: Any) -> None:
         output: Path | None = options["output"]
-        if output is not None:
-            check_place(output)
         with progress_bar() as progress:
             figures = score_files(
                 options["candidates"],

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 from common.commands import QuorumCommand, progress_bar
-from common.files import check_place, write_json
 from evaluation.disagreement.analysis import compute_disagreement
 from evaluation.errors import EvaluationError
 from evaluation.management.words import coefficient, percent, say_table, with_interval
@@ -39,7 +38,7 @@ class Command(QuorumCommand):
             metavar="FILE",
             help="a model's predicted distributions, JSON lines as the export soft-labels has them; may be repeated",
         )
-        parser.add_argument("--output", type=Path, help="write all figures there as JSON")
+        self.add_output(parser)
 
     def handle(self, *args: Any, **options: Any) -> None:
         study, bootstraps = find_study(options["study"]), options["bootstraps"]
@@ -47,8 +46,6 @@ class Command(QuorumCommand):
             raise EvaluationError(
                 f"--bootstraps is {bootstraps}, expected a whole number from 0 to {MOST_SAMPLES}."
             )
-        if options["output"]:
-            check_place(options["output"])
         with progress_bar() as progress:
             found = compute_disagreement(
                 study=study,
@@ -56,8 +53,7 @@ class Command(QuorumCommand):
                 predictions={path.stem: path for path in options["predictions"]},
                 progress=progress,
             )
-        if options["output"]:
-            write_json(options["output"], found)
+        self.write_output(options, found)
         self.say(found["in_words"])
         rows = [
             [

@@ -3,15 +3,9 @@
 from __future__ import annotations
 
 from argparse import ArgumentParser
-from pathlib import Path
 from typing import Any
 
-from django.core.management.base import CommandError
-from rest_framework import serializers
-
 from common.commands import QuorumCommand
-from common.files import check_place, write_json
-from common.parameters import sentence_of
 from evaluation.management.words import say_table
 from evaluation.strengths.computing import LUCE, StrengthsRequest, strengths_of
 from judgments.management.base import add_parameters, as_text
@@ -29,19 +23,13 @@ class Command(QuorumCommand):
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("study")
         add_parameters(parser, StrengthsRequest())
-        parser.add_argument("--output", type=Path, help="write all figures there as JSON")
+        self.add_output(parser)
 
     def handle(self, *args: Any, **options: Any) -> None:
         study = find_study(options["study"])
-        try:
-            values = StrengthsRequest.read(as_text(StrengthsRequest(), options))
-        except serializers.ValidationError as error:
-            raise CommandError(sentence_of(error.detail)) from error
-        if options["output"]:
-            check_place(options["output"])
+        values = StrengthsRequest.read(as_text(StrengthsRequest(), options))
         found = strengths_of(study, **values)
-        if options["output"]:
-            write_json(options["output"], found)
+        self.write_output(options, found)
         chosen = found["model"] == LUCE
         rows = [
             [

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from argparse import ArgumentParser
-from pathlib import Path
 from typing import Any
 
 from django.core.management.base import CommandError
 
 from common.commands import progress_bar
-from common.files import check_place, write_json
 from evaluation.choosing import operations
 from evaluation.choosing.savings import choice_savings
 from evaluation.choosing.weighing import weigh_back
@@ -29,7 +27,7 @@ class Command(OperationCommand):
     def add_arguments(self, parser: ArgumentParser) -> None:
         super().add_arguments(parser)
         parser.add_argument("--savings", action="store_true", help="measure what choosing would have saved")
-        parser.add_argument("--output", type=Path, help="write all figures there as JSON")
+        self.add_output(parser)
 
     def handle(self, *args: Any, **options: Any) -> None:
         study, values = self.asked(options)
@@ -37,16 +35,13 @@ class Command(OperationCommand):
             raise CommandError(
                 "--draws and --seed are for --savings alone; a study's own draw is in its design."
             )
-        if options["output"]:
-            check_place(options["output"])
         of_draws = {name: values.pop(name) for name in ("draws", "seed") if name in values}
         with progress_bar() as progress:
             if options["savings"]:
                 found = choice_savings(study=study, **values, **of_draws, progress=progress)
             else:
                 found = weigh_back(study=study, **values, progress=progress)
-        if options["output"]:
-            write_json(options["output"], found)
+        self.write_output(options, found)
         (self._savings if options["savings"] else self._weighed)(found)
 
     def _weighed(self, found: dict[str, Any]) -> None:

@@ -3,11 +3,7 @@
 from argparse import ArgumentParser
 from typing import Any
 
-from django.core.management.base import CommandError
-from rest_framework import serializers
-
 from common.commands import QuorumCommand
-from common.parameters import sentence_of
 from judgments.datasets.operations import OPERATIONS
 from judgments.management.base import add_parameters, as_text
 from judgments.studies.studies import find_dataset
@@ -26,8 +22,5 @@ class Command(QuorumCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         operation = OPERATIONS[options["operation"]]
         dataset = find_dataset(options["dataset"])
-        try:
-            values = operation.parameters.read(as_text(operation.parameters(), options))
-        except serializers.ValidationError as error:
-            raise CommandError(sentence_of(error.detail)) from error
+        values = operation.parameters.read(as_text(operation.parameters(), options))
         self.say(operation.carry_out(dataset=dataset, by=None, **values))
