@@ -70,17 +70,19 @@ def show_comparison(request: HttpRequest, study: Study, context: Context) -> Htt
         "unknown": slug if slug and other is None else "",
     }
     if other is not None:
-        context |= {"other_link": page_address(other, "results")} | _shown(request, study, other, missing)
+        context |= {"other_link": page_address(other, "results")} | _comparison_context(
+            request, study, other, missing
+        )
     return TemplateResponse(request, "evaluation/study_compare.html", context)
 
 
-def _shown(request: HttpRequest, study: Study, other: Study, missing: str) -> dict[str, Any]:
+def _comparison_context(request: HttpRequest, study: Study, other: Study, missing: str) -> dict[str, Any]:
     try:
         result = cached_comparison(first=study, second=other, missing=missing)
     except EvaluationError as error:
         return {"refused": _(str(error))}
     grid = result["thresholds"]
-    chosen = _chosen(grid, request.GET.get("cell", ""))
+    chosen = _chosen_cell(grid, request.GET.get("cell", ""))
     return {
         "result": result | {"in_words": compared_in_words(result)},
         "missing_rule": missing,
@@ -91,7 +93,7 @@ def _shown(request: HttpRequest, study: Study, other: Study, missing: str) -> di
     }
 
 
-def _chosen(grid: dict[str, Any], asked: str) -> int | None:
+def _chosen_cell(grid: dict[str, Any], asked: str) -> int | None:
     cells = grid["cells"]
     if asked.isdecimal() and int(asked[:6]) < len(cells):
         return int(asked[:6])
@@ -117,11 +119,11 @@ def _shade(kappa: float | None) -> int:
 
 
 def _confusion(study: Study, consensus: dict[str, Any]) -> list[tuple[str, list[int]]]:
-    words = _in_words(study)
+    words = _answers_in_words(study)
     return [(words[label], row) for label, row in zip(consensus["labels"], consensus["table"], strict=True)]
 
 
-def _in_words(study: Study) -> dict[float, str]:
+def _answers_in_words(study: Study) -> dict[float, str]:
     kind = KINDS[study.protocol]
     if kind.two_sided:
         return {float(side): str(words) for side, words in SIDES_IN_WORDS.items()}

@@ -58,12 +58,12 @@ def show_disagreement(request: HttpRequest, study: Study, context: Context) -> H
     except EvaluationError as error:
         context["refused"] = _(str(error))
     else:
-        context |= _shown(study, found)
+        context |= _disagreement_context(study, found)
     context["imported"] = Prediction.objects.filter(study=study).defer("units", "shares")[:MOST_SHOWN]
     return TemplateResponse(request, "evaluation/study_soft_labels.html", context)
 
 
-def _import(request: HttpRequest, study: Study) -> None:
+def _import_predictions(request: HttpRequest, study: Study) -> None:
     values = posted(request, PredictionsName)
     upload = request.FILES.get("file")
     if upload is None:
@@ -80,7 +80,7 @@ def _import(request: HttpRequest, study: Study) -> None:
     messages.success(request, import_predictions.run(study, values, by=signed_in(request)).words)
 
 
-def _shown(study: Study, found: dict[str, Any]) -> dict[str, Any]:
+def _disagreement_context(study: Study, found: dict[str, Any]) -> dict[str, Any]:
     labels = _labels(study, found["labels"])
     judges = found.get("judges", [])
     groups = found.get("groups", {})
@@ -100,11 +100,11 @@ def _shown(study: Study, found: dict[str, Any]) -> dict[str, Any]:
             for number, one in enumerate(groups.get("groups", ()), start=1)
         ],
         "second": [row for row in groups.get("members", ()) if row["group"] == 2][:JUDGES_SHOWN],
-        "known": [row | {"by": _by(row["by"])} for row in found.get("known", ())],
+        "known": [row | {"by": _attribute_in_words(row["by"])} for row in found.get("known", ())],
     }
 
 
-def _by(name: str) -> str:
+def _attribute_in_words(name: str) -> str:
     return _(KNOWN[name]) if name in KNOWN else f"{_('Crowd')}: {name.removeprefix(CROWD)}"
 
 
@@ -127,5 +127,5 @@ add_page(
         under="results",
     )
 )
-add_step(StudyStep(name="import-predictions", label="Import", run=_import))
+add_step(StudyStep(name="import-predictions", label="Import", run=_import_predictions))
 add_operation(remove_predictions, label="Remove predictions", fields=())

@@ -70,7 +70,9 @@ def is_anonymous(study: Study) -> bool:
 
 def control_records_of(study: Study, *, moment: Snapshot | None = None) -> dict[int, ControlRecord]:
     """Return worker -> results on control items. Imports state per judgment whether it is used."""
-    return _records(study, control_tallies(study) if moment is None else tallies_of_snapshot(study, moment))
+    return _control_records(
+        study, control_tallies(study) if moment is None else tallies_of_snapshot(study, moment)
+    )
 
 
 def control_threshold(study: Study) -> float:
@@ -78,14 +80,14 @@ def control_threshold(study: Study) -> float:
     return 0.0 if study.source == Study.Source.IMPORTED else design_of(study).controls.threshold
 
 
-def _records(
+def _control_records(
     study: Study, tallies: list[ControlTally], threshold: float | None = None
 ) -> dict[int, ControlRecord]:
     threshold = control_threshold(study) if threshold is None else threshold
     return records_from_tallies(tallies, threshold=threshold, is_right=KINDS[study.protocol].is_right)
 
 
-def _tallied(study: Study, unit: Ints, worker: Ints, value: Floats) -> list[ControlTally]:
+def _tally_controls(study: Study, unit: Ints, worker: Ints, value: Floats) -> list[ControlTally]:
     if not len(unit):
         return []
     rows = Unit.objects.filter(study=study, control=True).order_by()
@@ -184,7 +186,7 @@ def load_judgments(
     )
     # Sorted here by name: database collations differ.
     people = np.array(sorted(names, key=lambda one: names[one]), dtype=np.int64)
-    order = _current(study, rows, newest)
+    order = _positions_of_current(study, rows, newest)
     order = order[np.argsort(rows["pk"].to_numpy()[order])]
     place = places_in(units.all.pk, rows["unit"].to_numpy()[order])
     person = places_in(people, rows["worker"].to_numpy()[order])
@@ -197,14 +199,14 @@ def load_judgments(
     del rows, order, sorting
     pa.default_memory_pool().release_unused()
     if (flags >= OPEN).any():
-        records = _records(study, control_tallies(study), threshold)
+        records = _control_records(study, control_tallies(study), threshold)
     else:
         on_controls = np.flatnonzero(units.control[place] & ~units.withdrawn[place])
-        tallies = _tallied(study, unit[on_controls], worker[on_controls], value[on_controls])
-        records = _records(study, tallies, threshold)
+        tallies = _tally_controls(study, unit[on_controls], worker[on_controls], value[on_controls])
+        records = _control_records(study, tallies, threshold)
     out = np.array([one for one, record in records.items() if not record.used], dtype=np.int64)
     used = (flags // SET_ASIDE % 2 == 0) & ~units.withdrawn[place] & ~np.isin(worker, out)
-    used &= ~np.isin(pk, _of_unconfirmed_work(study))
+    used &= ~np.isin(pk, _judgments_of_unconfirmed_work(study))
     answer: tuple[Any, ...] = ()
     if (flags >= OPEN).any():
         answers = _open_answers(study, newest)
@@ -225,13 +227,13 @@ def load_judgments(
         sided=(side > 0) & ((of_unit == FIRST) | (of_unit == SECOND)),
         seconds=seconds,
         records=records,
-        data_hash=_hashed(
+        data_hash=_hash_judgments(
             units.all.key, [names[one] for one in people.tolist()], place, person, value, answer, used
         ),
     )
 
 
-def _current(study: Study, rows: pa.Table, newest: int | None) -> Ints:
+def _positions_of_current(study: Study, rows: pa.Table, newest: int | None) -> Ints:
     """Return positions of judgments neither revised nor excluded nor unknown to their crowd."""
     pk, replaces = rows["pk"].to_numpy(), rows["replaces"].to_numpy()
     known = np.full(len(pk), True) if newest is None else pk <= newest
@@ -240,7 +242,7 @@ def _current(study: Study, rows: pa.Table, newest: int | None) -> Ints:
     return np.flatnonzero(current & ~np.isin(pk, list(gone.order_by().values_list("pk", flat=True))))
 
 
-def _of_unconfirmed_work(study: Study) -> Ints:
+def _judgments_of_unconfirmed_work(study: Study) -> Ints:
     rows = Judgment.objects.filter(assignment__in=unconfirmed_work(study).values("pk"))
     return np.array(list(rows.values_list("pk", flat=True)), dtype=np.int64)
 
@@ -252,7 +254,7 @@ def _open_answers(study: Study, newest: int | None) -> dict[int, Any]:
     return dict(rows.order_by().values_list("pk", "answer").iterator(ROWS_AT_ONCE))
 
 
-def _hashed(
+def _hash_judgments(
     units: pa.Array,
     names: list[str],
     place: Ints,
@@ -333,7 +335,7 @@ def work_times(study: Study, workers: Collection[int]) -> dict[int, list[float]]
     return times
 
 
-def without_times(table: JudgmentTable, workers: Iterable[WorkerRow]) -> set[int]:
+def workers_without_times(table: JudgmentTable, workers: Iterable[WorkerRow]) -> set[int]:
     timed = np.unique(table.worker[~np.isnan(table.seconds)])
     return {worker.pk for worker in workers}.difference(timed.tolist())
 
