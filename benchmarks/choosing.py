@@ -32,7 +32,7 @@ from evaluation.statistics.choosing import (
 )
 
 if TYPE_CHECKING:
-    from evaluation.choosing.population import Population, Scored
+    from evaluation.choosing.population import Population, ScoredPopulation
     from evaluation.choosing.savings import Targets
 
 DRAWS, TAU_DRAWS = 1000, 200
@@ -76,7 +76,9 @@ def of_pairs(folder: Path, kind: str = "") -> Population:
     )
 
 
-def report(name: str, population: Population, scored: Scored, targets: Targets) -> dict[str, Floats]:
+def report(
+    name: str, population: Population, scored: ScoredPopulation, targets: Targets
+) -> dict[str, Floats]:
     from evaluation.choosing.savings import SHARES, savings_rows
     from evaluation.choosing.selecting import usefulness_of
 
@@ -110,7 +112,7 @@ def pairs(name: str, folder: Path) -> None:
 
 def flickr8k(folder: Path) -> None:
     """Images with the captions that experts graded; no caption names a system, and no reference is read."""
-    from evaluation.choosing.population import Population, Scored
+    from evaluation.choosing.population import Population, ScoredPopulation
     from evaluation.choosing.savings import targets_of
     from evaluation.results.metric_figures import CaptionTexts
 
@@ -134,7 +136,7 @@ def flickr8k(folder: Path) -> None:
         systems=[()] * len(captions), documents=[],
     )  # fmt: skip
     of_rows = np.array(rows)[:, np.newaxis]
-    scored = Scored(population.by_system(of_rows), of_rows, {})
+    scored = ScoredPopulation(population.by_system(of_rows), of_rows, {})
     useful = report("Flickr8k", population, scored, targets_of(population, of_rows, METRICS))
     experts = np.array([one.people for one in captions])
 

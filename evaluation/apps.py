@@ -17,9 +17,9 @@ class EvaluationConfig(AppConfig):
         ids_forgotten.connect(_remove_personal_data)
         person_erased.connect(_forget_person)
         erasure_committed.connect(_remove_files)
-        pages_in_use.connect(_what_was_computed)
+        pages_in_use.connect(_describe_computed_results)
         pages_discarded.connect(_forget_columns)
-        schedule("evaluation.export.exporting.remove_stopped", every=lambda: 3600)
+        schedule("evaluation.export.exporting.remove_stopped_exports", every=lambda: 3600)
         kinds = {
             "reports": (
                 *("aggregate", "evaluate", "board", "compare_metrics", "compare_judges", "leave_one_out"),
@@ -54,10 +54,10 @@ def _remove_files(**about: Any) -> None:
     remove_files(**about)
 
 
-def _what_was_computed(**about: Any) -> str:
-    from evaluation.releases.erasure import what_was_computed
+def _describe_computed_results(**about: Any) -> str:
+    from evaluation.releases.erasure import describe_computed_results
 
-    return what_was_computed(about["study"])
+    return describe_computed_results(about["study"])
 
 
 def _forget_columns(**about: Any) -> None:

@@ -12,7 +12,7 @@ from annotation.rehearsal.people import Crowd
 from annotation.rehearsal.rehearsal import rehearse as let_crowd_answer
 from common.audit import acting_person
 from evaluation.challenges.leaderboards import compute_standing, store_standing
-from evaluation.challenges.scoring import score_stored, store_scores
+from evaluation.challenges.scoring import compute_scores, store_scores
 from evaluation.choosing.savings import choice_savings as savings_of_choice
 from evaluation.choosing.selecting import ALL, compute_choice, store_choice
 from evaluation.choosing.weighing import weigh_back as weighed_back
@@ -194,7 +194,7 @@ def board(run: Run, *, study: str) -> None:
     computed = compute_snapshot(study=found, progress=run.progress)
     with run.commit():
         store_snapshot(computed)
-        _delete_earlier(run, kind="board", args__study=study)
+        _delete_earlier_jobs(run, kind="board", args__study=study)
 
 
 def report(run: Run, *, study: str, multiverse: bool = False) -> None:
@@ -254,7 +254,7 @@ def publish_release(run: Run, *, study: str, send: bool, **values: Any) -> dict[
 
 
 def score_submission(run: Run, *, submission: int) -> None:
-    scored = score_stored(submission_id=submission, progress=run.progress)
+    scored = compute_scores(submission_id=submission, progress=run.progress)
     with run.commit() as result:
         store_scores(scored)
         result |= {"submission": submission, "state": scored.state}
@@ -264,9 +264,9 @@ def rank_submissions(run: Run, *, challenge: str) -> None:
     standing = compute_standing(slug=challenge, progress=run.progress)
     with run.commit():
         store_standing(standing)
-        _delete_earlier(run, kind="rank_submissions", args__challenge=challenge)
+        _delete_earlier_jobs(run, kind="rank_submissions", args__challenge=challenge)
 
 
-def _delete_earlier(run: Run, **same: str) -> None:
+def _delete_earlier_jobs(run: Run, **same: str) -> None:
     """Delete earlier done jobs of a kind that a page keeps starting."""
     Job.objects.filter(state=Job.State.DONE, **same).exclude(pk=run.job_id).delete()

@@ -230,7 +230,7 @@ def work_that_is_held_was_never_sent() -> Sentences:
     yield from _sentences(wrong, "assignment {pk} is {state}, but was submitted or has no lease.")
 
 
-def slots_are_spared_where_studies_stop_early() -> Sentences:
+def slots_are_saved_where_studies_stop_early() -> Sentences:
     """Slots are saved only with early stopping, or if the log says that open ones expired."""
     for study in Study.objects.filter(hits__spared__gt=0).distinct().order_by("slug"):
         if not stops_early(study) and not study.events.filter(what="slots-expired").exists():
@@ -254,7 +254,7 @@ def quiz_items_are_in_no_hit() -> Sentences:
     yield from _sentences(units, "quiz item {key} is in a HIT.")
 
 
-def cases_name_their_exclusion() -> Sentences:
+def flags_name_their_exclusion() -> Sentences:
     cases = Case.objects.filter(exclusion__isnull=False)
     wrong = cases.exclude(exclusion__worker=F("worker"), exclusion__study=F("study"))
     yield from _sentences(wrong, "flag {pk} names the exclusion of somebody else.")
@@ -590,10 +590,10 @@ CHECKS = (
     revisions_replace_their_own,
     blocks_say_what_the_rows_say,
     work_that_is_held_was_never_sent,
-    slots_are_spared_where_studies_stop_early,
+    slots_are_saved_where_studies_stop_early,
     quizzes_count_their_answers,
     quiz_items_are_in_no_hit,
-    cases_name_their_exclusion,
+    flags_name_their_exclusion,
     adjudications_are_of_judged_units,
     budgets_are_what_their_ledger_says,
     money_is_kept_within_a_budget,

@@ -81,10 +81,10 @@ class DataHash:
         import pyarrow.compute as pc
 
         parts = (
-            _opened(units),
-            _texts(f"{encode_basestring(one)}, " for one in workers),
-            _texts(f"{self._encode(one)}, " for one in answers),
-            _texts(("false]\n", "true]\n")),
+            _line_beginnings(units),
+            _text_column(f"{encode_basestring(one)}, " for one in workers),
+            _text_column(f"{self._encode(one)}, " for one in answers),
+            _text_column(("false]\n", "true]\n")),
         )
         for start in range(0, len(codes[0]), LINES_AT_ONCE):
             columns = [
@@ -99,7 +99,7 @@ class DataHash:
         return self._hash.hexdigest()
 
 
-def _texts(values: Iterable[str]) -> pa.Array:
+def _text_column(values: Iterable[str]) -> pa.Array:
     """Return an Arrow column, built in parts: millions of Python strings would take four times the memory."""
     import pyarrow as pa  # loaded when it is first used, as most web processes never need its 40 MB
 
@@ -109,14 +109,14 @@ def _texts(values: Iterable[str]) -> pa.Array:
     return pa.concat_arrays(parts)
 
 
-def _opened(units: pa.Array | Iterable[str]) -> pa.Array:
+def _line_beginnings(units: pa.Array | Iterable[str]) -> pa.Array:
     """Return the beginning of each unit's lines, ``["key", ``."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    texts = units if isinstance(units, pa.Array) else _texts(units)
+    texts = units if isinstance(units, pa.Array) else _text_column(units)
     if pc.any(pc.match_substring_regex(texts, TO_ESCAPE)).as_py():
-        return _texts(f"[{encode_basestring(one)}, " for one in texts.to_pylist())
+        return _text_column(f"[{encode_basestring(one)}, " for one in texts.to_pylist())
     start, end, nothing = (pa.scalar(part, pa.large_string()) for part in ('["', '", ', ""))
     return pc.binary_join_element_wise(start, texts.cast(pa.large_string()), end, nothing)
 
@@ -126,7 +126,7 @@ def hash_with(data_hash: str, others: Mapping[str, Any]) -> str:
     return hashlib.sha256(f"{data_hash}{json.dumps(others, sort_keys=True)}".encode()).hexdigest()
 
 
-def plain(value: float | None) -> float | None:
+def json_float(value: float | None) -> float | None:
     """Return ``value`` for JSON; undefined numbers become null."""
     return None if value is None or math.isnan(value) else float(value)
 
@@ -140,7 +140,7 @@ def as_json(value: Any, *names: str) -> Any:
     if names:
         return {name: as_json(getattr(value, name)) for name in names}
     if type(value) is float:
-        return plain(value)
+        return json_float(value)
     if value is None or type(value) in (str, int, bool):
         return value
     if hasattr(value, "as_json"):
@@ -153,4 +153,4 @@ def as_json(value: Any, *names: str) -> Any:
         return as_json(value.tolist())
     if isinstance(value, list | tuple):
         return [as_json(one) for one in value]
-    return plain(value) if isinstance(value, float) else value
+    return json_float(value) if isinstance(value, float) else value

@@ -23,7 +23,7 @@ from common.parameters import Parameters
 from evaluation.challenges.challenges import find_challenge
 from evaluation.challenges.leaderboards import leaderboard
 from evaluation.challenges.page import SubmissionBody, SubmissionForm
-from evaluation.challenges.submissions import About, most_bytes, show_submission, submit_captions
+from evaluation.challenges.submissions import About, largest_submission, show_submission, submit_captions
 from evaluation.errors import SubmissionRefused
 from evaluation.models import Challenge, Submission
 from judgments.access.roles import token_of
@@ -201,8 +201,8 @@ class SubmissionResource(
         form.is_valid(raise_exception=True)
         about = dict(form.validated_data)
         file = about.pop("file")
-        if file.size > most_bytes(challenge.images):
-            raise TooLarge(f"The file is larger than {most_bytes(challenge.images):,} bytes.")
+        if file.size > largest_submission(challenge.images):
+            raise TooLarge(f"The file is larger than {largest_submission(challenge.images):,} bytes.")
         assert isinstance(request.user, User), "the permission asked"
         made, new = submit_captions(
             challenge=challenge, user=request.user, about=About(**about), chunks=file.chunks()
@@ -224,7 +224,7 @@ class SubmissionResource(
 def _refuse_too_large(request: Request) -> None:
     """Refuse a body by its length, without reading it."""
     sizes = Challenge.objects.order_by("-images").values_list("images", flat=True)[:1]
-    most = most_bytes(sizes[0] if sizes else 0) + (1 << 16)
+    most = largest_submission(sizes[0] if sizes else 0) + (1 << 16)
     given = request.META.get("CONTENT_LENGTH") or "0"
     if not given.isdecimal() or int(given) > most:
         raise TooLarge(f"The request is larger than {most:,} bytes.")

@@ -116,7 +116,7 @@ def leaderboard(*, challenge: Challenge, user_id: int | None, now: datetime) -> 
     if shown:
         standing = Standing.objects.filter(challenge=challenge).first()
         # Ranks depend on the whole set of submissions.
-        if standing is not None and _is_of(standing.of, shown, every):
+        if standing is not None and _compares_all(standing.of, shown, every):
             ranks = standing.ranks
     rows = []
     for one in shown:
@@ -125,7 +125,7 @@ def leaderboard(*, challenge: Challenge, user_id: int | None, now: datetime) -> 
     return rows
 
 
-def _is_of(compared: list[int], shown: list[Submission], every: QuerySet[Submission]) -> bool:
+def _compares_all(compared: list[int], shown: list[Submission], every: QuerySet[Submission]) -> bool:
     if len(shown) < MOST_SHOWN:
         return sorted(compared) == sorted(one.pk for one in shown)
     # Compare count, sum and maximum; the ids are too many to fetch.

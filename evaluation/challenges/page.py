@@ -188,7 +188,7 @@ class ChallengeAdmin(QuorumAdmin):
             raise Http404
         if not self.has_change_permission(request, challenge):
             raise PermissionDenied
-        return _why_page(
+        return _reason_page(
             request,
             title=f"Close {challenge.title}?",
             about="No more captions are taken, and the leaderboard is final and shown.",
@@ -239,7 +239,7 @@ class SubmissionAdmin(ReadOnlyAdmin):
             raise Http404
         if not signed_in(request).has_perm("evaluation.change_submission"):
             raise PermissionDenied
-        return _why_page(
+        return _reason_page(
             request,
             title=f"Remove {submission.system}?",
             about="It leaves the leaderboard; its authors see the reason. This cannot be taken back.",
@@ -250,7 +250,7 @@ class SubmissionAdmin(ReadOnlyAdmin):
         )
 
 
-def _why_page(
+def _reason_page(
     request: HttpRequest, *, title: str, about: str, button: str, back: str, done: str, act: Any
 ) -> HttpResponse:
     error = ""

@@ -27,7 +27,7 @@ _PREPARED: dict[tuple[str, tuple[str, ...], str], PreparedReferences] = {}
 
 
 @dataclass(frozen=True)
-class Scored:
+class ScoredSubmission:
     submission_id: int
     challenge: str
     state: str
@@ -61,7 +61,7 @@ def prepared_references(challenge: Challenge) -> PreparedReferences:
     return found
 
 
-def score_stored(*, submission_id: int, progress: Progress) -> Scored:
+def compute_scores(*, submission_id: int, progress: Progress) -> ScoredSubmission:
     content = (
         SubmissionContent.objects.select_related("submission__challenge__dataset")
         .filter(submission_id=submission_id)
@@ -77,7 +77,7 @@ def score_stored(*, submission_id: int, progress: Progress) -> Scored:
         progress(0.3, "scoring")
         result = prepared.score(captions)
     except (MetricsError, WrongState) as error:
-        return Scored(submission_id, challenge.slug, Submission.State.FAILED, str(error)[:500])
+        return ScoredSubmission(submission_id, challenge.slug, Submission.State.FAILED, str(error)[:500])
     progress(0.7, "computing intervals")
     scores: dict[str, dict[str, float]] = {}
     for name, one in result.scores.items():
@@ -88,7 +88,7 @@ def score_stored(*, submission_id: int, progress: Progress) -> Scored:
     packed = io.BytesIO()
     arrays: dict[str, Any] = {name: one.images for name, one in result.scores.items()}
     np.savez_compressed(packed, **arrays)
-    return Scored(
+    return ScoredSubmission(
         submission_id,
         challenge.slug,
         Submission.State.SCORED,
@@ -98,7 +98,7 @@ def score_stored(*, submission_id: int, progress: Progress) -> Scored:
     )
 
 
-def store_scores(scored: Scored) -> None:
+def store_scores(scored: ScoredSubmission) -> None:
     """Store scores in the job's transaction, and start a ranking job."""
     Submission.objects.filter(pk=scored.submission_id).update(
         state=scored.state,

@@ -32,7 +32,7 @@ _BLANKS = " \t\r\n"
 TRIES = 20  # maximal concurrent uploads of an account
 
 
-def most_bytes(images: int) -> int:
+def largest_submission(images: int) -> int:
     return BYTES_AT_LEAST + BYTES_AN_IMAGE * images
 
 
@@ -42,8 +42,8 @@ def read_captions(chunks: Iterable[bytes], positions: Mapping[str, int]) -> list
     unknown: list[str] = []
     twice: list[str] = []
     number = 0
-    for number, entry in enumerate(_entries(chunks), start=1):
-        image, caption = _checked(number, entry)
+    for number, entry in enumerate(_read_entries(chunks), start=1):
+        image, caption = _check_entry(number, entry)
         place = positions.get(image)
         if place is None:
             unknown.append(image)
@@ -58,12 +58,12 @@ def read_captions(chunks: Iterable[bytes], positions: Mapping[str, int]) -> list
     if unknown:
         raise SubmissionRefused(
             _("The file names images that the challenge does not have: %(images)s.")
-            % {"images": _few(unknown)}
+            % {"images": _name_some(unknown)}
         )
     if twice:
         raise SubmissionRefused(
             _("The file has more than one caption of the images %(images)s; expected one.")
-            % {"images": _few(twice)}
+            % {"images": _name_some(twice)}
         )
     missing = [image for image, place in positions.items() if found[place] is None]
     if missing:
@@ -72,18 +72,18 @@ def read_captions(chunks: Iterable[bytes], positions: Mapping[str, int]) -> list
             % {
                 "found": len(positions) - len(missing),
                 "wanted": len(positions),
-                "images": _few(missing[: FEW + 1]),
+                "images": _name_some(missing[: FEW + 1]),
             }
         )
     return [caption for caption in found if caption is not None]
 
 
-def _few(images: list[str]) -> str:
+def _name_some(images: list[str]) -> str:
     shown = ", ".join(repr(image[:60]) for image in images[:FEW])
     return f"{shown}, …" if len(images) > FEW else shown
 
 
-def _checked(number: int, entry: Any) -> tuple[str, str]:
+def _check_entry(number: int, entry: Any) -> tuple[str, str]:
     if not isinstance(entry, dict):
         raise SubmissionRefused(
             _("Entry %(number)s is no object; expected one with image_id and caption.") % {"number": number}
@@ -111,11 +111,11 @@ def _checked(number: int, entry: Any) -> tuple[str, str]:
     return str(image), caption
 
 
-def _entries(chunks: Iterable[bytes]) -> Iterator[Any]:
+def _read_entries(chunks: Iterable[bytes]) -> Iterator[Any]:
     """Yield the array's values, holding one in memory."""
-    text = _Text(chunks)
+    text = _JSONReader(chunks)
     if text.next() != "[":
-        raise _no_array()
+        raise _not_an_array()
     if text.next(peek=True) == "]":
         text.next()
     else:
@@ -125,18 +125,18 @@ def _entries(chunks: Iterable[bytes]) -> Iterator[Any]:
             if mark == "]":
                 break
             if mark != ",":
-                raise _no_array()
+                raise _not_an_array()
     if text.next():
         raise SubmissionRefused(_("The file goes on behind the end of its array; expected nothing there."))
 
 
-def _no_array() -> SubmissionRefused:
+def _not_an_array() -> SubmissionRefused:
     return SubmissionRefused(
         _('The file is not COCO results JSON: expected [{"image_id": …, "caption": "…"}, …].')
     )
 
 
-class _Text:
+class _JSONReader:
     """Decode a file through a moving window."""
 
     def __init__(self, chunks: Iterable[bytes]) -> None:
@@ -182,7 +182,7 @@ class _Text:
             except ValueError:  # broken, or cut off where the window ends
                 if len(self._buffer) - self._at <= LONGEST_ENTRY and self._more():
                     continue
-                raise _no_array() from None
+                raise _not_an_array() from None
             if end == len(self._buffer) and self._more():
                 continue  # a number may go on
             self._at = end
@@ -199,7 +199,7 @@ class About:
 
 
 @dataclass(frozen=True, slots=True)
-class Places:
+class RemainingSubmissions:
     """Submissions that an account may still make."""
 
     today: int
@@ -210,10 +210,10 @@ class Places:
         return min(self.today, self.at_all)
 
 
-def places_left(*, challenge: Challenge, user: User) -> Places:
+def remaining_submissions(*, challenge: Challenge, user: User) -> RemainingSubmissions:
     own = Submission.objects.filter(challenge=challenge, user=user)
     today = own.filter(day=timezone.now().astimezone(UTC).date()).count()
-    return Places(max(challenge.per_day - today, 0), max(challenge.per_total - own.count(), 0))
+    return RemainingSubmissions(max(challenge.per_day - today, 0), max(challenge.per_total - own.count(), 0))
 
 
 def submit_captions(
@@ -238,7 +238,7 @@ def submit_captions(
     for _attempt in range(TRIES):
         known = Submission.objects.filter(challenge=challenge, user=user, sha256=digest).first()
         if known is not None:
-            return _known_again(known), False
+            return _resubmit(known), False
         try:
             return _store(challenge, user, about, digest, len(captions), packed), True
         except IntegrityError:  # a concurrent upload of this account took the number
@@ -280,7 +280,7 @@ def _store(
 
 
 @transaction.atomic
-def _known_again(known: Submission) -> Submission:
+def _resubmit(known: Submission) -> Submission:
     """Return a known submission; retry a failed scoring at no cost."""
     failed = Submission.objects.filter(pk=known.pk, state=Submission.State.FAILED, removed_at__isnull=True)
     if failed.update(state=Submission.State.QUEUED, reason=""):

@@ -11,6 +11,6 @@ urlpatterns = [
     path("account/sign-out/", views.sign_out, name="sign-out"),
     path("<slug:slug>/", views.challenge, name="challenge"),
     path("<slug:slug>/submit/", views.submit, name="submit"),
-    path("<slug:slug>/own/", views.own, name="own"),
-    path("<slug:slug>/own/<int:pk>/show/", views.show, name="show"),
+    path("<slug:slug>/own/", views.own_submissions, name="own"),
+    path("<slug:slug>/own/<int:pk>/show/", views.show_one_submission, name="show"),
 ]

@@ -24,7 +24,13 @@ from common.markup import render_markdown
 from evaluation.challenges.challenges import find_challenge
 from evaluation.challenges.leaderboards import cells_of, leaderboard
 from evaluation.challenges.page import SubmissionForm
-from evaluation.challenges.submissions import About, most_bytes, places_left, show_submission, submit_captions
+from evaluation.challenges.submissions import (
+    About,
+    largest_submission,
+    remaining_submissions,
+    show_submission,
+    submit_captions,
+)
 from evaluation.models import Challenge, Submission
 
 MOST_CHALLENGES = 100
@@ -54,23 +60,23 @@ def sign_out(request: HttpRequest) -> HttpResponse:
 def challenges(request: HttpRequest) -> HttpResponse:
     now = timezone.now()
     found = Challenge.objects.select_related("dataset")[:MOST_CHALLENGES]
-    listed = [{"challenge": one, "state": _state(one)} for one in found]
+    listed = [{"challenge": one, "state": _state_in_words(one)} for one in found]
     return render(request, "evaluation/challenges/list.html", {"challenges": listed, "now": now})
 
 
 @never_cache
 @require_safe
 def challenge(request: HttpRequest, slug: str) -> HttpResponse:
-    found, user, now = _found(slug), _person(request), timezone.now()
+    found, user, now = _find_challenge(slug), _signed_in_user(request), timezone.now()
     rows = leaderboard(challenge=found, user_id=user.pk if user else None, now=now)
     context: dict[str, Any] = {
         "challenge": found,
-        "state": _state(found),
+        "state": _state_in_words(found),
         "description": render_markdown(found.description),
         "rows": rows,
         "ranked": any(row.low is not None for row in rows),
         "shown": found.shows_scores_at(now),
-        "places": places_left(challenge=found, user=user) if user else None,
+        "places": remaining_submissions(challenge=found, user=user) if user else None,
     }
     return render(request, "evaluation/challenges/challenge.html", context)
 
@@ -79,12 +85,12 @@ def challenge(request: HttpRequest, slug: str) -> HttpResponse:
 @never_cache
 @require_http_methods(["GET", "HEAD", "POST"])
 def submit(request: HttpRequest, slug: str) -> HttpResponse:
-    found = _found(slug)
-    if _person(request) is None:
+    found = _find_challenge(slug)
+    if _signed_in_user(request) is None:
         return _to_sign_in(request)
     if is_too_large(request, found):
         error = _("The file is larger than %(most)s bytes, the most that this challenge takes.") % {
-            "most": f"{most_bytes(found.images):,}"
+            "most": f"{largest_submission(found.images):,}"
         }
         # the body is left unread
         return _form_page(request, found, SubmissionForm(), status=413, error=error)
@@ -93,7 +99,7 @@ def submit(request: HttpRequest, slug: str) -> HttpResponse:
 
 @csrf_protect
 def _submit(request: HttpRequest, found: Challenge) -> HttpResponse:
-    user = _person(request)
+    user = _signed_in_user(request)
     assert user is not None, "submit asked"
     if request.method != "POST":
         form = SubmissionForm()
@@ -119,8 +125,8 @@ def _submit(request: HttpRequest, found: Challenge) -> HttpResponse:
 
 @never_cache
 @require_safe
-def own(request: HttpRequest, slug: str) -> HttpResponse:
-    found, user = _found(slug), _person(request)
+def own_submissions(request: HttpRequest, slug: str) -> HttpResponse:
+    found, user = _find_challenge(slug), _signed_in_user(request)
     if user is None:
         return _to_sign_in(request)
     shown = found.shows_scores_at(timezone.now())
@@ -130,16 +136,16 @@ def own(request: HttpRequest, slug: str) -> HttpResponse:
         "challenge": found,
         "rows": rows,
         "shown": shown,
-        "places": places_left(challenge=found, user=user),
+        "places": remaining_submissions(challenge=found, user=user),
         "waiting": any(one.state == Submission.State.QUEUED for one in submissions),
-        "state": _state(found),
+        "state": _state_in_words(found),
     }
     return render(request, "evaluation/challenges/own.html", context)
 
 
 @require_POST
-def show(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
-    user = _person(request)
+def show_one_submission(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
+    user = _signed_in_user(request)
     submission = (
         Submission.objects.select_related("challenge")
         .filter(pk=pk, challenge__slug=slug, user=user, removed_at__isnull=True)
@@ -156,21 +162,21 @@ def show(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
 def is_too_large(request: HttpRequest, challenge: Challenge) -> bool:
     """Return whether the body exceeds the challenge's limit, without reading it."""
     given = request.META.get("CONTENT_LENGTH") or "0"
-    return not given.isdecimal() or int(given) > most_bytes(challenge.images) + ROOM_FOR_FIELDS
+    return not given.isdecimal() or int(given) > largest_submission(challenge.images) + ROOM_FOR_FIELDS
 
 
-def _found(slug: str) -> Challenge:
+def _find_challenge(slug: str) -> Challenge:
     try:
         return find_challenge(slug)
     except NotThere:
         raise Http404 from None
 
 
-def _person(request: HttpRequest) -> User | None:
+def _signed_in_user(request: HttpRequest) -> User | None:
     return request.user if isinstance(request.user, User) and request.user.is_active else None
 
 
-def _state(challenge: Challenge) -> str:
+def _state_in_words(challenge: Challenge) -> str:
     now = timezone.now()
     if challenge.is_over_at(now):
         return "over"
@@ -180,14 +186,14 @@ def _state(challenge: Challenge) -> str:
 def _form_page(
     request: HttpRequest, challenge: Challenge, form: SubmissionForm, *, status: int = 200, error: str = ""
 ) -> HttpResponse:
-    user = _person(request)
+    user = _signed_in_user(request)
     context = {
         "challenge": challenge,
         "form": form,
         "error": error,
-        "most": most_bytes(challenge.images),
-        "state": _state(challenge),
-        "places": places_left(challenge=challenge, user=user) if user else None,
+        "most": largest_submission(challenge.images),
+        "state": _state_in_words(challenge),
+        "places": remaining_submissions(challenge=challenge, user=user) if user else None,
     }
     return render(request, "evaluation/challenges/submit.html", context, status=status)
 

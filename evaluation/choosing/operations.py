@@ -11,15 +11,15 @@ from rest_framework import serializers
 
 from common.errors import WrongState
 from common.parameters import KeysField
-from evaluation.choosing.population import refuse_kind
+from evaluation.choosing.population import check_can_be_chosen
 from evaluation.choosing.savings import DRAWS
 from evaluation.choosing.selecting import (
     ALL,
     EVEN,
     USUAL_METRICS,
+    check_not_frozen,
     choice_in_words,
     compute_choice,
-    refuse_frozen,
     store_choice,
 )
 from evaluation.imported_scores.storing import check_imported
@@ -84,7 +84,9 @@ class SelectItemsRequest(ScoresRequest):
         return super().validate(attrs)
 
 
-@operation("select-items", "Choose the items", parameters=SelectItemsRequest, job=SELECT, check=refuse_frozen)
+@operation(
+    "select-items", "Choose the items", parameters=SelectItemsRequest, job=SELECT, check=check_not_frozen
+)
 def select_items(*, study: Study, by: User | None, progress: Progress, method: str, **asked: Any) -> Outcome:
     """Draws items with chances that go with their usefulness into the draft's design; follow the job."""
     found = None if method == ALL else compute_choice(study=study, method=method, **asked, progress=progress)
@@ -134,6 +136,6 @@ def choice_savings(
     seed: int = 0,
 ) -> dict[str, Any]:
     """Starts a job that chooses from what people judged already, and compares with an even draw of as many."""
-    refuse_kind(study)
+    check_can_be_chosen(study)
     check_imported(study.dataset, metrics)
     return {"metrics": list(metrics), "tokenizer": tokenizer, "draws": draws, "seed": seed}

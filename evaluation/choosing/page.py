@@ -53,7 +53,7 @@ def show_choosing(request: HttpRequest, study: Study, context: Context) -> HttpR
         "answered": was_opened(study),
         "weighed": weighed,
         "weighed_rows": _weighed_rows(weighed) if weighed else [],
-        **savings_context(request, study),
+        **newest_savings(request, study),
     }
     return TemplateResponse(request, "evaluation/study_choosing.html", context)
 
@@ -62,7 +62,7 @@ def _weighed_rows(result: dict[str, Any]) -> list[dict[str, Any]]:
     return [row | {"what": _(FIGURES_IN_WORDS[row["what"]])} for row in result["rows"]]
 
 
-def savings_context(request: HttpRequest, study: Study) -> dict[str, Any]:
+def newest_savings(request: HttpRequest, study: Study) -> dict[str, Any]:
     """Return the newest savings of the study, or of a visible one of its dataset."""
     seen = Study.objects.visible_to(signed_in(request)).filter(dataset=study.dataset_id)
     names = dict(seen.values_list("slug", "name"))
@@ -74,8 +74,8 @@ def savings_context(request: HttpRequest, study: Study) -> dict[str, Any]:
     return {
         "savings": result,
         "savings_of": "" if result["study"] == study.slug else names[result["study"]],
-        "savings_best": _best(result),
-        "savings_figure": _figure(result),
+        "savings_best": _best_savings(result),
+        "savings_figure": _savings_plot(result),
     }
 
 
@@ -83,7 +83,7 @@ def _groups(result: dict[str, Any]) -> list[str]:
     return list(dict.fromkeys(row["group"] for row in result["rows"]))
 
 
-def _best(result: dict[str, Any]) -> list[dict[str, Any]]:
+def _best_savings(result: dict[str, Any]) -> list[dict[str, Any]]:
     found = []
     for group in _groups(result):
         own = [row for row in result["rows"] if row["group"] == group and row["method"] != EVEN]
@@ -101,7 +101,7 @@ def _best(result: dict[str, Any]) -> list[dict[str, Any]]:
     return found
 
 
-def _figure(result: dict[str, Any]) -> Any:
+def _savings_plot(result: dict[str, Any]) -> Any:
     # Imported lazily: matplotlib costs every process 60 MB and 0.3 s.
     from evaluation.plots.canvas import to_svg
     from evaluation.plots.curves import curves_figure

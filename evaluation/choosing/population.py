@@ -28,7 +28,7 @@ PEOPLE = "people"
 
 
 @dataclass(frozen=True, slots=True)
-class Scored:
+class ScoredPopulation:
     """Scores of a population.
 
     table: (I, S, M), higher is better, nan without a caption. of_rows: (N, 2, M) for pairs, else (N, 1, M).
@@ -79,7 +79,9 @@ class Population:
             found[place].append(caption.text)
         return found
 
-    def scored(self, metrics: Sequence[str], tokenizer: str, imported: ImportedScores = NO_SCORES) -> Scored:
+    def scored(
+        self, metrics: Sequence[str], tokenizer: str, imported: ImportedScores = NO_SCORES
+    ) -> ScoredPopulation:
         """Score all rows. Raise EvaluationError."""
         if self.pairs:
             scored, tables = score_pairs(
@@ -92,7 +94,7 @@ class Population:
             )
             rows = np.stack([scored.scores[name].images for name in metrics], axis=1)[:, np.newaxis]
         signatures = {name: scored.scores[name].signature for name in metrics}
-        return Scored(self.by_system(rows), rows, signatures)
+        return ScoredPopulation(self.by_system(rows), rows, signatures)
 
     def by_system(self, rows: Floats) -> Floats:
         """Arrange (N, 2 or 1, M) scores by item and system; a system's second caption of an item has its
@@ -113,13 +115,15 @@ class Population:
         return table
 
 
-def scored_for(study: Study, population: Population, metrics: Sequence[str], tokenizer: str) -> Scored:
+def score_population(
+    study: Study, population: Population, metrics: Sequence[str], tokenizer: str
+) -> ScoredPopulation:
     """Score a population, also by imported metrics. Raise EvaluationError."""
     check_imported(study.dataset, metrics)
     return population.scored(metrics, tokenizer, imported_scores(study.dataset, metrics))
 
 
-def refuse_kind(study: Study) -> None:
+def check_can_be_chosen(study: Study) -> None:
     """Raise WrongState if the study's items cannot be chosen."""
     kind = KINDS[study.protocol]
     if not kind.chosen_by_id:
@@ -130,7 +134,7 @@ def refuse_kind(study: Study) -> None:
 
 def population_of_draft(study: Study) -> Population:
     """Return all that the draft could ask, without its choice. Raise DesignError, WrongState."""
-    refuse_kind(study)
+    check_can_be_chosen(study)
     design = design_of(study)
     everything = design.model_copy(
         update={"chosen": None, "sampling": design.sampling.model_copy(update={"only": ()})}
@@ -196,7 +200,7 @@ def _captions(
 
 def judged_population(study: Study) -> Population:
     """Return judged rows with their consensus. Raise EvaluationError if nothing is decided."""
-    refuse_kind(study)
+    check_can_be_chosen(study)
     table = loaders.load_judgments(study)
     consensus, references = consensus_of(study, table), loaders.load_references(study)
     if KINDS[study.protocol].compares_pairs:

@@ -11,12 +11,12 @@ import numpy as np
 from django.utils.translation import pgettext
 
 from evaluation.arrays import Floats, Ints
-from evaluation.choosing.population import Population, judged_population, scored_for
+from evaluation.choosing.population import Population, judged_population, score_population
 from evaluation.choosing.selecting import EVEN, USUAL_METRICS, usefulness_of
-from evaluation.choosing.weighing import means_of, metric_right, won_by
+from evaluation.choosing.weighing import metrics_agree, scores_by_system, wins_by_system
 from evaluation.errors import EvaluationError
 from evaluation.judgment_sets.signature import hash_of_judgments
-from evaluation.provenance import plain
+from evaluation.provenance import json_float
 from evaluation.results.meta_evaluation import DEFAULT_TOKENIZER
 from evaluation.statistics.choosing import FLOOR, METHODS, draw_items, inclusion_probabilities
 from judgments.drawing.material import rng_for
@@ -47,16 +47,16 @@ def targets_of(population: Population, scores: Floats, metrics: Sequence[str]) -
     found: list[tuple[str, str, Floats]] = []
     if population.pairs:
         winners = np.array([pair.winner for pair in population.pairs], dtype=np.float64)
-        right = metric_right(scores, winners)
+        right = metrics_agree(scores, winners)
         found += [("accuracy", name, right[:, place]) for place, name in enumerate(metrics)]
         found += [
             ("difference", f"{metrics[one]} − {metrics[two]}", right[:, one] - right[:, two])
             for one, two in combinations(range(len(metrics)), 2)
         ]
-        of_systems = won_by(population, winners)
+        of_systems = wins_by_system(population, winners)
     else:
         people = np.array([caption.people for caption in population.captions])
-        of_systems = means_of(population, people)
+        of_systems = scores_by_system(population, people)
     found += [("system", name, values) for name, values in sorted(of_systems.items())]
     groups, names, values = zip(*found, strict=True)
     return Targets(np.stack(values, axis=1), groups, names)
@@ -88,7 +88,7 @@ def savings_rows(
         for budget in budgets:
             useful = np.ones(size) if method == EVEN else usefulness[method]
             chance = inclusion_probabilities(useful, budget, floor=1.0 if method == EVEN else FLOOR)
-            estimates = targets.of(_weights(chance, item, draws, rng_for(seed, f"{method} {budget}")))
+            estimates = targets.of(_draw_weights(chance, item, draws, rng_for(seed, f"{method} {budget}")))
             off = np.square(estimates - truth)
             errors[method, budget] = {
                 group: float(np.sqrt(np.nanmean(off[:, np.array(targets.groups) == group])))
@@ -106,9 +106,9 @@ def savings_rows(
             "method": method,
             "group": group,
             "budget": budget,
-            "error": plain(errors[method, budget][group]),
-            "even": plain(errors[EVEN, budget][group]),
-            "saved": plain(_saved(errors[method, budget][group], budget, size, spread[group])),
+            "error": json_float(errors[method, budget][group]),
+            "even": json_float(errors[EVEN, budget][group]),
+            "saved": json_float(_saved_share(errors[method, budget][group], budget, size, spread[group])),
         }
         for method in methods
         for group in groups
@@ -116,7 +116,7 @@ def savings_rows(
     ]
 
 
-def _weights(chance: Floats, item: Ints, draws: int, generator: np.random.Generator) -> Floats:
+def _draw_weights(chance: Floats, item: Ints, draws: int, generator: np.random.Generator) -> Floats:
     """Return (D, N) row weights, 0 for items not drawn."""
     found = np.zeros((draws, len(chance)))
     for row in found:
@@ -125,7 +125,7 @@ def _weights(chance: Floats, item: Ints, draws: int, generator: np.random.Genera
     return np.asarray(found[:, item])
 
 
-def _saved(error: float, budget: int, size: int, spread: float) -> float:
+def _saved_share(error: float, budget: int, size: int, spread: float) -> float:
     if not spread > 0:
         return np.nan
     return 1 - budget * (error * error / spread + 1 / size)
@@ -151,7 +151,7 @@ def choice_savings(
             % {"slug": study.slug, "n": population.size, "fewest": FEWEST}
         )
     progress(0.2, "scoring captions")
-    scored = scored_for(study, population, metrics, tokenizer)
+    scored = score_population(study, population, metrics, tokenizer)
     usefulness = {
         method: usefulness_of(method, population, scored)
         for method in METHODS

@@ -13,7 +13,13 @@ from django.utils.translation import gettext_noop, pgettext
 from common.amounts import thousands
 from common.errors import WrongState
 from evaluation.arrays import Floats
-from evaluation.choosing.population import Population, Scored, population_of_draft, refuse_kind, scored_for
+from evaluation.choosing.population import (
+    Population,
+    ScoredPopulation,
+    check_can_be_chosen,
+    population_of_draft,
+    score_population,
+)
 from evaluation.errors import EvaluationError, as_sentence
 from evaluation.results.meta_evaluation import DEFAULT_TOKENIZER
 from evaluation.statistics import choosing
@@ -37,7 +43,7 @@ USUAL_METRICS = ("bleu-4", "rouge-l", "cider-d")
 MOST = 100_000  # ids in a design
 
 
-def usefulness_of(method: str, population: Population, scored: Scored | None) -> Floats:
+def usefulness_of(method: str, population: Population, scored: ScoredPopulation | None) -> Floats:
     """Return (I,) usefulness of items. Raise EvaluationError."""
     if method == EVEN:
         return np.ones(population.size)
@@ -57,9 +63,9 @@ def usefulness_of(method: str, population: Population, scored: Scored | None) ->
         raise EvaluationError(as_sentence(error)) from None
 
 
-def refuse_frozen(study: Study) -> None:
+def check_not_frozen(study: Study) -> None:
     """Raise WrongState if items cannot be chosen any more."""
-    refuse_kind(study)
+    check_can_be_chosen(study)
     if study.state != Study.State.DRAFT:
         raise WrongState(
             pgettext("staff", "Study %(slug)r is %(state)s; items are chosen for a draft.")
@@ -83,7 +89,7 @@ def compute_choice(
     Raises:
         WrongState: no draft, or unsuitable kind. EvaluationError: unfit budget or metric.
     """
-    refuse_frozen(study)
+    check_not_frozen(study)
     progress(0.05, "drawing")
     population = population_of_draft(study)
     if budget > population.size:
@@ -98,7 +104,7 @@ def compute_choice(
     scored = None
     if method not in WITHOUT_SCORES:
         progress(0.2, "scoring captions")
-        scored = scored_for(study, population, metrics, tokenizer)
+        scored = score_population(study, population, metrics, tokenizer)
     progress(0.7, "choosing")
     floor = 1.0 if method == EVEN else FLOOR if floor is None else floor
     try:

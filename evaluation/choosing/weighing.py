@@ -12,7 +12,7 @@ from django.utils.translation import pgettext
 
 from common.errors import WrongState
 from evaluation.arrays import Floats
-from evaluation.choosing.population import PEOPLE, Population, judged_population, scored_for
+from evaluation.choosing.population import PEOPLE, Population, judged_population, score_population
 from evaluation.choosing.selecting import USUAL_METRICS
 from evaluation.provenance import as_json
 from evaluation.results.meta_evaluation import DEFAULT_TOKENIZER
@@ -57,12 +57,14 @@ def weigh_back(
     progress(0.1, "reading judgments")
     population = judged_population(study)
     progress(0.3, "scoring captions")
-    scored = scored_for(study, population, metrics, tokenizer)
+    scored = score_population(study, population, metrics, tokenizer)
     chance = np.array([chosen.chances[key] for key in population.members])
     images = np.array(population.images)
     progress(0.7, "weighing")
-    rows = Rows(chance, images)
-    figures = (of_pairs if population.pairs else of_captions)(population, scored.of_rows, metrics, rows)
+    rows = WeightedRows(chance, images)
+    figures = (pair_estimates if population.pairs else caption_estimates)(
+        population, scored.of_rows, metrics, rows
+    )
     return {
         "choice": chosen.model_dump(mode="json", exclude={"chances"}),
         "judged": len(set(population.item.tolist())),
@@ -73,7 +75,7 @@ def weigh_back(
     }
 
 
-class Rows:
+class WeightedRows:
     """Estimate from some of N rows, with (N,) chances and images."""
 
     def __init__(self, chance: Floats, images: Any) -> None:
@@ -115,7 +117,7 @@ class Rows:
         }
 
 
-def metric_right(scores: Floats, winners: Floats) -> Floats:
+def metrics_agree(scores: Floats, winners: Floats) -> Floats:
     """Return (P, M) whether metrics agree with people's winner, from (P, 2, M) scores; nan if undecided."""
     said = np.stack(
         [metric_winners(scores[:, 0, at], scores[:, 1, at]) for at in range(scores.shape[2])], axis=1
@@ -123,7 +125,7 @@ def metric_right(scores: Floats, winners: Floats) -> Floats:
     return np.where(winners[:, np.newaxis] > 0, said == winners[:, np.newaxis], np.nan)
 
 
-def won_by(population: Population, winners: Floats) -> dict[str, Floats]:
+def wins_by_system(population: Population, winners: Floats) -> dict[str, Floats]:
     """Return system -> (P,) wins against other systems; a tie is half a win, nan elsewhere."""
     found: dict[str, Floats] = {}
     tied = np.array([pair.tied for pair in population.pairs])
@@ -136,11 +138,11 @@ def won_by(population: Population, winners: Floats) -> dict[str, Floats]:
     return found
 
 
-def of_pairs(
-    population: Population, scores: Floats, metrics: Sequence[str], rows: Rows
+def pair_estimates(
+    population: Population, scores: Floats, metrics: Sequence[str], rows: WeightedRows
 ) -> list[dict[str, Any]]:
     winners = np.array([pair.winner for pair in population.pairs], dtype=np.float64)
-    right = metric_right(scores, winners)
+    right = metrics_agree(scores, winners)
     kinds = np.array([pair.kind for pair in population.pairs])
     named = [kind for kind in dict.fromkeys(kinds.tolist()) if kind]
     found = []
@@ -153,11 +155,13 @@ def of_pairs(
     for one, two in list(combinations(range(len(metrics)), 2))[:MOST_DIFFERENCES]:
         words = f"{metrics[one]} − {metrics[two]}"
         found.append(rows.mean(ACCURACY, words, right[:, one] - right[:, two]))
-    found += [rows.mean(WINS, name, values) for name, values in sorted(won_by(population, winners).items())]
+    found += [
+        rows.mean(WINS, name, values) for name, values in sorted(wins_by_system(population, winners).items())
+    ]
     return found
 
 
-def means_of(population: Population, people: Floats) -> dict[str, Floats]:
+def scores_by_system(population: Population, people: Floats) -> dict[str, Floats]:
     """Return system -> (N,) people's scores of its captions, nan for others."""
     found: dict[str, Floats] = {}
     for row, names in enumerate(population.systems):
@@ -166,21 +170,21 @@ def means_of(population: Population, people: Floats) -> dict[str, Floats]:
     return found
 
 
-def of_captions(
-    population: Population, scores: Floats, metrics: Sequence[str], rows: Rows
+def caption_estimates(
+    population: Population, scores: Floats, metrics: Sequence[str], rows: WeightedRows
 ) -> list[dict[str, Any]]:
     people = np.array([caption.people for caption in population.captions])
-    by_system = means_of(population, people)
+    by_system = scores_by_system(population, people)
     found = [rows.mean(MEAN, name, values) for name, values in sorted(by_system.items())]
     for one, two in list(combinations(sorted(by_system), 2))[:MOST_DIFFERENCES]:
-        difference = _by_image(by_system[one], population) - _by_image(by_system[two], population)
+        difference = _means_by_image(by_system[one], population) - _means_by_image(by_system[two], population)
         if not np.isnan(difference).all():
             found.append(rows.mean(MEAN, f"{one} − {two}", difference))
     found += [rows.kendall(name, scores[:, 0, place], people) for place, name in enumerate(metrics)]
     return found
 
 
-def _by_image(values: Floats, population: Population) -> Floats:
+def _means_by_image(values: Floats, population: Population) -> Floats:
     """Return (N,) a system's mean per image in the image's first row, nan elsewhere."""
     known = ~np.isnan(values)
     item = population.item

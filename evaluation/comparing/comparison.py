@@ -70,20 +70,20 @@ def compare_sources(
     """
     one_of(missing, MISSING, "missing")
     matched = match_sources(first, second)
-    drawing = _Drawing(resamples, seed, naive)
+    drawing = _Resampling(resamples, seed, naive)
     grid, reason = _grid(matched, first_at_least, second_at_least, missing, drawing)
     settings: dict[str, Any] = {"missing": missing}
     settings |= {"resamples": resamples, "seed": seed} if naive else {"clusters": "item-rater"}
     for name, cut in (("first_at_least", first_at_least), ("second_at_least", second_at_least)):
         if cut is not None:
             settings[name] = cut
-    units = _units(matched)
+    units = _count_units(matched)
     compared: dict[str, Any] = as_json(
         {
-            "first": _of_source(first, drawing),
-            "second": _of_source(second, drawing),
+            "first": _describe_source(first, drawing),
+            "second": _describe_source(second, drawing),
             "units": units,
-            "missing": _left_out(units, missing),
+            "missing": _count_left_out(units, missing),
             "thresholds": _thresholds(grid, reason),
             "consensus": _consensus(matched, drawing),
             "correlation": _correlations(matched, drawing),
@@ -95,7 +95,7 @@ def compare_sources(
 
 
 @dataclass(frozen=True, slots=True)
-class _Drawing:
+class _Resampling:
     resamples: int
     seed: int
     naive: bool
@@ -105,7 +105,7 @@ class _Drawing:
         return {"resamples": self.resamples, "seed": self.seed, "clusters": own}
 
 
-def _of_source(source: Source, drawing: _Drawing) -> dict[str, Any]:
+def _describe_source(source: Source, drawing: _Resampling) -> dict[str, Any]:
     own = source if source.full_depth is None else source.limited_to(source.full_depth)
 
     def alpha(level: str) -> dict[str, Any]:
@@ -142,7 +142,7 @@ def _alpha(
     rater: Any,
     value: Any,
     level: str,
-    drawing: _Drawing,
+    drawing: _Resampling,
     *,
     anonymous: bool,
 ) -> dict[str, Any]:
@@ -151,7 +151,7 @@ def _alpha(
     return alpha_dict(alpha_of_judgments(unit, rater, value, level, **options))
 
 
-def _units(matched: Matched) -> dict[str, Any]:
+def _count_units(matched: Matched) -> dict[str, Any]:
     own = [len(np.unique(one.unit)) for one in (matched.first, matched.second)]
     shared = int(matched.shared.sum())
     return {
@@ -167,7 +167,7 @@ def _units(matched: Matched) -> dict[str, Any]:
     }
 
 
-def _left_out(units: dict[str, Any], missing: str) -> dict[str, Any]:
+def _count_left_out(units: dict[str, Any], missing: str) -> dict[str, Any]:
     taken = missing == "no"
     return {
         "policy": missing,
@@ -176,7 +176,7 @@ def _left_out(units: dict[str, Any], missing: str) -> dict[str, Any]:
     }
 
 
-def _no_scores(matched: Matched) -> str:
+def _why_no_scores(matched: Matched) -> str:
     for one in (matched.first, matched.second):
         if not one.is_numeric:
             return TEXTS.format(one.name)
@@ -194,9 +194,9 @@ def _grid(
     first_at_least: float | None,
     second_at_least: float | None,
     missing: str,
-    drawing: _Drawing,
+    drawing: _Resampling,
 ) -> tuple[KappaGrid | None, str]:
-    reason = _no_scores(matched)
+    reason = _why_no_scores(matched)
     cuts = _cuts(matched.first, first_at_least), _cuts(matched.second, second_at_least)
     for one, own in zip((matched.first, matched.second), cuts, strict=True):
         if not reason and not own:
@@ -235,7 +235,7 @@ def _cell(cell: ThresholdAgreement) -> dict[str, Any]:
     )  # fmt: skip
 
 
-def _consensus(matched: Matched, drawing: _Drawing) -> dict[str, Any]:
+def _consensus(matched: Matched, drawing: _Resampling) -> dict[str, Any]:
     nothing: dict[str, Any] = {"kappa": None, "labels": [], "table": [], "n": 0, "same": 0, "undecided": 0}
     kinds = matched.first.kind, matched.second.kind
     if any(one.level != "nominal" for one in (matched.first, matched.second)):
@@ -262,8 +262,8 @@ def _consensus(matched: Matched, drawing: _Drawing) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _correlations(matched: Matched, drawing: _Drawing) -> dict[str, Any]:
-    reason = _no_scores(matched) or ("" if matched.shared.any() else NO_UNITS)
+def _correlations(matched: Matched, drawing: _Resampling) -> dict[str, Any]:
+    reason = _why_no_scores(matched) or ("" if matched.shared.any() else NO_UNITS)
     if reason:
         return {
             name: {"value": None, "low": None, "high": None, "n": 0, "reason": reason}
@@ -278,7 +278,7 @@ def _correlations(matched: Matched, drawing: _Drawing) -> dict[str, Any]:
     return found
 
 
-def _pooled(matched: Matched, drawing: _Drawing) -> dict[str, Any]:
+def _pooled(matched: Matched, drawing: _Resampling) -> dict[str, Any]:
     nothing = {"value": None, "low": None, "high": None, "n": 0}
     if not matched.same_scale:
         return nothing | {"reason": TWO_SCALES}
@@ -336,7 +336,7 @@ def compared_in_words(result: dict[str, Any]) -> str:
             "Kappa is highest, %(kappa)s, where the first is cut at %(first)s and the second at %(second)s. The "
             "highest of %(n)s is too high an estimate: fix the thresholds beforehand to report one."
         ) % {
-            "kappa": _short(best["kappa"]["value"]),
+            "kappa": _in_two_digits(best["kappa"]["value"]),
             "first": f"{best['first_at_least']:g}",
             "second": f"{best['second_at_least']:g}",
             "n": len(grid["cells"]),
@@ -348,9 +348,9 @@ def compared_in_words(result: dict[str, Any]) -> str:
             "%(high)s)."
         ) % {
             "n": thousands(tau["n"]),
-            "tau": _short(tau["value"]),
-            "low": _short(tau["low"]),
-            "high": _short(tau["high"]),
+            "tau": _in_two_digits(tau["value"]),
+            "low": _in_two_digits(tau["low"]),
+            "high": _in_two_digits(tau["high"]),
         }
     why = grid["reason"] or consensus["reason"]
     return _("No figure is defined: %(why)s.") % {"why": _(why)}
@@ -362,11 +362,11 @@ def _kappa_in_words(kappa: dict[str, Any]) -> str:
     return _(
         "; Cohen's kappa is %(kappa)s (95 %% interval %(low)s to %(high)s; 0 is chance, 1 is always)"
     ) % {
-        "kappa": _short(kappa["value"]),
-        "low": _short(kappa["low"]),
-        "high": _short(kappa["high"]),
+        "kappa": _in_two_digits(kappa["value"]),
+        "low": _in_two_digits(kappa["low"]),
+        "high": _in_two_digits(kappa["high"]),
     }
 
 
-def _short(value: float | None) -> str:
+def _in_two_digits(value: float | None) -> str:
     return _("unknown") if value is None else f"{value:.2f}"

@@ -82,7 +82,7 @@ def _comparison_context(request: HttpRequest, study: Study, other: Study, missin
     except EvaluationError as error:
         return {"refused": _(str(error))}
     grid = result["thresholds"]
-    chosen = _chosen(grid, request.GET.get("cell", ""))
+    chosen = _chosen_cell(grid, request.GET.get("cell", ""))
     return {
         "result": result | {"in_words": compared_in_words(result)},
         "missing_rule": missing,
@@ -93,7 +93,7 @@ def _comparison_context(request: HttpRequest, study: Study, other: Study, missin
     }
 
 
-def _chosen(grid: dict[str, Any], asked: str) -> int | None:
+def _chosen_cell(grid: dict[str, Any], asked: str) -> int | None:
     cells = grid["cells"]
     if asked.isdecimal() and int(asked[:6]) < len(cells):
         return int(asked[:6])
@@ -119,11 +119,11 @@ def _shade(kappa: float | None) -> int:
 
 
 def _confusion(study: Study, consensus: dict[str, Any]) -> list[tuple[str, list[int]]]:
-    words = _in_words(study)
+    words = _answers_in_words(study)
     return [(words[label], row) for label, row in zip(consensus["labels"], consensus["table"], strict=True)]
 
 
-def _in_words(study: Study) -> dict[float, str]:
+def _answers_in_words(study: Study) -> dict[float, str]:
     kind = KINDS[study.protocol]
     if kind.two_sided:
         return {float(side): str(words) for side, words in SIDES_IN_WORDS.items()}

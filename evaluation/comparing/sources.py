@@ -195,8 +195,10 @@ def match_sources(first: Source, second: Source) -> Matched:
         groups.join(own, split + other_own, odd=False)
     group, odd, count = groups.number_groups()
     first_groups, second_groups = group[:split], group[split:]
-    shared = _occurring(first_groups[first.unit], count) & _occurring(second_groups[second.unit], count)
-    by_id = _occurring(first_groups[np.array([one for one, _ in ids], dtype=np.int64)], count)
+    shared = _mark_occurring(first_groups[first.unit], count) & _mark_occurring(
+        second_groups[second.unit], count
+    )
+    by_id = _mark_occurring(first_groups[np.array([one for one, _ in ids], dtype=np.int64)], count)
     return Matched(
         first=first.merged_into(first_groups, odd[:split], count),
         second=second.merged_into(second_groups, odd[split:], count),
@@ -209,7 +211,7 @@ def match_sources(first: Source, second: Source) -> Matched:
     )
 
 
-def _occurring(groups: Ints, count: int) -> Flags:
+def _mark_occurring(groups: Ints, count: int) -> Flags:
     found = np.zeros(count, dtype=bool)
     found[groups] = True
     return found
@@ -230,11 +232,13 @@ def _same_ids(first: Source, second: Source) -> list[tuple[int, int]]:
     if not first.contents or not second.contents:
         return list(pairs)
     return [
-        (place, other) for place, other in pairs if not _differ(first.contents[place], second.contents[other])
+        (place, other)
+        for place, other in pairs
+        if not _contradict(first.contents[place], second.contents[other])
     ]
 
 
-def _differ(one: Content, other: Content) -> bool:
+def _contradict(one: Content, other: Content) -> bool:
     """Return whether contents contradict each other; ids outweigh texts."""
     if one.image is not None and other.image is not None and one.image != other.image:
         return True

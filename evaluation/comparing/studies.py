@@ -132,9 +132,9 @@ def cached_comparison(*, first: Study, second: Study, missing: str) -> dict[str,
             _("The rule for missing units is %(missing)r, expected %(known)s.")
             % {"missing": missing, "known": " or ".join(MISSING)}
         )
-    shown = cached_figures(first, _figures(second, missing))
+    shown = cached_figures(first, _comparison_figures(second, missing))
     # The row id may have been reused.
-    if shown.value is None or shown.value["of"] != _named(second):
+    if shown.value is None or shown.value["of"] != _identify_study(second):
         raise FiguresPending
     if shown.value["refused"]:
         raise EvaluationError(shown.value["refused"])
@@ -142,9 +142,9 @@ def cached_comparison(*, first: Study, second: Study, missing: str) -> dict[str,
     return result | {"made_at": shown.made_at, "again": shown.again}
 
 
-def _figures(second: Study, missing: str) -> Figures[dict[str, Any]]:
+def _comparison_figures(second: Study, missing: str) -> Figures[dict[str, Any]]:
     def compute(first: Study) -> dict[str, Any]:
-        found: dict[str, Any] = {"of": _named(second), "result": None, "refused": ""}
+        found: dict[str, Any] = {"of": _identify_study(second), "result": None, "refused": ""}
         try:
             found["result"] = compare_studies(first=first, second=second, missing=missing)
         except EvaluationError as error:
@@ -154,8 +154,8 @@ def _figures(second: Study, missing: str) -> Figures[dict[str, Any]]:
     return Figures(
         f"{PREFIX}:{second.pk}:{missing}",
         compute,
-        rows=_rows_behind,
-        version=lambda first: [version_of(first), version_of(second), _named(second)],
+        rows=_count_rows,
+        version=lambda first: [version_of(first), version_of(second), _identify_study(second)],
         beyond_a_page=lambda first: _is_large(first) or _is_large(second),
     )
 
@@ -166,14 +166,14 @@ def _figures_named(name: str) -> Figures[dict[str, Any]]:
     second = Study.objects.select_related("dataset").filter(pk=int(pk)).first()
     if second is None:
         raise NotThere(_("The study to compare with is not there any more."))
-    return _figures(second, missing)
+    return _comparison_figures(second, missing)
 
 
-def _named(study: Study) -> list[str]:
+def _identify_study(study: Study) -> list[str]:
     return [study.slug, str(study.created_at)]
 
 
-def _rows_behind(found: dict[str, Any]) -> int:
+def _count_rows(found: dict[str, Any]) -> int:
     result = found["result"]
     return int(result["first"]["judgments"] + result["second"]["judgments"]) if result else 0
 

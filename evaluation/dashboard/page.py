@@ -18,7 +18,7 @@ from evaluation.dashboard.progress import (
     live_counters,
     request_snapshot,
 )
-from evaluation.dashboard.snapshot import draw
+from evaluation.dashboard.snapshot import draw_plots
 from evaluation.follow_up.operations import reopen
 from evaluation.models import BoardSnapshot
 from evaluation.results.aggregation import unused_context
@@ -38,10 +38,10 @@ STANDING = {"paused": gettext_noop("paused until somebody has looked"), "exclude
 def show_dashboard(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
     mark = _current_mark(study)
     refusal = take_refusal(request, study)
-    context |= _board_context(request, study, mark) | {
+    context |= _dashboard_context(request, study, mark) | {
         "every": EVERY_SECONDS,
         "refusal": refusal,
-        "tag": mark.tag(study, *_asked(request, context)),
+        "tag": mark.tag(study, *_page_choices(request, context)),
     }
     return TemplateResponse(request, "evaluation/study_board.html", context)
 
@@ -50,13 +50,13 @@ def show_dashboard(request: HttpRequest, study: Study, context: Context) -> Http
 def show_live(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
     """Render the live part; 304 if nothing changed."""
     mark = _current_mark(study)
-    tag = mark.tag(study, *_asked(request, context))
+    tag = mark.tag(study, *_page_choices(request, context))
     answer: HttpResponse
     if request.headers.get("If-None-Match") == tag:
         answer = HttpResponseNotModified()
     else:
         answer = TemplateResponse(
-            request, "evaluation/parts/board_live.html", context | _board_context(request, study, mark)
+            request, "evaluation/parts/board_live.html", context | _dashboard_context(request, study, mark)
         )
     answer["ETag"] = tag
     answer["Cache-Control"] = "private, no-cache"
@@ -70,15 +70,15 @@ def _current_mark(study: Study) -> ChangeMark:
     return mark
 
 
-def _asked(request: HttpRequest, context: Context) -> tuple[object, ...]:
+def _page_choices(request: HttpRequest, context: Context) -> tuple[object, ...]:
     return request.GET.get("pairs", ""), context["may_change"]
 
 
-def _board_context(request: HttpRequest, study: Study, mark: ChangeMark) -> dict[str, Any]:
+def _dashboard_context(request: HttpRequest, study: Study, mark: ChangeMark) -> dict[str, Any]:
     kind = KINDS[study.protocol]
     snapshot = BoardSnapshot.objects.filter(study=study).values_list("result", flat=True).first()
     result: dict[str, Any] = snapshot or {}
-    drawings = _drawings(result)
+    drawings = _plots_of(result)
     kinds = drawings.get("kinds", {})
     chosen = request.GET.get("pairs", "")
     if chosen not in kinds:
@@ -99,15 +99,15 @@ def _board_context(request: HttpRequest, study: Study, mark: ChangeMark) -> dict
         "now_figure": as_markup(kinds[chosen]["now"]) if chosen else "",
         "earlier_figure": as_markup(kinds[chosen]["earlier"]) if chosen else "",
         "verdict": kinds.get(chosen, {}),
-        "no_metrics": _no_metrics(kind, result),
-        "no_alpha": _no_alpha(kind),
+        "no_metrics": _why_no_metrics(kind, result),
+        "no_alpha": _why_no_alpha(kind),
         "two_sided": kind.two_sided,
         **unused_context(result),
-        "workers": [row | {"note": _note(row, threshold)} for row in result.get("workers", ())],
+        "workers": [row | {"note": _notes_on_worker(row, threshold)} for row in result.get("workers", ())],
     }
 
 
-def _no_metrics(kind: Kind, result: dict[str, Any]) -> str:
+def _why_no_metrics(kind: Kind, result: dict[str, Any]) -> str:
     if kind.comparison.refusal:
         return _("Metrics of captions are not held against these answers: %(why)s") % {
             "why": _(kind.comparison.refusal)
@@ -116,21 +116,21 @@ def _no_metrics(kind: Kind, result: dict[str, Any]) -> str:
     return _(reason) if reason else ""
 
 
-def _no_alpha(kind: Kind) -> str:
+def _why_no_alpha(kind: Kind) -> str:
     why = kind.aggregation.no_alpha or (MEASURED_LATER if kind.is_open else "")
     return _(why) if why else ""
 
 
-def _drawings(result: dict[str, Any]) -> dict[str, Any]:
+def _plots_of(result: dict[str, Any]) -> dict[str, Any]:
     """Return the stored English plots, or redraw them in another language."""
     stored: dict[str, Any] = result.get("drawings", {})
     if not stored or (get_language() or "en").startswith("en"):
         return stored
     of = {name: result[name] for name in ("growth", "evaluation")}
-    return stored | cached_drawing(draw, of)
+    return stored | cached_drawing(draw_plots, of)
 
 
-def _note(row: dict[str, Any], threshold: Any) -> str:
+def _notes_on_worker(row: dict[str, Any], threshold: Any) -> str:
     standing = STANDING.get(row["standing"], "")
     notes = [worker_note(row, threshold), _(standing) if standing else ""]
     notes += [_("flagged by %(rule)s") % {"rule": rule} for rule in row["rules"]]

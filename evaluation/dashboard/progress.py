@@ -37,7 +37,7 @@ def study_progress(study: Study) -> dict[str, Any]:
     ``wanted`` is 0 for imports; ``hits_done`` have every slot submitted; ``timeline`` has up to 200 ``[time,
     judgments by then]``; ``stopping`` has the savings of early stopping, or None.
     """
-    states, timeline, revised_at = _work(study)
+    states, timeline, revised_at = _count_work(study)
     return {
         **_counts(study, states),
         "judgments": timeline[-1][1] if timeline else 0,  # judgments come with submissions alone
@@ -54,8 +54,8 @@ def study_counts(study: Study) -> dict[str, Any]:
 
 def _counts(study: Study, states: dict[str, int]) -> dict[str, Any]:
     imported = study.source == Study.Source.IMPORTED
-    hits = _hits(study)
-    stopping = _stopping(study) if stops_early(study) else None
+    hits = _count_hits(study)
+    stopping = _count_saved(study) if stops_early(study) else None
     return {
         "wanted": stopping["wanted"] if stopping else 0 if imported else hits["wanted"],
         "hits": hits["n"],
@@ -65,7 +65,7 @@ def _counts(study: Study, states: dict[str, int]) -> dict[str, Any]:
     }
 
 
-def _stopping(study: Study) -> dict[str, Any]:
+def _count_saved(study: Study) -> dict[str, Any]:
     """Return votes and slots saved by early stopping, and the design's expectation."""
     design = design_of(study)
     units = OutcomeBounds.objects.filter(unit__study=study)
@@ -94,10 +94,10 @@ def _stopping(study: Study) -> dict[str, Any]:
     }
 
 
-def _hits(study: Study) -> dict[str, int]:
+def _count_hits(study: Study) -> dict[str, int]:
     finished = Assignment.objects.filter(hit=OuterRef("pk")).finished()
     rows = HIT.objects.filter(study=study).annotate(
-        size=_beside(HITUnit.objects.filter(hit=OuterRef("pk"))), handed_in=_beside(finished)
+        size=_count_per_hit(HITUnit.objects.filter(hit=OuterRef("pk"))), handed_in=_count_per_hit(finished)
     )
     complete = Q(handed_in__gte=F("required") - F("spared"))
     if not stops_early(study):  # with early stopping a HIT may be complete without any assignment
@@ -112,13 +112,13 @@ def _hits(study: Study) -> dict[str, int]:
     )
 
 
-def _beside(rows: QuerySet[Any]) -> Coalesce:
+def _count_per_hit(rows: QuerySet[Any]) -> Coalesce:
     """Count ``rows`` per outer HIT in a subquery, which an index serves without sorting."""
     counted = rows.order_by().values("hit").annotate(n=Count("pk")).values("n")
     return Coalesce(Subquery(counted, output_field=IntegerField()), Value(0))
 
 
-def _work(study: Study) -> tuple[dict[str, int], list[list[Any]], datetime | None]:
+def _count_work(study: Study) -> tuple[dict[str, int], list[list[Any]], datetime | None]:
     # Subtract instead of filtering by null: a database may otherwise scan the index of revisions.
     own = Judgment.objects.filter(assignment=OuterRef("pk")).order_by().values("assignment")
     first = own.annotate(n=Count("pk") - Count("replaces")).values("n")  # a revision is no further judgment

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from evaluation.judgment_sets.records import Flags, Floats, Ints
-from evaluation.provenance import as_json, plain
+from evaluation.provenance import as_json, json_float
 from evaluation.results.consensus import clustered_share
 from evaluation.results.verdict import correlation_verdict, pair_verdict
 from evaluation.statistics.agreement.alpha import AlphaOfWeights
@@ -46,7 +46,7 @@ def checkpoints(count: int) -> list[int]:
     return sorted({max(1, round(count * step / CHECKPOINTS)) for step in range(1, CHECKPOINTS + 1)})
 
 
-def agreement_grows(votes: VotesInOrder, level: str, *, seed: int) -> list[dict[str, Any]]:
+def agreement_so_far(votes: VotesInOrder, level: str, *, seed: int) -> list[dict[str, Any]]:
     """Return Krippendorff's alpha with its interval at each checkpoint."""
     labels, codes = np.unique(votes.value, return_inverse=True)
     rows = []
@@ -56,12 +56,12 @@ def agreement_grows(votes: VotesInOrder, level: str, *, seed: int) -> list[dict[
         row |= {"value": None, "low": None, "high": None}
         if len(patterns.frequency):
             alpha = AlphaOfWeights(patterns, level)
-            row["value"] = plain(float(alpha(patterns.frequency[np.newaxis].astype(np.float64))[0]))
+            row["value"] = json_float(float(alpha(patterns.frequency[np.newaxis].astype(np.float64))[0]))
             draws = bootstrap(
                 alpha, patterns.frequency, resamples=RESAMPLES, generator=np.random.default_rng(seed)
             )
             low, high, _ = percentile_interval(draws, CONFIDENCE)
-            row |= {"low": plain(low), "high": plain(high)}
+            row |= {"low": json_float(low), "high": json_float(high)}
         rows.append(row)
     return rows
 
@@ -110,7 +110,7 @@ def accuracy_so_far(
     found: dict[str, dict[str, Any]] = {}
     for kind, here in kinds.items():
         earlier = {
-            name: [{"judgments": upto, **_share(said, won, here, images)} for upto, won in winners]
+            name: [{"judgments": upto, **_accuracy_of(said, won, here, images)} for upto, won in winners]
             for name, said in named.items()
         }
         now = winners[-1][1]
@@ -125,7 +125,7 @@ def accuracy_so_far(
     return found
 
 
-def _share(said: npt.NDArray[Any], won: npt.NDArray[Any], here: Flags, images: Ints) -> dict[str, Any]:
+def _accuracy_of(said: npt.NDArray[Any], won: npt.NDArray[Any], here: Flags, images: Ints) -> dict[str, Any]:
     return clustered_share(said == won, here & (won > 0), {ITEM: images})
 
 

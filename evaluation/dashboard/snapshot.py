@@ -22,7 +22,7 @@ from evaluation.dashboard.progress import study_counts
 from evaluation.dashboard.replay import (
     VotesInOrder,
     accuracy_so_far,
-    agreement_grows,
+    agreement_so_far,
     correlation_so_far,
     means_so_far,
     winners_so_far,
@@ -33,7 +33,7 @@ from evaluation.judgment_sets import loaders
 from evaluation.judgment_sets.records import Flags, JudgmentTable, Units
 from evaluation.judgment_sets.signature import signature_of_study
 from evaluation.models import Analysis, BoardSnapshot
-from evaluation.provenance import plain
+from evaluation.provenance import json_float
 from evaluation.results.aggregation import unused_answers
 from evaluation.results.consensus import agreement_rows, one_against_rest, worker_table
 from evaluation.results.meta_evaluation import (
@@ -61,38 +61,38 @@ def candidate_scores(study: Study) -> dict[str, Any]:
     The metrics are the newest evaluation's, so that the page Results agrees.
     """
     kind = KINDS[study.protocol]
-    asked = _asked(study)
-    none: dict[str, Any] = {"of": _whole([]), "images": _whole([]), "metrics": {}}
+    asked = _wanted_metrics(study)
+    none: dict[str, Any] = {"of": _integer_array([]), "images": _integer_array([]), "metrics": {}}
     if kind.comparison.refusal:
         return none | {"reason": kind.comparison.refusal}
     if not kind.compares_pairs and kind.results:
         return none | {"reason": "The page Results holds them against the scores of captions."}
     try:
-        scores = _of_pairs(study, *asked) if kind.compares_pairs else _of_captions(study, *asked)
+        scores = _pair_scores(study, *asked) if kind.compares_pairs else _caption_scores(study, *asked)
         return scores | {"asked": asked}
     except EvaluationError as error:
         return none | {"reason": str(error)}
 
 
-def _asked(study: Study) -> list[Any]:
+def _wanted_metrics(study: Study) -> list[Any]:
     newest = Analysis.objects.newest_first(study, Analysis.What.META_EVALUATION)
     stated = newest.values_list("settings", flat=True).first()
     return [stated["metrics"], stated["tok"]] if stated else [list(DEFAULT_METRICS), DEFAULT_TOKENIZER]
 
 
-def _of_pairs(study: Study, metrics: list[str], tokenizer: str) -> dict[str, Any]:
+def _pair_scores(study: Study, metrics: list[str], tokenizer: str) -> dict[str, Any]:
     pairs, documents, _ = texts_of_pairs(study, loaders.load_references(study))
     imported = imported_scores(study.dataset, metrics)
     _, scores = score_pairs(pairs, documents, metrics=metrics, tokenizer=tokenizer, imported=imported)
     return {
-        "of": _whole([pair.pk for pair in pairs]),
-        "images": _whole([pair.image for pair in pairs]),
+        "of": _integer_array([pair.pk for pair in pairs]),
+        "images": _integer_array([pair.image for pair in pairs]),
         "metrics": scores,
         "reason": "",
     }
 
 
-def _of_captions(study: Study, metrics: list[str], tokenizer: str) -> dict[str, Any]:
+def _caption_scores(study: Study, metrics: list[str], tokenizer: str) -> dict[str, Any]:
     references = loaders.load_references(study)
     imported = imported_scores(study.dataset, metrics)
     rows = loaders.caption_units(study)
@@ -107,14 +107,14 @@ def _of_captions(study: Study, metrics: list[str], tokenizer: str) -> dict[str, 
         imported=imported,
     )
     return {
-        "of": _whole([one.unit for one in captions]),
-        "images": _whole([one.item for one in captions]),
+        "of": _integer_array([one.unit for one in captions]),
+        "images": _integer_array([one.item for one in captions]),
         "metrics": {name: result.images for name, result in scored.scores.items()},
         "reason": "",
     }
 
 
-def draw(result: Mapping[str, Any]) -> dict[str, Any]:
+def draw_plots(result: Mapping[str, Any]) -> dict[str, Any]:
     """Plot growth and metrics by pair kind, with captions."""
     # Imported lazily: matplotlib costs every process 60 MB and 0.3 s.
     from evaluation.plots.dashboard import earlier_figure, growth_figure, growth_sentence, metrics_figure
@@ -176,12 +176,12 @@ def compute_snapshot(*, study: Study, progress: Progress = no_progress) -> Dashb
     progress(0.5, "replaying them")
     units = all_units.judged
     del all_units  # the judged ones are copied
-    votes = _votes(table, table.counted & ~np.isnan(table.value), units)
+    votes = _votes_in_order(table, table.counted & ~np.isnan(table.value), units)
     agreed = agreement_rows(table, loaders.full_depth_units(study))
     growth = (
         []
         if kind.is_open
-        else agreement_grows(_votes(table, agreed, units), kind.aggregation.level, seed=design.seed)
+        else agreement_so_far(_votes_in_order(table, agreed, units), kind.aggregation.level, seed=design.seed)
     )
     progress(0.7, "holding metrics against people")
     kinds = _evaluation(study, votes, units, scores)
@@ -213,7 +213,7 @@ def compute_snapshot(*, study: Study, progress: Progress = no_progress) -> Dashb
         "unused": unused_answers(study, table),
     }
     signature = str(signature_of_study(study, table=table)) if len(table) else ""
-    result["drawings"] = {**draw(result), "signature": signature}
+    result["drawings"] = {**draw_plots(result), "signature": signature}
     # Judgments that arrive meanwhile count as new beside the snapshot.
     judgments = Judgment.objects.filter(pk__lte=newest, assignment__study=study, replaces=None).count()
     made = scores if kept is None else None
@@ -241,17 +241,21 @@ def store_snapshot(board: DashboardSnapshot) -> BoardSnapshot:
 
 def _stored_scores(study: Study) -> dict[str, Any] | None:
     kept = BoardSnapshot.objects.filter(study=study).values_list("scores", flat=True).first()
-    if not kept or "images" not in kept or kept.get("asked", _asked(study)) != _asked(study):
+    if (
+        not kept
+        or "images" not in kept
+        or kept.get("asked", _wanted_metrics(study)) != _wanted_metrics(study)
+    ):
         return None
     metrics = {name: np.array(values, dtype=np.float64) for name, values in kept["metrics"].items()}
-    return kept | {name: _whole(kept[name]) for name in ROWS} | {"metrics": metrics}
+    return kept | {name: _integer_array(kept[name]) for name in ROWS} | {"metrics": metrics}
 
 
-def _whole(numbers: Sequence[Any]) -> Ints:
+def _integer_array(numbers: Sequence[Any]) -> Ints:
     return np.array(numbers, dtype=np.int64)
 
 
-def _votes(table: JudgmentTable, keep: Flags, units: Units) -> VotesInOrder:
+def _votes_in_order(table: JudgmentTable, keep: Flags, units: Units) -> VotesInOrder:
     rows = np.flatnonzero(keep)
     rows = rows[np.argsort(table.pk[rows])]
     return VotesInOrder(places_in(units.pk, table.unit[rows]), table.value[rows], len(units))
@@ -266,12 +270,12 @@ def _evaluation(study: Study, votes: VotesInOrder, units: Units, scores: dict[st
         order = places_in(units.pk, scores["of"])
         means = [
             (upto, np.where(order >= 0, mean[order], np.nan))
-            for upto, mean in means_so_far(votes, _decided(study, units))
+            for upto, mean in means_so_far(votes, _decided_units(study, units))
         ]
         return {"all": correlation_so_far(means, scores["metrics"], scores["images"])}
     pairs = len(scores["of"])
     pair = places_in(scores["of"], units.pair)
-    winners = list(winners_so_far(votes, pair, pairs, _decided(study, units)))
+    winners = list(winners_so_far(votes, pair, pairs, _decided_units(study, units)))
     kind_of_pair = np.full(pairs, -1, dtype=np.int64)
     kind_of_pair[pair] = units.kind
     codes_there = np.unique(kind_of_pair[kind_of_pair >= 0]).tolist()
@@ -290,7 +294,7 @@ def _images_of_units(study: Study, units: Units, scores: Mapping[str, Any]) -> I
     return scores["images"][place]
 
 
-def _decided(study: Study, units: Units) -> dict[int, int]:
+def _decided_units(study: Study, units: Units) -> dict[int, int]:
     decisions = loaders.decisions_of(study)
     codes = places_in(units.pk, np.fromiter(decisions, dtype=np.int64, count=len(decisions))).tolist()
     return {code: one.value for code, one in zip(codes, decisions.values(), strict=True) if code >= 0}
@@ -301,7 +305,7 @@ def _workers(
 ) -> dict[str, Any]:
     people = loaders.worker_rows(study)
     rows = worker_table(
-        table, people, records, loaders.work_times(study, loaders.without_times(table, people))
+        table, people, records, loaders.work_times(study, loaders.workers_without_times(table, people))
     )
     standing = dict(
         Participation.objects.filter(study=study)
@@ -341,8 +345,8 @@ def _workers(
         },
         "left": {
             "share": left / sided if sided else None,
-            "low": plain(low),
-            "high": plain(high),
+            "low": json_float(low),
+            "high": json_float(high),
             "n": sided,
         },
     }

@@ -19,7 +19,7 @@ from evaluation.errors import EvaluationError
 from evaluation.judgment_sets import loaders
 from evaluation.judgment_sets.records import NO_PAIR, JudgmentTable, Units, WorkerRow
 from evaluation.models import Analysis, JudgeAnswer, MetricScore, Prediction
-from evaluation.provenance import plain
+from evaluation.provenance import json_float
 from evaluation.results.coefficients import MOST_VALUES
 from evaluation.results.consensus import ANONYMOUS
 from evaluation.statistics.clustering import ITEM, spread_of_mean
@@ -112,11 +112,11 @@ def compute_disagreement(
         "units": len(soft.units),
         "judgments": int(soft.judgments.sum()),
         "entropy": {
-            "floor": plain(soft.floor),
-            "uncorrected": plain(float(_entropies(soft.shares).mean())),
+            "floor": json_float(soft.floor),
+            "uncorrected": json_float(float(_entropies(soft.shares).mean())),
             "most": float(np.log(len(soft.labels))),
             "correction": soft.correction,
-            "concentration": [plain(one) for one in soft.concentration.tolist()],
+            "concentration": [json_float(one) for one in soft.concentration.tolist()],
             "signature": soft.signature,
         },
         "disputed": _disputed(units, places, soft),
@@ -127,8 +127,8 @@ def compute_disagreement(
         progress(0.3, "holding people against each other")
         found["judges"] = _judges(table, soft, workers)
         progress(0.4, "looking for groups of raters")
-        found["groups"] = _groups(table, workers, soft, bootstraps, seed)
-        found["known"] = _known(study, table, workers, seed)
+        found["groups"] = _compare_groups(table, workers, soft, bootstraps, seed)
+        found["known"] = _compare_known_groups(study, table, workers, seed)
     with translation.override("en"):  # it is kept for readers of any language
         found["in_words"] = disagreement_in_words(found)
     progress(1.0, "done")
@@ -166,31 +166,33 @@ def _predictors(
     size, width = soft.shares.shape
     generator = np.random.default_rng(seed)
     fold = generator.permutation(int(images.max()) + 1)[images] % FOLDS
-    rows = [_row(EQUALLY, "baseline", np.full((size, width), 1 / width), np.arange(size), images, soft)]
+    rows = [
+        _predictor_row(EQUALLY, "baseline", np.full((size, width), 1 / width), np.arange(size), images, soft)
+    ]
     for name, path in predictions.items():
         told = read_predictions(path, units, places, soft)
         here = np.flatnonzero(~np.isnan(told[:, 0]))
-        rows.append(_row(name, "model", told[here], here, images, soft))
+        rows.append(_predictor_row(name, "model", told[here], here, images, soft))
     for name, told in imported_predictions(study, units.pk[places]).items():
         here = np.flatnonzero(~np.isnan(told[:, 0]))
-        rows.append(_row(name, "model", told[here], here, images, soft))
+        rows.append(_predictor_row(name, "model", told[here], here, images, soft))
     if not (fold == fold[0]).all():
         usual = metric_probabilities(np.zeros(size), soft.counts, fold)
-        rows.append(_row(ALWAYS, "baseline", usual, np.arange(size), images, soft))
+        rows.append(_predictor_row(ALWAYS, "baseline", usual, np.arange(size), images, soft))
         # With "no difference" or "neither" an exchange of the candidates changes what the labels mean.
         symmetric = KINDS[study.protocol].compares_pairs and width == 2
-        scored = [("metric", name, own) for name, own in _scores(study, units, places).items()]
-        scored += [("judge", name, own) for name, own in _judged(study, units, places).items()]
+        scored = [("metric", name, own) for name, own in _metric_scores(study, units, places).items()]
+        scored += [("judge", name, own) for name, own in _judge_means(study, units, places).items()]
         for what, name, scores in scored:
             here = np.flatnonzero(~np.isnan(scores))
             if len(np.unique(fold[here])) < 2:
                 continue
             predicted = metric_probabilities(scores[here], soft.counts[here], fold[here], symmetric=symmetric)
-            rows.append(_row(name, what, predicted, here, images, soft))
+            rows.append(_predictor_row(name, what, predicted, here, images, soft))
     return sorted(rows, key=lambda row: row["cross_entropy"]["value"])
 
 
-def _judged(study: Study, units: Units, places: Ints) -> dict[str, Floats]:
+def _judge_means(study: Study, units: Units, places: Ints) -> dict[str, Floats]:
     """Return (U,) mean answers of each judge, nan without; for two candidates the share of the first less 1/2."""
     answers = JudgeAnswer.objects.filter(judge__study=study, state=JudgeAnswer.State.ANSWERED)
     two_sided = kind_of(study).two_sided
@@ -211,7 +213,7 @@ def _judged(study: Study, units: Units, places: Ints) -> dict[str, Floats]:
     return found
 
 
-def _scores(study: Study, units: Units, places: Ints) -> dict[str, Floats]:
+def _metric_scores(study: Study, units: Units, places: Ints) -> dict[str, Floats]:
     """Return (U,) scores by each metric of the newest evaluation, nan if missing; for a pair the difference."""
     newest = Analysis.objects.newest_first(study, Analysis.What.META_EVALUATION).values("pk")[:1]
     rows = MetricScore.objects.filter(analysis__in=newest)
@@ -228,7 +230,7 @@ def _scores(study: Study, units: Units, places: Ints) -> dict[str, Floats]:
     return found
 
 
-def _row(
+def _predictor_row(
     name: str, what: str, predicted: Floats, here: Ints, images: Ints, soft: SoftLabels
 ) -> dict[str, Any]:
     found = divergence(soft.shares[here], predicted)
@@ -238,7 +240,7 @@ def _row(
         "what": what,
         "cross_entropy": _mean(found.cross_entropy, images[here]),
         "jensen_shannon": _mean(found.jensen_shannon, images[here]),
-        "above_floor": plain(float((found.cross_entropy - floor).mean())),
+        "above_floor": json_float(float((found.cross_entropy - floor).mean())),
         "n": len(here),
     }
 
@@ -248,8 +250,8 @@ def _mean(values: Floats, images: Ints) -> dict[str, Any]:
     mean, half = float(values.mean()), spread.half(CONFIDENCE)
     return {
         "value": mean,
-        "low": plain(mean - half),
-        "high": plain(mean + half),
+        "low": json_float(mean - half),
+        "high": json_float(mean + half),
         "n": len(values),
         "clusters": dict(clusters.counts),
         **({"reason": clusters.reason} if clusters.reason else {}),
@@ -286,7 +288,7 @@ def _judges(table: JudgmentTable, soft: SoftLabels, workers: list[WorkerRow]) ->
     return rows[:JUDGES_KEPT]
 
 
-def _groups(
+def _compare_groups(
     table: JudgmentTable, workers: list[WorkerRow], soft: SoftLabels, bootstraps: int | None, seed: int
 ) -> dict[str, Any]:
     """Compare two groups of raters with one; return a reason if raters are too few."""
@@ -315,13 +317,13 @@ def _groups(
         "p": found.p,
         "gain": found.gain,
         "bootstraps": found.bootstraps,
-        "between": plain(found.between),
+        "between": json_float(found.between),
         "groups": [
             {
                 "raters": int((of == one).sum()),
                 "share": float(found.shares[one]),
                 "accuracy": float(found.accuracy[one]),
-                "within": plain(float(found.within[one])),
+                "within": json_float(float(found.within[one])),
                 "confusion": found.confusion[one].tolist(),
             }
             for one in (0, 1)
@@ -339,7 +341,9 @@ def _groups(
     }
 
 
-def _known(study: Study, table: JudgmentTable, workers: list[WorkerRow], seed: int) -> list[dict[str, Any]]:
+def _compare_known_groups(
+    study: Study, table: JudgmentTable, workers: list[WorkerRow], seed: int
+) -> list[dict[str, Any]]:
     counted = table.counted
     unit, worker, value = table.unit[counted], table.worker[counted], table.value[counted]
     rows = []
@@ -359,14 +363,14 @@ def _known(study: Study, table: JudgmentTable, workers: list[WorkerRow], seed: i
             {
                 "by": name,
                 "groups": [
-                    {"name": group, "raters": raters, "within": plain(within)}
+                    {"name": group, "raters": raters, "within": json_float(within)}
                     for group, raters, within in zip(
                         found.groups.tolist(), found.raters.tolist(), found.within.tolist(), strict=True
                     )
                 ],
-                "overall": plain(found.overall),
-                "between": plain(found.between),
-                "p": plain(found.p),
+                "overall": json_float(found.overall),
+                "between": json_float(found.between),
+                "p": json_float(found.p),
                 "left_out": len(np.unique(worker[~here])),
                 "permutations": found.permutations,
                 "reason": found.reason,

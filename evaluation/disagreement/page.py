@@ -63,7 +63,7 @@ def show_disagreement(request: HttpRequest, study: Study, context: Context) -> H
     return TemplateResponse(request, "evaluation/study_soft_labels.html", context)
 
 
-def _import(request: HttpRequest, study: Study) -> None:
+def _import_predictions(request: HttpRequest, study: Study) -> None:
     values = read_posted_parameters(request, PredictionsName)
     upload = request.FILES.get("file")
     if upload is None:
@@ -100,11 +100,11 @@ def _disagreement_context(study: Study, found: dict[str, Any]) -> dict[str, Any]
             for number, one in enumerate(groups.get("groups", ()), start=1)
         ],
         "second": [row for row in groups.get("members", ()) if row["group"] == 2][:JUDGES_SHOWN],
-        "known": [row | {"by": _by(row["by"])} for row in found.get("known", ())],
+        "known": [row | {"by": _attribute_in_words(row["by"])} for row in found.get("known", ())],
     }
 
 
-def _by(name: str) -> str:
+def _attribute_in_words(name: str) -> str:
     return _(KNOWN[name]) if name in KNOWN else f"{_('Crowd')}: {name.removeprefix(CROWD)}"
 
 
@@ -127,5 +127,5 @@ add_page(
         under="results",
     )
 )
-add_step(StudyStep(name="import-predictions", label="Import", run=_import))
+add_step(StudyStep(name="import-predictions", label="Import", run=_import_predictions))
 add_operation(remove_predictions, label="Remove predictions", fields=())

@@ -49,9 +49,9 @@ def worker_model(
         found = model_answers(
             kind, table, units, workers, consensus, decided, reason=reason, fit=fit, parameters=parameters
         )
-        return found or {"reason": _no_categories(kind)}
+        return found or {"reason": _why_no_categories(kind)}
     if kind.is_open or kind.aggregation.level != "nominal":
-        return {"reason": _no_categories(kind)}
+        return {"reason": _why_no_categories(kind)}
     if name == "confidence":
         return _by_confidence(kind, table, units, workers, consensus, decided, reason)
     counted = table.counted
@@ -80,7 +80,7 @@ def worker_model(
     }
 
 
-def _no_categories(kind: Kind) -> str:
+def _why_no_categories(kind: Kind) -> str:
     return f"Answers of protocol {kind.name} are no categories, which models of workers need."
 
 

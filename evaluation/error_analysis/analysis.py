@@ -171,44 +171,44 @@ def find_disagreements(
             _("Metric %(metric)r was not computed for study %(slug)r; there are %(known)s.")
             % {"metric": metric, "slug": study.slug, "known": known}
         )
-    stamp = _stamp(study, analysis)
-    if wait or not _has_many(study):
-        return _rank_and_cache(study.pk, KINDS[study.protocol].compares_pairs, analysis.pk, metric, stamp)
-    return _ranked_before(study.pk, metric, stamp)
+    stamp = _cache_key(study, analysis)
+    if wait or not _is_large(study):
+        return _rank_by_metric(study.pk, KINDS[study.protocol].compares_pairs, analysis.pk, metric, stamp)
+    return _ranking_of_job(study.pk, metric, stamp)
 
 
-def _stamp(study: Study, analysis: Analysis) -> tuple[Any, ...]:
+def _cache_key(study: Study, analysis: Analysis) -> tuple[Any, ...]:
     aggregated = Analysis.objects.newest_first(study, Analysis.What.AGGREGATION)
     return analysis.pk, analysis.created_at, aggregated.values_list("created_at", flat=True).first()
 
 
-def _has_many(study: Study) -> bool:
+def _is_large(study: Study) -> bool:
     rows = study.pairs if KINDS[study.protocol].compares_pairs else study.units
     return rows.order_by()[:MANY_ROWS].count() >= MANY_ROWS
 
 
 @lru_cache(maxsize=KEPT)
-def _ranked_before(study: int, metric: str, stamp: tuple[Any, ...]) -> RankedDisagreements:
+def _ranking_of_job(study: int, metric: str, stamp: tuple[Any, ...]) -> RankedDisagreements:
     """Return a job's ranking. Raise FiguresPending."""
-    return _unpack_ranking(
+    return _decode_ranking(
         required_figures(cached_figures(Study.objects.get(pk=study), DISAGREEMENTS))[metric]
     )
 
 
-def _ranked_by_all(study: Study) -> dict[str, str]:
+def _rank_by_all_metrics(study: Study) -> dict[str, str]:
     analysis = newest_evaluation(study)
     if analysis is None:
         return {}
     pairs = KINDS[study.protocol].compares_pairs
     scored = MetricScore.objects.filter(analysis=analysis).order_by("pk")
-    rank = _ranked_pairs if pairs else _ranked_captions
+    rank = _rank_stored_pairs if pairs else _rank_stored_captions
     return {
-        metric: _pack_ranking(rank(study.pk, scored.filter(metric=metric)))
+        metric: _encode_ranking(rank(study.pk, scored.filter(metric=metric)))
         for metric in analysis.result["metrics"]
     }
 
 
-def _pack_ranking(ranked: RankedDisagreements) -> str:
+def _encode_ranking(ranked: RankedDisagreements) -> str:
     """Encode a ranking losslessly as text that parses much faster than lists of numbers."""
     kinds, code = np.unique(np.array(ranked.kinds, dtype=np.str_), return_inverse=True)
     one, file = ranked.ranking, BytesIO()
@@ -219,7 +219,7 @@ def _pack_ranking(ranked: RankedDisagreements) -> str:
     return b64encode(file.getvalue()).decode()
 
 
-def _unpack_ranking(text: str) -> RankedDisagreements:
+def _decode_ranking(text: str) -> RankedDisagreements:
     with np.load(BytesIO(b64decode(text)), allow_pickle=False) as arrays:
         kinds = arrays["kinds"].tolist()
         return RankedDisagreements(
@@ -233,31 +233,31 @@ def _unpack_ranking(text: str) -> RankedDisagreements:
 
 def _rankings_version(study: Study) -> object:
     analysis = newest_evaluation(study)
-    return [str(one) for one in _stamp(study, analysis)] if analysis else None
+    return [str(one) for one in _cache_key(study, analysis)] if analysis else None
 
 
 DISAGREEMENTS: Figures[dict[str, str]] = add_figures(
     Figures(
         "disagreements",
-        _ranked_by_all,
+        _rank_by_all_metrics,
         rows=len,
         version=_rankings_version,
         exact=True,
-        beyond_a_page=_has_many,
+        beyond_a_page=_is_large,
     )
 )
 
 
 @lru_cache(maxsize=KEPT)
-def _rank_and_cache(
+def _rank_by_metric(
     study: int, pairs: bool, analysis: int, metric: str, stamp: tuple[Any, ...]
 ) -> RankedDisagreements:
     """Rank and cache; ``stamp`` invalidates older entries."""
     rows = MetricScore.objects.filter(analysis=analysis, metric=metric).order_by("pk")
-    return _ranked_pairs(study, rows) if pairs else _ranked_captions(study, rows)
+    return _rank_stored_pairs(study, rows) if pairs else _rank_stored_captions(study, rows)
 
 
-def _ranked_pairs(study: int, rows: Any) -> RankedDisagreements:
+def _rank_stored_pairs(study: int, rows: Any) -> RankedDisagreements:
     table = list(rows.values_list("pair_id", "pair__kind", "first", "second"))
     said = Consensus.objects.filter(study=study)
     of_pair = {
@@ -273,10 +273,10 @@ def _ranked_pairs(study: int, rows: Any) -> RankedDisagreements:
     ranking = rank_pairs(
         scores[:, 0], scores[:, 1], people[:, 0].astype(np.int64), people[:, 1], people[:, 2]
     )
-    return _as_ranked(table, ranking)
+    return _ranked_rows(table, ranking)
 
 
-def _ranked_captions(study: int, rows: Any) -> RankedDisagreements:
+def _rank_stored_captions(study: int, rows: Any) -> RankedDisagreements:
     table = list(rows.values_list("unit_id", "unit__kind", "first"))
     said = Consensus.objects.filter(study=study, unit__isnull=False).values_list("unit_id", "share", "value")
     people = {pk: value if share is None else share for pk, share, value in said}
@@ -285,10 +285,10 @@ def _ranked_captions(study: int, rows: Any) -> RankedDisagreements:
         np.array([row[2] for row in table], dtype=np.float64),
         np.array([np.nan if one is None else one for one in known], dtype=np.float64),
     )
-    return _as_ranked(table, ranking)
+    return _ranked_rows(table, ranking)
 
 
-def _as_ranked(table: Sequence[tuple[Any, ...]], ranking: Ranking) -> RankedDisagreements:
+def _ranked_rows(table: Sequence[tuple[Any, ...]], ranking: Ranking) -> RankedDisagreements:
     pks = np.array([row[0] for row in table], dtype=np.int64)
     return RankedDisagreements(
         pks[ranking.rows], tuple(table[row][1] for row in ranking.rows.tolist()), ranking

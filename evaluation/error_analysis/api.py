@@ -149,14 +149,14 @@ class DisagreementsView(APIView):
         metric = asked.get("metric", metrics[-1])
         ranked = find_disagreements(study, analysis, metric)
         places = ranked.of_kind(asked.get("kind", ""))
-        size = _size(asked.get("page_size", str(DEFAULT_SIZE)))
+        size = _page_size(asked.get("page_size", str(DEFAULT_SIZE)))
         stamp = f"{analysis.pk} {metric} {asked.get('kind', '')} {len(places)}"
-        start = _start(asked.get("cursor"), stamp)
+        start = _page_start(asked.get("cursor"), stamp)
         rows = disagreements_at(study, analysis, ranked, places[start : start + size])
         return Response(
             {
-                "next": _link(request, start + size, stamp) if start + size < len(places) else None,
-                "previous": _link(request, max(0, start - size), stamp) if start else None,
+                "next": _next_link(request, start + size, stamp) if start + size < len(places) else None,
+                "previous": _next_link(request, max(0, start - size), stamp) if start else None,
                 "metric": metric,
                 "metrics": metrics,
                 "compared": ranked.ranking.compared,
@@ -186,13 +186,13 @@ def _row(one: Disagreement) -> dict[str, Any]:
     return row
 
 
-def _size(text: str) -> int:
+def _page_size(text: str) -> int:
     if not text.isdecimal() or len(text) > 6 or not 1 <= int(text) <= LARGEST_SIZE:
         raise ValidationError({"page_size": [f"must be a whole number from 1 to {LARGEST_SIZE}."]})
     return int(text)
 
 
-def _start(cursor: str | None, stamp: str) -> int:
+def _page_start(cursor: str | None, stamp: str) -> int:
     """Return a page's start; a cursor is valid only for the results it was made from."""
     if cursor is None:
         return 0
@@ -205,7 +205,7 @@ def _start(cursor: str | None, stamp: str) -> int:
     raise ValidationError({"cursor": ["is none of this list as it is now; start without one."]})
 
 
-def _link(request: Request, start: int, stamp: str) -> str:
+def _next_link(request: Request, start: int, stamp: str) -> str:
     cursor = urlsafe_b64encode(json.dumps([start, stamp]).encode()).decode()
     return request.build_absolute_uri(
         f"{request.path}?{urlencode({**request.query_params.dict(), 'cursor': cursor})}"
@@ -239,7 +239,7 @@ class CloserView(APIView):
             "n": inspection.consensus.n if inspection.consensus else 0,
             "votes": _votes(inspection),
             "scores": _scores(other_scores(analysis, inspection)) if analysis else {},
-            "explained": _explained(study, analysis, inspection, request.query_params.get("metric")),
+            "explained": _explanation_of(study, analysis, inspection, request.query_params.get("metric")),
         }
         return Response(as_json(body))
 
@@ -258,7 +258,7 @@ def _votes(inspection: Inspection) -> list[dict[str, Any]]:
     ]
 
 
-def _explained(
+def _explanation_of(
     study: Study, analysis: Analysis | None, inspection: Inspection, metric: str | None
 ) -> dict[str, Any] | None:
     if analysis is None:

@@ -116,7 +116,7 @@ def _row(study: Study, metric: str, one: Disagreement) -> Row:
         kind=thing.kind,
         image=thing.item.name,
         texts=[(str(number), text, pairs and value == number) for number, text in enumerate(texts, start=1)],
-        people=_people(said, pairs),
+        people=_people_in_words(said, pairs),
         sure=f"{100 * one.people:.0f} %",
         metric=f"{100 * one.metric:.0f} %",
         scores=[(name, *side_by_side(first, second))
@@ -124,7 +124,7 @@ def _row(study: Study, metric: str, one: Disagreement) -> Row:
     )  # fmt: skip
 
 
-def _people(said: Any, pairs: bool) -> str:
+def _people_in_words(said: Any, pairs: bool) -> str:
     if said is None:
         return _("no consensus")
     if not pairs:
@@ -172,11 +172,11 @@ def show_inspection(request: HttpRequest, study: Study, context: Context) -> Htt
             for number, caption in enumerate(inspection.captions, start=1)
         ],
         "compares_pairs": len(inspection.captions) == 2,
-        "people": _people(inspection.consensus, len(inspection.captions) == 2),
+        "people": _people_in_words(inspection.consensus, len(inspection.captions) == 2),
         "votes": _vote_rows(study, inspection),
         "metric": metric,
         "metrics": _metric_rows(study, analysis, inspection, metric) if analysis else [],
-        "explained": _explained(study, analysis, inspection, metric) if analysis else None,
+        "explained": _explanation_context(study, analysis, inspection, metric) if analysis else None,
         "back": f"{page_address(study, 'closer')}?{urlencode({'metric': metric})}"
         if metric
         else page_address(study, "closer"),
@@ -228,18 +228,22 @@ def _metric_rows(
     return rows
 
 
-def _explained(study: Study, analysis: Analysis, inspection: Inspection, metric: str) -> dict[str, Any]:
+def _explanation_context(
+    study: Study, analysis: Analysis, inspection: Inspection, metric: str
+) -> dict[str, Any]:
     found = explain_metric(study, analysis, inspection, metric)
     most = max((abs(token.contribution) for one in found.explanations for token in one.tokens), default=0.0)
     return {
         "metric": found.metric,
         "signature": found.signature,
         "why_not": found.why_not,
-        "columns": [_column(number, one, most) for number, one in enumerate(found.explanations, start=1)],
+        "columns": [
+            _explanation_column(number, one, most) for number, one in enumerate(found.explanations, start=1)
+        ],
     }
 
 
-def _column(number: int, one: Explanation, most: float) -> dict[str, Any]:
+def _explanation_column(number: int, one: Explanation, most: float) -> dict[str, Any]:
     parts = sorted((part for part in one.parts if part.contribution), key=lambda part: -part.contribution)
     shown = parts[:PARTS_SHOWN]
     beside = sorted(enumerate(one.references, start=1), key=lambda pair: -(pair[1].contribution or 0))
@@ -250,7 +254,7 @@ def _column(number: int, one: Explanation, most: float) -> dict[str, Any]:
         "score": _exact(one.score),
         "words": one.words,
         "warnings": one.warnings,
-        "tokens": [_shaded(token.word, token.contribution, most) for token in one.tokens],
+        "tokens": [_shade_word(token.word, token.contribution, most) for token in one.tokens],
         "parts": [(part, _exact(part.contribution), ", ".join(str(at + 1) for at in part.references[:6]))
                   for part in shown],
         "parts_left": len(one.parts) - len(shown),
@@ -262,7 +266,7 @@ def _column(number: int, one: Explanation, most: float) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _shaded(word: str, contribution: float, most: float) -> ShadedWord:
+def _shade_word(word: str, contribution: float, most: float) -> ShadedWord:
     share = contribution / most if most else 0.0
     return ShadedWord(word, _exact(contribution) if contribution >= 0.0005 else "0", round(share * SHADES))
 

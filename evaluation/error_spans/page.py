@@ -14,8 +14,8 @@ from unfold.widgets import UnfoldAdminSelectWidget
 from evaluation.error_spans.scores import (
     SEGMENTS,
     compare_systems,
+    marked_rows,
     marks_errors,
-    rows_of,
     shared_items,
     system_scores,
 )
@@ -72,7 +72,7 @@ def show_errors(request: HttpRequest, study: Study, context: Context) -> HttpRes
             "pair": compare_systems(segments, first, second),
             "page": page,
             "query": "&" + urlencode({"first": first, "second": second}),
-            "rows": rows_of(study, list(page.object_list)),
+            "rows": marked_rows(study, list(page.object_list)),
         }
     return TemplateResponse(request, "evaluation/study_errors.html", context)
 

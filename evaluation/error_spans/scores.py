@@ -17,7 +17,7 @@ import numpy as np
 from evaluation.errors import EvaluationError
 from evaluation.judgment_sets import loaders
 from evaluation.models import Consensus
-from evaluation.provenance import as_json, plain
+from evaluation.provenance import as_json, json_float
 from evaluation.statistics.aggregation import standardised_mean
 from evaluation.statistics.clustering import ITEM, spread_of_mean
 from evaluation.statistics.resampling import CONFIDENCE
@@ -94,7 +94,7 @@ def segments_of(study: Study) -> Segments:
         texts, [one.worker for one in judged], [value_of(one.given) for one in judged]
     )
     z = dict(zip(standard.units.tolist(), standard.z.tolist(), strict=True))
-    found = {key: _segment(given, z[place[key]]) for key, given in by_text.items()}
+    found = {key: _score_segment(given, z[place[key]]) for key, given in by_text.items()}
     systems: dict[str, list[Segment]] = {}
     outputs = Output.objects.of_study(study).annotations().order_by("system__name", "item__position", "pk")
     for system, item, caption in outputs.values_list("system__name", "item_id", "caption_id"):
@@ -105,7 +105,7 @@ def segments_of(study: Study) -> Segments:
     return {name: own for name, own in systems.items() if own}
 
 
-def _segment(judged: Sequence[Any], z: float) -> Segment:
+def _score_segment(judged: Sequence[Any], z: float) -> Segment:
     unit = judged[0].unit
     document = unit.content.get("document")
     counts = Counter(span[SEVERITY] for one in judged for span in one.given["spans"])
@@ -114,18 +114,18 @@ def _segment(judged: Sequence[Any], z: float) -> Segment:
         cluster=document["name"].rpartition("#")[0] if document else unit.item.name,
         score=float(np.mean([value_of(one.given) for one in judged])),
         mqm=float(np.mean([MQM.score(one.given["spans"]) for one in judged])),
-        z=plain(z),
+        z=json_float(z),
         errors={severity: counts[severity] / len(judged) for severity in SEVERITIES if counts[severity]},
         judgments=len(judged),
     )
 
 
 def system_scores(segments: Segments) -> list[SystemScore]:
-    found = [_of_system(name, own) for name, own in segments.items()]
+    found = [_score_system(name, own) for name, own in segments.items()]
     return sorted(found, key=lambda one: (-one.score, one.system))
 
 
-def _of_system(name: str, own: Sequence[Segment]) -> SystemScore:
+def _score_system(name: str, own: Sequence[Segment]) -> SystemScore:
     scores = np.array([one.score for one in own])
     low, high, _, _ = _interval(scores, [one.cluster for one in own])
     z = [one.z for one in own if one.z is not None]
@@ -152,7 +152,12 @@ def _interval(
     """Return low, high, the p of a mean of 0, and the reason if undefined."""
     spread, grouped = spread_of_mean(values, {ITEM: clusters})
     mean, half = float(values.mean()), spread.half(CONFIDENCE)
-    return plain(mean - half), plain(mean + half), plain(spread.p(mean)), grouped.reason
+    return (
+        json_float(mean - half),
+        json_float(mean + half),
+        json_float(spread.p(mean)),
+        grouped.reason,
+    )
 
 
 def compare_systems(segments: Segments, first: str, second: str) -> Comparison:
@@ -222,7 +227,7 @@ def shared_items(study: Study, first: str, second: str) -> list[tuple[int, int, 
     return sorted(found, key=lambda one: -abs(scores[one[0], one[1]] - scores[one[0], one[2]]))
 
 
-def rows_of(study: Study, shown: Sequence[tuple[int, int, int]]) -> list[Row]:
+def marked_rows(study: Study, shown: Sequence[tuple[int, int, int]]) -> list[Row]:
     """Return shared items with their marked texts."""
     items = Item.objects.in_bulk([item for item, _, _ in shown])
     references = dict(
@@ -242,15 +247,15 @@ def rows_of(study: Study, shown: Sequence[tuple[int, int, int]]) -> list[Row]:
             source=items[item].text,
             reference=references.get(item, ""),
             sides=(
-                _side(captions[one].text, found[item, one]),
-                _side(captions[other].text, found[item, other]),
+                _marked_side(captions[one].text, found[item, one]),
+                _marked_side(captions[other].text, found[item, other]),
             ),
         )
         for item, one, other in shown
     ]
 
 
-def _side(text: str, consensus: Consensus) -> Side:
+def _marked_side(text: str, consensus: Consensus) -> Side:
     spans = consensus.answer["spans"] if consensus.answer else []
     severity = [""] * len(text)
     for span in spans:

@@ -7,7 +7,7 @@ from itertools import pairwise
 from evaluation.error_spans.scores import compare_systems, marks_errors, segments_of, system_scores
 from evaluation.report.content import Dots, Estimate, Panel, Section
 from evaluation.report.rendering import plot, say, section, table
-from evaluation.results.verdict import leaders_by_intervals, listed
+from evaluation.results.verdict import join_names, leaders_by_intervals
 from evaluation.statistics.significance import adjusted_p_values
 from judgments.kinds.spans.answers import SEVERITIES
 from judgments.models import Study
@@ -53,7 +53,7 @@ def systems_section(study: Study) -> Section | None:
     sentence = say(
         "systems-by-errors",
         best=scores[0],
-        names=listed(leaders),
+        names=join_names(leaders),
         alone=len(leaders) == 1,
         systems=len(scores),
         known=scores[0].low is not None,

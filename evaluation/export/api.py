@@ -110,7 +110,7 @@ class FilesSerializer(serializers.Serializer[Any]):
     files = FileSerializer(many=True)
 
 
-def describes_files(resource: str, *, files: str, file: str, download: str) -> Any:
+def describe_files(resource: str, *, files: str, file: str, download: str) -> Any:
     name = OpenApiParameter("name", str, OpenApiParameter.PATH, description="As the list of files has it.")
     return extend_schema_view(
         files=extend_schema(

@@ -18,7 +18,7 @@ from annotation.snapshots import Snapshot
 from common.downloads import batched
 from common.rows import columns_of, converted_rows, plain_rows
 from evaluation.judgment_sets.records import Ints
-from evaluation.results.rankings import ANNOTATION, SEARCH, JudgedUnits, ListRows, in_order
+from evaluation.results.rankings import ANNOTATION, SEARCH, JudgedUnits, ListRows, sort_into_lists
 from judgments.models import Caption, Output, Study, System, Unit
 
 IN_ONE_QUERY = 500
@@ -45,7 +45,7 @@ class Credits:
         """
         shown: dict[int, list[Shown]] = {}
         for some in batched(units, IN_ONE_QUERY):
-            shown |= _shown(some)
+            shown |= _shown_captions(some)
         if not shown:
             return {}
         self._systems = self._systems or self._fixed_systems()
@@ -95,7 +95,7 @@ class Credits:
         searches = outputs.filter(task=RawSQL("'search'", ()), system__in=list(self._systems))
         for some in batched(sorted(askers), IN_ONE_QUERY):
             self._take(SEARCH, searches.filter(caption__in=some), of_words, found)
-        return {place: _best(own) for place, own in found.items()}
+        return {place: _best_ranks(own) for place, own in found.items()}
 
     def _take(
         self,
@@ -111,7 +111,7 @@ class Credits:
         in_part = [pk for pk, name in self._systems.items() if name in self.moment.in_part.get(task, ())]
         words = self._words_of(caption)
         texts, text = np.unique(words, return_inverse=True)
-        lists = in_order(
+        lists = sort_into_lists(
             ListRows(
                 system=system,
                 image=item,
@@ -125,7 +125,7 @@ class Credits:
         )  # fmt: skip
         asked = np.array(list(wanted), dtype=np.int64).reshape(-1, 2)
         rows = np.flatnonzero(
-            np.isin(_mixed(lists.image, texts[lists.text]), _mixed(asked[:, 0], asked[:, 1]))
+            np.isin(_hash_pairs(lists.image, texts[lists.text]), _hash_pairs(asked[:, 0], asked[:, 1]))
         )
         here = zip(
             lists.system[rows].tolist(), lists.image[rows].tolist(), texts[lists.text[rows]].tolist(),
@@ -147,7 +147,7 @@ class Credits:
         return numbers[np.searchsorted(known, captions)]
 
 
-def _shown(units: Sequence[int]) -> dict[int, list[Shown]]:
+def _shown_captions(units: Sequence[int]) -> dict[int, list[Shown]]:
     """Return unit row id -> id, image, text and, for pairs, system of its captions."""
     rows = Unit.objects.filter(pk__in=units, control=False).values_list(
         "pk", "item_id", "first__key", "first__text", "content", "second__key", "second__text",
@@ -176,12 +176,12 @@ def _shown(units: Sequence[int]) -> dict[int, list[Shown]]:
     return {pk: captions for pk, captions in shown.items() if captions}
 
 
-def _mixed(image: Ints, word: Ints) -> Ints:
+def _hash_pairs(image: Ints, word: Ints) -> Ints:
     """Hash both; a collision only costs another look-up."""
     return (image * 2_654_435_761) ^ word
 
 
-def _best(found: list[tuple[str, str, int]]) -> list[tuple[str, str, int]]:
+def _best_ranks(found: list[tuple[str, str, int]]) -> list[tuple[str, str, int]]:
     best: dict[tuple[str, str], int] = {}
     for task, system, place in sorted(found):
         best.setdefault((task, system), place)

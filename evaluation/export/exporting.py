@@ -21,13 +21,13 @@ from evaluation.errors import ExportError
 from evaluation.export.formats import FORMATS, TASKS, Format, check_fits, format_named
 from evaluation.export.parts import (
     Encoding,
+    ExportWork,
     StartedExport,
-    Work,
     begin_parts,
-    drop_parts,
-    locked_output,
+    lock_output,
     parts_folder,
     read_votes,
+    remove_parts,
     request_of,
     write_in_parts,
 )
@@ -88,10 +88,10 @@ def export_judgments(
     design = design_of(study)
     encoding = chosen.encoding()
     asked = request_of(study, format=chosen.name, task=task, revisions=revisions)
-    with locked_output(output):
+    with lock_output(output):
         begun = begin_parts(study, output, encoding, asked=asked, resume=resume)
         snapshot = begun.snapshot
-        work = Work(
+        work = ExportWork(
             study,
             snapshot.moment,
             parts_folder(output),
@@ -102,7 +102,11 @@ def export_judgments(
         tallied = encoding.tallies and begun.last is None
         file = _write(begun, work, output, encoding, progress=progress)
         progress(SHARES[2], "signing")
-        votes = work.tally.facts() if tallied else read_votes(work, progress=_part_of(progress, *SHARES[2:]))
+        votes = (
+            work.tally.facts()
+            if tallied
+            else read_votes(work, progress=_progress_between(progress, *SHARES[2:]))
+        )
         how: dict[str, Any] = {"format": chosen.name, "protocol": study.protocol}
         if chosen.name == "qrels":
             how["task"] = task
@@ -123,7 +127,7 @@ def export_judgments(
             "judgments_sha256": votes.data_hash,
             "counts": work.counts,
             "seed": design.seed,
-            "design": _shareable(design),
+            "design": _shareable_design(design),
             "texts_read": snapshot.texts_read,
             "versions": versions(),
             "signature": signature("export", how),
@@ -132,7 +136,7 @@ def export_judgments(
             "created_at": timestamp(timezone.now()),
         }
         write_json(manifest_path(output), manifest)
-        drop_parts(output)
+        remove_parts(output)
     words = f"The judgments were exported as {chosen.name}."
     note_event(study=study, what="exported", words=words, format=chosen.name, sha256=manifest["sha256"])
     progress(1.0, "done")
@@ -140,24 +144,24 @@ def export_judgments(
 
 
 def _write(
-    begun: StartedExport, work: Work, output: Path, encoding: Encoding, *, progress: Progress
+    begun: StartedExport, work: ExportWork, output: Path, encoding: Encoding, *, progress: Progress
 ) -> HashedFile:
     try:
-        write_in_parts(begun, work, encoding, progress=_part_of(progress, *SHARES[:2]))
+        write_in_parts(begun, work, encoding, progress=_progress_between(progress, *SHARES[:2]))
         progress(SHARES[1], f"joining {output.name}")
         with whole_file(output) as file:
             encoding.join(work, file)
     except (ExportError, FileProblem):  # a full disk needs the space of the parts
-        drop_parts(output)
+        remove_parts(output)
         raise
     return file
 
 
-def _part_of(progress: Progress, start: float, end: float) -> Callable[[float, str], None]:
+def _progress_between(progress: Progress, start: float, end: float) -> Callable[[float, str], None]:
     return lambda share, words: progress(start + (end - start) * share, words)
 
 
-def _shareable(design: StudyDesign) -> dict[str, Any]:
+def _shareable_design(design: StudyDesign) -> dict[str, Any]:
     access = design.access.model_copy(update={"code": ""})
     return design.model_copy(update={"access": access}).model_dump(mode="json")
 
@@ -191,7 +195,7 @@ def remove_personal_files(*, study: Study, **_signal: Any) -> None:
 
 def _remove_files(paths: list[Path]) -> None:
     for path in paths:
-        drop_parts(path)
+        remove_parts(path)
         path.unlink(missing_ok=True)
         manifest_path(path).unlink(missing_ok=True)
 
@@ -200,7 +204,7 @@ def _download_path(slug: str, job_id: int, chosen: Format) -> Path:
     return Path(settings.EXPORT_ROOT) / f"{slug}-{job_id}.{chosen.suffix}"
 
 
-def remove_stopped() -> list[str]:
+def remove_stopped_exports() -> list[str]:
     """Remove leftovers of failed or killed exports, reports and releases."""
     return remove_leftovers(Path(settings.EXPORT_ROOT), ".*.parts", ".*.part", ".*.old")
 
@@ -212,7 +216,7 @@ class Download:
     content_type: str
 
 
-def refusal_of(chosen: Format) -> str:
+def why_personal(chosen: Format) -> str:
     return f"The file format {chosen.name} holds personal data, for those who may change the study."
 
 
@@ -228,7 +232,7 @@ def exported_file(*, job: Job, by: User, manifest: bool = False) -> Download:
         raise NotThere(_("Job %(pk)s is no finished export.") % {"pk": job.pk})
     chosen = format_named(str(job.args["format"]))
     if chosen.right != Right.VIEW and not has_right(by, chosen.right, find_study(str(job.args["study"]))):
-        raise PermissionDenied(refusal_of(chosen))
+        raise PermissionDenied(why_personal(chosen))
     path = Path(settings.EXPORT_ROOT) / Path(str(name)).name
     if not path.is_file():
         raise NotThere(

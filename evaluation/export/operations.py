@@ -10,7 +10,7 @@ from rest_framework import serializers
 from common.audit import acting_person
 from common.parameters import Parameters
 from evaluation.errors import ExportError
-from evaluation.export.exporting import JOB_KIND, refusal_of
+from evaluation.export.exporting import JOB_KIND, why_personal
 from evaluation.export.formats import FORMATS, TASKS, check_fits, format_named
 from judgments.access.roles import has_right
 from judgments.models import Study
@@ -45,6 +45,6 @@ def export(*, study: Study, format: str, **task: str) -> dict[str, Any]:
     """Starts writing a study's judgments to a file; follow `state`, then download."""
     chosen, person = format_named(format), acting_person()
     if person is not None and not has_right(person, chosen.right, study):
-        raise PermissionDenied(refusal_of(chosen))
+        raise PermissionDenied(why_personal(chosen))
     check_fits(study, chosen)
     return {"format": format, **task}

@@ -34,7 +34,7 @@ from judgments.models import Study, Unit
 
 
 @dataclass(slots=True)
-class Work:
+class ExportWork:
     """An export in progress.
 
     Attributes:
@@ -116,14 +116,14 @@ class Encoding(ABC):
         """Return JSON about the whole study, stored beside the parts."""
         return {}
 
-    def stages(self, work: Work) -> Sequence[Stage]:
+    def stages(self, work: ExportWork) -> Sequence[Stage]:
         return (Stage(self.suffix),)
 
     @abstractmethod
-    def write_part(self, work: Work, file: HashedFile) -> None:
+    def write_part(self, work: ExportWork, file: HashedFile) -> None:
         """Write ``work.pieces`` of ``work.stage``, and update ``work.counts``."""
 
-    def join(self, work: Work, file: HashedFile) -> None:
+    def join(self, work: ExportWork, file: HashedFile) -> None:
         append_files(work.parts(self.suffix), file)
 
 
@@ -158,7 +158,7 @@ def parts_folder(output: Path) -> Path:
 
 
 @contextmanager
-def locked_output(output: Path) -> Iterator[None]:
+def lock_output(output: Path) -> Iterator[None]:
     """Lock out concurrent exports of this file, which would mix snapshots. Raise ExportError.
 
     The lock is on the folder itself, so a kill releases it.
@@ -195,7 +195,7 @@ def _lock_folder(folder: Path, output: Path) -> int:
         os.close(lock)  # another export replaced the folder in between
 
 
-def drop_parts(output: Path) -> None:
+def remove_parts(output: Path) -> None:
     folder = parts_folder(output)
     with suppress(OSError):
         _empty_folder(folder)
@@ -235,14 +235,14 @@ class StartedExport:
 def begin_parts(
     study: Study, output: Path, encoding: Encoding, *, asked: dict[str, Any], resume: bool
 ) -> StartedExport:
-    """Resume a stopped export, or take a new snapshot; call it inside ``locked_output``.
+    """Resume a stopped export, or take a new snapshot; call it inside ``lock_output``.
 
     Raises:
         ExportError: ``resume`` with parts of another request; or a long transaction is storing judgments.
     """
     folder = parts_folder(output)
     with _folder_problems(folder):
-        found = _find_started_export(study, folder, asked) if resume else None
+        found = _find_stopped_export(study, folder, asked) if resume else None
         if found is not None:
             return found
         snapshot = take_export_snapshot(study)
@@ -254,7 +254,7 @@ def begin_parts(
 
 
 def write_in_parts(
-    begun: StartedExport, work: Work, encoding: Encoding, *, progress: Callable[[float, str], None]
+    begun: StartedExport, work: ExportWork, encoding: Encoding, *, progress: Callable[[float, str], None]
 ) -> None:
     """Write the missing parts; ``work.counts`` then covers all parts."""
     folder, last = work.folder, begun.last
@@ -285,7 +285,7 @@ def write_in_parts(
 
 
 class _Clock:
-    def __init__(self, work: Work, encoding: Encoding) -> None:
+    def __init__(self, work: ExportWork, encoding: Encoding) -> None:
         self._work, self._count = work, encoding.progress_count
         self.starts(0)
 
@@ -300,7 +300,7 @@ class _Clock:
         return f"{status}, {rate:,.0f} a second"
 
 
-def read_votes(work: Work, *, progress: Callable[[float, str], None]) -> Votes:
+def read_votes(work: ExportWork, *, progress: Callable[[float, str], None]) -> Votes:
     tally = JudgmentTally()
     queue, after, done = units_of(work.study), None, 0
     total = max(1, queue.count())
@@ -321,7 +321,7 @@ def _folder_problems(folder: Path) -> Iterator[None]:
         raise FileProblem(f"{folder} cannot be written: {error.strerror or error}.") from None
 
 
-def _find_started_export(study: Study, folder: Path, asked: dict[str, Any]) -> StartedExport | None:
+def _find_stopped_export(study: Study, folder: Path, asked: dict[str, Any]) -> StartedExport | None:
     if not (folder / STATE).is_file():
         return None
     try:

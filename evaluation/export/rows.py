@@ -51,19 +51,19 @@ DRAWN_BY = HITUnit.objects.filter(hit=OuterRef("assignment__hit"), unit=OuterRef
 
 
 def columns_of(study: Study) -> tuple[str, ...]:
-    left_out = _left_out(study)
+    left_out = _columns_left_out(study)
     return tuple(name for name in JUDGMENT_COLUMNS if name not in left_out)
 
 
-def _asked(study: Study) -> str:
+def _question_setting(study: Study) -> str:
     kind = KINDS[study.protocol]
     return kind.setting(design_of(study)) if kind.two_sided else ""
 
 
-def _left_out(study: Study) -> tuple[str, ...]:
+def _columns_left_out(study: Study) -> tuple[str, ...]:
     return (
         *(() if KINDS[study.protocol].is_open else OPEN_COLUMNS),
-        *(() if _asked(study) else (ASKED,)),
+        *(() if _question_setting(study) else (ASKED,)),
         *(() if design_of(study).chosen or has_chances(study) else (CHANCE,)),
     )
 
@@ -73,7 +73,7 @@ def timestamp(moment: datetime | None) -> str | None:
     return None if moment is None else moment.isoformat().replace("+00:00", "Z")
 
 
-def no_judgments() -> dict[str, int]:
+def zero_counts() -> dict[str, int]:
     counted = ("judgments", "used", "unused", "control", "simulated", "revised", "invalidated")
     return dict.fromkeys(counted, 0)
 
@@ -94,7 +94,7 @@ class JudgmentRows:
     moment: Snapshot
     revisions: bool = False
     only: Sequence[int] | None = None
-    counts: dict[str, int] = field(default_factory=no_judgments)
+    counts: dict[str, int] = field(default_factory=zero_counts)
     tally: JudgmentTally = field(default_factory=JudgmentTally)
 
     def __iter__(self) -> Iterator[dict[str, Any]]:
@@ -110,7 +110,7 @@ class JudgmentRows:
     def _rows(self, units: Sequence[int] | None, credits: Mapping[int, Any]) -> Iterator[dict[str, Any]]:
         study, counts, kind, moment = self.study, self.counts, KINDS[self.study.protocol], self.moment
         imported = study.source == Study.Source.IMPORTED
-        left_out, asked = _left_out(study), _asked(study)
+        left_out, asked = _columns_left_out(study), _question_setting(study)
         live, chosen = has_chances(study), design_of(study).chosen
         chances: Mapping[str, float] = chosen.chances if chosen else {}
         replaces = self._replaced(units)

@@ -20,7 +20,7 @@ from common.rows import last_row
 from evaluation.errors import ExportError
 from evaluation.judgment_sets.loaders import decisions_of, excluded_workers, unconfirmed_work
 from evaluation.judgment_sets.records import Material, Votes
-from evaluation.judgment_sets.signature import circumstances, material_of, signature_from
+from evaluation.judgment_sets.signature import material_of, signature_from, uncommon_fields
 from evaluation.signatures import Signature, Value
 from judgments.models import Dataset, Output, Study, System, Unit
 
@@ -59,7 +59,7 @@ def take_export_snapshot(study: Study) -> ExportSnapshot:
     """Raise ExportError if a long transaction is storing judgments."""
     moment = take_snapshot(study)
     return ExportSnapshot(
-        study, moment, material_of(study), circumstances(study, moment=moment), _texts_read(study)
+        study, moment, material_of(study), uncommon_fields(study, moment=moment), _read_texts(study)
     )
 
 
@@ -74,7 +74,7 @@ def export_snapshot_from(study: Study, kept: Mapping[str, Any]) -> ExportSnapsho
     )
 
 
-def _texts_read(study: Study) -> list[dict[str, Any]]:
+def _read_texts(study: Study) -> list[dict[str, Any]]:
     work = (
         Assignment.objects.filter(study=study).finished().order_by("consent_version", "instructions_version")
     )
@@ -90,7 +90,7 @@ def take_snapshot(study: Study) -> Snapshot:
     """
     for _ in range(TRIES):
         try:
-            moment = _read(study)
+            moment = _read_snapshot(study)
         except OperationalError as error:
             if getattr(error.__cause__, "sqlstate", "") != "55P03":  # lock_not_available
                 raise
@@ -103,7 +103,7 @@ def take_snapshot(study: Study) -> Snapshot:
     )
 
 
-def _read(study: Study) -> Snapshot:
+def _read_snapshot(study: Study) -> Snapshot:
     own_snapshot = connection.vendor == "postgresql" and not connection.in_atomic_block
     with transaction.atomic():
         if own_snapshot:

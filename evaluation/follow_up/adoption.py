@@ -69,7 +69,9 @@ def adopt_captions(*, study: Study, system: str = "", by: User | None = None) ->
             _("Nothing was adopted: study %(slug)r holds no caption that is used.") % {"slug": study.slug}
         )
     dataset = Dataset.objects.select_for_update().get(pk=locked.dataset_id)
-    added = _as_outputs(dataset, locked, written, system, by) if system else _as_references(dataset, written)
+    added = (
+        _add_outputs(dataset, locked, written, system, by) if system else _add_references(dataset, written)
+    )
     if added:
         note_event(
             study=locked,
@@ -77,7 +79,7 @@ def adopt_captions(*, study: Study, system: str = "", by: User | None = None) ->
             words=f"{added:,} captions became {f'outputs of {system}' if system else 'references'} of {dataset.name}.",
             system=system,
         )
-        _note(dataset, {"study": locked.slug, "system": system, "captions": added})
+        _note_addition(dataset, {"study": locked.slug, "system": system, "captions": added})
         refresh_statistics(Caption)
     return Adoption(
         dataset=dataset.name,
@@ -88,7 +90,7 @@ def adopt_captions(*, study: Study, system: str = "", by: User | None = None) ->
     )
 
 
-def _as_references(dataset: Dataset, written: list[CollectedCaption]) -> int:
+def _add_references(dataset: Dataset, written: list[CollectedCaption]) -> int:
     known = set(Caption.objects.filter(dataset=dataset, key__startswith="w-").values_list("key", flat=True))
     fresh = [one for one in written if one.key not in known]
     last = dict(
@@ -111,11 +113,11 @@ def _as_references(dataset: Dataset, written: list[CollectedCaption]) -> int:
             )
         )
     made = Caption.objects.bulk_create(captions, batch_size=ROWS_AT_ONCE)
-    _remember({one.judgment_id: caption.pk for one, caption in zip(fresh, made, strict=True)}, fresh)
+    _store_writers({one.judgment_id: caption.pk for one, caption in zip(fresh, made, strict=True)}, fresh)
     return len(fresh)
 
 
-def _as_outputs(
+def _add_outputs(
     dataset: Dataset, study: Study, written: list[CollectedCaption], name: str, by: User | None
 ) -> int:
     """Add each image's captions as ordered outputs; equal texts share a caption."""
@@ -154,11 +156,11 @@ def _as_outputs(
         )
     )
     new = [one for one in written if (one.judgment_id, captions[one.text]) not in noted]
-    _remember({one.judgment_id: captions[one.text] for one in new}, new)
+    _store_writers({one.judgment_id: captions[one.text] for one in new}, new)
     return len(new)
 
 
-def _remember(captions: dict[int, int], written: list[CollectedCaption]) -> None:
+def _store_writers(captions: dict[int, int], written: list[CollectedCaption]) -> None:
     WrittenCaption.objects.bulk_create(
         (
             WrittenCaption(
@@ -170,7 +172,7 @@ def _remember(captions: dict[int, int], written: list[CollectedCaption]) -> None
     )
 
 
-def _note(dataset: Dataset, what: dict[str, Any]) -> None:
+def _note_addition(dataset: Dataset, what: dict[str, Any]) -> None:
     """Note the addition in the dataset, whose fingerprint covers imported rows only."""
     adopted = [
         *dataset.notes.get("adopted", []),

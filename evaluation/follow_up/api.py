@@ -14,7 +14,7 @@ from rest_framework.response import Response
 from rest_framework.reverse import reverse
 
 from evaluation.follow_up.operations import TakeRequest
-from evaluation.follow_up.units import candidate_of, settled_units, take_known_items
+from evaluation.follow_up.units import candidate_of, take_known_items, units_for_known_items
 from evaluation.models import Consensus
 from judgments.access.roles import Right, studies_of, study_for, token_of
 from judgments.api.operations import OperationView
@@ -73,7 +73,7 @@ class KnownItemResource(Resource):
         if getattr(self, "swagger_fake_view", False):
             return Consensus.objects.none()
         study = study_for(self.request, self.kwargs["slug"])
-        return settled_units(study).filter(study__in=studies_of(self.request).order_by().values("pk"))
+        return units_for_known_items(study).filter(study__in=studies_of(self.request).order_by().values("pk"))
 
     def create(self, request: Request, slug: str) -> Response:
         """Add them to the draft's design."""

@@ -22,7 +22,7 @@ from annotation.quality.controls_page import describe_control_item
 from annotation.quality.operations import send_units, withdraw
 from annotation.quality.reviews import adjudicators, can_be_adjudicated
 from evaluation.follow_up.operations import TakeRequest
-from evaluation.follow_up.units import MARGIN, candidate_of, settled_units, take_known_items
+from evaluation.follow_up.units import MARGIN, candidate_of, take_known_items, units_for_known_items
 from evaluation.models import Consensus
 from evaluation.results.consensus import SIDES_IN_WORDS
 from judgments.admin.base import BoundedPaginator
@@ -76,24 +76,24 @@ def show_disputes(request: HttpRequest, study: Study, context: Context) -> HttpR
     wanted = form.cleaned_data if form.is_valid() else {"show": "close", "unit": ""}
     sent = Adjudication.objects.filter(study=study).select_related("study", "unit", "adjudicator", "sent_by")
     # row ids alone are sorted and leafed through: an open study has many units that are close
-    pages = DisputesPaginator(_disputed(study, wanted["show"], wanted["unit"]).values("pk"), ON_A_PAGE)
+    pages = DisputesPaginator(_disputed_units(study, wanted["show"], wanted["unit"]).values("pk"), ON_A_PAGE)
     page = pages.get_page(request.GET.get("page"))
     context |= {
         "form": form,
         "query": f"&show={wanted['show']}&unit={wanted['unit']}",
         "page": page,
-        "rows": [_row(one) for one in _shown(page.object_list)],
+        "rows": [_dispute_row(one) for one in _rows_to_show(page.object_list)],
         "computed": Consensus.objects.filter(study=study).exists(),
         "possible": can_be_adjudicated(study),
         "people": list(adjudicators(study)),
-        "sent": [_sent(one) for one in sent.order_by("-sent_at", "-pk")[:ON_A_PAGE]],
+        "sent": [_adjudication_row(one) for one in sent.order_by("-sent_at", "-pk")[:ON_A_PAGE]],
         "counts": {state: sent.filter(state=state).count() for state in Adjudication.State.values},
         "adjudicate_link": reverse("annotation:adjudicate"),
     }
     return TemplateResponse(request, "evaluation/study_disputes.html", context)
 
 
-def _disputed(study: Study, show: str, begins: str) -> QuerySet[Consensus]:
+def _disputed_units(study: Study, show: str, begins: str) -> QuerySet[Consensus]:
     rows = Consensus.objects.filter(study=study, unit__isnull=False)
     if begins:
         rows = rows.filter(unit__key__startswith=begins)
@@ -103,7 +103,7 @@ def _disputed(study: Study, show: str, begins: str) -> QuerySet[Consensus]:
     return rows.filter(tie=True) if show == "ties" else rows.filter(Q(tie=True) | Q(margin__lt=MARGIN))
 
 
-def _shown(chosen: Any) -> QuerySet[Consensus]:
+def _rows_to_show(chosen: Any) -> QuerySet[Consensus]:
     active = Adjudication.objects.filter(unit=OuterRef("unit")).exclude(state=Adjudication.State.WITHDRAWN)
     return (
         Consensus.objects.filter(pk__in=chosen)
@@ -113,15 +113,15 @@ def _shown(chosen: Any) -> QuerySet[Consensus]:
     )
 
 
-def _row(one: Any) -> Row:
-    return Row(unit=one.unit, votes=_votes(one.votes), n=one.n, state=_state(one.sent))
+def _dispute_row(one: Any) -> Row:
+    return Row(unit=one.unit, votes=_votes_in_words(one.votes), n=one.n, state=_state_in_words(one.sent))
 
 
-def _state(sent: str | None) -> str:
+def _state_in_words(sent: str | None) -> str:
     return str(Adjudication.State(sent).label) if sent else ""
 
 
-def _votes(votes: dict[str, int]) -> str:
+def _votes_in_words(votes: dict[str, int]) -> str:
     said = [
         _("%(n)s for “%(answer)s”") % {"n": count, "answer": answer}
         for answer, count in sorted(votes.items())
@@ -130,7 +130,7 @@ def _votes(votes: dict[str, int]) -> str:
     return ", ".join(said) or _("none")
 
 
-def _sent(one: Adjudication) -> dict[str, Any]:
+def _adjudication_row(one: Adjudication) -> dict[str, Any]:
     return {
         "pk": one.pk,
         "unit": one.unit.key,
@@ -139,13 +139,13 @@ def _sent(one: Adjudication) -> dict[str, Any]:
         "to": one.adjudicator.get_username(),
         "by": one.sent_by.get_username() if one.sent_by else "–",
         "at": one.decided_at or one.sent_at,
-        "votes": _votes(one.votes),
-        "value": _label(one),
+        "votes": _votes_in_words(one.votes),
+        "value": _decision_in_words(one),
         "reason": one.reason,
     }
 
 
-def _label(one: Adjudication) -> str:
+def _decision_in_words(one: Adjudication) -> str:
     if one.value is None:
         return "–"
     kind = kind_of(one.study)
@@ -171,7 +171,7 @@ add_operation(withdraw, label="Withdraw", fields=(), leads_to=lambda study: "dis
 
 def show_known(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
     kind = context["kind"]
-    page = Paginator(_offered(request, study), ON_A_PAGE).get_page(request.GET.get("page"))
+    page = Paginator(_offered_items(request, study), ON_A_PAGE).get_page(request.GET.get("page"))
     rows = []
     for consensus in page.object_list:
         candidate = candidate_of(kind, consensus)
@@ -188,15 +188,15 @@ def show_known(request: HttpRequest, study: Study, context: Context) -> HttpResp
     return TemplateResponse(request, "evaluation/study_known.html", context)
 
 
-def _offered(request: HttpRequest, study: Study) -> QuerySet[Consensus]:
-    return settled_units(study).filter(
+def _offered_items(request: HttpRequest, study: Study) -> QuerySet[Consensus]:
+    return units_for_known_items(study).filter(
         study__in=Study.objects.visible_to(request.user).order_by().values("pk")
     )
 
 
-def _take(request: HttpRequest, study: Study) -> HttpResponse:
+def _take_items(request: HttpRequest, study: Study) -> HttpResponse:
     chosen = read_posted_parameters(request, TakeRequest)["chosen"]
-    chosen = list(_offered(request, study).filter(pk__in=chosen).values_list("pk", flat=True))
+    chosen = list(_offered_items(request, study).filter(pk__in=chosen).values_list("pk", flat=True))
     new = take_known_items(study=study, chosen=chosen)
     messages.success(
         request,
@@ -207,4 +207,4 @@ def _take(request: HttpRequest, study: Study) -> HttpResponse:
 
 
 add_page(StudyPage(name="known", label="", order=31, view=show_known, under="controls"))
-add_step(StudyStep(name="take-known", label="Take known items", run=_take))
+add_step(StudyStep(name="take-known", label="Take known items", run=_take_items))

@@ -78,7 +78,7 @@ def units_in_need(study: Study, need: Need, *, margin: float = MARGIN) -> list[s
     return chosen
 
 
-def _with_those_beside(study: Study, units: QuerySet[Unit]) -> QuerySet[Unit]:
+def _add_units_of_same_screens(study: Study, units: QuerySet[Unit]) -> QuerySet[Unit]:
     """Add the units that stood beside these on one screen: people would see other texts without them."""
     screens = {content.get(SCREEN) for content in units.values_list("content", flat=True)} - {None}
     return units | study.units.filter(control=False, content__screen__in=screens) if screens else units
@@ -128,7 +128,7 @@ def make_next_batch(*, study: Study, keys: Sequence[str], why: str = "", by: Use
     }
     values.pop("chosen", None)  # what chance a row had to be in this batch, nobody knows
     if kind.judges_one_caption:  # chosen units are judged, whatever the sampling or the filter
-        units = _with_those_beside(study, study.units.filter(key__in=chosen)).order_by("position")
+        units = _add_units_of_same_screens(study, study.units.filter(key__in=chosen)).order_by("position")
         sampling = {
             "pairs_from": "list",
             "listed": list(units.values_list("item__name", "first__key")),
@@ -182,7 +182,7 @@ class Candidate:
         }
 
 
-def settled_units(study: Study) -> QuerySet[Consensus]:
+def units_for_known_items(study: Study) -> QuerySet[Consensus]:
     return (
         Consensus.objects.filter(
             unit__study__dataset=study.dataset_id,
@@ -216,13 +216,13 @@ def candidate_of(kind: Kind, consensus: Consensus) -> Candidate | None:
 
 @transaction.atomic
 def take_known_items(*, study: Study, chosen: Collection[int]) -> int:
-    """Add units of ``settled_units`` to a draft's known items; return the number of new ones.
+    """Add units of ``units_for_known_items`` to a draft's known items; return the number of new ones.
 
     Raises:
         WrongState: the design is frozen, or no chosen unit qualifies.
     """
     kind = KINDS[study.protocol]
-    found = [candidate_of(kind, one) for one in settled_units(study).filter(pk__in=chosen)]
+    found = [candidate_of(kind, one) for one in units_for_known_items(study).filter(pk__in=chosen)]
     items = [one.as_known() for one in found if one is not None]
     if not items:
         raise WrongState(_("No known item was added: choose units on which everybody agreed."))

@@ -13,7 +13,7 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from evaluation.imported_scores.operations import ScoresRequest
-from evaluation.imported_scores.reading import check_names, rows_of
+from evaluation.imported_scores.reading import check_names, read_score_rows
 from evaluation.imported_scores.storing import import_scores, signature_of
 from evaluation.models import ImportedMetric
 from judgments.access.datasets import require_editor
@@ -67,7 +67,7 @@ class DatasetScoresView(APIView):
     )
     def get(self, request: Request, name: str) -> Response:
         """Those of one dataset, by name; the scores themselves are in exports of evaluations."""
-        return Response(_listed(_dataset(request, name)))
+        return Response(_serialize_metrics(_find_dataset(request, name)))
 
     @extend_schema(
         request=SentScores,
@@ -83,7 +83,7 @@ class DatasetScoresView(APIView):
     )
     def post(self, request: Request, name: str) -> Response:
         """Stores scores of captions, systems or pairs, all or none; 2.5 MB at once, larger files by the command."""
-        dataset = _dataset(request, name)
+        dataset = _find_dataset(request, name)
         user = require_editor(staff_of(request), dataset)
         values = SentScores.read(request.data)
         metrics = values.pop("metric", [])
@@ -93,17 +93,19 @@ class DatasetScoresView(APIView):
         records = (
             Record(Path(BODY), None, row, path=f"[{place}]") for place, row in enumerate(values.pop("rows"))
         )
-        import_scores(dataset=dataset, files=[rows_of(records, Path(BODY), metrics)], by=user, **values)
-        return Response(_listed(dataset), status=201)
+        import_scores(
+            dataset=dataset, files=[read_score_rows(records, Path(BODY), metrics)], by=user, **values
+        )
+        return Response(_serialize_metrics(dataset), status=201)
 
 
-def _dataset(request: Request, name: str) -> Dataset:
+def _find_dataset(request: Request, name: str) -> Dataset:
     token = token_of(request)
     if token is not None and token.limited:
         raise PermissionDenied("A token of some studies reads no datasets.")
     return find_dataset(name, user=staff_of(request))
 
 
-def _listed(dataset: Dataset) -> Any:
+def _serialize_metrics(dataset: Dataset) -> Any:
     rows = ImportedMetric.objects.filter(dataset=dataset).defer("scores").select_related("dataset")
     return ImportedMetricSerializer(rows, many=True).data

@@ -15,7 +15,7 @@ from evaluation.errors import EvaluationError
 from evaluation.imported_scores.storing import Column, ImportedScores, check_imported, imported_scores
 from evaluation.judgment_sets import loaders
 from evaluation.models import ScoreKeys
-from evaluation.provenance import as_json, plain
+from evaluation.provenance import as_json, json_float
 from evaluation.report.content import p_in_text, percent
 from evaluation.results.aggregation import consensus_of
 from evaluation.results.meta_evaluation import DEFAULT_TOKENIZER, compared_kind, judged_captions, pair_texts
@@ -66,7 +66,7 @@ def compare_metrics(
         EvaluationError: a metric is unknown or lacks scores, or the study has nothing to compare with.
     """
     kind = compared_kind(study)
-    names = _two(first, second)
+    names = _check_two_metrics(first, second)
     check_imported(study.dataset, names)
     imported = imported_scores(study.dataset, names)
     progress(0.05, "reading judgments")
@@ -81,7 +81,7 @@ def compare_metrics(
         return result | {
             "what": "pairs",
             "signatures": {name: one.signature for name, one in scored.scores.items()},
-            "rows": _of_pairs(
+            "rows": _compare_on_pairs(
                 [scores[name] for name in names],
                 np.array([pair.winner for pair in pairs], dtype=np.float64),
                 [pair.kind or UNKNOWN_KIND for pair in pairs],
@@ -108,15 +108,15 @@ def compare_metrics(
         progress(0.6, "comparing")
         images = [caption.item for caption in captions]
         both = [columns[name] for name in names]
-        rows = _of_captions(
+        rows = _compare_on_captions(
             both, people, images, [caption.key for caption in captions], design_of(study).seed
         )
     return result | {
         "what": "captions",
         "signatures": {name: signatures[name] for name in names},
         "rows": rows,
-        "systems": _of_systems(study, names, columns, people, captions, imported),
-        "notes": [_systems_alone(alone)] if alone else [],
+        "systems": _compare_on_systems(study, names, columns, people, captions, imported),
+        "notes": [_note_systems_alone(alone)] if alone else [],
     }
 
 
@@ -127,7 +127,7 @@ def compare_with_scores(
 
     All scores are of systems' captions; cells without all three scores are ignored.
     """
-    names = _two(first, second)
+    names = _check_two_metrics(first, second)
     imported = imported_scores(dataset, [*names, people])
     for name in (*names, people):
         if Per.CAPTIONS not in imported.columns.get(name, {}):
@@ -135,7 +135,7 @@ def compare_with_scores(
                 f"Dataset {dataset.name!r} has no scores of {name!r} by caption; expected them to be imported first."
             )
     own = [imported.columns[name][Per.CAPTIONS] for name in (*names, people)]
-    systems, items, (one, two, human) = _by_system(own)
+    systems, items, (one, two, human) = _align_columns(own)
     if not len(systems) or not systems.all():  # NOTHING stands for no system
         raise EvaluationError(
             f"{', '.join(names)} and {people} share no scores of systems' captions; expected rows with a system."
@@ -146,20 +146,20 @@ def compare_with_scores(
         "people": people,
         "signatures": {name: imported.signature(name) for name in (*names, people)},
         "n": len(human),
-        "systems": _over_systems([one, two], human, systems, items)
-        | {"calibrated": _calibrated([one, two], human, items, seed)},
-        "rows": _of_captions([one, two], human, items, systems, seed),
+        "systems": _correlate_over_systems([one, two], human, systems, items)
+        | {"calibrated": _calibrate_ties([one, two], human, items, seed)},
+        "rows": _compare_on_captions([one, two], human, items, systems, seed),
         "notes": [],
     }
 
 
-def _two(first: str, second: str) -> list[str]:
+def _check_two_metrics(first: str, second: str) -> list[str]:
     if first == second:
         raise EvaluationError(f"{first!r} is named twice; expected two metrics.")
     return [first, second]
 
 
-def _by_system(columns: Sequence[Column]) -> tuple[Ints, Ints, list[Floats]]:
+def _align_columns(columns: Sequence[Column]) -> tuple[Ints, Ints, list[Floats]]:
     """Return (N,) systems and images of which all columns have a score, in their order, and each column's scores."""
     images = 1 + max(int(column.keys["item"].max(initial=0)) for column in columns)
     tables = []
@@ -174,7 +174,7 @@ def _by_system(columns: Sequence[Column]) -> tuple[Ints, Ints, list[Floats]]:
     return systems, items, [scores[np.searchsorted(own, shared)] for own, scores in tables]
 
 
-def _of_pairs(
+def _compare_on_pairs(
     scores: Sequence[Floats], winners: Floats, kinds: Sequence[str], images: Sequence[Any]
 ) -> list[dict[str, Any]]:
     clusters = {ITEM: images}
@@ -191,7 +191,7 @@ def _of_pairs(
     ]
 
 
-def _of_captions(
+def _compare_on_captions(
     scores: Sequence[Floats],
     people: Floats,
     images: Sequence[Any] | Ints,
@@ -210,11 +210,11 @@ def _of_captions(
             scores[0], scores[1], people, images, keys, "kendall-tau-b", grouping="none",
             reassignments=reassignments, seed=seed, clusters={ITEM: images},
         )  # fmt: skip
-        rows[0] |= {"permutation_p": plain(test.p), "reassignments": reassignments, "seed": seed}
+        rows[0] |= {"permutation_p": json_float(test.p), "reassignments": reassignments, "seed": seed}
     return rows
 
 
-def _calibrated(
+def _calibrate_ties(
     scores: Sequence[Floats], people: Floats, items: Sequence[Any] | Ints, seed: int
 ) -> list[dict[str, Any]]:
     return [
@@ -226,7 +226,7 @@ def _calibrated(
     ]  # fmt: skip
 
 
-def _of_systems(
+def _compare_on_systems(
     study: Study,
     names: Sequence[str],
     columns: Mapping[str, Floats],
@@ -262,10 +262,10 @@ def _of_systems(
         )
     items = [captions[row].item for row in rows.tolist()]
     alone = [name not in columns for name in names]
-    return _over_systems(given, people[rows], systems, items, alone)
+    return _correlate_over_systems(given, people[rows], systems, items, alone)
 
 
-def _over_systems(
+def _correlate_over_systems(
     scores: Sequence[Floats],
     people: Floats,
     systems: Sequence[Any] | Ints,
@@ -276,7 +276,7 @@ def _over_systems(
 
     A metric with scores of systems `alone` has no soft accuracy, as the certainty of its order is unknown.
     """
-    rows, columns = (_in_order(np.asarray(column)) for column in (systems, items))
+    rows, columns = (_number_values(np.asarray(column)) for column in (systems, items))
     width = int(columns.max()) + 1
     # The first cell of a system on an image counts, as two of its captions may have been judged.
     cells, first = np.unique(rows * width + columns, return_index=True)
@@ -301,7 +301,7 @@ def _over_systems(
     return {"number": len(tables[0]), "own": found}
 
 
-def _in_order(values: Ints) -> Ints:
+def _number_values(values: Ints) -> Ints:
     """Return codes of the values from 0 on, in the order in which they first occur."""
     _labels, first, codes = np.unique(values, return_index=True, return_inverse=True)
     ranks = np.empty(len(first), dtype=np.int64)
@@ -310,7 +310,7 @@ def _in_order(values: Ints) -> Ints:
     return found
 
 
-def _systems_alone(names: Sequence[str]) -> str:
+def _note_systems_alone(names: Sequence[str]) -> str:
     return (
         f"{', '.join(names)}: has scores of systems alone, so nothing can be said caption by caption; only the figures "
         "over systems compare it."

@@ -51,7 +51,7 @@ def show_metrics(request: HttpRequest, study: Study, context: Context) -> HttpRe
         "refusal": take_refusal(request, study),
         "last": last,
         "found": found,
-        "rows": _rows(found) if found else [],
+        "rows": _comparison_rows(found) if found else [],
         "sentence": comparison_in_words(found) if found else "",
         "over_systems": zip(found["metrics"], found["systems"]["own"], strict=True)
         if found and found.get("systems")
@@ -61,7 +61,7 @@ def show_metrics(request: HttpRequest, study: Study, context: Context) -> HttpRe
     return TemplateResponse(request, "evaluation/study_metrics.html", context)
 
 
-def _rows(found: dict[str, Any]) -> list[dict[str, Any]]:
+def _comparison_rows(found: dict[str, Any]) -> list[dict[str, Any]]:
     return [
         row
         | {
@@ -72,7 +72,7 @@ def _rows(found: dict[str, Any]) -> list[dict[str, Any]]:
     ]
 
 
-def _import(request: HttpRequest, study: Study) -> None:
+def _import_scores(request: HttpRequest, study: Study) -> None:
     user = require_editor(signed_in(request), study.dataset)
     values = read_posted_parameters(request, ScoresRequest)
     upload = request.FILES.get("file")
@@ -103,5 +103,7 @@ add_page(
         under="results",
     )
 )
-add_step(StudyStep(name="import-scores", label="Import", run=_import, permission=Right.VIEW, beside=True))
+add_step(
+    StudyStep(name="import-scores", label="Import", run=_import_scores, permission=Right.VIEW, beside=True)
+)
 add_operation(compare, label="Compare", leads_to=lambda study: "metrics")

@@ -98,7 +98,7 @@ def read_scores(path: Path, metrics: Sequence[str], *, format: str = "") -> list
             f"There is no format {format!r} of scores; expected one of {', '.join(FORMATS)}."
         )
     if format == "mt-metrics-eval":
-        return list(_of_mt_metrics_eval(path, metrics))
+        return list(_read_mt_metrics_eval(path, metrics))
     if not metrics:
         raise EvaluationError(f"{path} needs the name of its metric; expected --metric NAME.")
     records = (
@@ -106,7 +106,7 @@ def read_scores(path: Path, metrics: Sequence[str], *, format: str = "") -> list
         if format == "csv"
         else read_json_lines(path, Columns((), loose=True), ImportNotes())
     )
-    return [rows_of(records, path, metrics)]
+    return [read_score_rows(records, path, metrics)]
 
 
 def _csv_records(path: Path, metrics: Sequence[str]) -> Iterator[Record]:
@@ -132,7 +132,7 @@ def check_names(metrics: Iterable[str]) -> None:
             )
 
 
-def rows_of(records: Iterable[Record], path: Path, metrics: Sequence[str]) -> ScoreRows:
+def read_score_rows(records: Iterable[Record], path: Path, metrics: Sequence[str]) -> ScoreRows:
     """Return the scores of a table's records; all have the columns of the first."""
     table: _Table | None = None
     places: list[str] = []
@@ -145,7 +145,7 @@ def rows_of(records: Iterable[Record], path: Path, metrics: Sequence[str]) -> Sc
             limit = read_name if name in ("image", "system", *IDS.values()) else read_text
             table.keys[name].append(record.read(name, limit))
         table.lines.append(record.line)
-        table.cells.extend(_scores(record, places))
+        table.cells.extend(_read_scores_of_row(record, places))
     if table is None:
         raise ImportProblem(path, None, None, "no rows", "a score in each")
     scores = np.frombuffer(table.cells, dtype=np.float64).reshape(-1, len(metrics))
@@ -191,7 +191,7 @@ def _metric_columns(record: Record, metrics: Sequence[str]) -> list[str]:
     return list(metrics)
 
 
-def _scores(record: Record, columns: Sequence[str]) -> list[float]:
+def _read_scores_of_row(record: Record, columns: Sequence[str]) -> list[float]:
     try:
         cells = [record.values[name] for name in columns]
         if record.textual or not {type(cell) for cell in cells} - {int, float}:
@@ -200,10 +200,10 @@ def _scores(record: Record, columns: Sequence[str]) -> list[float]:
                 return numbers
     except (ValueError, TypeError, KeyError, OverflowError):
         pass
-    return [_score(record, name) for name in columns]
+    return [_read_score(record, name) for name in columns]
 
 
-def _score(record: Record, column: str) -> float:
+def _read_score(record: Record, column: str) -> float:
     if record.get(column) is None:
         return np.nan
     number = record.read(column, lambda value: read_number(value, record.textual, "a score, or nothing"))
@@ -213,7 +213,7 @@ def _score(record: Record, column: str) -> float:
         raise record.problem(column, "a number of more than 300 digits", "a score, or nothing") from None
 
 
-def _of_mt_metrics_eval(path: Path, metrics: Sequence[str]) -> Iterator[ScoreRows]:
+def _read_mt_metrics_eval(path: Path, metrics: Sequence[str]) -> Iterator[ScoreRows]:
     files = sorted(path.iterdir()) if path.is_dir() else [path]
     named = [(_metric_of(file), file) for file in files if file.name.endswith((SEGMENTS, SYSTEMS))]
     if not path.is_dir() and len(metrics) == 1:
@@ -224,7 +224,9 @@ def _of_mt_metrics_eval(path: Path, metrics: Sequence[str]) -> Iterator[ScoreRow
     if not named:
         raise EvaluationError(f"{path} has no file *{SEGMENTS} or *{SYSTEMS}; expected one for each metric.")
     check_names(metric for metric, _ in named)
-    read = ((metric, file, *_read(file)) for metric, file in named if not metrics or metric in metrics)
+    read = (
+        (metric, file, *_read_columns(file)) for metric, file in named if not metrics or metric in metrics
+    )
     for (_, systems), group in groupby(read, key=lambda one: (one[1].name.endswith(SEGMENTS), one[2])):
         own = list(group)
         file = own[0][1]
@@ -232,14 +234,16 @@ def _of_mt_metrics_eval(path: Path, metrics: Sequence[str]) -> Iterator[ScoreRow
         if file.name.endswith(SYSTEMS):
             yield ScoreRows(file, Per.SYSTEMS, {"system": systems}, scores)
         else:
-            yield ScoreRows(file, Per.CAPTIONS, {"system": systems}, scores, segments=_segments(systems))
+            yield ScoreRows(
+                file, Per.CAPTIONS, {"system": systems}, scores, segments=_number_segments(systems)
+            )
 
 
 def _metric_of(file: Path) -> str:
     return file.name.removesuffix(SEGMENTS).removesuffix(SYSTEMS)
 
 
-def _segments(systems: Sequence[str]) -> list[int]:
+def _number_segments(systems: Sequence[str]) -> list[int]:
     seen: Counter[str] = Counter()
     found = []
     for system in systems:
@@ -248,7 +252,7 @@ def _segments(systems: Sequence[str]) -> list[int]:
     return found
 
 
-def _read(file: Path) -> tuple[list[str], Floats]:
+def _read_columns(file: Path) -> tuple[list[str], Floats]:
     """Return the systems and scores of a file, by Arrow unless only ``_read_by_line`` reads it."""
     import pyarrow as pa  # lazily: web processes start without it
     from pyarrow import csv

@@ -33,14 +33,14 @@ NOTHING = 0  # in place of a row id
 Keys = dict[str, Ints]
 
 
-def place_of(*names: str) -> int:
+def stable_number(*names: str) -> int:
     """Return a number for an image's name and its captions, equal in every installation."""
     digest = hashlib.blake2b("\0".join(names).encode("utf-8", "surrogatepass"), digest_size=8)
     return int.from_bytes(digest.digest(), "little", signed=True)
 
 
-def _places(named: Sequence[tuple[str, ...]]) -> Ints:
-    return np.array([place_of(*names) for names in named], dtype=np.int64)
+def _stable_numbers(named: Sequence[tuple[str, ...]]) -> Ints:
+    return np.array([stable_number(*names) for names in named], dtype=np.int64)
 
 
 # What a signature says of an imported metric.
@@ -60,7 +60,7 @@ def is_imported(signature: str) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Imported:
+class ImportResult:
     """The result of an import.
 
     Attributes:
@@ -108,7 +108,7 @@ def import_scores(
     unknown: str = "refuse",
     replace: bool = False,
     by: User | None = None,
-) -> Imported:
+) -> ImportResult:
     """Store scores for a dataset's captions, systems or pairs, all or none.
 
     Args:
@@ -128,7 +128,7 @@ def import_scores(
     stored: list[ImportedMetric] = []
     same: list[str] = []
     left_out = 0
-    match = _Matching(dataset)
+    match = _RowMatcher(dataset)
     with transaction.atomic():
         Dataset.objects.select_for_update(no_key=True).get(pk=dataset.pk)
         for rows in files:
@@ -140,7 +140,7 @@ def import_scores(
                     raise DataConflict(
                         f"{name!r} is a built-in metric or a package's; expected another name for imported scores."
                     )
-                found = _store(block, name, scores[order], better, rows.file.name, replace, by)
+                found = _store_metric(block, name, scores[order], better, rows.file.name, replace, by)
                 if found is None:
                     same.append(name)
                 else:
@@ -148,10 +148,10 @@ def import_scores(
         ScoreKeys.objects.filter(dataset=dataset, metrics=None).delete()
         if stored:  # dashboards keep scores, which do not change otherwise
             BoardSnapshot.objects.filter(study__dataset=dataset).update(scores={})
-    return Imported(tuple(stored), tuple(same), left_out)
+    return ImportResult(tuple(stored), tuple(same), left_out)
 
 
-def _store(
+def _store_metric(
     block: _Block, name: str, scores: Floats, better: str, source: str, replace: bool, by: User | None
 ) -> ImportedMetric | None:
     """Store one metric, or return None if it is stored already."""
@@ -210,7 +210,7 @@ class _Block:
         )
 
 
-class _Matching:
+class _RowMatcher:
     def __init__(self, dataset: Dataset) -> None:
         self._dataset = dataset
 
@@ -260,7 +260,7 @@ class _Matching:
                 "systems."
             )
         place, item, system = numbers.T
-        names = {pk: place_of(name) for name, pk in self._systems.items()} if system.any() else {}
+        names = {pk: stable_number(name) for name, pk in self._systems.items()} if system.any() else {}
         named = np.array([names.get(pk, NOTHING) for pk in system.tolist()], dtype=np.int64)
         order = np.lexsort((named, place))
         twice = (np.diff(place[order]) == 0) & (np.diff(named[order]) == 0)
@@ -289,7 +289,7 @@ class _Matching:
                     raise self._mismatch(rows, row, image, item, systems, system)
                 found.append(None)
             else:
-                found.append((place_of(image, text), item, system))
+                found.append((stable_number(image, text), item, system))
         return found
 
     def _mismatch(
@@ -341,7 +341,7 @@ class _Matching:
             if system is None and not leave_out:
                 expected = f"a system of dataset {self._dataset.name!r}"
                 raise rows.problem(row, "system", quoted(name), expected)
-            found.append(None if system is None else (place_of(name), NOTHING, system))
+            found.append(None if system is None else (stable_number(name), NOTHING, system))
         return found
 
     def _of_pairs(self, rows: ScoreRows, leave_out: bool) -> list[tuple[int, int, int] | None]:
@@ -356,7 +356,7 @@ class _Matching:
                     raise self._unknown_pair(rows, row, image, item, one)
                 found.append(None)
             else:
-                found.append((place_of(image, one, two), item, NOTHING))
+                found.append((stable_number(image, one, two), item, NOTHING))
         return found
 
     def _unknown_pair(
@@ -444,10 +444,12 @@ class ImportedScores:
 
         Other programs strip texts: one that has no score is looked up without the blanks at its ends.
         """
-        scores = column.at(_places(named))
+        scores = column.at(_stable_numbers(named))
         missing = np.flatnonzero(np.isnan(scores))
         scores[missing] = column.at(
-            _places([(named[row][0], *(text.strip() for text in named[row][1:])) for row in missing.tolist()])
+            _stable_numbers(
+                [(named[row][0], *(text.strip() for text in named[row][1:])) for row in missing.tolist()]
+            )
         )
         return scores
 

@@ -10,7 +10,7 @@ from rest_framework.response import Response
 
 from evaluation.judges import operations
 from evaluation.models import Analysis, Judge, JudgeAnswer
-from evaluation.results.api import LastAnalysisView, describes_last
+from evaluation.results.api import LastAnalysisView, describe_last
 from judgments.access.roles import require, staff_of
 from judgments.api.resources import Related, Resource, RowSerializer, filters_of, study_filter
 
@@ -85,7 +85,7 @@ class JudgesView(LastAnalysisView):
 
     what = Analysis.What.JUDGES
 
-    @describes_last("studies_judges", "The last comparison of judges with people")
+    @describe_last("studies_judges", "The last comparison of judges with people")
     def get(self, request: Request, slug: str) -> Response:
         """As the last ``compare-judges`` stored it."""
         return self.last(request, slug)

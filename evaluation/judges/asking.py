@@ -53,7 +53,7 @@ OPTIONS = ("temperature", "max_tokens")  # of the body of a call, beside the mod
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class AskingResult:
     judge: Judge
     answered: int
     failed: int
@@ -82,7 +82,7 @@ def ask_judge(
     by: User | None = None,
     endpoint: Endpoint | None = None,
     progress: Callable[[float, str], object] = no_progress,
-) -> Asked:
+) -> AskingResult:
     """Ask a model about every judged unit, in both orders if there are two candidates.
 
     Args:
@@ -98,17 +98,19 @@ def ask_judge(
             "price_in": str(price_in),
             "price_out": str(price_out),
         }
-        judge = _judge(study, name, model, prompt, own_systems, asked, int(budget * MILLION), by)
+        judge = _find_or_create_judge(
+            study, name, model, prompt, own_systems, asked, int(budget * MILLION), by
+        )
         _make_rows(study, judge)
         why = _Run(study, judge, opened, progress).ask_until_done()
     judge.refresh_from_db()
     counts = dict(judge.answers.order_by().values_list("state").annotate(n=Count("pk")))
     left = counts.get("waiting", 0) + counts.get("asked", 0)
-    return Asked(judge, counts.get("answered", 0), counts.get("failed", 0), left, why)
+    return AskingResult(judge, counts.get("answered", 0), counts.get("failed", 0), left, why)
 
 
 @transaction.atomic
-def _judge(
+def _find_or_create_judge(
     study: Study,
     name: str,
     model: str,

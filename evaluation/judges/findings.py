@@ -18,7 +18,7 @@ from evaluation.judges.prompts import check_kind
 from evaluation.judgment_sets.loaders import images_of, is_anonymous, load_judgments, study_units
 from evaluation.judgment_sets.signature import signature_of_study
 from evaluation.models import Analysis, Judge, JudgeAnswer
-from evaluation.provenance import as_json, hash_with, plain, signature
+from evaluation.provenance import as_json, hash_with, json_float, signature
 from evaluation.statistics.agreement import alpha_of_judgments
 from evaluation.statistics.clustering import ITEM, Clusters, renumbered, share_of_rows
 from evaluation.statistics.judges import (
@@ -108,7 +108,7 @@ def compare_judges(
             "This study has no judge yet; expected one that was imported or asked (docs/judges.md)."
         )
     table = load_judgments(study)
-    material = _material(study, kind, table)
+    material = _load_material(study, kind, table)
     if not len(material.unit):
         raise EvaluationError(
             "Nobody has judged anything that counts yet, so a judge cannot be compared with people."
@@ -116,13 +116,13 @@ def compare_judges(
     digests, found = {}, []
     for place, judge in enumerate(judges):
         progress(place / len(judges), f"comparing {judge.name}")
-        answers, digest = _answers(judge, material)
+        answers, digest = _load_answers(judge, material)
         digests[judge.name] = digest
-        found.append(_compared(judge, answers, material, epsilon, seed))
+        found.append(_compare_judge(judge, answers, material, epsilon, seed))
     settings = {"epsilon": epsilon, "seed": seed}
     return Comparison(
         study=study,
-        result={"judges": found, "people": _people(material)},
+        result={"judges": found, "people": _describe_people(material)},
         settings=settings,
         signature=signature("judges", settings),
         judgments=str(signature_of_study(study, table=table)),
@@ -143,7 +143,7 @@ def store_comparison(found: Comparison) -> Analysis:
     )
 
 
-def _material(study: Study, kind: Kind, table: Any) -> Material:
+def _load_material(study: Study, kind: Kind, table: Any) -> Material:
     units = study_units(study).judged
     counted = table.counted
     unit = places_in(units.pk, table.unit[counted])
@@ -152,7 +152,7 @@ def _material(study: Study, kind: Kind, table: Any) -> Material:
     scored = (value == FIRST).astype(np.float64) if kind.two_sided else value
     with np.errstate(invalid="ignore"):
         people = np.bincount(unit, weights=scored, minlength=len(units)) / np.where(n, n, np.nan)
-    lengths, systems = _texts(study, units.pk)
+    lengths, systems = _caption_lengths_and_systems(study, units.pk)
     return Material(
         kind=kind,
         pk=units.pk,
@@ -169,7 +169,7 @@ def _material(study: Study, kind: Kind, table: Any) -> Material:
     )
 
 
-def _texts(study: Study, pks: Ints) -> tuple[Floats, dict[str, Flags]]:
+def _caption_lengths_and_systems(study: Study, pks: Ints) -> tuple[Floats, dict[str, Flags]]:
     lengths = np.full((len(pks), 2), np.nan)
     made: defaultdict[str, Flags] = defaultdict(lambda: np.zeros((len(pks), 2), dtype=np.bool_))
     names = ("pk", "item_id", "first_id", "first__text", "second__text")
@@ -200,7 +200,7 @@ def _texts(study: Study, pks: Ints) -> tuple[Floats, dict[str, Flags]]:
     return lengths, dict(sorted(made.items()))
 
 
-def _answers(judge: Judge, material: Material) -> tuple[Answers, str]:
+def _load_answers(judge: Judge, material: Material) -> tuple[Answers, str]:
     rows = JudgeAnswer.objects.filter(judge=judge, state=JudgeAnswer.State.ANSWERED).order_by(
         "unit_id", "rater", "swapped"
     )
@@ -222,7 +222,7 @@ def _answers(judge: Judge, material: Material) -> tuple[Answers, str]:
     return Answers(place, value, swapped, score, label), digest
 
 
-def _compared(
+def _compare_judge(
     judge: Judge, answers: Answers, material: Material, epsilon: float, seed: int
 ) -> dict[str, Any]:
     nominal = material.kind.aggregation.level == "nominal"
@@ -236,20 +236,20 @@ def _compared(
         "all_units": len(material.pk),
         "agreement": _agreement(answers, material) if nominal else None,
         "alpha": _alpha(answers, material),
-        "difference": None if nominal else _difference(answers, material),
-        "side": _side(answers, material) if material.kind.two_sided else None,
-        "length": _length(answers, material),
-        "own": _own(judge, answers, material),
-        "test": _test(answers, material, epsilon),
+        "difference": None if nominal else _difference_from_people(answers, material),
+        "side": _position_bias(answers, material) if material.kind.two_sided else None,
+        "length": _length_bias(answers, material),
+        "own": _own_family_bias(judge, answers, material),
+        "test": _annotator_test(answers, material, epsilon),
     }
-    return found | _estimates(answers, material, seed)
+    return found | _estimate_people(answers, material, seed)
 
 
-def _people(material: Material) -> dict[str, Any]:
+def _describe_people(material: Material) -> dict[str, Any]:
     if material.kind.aggregation.level != "nominal":
         return {"judgments": len(material.unit), "workers": len(np.unique(material.worker))}
     n = material.n[material.unit] - 1.0
-    votes = material.people * material.n if material.kind.two_sided else _yes(material)
+    votes = material.people * material.n if material.kind.two_sided else _count_yes(material)
     same = (
         np.where(
             material.value == FIRST, votes[material.unit], material.n[material.unit] - votes[material.unit]
@@ -261,25 +261,25 @@ def _people(material: Material) -> dict[str, Any]:
     return {
         "judgments": len(material.unit),
         "workers": len(np.unique(material.worker)),
-        "agreement": _share(share, material, keep),
+        "agreement": _share_of_judgments(share, material, keep),
     }
 
 
-def _yes(material: Material) -> Floats:
+def _count_yes(material: Material) -> Floats:
     yes = (material.value == FIRST).astype(np.float64)
     return np.bincount(material.unit, weights=yes, minlength=len(material.pk)).astype(np.float64)
 
 
-def _share(share: Floats, material: Material, keep: Flags) -> dict[str, Any]:
+def _share_of_judgments(share: Floats, material: Material, keep: Flags) -> dict[str, Any]:
     columns: dict[str, Ints] = {ITEM: material.image[material.unit]}
     if not material.anonymous:
         columns["rater"] = material.worker
     interval = share_of_rows(np.nan_to_num(share), columns, CONFIDENCE, keep=keep)
     value = float(share[keep].mean()) if keep.any() else math.nan
     return {
-        "value": plain(value),
-        "low": plain(interval.low),
-        "high": plain(interval.high),
+        "value": json_float(value),
+        "low": json_float(interval.low),
+        "high": json_float(interval.high),
         "n": int(keep.sum()),
     }
 
@@ -287,7 +287,9 @@ def _share(share: Floats, material: Material, keep: Flags) -> dict[str, Any]:
 def _agreement(answers: Answers, material: Material) -> dict[str, Any]:
     """Return the share of people's judgments equal to the judge's; half if its orders differ."""
     score = answers.score[material.unit]
-    return _share(np.where(material.value == FIRST, score, 1 - score), material, ~np.isnan(score))
+    return _share_of_judgments(
+        np.where(material.value == FIRST, score, 1 - score), material, ~np.isnan(score)
+    )
 
 
 def _alpha(answers: Answers, material: Material) -> dict[str, Any]:
@@ -298,7 +300,7 @@ def _alpha(answers: Answers, material: Material) -> dict[str, Any]:
         said[np.isnan(material.people)] = np.nan
     both = np.flatnonzero(~np.isnan(said) & ~np.isnan(answers.label) & (answers.label != UNDECIDED))
     if not len(both):
-        return _unknown(0)
+        return _undefined_estimate(0)
     rows = np.concatenate([both, both])
     found = alpha_of_judgments(
         rows,
@@ -310,29 +312,33 @@ def _alpha(answers: Answers, material: Material) -> dict[str, Any]:
     return {**as_json(found, "value", "low", "high"), "n": len(both)}
 
 
-def _unknown(n: int) -> dict[str, Any]:
+def _undefined_estimate(n: int) -> dict[str, Any]:
     return {"value": None, "low": None, "high": None, "n": n}
 
 
-def _mean(values: Floats, images: Ints) -> dict[str, Any]:
+def _mean_estimate(values: Floats, images: Ints) -> dict[str, Any]:
     if not len(values):
-        return _unknown(0)
+        return _undefined_estimate(0)
     clusters = Clusters.of_codes({ITEM: renumbered(images)})
     mean = float(values.mean())
-    return _around(mean, (values - mean) / len(values), clusters) | {"n": len(values)}
+    return _interval_around(mean, (values - mean) / len(values), clusters) | {"n": len(values)}
 
 
-def _around(value: float, influences: Floats, clusters: Clusters) -> dict[str, Any]:
+def _interval_around(value: float, influences: Floats, clusters: Clusters) -> dict[str, Any]:
     half = clusters.spread(influences).half(CONFIDENCE)
-    return {"value": plain(value), "low": plain(value - half), "high": plain(value + half)}
+    return {
+        "value": json_float(value),
+        "low": json_float(value - half),
+        "high": json_float(value + half),
+    }
 
 
-def _difference(answers: Answers, material: Material) -> dict[str, Any]:
+def _difference_from_people(answers: Answers, material: Material) -> dict[str, Any]:
     both = np.flatnonzero(~np.isnan(answers.score) & ~np.isnan(material.people))
-    return _mean(answers.score[both] - material.people[both], material.image[both])
+    return _mean_estimate(answers.score[both] - material.people[both], material.image[both])
 
 
-def _side(answers: Answers, material: Material) -> dict[str, Any]:
+def _position_bias(answers: Answers, material: Material) -> dict[str, Any]:
     """Return how often the text shown first, and the same text in both orders, was chosen; units with both."""
     size = len(material.pk)
     straight = np.bincount(answers.unit[~answers.swapped], minlength=size)
@@ -345,12 +351,12 @@ def _side(answers: Answers, material: Material) -> dict[str, Any]:
     n = (straight + turned)[both]
     consistent = np.isin(answers.score[both], (0.0, 1.0)).astype(np.float64)
     return {
-        "first_shown": _mean(score / n, material.image[both]),
-        "consistent": _mean(consistent, material.image[both]),
+        "first_shown": _mean_estimate(score / n, material.image[both]),
+        "consistent": _mean_estimate(consistent, material.image[both]),
     }
 
 
-def _length(answers: Answers, material: Material) -> dict[str, Any]:
+def _length_bias(answers: Answers, material: Material) -> dict[str, Any]:
     """Return how much more than people the judge favours longer texts.
 
     For two candidates: its share of the longer one minus people's. For one: the rise of its answer above
@@ -360,20 +366,20 @@ def _length(answers: Answers, material: Material) -> dict[str, Any]:
     if material.kind.two_sided:
         longer = np.sign(material.lengths[:, 0] - material.lengths[:, 1])
         both = np.flatnonzero(~np.isnan(gap) & (longer != 0))
-        return _mean(gap[both] * longer[both], material.image[both])
+        return _mean_estimate(gap[both] * longer[both], material.image[both])
     both = np.flatnonzero(~np.isnan(gap))
     words = material.lengths[both, 0]
     centred = words - words.mean() if len(both) else words
     squares = float(centred @ centred)
     if not squares > 0:
-        return _unknown(len(both))
+        return _undefined_estimate(len(both))
     slope = float(centred @ gap[both]) / squares
     rest = gap[both] - gap[both].mean() - slope * centred
     clusters = Clusters.of_codes({ITEM: renumbered(material.image[both])})
-    return _around(WORDS * slope, WORDS * centred * rest / squares, clusters) | {"n": len(both)}
+    return _interval_around(WORDS * slope, WORDS * centred * rest / squares, clusters) | {"n": len(both)}
 
 
-def _own(judge: Judge, answers: Answers, material: Material) -> dict[str, Any] | None:
+def _own_family_bias(judge: Judge, answers: Answers, material: Material) -> dict[str, Any] | None:
     """Return how much more than people the judge favours its family's systems; None without any."""
     own = np.zeros((len(material.pk), 2), dtype=np.bool_)
     for name in judge.own_systems:
@@ -384,19 +390,19 @@ def _own(judge: Judge, answers: Answers, material: Material) -> dict[str, Any] |
     if material.kind.two_sided:
         side = own[:, 0].astype(np.int64) - own[:, 1]
         both = np.flatnonzero(~np.isnan(gap) & (side != 0))
-        return _mean(gap[both] * side[both], material.image[both])
+        return _mean_estimate(gap[both] * side[both], material.image[both])
     there = ~np.isnan(gap)
     of_own, of_others = np.flatnonzero(there & own[:, 0]), np.flatnonzero(there & ~own[:, 0])
     if not len(of_own) or not len(of_others):
-        return _unknown(len(of_own))
+        return _undefined_estimate(len(of_own))
     rows = np.concatenate([of_own, of_others])
     parts = [(gap[part] - gap[part].mean()) / len(part) for part in (of_own, of_others)]
     clusters = Clusters.of_codes({ITEM: renumbered(material.image[rows])})
     value = float(gap[of_own].mean() - gap[of_others].mean())
-    return _around(value, np.concatenate([parts[0], -parts[1]]), clusters) | {"n": len(of_own)}
+    return _interval_around(value, np.concatenate([parts[0], -parts[1]]), clusters) | {"n": len(of_own)}
 
 
-def _test(answers: Answers, material: Material, epsilon: float) -> dict[str, Any]:
+def _annotator_test(answers: Answers, material: Material, epsilon: float) -> dict[str, Any]:
     """Return the alternative annotator test; people are identified by position."""
     if material.anonymous:
         return {"reason": "the people of this study are places in published totals, not persons"}
@@ -429,7 +435,7 @@ def _test(answers: Answers, material: Material, epsilon: float) -> dict[str, Any
         "passed": found.passed,
         "least_units": FEWEST_UNITS,
         "each": [
-            {"units": units, "judge": plain(judge), "person": plain(person), "p": plain(p), "won": won}
+            {"units": units, "judge": json_float(judge), "person": json_float(person), "p": json_float(p), "won": won}
             for units, judge, person, p, won in zip(
                 found.units.tolist(), found.judge_advantage.tolist(), found.rater_advantage.tolist(),
                 found.adjusted_p.tolist(), found.won.tolist(), strict=True,
@@ -438,10 +444,10 @@ def _test(answers: Answers, material: Material, epsilon: float) -> dict[str, Any
     }  # fmt: skip
 
 
-def _estimates(answers: Answers, material: Material, seed: int) -> dict[str, Any]:
+def _estimate_people(answers: Answers, material: Material, seed: int) -> dict[str, Any]:
     """Estimate people's answers to all units from the judge's, and what that saves."""
     rows, longest = [], (0, np.empty(0), np.empty(0))
-    for name, sign, some in _targets(material):
+    for name, sign, some in _estimated_targets(material):
         some = some[~np.isnan(answers.score[some])]
         if not len(some):
             continue
@@ -452,7 +458,7 @@ def _estimates(answers: Answers, material: Material, seed: int) -> dict[str, Any
         found = prediction_powered_mean(people, judge, clusters={ITEM: material.image[some]})
         names = ("value", "low", "high", "people", "people_low", "people_high", "judge", "power", "effective")
         counts = ("labelled", "unlabelled", "reason", "signature")
-        rows.append({"of": name, **as_json(found, *names, *counts), "saved": plain(found.saved)})
+        rows.append({"of": name, **as_json(found, *names, *counts), "saved": json_float(found.saved)})
         if found.labelled > longest[0]:
             there = ~np.isnan(people)
             longest = (found.labelled, people[there], judge[there])
@@ -465,10 +471,10 @@ def _estimates(answers: Answers, material: Material, seed: int) -> dict[str, Any
         savings = [
             {
                 "people": size,
-                "coverage": plain(cover),
-                "width": plain(width),
-                "alone": plain(alone),
-                "worth": plain(worth),
+                "coverage": json_float(cover),
+                "width": json_float(width),
+                "alone": json_float(alone),
+                "worth": json_float(worth),
             }
             for size, cover, width, alone, worth in zip(
                 curve.sizes, *(column.tolist() for column in columns), strict=True
@@ -483,7 +489,7 @@ def sizes_of_curve(n: int) -> list[int]:
     return [size for size in sizes if SHORTEST_CURVE <= size <= n - SHORTEST_CURVE]
 
 
-def _targets(material: Material) -> list[tuple[str, Ints | None, Ints]]:
+def _estimated_targets(material: Material) -> list[tuple[str, Ints | None, Ints]]:
     """Return (name, side, units) to estimate; for two candidates, `side` is 1 or -1 for a system's."""
     every = np.arange(len(material.pk))
     if not material.kind.two_sided:

@@ -28,7 +28,7 @@ LONGEST_RATER = 80
 
 
 @dataclass(frozen=True, slots=True)
-class Imported:
+class ImportedJudge:
     judge: Judge
     answers: int
     created: bool
@@ -51,7 +51,7 @@ def import_judge(
     model: str = "",
     own_systems: Sequence[str] = (),
     by: User | None = None,
-) -> Imported:
+) -> ImportedJudge:
     """Store a new judge with answers in CSV with a header, or JSON lines: unit, value, and optional rater and
     order.
 
@@ -62,7 +62,7 @@ def import_judge(
     check_systems(study, own_systems)
     answers = answers.replace("\r\n", "\n")  # as a form sends them
     fingerprint = hashlib.sha256(answers.encode()).hexdigest()
-    rows = list(_read(study, answers))
+    rows = list(_read_answers(study, answers))
     if not rows:
         raise EvaluationError("The answers hold no row, expected lines with unit and value.")
     with transaction.atomic():
@@ -71,7 +71,7 @@ def import_judge(
         if judge is not None:
             there = judge.fingerprint, judge.source, judge.model, judge.own_systems
             if there == (fingerprint, source, model, list(own_systems)):
-                return Imported(judge, len(rows), created=False)
+                return ImportedJudge(judge, len(rows), created=False)
             what = (
                 "of another source, model or family"
                 if judge.fingerprint == fingerprint
@@ -88,7 +88,7 @@ def import_judge(
         )
         words = f"Judge {name!r} was imported: {counted(len(rows), 'answer')}."
         note_event(study=study, what="judge-imported", words=words, by=by)
-    return Imported(judge, len(rows), created=True)
+    return ImportedJudge(judge, len(rows), created=True)
 
 
 def check_systems(study: Study, names: Sequence[str]) -> None:
@@ -100,18 +100,18 @@ def check_systems(study: Study, names: Sequence[str]) -> None:
             )
 
 
-def _read(study: Study, answers: str) -> Iterator[dict[str, Any]]:
+def _read_answers(study: Study, answers: str) -> Iterator[dict[str, Any]]:
     kind, design = kind_of(study), design_of(study)
     units = dict(Unit.objects.filter(study=study, control=False).values_list("key", "pk"))
     seen: set[tuple[Any, ...]] = set()
-    for line, row in _rows(answers):
+    for line, row in _parse_rows(answers):
         key = str(row.get("unit", "")).strip()
         if key not in units:
             raise EvaluationError(
                 f"Line {line} names unit {key[:80]!r}, which is no judged unit of this study."
             )
         try:
-            value = kind.clean_answer(_whole(row.get("value")), unit=None, design=design)
+            value = kind.clean_answer(_parse_integer(row.get("value")), unit=None, design=design)
         except ValueError as error:
             raise EvaluationError(f"Line {line} has value {str(row.get('value'))[:40]!r}; {error}.") from None
         order, rater = str(row.get("order") or "").strip(), str(row.get("rater") or "").strip()
@@ -133,12 +133,12 @@ def _read(study: Study, answers: str) -> Iterator[dict[str, Any]]:
         yield {**answer, "value": value}
 
 
-def _whole(value: Any) -> Any:
+def _parse_integer(value: Any) -> Any:
     text = str(value).strip()
     return int(text) if text.lstrip("-").isdecimal() and text.isascii() else value
 
 
-def _rows(answers: str) -> Iterator[tuple[int, Mapping[str, Any]]]:
+def _parse_rows(answers: str) -> Iterator[tuple[int, Mapping[str, Any]]]:
     text = answers.removeprefix("\ufeff")
     if text.lstrip().startswith("{"):
         for number, line in enumerate(text.splitlines(), start=1):

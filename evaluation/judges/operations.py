@@ -84,7 +84,7 @@ def remove_judge(*, study: Study, by: User | None, judge: str) -> Outcome:
     return Outcome(remove_answers(judge=row_of(Judge.objects.filter(study=study), judge), by=by))
 
 
-def _amount(label: Any, words: str, **options: Any) -> serializers.DecimalField:
+def _amount_field(label: Any, words: str, **options: Any) -> serializers.DecimalField:
     return serializers.DecimalField(
         max_digits=12, decimal_places=6, min_value=Decimal(0), label=label, help_text=words, **options
     )
@@ -94,16 +94,16 @@ class AskJudgeRequest(JudgeName):
     """Which model, and for how much money."""
 
     model = serializers.CharField(max_length=200, label="Model", help_text="What the endpoint calls it.")
-    budget = _amount(
+    budget = _amount_field(
         "Budget",
         "What may be spent in all, in the currency of the prices; 0 where it is free.",
     )
-    price_in = _amount(
+    price_in = _amount_field(
         "Price of a million tokens sent",
         "Price of a million tokens that are sent.",
         required=False,
     )
-    price_out = _amount(
+    price_out = _amount_field(
         "Price of a million tokens written",
         "Price of a million tokens that it writes.",
         required=False,
@@ -160,7 +160,7 @@ def ask_judge(*, study: Study, **values: Any) -> dict[str, Any]:
     return {**values, **amounts}
 
 
-def ask_now(*, study: Study, **values: Any) -> Any:
+def ask_judge_now(*, study: Study, **values: Any) -> Any:
     """Run the job at once, for the command."""
     check_asking(study, values.get("own_systems", []))
     return ask_model(study=study, **{"price_in": Decimal(0), "price_out": Decimal(0), **values})

@@ -68,7 +68,7 @@ def instructions_of(kind: Kind, design: StudyDesign) -> str:
     if kind.choices:
         named = [
             token if choice.letter or token == choice.label else f"{token} ({choice.label})"
-            for token, choice in zip(tokens_of(kind), kind.choices, strict=True)
+            for token, choice in zip(reply_tokens(kind), kind.choices, strict=True)
         ]
         allowed = f"Reply with one of these and nothing else: {', '.join(named)}."
     else:
@@ -78,7 +78,7 @@ def instructions_of(kind: Kind, design: StudyDesign) -> str:
     return f"{design.question}\n\n{allowed}"
 
 
-def tokens_of(kind: Kind) -> list[str]:
+def reply_tokens(kind: Kind) -> list[str]:
     if kind.two_sided:
         return [letter.upper() for letter in CANDIDATES]
     return [str(choice.value) for choice in kind.choices]
@@ -121,7 +121,7 @@ def read_reply(kind: Kind, reply: str, *, swapped: bool) -> int | None:
     """Return the answer in the unit's order; None unless it is exactly one allowed answer."""
     said = reply.strip().removesuffix(".").upper()
     if kind.choices:
-        tokens: Sequence[str] = [token.upper() for token in tokens_of(kind)]
+        tokens: Sequence[str] = [token.upper() for token in reply_tokens(kind)]
         if said not in tokens:
             return None
         value = kind.choices[tokens.index(said)].value

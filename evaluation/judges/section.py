@@ -7,7 +7,7 @@ from typing import Any
 
 from evaluation.judges.findings import newest_comparison, sentences_of
 from evaluation.judgment_sets.signature import signature_of_study
-from evaluation.provenance import plain
+from evaluation.provenance import json_float
 from evaluation.report.content import Cell, Dots, Estimate, Panel, Plot, Section, Table, estimate_of
 from evaluation.report.rendering import plot, say, section, table
 from judgments.kinds import KINDS
@@ -27,22 +27,29 @@ def judges_section(study: Study) -> Section | None:
     sentences = [sentence for judge in judges for sentence in sentences_of(judge)]
     if analysis.judgments != str(signature_of_study(study)):
         sentences.append(say("judges-old"))
-    tables = [_figures(judges, people)]
+    tables = [_agreement_table(judges, people)]
     # Where people judged every item, a judge adds nothing.
     rows = [(one["name"], row) for one in judges for row in one["estimates"] if row["unlabelled"]]
     plots = []
     if rows:
         shows = "coefficient" if KINDS[study.protocol].two_sided else "number"
-        data = _estimates(rows, shows)
+        data = _estimates_table(rows, shows)
         tables.append(data)
         plots.append(_plot(rows, shows, data))
     return section("judges", sentences, plots, tables)
 
 
-def _figures(judges: Sequence[Mapping[str, Any]], people: Mapping[str, Any]) -> Table:
+def _agreement_table(judges: Sequence[Mapping[str, Any]], people: Mapping[str, Any]) -> Table:
     rows: list[tuple[Cell, ...]] = []
     if people.get("agreement"):
-        rows.append((PEOPLE, say("judges-figure", figure="agreement"), estimate_of(people["agreement"]), ""))
+        rows.append(
+            (
+                PEOPLE,
+                say("judges-figure", figure="agreement"),
+                estimate_of(people["agreement"]),
+                "",
+            )
+        )
     for judge in judges:
         test, side = judge["test"], judge["side"] or {}
         figures: dict[str, Mapping[str, Any] | None] = {
@@ -56,14 +63,19 @@ def _figures(judges: Sequence[Mapping[str, Any]], people: Mapping[str, Any]) -> 
             "own": judge["own"],
         }
         rows += [
-            (judge["name"], say("judges-figure", figure=name), estimate_of(found), WITHOUT_BIAS.get(name, ""))
+            (
+                judge["name"],
+                say("judges-figure", figure=name),
+                estimate_of(found),
+                WITHOUT_BIAS.get(name, ""),
+            )
             for name, found in figures.items()
             if found and found["value"] is not None
         ]
     return table("judges", rows)
 
 
-def _estimates(rows: Sequence[tuple[str, Mapping[str, Any]]], shows: str) -> Table:
+def _estimates_table(rows: Sequence[tuple[str, Mapping[str, Any]]], shows: str) -> Table:
     return table(
         "judges-estimates",
         [
@@ -71,10 +83,10 @@ def _estimates(rows: Sequence[tuple[str, Mapping[str, Any]]], shows: str) -> Tab
                 judge,
                 row["of"] or ALL,
                 estimate_of(row),
-                _of_people(row),
+                _people_estimate(row),
                 row["labelled"],
                 row["labelled"] + row["unlabelled"],
-                plain(row["effective"]),
+                json_float(row["effective"]),
             )
             for judge, row in rows
         ],
@@ -85,13 +97,13 @@ def _estimates(rows: Sequence[tuple[str, Mapping[str, Any]]], shows: str) -> Tab
     )  # fmt: skip
 
 
-def _of_people(row: Mapping[str, Any]) -> Estimate:
+def _people_estimate(row: Mapping[str, Any]) -> Estimate:
     return Estimate(row["people"], row["people_low"], row["people_high"], row["labelled"])
 
 
 def _plot(rows: Sequence[tuple[str, Mapping[str, Any]]], shows: str, data: Table) -> Plot:
     names = list(dict.fromkeys(row["of"] for _, row in rows))
-    panels = {"people alone": {row["of"]: _of_people(row) for _, row in rows}}
+    panels = {"people alone": {row["of"]: _people_estimate(row) for _, row in rows}}
     for judge, row in rows:
         panels.setdefault(f"with {judge}", {})[row["of"]] = estimate_of(row)
     drawing = Dots(

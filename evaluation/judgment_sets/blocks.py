@@ -56,12 +56,12 @@ def judgment_columns(study: Study) -> pa.Table:
     ``value`` and ``seconds`` are nan if missing, ``replaces`` is 0. ``flags`` are the option on the left (0:
     none), plus SET_ASIDE, plus OPEN.
     """
-    return _columns(study, ColumnBlock.What.JUDGMENTS)
+    return _read_columns(study, ColumnBlock.What.JUDGMENTS)
 
 
 def unit_columns(study: Study) -> pa.Table:
     """Return UNITS of every unit, even control items, unordered."""
-    return _columns(study, ColumnBlock.What.UNITS)
+    return _read_columns(study, ColumnBlock.What.UNITS)
 
 
 def newest_judgment(study: Study) -> int:
@@ -69,23 +69,23 @@ def newest_judgment(study: Study) -> int:
 
     Blocks say it of the rows that they hold, so that only newer ones are read.
     """
-    last = _stored(study, ColumnBlock.What.JUDGMENTS).last
-    newer = _rows_behind(study, ColumnBlock.What.JUDGMENTS, last).aggregate(last=Max("pk"))["last"]
+    last = _read_stored(study, ColumnBlock.What.JUDGMENTS).last
+    newer = _rows_after(study, ColumnBlock.What.JUDGMENTS, last).aggregate(last=Max("pk"))["last"]
     return newer or last
 
 
 def extend_blocks(study: Study) -> None:
     """Store new rows as a block if there are enough, and rebuild incomplete blocks."""
     for what, model in MODELS.items():
-        stored = _stored(study, what)
-        last = stored.last if _are_whole(study, what, stored) else 0
+        stored = _read_stored(study, what)
+        last = stored.last if _are_complete(study, what, stored) else 0
         newest = model._default_manager.aggregate(last=Max("pk"))["last"] or 0
         if newest - last < SPAN:  # asked without the lock, which submissions would wait for
             continue
         upto = _last_row(model)
         if upto is None:
             continue
-        table = _rows(study, what, last, upto).sort_by("pk")
+        table = _read_rows(study, what, last, upto).sort_by("pk")
         blocks, first = [], last
         for start in range(0, max(len(table), 1), MOST):
             part = table.slice(start, MOST)
@@ -98,13 +98,13 @@ def extend_blocks(study: Study) -> None:
                     first=first,
                     last=end,
                     rows=len(part),
-                    columns=_pack_table(part),
+                    columns=_serialize(part),
                 )
             )
             first = end
         with transaction.atomic():
             Study.objects.select_for_update(no_key=True).get(pk=study.pk)
-            if _stored(study, what) == stored:  # else another job stored them
+            if _read_stored(study, what) == stored:  # else another job stored them
                 if not last:
                     ColumnBlock.objects.filter(study=study, what=what).delete()
                 ColumnBlock.objects.bulk_create(blocks, batch_size=1)
@@ -121,24 +121,24 @@ def changed_blocks() -> Iterator[ColumnBlock]:
     for block in ColumnBlock.objects.filter(format=FORMAT).select_related("study").iterator(1):
         follows = block.first == ends.get((block.study_id, block.what), 0)
         ends[block.study_id, block.what] = block.last
-        if not (follows and _says_what_the_rows_say(block)):
+        if not (follows and _agrees_with_rows(block)):
             yield block
 
 
-def _says_what_the_rows_say(block: ColumnBlock) -> bool:
-    rows = _rows(block.study, block.what, block.first, block.last).sort_by("pk")
+def _agrees_with_rows(block: ColumnBlock) -> bool:
+    rows = _read_rows(block.study, block.what, block.first, block.last).sort_by("pk")
     try:
-        stored = _unpack_table(block.columns)
+        stored = _deserialize(block.columns)
     except (pa.ArrowException, OSError):
         return False
     return (
         block.rows == len(stored)
         and stored.schema == rows.schema
-        and all(_same(stored[name], rows[name]) for name in rows.column_names)
+        and all(_equal_columns(stored[name], rows[name]) for name in rows.column_names)
     )
 
 
-def _same(one: pa.ChunkedArray, other: pa.ChunkedArray) -> bool:
+def _equal_columns(one: pa.ChunkedArray, other: pa.ChunkedArray) -> bool:
     if pa.types.is_floating(one.type):  # Arrow's nan are not equal
         return np.array_equal(one.to_numpy(), other.to_numpy(), equal_nan=True)
     return bool(one.equals(other))
@@ -162,7 +162,7 @@ class _Stored:
     rows: int
 
 
-def _stored(study: Study, what: str) -> _Stored:
+def _read_stored(study: Study, what: str) -> _Stored:
     found = _blocks(study, what).aggregate(last=Max("last"), rows=Sum("rows"))
     return _Stored(found["last"] or 0, found["rows"] or 0)
 
@@ -171,7 +171,7 @@ def _blocks(study: Study, what: str) -> QuerySet[ColumnBlock]:
     return ColumnBlock.objects.filter(study=study, what=what, format=FORMAT).order_by("first")
 
 
-def _are_whole(study: Study, what: str, stored: _Stored) -> bool:
+def _are_complete(study: Study, what: str, stored: _Stored) -> bool:
     """Return whether the blocks have as many rows as the study up to their end.
 
     They have fewer if a row got a lower id later: on SQLite a migration that recreates a table frees the ids
@@ -187,35 +187,35 @@ def _are_whole(study: Study, what: str, stored: _Stored) -> bool:
     return rows.filter(pk__lte=stored.last).count() == stored.rows
 
 
-def _pack_table(table: pa.Table) -> bytes:
+def _serialize(table: pa.Table) -> bytes:
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, table.schema, options=pa.ipc.IpcWriteOptions(compression="zstd")) as writer:
         writer.write_table(table)
     return sink.getvalue().to_pybytes()
 
 
-def _unpack_table(columns: bytes | memoryview) -> pa.Table:
+def _deserialize(columns: bytes | memoryview) -> pa.Table:
     return pa.ipc.open_stream(columns).read_all()
 
 
-def _columns(study: Study, what: str) -> pa.Table:
+def _read_columns(study: Study, what: str) -> pa.Table:
     tables, after = [], 0
     for last, columns in _blocks(study, what).values_list("last", "columns").iterator(1):
-        tables.append(_unpack_table(columns))
+        tables.append(_deserialize(columns))
         after = last
-    if not _are_whole(study, what, _Stored(after, sum(map(len, tables)))):
+    if not _are_complete(study, what, _Stored(after, sum(map(len, tables)))):
         tables, after = [], 0
-    return pa.concat_tables([*tables, _rows(study, what, after, None)])
+    return pa.concat_tables([*tables, _read_rows(study, what, after, None)])
 
 
-def _rows(study: Study, what: str, after: int, upto: int | None) -> pa.Table:
-    rows = _rows_behind(study, what, after)
+def _read_rows(study: Study, what: str, after: int, upto: int | None) -> pa.Table:
+    rows = _rows_after(study, what, after)
     if upto is not None:
         rows = rows.filter(pk__lte=upto)
     return _unit_rows(rows) if what == ColumnBlock.What.UNITS else _judgment_rows(rows)
 
 
-def _rows_behind(study: Study, what: str, after: int) -> QuerySet[Any]:
+def _rows_after(study: Study, what: str, after: int) -> QuerySet[Any]:
     """Return the study's rows behind row id ``after``."""
     of_units = what == ColumnBlock.What.UNITS
     rows: QuerySet[Any] = Unit.objects.order_by() if of_units else Judgment.objects.order_by()

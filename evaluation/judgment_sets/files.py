@@ -62,7 +62,7 @@ class FileJudgments:
         return kind.aggregation.level if kind is not None else DEFAULT_LEVEL
 
 
-class _Needed(Columns):
+class _RequiredColumns(Columns):
     def check(self, names: Collection[str], file: Path, line: int | None, notes: ImportNotes) -> None:
         for needed in self.required:
             if needed not in names:
@@ -93,29 +93,29 @@ def read_judgment_table(
     unused = controls = unanswered = rows = 0
     shows: list[Content] = []
     says_answers = False
-    for record in _records(path, encoding):
+    for record in _read_records(path, encoding):
         rows += 1
         if progress is not None and rows % _STEP == 0:
             progress(record.line or 0)
-        unit, worker = _name(record, "unit"), _name(record, "worker")
-        if not _flag(record, "used", True):
+        unit, worker = _read_name(record, "unit"), _read_name(record, "worker")
+        if not _read_flag(record, "used", True):
             unused += 1
             continue
-        if _flag(record, "control", False):
+        if _read_flag(record, "control", False):
             controls += 1
             continue
-        value = _value(record, numeric)
+        value = _read_value(record, numeric)
         if value is None:
             unanswered += 1
             continue
-        named = _optional(record, "protocol", read_name)
+        named = _read_optional(record, "protocol", read_name)
         if named is not None and protocol is not None and named != protocol:
             raise record.problem("protocol", quoted(named), f"{protocol!r} as before, one protocol a file")
         protocol = protocol or named
         textual = textual or isinstance(value, str)
         says_answers = says_answers or record.get("answers") is not None
         if contents and unit not in unit_index:
-            shows.append(_content(record))
+            shows.append(_read_content(record))
         units.append(unit_index.setdefault(unit, len(unit_index)))
         workers.append(worker_index.setdefault(worker, len(worker_index)))
         lines.append(record.line or 0)
@@ -168,7 +168,7 @@ def read_source(
         if row.unit not in unit_index:
             ids = (row.reference, row.first, row.second)
             contents.append(
-                Content(row.image, ids, _stripped(row.reference_text, row.first_text, row.second_text))
+                Content(row.image, ids, _strip_texts(row.reference_text, row.first_text, row.second_text))
             )
         units.append(unit_index.setdefault(row.unit, len(unit_index)))
         raters.append(rater_index.setdefault(row.worker, len(rater_index)))
@@ -225,25 +225,25 @@ def _check_values(path: Path, table: FileJudgments, kind: Kind) -> None:
         raise ImportProblem(path, None, "value", quoted(wrong[0]), expected)
 
 
-def _content(record: Record) -> Content:
+def _read_content(record: Record) -> Content:
     names = ("reference", "first", "second")
-    ids = [_optional(record, name, read_name) for name in names]
-    texts = [_optional(record, f"{name}_text", read_text) for name in names]
+    ids = [_read_optional(record, name, read_name) for name in names]
+    texts = [_read_optional(record, f"{name}_text", read_text) for name in names]
     if record.textual:
         ids = [one and unguard_formula(one) for one in ids]
         texts = [one and unguard_formula(one) for one in texts]
-    return Content(_optional(record, "image", read_name), (ids[0], ids[1], ids[2]), _stripped(*texts))
+    return Content(_read_optional(record, "image", read_name), (ids[0], ids[1], ids[2]), _strip_texts(*texts))
 
 
-def _stripped(*texts: str | None) -> Captions:
+def _strip_texts(*texts: str | None) -> Captions:
     """Strip blanks, so that they do not distinguish texts."""
     reference, first, second = (None if text is None else text.strip() for text in texts)
     return reference, first, second
 
 
-def _records(path: Path, encoding: str | None) -> Iterator[Record]:
+def _read_records(path: Path, encoding: str | None) -> Iterator[Record]:
     """Detect JSON lines or CSV by the first character."""
-    columns = _Needed(("unit", "worker", "value"))
+    columns = _RequiredColumns(("unit", "worker", "value"))
     first = next((line for _, line in read_lines(path, encoding=encoding) if not line.isspace()), "")
     if not first:
         raise ImportProblem(path, None, None, "an empty file", "JSON lines or CSV")
@@ -251,22 +251,22 @@ def _records(path: Path, encoding: str | None) -> Iterator[Record]:
     return reader(path, columns, ImportNotes(), encoding)
 
 
-def _optional(record: Record, column: str, read: Callable[[Any], str]) -> str | None:
+def _read_optional(record: Record, column: str, read: Callable[[Any], str]) -> str | None:
     return None if record.get(column) is None else record.read(column, read)
 
 
-def _flag(record: Record, column: str, default: bool) -> bool:
+def _read_flag(record: Record, column: str, default: bool) -> bool:
     if record.get(column) is None:
         return default
     return record.read(column, lambda value: read_flag(value, record.textual))
 
 
-def _name(record: Record, column: str) -> str:
+def _read_name(record: Record, column: str) -> str:
     name = record.read(column, read_name)
     return unguard_formula(name) if record.textual else name
 
 
-def _value(record: Record, numeric: bool) -> float | str | None:
+def _read_value(record: Record, numeric: bool) -> float | str | None:
     value = record.get("value")
     if value is None:
         return None

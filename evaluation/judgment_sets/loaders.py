@@ -87,7 +87,7 @@ def _control_records(
     return records_from_tallies(tallies, threshold=threshold, is_right=KINDS[study.protocol].is_right)
 
 
-def _tallied(study: Study, unit: Ints, worker: Ints, value: Floats) -> list[ControlTally]:
+def _tally_controls(study: Study, unit: Ints, worker: Ints, value: Floats) -> list[ControlTally]:
     if not len(unit):
         return []
     rows = Unit.objects.filter(study=study, control=True).order_by()
@@ -186,7 +186,7 @@ def load_judgments(
     )
     # Sorted here by name: database collations differ.
     people = np.array(sorted(names, key=lambda one: names[one]), dtype=np.int64)
-    order = _current_positions(study, rows, newest)
+    order = _positions_of_current(study, rows, newest)
     order = order[np.argsort(rows["pk"].to_numpy()[order])]
     place = places_in(units.all.pk, rows["unit"].to_numpy()[order])
     person = places_in(people, rows["worker"].to_numpy()[order])
@@ -202,11 +202,11 @@ def load_judgments(
         records = _control_records(study, control_tallies(study), threshold)
     else:
         on_controls = np.flatnonzero(units.control[place] & ~units.withdrawn[place])
-        tallies = _tallied(study, unit[on_controls], worker[on_controls], value[on_controls])
+        tallies = _tally_controls(study, unit[on_controls], worker[on_controls], value[on_controls])
         records = _control_records(study, tallies, threshold)
     out = np.array([one for one, record in records.items() if not record.used], dtype=np.int64)
     used = (flags // SET_ASIDE % 2 == 0) & ~units.withdrawn[place] & ~np.isin(worker, out)
-    used &= ~np.isin(pk, _of_unconfirmed_work(study))
+    used &= ~np.isin(pk, _judgments_of_unconfirmed_work(study))
     answer: tuple[Any, ...] = ()
     if (flags >= OPEN).any():
         answers = _open_answers(study, newest)
@@ -227,13 +227,13 @@ def load_judgments(
         sided=(side > 0) & ((of_unit == FIRST) | (of_unit == SECOND)),
         seconds=seconds,
         records=records,
-        data_hash=_hash_rows(
+        data_hash=_hash_judgments(
             units.all.key, [names[one] for one in people.tolist()], place, person, value, answer, used
         ),
     )
 
 
-def _current_positions(study: Study, rows: pa.Table, newest: int | None) -> Ints:
+def _positions_of_current(study: Study, rows: pa.Table, newest: int | None) -> Ints:
     """Return positions of judgments neither revised nor excluded nor unknown to their crowd."""
     pk, replaces = rows["pk"].to_numpy(), rows["replaces"].to_numpy()
     known = np.full(len(pk), True) if newest is None else pk <= newest
@@ -242,7 +242,7 @@ def _current_positions(study: Study, rows: pa.Table, newest: int | None) -> Ints
     return np.flatnonzero(current & ~np.isin(pk, list(gone.order_by().values_list("pk", flat=True))))
 
 
-def _of_unconfirmed_work(study: Study) -> Ints:
+def _judgments_of_unconfirmed_work(study: Study) -> Ints:
     rows = Judgment.objects.filter(assignment__in=unconfirmed_work(study).values("pk"))
     return np.array(list(rows.values_list("pk", flat=True)), dtype=np.int64)
 
@@ -254,7 +254,7 @@ def _open_answers(study: Study, newest: int | None) -> dict[int, Any]:
     return dict(rows.order_by().values_list("pk", "answer").iterator(ROWS_AT_ONCE))
 
 
-def _hash_rows(
+def _hash_judgments(
     units: pa.Array,
     names: list[str],
     place: Ints,
@@ -335,7 +335,7 @@ def work_times(study: Study, workers: Collection[int]) -> dict[int, list[float]]
     return times
 
 
-def without_times(table: JudgmentTable, workers: Iterable[WorkerRow]) -> set[int]:
+def workers_without_times(table: JudgmentTable, workers: Iterable[WorkerRow]) -> set[int]:
     timed = np.unique(table.worker[~np.isnan(table.seconds)])
     return {worker.pk for worker in workers}.difference(timed.tolist())
 

@@ -272,7 +272,7 @@ class Material:
     references: tuple[int, int]
 
 
-def span(low: int, high: int) -> Value:
+def range_value(low: int, high: int) -> Value:
     """Return ``3``, or ``2-5`` for a range."""
     return low if low == high else f"{low}-{high}"
 
@@ -305,8 +305,8 @@ def judgment_signature(
     fields |= {
         "units": material.units,
         "imgs": material.images,
-        "refs": span(*material.references),
-        "votes": span(least, votes.most),
+        "refs": range_value(*material.references),
+        "votes": range_value(least, votes.most),
         "sides": round(votes.first_left / votes.sided, 3) if votes.sided else "none",
         "ctrl": controls,
         "agg": f"{kind.aggregation.rule}-then-pairs" if material.pairs is not None else kind.aggregation.rule,

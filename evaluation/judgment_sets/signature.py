@@ -37,7 +37,7 @@ ROWS_AT_ONCE = 2_000
 def signature_of_study(study: Study, *, table: JudgmentTable | None = None) -> Signature:
     """Return the current signature, from ``table`` if loaded."""
     votes = votes_of(study) if table is None else votes_of_table(table)
-    return signature_from(study, material_of(study), votes, circumstances(study))
+    return signature_from(study, material_of(study), votes, uncommon_fields(study))
 
 
 def signature_from(study: Study, material: Material, votes: Votes, others: Mapping[str, Value]) -> Signature:
@@ -147,7 +147,7 @@ def control_rule(study: Study) -> Value:
     return controls.threshold if controls.per_hit else "none"
 
 
-def circumstances(study: Study, *, moment: Snapshot | None = None) -> dict[str, Value]:
+def uncommon_fields(study: Study, *, moment: Snapshot | None = None) -> dict[str, Value]:
     """Return uncommon signature fields, now or at ``moment``."""
     found: dict[str, Value] = {}
     if answers := KINDS[study.protocol].setting(design_of(study)) if KINDS[study.protocol].two_sided else "":

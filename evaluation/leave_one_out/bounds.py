@@ -37,7 +37,7 @@ from evaluation.metrics.leave_one_out import (
     of_other_sources,
     score_held_out,
 )
-from evaluation.provenance import plain
+from evaluation.provenance import json_float
 from evaluation.statistics.correlation import kendall_tau_b
 from evaluation.statistics.significance.intervals import ScoreSummary, deviation_of, summary_of_scores
 
@@ -91,16 +91,16 @@ class Bounds:
         return {
             "metrics": {
                 name: {
-                    "upper": _plain(self.upper[name]),
-                    "lower": {what: _plain(own[name]) for what, own in self.lower.items()},
+                    "upper": _bound_as_json(self.upper[name]),
+                    "lower": {what: _bound_as_json(own[name]) for what, own in self.lower.items()},
                     "signature": self.signatures[name],
                 }
                 for name in names
             },
             "kendall_tau_b": {
                 "metrics": names,
-                "images": _matrix(self.image_taus),
-                "captions": _matrix(self.caption_taus),
+                "images": _matrix_as_json(self.image_taus),
+                "captions": _matrix_as_json(self.caption_taus),
             },
             "tokenizer": self.tokenizer,
             "images": self.images,
@@ -113,7 +113,7 @@ class Bounds:
         }
 
 
-def bounds_of(
+def compute_bounds(
     captions: Sequence[Sequence[str]],
     *,
     metrics: Iterable[str] = WG16_METRICS,
@@ -137,7 +137,7 @@ def bounds_of(
         held = hold_out(given)
         replaced = held if most is None else hold_out(given, most=most, generator=generator)
         length = mean_length([text for texts in held.images for text in texts], tokenizer)
-        instead = _instead(replaced, others or {}, corpus, length, tokenizer, generator)
+        instead = _draw_replacements(replaced, others or {}, corpus, length, tokenizer, generator)
         upper: dict[str, Floats] = {}
         lower: dict[str, dict[str, Floats]] = {what: {} for what in instead}
         signatures: dict[str, str] = {}
@@ -156,11 +156,11 @@ def bounds_of(
                 lower[what] |= own
     except MetricsError as error:
         raise EvaluationError(as_sentence(error)) from error
-    by_image = [_means(scores, held) for scores in upper.values()]
+    by_image = [_means_of_images(scores, held) for scores in upper.values()]
     return Bounds(
-        upper={name: _bound(scores, held, seed) for name, scores in upper.items()},
+        upper={name: _estimate_bound(scores, held, seed) for name, scores in upper.items()},
         lower={
-            what: {name: _bound(scores, replaced, seed) for name, scores in own.items()}
+            what: {name: _estimate_bound(scores, replaced, seed) for name, scores in own.items()}
             for what, own in lower.items()
         },
         image_taus=tau_matrix(by_image),
@@ -194,7 +194,7 @@ def read_corpus(path: Path, tokenizer: str = WG16_TOKENIZER) -> list[str]:
             raise EvaluationError(f"{file} cannot be read: {error.strerror}.") from error
         except UnicodeDecodeError:
             raise EvaluationError(f"{file} is no UTF-8 text, expected a sentence a line.") from None
-        sentences += [_untagged(line) for line in lines]
+        sentences += [_remove_tags(line) for line in lines]
     usable = long_enough(filter(None, sentences), tokenizer)
     if not usable:
         raise EvaluationError(
@@ -207,7 +207,7 @@ def _is_part(name: str) -> bool:
     return not name.startswith(".") and name.upper() not in ("README", "CONTENTS", "CATS.TXT")
 
 
-def _untagged(line: str) -> str:
+def _remove_tags(line: str) -> str:
     words = line.split()
     if words and all("/" in word for word in words):
         return " ".join(_TAG.sub("", word) for word in words)
@@ -222,7 +222,7 @@ def tau_matrix(columns: Sequence[Floats]) -> Floats:
     return taus
 
 
-def _instead(
+def _draw_replacements(
     held: HeldOut,
     others: Mapping[str, Sequence[str]],
     corpus: Sequence[str],
@@ -248,13 +248,13 @@ def _instead(
     return instead
 
 
-def _means(values: Floats, held: HeldOut) -> Floats:
+def _means_of_images(values: Floats, held: HeldOut) -> Floats:
     sums = np.bincount(held.image_of, weights=values).astype(np.float64)
     return np.asarray(sums / held.counts)
 
 
-def _bound(scores: Floats, held: HeldOut, seed: int) -> Bound:
-    means, counts = _means(scores, held), held.counts
+def _estimate_bound(scores: Floats, held: HeldOut, seed: int) -> Bound:
+    means, counts = _means_of_images(scores, held), held.counts
     squares = np.bincount(held.image_of, weights=(scores - means[held.image_of]) ** 2)
     several = counts > 1
     within = np.sqrt(squares[several] / (counts[several] - 1))
@@ -270,9 +270,9 @@ def _bound(scores: Floats, held: HeldOut, seed: int) -> Bound:
     )
 
 
-def _plain(bound: Bound) -> dict[str, Any]:
-    return {name: plain(value) for name, value in asdict(bound).items()}
+def _bound_as_json(bound: Bound) -> dict[str, Any]:
+    return {name: json_float(value) for name, value in asdict(bound).items()}
 
 
-def _matrix(taus: Floats) -> list[list[float | None]]:
-    return [[plain(value) for value in row] for row in taus.tolist()]
+def _matrix_as_json(taus: Floats) -> list[list[float | None]]:
+    return [[json_float(value) for value in row] for row in taus.tolist()]

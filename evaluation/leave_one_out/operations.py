@@ -73,13 +73,13 @@ def leave_one_out(
     By default with WG16's metrics, except METEOR if its tables are missing.
     """
     # Imported lazily: web processes start without the compiler of the metrics.
-    from evaluation.leave_one_out.bounds import bounds_of, read_corpus
+    from evaluation.leave_one_out.bounds import compute_bounds, read_corpus
 
-    return bounds_of(
+    return compute_bounds(
         captions_by_image(dataset, split),
         metrics=metrics or computable(WG16_METRICS),
         tokenizer=tokenizer,
-        others={name: _other(name, dataset) for name in others},
+        others={name: _read_other_captions(name, dataset) for name in others},
         corpus=read_corpus(corpus, tokenizer) if corpus is not None else (),
         most=captions,
         seed=seed,
@@ -101,7 +101,7 @@ def captions_by_image(dataset: Dataset, split: str = "") -> list[list[str]]:
     return list(found.values())
 
 
-def _other(name: str, dataset: Dataset) -> Sequence[str]:
+def _read_other_captions(name: str, dataset: Dataset) -> Sequence[str]:
     if name == dataset.name:
         raise EvaluationError(f"Dataset {name!r} is the one that is looked at; expected the names of others.")
     return [text for texts in captions_by_image(find_dataset(name)) for text in texts]

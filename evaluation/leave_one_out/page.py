@@ -40,7 +40,7 @@ def show_bounds(request: HttpRequest, dataset: Dataset, context: dict[str, Any])
     refusal = ""
     if request.method == "POST":
         try:
-            _start(request, dataset, under_way=own.filter(pk__in=Job.objects.under_way()).exists())
+            _start_job(request, dataset, under_way=own.filter(pk__in=Job.objects.under_way()).exists())
         except QuorumError as error:
             refusal = str(error)
         else:
@@ -63,7 +63,7 @@ def show_bounds(request: HttpRequest, dataset: Dataset, context: dict[str, Any])
     )
 
 
-def _start(request: HttpRequest, dataset: Dataset, *, under_way: bool) -> None:
+def _start_job(request: HttpRequest, dataset: Dataset, *, under_way: bool) -> None:
     values = read_posted_parameters(request, LeaveOneOutRequest, empty=False)
     user = signed_in(request)
     for other in values.get("others", ()):

@@ -217,12 +217,12 @@ class StudyVotes:
         unit, worker, value = self.columns(chosen)
         if rule == "standardised":  # decisions are grades of nobody's scale
             z = standardised_mean(unit, worker, value)
-            return _at(pks, z.units, z.z)
+            return _values_at(pks, z.units, z.z)
         if rule == "median":
-            people = _at(pks, *unit_medians(unit, value))
+            people = _values_at(pks, *unit_medians(unit, value))
         elif rule == "dawid-skene":
             model = self._model(chosen)
-            people = _at(pks, model.units, model.posterior[:, list(self.kind.outcomes).index(1)])
+            people = _values_at(pks, model.units, model.posterior[:, list(self.kind.outcomes).index(1)])
         else:
             found = self.consensus(chosen)
             people = np.array(
@@ -291,12 +291,12 @@ def _columns_of(units: Ints, value: Floats, share: Floats) -> ConsensusColumns:
     )
 
 
-def _at(wanted: Ints, units: Any, values: Floats) -> Floats:
+def _values_at(wanted: Ints, units: Any, values: Floats) -> Floats:
     place = places_in(np.asarray(units, dtype=np.int64), wanted)
     return np.where(place >= 0, values[place], np.nan)
 
 
-def half_of(references: References, generator: np.random.Generator) -> References:
+def draw_half(references: References, generator: np.random.Generator) -> References:
     """Return a random half of the references, at least one."""
     (places,) = random_subsets(len(references), max(1, len(references) // 2), 1, seed=generator)
     return [references[place] for place in places.tolist()]
@@ -351,7 +351,7 @@ class PairMetrics:
 
     def _with_half(self) -> list[PairTexts]:
         generator = np.random.default_rng(self._votes.seed)
-        return [replace(pair, references=half_of(pair.references, generator)) for pair in self._pairs]
+        return [replace(pair, references=draw_half(pair.references, generator)) for pair in self._pairs]
 
     def figures(self, chosen: Chosen) -> Figures:
         winners = self._votes.winners(chosen, self._pks)
@@ -439,7 +439,7 @@ class CaptionMetrics:
     def _with(self, which: str) -> list[CaptionTexts]:
         if which == options.HALF:
             generator = np.random.default_rng(self._votes.seed)
-            return [replace(one, references=half_of(one.references, generator)) for one in self._captions]
+            return [replace(one, references=draw_half(one.references, generator)) for one in self._captions]
         if which == options.OWN_KEPT:
             texts = {item: [text for _, text in rows] for item, rows in self._references.of_item.items()}
             return [replace(one, references=texts[one.item]) for one in self._captions]

@@ -92,7 +92,7 @@ def compute_multiverse(
         )
         if not math.isnan(value[0]):
             universes[AGREEMENT] = universe
-            agreement = _conclusion_json(_of_alpha(float(value[0])), universe, low, value, high)
+            agreement = _conclusion_json(_alpha_conclusion(float(value[0])), universe, low, value, high)
             found.append(agreement | {"shows": "coefficient", "axis": "alpha"})
     if not found:
         raise EvaluationError(
@@ -147,7 +147,7 @@ def conclusions_of(default: Figures) -> list[Conclusion]:
     return [Conclusion(BEST, METRICS, 0.0, best), *(found if len(found) > 1 else ())]
 
 
-def _of_alpha(value: float) -> Conclusion:
+def _alpha_conclusion(value: float) -> Conclusion:
     if value < TENTATIVE:
         return Conclusion(AGREEMENT, AGREEMENT, TENTATIVE, below=True)
     return Conclusion(AGREEMENT, AGREEMENT, RELIABLE if value >= RELIABLE else TENTATIVE)

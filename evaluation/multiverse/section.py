@@ -26,16 +26,16 @@ def multiverse_section(result: Result) -> Section:
     )
     named = [one for one in conclusions if one["name"] in (BEST, AGREEMENT)]
     drawn = (named + least)[:MOST_CURVES]
-    curves = [_curve(result, one, explained=place == 0) for place, one in enumerate(drawn)]
+    curves = [_curve_plot(result, one, explained=place == 0) for place, one in enumerate(drawn)]
     return section(
         "multiverse",
         [curve.sentence for curve in curves],
         curves,
-        [_conclusions(result), _by_choice(result)],
+        [_conclusions_table(result), _choices_table(result)],
     )
 
 
-def _claim(one: Result) -> str:
+def _claim_sentence(one: Result) -> str:
     return say(
         "multiverse-claim",
         agreement=one["name"] == AGREEMENT,
@@ -47,7 +47,7 @@ def _claim(one: Result) -> str:
     )
 
 
-def _sentence(result: Result, one: Result) -> str:
+def _conclusion_sentence(result: Result, one: Result) -> str:
     choices = one["choices"]
     moved_by = one["moved_by"]
     means = {name: of["mean"] for name, of in choices.get(moved_by, {}).items() if of["mean"] is not None}
@@ -57,7 +57,7 @@ def _sentence(result: Result, one: Result) -> str:
     }
     return say(
         "multiverse",
-        claim=_claim(one),
+        claim=_claim_sentence(one),
         holds=one["holds"],
         clear=one["clear"],
         n=one["n"],
@@ -73,15 +73,15 @@ def _sentence(result: Result, one: Result) -> str:
     )
 
 
-def _sorted(one: Result) -> list[int]:
+def _order_by_value(one: Result) -> list[int]:
     values = np.array([np.nan if value is None else value for value in one["value"]], dtype=np.float64)
     return [place for place in np.argsort(values, kind="stable").tolist() if not np.isnan(values[place])]
 
 
-def _curve(result: Result, one: Result, *, explained: bool) -> Plot:
+def _curve_plot(result: Result, one: Result, *, explained: bool) -> Plot:
     universe = result["universes"][one["universe"]]
     choices, taken = universe["choices"], universe["specifications"]
-    order = _sorted(one)
+    order = _order_by_value(one)
     data = table(
         "multiverse-curve",
         [
@@ -100,9 +100,9 @@ def _curve(result: Result, one: Result, *, explained: bool) -> Plot:
             *((choice["label"], "text") for choice in choices),
         ],
         name=f"multiverse-{one['name']}",
-        claim=_claim(one),
+        claim=_claim_sentence(one),
     )
-    shown = _evenly(order)
+    shown = _thin_evenly(order)
     drawing = Specifications(
         estimates=tuple(
             Estimate(one["value"][place], one["low"][place], one["high"][place]) for place in shown
@@ -120,7 +120,7 @@ def _curve(result: Result, one: Result, *, explained: bool) -> Plot:
     )
     sentence = say(
         "multiverse-curve",
-        sentence=_sentence(result, one),
+        sentence=_conclusion_sentence(result, one),
         explained=explained,
         drawn=len(shown),
         n=len(order),
@@ -128,7 +128,7 @@ def _curve(result: Result, one: Result, *, explained: bool) -> Plot:
     return plot(sentence, drawing, data)
 
 
-def _evenly(order: Sequence[int]) -> list[int]:
+def _thin_evenly(order: Sequence[int]) -> list[int]:
     """Return at most MOST_POINTS of the order, with 0, the reported choices."""
     if len(order) <= MOST_POINTS:
         return list(order)
@@ -144,12 +144,12 @@ def _holds(one: Result, value: float) -> bool:
     return value >= one["threshold"] if one["name"] == AGREEMENT else value > one["threshold"]
 
 
-def _conclusions(result: Result) -> Table:
+def _conclusions_table(result: Result) -> Table:
     return table(
         "multiverse-conclusions",
         [
             (
-                _claim(one),
+                _claim_sentence(one),
                 one["holds"],
                 one["clear"],
                 one["n"],
@@ -167,11 +167,11 @@ def _conclusions(result: Result) -> Table:
     )
 
 
-def _by_choice(result: Result) -> Table:
+def _choices_table(result: Result) -> Table:
     return table(
         "multiverse-choices",
         [
-            (_claim(one), LABELS[name], option, of["n"], of["mean"], of["holds"], of["clear"])
+            (_claim_sentence(one), LABELS[name], option, of["n"], of["mean"], of["holds"], of["clear"])
             for one in result["conclusions"]
             for name, of_option in one["choices"].items()
             for option, of in of_option.items()

@@ -18,7 +18,7 @@ from annotation.rehearsal.operations import RehearsalRequest, delete, rehearse_c
 from annotation.rehearsal.rehearsal import OF
 from evaluation.models import Analysis
 from evaluation.planning.operations import JOB_KIND, PowerPlanRequest, plan_args, plan_power
-from evaluation.planning.rehearsals import newest_rehearsal_analysis
+from evaluation.planning.rehearsals import newest_rehearsal
 from judgments import jobs
 from judgments.access.roles import Right, require, staff_of, studies_of, study_for, token_of
 from judgments.api.operations import named_study, with_study
@@ -163,12 +163,12 @@ class RehearsalSerializer(RehearsalHeadSerializer):
 
     @extend_schema_field(serializers.DictField(allow_null=True))
     def get_crowd(self, copy: Study) -> dict[str, Any] | None:
-        found = newest_rehearsal_analysis(copy)
+        found = newest_rehearsal(copy)
         return found.settings if found else None
 
     @extend_schema_field(serializers.DictField(allow_null=True))
     def get_result(self, copy: Study) -> dict[str, Any] | None:
-        found = newest_rehearsal_analysis(copy)
+        found = newest_rehearsal(copy)
         return found.result if found else None
 
 

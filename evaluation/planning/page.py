@@ -19,11 +19,11 @@ from annotation.rehearsal.operations import delete, rehearse_copy
 from annotation.rehearsal.rehearsal import OF, rehearsals_of, study_rehearsed
 from common.amounts import AmountField
 from common.errors import QuorumError, WrongState
-from evaluation.choosing.page import savings_context
+from evaluation.choosing.page import newest_savings
 from evaluation.models import Analysis
 from evaluation.planning.operations import plan_power, use_plan
 from evaluation.planning.planning import Assumptions, assumptions_for, newest_plan, read_assumptions
-from evaluation.planning.rehearsals import newest_rehearsal_analysis
+from evaluation.planning.rehearsals import newest_rehearsal
 from evaluation.results.consensus import components_sentence
 from evaluation.results.tables_page import as_markup
 from judgments.admin.base import signed_in
@@ -197,21 +197,21 @@ def show_planning(request: HttpRequest, study: Study, context: Context) -> HttpR
         currency=context["currency"],
     )
     context |= {"form": form, "refusal": refusal, "plan": plan, "is_draft": study.state == Study.State.DRAFT}
-    context |= savings_context(request, study)
+    context |= newest_savings(request, study)
     if plan is not None:
-        context |= _shown_plan(plan.result, plan.settings)
+        context |= _plan_context(plan.result, plan.settings)
     return TemplateResponse(request, "evaluation/study_planning.html", context)
 
 
-def _shown_plan(result: dict[str, Any], settings: dict[str, Any]) -> Context:
+def _plan_context(result: dict[str, Any], settings: dict[str, Any]) -> Context:
     # Imported lazily: matplotlib costs every process 60 MB and 0.3 s.
-    from evaluation.plots.curves import in_words, power_figure, power_sentence
+    from evaluation.plots.curves import design_in_words, power_figure, power_sentence
 
     return {
         "figure": as_markup(power_figure(result)),
         "sentence": power_sentence(result),
         "components": components_sentence(settings.get("components", {})),
-        "best_words": in_words(result["best"]) if result["best"] else "",
+        "best_words": design_in_words(result["best"]) if result["best"] else "",
     }
 
 
@@ -223,7 +223,7 @@ def show_planning_first(request: HttpRequest, context: Context) -> HttpResponse:
     if request.method == "POST":
         form = PlanningForm(request.POST, pilots=_pilots(request))
         try:
-            assumptions = _assumed(form)
+            assumptions = _read_assumptions(form)
             if own.under_way().exists():
                 raise WrongState(_("Nothing was simulated: your last plan is still under way."))
         except QuorumError as error:
@@ -248,7 +248,7 @@ def show_planning_first(request: HttpRequest, context: Context) -> HttpResponse:
     if plan is not None:
         context |= {
             "plan": {"result": plan["plan"], "settings": plan["settings"]},
-            **_shown_plan(plan["plan"], plan["settings"]),
+            **_plan_context(plan["plan"], plan["settings"]),
         }
     return TemplateResponse(request, "evaluation/planning.html", context, status=400 if refusal else 200)
 
@@ -261,14 +261,14 @@ def _pilots(request: HttpRequest) -> list[tuple[str, str]]:
     return list(seen.order_by("-created_at").values_list("slug", "name")[:MOST_PILOTS])
 
 
-def _plan(request: HttpRequest, study: Study) -> HttpResponse:
+def _start_plan(request: HttpRequest, study: Study) -> HttpResponse:
     form = PlanningForm(request.POST, pilots=_pilots(request))
-    values = {"assumptions": _assumed(form), **form.source()}
+    values = {"assumptions": _read_assumptions(form), **form.source()}
     plan_power.start(study, values, by=signed_in(request), page=True)
     return redirect(page_address(study, "planning"))
 
 
-def _assumed(form: PlanningForm) -> dict[str, Any]:
+def _read_assumptions(form: PlanningForm) -> dict[str, Any]:
     """Return posted assumptions. Raise WrongState or EvaluationError with the first problem."""
     if not form.is_valid():
         name, errors = next(iter(form.errors.items()))
@@ -279,7 +279,7 @@ def _assumed(form: PlanningForm) -> dict[str, Any]:
     return read_assumptions(form.assumptions()).model_dump(mode="json")
 
 
-def _compares(study: Study) -> bool:
+def _compares_candidates(study: Study) -> bool:
     return KINDS[study.protocol].compares_pairs
 
 
@@ -289,11 +289,11 @@ add_page(
         label="Plan",
         order=15,
         view=show_planning,
-        shown=lambda study: not was_opened(study) and _compares(study),
+        shown=lambda study: not was_opened(study) and _compares_candidates(study),
         group=Group.DESIGN,
     )
 )
-add_step(StudyStep(name="plan-power", label="Simulate", run=_plan, job="plan_power", beside=True))
+add_step(StudyStep(name="plan-power", label="Simulate", run=_start_plan, job="plan_power", beside=True))
 add_operation(use_plan, label="Use this in the design", leads_to=lambda study: "change")
 add_start_page(
     StartPage(
@@ -321,7 +321,7 @@ def show_rehearsal(request: HttpRequest, study: Study, context: Context) -> Http
             )
         }
         copies = [{"study": one, "analysis": found.get(one.pk)} for one in seen]
-    shown = newest_rehearsal_analysis(study) if study.simulated else _newest(copies)
+    shown = newest_rehearsal(study) if study.simulated else _newest_analysis(copies)
     context |= {
         "refusal": refusal,
         "copies": copies,
@@ -334,11 +334,11 @@ def show_rehearsal(request: HttpRequest, study: Study, context: Context) -> Http
     return TemplateResponse(request, "evaluation/study_rehearsal.html", context)
 
 
-def _newest(copies: list[dict[str, Any]]) -> Analysis | None:
+def _newest_analysis(copies: list[dict[str, Any]]) -> Analysis | None:
     return next((one["analysis"] for one in copies if one["analysis"]), None)
 
 
-def _leave_deleted(request: HttpRequest, study: Study, outcome: Outcome) -> HttpResponse:
+def _redirect_from_deleted(request: HttpRequest, study: Study, outcome: Outcome) -> HttpResponse:
     messages.success(request, outcome.words)
     rehearsed: Study | None = outcome.value
     seen = Study.objects.visible_to(signed_in(request))
@@ -347,7 +347,7 @@ def _leave_deleted(request: HttpRequest, study: Study, outcome: Outcome) -> Http
     return redirect("admin:judgments_study_changelist")
 
 
-def _can_be_rehearsed_or_was(study: Study) -> bool:
+def _has_rehearsals(study: Study) -> bool:
     """Return True also for a rehearsed copy, whose result the page shows."""
     if was_opened(study):
         return study.simulated
@@ -360,14 +360,14 @@ add_page(
         label="Rehearsal",
         order=56,
         view=show_rehearsal,
-        shown=_can_be_rehearsed_or_was,
+        shown=_has_rehearsals,
         group=Group.FINDINGS,
         before=Group.LAUNCH,
     )
 )
 
 
-def _rehearsed(launch: Launch) -> Iterable[Point]:
+def _rehearsal_points(launch: Launch) -> Iterable[Point]:
     """Yield the newest rehearsal's finding for the launch checklist."""
     if kind_of(launch.study).rehearsal is None or launch.study.simulated:
         return
@@ -403,7 +403,7 @@ def _rehearsed(launch: Launch) -> Iterable[Point]:
     )
 
 
-add_check(30, _rehearsed)
+add_check(30, _rehearsal_points)
 add_operation(
     rehearse_copy,
     name="rehearse",
@@ -411,4 +411,4 @@ add_operation(
     also="judgments.add_study",
     leads_away="rehearsal",
 )
-add_operation(delete, label="Delete this rehearsal", shows=_leave_deleted, beside=True)
+add_operation(delete, label="Delete this rehearsal", shows=_redirect_from_deleted, beside=True)

@@ -22,7 +22,7 @@ from evaluation.errors import EvaluationError
 from evaluation.judgment_sets import loaders
 from evaluation.judgment_sets.signature import hash_of_judgments
 from evaluation.models import Analysis, Consensus, MetricScore
-from evaluation.provenance import plain, signature
+from evaluation.provenance import json_float, signature
 from evaluation.results.consensus import SIDES, components_of, counted_ratings
 from evaluation.statistics.inputs import StatisticsError
 from evaluation.statistics.meta import metric_winners
@@ -134,7 +134,7 @@ def read_assumptions(values: Mapping[str, Any]) -> Assumptions:
 def assumptions_for(study: Study) -> dict[str, Any]:
     design = design_of(study)
     own = design.judgments_per_unit
-    several = _against_references(design.protocol)
+    several = _compares_with_references(design.protocol)
     return Assumptions().model_dump(mode="json") | {
         "references": [1, 3, 5, 10] if several else [1],
         "votes": sorted({1, 3, 5, own}),
@@ -145,7 +145,7 @@ def assumptions_for(study: Study) -> dict[str, Any]:
     }
 
 
-def _against_references(protocol: str) -> bool:
+def _compares_with_references(protocol: str) -> bool:
     """Return whether a pair is judged once per reference, shown in place of the picture."""
     kind = KINDS[protocol]
     return kind.compares_pairs and not kind.page.shows_picture
@@ -199,7 +199,7 @@ def _plan_as_json(plan: Plan, assumptions: Assumptions, design: StudyDesign | No
     def row(one: PowerResult | None) -> dict[str, Any] | None:
         if one is None:
             return None
-        figures = {key: plain(value) for key, value in asdict(one).items() if key != "size"}
+        figures = {key: json_float(value) for key, value in asdict(one).items() if key != "size"}
         return asdict(one.size) | figures | {"cost_cents": cost_of(one.size, assumptions, design)}
 
     return {
@@ -267,7 +267,7 @@ def use_plan(*, study: Study) -> Study:
     for kind in list(shares)[: wanted - sum(shares.values())]:
         shares[kind] += 1
     sampling = values["sampling"] | {"pairs": shares}
-    if _against_references(study.protocol):
+    if _compares_with_references(study.protocol):
         sampling["references"] = best["references"]
     own = plan.settings
     changed = values | {
@@ -310,7 +310,7 @@ def estimate_from_pilot(*, study: Study, question: str, first: str = "", second:
     if bool(first) != bool(second):
         raise EvaluationError(_("Only one of the pilot's two is named; expected both, or neither."))
     if first:
-        right = consensus_right(study, people)
+        right = consensus_accuracy(study, people)
         loader = pilot_systems if question == "systems" else pilot_metrics
         assumptions |= {
             name: round(value, 6) for name, value in loader(study, first, second, right=right).items()
@@ -350,7 +350,7 @@ def pilot_people(study: Study) -> PilotPeople:
         ) from None
 
 
-def consensus_right(study: Study, people: PilotPeople) -> float:
+def consensus_accuracy(study: Study, people: PilotPeople) -> float:
     """Simulate how often a consensus of the pilot's depth is right. Raise EvaluationError if by chance."""
     units = Unit.objects.filter(study=study, control=False, pair__isnull=False)
     pairs = units.values("pair").distinct().count()

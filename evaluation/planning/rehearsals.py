@@ -18,9 +18,9 @@ from common.amounts import percent
 from evaluation.errors import EvaluationError
 from evaluation.judgment_sets import loaders
 from evaluation.models import Analysis
-from evaluation.provenance import plain, signature
+from evaluation.provenance import json_float, signature
 from evaluation.results.aggregation import Aggregation, compute_aggregation, store_aggregation
-from evaluation.results.consensus import share_of
+from evaluation.results.consensus import share_with_interval
 from evaluation.results.meta_evaluation import MetaEvaluation, compute_evaluation, store_evaluation
 from evaluation.statistics.inputs import StatisticsError
 from evaluation.statistics.meta import metric_winners
@@ -70,8 +70,8 @@ def compute_rehearsal(
     if KINDS[study.protocol].compares_pairs:
         progress(0.7, "holding results against the truth")
         truths = truths_of(study, crowd.seed)
-        pairs = _pairs(study, truths, aggregation)
-        people = _people(study, truths)
+        pairs = _known_pairs(study, truths, aggregation)
+        people = _people_of_crowd(study, truths)
         right = _metric_hits(evaluation, pairs)
         metrics = sorted(
             (_metric_row(name, of, pairs) for name, of in right.items()),
@@ -79,26 +79,26 @@ def compute_rehearsal(
         )
         meetings = _meetings(study, pairs)
         systems = _system_rows(meetings, pairs)
-        power = _power(study, people, metrics, right, meetings, pairs, crowd.seed)
+        power = _simulate_power(study, people, metrics, right, meetings, pairs, crowd.seed)
     return Rehearsal(
         study=study,
         crowd=crowd,
         result={
             "report": asdict(report),
-            "recovered": share_of(round(report.recovered * report.units), report.units),
+            "recovered": share_with_interval(round(report.recovered * report.units), report.units),
             "agreement": aggregation.result["agreement"]["alpha"],
             "metrics": metrics,
             "systems": systems,
             "no_metrics": reason,
             "power": power,
-            **_work(study),
+            **_count_work(study),
         },
         aggregation=aggregation,
         evaluation=evaluation,
     )
 
 
-def _pairs(study: Study, truths: Mapping[int, Any], aggregation: Aggregation) -> Pairs:
+def _known_pairs(study: Study, truths: Mapping[int, Any], aggregation: Aggregation) -> Pairs:
     units = Unit.objects.filter(study=study, control=False, pair__isnull=False)
     of_pair = dict(units.values_list("pair_id", "pk"))
     said = aggregation.consensus.of_pair
@@ -108,7 +108,7 @@ def _pairs(study: Study, truths: Mapping[int, Any], aggregation: Aggregation) ->
     )
 
 
-def _people(study: Study, truths: Mapping[int, Any]) -> People | None:
+def _people_of_crowd(study: Study, truths: Mapping[int, Any]) -> People | None:
     table = loaders.load_judgments(study)
     keep = table.counted
     truth = np.array([int(truths[unit]) for unit in table.unit[keep].tolist()])
@@ -140,8 +140,8 @@ def _metric_row(name: str, named: Mapping[int, int], pairs: Pairs) -> dict[str, 
     decided = [pair for pair in named if pairs.said[pair]]
     return {
         "name": name,
-        "truth": share_of(sum(named[pair] == pairs.truth[pair] for pair in named), len(named)),
-        "found": share_of(sum(named[pair] == pairs.said[pair] for pair in decided), len(decided)),
+        "truth": share_with_interval(sum(named[pair] == pairs.truth[pair] for pair in named), len(named)),
+        "found": share_with_interval(sum(named[pair] == pairs.said[pair] for pair in decided), len(decided)),
     }
 
 
@@ -159,14 +159,16 @@ def _system_rows(meetings: Mapping[int, tuple[str, str]], pairs: Pairs) -> list[
         rows.append(
             {
                 "name": name,
-                "truth": share_of(sum(pairs.truth[pk] == side for pk, side in own.items()), len(own)),
-                "found": share_of(sum(pairs.said[pk] == own[pk] for pk in decided), len(decided)),
+                "truth": share_with_interval(
+                    sum(pairs.truth[pk] == side for pk, side in own.items()), len(own)
+                ),
+                "found": share_with_interval(sum(pairs.said[pk] == own[pk] for pk in decided), len(decided)),
             }
         )
     return sorted(rows, key=lambda row: -(row["truth"]["value"] or 0.0))
 
 
-def _power(
+def _simulate_power(
     study: Study,
     people: People | None,
     metrics: list[dict[str, Any]],
@@ -209,7 +211,7 @@ def _power(
         size = Size(count, references, design_of(study).judgments_per_unit)
         (found,) = power_of(question, people, [size], simulations=SIMULATIONS, seed=seed)
         figures = {
-            key: value if isinstance(value, int) else plain(value)
+            key: value if isinstance(value, int) else json_float(value)
             for key, value in asdict(found).items()
             if key != "size"
         }
@@ -217,7 +219,7 @@ def _power(
     return rows
 
 
-def _work(study: Study) -> dict[str, Any]:
+def _count_work(study: Study) -> dict[str, Any]:
     design, forecast = design_of(study), forecast_of(study)
     seconds = dict(
         Judgment.objects.of_study(study)
@@ -261,5 +263,5 @@ def store_rehearsal(rehearsal: Rehearsal) -> Analysis:
     return stored
 
 
-def newest_rehearsal_analysis(study: Study) -> Analysis | None:
+def newest_rehearsal(study: Study) -> Analysis | None:
     return Analysis.objects.newest_first(study, Analysis.What.REHEARSAL).first()

@@ -62,7 +62,7 @@ def accuracy_figure(result: Mapping[str, Any]) -> str:
     least = min(
         [CHANCE, *(low for low in lows if low is not None), *(low for low in levels if low is not None)]
     )
-    height = 1.0 + _rows(names)
+    height = 1.0 + _rows_height(names)
     figure = new_figure(height)
     panels = figure.subplots(1, len(kinds), squeeze=False)[0]
     for place, (axes, kind) in enumerate(zip(panels, kinds, strict=True)):
@@ -83,13 +83,13 @@ def accuracy_figure(result: Mapping[str, Any]) -> str:
         if level is not None:
             draw_level(axes, level, _(PEOPLE) if place == len(kinds) - 1 else "", dashed=False)
     figure.subplots_adjust(
-        left=_left(names), right=0.985, bottom=0.34 / height, top=1 - 0.62 / height, wspace=0.2
+        left=_left_margin(names), right=0.985, bottom=0.34 / height, top=1 - 0.62 / height, wspace=0.2
     )
     return to_svg(
         figure,
         name="accuracy",
         title=_("Accuracy of each metric by pair kind"),
-        description=f"{accuracy_sentence(result)} {_spoken(metrics)}",
+        description=f"{accuracy_sentence(result)} {_accuracies_in_words(metrics)}",
     )
 
 
@@ -114,7 +114,7 @@ def _correlation_figure(result: Mapping[str, Any]) -> str:
     names = sorted(metrics, key=lambda name: -_value(metrics[name]["kendall_tau_b"]))
     dots = [_dot(name, metrics[name]["kendall_tau_b"], accent=name in leaders) for name in names]
     words = _("Kendall's tau-b with people, 95 % interval")
-    figure, axes = draw_coefficients(dots, words, height=0.85 + _rows(names), left=_left(names))
+    figure, axes = draw_coefficients(dots, words, height=0.85 + _rows_height(names), left=_left_margin(names))
     draw_level(axes, 1.0, _("people's order"), dashed=False, align="right")
     spoken = "; ".join(
         f"{name} {_('undefined') if dot.value is None else coefficient(dot.value)}"
@@ -140,16 +140,16 @@ def _dot(name: str, cell: Mapping[str, Any], *, accent: bool) -> Dot:
     return Dot(label_of(name), cell["value"], cell["low"], cell["high"], accent=accent)
 
 
-def _rows(names: Sequence[str]) -> float:
+def _rows_height(names: Sequence[str]) -> float:
     lines = max(name.count("|") + 1 for name in names)
     return ROW * len(names) * max(1.0, 0.62 * lines)
 
 
-def _left(names: Sequence[str]) -> float:
+def _left_margin(names: Sequence[str]) -> float:
     return 0.04 + 0.0115 * max(len(line) for name in names for line in label_of(name).split("\n"))
 
 
-def _spoken(metrics: Mapping[str, Any]) -> str:
+def _accuracies_in_words(metrics: Mapping[str, Any]) -> str:
     parts = []
     for name, figures in metrics.items():
         cells = figures["accuracy"].items()

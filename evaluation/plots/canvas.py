@@ -53,7 +53,7 @@ class Dot:
     accent: bool = False
 
 
-def short(label: str, longest: int = LONGEST_LABEL) -> str:
+def shorten(label: str, longest: int = LONGEST_LABEL) -> str:
     return label if len(label) <= longest else f"{label[: longest - 1]}…"
 
 
@@ -188,7 +188,7 @@ def to_svg(figure: Figure, *, name: str, title: str, description: str, simulated
     )
 
 
-def in_lines(stamp: str, width: int) -> list[str]:
+def wrap_signature(stamp: str, width: int) -> list[str]:
     """Wrap a signature at ``width`` characters, preferably after bars."""
     lines = [""]
     for part in re.findall(r"[^|]*\|?", stamp):

@@ -26,7 +26,7 @@ from evaluation.plots.canvas import (
     new_figure,
     new_plot,
     quiet_axes,
-    short,
+    shorten,
     to_svg,
     write_beside,
 )
@@ -72,7 +72,7 @@ def _curve_panel(axes: Axes, panel: CurvePanel, log: bool, *, single: bool) -> N
     ticks = sorted({x for curve in panel.curves for x in curve.x})
     axes.xaxis.set_minor_locator(NullLocator())
     axes.xaxis.set_minor_formatter(NullFormatter())
-    axes.set_xticks(ticks, _sparse(ticks) if log else [f"{tick:g}" for tick in ticks])
+    axes.set_xticks(ticks, _thin_ticks(ticks) if log else [f"{tick:g}" for tick in ticks])
     values = [y for curve in panel.curves for y in curve.y if y is not None]
     values += [y for curve in panel.bounds for y in curve.y if y is not None]
     values += [level.value for level in panel.levels]
@@ -90,7 +90,7 @@ def _curve_panel(axes: Axes, panel: CurvePanel, log: bool, *, single: bool) -> N
         if known:
             style = LEVEL | {"linewidth": 1.2, "linestyle": DASH if bound.dashed else "solid"}
             axes.plot(*zip(*known, strict=True), **style, zorder=1, clip_on=False)
-            ends.append((known[-1][1], short(bound.label, 20), INK, ""))
+            ends.append((known[-1][1], shorten(bound.label, 20), INK, ""))
     for place, curve in enumerate(panel.curves):
         known = [(x, y) for x, y in zip(curve.x, curve.y, strict=True) if y is not None]
         if not known:
@@ -98,14 +98,14 @@ def _curve_panel(axes: Axes, panel: CurvePanel, log: bool, *, single: bool) -> N
         colour, marker = OKABE_ITO[place % len(OKABE_ITO)], MARKERS[place % len(MARKERS)]
         xs, ys = zip(*known, strict=True)
         axes.plot(xs, ys, color=colour, linewidth=1.6, marker=marker, markersize=4, clip_on=False)
-        ends.append((ys[-1], short(curve.label, 20 if single else 16), colour, marker))
+        ends.append((ys[-1], shorten(curve.label, 20 if single else 16), colour, marker))
     if any(curve.x[0] > curve.x[-1] for curve in panel.curves if curve.x):
         axes.invert_xaxis()  # label levels from the strictest on, where curves are farthest apart
-    ends += [(level.value, short(level.words, 18), INK, "") for level in panel.levels]
+    ends += [(level.value, shorten(level.words, 18), INK, "") for level in panel.levels]
     _direct_labels(axes, ends)
 
 
-def _sparse(ticks: Sequence[float]) -> list[str]:
+def _thin_ticks(ticks: Sequence[float]) -> list[str]:
     texts: list[str] = []
     before = 0.0
     for place, tick in enumerate(ticks):
@@ -202,14 +202,14 @@ def power_sentence(result: Mapping[str, Any]) -> str:
             "does in %(power)s (%(interval)s)."
         ) % {
             "wanted": _percent(result["wanted"]),
-            "design": in_words(most),
+            "design": design_in_words(most),
             "power": _percent(most["power"]),
             "interval": _interval(most),
         }
     words = _(
         "%(design)s find the difference in %(power)s of studies (%(interval)s); in %(wrong)s the wrong one is ahead."
     ) % {
-        "design": in_words(best),
+        "design": design_in_words(best),
         "power": _percent(best["power"]),
         "interval": _interval(best),
         "wrong": _percent(best["wrong"], 1),
@@ -236,7 +236,7 @@ def _interval(row: Mapping[str, Any]) -> str:
     }
 
 
-def in_words(row: Mapping[str, Any]) -> str:
+def design_in_words(row: Mapping[str, Any]) -> str:
     """Describe a design: 300 pairs with 3 votes each."""
     if row["references"] == 1:
         return ngettext(

@@ -39,7 +39,7 @@ LETTER = 0.0125 * WIDTH / NARROW  # of the width, a letter of a label
 
 
 def growth_figure(rows: Sequence[Mapping[str, Any]]) -> str:
-    """Plot alpha with its interval over judgments; ``rows`` from ``agreement_grows``."""
+    """Plot alpha with its interval over judgments; ``rows`` from ``agreement_so_far``."""
     figure, axes = _new_curves(rows[-1]["judgments"])
     x = [row["judgments"] for row in rows]
     banded = [row for row in rows if row["low"] is not None]
@@ -185,7 +185,7 @@ def earlier_figure(
     # Label chance among the ends: inside the plot it would overlap the lines.
     named = [(known[name][-1]["value"], name.partition("|")[0], name in leaders) for name in order]
     named = sorted([*named, (chance, _("chance"), False)], key=lambda one: -one[0])
-    ends = _apart([value for value, *_rest in named], GAP * (high - low))
+    ends = _spread_labels([value for value, *_rest in named], GAP * (high - low))
     for (_value, words, best), end in zip(named, ends, strict=True):
         axes.text(
             1.015, end, words, transform=axes.get_yaxis_transform(), fontsize=SMALL,
@@ -224,7 +224,7 @@ def _draw_band(axes: Axes, rows: Sequence[Mapping[str, Any]], *, alpha: float) -
     axes.fill_between(x, low, high, color=ACCENT, alpha=alpha, linewidth=0)
 
 
-def _apart(ends: Sequence[float], gap: float) -> list[float]:
+def _spread_labels(ends: Sequence[float], gap: float) -> list[float]:
     """Spread descending labels until none overlap, keeping them centred."""
     places: list[float] = []
     for end in ends:

@@ -27,7 +27,7 @@ from evaluation.plots.canvas import (
     name_axis,
     new_figure,
     quiet_axes,
-    short,
+    shorten,
     tick_of,
     write_beside,
 )
@@ -39,12 +39,12 @@ LINE = 9  # points from one line of words above a panel to the next
 def dots_figure(drawing: Dots, foot: float) -> Canvas:
     """Leave ``foot`` free inches below."""
     rows = len(drawing.labels)
-    above = LINE * max(0, *(_solid(panel) - 1 for panel in drawing.panels))
+    above = LINE * max(0, *(_count_solid_levels(panel) - 1 for panel in drawing.panels))
     height = 1.35 + above / 72 + ROW * rows + foot
     figure = new_figure(height)
     panels = figure.subplots(1, len(drawing.panels), squeeze=False)[0]
     low, high = _range(drawing)
-    labels = [short(label) for label in drawing.labels]
+    labels = [shorten(label) for label in drawing.labels]
     narrow = len(drawing.panels) > 2
     for place, (axes, panel) in enumerate(zip(panels, drawing.panels, strict=True)):
         quiet_axes(axes)
@@ -54,9 +54,9 @@ def dots_figure(drawing: Dots, foot: float) -> Canvas:
             for label, whole, one in zip(labels, drawing.labels, panel.estimates, strict=True)
         ]
         draw_dots(axes, dots, named=place == 0)
-        _x_ticks(axes, drawing, narrow=narrow)
-        _levels(axes, panel.levels, first=place == 0, last=place == len(panels) - 1, narrow=narrow)
-        _head(axes, panel, above)
+        _draw_x_ticks(axes, drawing, narrow=narrow)
+        _draw_levels(axes, panel.levels, first=place == 0, last=place == len(panels) - 1, narrow=narrow)
+        _write_heading(axes, panel, above)
     left = 0.035 + 0.0108 * max(len(label) for label in labels)
     figure.subplots_adjust(
         left=max(left, 0.08),
@@ -87,7 +87,7 @@ def _range(drawing: Dots) -> tuple[float, float]:
     return low - air, high + air
 
 
-def _x_ticks(axes: Axes, drawing: Dots, *, narrow: bool) -> None:
+def _draw_x_ticks(axes: Axes, drawing: Dots, *, narrow: bool) -> None:
     low, high = axes.get_xlim()
     if drawing.shows == "number":
         axes.locator_params(axis="x", nbins=5)
@@ -101,7 +101,7 @@ def _x_ticks(axes: Axes, drawing: Dots, *, narrow: bool) -> None:
         axes.set_xticks(ticks, [tick_of(tick) for tick in ticks])
 
 
-def _levels(axes: Axes, levels: Sequence[Level], *, first: bool, last: bool, narrow: bool) -> None:
+def _draw_levels(axes: Axes, levels: Sequence[Level], *, first: bool, last: bool, narrow: bool) -> None:
     """Draw levels; label dashed ones in the first panel, human levels in the last, each on a line above."""
     line = 2
     for level in levels:
@@ -119,11 +119,11 @@ def _levels(axes: Axes, levels: Sequence[Level], *, first: bool, last: bool, nar
             )  # fmt: skip
 
 
-def _solid(panel: Panel) -> int:
+def _count_solid_levels(panel: Panel) -> int:
     return sum(not level.dashed for level in panel.levels)
 
 
-def _head(axes: Axes, panel: Panel, lift: int) -> None:
+def _write_heading(axes: Axes, panel: Panel, lift: int) -> None:
     if not panel.title:
         return
     above: dict[str, Any] = {"offset": (0, 25 + lift), "xycoords": "axes fraction", "va": "bottom"}
@@ -151,15 +151,15 @@ def specifications_figure(drawing: Specifications, foot: float) -> Canvas:
     left = max(0.6, 0.1 + LETTER * (label + option + 2))
     box = (left / WIDTH, (WIDTH - left - 0.15) / WIDTH)
     curve = figure.add_axes((box[0], (height - HEAD - CURVE) / height, box[1], CURVE / height))
-    _curve(curve, drawing)
+    _draw_curve(curve, drawing)
     figure.text(0.01, 1 - 0.3 / height, drawing.axis, **SOFT, va="center", ha="left", parse_math=False)
     if rows:
         below = figure.add_axes((box[0], (0.1 + foot) / height, box[1], matrix / height))
-        _matrix(below, drawing, matrix, left)
+        _draw_matrix(below, drawing, matrix, left)
     return figure
 
 
-def _curve(axes: Axes, drawing: Specifications) -> None:
+def _draw_curve(axes: Axes, drawing: Specifications) -> None:
     quiet_axes(axes, grid="y")
     axes.spines["bottom"].set_visible(False)
     axes.set_xlim(-1, len(drawing.estimates))
@@ -200,7 +200,7 @@ def _curve(axes: Axes, drawing: Specifications) -> None:
     axes.set_yticks(ticks, [f"{100 * tick:g}" if shares else tick_of(round(tick, 6)) for tick in ticks])
 
 
-def _matrix(axes: Axes, drawing: Specifications, inches: float, left: float) -> None:
+def _draw_matrix(axes: Axes, drawing: Specifications, inches: float, left: float) -> None:
     axes.patch.set_alpha(0.0)
     for spine in axes.spines.values():
         spine.set_visible(False)
@@ -223,11 +223,11 @@ def _matrix(axes: Axes, drawing: Specifications, inches: float, left: float) -> 
                 axes, name, (0, middle), (-5, 0), xycoords=("axes fraction", "data"), ha="right", va="center",
                 fontsize=SMALL - 1.5,
             )  # fmt: skip
-            _marks(axes, [place for place, one in enumerate(taken) if one == option], middle)
+            _draw_marks(axes, [place for place, one in enumerate(taken) if one == option], middle)
         top += len(options) + APART / OPTION
 
 
-def _marks(axes: Axes, places: Sequence[int], middle: float) -> None:
+def _draw_marks(axes: Axes, places: Sequence[int], middle: float) -> None:
     """Draw a stroke at each place as one path, which keeps the file small."""
     across: list[float] = []
     up: list[float] = []

@@ -13,7 +13,7 @@ from io import BytesIO
 import matplotlib as mpl
 from matplotlib.figure import Figure as Canvas
 
-from evaluation.plots.canvas import COLUMN, INK, SIMULATED, SOFT_OPACITY, WIDTH, in_lines, to_svg
+from evaluation.plots.canvas import COLUMN, INK, SIMULATED, SOFT_OPACITY, WIDTH, to_svg, wrap_signature
 from evaluation.plots.curves import curves_figure
 from evaluation.plots.dots import dots_figure, specifications_figure
 from evaluation.plots.heat import heat_figure, is_narrow
@@ -25,8 +25,8 @@ STAMP_SIZE, STAMP_LINE, STAMP_WIDTH = 5.5, 0.105, 150
 PNG_DPI = 200
 
 
-def drawn(plot: Plot, *, stamp: str) -> Canvas:
-    lines, foot = _foot(stamp, isinstance(plot.drawing, Heat) and is_narrow(plot.drawing))
+def draw_plot(plot: Plot, *, stamp: str) -> Canvas:
+    lines, foot = _foot_lines(stamp, isinstance(plot.drawing, Heat) and is_narrow(plot.drawing))
     match plot.drawing:
         case Dots() as drawing:
             figure = dots_figure(drawing, foot)
@@ -57,15 +57,15 @@ def page_svg(svg: str, stamp: str) -> str:
     height = re.search(r' height="(\d+)" viewBox="0 0 (\S+) (\S+)"', svg)
     if height is None:
         return svg
-    foot = 72 * _foot(stamp, 'class="figure narrow"' in svg)[1]
+    foot = 72 * _foot_lines(stamp, 'class="figure narrow"' in svg)[1]
     high = float(height[3]) - foot
     head = f' height="{high * 96 / 72:.0f}" viewBox="0 0 {height[2]} {high:g}"'
     body = re.sub(r'<g id="[^"]*-mark-[^"]*">.*?</g>\n?', "", svg[height.end() :], flags=re.DOTALL)
     return f"{svg[: height.start()]}{head}{body.replace(escape(SIMULATED), '', 1)}"
 
 
-def _foot(stamp: str, narrow: bool) -> tuple[list[str], float]:
-    lines = in_lines(stamp, int(STAMP_WIDTH * COLUMN / WIDTH) if narrow else STAMP_WIDTH)
+def _foot_lines(stamp: str, narrow: bool) -> tuple[list[str], float]:
+    lines = wrap_signature(stamp, int(STAMP_WIDTH * COLUMN / WIDTH) if narrow else STAMP_WIDTH)
     return lines, STAMP_LINE * len(lines) + (0.1 if lines else 0.0)
 
 

@@ -23,7 +23,7 @@ from evaluation.plots.canvas import (
     SOFT_OPACITY,
     WIDTH,
     new_figure,
-    short,
+    shorten,
     write_beside,
 )
 from evaluation.report.content import Heat, HeatPanel, Level, percent, percent_number
@@ -62,14 +62,14 @@ def is_narrow(drawing: Heat) -> bool:
     if len(drawing.panels) > 1:
         return False
     (panel,) = drawing.panels
-    return _room(COLUMN, panel.rows, bool(drawing.down)) >= SMALLEST_CELL * len(panel.columns)
+    return _cells_width(COLUMN, panel.rows, bool(drawing.down)) >= SMALLEST_CELL * len(panel.columns)
 
 
-def _room(width: float, rows: tuple[str, ...], named: bool) -> float:
-    return width - 0.12 - _label(rows, SMALL - 1, named)
+def _cells_width(width: float, rows: tuple[str, ...], named: bool) -> float:
+    return width - 0.12 - _label_width(rows, SMALL - 1, named)
 
 
-def _label(rows: tuple[str, ...], size: float, named: bool) -> float:
+def _label_width(rows: tuple[str, ...], size: float, named: bool) -> float:
     return LETTER * size * min(LONGEST_TICK, max(map(len, rows))) + 0.1 + (0.2 if named else 0.0)
 
 
@@ -79,7 +79,7 @@ def _sizes(drawing: Heat) -> _Sizes:
     rows = max((panel.rows for panel in panels), key=lambda names: max(map(len, names)))
     width = COLUMN if is_narrow(drawing) else WIDTH
     across = 1 if len(panels) == 1 else 2
-    cell = min(LARGEST_CELL, _room(width / across, rows, bool(drawing.down)) / columns)
+    cell = min(LARGEST_CELL, _cells_width(width / across, rows, bool(drawing.down)) / columns)
     tick = min(SMALL - 1, max(4.5, 62 * cell))
     names = max(min(LONGEST_TICK, len(name)) for panel in panels for name in panel.columns)
     upright = LETTER * tick * names + 0.08 if names > 4 else 0.17
@@ -89,7 +89,7 @@ def _sizes(drawing: Heat) -> _Sizes:
         across=across,
         cell=cell,
         tall=min(cell, 0.3),
-        label=_label(rows, tick, bool(drawing.down)),
+        label=_label_width(rows, tick, bool(drawing.down)),
         below=upright + (AXIS_NAME if drawing.across else 0.0) + (0.2 + BAR + LINE * lines if lines else 0.1),
         tick=tick,
         number=min(SMALL - 1, 27 * cell),
@@ -112,16 +112,16 @@ def heat_figure(drawing: Heat, foot: float) -> Canvas:
             sizes.tall * (len(panel.rows) + APART * bool(panel.apart)),
         )
         axes = figure.add_axes((left / sizes.width, (top - tall) / height, wide / sizes.width, tall / height))
-        _matrix(axes, panel, drawing, sizes)
+        _draw_matrix(axes, panel, drawing, sizes)
         if panel.levels:
             lines = _lines_of_levels(panel, drawing.least, wide)
             bottom = top - tall - sizes.below + LINE * lines + 0.06
             bar = figure.add_axes((left / sizes.width, bottom / height, wide / sizes.width, BAR / height))
-            _scale(bar, panel, drawing.least, wide)
+            _draw_scale(bar, panel, drawing.least, wide)
     return figure
 
 
-def _matrix(axes: Axes, panel: HeatPanel, drawing: Heat, sizes: _Sizes) -> None:
+def _draw_matrix(axes: Axes, panel: HeatPanel, drawing: Heat, sizes: _Sizes) -> None:
     axes.patch.set_alpha(0.0)
     for spine in axes.spines.values():
         spine.set(color=INK, alpha=FAINT_OPACITY, visible=not panel.apart)
@@ -141,25 +141,25 @@ def _matrix(axes: Axes, panel: HeatPanel, drawing: Heat, sizes: _Sizes) -> None:
             axes.text(
                 column + 0.5,
                 top + 0.5,
-                _in_cell(value, panel.shows),
+                _cell_text(value, panel.shows),
                 ha="center",
                 va="center",
                 fontsize=sizes.number,
                 color=DARK if _is_bright(colour) else LIGHT,
             )
-    _fill(axes, cells)
+    _draw_cells(axes, cells)
     longest = max(map(len, panel.columns))
     axes.set_xticks(
         [place + 0.5 for place in range(len(panel.columns))],
-        [short(name, LONGEST_TICK) for name in panel.columns],
+        [shorten(name, LONGEST_TICK) for name in panel.columns],
         rotation=90 if longest > 4 or longest * len(panel.columns) > LETTERS_SIDE_BY_SIDE else 0,
         parse_math=False,
     )
     axes.set_yticks(
-        [top + 0.5 for top in tops], [short(name, LONGEST_TICK) for name in panel.rows], parse_math=False
+        [top + 0.5 for top in tops], [shorten(name, LONGEST_TICK) for name in panel.rows], parse_math=False
     )
     axes.tick_params(length=0, labelsize=sizes.tick, labelcolor=INK, pad=3)
-    title = short(panel.title, int(0.95 * sizes.width / sizes.across / (LETTER * SMALL)))
+    title = shorten(panel.title, int(0.95 * sizes.width / sizes.across / (LETTER * SMALL)))
     write_beside(axes, title, (0, 1), (0, 5), xycoords="axes fraction", fontweight="bold", va="bottom")
     small = SOFT | {"fontsize": SMALL - 1}
     if drawing.across:
@@ -168,7 +168,7 @@ def _matrix(axes: Axes, panel: HeatPanel, drawing: Heat, sizes: _Sizes) -> None:
         axes.set_ylabel(drawing.down, **small, labelpad=3)
 
 
-def _fill(axes: Axes, cells: Sequence[tuple[float, float, float, str]]) -> None:
+def _draw_cells(axes: Axes, cells: Sequence[tuple[float, float, float, str]]) -> None:
     """Draw cells of height 1: their left, top, width and colour."""
     # One artist instead of one per cell, which takes many times as long.
     corners = [[(x, y), (x + wide, y), (x + wide, y + 1), (x, y + 1)] for x, y, wide, _ in cells]
@@ -176,7 +176,7 @@ def _fill(axes: Axes, cells: Sequence[tuple[float, float, float, str]]) -> None:
     axes.add_collection(PolyCollection(corners, facecolors=colours, linewidths=0), autolim=False)
 
 
-def _in_cell(value: float, shows: str) -> str:
+def _cell_text(value: float, shows: str) -> str:
     if shows == "share":
         return percent_number(value)
     text = coefficient(value)
@@ -184,10 +184,10 @@ def _in_cell(value: float, shows: str) -> str:
 
 
 def _level_label(level: Level, shows: str) -> str:
-    return f"{level.words} {percent(level.value) if shows == 'share' else _in_cell(level.value, shows)}"
+    return f"{level.words} {percent(level.value) if shows == 'share' else _cell_text(level.value, shows)}"
 
 
-def _marks(panel: HeatPanel, least: float, wide: float) -> list[tuple[float, str, int, str]]:
+def _scale_marks(panel: HeatPanel, least: float, wide: float) -> list[tuple[float, str, int, str]]:
     placed: list[tuple[float, str, int, str]] = []
     ends: list[float] = []  # how far each line is filled
     for level in sorted(panel.levels, key=lambda one: one.value):
@@ -202,10 +202,10 @@ def _marks(panel: HeatPanel, least: float, wide: float) -> list[tuple[float, str
 
 
 def _lines_of_levels(panel: HeatPanel, least: float, wide: float) -> int:
-    return 1 + max((line for _, _, line, _ in _marks(panel, least, wide)), default=-1)
+    return 1 + max((line for _, _, line, _ in _scale_marks(panel, least, wide)), default=-1)
 
 
-def _scale(axes: Axes, panel: HeatPanel, least: float, wide: float) -> None:
+def _draw_scale(axes: Axes, panel: HeatPanel, least: float, wide: float) -> None:
     axes.patch.set_alpha(0.0)
     axes.set_xlim(0, 1)
     axes.set_ylim(0, 1)
@@ -218,9 +218,9 @@ def _scale(axes: Axes, panel: HeatPanel, least: float, wide: float) -> None:
         value = least + (step + 0.5) / BAR_STEPS * (1.0 - least)
         wider = 1.2 if step < BAR_STEPS - 1 else 1.0  # no hairline of the paper between two
         steps.append((step / BAR_STEPS, 0, wider / BAR_STEPS, _colour(value, least)))
-    _fill(axes, steps)
+    _draw_cells(axes, steps)
     dashed = [level.dashed for level in sorted(panel.levels, key=lambda one: one.value)]
-    for (share, words, line, align), is_floor in zip(_marks(panel, least, wide), dashed, strict=True):
+    for (share, words, line, align), is_floor in zip(_scale_marks(panel, least, wide), dashed, strict=True):
         axes.plot(
             [share, share],
             [-0.35, 1.5],

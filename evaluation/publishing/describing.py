@@ -165,16 +165,16 @@ def plan_of(
     people, related = read_creators(said["creators"]), read_papers(said["papers"])
     words = [word for one in said["keywords"].split(",") if (word := " ".join(one.split()))]
     licence = LICENCES[release.licence].get(to, release.licence.lower())
-    with closing(_opened(bundle, release)) as reader:
-        facts = _facts(release, reader, people, words or [*KEYWORDS, release.study.protocol], related)
+    with closing(_open_bundle(bundle, release)) as reader:
+        facts = _collect_facts(release, reader, people, words or [*KEYWORDS, release.study.protocol], related)
         members = [name for name in files_at(to, reader) if name in reader.names]
-        files = [_content(release_name(release.study, release.version), partial(_whole, bundle))]
-        files += [_content(name, partial(_member, bundle, name)) for name in members]
+        files = [_content(release_name(release.study, release.version), partial(_read_file, bundle))]
+        files += [_content(name, partial(_read_member, bundle, name)) for name in members]
         if to == Place.HUGGINGFACE:
             card = TEMPLATES.get_template("card.md.j2").render(
                 **facts, licence=licence, repository=repository, tables=_tables(facts)
             )
-            files.insert(0, _content("README.md", partial(_text, card.encode())))
+            files.insert(0, _content("README.md", partial(_read_text, card.encode())))
         for file in files:
             stated = facts["manifest"]["files"].get(file.name)
             if file.name in members and stated is not None and stated["sha256"] != file.sha256:
@@ -187,7 +187,7 @@ def plan_of(
         repository=repository,
         publish=publish,
         licence=licence or release.licence,
-        metadata=_zenodo(facts, licence) if to == Place.ZENODO else {},
+        metadata=_zenodo_metadata(facts, licence) if to == Place.ZENODO else {},
         files=tuple(files),
         given={**said, "cleared": cleared},
         refused=tuple(_refusals(release, to, repository, people, cleared=cleared)),
@@ -266,10 +266,10 @@ def read_papers(text: str) -> list[dict[str, str]]:
     return found
 
 
-def _opened(bundle: Path, release: Release) -> BundleReader:
+def _open_bundle(bundle: Path, release: Release) -> BundleReader:
     digest = hashlib.sha256()
     reader = BundleReader(bundle)
-    for part in _whole(bundle):
+    for part in _read_file(bundle):
         digest.update(part)
     if digest.hexdigest() != release.sha256:
         reader.close()
@@ -280,7 +280,7 @@ def _opened(bundle: Path, release: Release) -> BundleReader:
     return reader
 
 
-def _facts(
+def _collect_facts(
     release: Release,
     reader: BundleReader,
     people: list[dict[str, str]],
@@ -306,7 +306,7 @@ def _facts(
         "datasheet": re.sub(r"(?m)^#", "##", reader.text("datasheet.md").partition("\n")[2].strip()),
         "licence_name": LICENCES[release.licence]["name"],
         "licence_address": LICENCES[release.licence]["address"],
-        "size": next((words for most, words in SIZES if _rows(manifest, FIRST_TABLE) < most), "n>1M"),
+        "size": next((words for most, words in SIZES if _count_rows(manifest, FIRST_TABLE) < most), "n>1M"),
         # one that is only reserved leads nowhere
         "doi": next((doi for _h, doi, pk, _v, state in dois if pk == release.pk and state == "public"), ""),
         "earlier": [doi for _h, doi, pk, _v, state in dois if pk < release.pk and state == "public"][:1],
@@ -314,7 +314,7 @@ def _facts(
     }
 
 
-def _rows(manifest: Mapping[str, Any], name: str) -> int:
+def _count_rows(manifest: Mapping[str, Any], name: str) -> int:
     return int(manifest["files"].get(name, {}).get("rows", 0))
 
 
@@ -327,7 +327,7 @@ def _tables(facts: Mapping[str, Any]) -> list[tuple[str, int]]:
     return sorted(found, key=lambda one: (one[0] != FIRST_TABLE, one[0]))
 
 
-def _zenodo(facts: Mapping[str, Any], licence: str) -> dict[str, Any]:
+def _zenodo_metadata(facts: Mapping[str, Any], licence: str) -> dict[str, Any]:
     """Return the metadata of InvenioRDM (https://inveniordm.docs.cern.ch/reference/metadata/)."""
     release: Release = facts["release"]
     related = [
@@ -437,18 +437,18 @@ def _content(name: str, opens: Callable[..., Iterator[bytes]]) -> Content:
     return Content(name, size, sha256.hexdigest(), md5.hexdigest(), git.hexdigest(), sample, opens)
 
 
-def _text(data: bytes, begin: int = 0) -> Iterator[bytes]:
+def _read_text(data: bytes, begin: int = 0) -> Iterator[bytes]:
     yield data[begin:]
 
 
-def _whole(path: Path, begin: int = 0) -> Iterator[bytes]:
+def _read_file(path: Path, begin: int = 0) -> Iterator[bytes]:
     with path.open("rb") as file:
         file.seek(begin)
         while part := file.read(CHUNK):
             yield part
 
 
-def _member(path: Path, name: str, begin: int = 0) -> Iterator[bytes]:
+def _read_member(path: Path, name: str, begin: int = 0) -> Iterator[bytes]:
     with ZipFile(path) as archive, archive.open(name) as file:
         file.seek(begin)
         while part := file.read(CHUNK):

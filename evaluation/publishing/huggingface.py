@@ -21,7 +21,7 @@ from django.utils import timezone
 from evaluation.errors import PublishingError
 from evaluation.models import Deposit
 from evaluation.publishing.describing import Content, Plan
-from evaluation.publishing.outside import Absent, Site, Taken, Unclear
+from evaluation.publishing.outside import ArchiveConflict, NotAtArchive, Site, UnclearOutcome
 from judgments.studies.generation import Progress
 
 State = Deposit.State
@@ -35,7 +35,7 @@ def send(site: Site, deposit: Deposit, plan: Plan, note: Note, progress: Progres
     """Bring the repository to the plan's state. Each step checks first, so it may be repeated."""
     progress(0.05, "creating the repository")
     repository = deposit.repository
-    created = _create(site, repository)
+    created = _create_repository(site, repository)
     path = f"api/datasets/{quote(repository)}"
     info = site.call("GET", path, what="to read the repository")
     if not created and deposit.state == State.STARTED:
@@ -46,17 +46,17 @@ def send(site: Site, deposit: Deposit, plan: Plan, note: Note, progress: Progres
             "expected publish with it, or another repository."
         )
     note(state=State.FILLING, address=f"{site.url}/datasets/{repository}")
-    if not _is_whole(site, path, plan.files):
+    if not _has_all_files(site, path, plan.files):
         progress(0.2, "sending files")
         note()
-        _commit(site, repository, plan, _stale(deposit, plan, info), str(info.get("sha") or ""))
-        if not _is_whole(site, path, plan.files):
+        _commit(site, repository, plan, _stale_files(deposit, plan, info), str(info.get("sha") or ""))
+        if not _has_all_files(site, path, plan.files):
             raise PublishingError(
                 f"{site.host} has other files in {repository} than were sent. Send the release again."
             )
     commit = str(site.call("GET", path, what="to read the repository").get("sha") or "")
     progress(0.95, "naming the version")
-    _tag(site, path, plan.release.version, commit)
+    _tag_version(site, path, plan.release.version, commit)
     if plan.publish:
         note()
         site.call("PUT", f"{path}/settings", what="to make it public", body={"private": False})
@@ -70,12 +70,12 @@ def send(site: Site, deposit: Deposit, plan: Plan, note: Note, progress: Progres
     )
 
 
-def _create(site: Site, repository: str) -> bool:
+def _create_repository(site: Site, repository: str) -> bool:
     owner, _, name = repository.partition("/")
     body = {"type": "dataset", "name": name, "organization": owner, "private": True}
     try:
         site.call("POST", "api/repos/create", what=f"to create {repository}", body=body)
-    except Taken:
+    except ArchiveConflict:
         return False
     return True
 
@@ -83,27 +83,29 @@ def _create(site: Site, repository: str) -> bool:
 def _check_own(site: Site, deposit: Deposit, info: Mapping[str, Any]) -> None:
     """Raise PublishingError if the repository holds files of no release of the study."""
     there = {str(one.get("rfilename")) for one in info.get("siblings") or []} - THERE_FROM_THE_START
-    if there and not _of_study(deposit).exclude(state=State.STARTED).exists():
+    if there and not _deposits_of_study(deposit).exclude(state=State.STARTED).exists():
         raise PublishingError(
             f"There is a dataset {deposit.repository} at {site.host} already, which is not this study's; "
             "expected another --repository."
         )
 
 
-def _of_study(deposit: Deposit) -> QuerySet[Deposit]:
+def _deposits_of_study(deposit: Deposit) -> QuerySet[Deposit]:
     return Deposit.objects.filter(
         release__study=deposit.release.study_id, host=deposit.host, repository=deposit.repository
     )
 
 
-def _stale(deposit: Deposit, plan: Plan, info: Mapping[str, Any]) -> list[str]:
+def _stale_files(deposit: Deposit, plan: Plan, info: Mapping[str, Any]) -> list[str]:
     """Return files of the study's earlier releases missing in this one; a version's tag keeps them."""
     there = {str(one.get("rfilename")) for one in info.get("siblings") or []}
-    ours = {one["name"] for sent in _of_study(deposit).values_list("sent", flat=True) for one in sent}
+    ours = {
+        one["name"] for sent in _deposits_of_study(deposit).values_list("sent", flat=True) for one in sent
+    }
     return sorted((ours & there) - {file.name for file in plan.files})
 
 
-def _is_whole(site: Site, path: str, files: tuple[Content, ...]) -> bool:
+def _has_all_files(site: Site, path: str, files: tuple[Content, ...]) -> bool:
     """Return whether the main branch has all files, by hash."""
     try:
         found = site.call(
@@ -112,7 +114,7 @@ def _is_whole(site: Site, path: str, files: tuple[Content, ...]) -> bool:
             what="to list the files",
             body={"paths": [file.name for file in files], "expand": False},
         )
-    except Absent:  # nothing was ever committed
+    except NotAtArchive:  # nothing was ever committed
         return False
     there = {one.get("path"): one for one in found}
     return all(
@@ -137,19 +139,19 @@ def _commit(site: Site, repository: str, plan: Plan, stale: Iterable[str], paren
     sent = {file.name for file in large}
 
     def content() -> Iterator[bytes]:
-        yield _line("header", header)
+        yield _commit_line("header", header)
         for file in files:
             if file.name in sent:
                 about = {"path": file.name, "algo": "sha256", "oid": file.sha256, "size": file.size}
-                yield _line("lfsFile", about)
+                yield _commit_line("lfsFile", about)
                 continue
-            before, after = _line("file", {"path": file.name, "encoding": "base64", "content": ""}).rsplit(
-                b'""', 1
-            )
+            before, after = _commit_line(
+                "file", {"path": file.name, "encoding": "base64", "content": ""}
+            ).rsplit(b'""', 1)
             yield before + b'"'
             yield from _in_base64(file.open())
             yield b'"' + after
-        yield from (_line("deletedFile", {"path": name}) for name in stale)
+        yield from (_commit_line("deletedFile", {"path": name}) for name in stale)
 
     length = sum(map(len, content()))  # is not kept in memory: a release has many tables
     headers = {"Content-Type": "application/x-ndjson", "Content-Length": str(length)}
@@ -162,15 +164,15 @@ def _commit(site: Site, repository: str, plan: Plan, stale: Iterable[str], paren
             headers=headers,
             again=False,
         )
-    except Unclear:
+    except UnclearOutcome:
         pass  # the files that are there say whether it was made
-    except Taken:
+    except ArchiveConflict:
         raise PublishingError(
             f"Somebody else changed {repository} at {site.host} meanwhile. Send the release again."
         ) from None
 
 
-def _line(key: str, value: Mapping[str, Any]) -> bytes:
+def _commit_line(key: str, value: Mapping[str, Any]) -> bytes:
     return json.dumps({"key": key, "value": value}).encode() + b"\n"
 
 
@@ -213,7 +215,7 @@ def _send_large(site: Site, repository: str, files: list[Content]) -> None:
                 path, headers = address.removeprefix(f"{site.url}/"), {"Content-Type": LFS, "Accept": LFS}
                 site.call("POST", path, what=file.name, body=told, headers=headers)
             else:
-                _tell(site, file, address, told, verify.get("header") or {})
+                _report_upload(site, file, address, told, verify.get("header") or {})
 
 
 def _send_parts(site: Site, file: Content, upload: Mapping[str, Any]) -> None:
@@ -239,10 +241,10 @@ def _send_parts(site: Site, file: Content, upload: Mapping[str, Any]) -> None:
             headers={"Content-Length": str(end - begin)},
         )
         parts.append({"partNumber": number + 1, "etag": answer.get("etag", "")})
-    _tell(site, file, upload["href"], {"oid": file.sha256, "parts": parts}, {})
+    _report_upload(site, file, upload["href"], {"oid": file.sha256, "parts": parts}, {})
 
 
-def _tell(
+def _report_upload(
     site: Site, file: Content, address: str, body: Mapping[str, Any], header: Mapping[str, str]
 ) -> None:
     data = json.dumps(body).encode()
@@ -250,9 +252,9 @@ def _tell(
     site.put(address, what=file.name, content=partial(tuple, [data]), headers=headers, method="POST")
 
 
-def _tag(site: Site, path: str, version: str, commit: str) -> None:
+def _tag_version(site: Site, path: str, version: str, commit: str) -> None:
     try:
         body = {"tag": f"v{version}", "message": f"Release {version}"}
         site.call("POST", f"{path}/tag/{commit}", what=f"the tag v{version}", body=body)
-    except Taken:
+    except ArchiveConflict:
         pass  # an earlier run named it

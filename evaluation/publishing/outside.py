@@ -27,15 +27,15 @@ _OWN_HOSTS = ("localhost", "127.0.0.1", "::1")
 _LATER = (HTTPStatus.REQUEST_TIMEOUT, HTTPStatus.TOO_EARLY, HTTPStatus.TOO_MANY_REQUESTS)
 
 
-class Unclear(Exception):
+class UnclearOutcome(Exception):
     """An unrepeatable call may have been carried out."""
 
 
-class Absent(Exception):
+class NotAtArchive(Exception):
     """The archive has no such thing (404, 410)."""
 
 
-class Taken(Exception):
+class ArchiveConflict(Exception):
     """It exists at the archive already, or changed meanwhile (409, 412)."""
 
 
@@ -163,7 +163,7 @@ class Site:
             )
             if status == 0 or status in _LATER or status >= HTTPStatus.INTERNAL_SERVER_ERROR:
                 if not again and not refused_unread:
-                    raise Unclear
+                    raise UnclearOutcome
                 if wait > LONGEST_WAIT:
                     raise PublishingError(
                         f"{self.host} asks to wait {ceil(wait / 60)} minutes ({status}). Send it again then: it goes "
@@ -171,9 +171,9 @@ class Site:
                     )
                 continue
             if status in (HTTPStatus.NOT_FOUND, HTTPStatus.GONE):
-                raise Absent
+                raise NotAtArchive
             if status in (HTTPStatus.CONFLICT, HTTPStatus.PRECONDITION_FAILED):
-                raise Taken
+                raise ArchiveConflict
             if not HTTPStatus.OK <= status < HTTPStatus.MULTIPLE_CHOICES:
                 raise PublishingError(f"{self.host} refuses {what} ({status}): {self._detail(written)}")
             return found, written

@@ -21,7 +21,7 @@ from evaluation.errors import PublishingError
 from evaluation.models import Deposit, Release
 from evaluation.publishing import huggingface, zenodo
 from evaluation.publishing.describing import Place, Plan, erased_since, plan_of
-from evaluation.publishing.outside import Absent, Site, Taken
+from evaluation.publishing.outside import ArchiveConflict, NotAtArchive, Site
 from evaluation.releases.storage import find_release, is_stored, release_file
 from judgments.models import Study
 from judgments.studies.generation import Progress, no_progress
@@ -31,7 +31,7 @@ State = Deposit.State
 
 
 @dataclass(frozen=True, slots=True)
-class Sent:
+class SentRelease:
     deposit: Deposit
     files: int
 
@@ -67,7 +67,7 @@ def plan_publication(
     return plan_of(release=release, bundle=bundle or release_file(release), to=to, **given)
 
 
-def publish_release(*, plan: Plan, by: User | None = None, progress: Progress = no_progress) -> Sent:
+def publish_release(*, plan: Plan, by: User | None = None, progress: Progress = no_progress) -> SentRelease:
     """Send the plan's files; a rerun continues a stopped run.
 
     Raises:
@@ -76,18 +76,18 @@ def publish_release(*, plan: Plan, by: User | None = None, progress: Progress = 
     """
     if plan.refused:
         raise PublishingError(" ".join(plan.refused))
-    deposit = _row(plan, by or acting_person())
+    deposit = _find_or_create_deposit(plan, by or acting_person())
     if deposit.state == State.PUBLIC:
-        return Sent(deposit, len(plan.files))
-    with _site(plan) as site:
+        return SentRelease(deposit, len(plan.files))
+    with _open_site(plan) as site:
 
         def note(**values: Any) -> None:
-            _note(deposit, plan, values)
+            _store_values(deposit, plan, values)
 
         send = huggingface.send if plan.place == Place.HUGGINGFACE else zenodo.send
         try:
             send(site, deposit, plan, note, progress)
-        except (Absent, Taken):
+        except (NotAtArchive, ArchiveConflict):
             raise PublishingError(
                 f"{plan.host} does not know what it said it has, or has it twice. Send the release again."
             ) from None
@@ -100,10 +100,10 @@ def publish_release(*, plan: Plan, by: User | None = None, progress: Progress = 
                 f"The file of release {plan.release.version} was removed or changed while it was sent; it was not made "
                 "public."
             ) from None
-    return Sent(deposit, len(plan.files))
+    return SentRelease(deposit, len(plan.files))
 
 
-def _site(plan: Plan) -> Site:
+def _open_site(plan: Plan) -> Site:
     if plan.place == Place.HUGGINGFACE:
         return Site(url=plan.url, token=settings.HUGGINGFACE_TOKEN, setting="HUGGINGFACE_TOKEN")
     if plan.url == settings.ZENODO_SANDBOX_URL.rstrip("/"):
@@ -111,7 +111,7 @@ def _site(plan: Plan) -> Site:
     return Site(url=plan.url, token=settings.ZENODO_TOKEN, setting="ZENODO_TOKEN")
 
 
-def _row(plan: Plan, by: User | None) -> Deposit:
+def _find_or_create_deposit(plan: Plan, by: User | None) -> Deposit:
     with transaction.atomic():
         Study.objects.select_for_update(no_key=True).get(pk=plan.release.study_id)
         rows = Deposit.objects.filter(release=plan.release, host=plan.host).exclude(state=State.GONE)
@@ -133,7 +133,7 @@ def _row(plan: Plan, by: User | None) -> Deposit:
         return deposit
 
 
-def _note(deposit: Deposit, plan: Plan, values: dict[str, Any]) -> None:
+def _store_values(deposit: Deposit, plan: Plan, values: dict[str, Any]) -> None:
     """Store changed columns; log draft and publication once each.
 
     Without values, check that this run may still publish: no other run came so far, and nobody was erased.
@@ -151,11 +151,11 @@ def _note(deposit: Deposit, plan: Plan, values: dict[str, Any]) -> None:
             setattr(deposit, name, value)
         if deposit.state == State.PUBLIC and before != State.PUBLIC:
             _log(deposit, plan, "published-release", "is public")
-        elif deposit.state == State.DRAFT and not _logged(deposit):
+        elif deposit.state == State.DRAFT and not _is_logged(deposit):
             _log(deposit, plan, "deposited-release", "is a draft")
 
 
-def _logged(deposit: Deposit) -> bool:
+def _is_logged(deposit: Deposit) -> bool:
     events = deposit.release.study.events.filter(what="deposited-release", details__deposit=deposit.pk)
     return events.exists()
 

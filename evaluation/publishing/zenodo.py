@@ -19,7 +19,7 @@ from django.utils import timezone
 from evaluation.errors import PublishingError
 from evaluation.models import Deposit
 from evaluation.publishing.describing import Content, Plan
-from evaluation.publishing.outside import Absent, Site, Taken, Unclear, problems_of
+from evaluation.publishing.outside import ArchiveConflict, NotAtArchive, Site, UnclearOutcome, problems_of
 from judgments.studies.generation import Progress
 
 State = Deposit.State
@@ -37,50 +37,50 @@ def send(site: Site, deposit: Deposit, plan: Plan, note: Note, progress: Progres
     """
     if deposit.state in (State.STARTED, State.CREATING):
         progress(0.05, "creating the record")
-        _create(site, deposit, plan, note)
+        _create_record(site, deposit, plan, note)
     path = f"api/records/{deposit.remote}"
     try:
         draft = site.call("GET", f"{path}/draft", what="to read the draft", headers=JSON)
-    except Absent:
+    except NotAtArchive:
         draft = {"is_published": True}
     if draft.get("is_published"):  # somebody published it there; an edit that they began is theirs
-        _finish(site, deposit, note)
+        _note_public(site, deposit, note)
         return
     progress(0.1, "writing what is said of it")
     draft = _describe(site, deposit, plan, draft)
-    doi = _doi_of(draft) or _reserve(site, path)
+    doi = _doi_of(draft) or _reserve_doi(site, path)
     note(state=State.FILLING, doi=doi, address=f"{site.url}/uploads/{deposit.remote}")
-    _fill(site, path, plan.files, progress)
+    _send_files(site, path, plan.files, progress)
     if not plan.publish:
         note(state=State.DRAFT, finished_at=timezone.now())
         return
     progress(0.95, "publishing")
     what = "to publish the record"
     note()
-    with suppress(Unclear, Taken, Absent):  # the record says whether it was
+    with suppress(UnclearOutcome, ArchiveConflict, NotAtArchive):  # the record says whether it was
         site.call("POST", f"{path}/draft/actions/publish", what=what, headers=JSON, again=False)
-    _finish(site, deposit, note)
+    _note_public(site, deposit, note)
 
 
-def is_there(site: Site, deposit: Deposit) -> str:
+def state_of_record(site: Site, deposit: Deposit) -> str:
     path = f"api/records/{deposit.remote}"
     try:
         site.call("GET", path, what="to read the record", headers=JSON)
-    except Absent:
+    except NotAtArchive:
         try:
             site.call("GET", f"{path}/draft", what="to read the draft", headers=JSON)
-        except Absent:
+        except NotAtArchive:
             return State.GONE
         return State.DRAFT
     return State.PUBLIC
 
 
-def _finish(site: Site, deposit: Deposit, note: Note) -> None:
+def _note_public(site: Site, deposit: Deposit, note: Note) -> None:
     """Note that the record is public. Raise PublishingError if it is not."""
     try:
         found = site.call("GET", f"api/records/{deposit.remote}", what="to read the record", headers=JSON)
-    except Absent:
-        if is_there(site, deposit) == State.GONE:
+    except NotAtArchive:
+        if state_of_record(site, deposit) == State.GONE:
             note(state=State.GONE)
             raise PublishingError(
                 f"The draft {deposit.remote} was removed at {site.host}. Send the release again to make another."
@@ -96,9 +96,9 @@ def _finish(site: Site, deposit: Deposit, note: Note) -> None:
     )
 
 
-def _create(site: Site, deposit: Deposit, plan: Plan, note: Note) -> None:
+def _create_record(site: Site, deposit: Deposit, plan: Plan, note: Note) -> None:
     """Create the record, or a new version of the study's last one, exactly once."""
-    before = _earlier(site, deposit)
+    before = _last_deposit(site, deposit)
     if before is not None:
         found = site.call(
             "POST", f"api/records/{before.remote}/versions", what="to begin a new version", headers=JSON
@@ -112,7 +112,7 @@ def _create(site: Site, deposit: Deposit, plan: Plan, note: Note) -> None:
             )
         note(remote=remote, state=State.FILLING)
         return
-    if deposit.state == State.CREATING and (remote := _lost(site, deposit)):
+    if deposit.state == State.CREATING and (remote := _find_lost_record(site, deposit)):
         note(remote=remote, state=State.FILLING)
         return
     note(state=State.CREATING, asked_at=timezone.now())
@@ -128,8 +128,8 @@ def _create(site: Site, deposit: Deposit, plan: Plan, note: Note) -> None:
             before_next=lambda: note(asked_at=timezone.now()),
         )
         remote = str(found["id"])
-    except Unclear:
-        remote = _lost(site, deposit)
+    except UnclearOutcome:
+        remote = _find_lost_record(site, deposit)
     if not remote:
         raise PublishingError(f"{site.host} did not create the record. Send the release again.")
     note(remote=remote, state=State.FILLING)
@@ -138,13 +138,13 @@ def _create(site: Site, deposit: Deposit, plan: Plan, note: Note) -> None:
 _ACCESS = {"record": "public", "files": "public"}
 
 
-def _earlier(site: Site, deposit: Deposit) -> Deposit | None:
+def _last_deposit(site: Site, deposit: Deposit) -> Deposit | None:
     """Return the study's last public record at this archive. Raise PublishingError if its last one is a draft."""
     others = Deposit.objects.filter(release__study=deposit.release.study_id, host=deposit.host)
     others = others.exclude(pk=deposit.pk).exclude(remote="").exclude(state=State.GONE)
     for other in others.select_related("release").order_by("-release_id"):
         if other.state != State.PUBLIC:
-            found = is_there(site, other)
+            found = state_of_record(site, other)
             if found == State.DRAFT:
                 raise PublishingError(
                     f"Release {other.release.version} is still a draft at {site.host}; expected it to be published "
@@ -157,7 +157,7 @@ def _earlier(site: Site, deposit: Deposit) -> Deposit | None:
     return None
 
 
-def _lost(site: Site, deposit: Deposit) -> str:
+def _find_lost_record(site: Site, deposit: Deposit) -> str:
     """Return the id of a record created by a lost call, or ""; new records are listed with delay."""
     asked: datetime = deposit.asked_at or timezone.now()
     ends = asked.timestamp() + settings.PUBLISHING_SETTLE_SECONDS
@@ -198,45 +198,45 @@ def _doi_of(record: Mapping[str, Any]) -> str:
     return str(((record.get("pids") or {}).get("doi") or {}).get("identifier") or "")
 
 
-def _reserve(site: Site, path: str) -> str:
+def _reserve_doi(site: Site, path: str) -> str:
     try:
         found = site.call("POST", f"{path}/draft/pids/doi", what="to reserve a DOI", headers=JSON)
-    except Taken:  # an earlier call did it
+    except ArchiveConflict:  # an earlier call did it
         found = site.call("GET", f"{path}/draft", what="to read the draft", headers=JSON)
     return _doi_of(found)
 
 
-def _fill(site: Site, path: str, files: tuple[Content, ...], progress: Progress) -> None:
+def _send_files(site: Site, path: str, files: tuple[Content, ...], progress: Progress) -> None:
     """Send incomplete files; keep files added by hand."""
     listed = site.call("GET", f"{path}/draft/files", what="to list the files", headers=JSON)
     there = {one["key"]: one for one in listed.get("entries") or []}
     total, done = sum(file.size for file in files) or 1, 0
     for file in files:
         one = there.get(file.name)
-        if one is None or not _is_whole(one, file):
+        if one is None or not _is_complete(one, file):
             progress(0.15 + 0.75 * done / total, f"sending {file.name}")
-            _upload(site, path, file, started=one is not None)
+            _send_file(site, path, file, started=one is not None)
         done += file.size
 
 
-def _upload(site: Site, path: str, file: Content, *, started: bool) -> None:
+def _send_file(site: Site, path: str, file: Content, *, started: bool) -> None:
     key = f"{path}/draft/files/{quote(file.name)}"
     what = f"the file {file.name}"
     if started:  # half of it, or another one
-        with suppress(Absent):
+        with suppress(NotAtArchive):
             site.call("DELETE", key, what=what, headers=JSON)
     site.call("POST", f"{path}/draft/files", what=what, body=[{"key": file.name}], headers=JSON)
     kind = {"Content-Type": "application/octet-stream", "Content-Length": str(file.size)}
     site.call("PUT", f"{key}/content", what=what, content=file.open, headers={**JSON, **kind})
     found = site.call("POST", f"{key}/commit", what=what, headers=JSON)
-    if not _is_whole(found, file):
+    if not _is_complete(found, file):
         raise PublishingError(
             f"{site.host} got another {file.name} than was sent: {found.get('size')} bytes with "
             f"{found.get('checksum')}, expected {file.size} bytes with md5:{file.md5}. Send the release again."
         )
 
 
-def _is_whole(found: Mapping[str, Any], file: Content) -> bool:
+def _is_complete(found: Mapping[str, Any], file: Content) -> bool:
     return (
         found.get("status") == "completed"
         and found.get("checksum") == f"md5:{file.md5}"

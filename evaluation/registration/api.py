@@ -14,7 +14,7 @@ from rest_framework.response import Response
 from evaluation.models import Registration
 from evaluation.provenance import as_json
 from evaluation.registration.operations import register
-from evaluation.registration.plans import deviations, outcome_words, outcomes
+from evaluation.registration.plans import compute_outcomes, find_deviations, outcome_words
 from judgments.api.operations import create_action
 from judgments.api.resources import Related, Resource, RowSerializer, filters_of, study_filter
 
@@ -80,7 +80,9 @@ class RegistrationResource(Resource):
         study = self.get_object().study
         return Response(
             {
-                "outcomes": [as_json(asdict(one)) | {"words": outcome_words(one)} for one in outcomes(study)],
-                "deviations": [asdict(one) for one in deviations(study)],
+                "outcomes": [
+                    as_json(asdict(one)) | {"words": outcome_words(one)} for one in compute_outcomes(study)
+                ],
+                "deviations": [asdict(one) for one in find_deviations(study)],
             }
         )

@@ -24,7 +24,7 @@ from common.amounts import thousands
 from evaluation.errors import RegistrationError
 from evaluation.models import Registration
 from evaluation.registration.operations import may_be_registered, register
-from evaluation.registration.plans import Outcome, deviations, outcomes, read_claim
+from evaluation.registration.plans import Outcome, compute_outcomes, find_deviations, read_claim
 from evaluation.report.content import p_in_text, percent_number
 from judgments.admin.base import signed_in
 from judgments.design.tables import Plan
@@ -143,11 +143,11 @@ def show_registration(request: HttpRequest, study: Study, context: Context) -> H
     }
     if registration is None:
         context["form"] = RegisteringForm(initial=refusal.sent if refusal else None)
-        context |= _in_words(design_of(study).registration)
+        context |= _plan_in_words(design_of(study).registration)
     else:
-        context |= _in_words(registration.plan) | {
-            "outcomes": [(one, _(one.verdict), _outcome_words(one)) for one in outcomes(study)],
-            "deviations": deviations(study),
+        context |= _plan_in_words(registration.plan) | {
+            "outcomes": [(one, _(one.verdict), _outcome_words(one)) for one in compute_outcomes(study)],
+            "deviations": find_deviations(study),
         }
     return TemplateResponse(request, "evaluation/study_register.html", context)
 
@@ -180,7 +180,7 @@ def _outcome_words(one: Outcome) -> str:
     }
 
 
-def _in_words(plan: Plan | None) -> Context:
+def _plan_in_words(plan: Plan | None) -> Context:
     names = plan.exclude_by if plan is not None else ()
     return {"plan": plan, "rules": [_(RULES[name].title) if name in RULES else name for name in names]}
 
@@ -209,7 +209,7 @@ def _register(request: HttpRequest, study: Study) -> HttpResponse:
     return redirect(page_address(study, "register"))
 
 
-def _has_or_may_get_a_plan(study: Study) -> bool:
+def _has_registration_page(study: Study) -> bool:
     if was_opened(study):
         return design_of(study).registration is not None
     return study.source == Study.Source.DESIGNED
@@ -221,7 +221,7 @@ add_page(
         label="Registration",
         order=57,
         view=show_registration,
-        shown=_has_or_may_get_a_plan,
+        shown=_has_registration_page,
         group=Group.FINDINGS,
         before=Group.LAUNCH,
     )

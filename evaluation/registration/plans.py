@@ -116,7 +116,7 @@ class Registered:
     deviations: tuple[Deviation, ...]
 
     def outcomes(self, inputs: ReportInputs) -> list[Outcome]:
-        return tested_hypotheses(self.plan, *metrics_right(inputs))
+        return check_hypotheses(self.plan, *metrics_right(inputs))
 
     def as_json(self, inputs: ReportInputs) -> dict[str, Any]:
         return {
@@ -149,7 +149,7 @@ def metrics_right(inputs: ReportInputs) -> tuple[dict[str, Flags], list[str], ND
     return flags, inputs.kinds[decided].tolist(), None if images is None else images[decided]
 
 
-def tested_hypotheses(
+def check_hypotheses(
     plan: Plan, right: Mapping[str, Flags], kinds: Sequence[str], images: NDArray[Any] | None
 ) -> list[Outcome]:
     """Test a plan's claims by McNemar's two-sided test by image, with Holm's adjustment.
@@ -207,7 +207,7 @@ AS_PLANNED = (
 )  # fmt: skip
 
 
-def registered(study: Study, *, log_in_words: bool = True) -> Registered | None:
+def find_registered(study: Study, *, log_in_words: bool = True) -> Registered | None:
     """Return the plan with its deviations; log quotes may name people, so they are optional."""
     registration = Registration.objects.filter(study=study).first()
     if registration is None:
@@ -216,11 +216,11 @@ def registered(study: Study, *, log_in_words: bool = True) -> Registered | None:
         plan=registration.plan,
         sha256=registration.sha256,
         on=registration.registered_at.date().isoformat(),
-        deviations=tuple(deviations(study, log_in_words=log_in_words)),
+        deviations=tuple(find_deviations(study, log_in_words=log_in_words)),
     )
 
 
-def deviations(study: Study, *, log_in_words: bool = True) -> list[Deviation]:
+def find_deviations(study: Study, *, log_in_words: bool = True) -> list[Deviation]:
     registration = Registration.objects.filter(study=study).first()
     if registration is None:
         return []
@@ -228,10 +228,10 @@ def deviations(study: Study, *, log_in_words: bool = True) -> list[Deviation]:
     found = []
     if plan_hash(registration.content) != registration.sha256:
         found.append(Deviation("hash", _("The stored plan is not the one that was hashed.")))
-    found += _of_design(study, registration, plan)
-    found += _of_votes(study)
-    found += _of_exclusions(study, plan)
-    found += _of_analyses(study, plan)
+    found += _design_deviations(study, registration, plan)
+    found += _vote_deviations(study)
+    found += _exclusion_deviations(study, plan)
+    found += _analysis_deviations(study, plan)
     events = StudyEvent.objects.filter(study=study, at__gt=registration.registered_at).exclude(
         what__in=AS_PLANNED
     )
@@ -248,7 +248,7 @@ def deviations(study: Study, *, log_in_words: bool = True) -> list[Deviation]:
     return found
 
 
-def _of_design(study: Study, registration: Registration, plan: Plan) -> list[Deviation]:
+def _design_deviations(study: Study, registration: Registration, plan: Plan) -> list[Deviation]:
     design = design_of(study)
     # The hash covers the stored content; its meaning is read with today's keys.
     then = stored_design(registration.content["design"]).model_dump(mode="json")
@@ -271,7 +271,7 @@ def _of_design(study: Study, registration: Registration, plan: Plan) -> list[Dev
     return changed
 
 
-def _of_votes(study: Study) -> list[Deviation]:
+def _vote_deviations(study: Study) -> list[Deviation]:
     wanted = design_of(study).judgments_per_unit
     hits = study.hits.filter(required__gt=wanted)
     found = []
@@ -305,7 +305,7 @@ def _of_votes(study: Study) -> list[Deviation]:
     return found
 
 
-def _of_exclusions(study: Study, plan: Plan) -> list[Deviation]:
+def _exclusion_deviations(study: Study, plan: Plan) -> list[Deviation]:
     others = Exclusion.objects.filter(study=study, lifted_at__isnull=True).exclude(rule__in=plan.exclude_by)
     rules = Counter(others.values_list("rule", flat=True))
     return [
@@ -322,7 +322,7 @@ def _of_exclusions(study: Study, plan: Plan) -> list[Deviation]:
     ]
 
 
-def _of_analyses(study: Study, plan: Plan) -> list[Deviation]:
+def _analysis_deviations(study: Study, plan: Plan) -> list[Deviation]:
     if not plan.metrics:
         return []
     done = Analysis.objects.filter(study=study, what=Analysis.What.META_EVALUATION)
@@ -337,8 +337,8 @@ def _of_analyses(study: Study, plan: Plan) -> list[Deviation]:
     )
 
 
-def outcomes(study: Study) -> list[Outcome]:
+def compute_outcomes(study: Study) -> list[Outcome]:
     registration = Registration.objects.filter(study=study).first()
     if registration is None:
         return []
-    return tested_hypotheses(registration.plan, *metric_outcomes(study))
+    return check_hypotheses(registration.plan, *metric_outcomes(study))

@@ -11,7 +11,7 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from evaluation.export.api import ArchiveFiles, describes_files
+from evaluation.export.api import ArchiveFiles, describe_files
 from evaluation.models import Release
 from evaluation.releases.operations import ReleaseRequest, release
 from evaluation.releases.storage import is_stored, release_file, release_name
@@ -48,7 +48,7 @@ class ReleaseSerializer(RowSerializer[Release]):
         description=release.description,
     ),
 )
-@describes_files(
+@describe_files(
     "releases",
     files="The files of a release.",
     file="A file of a release, such as `report/index.html` or `judgments.jsonl`.",

@@ -38,7 +38,7 @@ class _Summary:
 
 def compare_releases(before: Path, after: Path) -> dict[str, Any]:
     """Compare two bundles (docs/releases.md). Raise VerificationError."""
-    one, two = (_summary(path) for path in (before, after))  # in turn: both at once need twice the memory
+    one, two = (_summarize(path) for path in (before, after))  # in turn: both at once need twice the memory
     known, places = np.unique(np.concatenate([one.judgments, two.judgments]), return_inverse=True)
     then, now = np.split(places, [len(one.judgments)])
 
@@ -66,12 +66,12 @@ def compare_releases(before: Path, after: Path) -> dict[str, Any]:
             name: [one.metrics.get(name), two.metrics.get(name)]
             for name in sorted({*one.metrics, *two.metrics})
         },
-        "swapped": _swapped(one.metrics, two.metrics),
-        **_of_plan(one.outcomes, two.outcomes),
+        "swapped": _swapped_metrics(one.metrics, two.metrics),
+        **_compare_outcomes(one.outcomes, two.outcomes),
     }
 
 
-def _of_plan(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, Any]:
+def _compare_outcomes(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, Any]:
     then = {(row["text"], row["claim"]): row for row in before["hypotheses"]}
     said = [[one["words"] for one in found["deviations"]] for found in (before, after)]
     return {
@@ -94,12 +94,12 @@ def _of_plan(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, A
     }
 
 
-def _summary(path: Path) -> _Summary:
+def _summarize(path: Path) -> _Summary:
     with closing(BundleReader(path)) as reader:
         bundle = read_bundle(reader)
         hashes, used = array("Q"), array("b")
         for row in reader.rows("judgments.jsonl"):
-            hashes.append(_hash(row))
+            hashes.append(_hash_row(row))
             used.append(bool(row.get("used")))
     return _Summary(
         version=bundle.manifest["version"],
@@ -112,7 +112,7 @@ def _summary(path: Path) -> _Summary:
     )
 
 
-def _hash(row: Mapping[str, Any]) -> int:
+def _hash_row(row: Mapping[str, Any]) -> int:
     """Return 64 bits: among ten million judgments a collision has probability 3e-6."""
     times = {name: to_the_minute(row.get(name)) for name in TIMES}  # before 0.6 to the microsecond
     key = repr([{**row, **times}.get(name, ...) for name in KNOWN_BY])
@@ -126,16 +126,18 @@ def _headlines(bundle: ReadBundle) -> dict[str, float | None]:
     }
 
 
-def _swapped(before: Mapping[str, float | None], after: Mapping[str, float | None]) -> list[list[str]]:
+def _swapped_metrics(
+    before: Mapping[str, float | None], after: Mapping[str, float | None]
+) -> list[list[str]]:
     swapped = []
     for one, two in combinations(sorted(before.keys() & after.keys()), 2):
-        then, now = (_ahead(found[one], found[two]) for found in (before, after))
+        then, now = (_sign_of_difference(found[one], found[two]) for found in (before, after))
         if then * now < 0:
             swapped.append([one, two])
     return swapped
 
 
-def _ahead(one: float | None, two: float | None) -> int:
+def _sign_of_difference(one: float | None, two: float | None) -> int:
     if one is None or two is None:
         return 0
     return (one > two) - (one < two)

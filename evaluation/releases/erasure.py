@@ -41,7 +41,7 @@ def forget_person(*, study: Study, words: Mapping[str, str], **_signal: Any) -> 
             Analysis.objects.filter(pk=analysis.pk).update(result=after[0], settings=after[1])
 
 
-def what_was_computed(study: Study) -> str:
+def describe_computed_results(study: Study) -> str:
     """Return in a sentence what refers to the study's units or names them, so that they stay; or ""."""
     about = {"slug": study.slug}
     if Judge.objects.filter(study=study).exists():
@@ -134,12 +134,12 @@ class Origin:
 
 def origin_of(*, study: Study, bundle: Path, receipts: Collection[str] = ()) -> Origin:
     """Compare a release's judgments with the study's rows and erasure commitments. Raise VerificationError."""
-    left = Counter(_key(row) for row in JudgmentRows(study, take_snapshot(study)))
+    left = Counter(_row_key(row) for row in JudgmentRows(study, take_snapshot(study)))
     erasures = Erasure.objects.filter(study=study)
     known = Counter(one for erasure in erasures for one in erasure.content.get("commitments", ()))
     here = proved = missing = 0
-    for row in _rows(bundle):
-        key = _key(row)
+    for row in _rows_of_bundle(bundle):
+        key = _row_key(row)
         if left[key]:
             left[key] -= 1
             here += 1
@@ -161,12 +161,12 @@ def origin_of(*, study: Study, bundle: Path, receipts: Collection[str] = ()) -> 
     )
 
 
-def _key(row: dict[str, Any]) -> str:
+def _row_key(row: dict[str, Any]) -> str:
     said = [row["unit"], row["value"], row.get("answer"), to_the_minute(row["submitted_at"])]
     return json.dumps(said, sort_keys=True)
 
 
-def _rows(bundle: Path) -> Iterator[dict[str, Any]]:
+def _rows_of_bundle(bundle: Path) -> Iterator[dict[str, Any]]:
     try:
         with ZipFile(bundle) as archive, archive.open(ROWS) as lines:
             for line in lines:

@@ -21,7 +21,7 @@ from evaluation.results.consensus import (
     RESAMPLES,
     StudyConsensus,
     agreement_rows,
-    counts_of,
+    count_judgments,
     measure_agreement,
     one_against_rest,
     pair_consensus,
@@ -33,10 +33,10 @@ from evaluation.results.filter_audit import audit_filter
 from evaluation.results.metric_figures import (
     UNKNOWN_KIND,
     accuracy_of_pairs,
+    compare_on_same_halves,
     correlation_of_captions,
+    find_references_of_pairs,
     halves_of_pairs,
-    on_the_same_halves,
-    with_references,
 )
 from evaluation.results.rankings import (
     ANNOTATION,
@@ -47,8 +47,8 @@ from evaluation.results.rankings import (
     JudgedUnits,
     ListRows,
     Proposals,
-    in_order,
     rankings_of,
+    sort_into_lists,
 )
 from evaluation.statistics.inputs import encode
 from evaluation.statistics.meta import kinds_of
@@ -75,12 +75,12 @@ def inputs_of_rows(rows: ReleasedRows) -> ReportInputs:
     )  # fmt: skip
     records = control_records(rows.on_controls(), threshold=settings.threshold, is_right=kind.is_right)
     figures = kind.results.figures(judged, seed=settings.seed).study if judged and kind.results else {}
-    audit = _audit(rows, consensus)
+    audit = _audit_filter_of(rows, consensus)
     proposals = None if kind.compares_pairs or kind.is_open else _proposals(rows)
     result = {
         "agreement": agreement,
         "workers": worker_table(table, people, records, rows.wall_times()),
-        "counts": counts_of(table, consensus, len(people)),
+        "counts": count_judgments(table, consensus, len(people)),
         "figures": dict(figures),
         "rankings": _rankings(rows, proposals, consensus, audit),
         **({"filter_audit": audit} if audit else {}),
@@ -108,7 +108,7 @@ def inputs_of_rows(rows: ReleasedRows) -> ReportInputs:
         live="drawn" in settings.others,
         chosen="chosen" in settings.others,
     )
-    return _against_people(rows, found, judged) if rows.scores else found
+    return _add_metrics(rows, found, judged) if rows.scores else found
 
 
 def _images(rows: ReleasedRows, consensus: StudyConsensus) -> Ints | None:
@@ -142,7 +142,7 @@ def _consensus(rows: ReleasedRows, table: JudgmentTable) -> StudyConsensus:
     )
 
 
-def _audit(rows: ReleasedRows, consensus: StudyConsensus) -> dict[str, Any]:
+def _audit_filter_of(rows: ReleasedRows, consensus: StudyConsensus) -> dict[str, Any]:
     relevance, counts = rows.settings.kind.relevance, rows.settings.filter
     if not counts or relevance is None:
         return {}
@@ -191,7 +191,7 @@ def _proposals(rows: ReleasedRows) -> Proposals:
     placed = np.full(len(columns), not rows.old_proposals)
     found = ListRows(system, image, text, asker, rank, original, placed)
     units = JudgedUnits.of([(number, images[image], texts[text]) for number, (image, text) in judged.items()])
-    return in_order(found, list(systems), list(images), list(texts), list(askers), units)
+    return sort_into_lists(found, list(systems), list(images), list(texts), list(askers), units)
 
 
 def _rankings(
@@ -212,20 +212,18 @@ def _rankings(
     return found
 
 
-def _against_people(
-    rows: ReleasedRows, found: ReportInputs, judged: Sequence[IncludedJudgment]
-) -> ReportInputs:
+def _add_metrics(rows: ReleasedRows, found: ReportInputs, judged: Sequence[IncludedJudgment]) -> ReportInputs:
     stated = rows.settings.evaluation
     by_metric: dict[str, list[Row]] = {}
     for row in rows.scores:
         by_metric.setdefault(row["metric"], []).append(row)
-    made = _of_pairs if rows.settings.kind.compares_pairs else _of_captions
+    made = _pair_inputs if rows.settings.kind.compares_pairs else _caption_inputs
     found, result = made(rows, found, by_metric, judged)
     result |= {"signatures": dict(stated["signatures"]), "notes": []}
     return replace(found, evaluation=AnalysisResult(result, stated["settings"], stated["signature"]))
 
 
-def _of_pairs(
+def _pair_inputs(
     rows: ReleasedRows,
     found: ReportInputs,
     by_metric: dict[str, list[Row]],
@@ -254,7 +252,7 @@ def _of_pairs(
     if images is not None:
         numbers = np.arange(len(names), dtype=np.int64)
         kind_names = [kind or UNKNOWN_KIND for kind in kinds]
-        halves["halves"] = on_the_same_halves(
+        halves["halves"] = compare_on_same_halves(
             halves_of_pairs(table, consensus.units, numbers), scores, kinds_of(kind_names, len(names)), images
         )
     result = {
@@ -266,7 +264,7 @@ def _of_pairs(
     return replace(found, scores=scores, pks=list(range(len(names)))), result
 
 
-def _of_captions(
+def _caption_inputs(
     rows: ReleasedRows,
     found: ReportInputs,
     by_metric: dict[str, list[Row]],
@@ -317,7 +315,7 @@ def _texts(rows: ReleasedRows) -> Texts | None:
             of_image.setdefault(row["image"], []).append((row["caption"], row["text"]))
     if not texts:
         return None
-    found = with_references(
+    found = find_references_of_pairs(
         (
             (
                 number, row["kind"] or "", row["image"], texts[row["first"]], texts[row["second"]], row["references"]
@@ -404,7 +402,7 @@ class Findings:
         return {name: getattr(self, name) for name in ("signature", "counts", "agreement", "metrics")}
 
 
-def find(rows: ReleasedRows, registered: Registered | None = None) -> Findings:
+def compute_findings(rows: ReleasedRows, registered: Registered | None = None) -> Findings:
     inputs = inputs_of_rows(rows)
     sections = sections_of(inputs)
     if registered is not None:

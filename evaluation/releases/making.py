@@ -21,10 +21,10 @@ from annotation.privacy.consent import versions_of
 from common.files import check_place, whole_file
 from evaluation.errors import ReleaseError
 from evaluation.judgment_sets.loaders import full_depth_units, load_judgments
-from evaluation.judgment_sets.signature import circumstances, control_rule
+from evaluation.judgment_sets.signature import control_rule, uncommon_fields
 from evaluation.models import Registration, Release
 from evaluation.provenance import as_json, quorum_version, versions
-from evaluation.registration.plans import registered
+from evaluation.registration.plans import find_registered
 from evaluation.releases.bundle import BundleWriter
 from evaluation.releases.documents import (
     About,
@@ -35,7 +35,7 @@ from evaluation.releases.documents import (
     licence_text,
     readme,
 )
-from evaluation.releases.inputs import Findings, find
+from evaluation.releases.inputs import Findings, compute_findings
 from evaluation.releases.rows import ReleasedRows, Settings
 from evaluation.releases.storage import Terms, WrittenBundle, check_terms, record_release
 from evaluation.releases.study_rows import (
@@ -51,7 +51,7 @@ from evaluation.releases.verification import FORMAT, OUTCOMES, REGISTRATION, REP
 from evaluation.report.content import Report
 from evaluation.report.loading import Evaluated, evaluation_of
 from evaluation.report.rendering import WORDING
-from evaluation.report.storage import assemble, files_of
+from evaluation.report.storage import assemble_report, files_of
 from evaluation.results.aggregation import consensus_of
 from judgments.kinds import KINDS
 from judgments.models import Study
@@ -141,9 +141,9 @@ def _write(
             seed=design.seed,
             controls=rule if isinstance(rule, str) else float(rule),
             version=quorum_version(),
-            others=circumstances(study),
+            others=uncommon_fields(study),
             full_depth=full_depth_units(study) is not None,
-            evaluation=_how_evaluated(evaluated) if evaluated else {"why_not": why_not},
+            evaluation=_evaluation_settings(evaluated) if evaluated else {"why_not": why_not},
             filter=_filter_counts(study),
             asked=kind.setting(design),
             cut_times=True,
@@ -153,23 +153,25 @@ def _write(
         )
     )
     progress(0.05, "writing units")
-    writer.write_rows("units.jsonl", _taking(released_units(study, texts=terms.texts), rows.add_unit))
+    writer.write_rows(
+        "units.jsonl", _pass_rows_through(released_units(study, texts=terms.texts), rows.add_unit)
+    )
     if kind.compares_pairs:
-        writer.write_rows("pairs.jsonl", _taking(released_pairs(study), rows.pairs.append))
+        writer.write_rows("pairs.jsonl", _pass_rows_through(released_pairs(study), rows.pairs.append))
     elif not kind.is_open:
-        writer.write_rows("proposals.jsonl", _taking(released_proposals(study), rows.add_proposal))
+        writer.write_rows("proposals.jsonl", _pass_rows_through(released_proposals(study), rows.add_proposal))
     scores = released_scores(study, evaluated) if evaluated else iter(())
-    writer.write_rows("scores.jsonl", _taking(scores, rows.scores.append))
+    writer.write_rows("scores.jsonl", _pass_rows_through(scores, rows.scores.append))
     del evaluated  # from here on its rows speak
     if terms.texts:
         take = rows.captions.append if kind.compares_pairs else lambda row: None
-        writer.write_rows("captions.jsonl", _taking(released_captions(study), take))
+        writer.write_rows("captions.jsonl", _pass_rows_through(released_captions(study), take))
     progress(0.2, "writing judgments")
     judged = released_judgments(study, pseudonyms, texts=terms.texts, comments=terms.comments)
-    writer.write_rows("judgments.jsonl", _taking(judged, rows.add_judgment))
+    writer.write_rows("judgments.jsonl", _pass_rows_through(judged, rows.add_judgment))
     progress(0.6, "computing what they say")
-    plan = registered(study, log_in_words=False)
-    findings = find(rows, plan)
+    plan = find_registered(study, log_in_words=False)
+    findings = compute_findings(rows, plan)
     about = replace(about, signature=findings.signature)
     writer.write_rows("consensus.jsonl", findings.consensus())
     writer.write_rows("workers.jsonl", findings.workers)
@@ -210,7 +212,7 @@ def _write(
     return findings
 
 
-def _taking(rows: Iterable[dict[str, Any]], take: Any) -> Iterator[dict[str, Any]]:
+def _pass_rows_through(rows: Iterable[dict[str, Any]], take: Any) -> Iterator[dict[str, Any]]:
     for row in rows:
         take(row)
         yield row
@@ -225,7 +227,7 @@ def shareable_design(study: Study) -> dict[str, Any]:
     return design
 
 
-def _how_evaluated(found: Evaluated) -> dict[str, Any]:
+def _evaluation_settings(found: Evaluated) -> dict[str, Any]:
     computed = found.computed
     return {
         "settings": dict(computed.settings),
@@ -243,7 +245,7 @@ def _filter_counts(study: Study) -> dict[str, int]:
 
 def _report_of_rows(study: Study, about: About, findings: Findings) -> Report:
     evaluation = findings.inputs.evaluation
-    return assemble(
+    return assemble_report(
         study,
         findings.inputs,
         findings.sections,

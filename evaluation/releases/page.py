@@ -27,25 +27,25 @@ def show_releases(request: HttpRequest, study: Study, context: Context) -> HttpR
     own = Release.objects.filter(study=study).select_related("made_by").prefetch_related("deposits")
     found = list(own.order_by("-pk")[:MOST_SHOWN])
     checks: dict[str, Job] = {}
-    for job in _done(study, "verify_release").order_by("-pk")[:MOST_SHOWN]:
+    for job in _done_jobs(study, "verify_release").order_by("-pk")[:MOST_SHOWN]:
         checks.setdefault(job.args["version"], job)
     kept = [release.version for release in found if is_stored(release)]
-    comparison = _done(study, "compare_releases").order_by("-pk").first()
+    comparison = _done_jobs(study, "compare_releases").order_by("-pk").first()
     context |= {
         "releases": [(one, one.version in kept, checks.get(one.version)) for one in found],
         "kept": kept,
         "refusal": refusal,
         "next_version": next_version(study),
         "is_closed": study.state == Study.State.CLOSED,
-        "publication": _done(study, "publish_release").order_by("-pk").first(),
-        "begin": {"publish-release": _given_before(found)},
+        "publication": _done_jobs(study, "publish_release").order_by("-pk").first(),
+        "begin": {"publish-release": _last_deposit_values(found)},
         "comparison": comparison,
         "flipped": comparison.result["consensus"][:FLIPPED_SHOWN] if comparison and comparison.result else [],
     }
     return TemplateResponse(request, "evaluation/study_releases.html", context)
 
 
-def _given_before(releases: list[Release]) -> dict[str, str]:
+def _last_deposit_values(releases: list[Release]) -> dict[str, str]:
     deposits = sorted((one for release in releases for one in release.deposits.all()), key=lambda one: one.pk)
     if not deposits:
         return {}
@@ -53,7 +53,7 @@ def _given_before(releases: list[Release]) -> dict[str, str]:
     return said | {"repository": next((one.repository for one in reversed(deposits) if one.repository), "")}
 
 
-def _done(study: Study, kind: str) -> Any:
+def _done_jobs(study: Study, kind: str) -> Any:
     return Job.objects.filter(kind=kind, args__study=study.slug, state=Job.State.DONE)
 
 

@@ -106,7 +106,7 @@ class CompactRow(tuple[Any, ...]):
         return tuple.__getitem__(self, self.places[name])
 
 
-def _table(*names: str) -> type[CompactRow]:
+def _make_row_class(*names: str) -> type[CompactRow]:
     return type(
         "CompactRow", (CompactRow,), {"__slots__": (), "places": {name: at for at, name in enumerate(names)}}
     )
@@ -187,11 +187,11 @@ class ReleasedRows:
         words: dict[str, str] = {}
         kind = self.settings.kind
         texts = TEXTS if kind.is_open or kind.results else ()
-        self.units = CompactRows(_table(*OF_UNIT, *texts), words)
-        self.pairs = CompactRows(_table(*OF_PAIR), words)
-        self.scores = CompactRows(_table(*OF_SCORE), words)
-        self.captions = CompactRows(_table(*OF_CAPTION), words)
-        self.proposals = CompactRows(_table(*OF_PROPOSAL), words)
+        self.units = CompactRows(_make_row_class(*OF_UNIT, *texts), words)
+        self.pairs = CompactRows(_make_row_class(*OF_PAIR), words)
+        self.scores = CompactRows(_make_row_class(*OF_SCORE), words)
+        self.captions = CompactRows(_make_row_class(*OF_CAPTION), words)
+        self.proposals = CompactRows(_make_row_class(*OF_PROPOSAL), words)
 
     def add_unit(self, row: Row) -> None:
         if "same_words" in row:
@@ -232,7 +232,7 @@ class ReleasedRows:
         self._said.append(np.nan if kind.is_open else float(given))
         self._seconds.append(np.nan if row["seconds"] is None else float(row["seconds"]))
         work = self.work.setdefault(
-            row["assignment"], _Work(person, _between(row["accepted_at"], row["submitted_at"]))
+            row["assignment"], _Work(person, _seconds_between(row["accepted_at"], row["submitted_at"]))
         )
         work.judgments += 1
         if control or row["unit"] in self._asked_again:
@@ -360,7 +360,7 @@ def to_the_minute(time: str | None) -> str | None:
 
 
 @lru_cache(maxsize=4_096)  # the rows of an assignment share their times
-def _between(accepted: str | None, submitted: str | None) -> float:
+def _seconds_between(accepted: str | None, submitted: str | None) -> float:
     if not accepted or not submitted:
         return 0.0
     return (datetime.fromisoformat(submitted) - datetime.fromisoformat(accepted)).total_seconds()

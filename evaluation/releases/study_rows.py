@@ -73,7 +73,7 @@ class Pseudonyms:
         return hmac.new(self.salt, f"{what}\n{name}".encode(), hashlib.sha256).hexdigest()[:DIGITS]
 
 
-def scrubbed(comment: str, name: str) -> str:
+def scrub_comment(comment: str, name: str) -> str:
     """Remove the author's name, addresses and longer numbers from a comment."""
     for pattern in (MAIL, ADDRESS, NUMBER):
         comment = pattern.sub(LEFT_OUT, comment)
@@ -87,19 +87,19 @@ def released_judgments(
     anonymous = set(Worker.objects.filter(study=study, anonymous=True).values_list("name", flat=True))
     for _, rows in groupby(JudgmentRows(study, take_snapshot(study)), key=lambda row: row["unit"]):
         yield from sorted(
-            (_judgment(row, pseudonyms, anonymous, texts=texts, comments=comments) for row in rows),
+            (_released_judgment(row, pseudonyms, anonymous, texts=texts, comments=comments) for row in rows),
             key=lambda row: (row["worker"], row["assignment"], row["submitted_at"] or ""),
         )
 
 
-def _judgment(
+def _released_judgment(
     row: dict[str, Any], pseudonyms: Pseudonyms, anonymous: set[str], *, texts: bool, comments: bool
 ) -> dict[str, Any]:
     name = row["worker"]
     row["worker"] = pseudonyms.worker(name, anonymous=name in anonymous)
     row["assignment"] = pseudonyms.assignment(row["assignment"])
     row |= {name: to_the_minute(row[name]) for name in TIMES}
-    row["comment"] = scrubbed(row["comment"], name) if comments and row["comment"] else None
+    row["comment"] = scrub_comment(row["comment"], name) if comments and row["comment"] else None
     if not texts:
         row |= dict.fromkeys(TEXTS)
     row.pop("content", None)  # units.jsonl has it

@@ -16,7 +16,7 @@ from evaluation.models import Analysis
 from evaluation.provenance import as_json
 from evaluation.registration.plans import Deviation, Registered, plan_hash
 from evaluation.releases.bundle import MANIFEST, BundleReader
-from evaluation.releases.inputs import Findings, find
+from evaluation.releases.inputs import Findings, compute_findings
 from evaluation.releases.rows import ReleasedRows, Settings
 from evaluation.report.rendering import csv_of
 from evaluation.results.aggregation import compute_aggregation
@@ -46,7 +46,7 @@ class Verification:
     count: int
 
 
-def verification(what: str, checked: int, found: list[str]) -> Verification:
+def make_verification(what: str, checked: int, found: list[str]) -> Verification:
     return Verification(what, checked, tuple(found[:MOST_SAID]), len(found))
 
 
@@ -74,7 +74,7 @@ def read_bundle(reader: BundleReader) -> ReadBundle:
             rows.add_unit(row)
         for row in reader.rows("judgments.jsonl"):
             rows.add_judgment(row)
-        return ReadBundle(manifest, rows, find(rows, _registered(reader)))
+        return ReadBundle(manifest, rows, compute_findings(rows, _registered(reader)))
     except NOT_OURS as error:
         raise VerificationError(
             f"The rows of {reader.path} are not those of a release: {type(error).__name__} {error}."
@@ -94,7 +94,7 @@ def _registered(reader: BundleReader) -> Registered | None:
     )
 
 
-def _of_plan(reader: BundleReader, manifest: dict[str, Any]) -> list[str]:
+def _compare_outcomes(reader: BundleReader, manifest: dict[str, Any]) -> list[str]:
     if REGISTRATION not in reader.names:
         stated = manifest.get("registration")
         return [f"{MANIFEST} names a registered plan, and {REGISTRATION} is missing."] if stated else []
@@ -129,34 +129,34 @@ def _verify(reader: BundleReader) -> Verification:
         sections = as_json(findings.sections)
         if findings.outcomes is not None:
             stated[OUTCOMES] = (reader.json(OUTCOMES), findings.outcomes)
-        found += _of_plan(reader, bundle.manifest)
+        found += _compare_outcomes(reader, bundle.manifest)
         report = reader.json(f"{REPORT}report.json")
         stated[f"{REPORT}report.json"] = (_sections(report), sections)
         found += _files_of_report(reader, _sections(report))
-        count, others = _in_step(reader, "consensus.jsonl", findings.consensus())
+        count, others = _compare_rows(reader, "consensus.jsonl", findings.consensus())
         checked, found = checked + count, found + others
     except VerificationError as error:
         found.append(str(error))
     else:
         for name, (said, now) in stated.items():
-            found += different(said, now, name)
-            checked += sum(1 for _ in leaves(now))
+            found += describe_differences(said, now, name)
+            checked += sum(1 for _ in scalars_in(now))
         for name, file in bundle.manifest.get("files", {}).items():
             if "rows" in file and (count := sum(1 for _ in reader.rows(name))) != file["rows"]:
                 found.append(f"{name}: stated {file['rows']:,} rows, found {count:,}")
-    return verification(reader.path.name, checked, found)
+    return make_verification(reader.path.name, checked, found)
 
 
-def _in_step(reader: BundleReader, name: str, now: Iterable[Any]) -> tuple[int, list[str]]:
+def _compare_rows(reader: BundleReader, name: str, now: Iterable[Any]) -> tuple[int, list[str]]:
     """Compare a file row by row; return the number of values and the differences."""
     checked = stated = found = 0
     others: list[str] = []
     for place, (said, row) in enumerate(zip_longest(reader.rows(name), now)):
         stated, found = stated + (said is not None), found + (row is not None)
         if row is not None:
-            checked += sum(1 for _ in leaves(row))
+            checked += sum(1 for _ in scalars_in(row))
         if said is not None and row is not None:
-            others += different(said, row, f"{name}[{place}]")
+            others += describe_differences(said, row, f"{name}[{place}]")
     if stated != found:
         others = [f"{name}: stated {stated:,} entries, found {found:,}"]
     return checked, others
@@ -183,33 +183,37 @@ def _files_of_report(reader: BundleReader, sections: Any) -> list[str]:
     ]
 
 
-def leaves(value: Any) -> Iterator[Any]:
+def scalars_in(value: Any) -> Iterator[Any]:
     if isinstance(value, (dict, list, tuple)):
         for one in value.values() if isinstance(value, dict) else value:
-            yield from leaves(one)
+            yield from scalars_in(one)
     else:
         yield value
 
 
-def different(stated: Any, found: Any, where: str) -> list[str]:
+def describe_differences(stated: Any, found: Any, where: str) -> list[str]:
     """Describe where two JSON values differ; numbers may differ by ``NEAR``."""
     if isinstance(stated, dict) and isinstance(found, dict):
         keys = [key for key in dict.fromkeys((*stated, *found)) if key in stated or key not in ADDED]
-        return [line for key in keys for line in different(stated.get(key), found.get(key), f"{where}.{key}")]
+        return [
+            line
+            for key in keys
+            for line in describe_differences(stated.get(key), found.get(key), f"{where}.{key}")
+        ]
     if isinstance(stated, (list, tuple)) and isinstance(found, (list, tuple)):
         if len(stated) != len(found):
             return [f"{where}: stated {len(stated):,} entries, found {len(found):,}"]
         return [
             line
             for place, (one, two) in enumerate(zip(stated, found, strict=True))
-            for line in different(one, two, f"{where}[{place}]")
+            for line in describe_differences(one, two, f"{where}[{place}]")
         ]
-    if _same(stated, found):
+    if _is_same_value(stated, found):
         return []
     return [f"{where}: stated {stated!r}, found {found!r}"]
 
 
-def _same(stated: Any, found: Any) -> bool:
+def _is_same_value(stated: Any, found: Any) -> bool:
     numbers = all(isinstance(one, (int, float)) and not isinstance(one, bool) for one in (stated, found))
     if numbers:
         return math.isclose(stated, found, rel_tol=NEAR, abs_tol=NEAR)
@@ -223,7 +227,7 @@ def verify_signature(*, text: str, study: Study) -> Verification:
     except BadSignature as error:
         raise VerificationError(f"{error}.") from None
     found = compare_signature(study, stated)
-    return verification("The signature", len(stated.fields) + 2, [str(one) for one in found])
+    return make_verification("The signature", len(stated.fields) + 2, [str(one) for one in found])
 
 
 def verify_study(*, study: Study, progress: Progress = no_progress) -> Verification:
@@ -241,6 +245,6 @@ def verify_study(*, study: Study, progress: Progress = no_progress) -> Verificat
     # Aggregations from before rankings had no table of systems by single captions either.
     systems = ("systems", "rankings") if "rankings" in stored.result else ()
     for name in ("agreement", "workers", "counts", *systems, "figures"):
-        checked += sum(1 for _ in leaves(now.result[name]))
-        found += different(stored.result.get(name), now.result[name], name)
-    return verification(f"The stored aggregation of {study.slug!r}", checked, found)
+        checked += sum(1 for _ in scalars_in(now.result[name]))
+        found += describe_differences(stored.result.get(name), now.result[name], name)
+    return make_verification(f"The stored aggregation of {study.slug!r}", checked, found)

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from evaluation.arrays import Flags, Floats, Ints
-from evaluation.provenance import plain
+from evaluation.provenance import json_float
 from evaluation.replication.verdicts import in_words
 from evaluation.report.content import Estimate, estimate_of
 from evaluation.results.metric_figures import PairTexts, score_pairs
@@ -190,7 +190,7 @@ def share_by_image(
     values = outcomes.astype(np.float64)
     found = share_of_rows(values, data.clusters, CONFIDENCE, keep=keep, weights=weights)
     value = float(np.average(values[keep], weights=None if weights is None else weights[keep]))
-    return Estimate(value, plain(found.low), plain(found.high), int(keep.sum()))
+    return Estimate(value, json_float(found.low), json_float(found.high), int(keep.sum()))
 
 
 def scores_by_shared_subsets(

@@ -222,7 +222,7 @@ def _report_files(replications: Sequence[Replication]) -> Iterator[tuple[str, by
         yield f"tables/{table.name}.csv", render_table(table, "csv").encode()
         for section in one.sections:
             for plot in section.plots:
-                figure = drawing.drawn(plot, stamp=one.signature)
+                figure = drawing.draw_plot(plot, stamp=one.signature)
                 svg = drawing.svg_of(figure, plot, simulated=one.simulated)
                 svgs[plot.name] = drawing.page_svg(svg, one.signature)
                 yield f"figures/{plot.name}.svg", drawing.svg_file(svg)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any, Literal
 
-from evaluation.provenance import plain
+from evaluation.provenance import json_float
 from evaluation.replication.packs import PER_CENT, Number, Pack
 from evaluation.report.content import DASH, NARROW, Column, Estimate, Table
 
@@ -79,12 +79,14 @@ class Verdict:
 
 def verdict_of(pack: Pack, number: Number, ours: Estimate | None, why: str = "") -> Verdict:
     """Compare; ``why`` replaces the pack's explanation, or says what is missing if ours is None."""
-    computed = None if ours is None else plain(ours.value)
+    computed = None if ours is None else json_float(ours.value)
     if ours is None or computed is None:
         reason = why or number.missing or number.why
         return Verdict(pack.name, number, Estimate(None), NOT_REPRODUCIBLE, reason)
     value = computed * number.scale
-    low, high = (None if (end := plain(one)) is None else end * number.scale for one in (ours.low, ours.high))
+    low, high = (
+        None if (end := json_float(one)) is None else end * number.scale for one in (ours.low, ours.high)
+    )
     found = Estimate(value, low, high, ours.n)
     if is_equal(number, value):
         return Verdict(pack.name, number, found, MATCHED, EQUAL)
@@ -126,7 +128,7 @@ def verdict_rows(verdicts: Sequence[Verdict]) -> list[tuple[str, ...]]:
 def in_words(ours: Estimate, digits: int, *, scale: float = 1, unit: str = "") -> str:
     """Format as ``0.55 (0.54 to 0.58)``, or the value alone without an interval."""
     value, low, high = (
-        None if (one := plain(part)) is None else f"{scale * one:.{digits}f}"
+        None if (one := json_float(part)) is None else f"{scale * one:.{digits}f}"
         for part in (ours.value, ours.low, ours.high)
     )
     if value is None:

@@ -8,7 +8,7 @@ from typing import Any
 from django.db.models import QuerySet
 from rest_framework import serializers
 
-from evaluation.export.api import ArchiveFiles, describes_files
+from evaluation.export.api import ArchiveFiles, describe_files
 from evaluation.models import Analysis
 from evaluation.report.storage import report_archive
 from judgments.api.resources import Related, Resource, RowSerializer, filters_of, study_filter
@@ -36,7 +36,7 @@ class ReportHeadSerializer(ReportSerializer):
         fields = [name for name in ReportSerializer.Meta.fields if name != "result"]
 
 
-@describes_files(
+@describe_files(
     "reports",
     files="The files of a report (`what` = `report`).",
     file="A file of a report, such as `figures/accuracy.pdf`.",

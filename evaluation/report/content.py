@@ -49,7 +49,7 @@ class Table:
 
     def texts(self) -> list[list[str]]:
         return [
-            [shown(cell, column.shows) for cell, column in zip(row, self.columns, strict=True)]
+            [format_cell(cell, column.shows) for cell, column in zip(row, self.columns, strict=True)]
             for row in self.rows
         ]
 
@@ -83,7 +83,7 @@ class Level:
     high: float | None = None
 
 
-def level_of(words: str, found: Estimate) -> list[Level]:
+def levels_of(words: str, found: Estimate) -> list[Level]:
     if found.value is None:
         return []
     return [Level(words, found.value, dashed=False, low=found.low, high=found.high)]
@@ -269,7 +269,7 @@ class Report:
         return [table for section in self.sections for table in section.tables]
 
 
-def shown(cell: Cell, shows: str) -> str:
+def format_cell(cell: Cell, shows: str) -> str:
     if not isinstance(cell, Estimate):
         return _number(cell, shows)
     if cell.value is None:

@@ -13,7 +13,7 @@ from annotation.models import Exclusion
 from evaluation.provenance import versions
 from evaluation.report.content import Section
 from evaluation.report.loading import ReportInputs
-from evaluation.report.rendering import FOLDER, fill
+from evaluation.report.rendering import FOLDER, fill_template
 from evaluation.report.sections.ceiling import SPLITS
 from evaluation.results.filter_audit import audit_sentence
 from judgments.drawing.stopping import stopping_in_words, stops_early
@@ -59,7 +59,7 @@ def fields_of(key: str) -> dict[str, str]:
     return dict(re.findall(r"^  (\w+) = \{(.*)\},?$", ENTRIES[key], re.M))
 
 
-def of_metric(name: str) -> tuple[str, ...]:
+def sources_of_metric(name: str) -> tuple[str, ...]:
     base = name.partition("|")[0]
     found = [start for start in METRICS if base.startswith(start)]
     return METRICS[max(found, key=len)] if found else ()
@@ -69,7 +69,7 @@ def bibtex(keys: Iterable[str]) -> str:
     return "\n".join(ENTRIES[key] for key in sorted(set(keys)))
 
 
-def in_text(key: str) -> str:
+def cite_in_text(key: str) -> str:
     """Cite a work in running text: Vedantam et al., 2015."""
     fields = fields_of(key)
     names = [name.split(",")[0] for name in fields["author"].split(" and ")]
@@ -85,7 +85,7 @@ def methods(
 
     def work(key: str) -> str:
         cited[key] = None
-        return in_text(key)
+        return cite_in_text(key)
 
     def cite(*keys: str) -> str:
         return f"({'; '.join(map(work, keys))})" if keys else ""
@@ -97,7 +97,7 @@ def methods(
     values = {
         "work": work,
         "cite": cite,
-        "works_of": of_metric,
+        "works_of": sources_of_metric,
         "study": study,
         "design": design,
         "kind": kind,
@@ -128,6 +128,6 @@ def methods(
     }
     paragraphs = []
     for name in ("collection", "analysis"):
-        sentences = [fill(text, values) for text in SENTENCES[name]]
+        sentences = [fill_template(text, values) for text in SENTENCES[name]]
         paragraphs.append(" ".join(text for text in sentences if text))
     return tuple(paragraphs), tuple(cited)

@@ -26,9 +26,9 @@ from evaluation.report.content import (
     Specifications,
     Table,
     coefficient,
+    format_cell,
     p_in_text,
     percent_number,
-    shown,
 )
 from judgments.importers.textio import csv_line, guard_formula
 
@@ -72,7 +72,7 @@ def text_templates(folder: Path, *, escape: Callable[[str], str] | None = None) 
         "p": p_in_text,
         "percent": lambda share, digits=0: f"{percent_number(share, digits)} %",
         "percent_number": percent_number,
-        "shown": shown,
+        "shown": format_cell,
         "thousands": lambda value: f"{value:,}",
     }
     return made
@@ -86,14 +86,14 @@ def _template(text: str) -> Template:
     return TEMPLATES.from_string(text)
 
 
-def fill(text: str, values: dict[str, Any]) -> str:
+def fill_template(text: str, values: dict[str, Any]) -> str:
     return _template(text).render(values)
 
 
 def say(name: str, /, *, wording: int = WORDING, **values: Any) -> str:
     """Return a sentence; an older ``wording`` is that of older releases."""
     earlier = WORDS["earlier"] if wording < WORDING else {}
-    return fill(earlier.get(name, WORDS["sentences"][name]), values)
+    return fill_template(earlier.get(name, WORDS["sentences"][name]), values)
 
 
 def section(
@@ -125,10 +125,10 @@ def table(
     found = WORDS["tables"][words]
     return Table(
         name or words,
-        fill(found["title"], values),
+        fill_template(found["title"], values),
         tuple(Column(*one) for one in columns or found["columns"]),
         tuple(tuple(row) for row in rows),
-        fill(found.get("note", ""), values),
+        fill_template(found.get("note", ""), values),
     )
 
 
@@ -184,7 +184,7 @@ def _environments() -> dict[str, Environment]:
 _ENVIRONMENTS = _environments()
 
 
-def _rendered(template: str, form: str, **values: Any) -> str:
+def _render(template: str, form: str, **values: Any) -> str:
     return _ENVIRONMENTS[form].get_template(f"{template}.{form}.j2").render(minus=MINUS, **values)
 
 
@@ -192,15 +192,15 @@ def render_table(table: Table, form: str, signature: str = "") -> str:
     """Return a table as ``html``, ``md``, ``tex`` or ``csv``."""
     if form == "csv":
         return csv_of(*table.data())
-    return _rendered("table", form, table=table, stamp=signature, most=None)
+    return _render("table", form, table=table, stamp=signature, most=None)
 
 
 def render_report(report: Report, form: str, svgs: Mapping[str, str] | None = None) -> str:
-    return _rendered("report", form, report=report, stamp=report.signature, most=ROWS_IN_TEXT, svgs=svgs)
+    return _render("report", form, report=report, stamp=report.signature, most=ROWS_IN_TEXT, svgs=svgs)
 
 
 def render_methods(report: Report, form: str) -> str:
-    return _rendered("methods", form, report=report)
+    return _render("methods", form, report=report)
 
 
 def csv_of(heads: Sequence[str], rows: Sequence[Sequence[object]]) -> str:

@@ -33,7 +33,7 @@ from evaluation.multiverse.curve import (
 )
 from evaluation.multiverse.section import multiverse_section
 from evaluation.provenance import as_json, signature, versions
-from evaluation.registration.plans import registered
+from evaluation.registration.plans import find_registered
 from evaluation.releases.erasure import erased_since
 from evaluation.report.content import Report, Section
 from evaluation.report.loading import ReportInputs, load_inputs
@@ -62,7 +62,7 @@ def build_report(
     inputs = load_inputs(study, metrics=metrics, tokenizer=tokenizer, progress=progress)
     found = None
     if multiverse:
-        found = multiverse_of(study, inputs, lambda share, words: progress(0.3 + 0.2 * share, words))
+        found = find_multiverse(study, inputs, lambda share, words: progress(0.3 + 0.2 * share, words))
     progress(0.5, "figures and tables")
     sections = sections_of(inputs, progress)
     sections += [
@@ -72,7 +72,7 @@ def build_report(
     ]
     if found is not None:
         sections.append(multiverse_section(found))
-    if (plan := registered(study)) is not None:
+    if (plan := find_registered(study)) is not None:
         sections.append(plan.section(inputs))
     progress(0.8, "writing")
     aggregation, evaluation = inputs.aggregation, inputs.evaluation
@@ -82,13 +82,13 @@ def build_report(
         signatures |= {"meta-evaluation": evaluation.signature, **evaluation.result["signatures"]}
     if found is not None:
         signatures["multiverse"] = multiverse_signature(study, found)
-    return assemble(
+    return assemble_report(
         study, inputs, sections, title=study.name, signature=str(signature_of_study(study)), settings=settings,
         signatures=signatures, multiverse=found,
     )  # fmt: skip
 
 
-def multiverse_of(study: Study, inputs: ReportInputs, progress: Progress = no_progress) -> dict[str, Any]:
+def find_multiverse(study: Study, inputs: ReportInputs, progress: Progress = no_progress) -> dict[str, Any]:
     """Return the stored multiverse of these judgments and metrics, or compute it."""
     of: dict[str, Any] = {
         "metrics": inputs.metrics,
@@ -98,7 +98,7 @@ def multiverse_of(study: Study, inputs: ReportInputs, progress: Progress = no_pr
     return stored_multiverse(study, **of) or compute_multiverse(study, **of, progress=progress)
 
 
-def assemble(
+def assemble_report(
     study: Study,
     inputs: ReportInputs,
     sections: Sequence[Section],
@@ -138,7 +138,7 @@ def files_of(report: Report, progress: Progress = no_progress) -> Iterator[tuple
     plots = report.plots
     for number, plot in enumerate(plots):
         progress(0.8 + 0.18 * number / len(plots), f"figure {plot.name}")
-        figure = drawing.drawn(plot, stamp=report.signature)
+        figure = drawing.draw_plot(plot, stamp=report.signature)
         svg = drawing.svg_of(figure, plot, simulated=report.simulated)
         svgs[plot.name] = drawing.page_svg(svg, report.signature)
         yield f"figures/{plot.name}.svg", drawing.svg_file(svg)

@@ -34,15 +34,15 @@ from evaluation.results.consensus import (
     RESAMPLES,
     PairConsensus,
     StudyConsensus,
-    counts_of,
+    columns_and_others,
+    count_judgments,
     measure_agreement,
     model_answers,
     pair_consensus,
-    parts_of,
-    stored_part,
     system_tallies,
     unit_consensus,
     with_decisions,
+    without_units,
     worker_table,
 )
 from evaluation.results.filter_audit import audit_filter
@@ -144,7 +144,7 @@ class Aggregation:
 
 
 def _model_json(model: Mapping[str, Any], with_units: bool) -> Any:
-    return as_json(model if with_units else stored_part(model))
+    return as_json(model if with_units else without_units(model))
 
 
 def _pair_dict(pair: PairRow, found: PairConsensus) -> dict[str, Any]:
@@ -174,7 +174,7 @@ def consensus_of(study: Study, table: JudgmentTable, judged: Units | None = None
     return StudyConsensus(units, pairs, of_unit, pair_consensus(units, pairs, of_unit), decisions, data_hash)
 
 
-def _audit_of(study: Study, consensus: StudyConsensus) -> tuple[dict[str, Any], Set[int]]:
+def _audit_filter_of(study: Study, consensus: StudyConsensus) -> tuple[dict[str, Any], Set[int]]:
     relevance, notes = KINDS[study.protocol].relevance, study.notes
     if not notes.get("audited") or relevance is None:
         return {}, frozenset()
@@ -256,7 +256,7 @@ def compute_aggregation(
             consensus.decisions,
             reason=agreement["per_worker"]["reason"],
         )
-    audit, audited = _audit_of(study, consensus)
+    audit, audited = _audit_filter_of(study, consensus)
     figures = kind.results.figures(judged, seed=design.seed) if judged and kind.results else KindResults()
     systems, rankings = _systems_of(study, kind, consensus, figures, audit)
     settings = {
@@ -269,7 +269,7 @@ def compute_aggregation(
         **({"clusters": NAIVE} if clusters == NAIVE else {}),
         **({"stopping": stopping_in_words(design)} if stops_early(study) else {}),
     }
-    times = loaders.work_times(study, loaders.without_times(table, workers))
+    times = loaders.work_times(study, loaders.workers_without_times(table, workers))
     return Aggregation(
         study=study,
         consensus=consensus,
@@ -281,15 +281,15 @@ def compute_aggregation(
         result={
             "agreement": agreement,
             "workers": worker_table(table, workers, table.records, times),
-            "counts": counts_of(table, consensus, len(workers)),
+            "counts": count_judgments(table, consensus, len(workers)),
             "unused": unused_answers(study, table),
             "systems": systems,
             "rankings": rankings,
             "outputs": newest_output(study) if kind.judges_one_caption else None,
             "figures": dict(figures.study),
             **({"clusters": NAIVE} if clusters == NAIVE else {}),
-            **({"dawid_skene": stored_part(model)} if model else {}),
-            **({"models": {name: stored_part(one) for name, one in others.items()}} if others else {}),
+            **({"dawid_skene": without_units(model)} if model else {}),
+            **({"models": {name: without_units(one) for name, one in others.items()}} if others else {}),
             **({"filter_audit": audit} if audit else {}),
         },
         settings=settings,
@@ -350,7 +350,7 @@ def _store_changes(study: Study, of: str, about: Sequence[int], rows: list[tuple
         before = known.pop(row[name], None)
         if before is None:
             added.append(row)
-        elif before[1:] != row and _comparable(before[1:]) != _comparable(row):
+        elif before[1:] != row and _comparison_key(before[1:]) != _comparison_key(row):
             changed.append((before[0], *row))
     old = [pk for pk, *_ in (*known.values(), *changed)]
     if old:
@@ -359,13 +359,13 @@ def _store_changes(study: Study, of: str, about: Sequence[int], rows: list[tuple
     insert_rows(Consensus, CONSENSUS_FIELDS, added, ready=JSON_FIELDS)
 
 
-def _comparable(row: Sequence[Any]) -> tuple[Any, ...]:
+def _comparison_key(row: Sequence[Any]) -> tuple[Any, ...]:
     *cells, answer, share, margin, tie, votes = row
-    return *cells, _in_order(answer), share, margin, tie, _in_order(votes)
+    return *cells, _sort_names(answer), share, margin, tie, _sort_names(votes)
 
 
 @lru_cache(ROWS_AT_ONCE)
-def _in_order(text: str | None) -> str | None:
+def _sort_names(text: str | None) -> str | None:
     """Sort the names of JSON: PostgreSQL has its own order."""
     return None if text is None else json.dumps(json.loads(text), sort_keys=True)
 
@@ -374,7 +374,7 @@ def _unit_rows(
     study: Study, found: StudyConsensus, figures: KindResults
 ) -> Iterator[tuple[list[int], list[tuple[Any, ...]]]]:
     """Yield batches of unit row ids, and CONSENSUS_FIELDS of those with a consensus."""
-    columns, single = parts_of(found.of_unit)
+    columns, single = columns_and_others(found.of_unit)
     pks = np.sort(found.units.pk)
     places = np.full(len(pks), -1) if columns is None else places_in(columns.unit, pks)
     for start in range(0, len(pks), ROWS_AT_ONCE):
@@ -436,7 +436,7 @@ def _pair_rows(study: Study, found: StudyConsensus) -> Iterator[tuple[list[int],
         yield [pair.pk for pair in pairs], rows
 
 
-def aggregated(
+def run_aggregation(
     *,
     study: Study,
     method: Collection[str] = (),
@@ -455,8 +455,8 @@ def aggregated(
 
 
 def aggregate_study(*, study: Study, progress: Progress = no_progress) -> dict[str, Any]:
-    """Compute and store as ``aggregated``; return the content of `aggregate --output`."""
-    return aggregated(study=study, progress=progress).as_json()
+    """Compute and store as ``run_aggregation``; return the content of `aggregate --output`."""
+    return run_aggregation(study=study, progress=progress).as_json()
 
 
 def unused_answers(study: Study, table: JudgmentTable) -> dict[str, Any]:

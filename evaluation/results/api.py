@@ -88,7 +88,7 @@ class LastAnalysisView(APIView):
         return Response({name: getattr(found, name) for name in names})
 
 
-def describes_last(name: str, summary: str) -> Any:
+def describe_last(name: str, summary: str) -> Any:
     responses = {
         (200, "application/json"): OpenApiTypes.OBJECT,
         404: OpenApiResponse(description="Not computed yet."),
@@ -101,7 +101,7 @@ class AgreementView(LastAnalysisView):
 
     what = Analysis.What.AGGREGATION
 
-    @describes_last("studies_agreement", "The last agreement and workers' quality")
+    @describe_last("studies_agreement", "The last agreement and workers' quality")
     def get(self, request: Request, slug: str) -> Response:
         """As the last ``aggregate`` stored it, with its settings and the hash of the judgments it came from."""
         return self.last(request, slug)
@@ -112,7 +112,7 @@ class EvaluationView(LastAnalysisView):
 
     what = Analysis.What.META_EVALUATION
 
-    @describes_last("studies_evaluation", "The last metrics against people")
+    @describe_last("studies_evaluation", "The last metrics against people")
     def get(self, request: Request, slug: str) -> Response:
         """As the last ``evaluate`` stored it."""
         return self.last(request, slug)

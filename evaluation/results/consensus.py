@@ -23,7 +23,7 @@ from evaluation.judgment_sets.records import (
     WorkerRow,
     texts_of,
 )
-from evaluation.provenance import as_json, plain
+from evaluation.provenance import as_json, json_float
 from evaluation.results.coefficients import MOST_VALUES, agreement_coefficients
 from evaluation.statistics.aggregation import dawid_skene, pair_winners
 from evaluation.statistics.aggregation.preferences import SURE, preferences_of
@@ -104,7 +104,7 @@ class StudyConsensus:
 
     @property
     def judged(self) -> int:
-        columns, single = parts_of(self.of_unit)
+        columns, single = columns_and_others(self.of_unit)
         return sum(one.n > 0 for one in single.values()) + (0 if columns is None else len(columns.unit))
 
     def adjudicated_pairs(self) -> set[int]:
@@ -112,7 +112,9 @@ class StudyConsensus:
         return set(pairs.tolist()) - {NO_PAIR}
 
 
-def parts_of(found: Mapping[int, Consensus]) -> tuple[ConsensusColumns | None, Mapping[int, Consensus]]:
+def columns_and_others(
+    found: Mapping[int, Consensus],
+) -> tuple[ConsensusColumns | None, Mapping[int, Consensus]]:
     """Return the columns, if any, and the other units."""
     return (found, found.single) if isinstance(found, ConsensusColumns) else (None, found)
 
@@ -120,7 +122,7 @@ def parts_of(found: Mapping[int, Consensus]) -> tuple[ConsensusColumns | None, M
 def values_at(found: Mapping[int, Consensus], units: Ints) -> tuple[Floats, Flags]:
     """Return (U,) consensus values, nan on a tie, and whether there is a consensus."""
     values, there = np.full(len(units), np.nan), np.zeros(len(units), dtype=np.bool_)
-    columns, single = parts_of(found)
+    columns, single = columns_and_others(found)
     if columns is not None:
         place = places_in(columns.unit, units)
         there = place >= 0
@@ -133,9 +135,9 @@ def values_at(found: Mapping[int, Consensus], units: Ints) -> tuple[Floats, Flag
     return values, there
 
 
-def counts_of(table: JudgmentTable, consensus: StudyConsensus, workers: int) -> dict[str, int]:
-    columns, single = parts_of(consensus.of_unit)
-    decided = sum(_decided(one) for one in single.values())
+def count_judgments(table: JudgmentTable, consensus: StudyConsensus, workers: int) -> dict[str, int]:
+    columns, single = columns_and_others(consensus.of_unit)
+    decided = sum(_is_decided(one) for one in single.values())
     ties = sum(one.tie for one in single.values())
     if columns is not None:
         decided += int((~np.isnan(columns.value)).sum())
@@ -157,7 +159,7 @@ def counts_of(table: JudgmentTable, consensus: StudyConsensus, workers: int) -> 
     }
 
 
-def _decided(one: Consensus) -> bool:
+def _is_decided(one: Consensus) -> bool:
     return one.value is not None or (one.answer is not None and not one.tie)
 
 
@@ -317,7 +319,7 @@ def components_of(kind: Kind, value: Floats, clusters: Clusters) -> dict[str, An
     found = components_of_clusters(answer, clusters)
     n = {"items": found.items, "raters": found.raters, "judgments": found.judgments}
     twice = {
-        name: plain(found.error_with(**n | {name: 2 * n[name], "judgments": 2 * n["judgments"]}))
+        name: json_float(found.error_with(**n | {name: 2 * n[name], "judgments": 2 * n["judgments"]}))
         for name in n
         if not found.reason
     }
@@ -453,7 +455,7 @@ def one_against_rest(
 
 def _one_against_rest(ratings: Ratings, units: Sequence[UnitRow], grouped: Clusters | None) -> dict[str, Any]:
     kinds, names = _kinds_of(ratings.units, units)
-    decided, same = _held_against_others(ratings)
+    decided, same = _agreement_with_others(ratings)
     figures = {}
     for code, name in (*names.items(), (None, "all")):
         here = np.ones(len(decided), dtype=bool) if code is None else (kinds == code)[ratings.unit]
@@ -462,11 +464,11 @@ def _one_against_rest(ratings: Ratings, units: Sequence[UnitRow], grouped: Clust
         if grouped is not None:
             figures[name] = clustered_share(same, decided & here, grouped) | left_out
         else:
-            figures[name] = share_of(int((same & here).sum()), n) | left_out
+            figures[name] = share_with_interval(int((same & here).sum()), n) | left_out
     return figures
 
 
-def _held_against_others(ratings: Ratings) -> tuple[Flags, Flags]:
+def _agreement_with_others(ratings: Ratings) -> tuple[Flags, Flags]:
     """Return (N,) bool: whether the unit's other judges have a majority, and whether this judge is of it."""
     labels, size = len(ratings.labels), len(ratings.units)
     cell = ratings.code * size + ratings.unit
@@ -485,22 +487,27 @@ def clustered_share(right: Flags, here: Flags, clusters: Mapping[str, Ints] | Cl
     """Return the share of rows ``here`` that are ``right``, with its interval by clusters, as JSON."""
     n = int(here.sum())
     if not n:
-        return share_of(0, 0)
+        return share_with_interval(0, 0)
     found = share_of_rows(right.astype(np.float64), clusters, CONFIDENCE, keep=here)
     return {
         "value": float(right[here].mean()),
-        "low": plain(found.low),
-        "high": plain(found.high),
+        "low": json_float(found.low),
+        "high": json_float(found.high),
         "n": n,
         "clusters": dict(found.clusters.counts),
         **({"reason": found.clusters.reason} if found.clusters.reason else {}),
     }
 
 
-def share_of(count: int, of: int) -> dict[str, Any]:
+def share_with_interval(count: int, of: int) -> dict[str, Any]:
     """Return a share with Wilson's 95 % interval as JSON; null if ``of`` is 0."""
     low, high = wilson_interval(count, of)
-    return {"value": count / of if of else None, "low": plain(low), "high": plain(high), "n": of}
+    return {
+        "value": count / of if of else None,
+        "low": json_float(low),
+        "high": json_float(high),
+        "n": of,
+    }
 
 
 def worker_table(
@@ -670,5 +677,5 @@ def model_workers(
     return sorted(rows, key=lambda row: row["worker"])
 
 
-def stored_part(model: Mapping[str, Any]) -> dict[str, Any]:
+def without_units(model: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in model.items() if name != "units"}

@@ -8,7 +8,7 @@ from typing import Any
 from django.utils.translation import gettext as _
 
 from common.amounts import thousands
-from evaluation.provenance import plain
+from evaluation.provenance import json_float
 from evaluation.report.content import percent, percent_number
 from evaluation.statistics.meta import wilson_interval
 from judgments.kinds import Consensus, RelevanceScale
@@ -54,9 +54,9 @@ def audit_filter(
         "sampled": len(audited),
         "judged": len(judged),
         "missed": missed,
-        "share": plain(share),
-        "low": plain(low),
-        "high": plain(high),
+        "share": json_float(share),
+        "low": json_float(low),
+        "high": json_float(high),
         "confidence": CONFIDENCE,
         "unanimous_no": sum(
             not any(

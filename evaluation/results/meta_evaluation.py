@@ -25,22 +25,22 @@ from evaluation.results.metric_figures import (
     MetricResults,
     PairTexts,
     References,
+    compare_on_same_halves,
+    find_references_of_pairs,
     halves_of_pairs,
     judge_captions,
     judge_pairs,
     kappa_grid,
-    on_the_same_halves,
     score_pairs,
-    with_references,
 )
 from evaluation.results.readings import (
     DRAWS,
     Readings,
     accuracy_over_all,
-    by_references,
-    with_single_grades,
-    with_tau_c,
-    with_ties,
+    accuracy_with_ties,
+    correlate_single_grades,
+    curves_as_json,
+    tau_c_with_interval,
 )
 from evaluation.results.verdict import correlation_verdict, pair_verdicts
 from evaluation.statistics.clustering import ITEM, NAIVE, ClusterColumns
@@ -60,7 +60,7 @@ ITEMS_CHOSEN = (
 ROWS_AT_ONCE = 2_000
 
 
-def read_pairs(
+def compute_pair_readings(
     readings: Readings,
     pairs: Sequence[PairTexts],
     documents: Sequence[References],
@@ -83,7 +83,7 @@ def read_pairs(
     if readings.ties:
         judged_pairs = [place for place, pair in enumerate(pairs) if pair.winner or pair.tied]
         found["ties"] = {
-            name: with_ties(
+            name: accuracy_with_ties(
                 both[judged_pairs],
                 winners[judged_pairs],
                 [pairs[place].systems for place in judged_pairs],
@@ -97,7 +97,7 @@ def read_pairs(
             pairs, documents, readings.references, metrics=metrics, tokenizer=tokenizer, seed=seed
         )
         found["references"] = {
-            name: by_references(accuracy_by_references(tables, winners, kinds, clusters=clusters))
+            name: curves_as_json(accuracy_by_references(tables, winners, kinds, clusters=clusters))
             for name, tables in scores.items()
         }
     return found
@@ -144,7 +144,7 @@ def scores_by_own_subsets(
     return found
 
 
-def read_captions(
+def compute_caption_readings(
     readings: Readings,
     captions: Sequence[CaptionTexts],
     judged: MetricResults,
@@ -159,7 +159,9 @@ def read_captions(
     found: dict[str, Any] = {}
     scores = {name: both[:, 0] for name, both in judged.scores.items()}
     if readings.tau_c:
-        found["tau_c"] = {name: with_tau_c(metric, people, clusters) for name, metric in scores.items()}
+        found["tau_c"] = {
+            name: tau_c_with_interval(metric, people, clusters) for name, metric in scores.items()
+        }
     if readings.people_at_least or readings.metric_at_least:
         found["thresholds"] = {
             name: kappa_grid(metric, people, cuts, seed, clusters, readings.metric_at_least)
@@ -168,7 +170,7 @@ def read_captions(
     return found
 
 
-def read_single_grades(
+def compute_single_grade_readings(
     captions: Sequence[CaptionTexts],
     judged: MetricResults,
     table: JudgmentTable,
@@ -194,12 +196,12 @@ def read_single_grades(
         )
     images = [caption.item for caption in captions] if clustered else None
     return {
-        name: with_single_grades(scores[:, 0], table.value[rows], of[rows], images, seed)
+        name: correlate_single_grades(scores[:, 0], table.value[rows], of[rows], images, seed)
         for name, scores in judged.scores.items()
     }
 
 
-def read_with_own(
+def compute_readings_with_own(
     captions: Sequence[CaptionTexts],
     references: loaders.ReferenceSet,
     documents: Sequence[References],
@@ -305,7 +307,7 @@ def compute_evaluation(
         )
         result["people"] = people if people["all"]["n"] else {}
         pks = np.array([pair.pk for pair in pairs], dtype=np.int64)
-        result["halves"] = on_the_same_halves(
+        result["halves"] = compare_on_same_halves(
             halves_of_pairs(table, consensus.units, pks),
             judged.scores,
             kinds_of(kinds, len(pairs)),
@@ -319,7 +321,7 @@ def compute_evaluation(
             images=images,
         )
         result["counts"] = {"pairs": len(pairs), "no_consensus": sum(pair.winner == 0 for pair in pairs)}
-        further = read_pairs(
+        further = compute_pair_readings(
             readings,
             pairs,
             documents,
@@ -351,13 +353,15 @@ def compute_evaluation(
         result["counts"] = counts
         cells = {name: one["kendall_tau_b"] for name, one in judged.metrics.items()}
         result["verdict"] = {"all": correlation_verdict(cells)}
-        further = read_captions(readings, captions, judged, cuts=cuts, seed=design.seed, clustered=clustered)
+        further = compute_caption_readings(
+            readings, captions, judged, cuts=cuts, seed=design.seed, clustered=clustered
+        )
         if readings.single_grades:
-            further["single_grades"] = read_single_grades(
+            further["single_grades"] = compute_single_grade_readings(
                 captions, judged, table, seed=design.seed, clustered=clustered
             )
         if readings.own_kept and computed:
-            further["own_kept"] = read_with_own(
+            further["own_kept"] = compute_readings_with_own(
                 captions,
                 references,
                 documents,
@@ -391,14 +395,14 @@ def compute_evaluation(
 def texts_of_pairs(
     study: Study, references: loaders.ReferenceSet
 ) -> tuple[list[PairTexts], list[References], int]:
-    """Return ``with_references`` of the study.
+    """Return ``find_references_of_pairs`` of the study.
 
     If every pair uses the same number of leading references (PASCAL-50S: 48 of 50), so do documents.
 
     Raises:
         EvaluationError: an image has no references.
     """
-    found = with_references(loaders.pair_texts(study), references.of_item)
+    found = find_references_of_pairs(loaders.pair_texts(study), references.of_item)
     if found is None:
         raise EvaluationError(f"An image of study {study.slug!r} has no reference captions to score against.")
     return found
@@ -434,7 +438,7 @@ class CaptionConsensus:
     score: float | None
 
 
-def _of_units(study: Study, consensus: StudyConsensus) -> list[CaptionConsensus]:
+def _consensus_of_captions(study: Study, consensus: StudyConsensus) -> list[CaptionConsensus]:
     return [
         CaptionConsensus(pk, item, key, text, value_of_unit(consensus, pk))
         for pk, item, key, text in loaders.caption_units(study)
@@ -462,7 +466,7 @@ def judged_captions(
     kind = KINDS[study.protocol]
     scores = kind.results.caption_scores(loaders.judged_answers(study, table)) if kind.results else None
     said = (
-        _of_units(study, consensus)
+        _consensus_of_captions(study, consensus)
         if scores is None
         else [CaptionConsensus(None, *astuple(one)) for one in scores]
     )

@@ -12,7 +12,7 @@ from evaluation.arrays import places_in
 from evaluation.errors import EvaluationError, as_sentence
 from evaluation.imported_scores.storing import NO_SCORES, ImportedScores
 from evaluation.judgment_sets.records import NO_PAIR, Floats, Ints, JudgmentTable, UnitRow, Units
-from evaluation.provenance import as_json, plain
+from evaluation.provenance import as_json, json_float
 from evaluation.results.readings import kappa_at
 from evaluation.signatures import parse
 from evaluation.statistics.clustering import ITEM, NAIVE, ClusterColumns, share_of_rows
@@ -137,7 +137,7 @@ def score_texts(
     return replace(scored, scores={name: found[name] for name in metrics})
 
 
-def with_references(
+def find_references_of_pairs(
     pairs: Iterable[tuple[int, str, Any, str, str, Sequence[str]]],
     of_image: Mapping[Any, Sequence[tuple[str, str]]],
 ) -> tuple[list[PairTexts], list[References], int] | None:
@@ -396,7 +396,7 @@ def halves_of_pairs(table: JudgmentTable, units: Sequence[UnitRow], pairs: Ints)
     return halves_of_votes(*counts)
 
 
-def on_the_same_halves(
+def compare_on_same_halves(
     halves: Halves,
     scores: Mapping[str, Floats],
     kinds: Mapping[str, Any],
@@ -417,7 +417,12 @@ def on_the_same_halves(
         shares = np.divide(values, halves.decided, out=np.zeros(len(values)), where=known)
         found = share_of_rows(shares, columns, CONFIDENCE, keep=here, weights=halves.decided)
         share = float(values[here].sum() / halves.decided[here].sum())
-        return {"value": share, "low": plain(found.low), "high": plain(found.high), "n": int(here.sum())}
+        return {
+            "value": share,
+            "low": json_float(found.low),
+            "high": json_float(found.high),
+            "n": int(here.sum()),
+        }
 
     return {
         kind: {

@@ -96,7 +96,7 @@ def show_results(request: HttpRequest, study: Study, context: Context) -> HttpRe
         "counted": counted,
         "progress": progress,
         "handed_in": sum(progress["assignments"].get(state, 0) for state in FINISHED_STATES),
-        "held": _leases(study, progress),
+        "held": _ended_leases(study, progress),
         "reports": list(
             ProblemReport.objects.filter(assignment__study=study).select_related("assignment__worker")[
                 :NEWEST
@@ -109,9 +109,9 @@ def show_results(request: HttpRequest, study: Study, context: Context) -> HttpRe
         "captions_table": caption_table(aggregation.result.get("figures", {})) if aggregation else {},
         "question_rows": question_rows(aggregation.result.get("figures", {})) if aggregation else [],
         "answer_rows": _answer_rows(study) if aggregation else [],
-        "figures": _figures(study, aggregation, evaluation, progress),
+        "figures": _draw_plots(study, aggregation, evaluation, progress),
         **_freshness(study, aggregation, evaluation, progress),
-        **(_agreement(aggregation) if aggregation else {}),
+        **(_agreement_context(aggregation) if aggregation else {}),
     }
     if evaluation is not None:
         table = accuracy_table if context["compares_pairs"] else correlation_table
@@ -119,7 +119,7 @@ def show_results(request: HttpRequest, study: Study, context: Context) -> HttpRe
         context["reading_tables"] = reading_tables(evaluation.result)
     if aggregation is not None:
         context |= unused_context(aggregation.result)
-        context["lead"] = _lead(aggregation, evaluation, context["figures"])
+        context["lead"] = _leading_findings(aggregation, evaluation, context["figures"])
         context["ways"] = [
             {"label": _(label), "link": page_address(study, name)}
             for name, label in WAYS.items()
@@ -128,7 +128,7 @@ def show_results(request: HttpRequest, study: Study, context: Context) -> HttpRe
     return TemplateResponse(request, "evaluation/study_results.html", context)
 
 
-def _lead(
+def _leading_findings(
     aggregation: Analysis, evaluation: Analysis | None, figures: dict[str, tuple[SafeString, str, str]]
 ) -> dict[str, Any]:
     if evaluation is None:
@@ -162,14 +162,14 @@ def _newest(study: Study, what: str) -> Subquery:
     return Subquery(Analysis.objects.newest_first(study, what).values("pk")[:1])  # results are large
 
 
-def _leases(study: Study, progress: dict[str, Any]) -> list[Assignment]:
+def _ended_leases(study: Study, progress: dict[str, Any]) -> list[Assignment]:
     if not progress["assignments"].get(Assignment.State.ACCEPTED):
         return []
     holding = Assignment.objects.with_lease(timezone.now()).filter(study=study)
     return list(holding.select_related("worker", "hit").order_by("expires_at")[: NEWEST + 1])
 
 
-def _figures(
+def _draw_plots(
     study: Study, aggregation: Analysis | None, evaluation: Analysis | None, progress: dict[str, Any]
 ) -> dict[str, tuple[SafeString, str, str]]:
     """Return name -> plot, its sentence and its signature; plots escape every word."""
@@ -240,7 +240,7 @@ def _freshness(
     }
 
 
-def _agreement(aggregation: Analysis) -> dict[str, Any]:
+def _agreement_context(aggregation: Analysis) -> dict[str, Any]:
     result, threshold = aggregation.result, aggregation.settings.get("controls")
     workers = sorted(result["workers"], key=lambda row: (row["used"], -row["judgments"], row["worker"]))
     seen, right = (sum(row[key] for row in workers) for key in ("controls_seen", "controls_right"))
@@ -272,7 +272,7 @@ def _agreement(aggregation: Analysis) -> dict[str, Any]:
     }
 
 
-def _compute(request: HttpRequest, study: Study) -> None:
+def _start_job(request: HttpRequest, study: Study) -> None:
     values = read_posted_parameters(request, evaluate)
     if not Judgment.objects.filter(assignment__study=study).exists() and not study.pairs.exists():
         raise WrongState(
@@ -310,7 +310,7 @@ def _add_compute(name: str, readings: tuple[str, ...], offered: Callable[[Study]
         StudyStep(
             name=name,
             label="Compute now",
-            run=_compute,
+            run=_start_job,
             job="aggregate",
             primary_on=frozenset({"results"}),
             offered=offered,

@@ -15,7 +15,7 @@ from common.downloads import batched
 from common.rows import READ_AT_ONCE, columns_of, plain_rows
 from evaluation.arrays import places_in
 from evaluation.judgment_sets.records import Flags, Floats, Ints
-from evaluation.provenance import plain
+from evaluation.provenance import json_float
 from evaluation.results.consensus import values_at
 from evaluation.statistics.meta import wilson_interval
 from evaluation.statistics.ranking import (
@@ -107,7 +107,7 @@ class ListRows:
     placed: Flags
 
 
-def in_order(
+def sort_into_lists(
     rows: ListRows,
     systems: Sequence[str],
     images: Sequence[str],
@@ -296,12 +296,14 @@ def _mean(result: RankingResult) -> dict[str, Any]:
 
 def _figure(result: RankingResult, interval: tuple[float, float], n: int) -> dict[str, Any]:
     further = (
-        {} if result.unjudged is None else {"unjudged": result.unjudged, "best_case": plain(result.best_case)}
+        {}
+        if result.unjudged is None
+        else {"unjudged": result.unjudged, "best_case": json_float(result.best_case)}
     )
     return {
-        "value": plain(result.value),
-        "low": plain(interval[0]),
-        "high": plain(interval[1]),
+        "value": json_float(result.value),
+        "low": json_float(interval[0]),
+        "high": json_float(interval[1]),
         "n": n,
         **further,
     }
@@ -406,8 +408,8 @@ class _ClusteredMeans:
         several = self.images[system, column] > 1
         return {
             "value": float(self.sums[system, column]) / n if n else None,
-            "low": plain(low) if several else None,
-            "high": plain(high) if several else None,
+            "low": json_float(low) if several else None,
+            "high": json_float(high) if several else None,
             "n": n,
         }
 
@@ -458,21 +460,21 @@ def proposals_of(study: Study) -> Proposals:
     number = {pk: image_of[name] for pk, (name, _) in items.items()}
     text = captions.text_of(caption)
     asking = {pk: asker_of[key] for pk, key in zip(askers.tolist(), captions.keys_of(askers), strict=True)}
-    return in_order(
+    return sort_into_lists(
         ListRows(
-            system=_mapped(system, {pk: names[name] for pk, name in systems.items()}),
-            image=_mapped(item, number),
+            system=_map_values(system, {pk: names[name] for pk, name in systems.items()}),
+            image=_map_values(item, number),
             text=text,
-            asker=np.where(asked, _mapped(caption, asking), -1),
+            asker=np.where(asked, _map_values(caption, asking), -1),
             rank=rank,
-            original=_originals(captions, item, caption, text, asked),
-            placed=_placed(study, systems, system, asked),
+            original=_original_ranks(captions, item, caption, text, asked),
+            placed=_ranks_are_places(study, systems, system, asked),
         ),
         list(names),
         list(image_of),
         captions.texts,
         list(asker_of),
-        JudgedUnits(unit, _mapped(image_shown, number), captions.text_of(first_shown)),
+        JudgedUnits(unit, _map_values(image_shown, number), captions.text_of(first_shown)),
     )
 
 
@@ -543,7 +545,7 @@ def _codes(column: pa.ChunkedArray) -> Ints:
     return np.concatenate([np.zeros(0, dtype=np.int64), *(one.indices.to_numpy() for one in coded)])
 
 
-def _originals(captions: _Captions, item: Ints, caption: Ints, text: Ints, asked: Flags) -> Ints:
+def _original_ranks(captions: _Captions, item: Ints, caption: Ints, text: Ints, asked: Flags) -> Ints:
     """Return ``Proposals.original``, comparing captions by their words."""
     own = captions.item > 0
     written_for = captions.item[places_in(captions.pk, caption)]
@@ -554,7 +556,7 @@ def _originals(captions: _Captions, item: Ints, caption: Ints, text: Ints, asked
     return np.where(there, hit, NO_ORIGINAL)
 
 
-def _placed(study: Study, systems: Mapping[int, str], system: Ints, asked: Flags) -> Flags:
+def _ranks_are_places(study: Study, systems: Mapping[int, str], system: Ints, asked: Flags) -> Flags:
     """Return (N,) whether the rank is the place, as for systems known only from judgments."""
     partly = study.dataset.known_in_part
     found = np.zeros(len(system), dtype=bool)
@@ -564,6 +566,6 @@ def _placed(study: Study, systems: Mapping[int, str], system: Ints, asked: Flags
     return found
 
 
-def _mapped(values: Ints, to: Mapping[int, Any]) -> Ints:
+def _map_values(values: Ints, to: Mapping[int, Any]) -> Ints:
     known, place = np.unique(values, return_inverse=True)
     return np.array([to.get(one, -1) for one in known.tolist()], dtype=np.int64)[place]

@@ -14,7 +14,7 @@ import numpy as np
 
 from evaluation.arrays import Flags, Floats, Ints
 from evaluation.errors import EvaluationError
-from evaluation.provenance import as_json, plain
+from evaluation.provenance import as_json, json_float
 from evaluation.statistics.agreement import kappa_grid
 from evaluation.statistics.clustering import ITEM, ClusterColumns, columns_of, share_of_rows
 from evaluation.statistics.correlation import correlation
@@ -97,17 +97,19 @@ def accuracy_over_all(
     """Return accuracy over all pairs by kind from (N, 2) scores; a pair without a consensus is half right."""
     credit, _ = pair_credits(metric_winners(scores[:, 0], scores[:, 1]), winners, undecided="half")
     columns = columns_of(clusters) or {ITEM: range(len(winners))}
-    return {kind: _over_all(credit, here, columns) for kind, here in kinds_of(kinds, len(winners)).items()}
+    return {
+        kind: _accuracy_of_all(credit, here, columns) for kind, here in kinds_of(kinds, len(winners)).items()
+    }
 
 
-def _over_all(credit: Floats, here: Flags, columns: Mapping[str, Iterable[Any]]) -> dict[str, Any]:
+def _accuracy_of_all(credit: Floats, here: Flags, columns: Mapping[str, Iterable[Any]]) -> dict[str, Any]:
     interval = share_of_rows(credit, columns, CONFIDENCE, keep=here)
     value = float(credit[here].mean()) if here.any() else math.nan
-    ends = {"low": plain(interval.low), "high": plain(interval.high)}
-    return {"value": plain(value), **ends, "n": int(here.sum()), "reason": interval.clusters.reason}
+    ends = {"low": json_float(interval.low), "high": json_float(interval.high)}
+    return {"value": json_float(value), **ends, "n": int(here.sum()), "reason": interval.clusters.reason}
 
 
-def with_ties(
+def accuracy_with_ties(
     scores: Floats, outcomes: Ints, systems: Sequence[tuple[str, str]], images: Sequence[Any], seed: int
 ) -> dict[str, Any]:
     """Compare (N, 2) scores with (N,) outcomes 1, 2, or 0 for no difference, which a metric's tie gets right.
@@ -125,9 +127,9 @@ def with_ties(
         right = metric_outcomes(scores, one.epsilon) == outcomes
         interval = share_of_rows(right.astype(np.float64), {ITEM: images}, CONFIDENCE)
         found[name] = {
-            "value": plain(one.value),
-            "low": plain(interval.low),
-            "high": plain(interval.high),
+            "value": json_float(one.value),
+            "low": json_float(interval.low),
+            "high": json_float(interval.high),
             "n": one.pairs,
             **as_json(one, "epsilon", "tied_both", "tied_metric", "tied_people", "signature"),
             "reason": one.reason or interval.clusters.reason,
@@ -152,7 +154,7 @@ def metric_outcomes(scores: Floats, epsilon: float) -> Ints:
     return np.where(np.abs(gap) <= epsilon + slack, 0, np.where(gap > 0, 1, 2)).astype(np.int64)
 
 
-def by_references(curves: Mapping[str, ReferenceCurve]) -> dict[str, list[dict[str, Any]]]:
+def curves_as_json(curves: Mapping[str, ReferenceCurve]) -> dict[str, list[dict[str, Any]]]:
     names = ("references", "draws", "value", "low", "high")
     return {
         kind: [
@@ -163,11 +165,11 @@ def by_references(curves: Mapping[str, ReferenceCurve]) -> dict[str, list[dict[s
     }
 
 
-def with_tau_c(metric: Floats, people: Floats, clusters: ClusterColumns) -> dict[str, Any]:
+def tau_c_with_interval(metric: Floats, people: Floats, clusters: ClusterColumns) -> dict[str, Any]:
     return dict(as_json(correlation(metric, people, "kendall-tau-c", clusters=clusters), *ESTIMATE, "reason"))
 
 
-def with_single_grades(
+def correlate_single_grades(
     metric: Floats, grades: Floats, of: Ints, images: Sequence[Any] | None, seed: int
 ) -> dict[str, Any]:
     """Correlate (N,) scores with (J,) judgments of the captions ``of`` (J,), resampling whole images.

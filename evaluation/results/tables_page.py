@@ -135,7 +135,7 @@ def other_models(models: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
                 "n": thousands(model["answers"])
             }
         if model.get("levels"):
-            said = f"{said} {_by_level(model['levels'])}"
+            said = f"{said} {_levels_in_words(model['levels'])}"
         told.append({"name": _(WORKER_MODELS[name]), "sentence": said, "note": model.get("note", "")})
         for column, title in MODEL_COLUMNS.get(name, {}).items():
             columns.append(_(title))
@@ -148,7 +148,7 @@ def other_models(models: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
     return {"told": told, "columns": columns, "rows": rows[:MODEL_WORKERS_SHOWN]}
 
 
-def _by_level(levels: Sequence[Mapping[str, Any]]) -> str:
+def _levels_in_words(levels: Sequence[Mapping[str, Any]]) -> str:
     words = {0: _("not said"), **{one.value // SURE: _(one.words) for one in HOW_SURE}}
     told = [
         f"{words[row['level']]}: {percent(row['right'] / row['compared'])} ({thousands(row['compared'])})"
@@ -325,10 +325,10 @@ def _share_cell(figure: Mapping[str, Any] | None) -> dict[str, Any] | None:
 def _coefficient_cell(figure: Mapping[str, Any] | None) -> dict[str, Any] | None:
     if figure is None or figure["value"] is None:
         return None
-    return {"value": coefficient(figure["value"]), "range": _between(figure), "n": figure["n"]}
+    return {"value": coefficient(figure["value"]), "range": _interval_in_words(figure), "n": figure["n"]}
 
 
-def _between(figure: Mapping[str, Any]) -> str:
+def _interval_in_words(figure: Mapping[str, Any]) -> str:
     low, high = figure["low"], figure["high"]
     return "" if low is None or high is None else _range(coefficient(low), coefficient(high))
 
@@ -415,7 +415,7 @@ def question_rows(figures: Mapping[str, Any]) -> list[dict[str, Any]]:
         if alpha is not None:
             row |= {
                 "alpha": None if alpha["value"] is None else coefficient(alpha["value"]),
-                "range": _between(alpha),
+                "range": _interval_in_words(alpha),
                 "level": alpha["level"],
                 "reason": alpha["reason"],
             }

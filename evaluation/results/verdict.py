@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from common.amounts import coefficient, thousands
 from evaluation.judgment_sets.records import Flags, Floats, Ints
-from evaluation.provenance import plain
+from evaluation.provenance import json_float
 from evaluation.report.content import p_in_text, percent, percent_number
 from evaluation.statistics.clustering import ITEM, NAIVE
 from evaluation.statistics.meta import clusters_of_p_values, metric_winners
@@ -76,7 +76,7 @@ def leaders_by_tests(
     behind = (found.adjusted_p[0] <= found.level) & (found.values[0] > found.values)
     leaders = [name for name, beaten in zip(found.names, behind, strict=True) if not beaten]
     rest = [name for name in found.names if name not in leaders]
-    return leaders, rest, plain(found.adjusted_p[0][behind].max()) if rest else None
+    return leaders, rest, json_float(found.adjusted_p[0][behind].max()) if rest else None
 
 
 def leaders_by_intervals(cells: Cells) -> tuple[list[str], list[str]]:
@@ -116,7 +116,7 @@ def pair_verdict(
         names = sorted(right, key=lambda name: -int(right[name].sum()))
         p = paired_p(names, lambda one, two: mcnemar_p(right[one], right[two], images))
         leaders, rest, largest = leaders_by_tests(names, [float(right[name].mean()) for name in names], p)
-    return _verdict(leaders, rest, largest, n, TESTS if images is None else TESTS_BY_IMAGE, cells)
+    return _make_verdict(leaders, rest, largest, n, TESTS if images is None else TESTS_BY_IMAGE, cells)
 
 
 def pair_verdicts(
@@ -151,7 +151,7 @@ def correlation_verdict(cells: Cells) -> Verdict:
     """Judge metrics by intervals of Kendall's tau-b with people, over captions."""
     leaders, rest = leaders_by_intervals(cells)
     n = cells[leaders[0]]["n"] if leaders else 0
-    return _verdict(leaders, rest, None, n, INTERVALS, cells)
+    return _make_verdict(leaders, rest, None, n, INTERVALS, cells)
 
 
 def verdict_sentence(verdict: Verdict, cells: Cells) -> str:
@@ -166,8 +166,8 @@ def verdict_sentence(verdict: Verdict, cells: Cells) -> str:
         )
     values = [cells[name]["value"] for name in leaders]
     said = {
-        "leaders": listed(leaders),
-        "rest": _others(rest) if rest else "",
+        "leaders": join_names(leaders),
+        "rest": _others_in_words(rest) if rest else "",
         "n": thousands(verdict["n"]),
     }
     if verdict["by"] in MCNEMAR:
@@ -269,13 +269,13 @@ def halves_sentence(result: Mapping[str, Any]) -> str:
         "%(metric)s on %(reached)s, and no answer can reach more than %(ceiling)s."
     ) % {
         "people": percent(found["people"]["value"]),
-        "metric": listed(leaders),
+        "metric": join_names(leaders),
         "reached": range_of([found["metrics"][name]["value"] for name in leaders], percent, percent_number),
         "ceiling": percent(found["ceiling"]["value"]),
     }
 
 
-def listed(names: Sequence[str]) -> str:
+def join_names(names: Sequence[str]) -> str:
     """Join names: a, b and c; count the last of many."""
     shown, left = list(names[:MOST_NAMED]), len(names) - MOST_NAMED
     if left > 0:
@@ -285,13 +285,15 @@ def listed(names: Sequence[str]) -> str:
     return _("%(names)s and %(last)s") % {"names": ", ".join(shown[:-1]), "last": shown[-1]}
 
 
-def _verdict(leaders: list[str], rest: list[str], p: float | None, n: int, by: str, cells: Cells) -> Verdict:
+def _make_verdict(
+    leaders: list[str], rest: list[str], p: float | None, n: int, by: str, cells: Cells
+) -> Verdict:
     settled = len(leaders) == 1 and bool(rest)
     found = Verdict(settled=settled, leaders=leaders, rest=rest, p=p, n=n, by=by, sentence="")
     return found | {"sentence": verdict_sentence(found, cells)}
 
 
-def _others(rest: Sequence[str]) -> str:
+def _others_in_words(rest: Sequence[str]) -> str:
     return rest[0] if len(rest) == 1 else _("the other %(n)d") % {"n": len(rest)}
 
 

@@ -19,7 +19,7 @@ from evaluation.arrays import Floats, Ints, places_in
 from evaluation.errors import EvaluationError
 from evaluation.judgment_sets import loaders
 from evaluation.judgment_sets.records import NO_PAIR
-from evaluation.provenance import as_json, plain
+from evaluation.provenance import as_json, json_float
 from evaluation.report.content import Dots, Estimate, Level, Panel, Section
 from evaluation.report.rendering import plot, say, section, table
 from evaluation.results.consensus import judgment_clusters
@@ -240,9 +240,9 @@ def _shares_of_best(
             low, high = interval.low, interval.high
         shares[str(name)] = {
             "shown": int(keep.sum()),
-            "best": plain(won[keep].mean()),
-            "best_low": plain(low),
-            "best_high": plain(high),
+            "best": json_float(won[keep].mean()),
+            "best_low": json_float(low),
+            "best_high": json_float(high),
         }
     return shares
 
@@ -278,17 +278,17 @@ def _as_result(found: StrengthResult, preferences: Floats, control: str) -> dict
     coefficient = None
     if control == LENGTH and not found.reason:
         coefficient = {
-            "value": plain(found.coefficients[0]),
-            "low": plain(found.coefficient_low[0]),
-            "high": plain(found.coefficient_high[0]),
+            "value": json_float(found.coefficients[0]),
+            "low": json_float(found.coefficient_low[0]),
+            "high": json_float(found.coefficient_high[0]),
         }
     return {
         "systems": _system_rows(found, bands),
-        "next": [] if found.reason else _next(found, names),
+        "next": [] if found.reason else _next_comparisons(found, names),
         "length": coefficient,
         "ties": float((preferences == 0).mean()),
         "levels": found.levels.tolist(),
-        "cuts": [plain(cut) for cut in found.cuts.tolist()],
+        "cuts": [json_float(cut) for cut in found.cuts.tolist()],
         "control": control,
         "clusters": dict(found.clusters),
         **as_json(
@@ -307,9 +307,9 @@ def _system_rows(found: StrengthResult | LuceResult, bands: RankBands) -> list[d
     return [
         {
             "system": names[at],
-            "strength": plain(found.log_strength[at]),
-            "low": plain(found.low[at]),
-            "high": plain(found.high[at]),
+            "strength": json_float(found.log_strength[at]),
+            "low": json_float(found.low[at]),
+            "high": json_float(found.high[at]),
             "best_rank": int(bands.best[at]) or None,
             "worst_rank": int(bands.worst[at]) or None,
         }
@@ -317,12 +317,16 @@ def _system_rows(found: StrengthResult | LuceResult, bands: RankBands) -> list[d
     ]
 
 
-def _next(found: StrengthResult, names: list[str]) -> list[dict[str, Any]]:
+def _next_comparisons(found: StrengthResult, names: list[str]) -> list[dict[str, Any]]:
     """Return the pairs of systems with the largest gain of one more judgment, in nats."""
     gains = np.triu(found.gains(), 1)
     best = np.argsort(-gains, axis=None, kind="stable")[:NEXT_SHOWN]
     return [
-        {"first": names[at // len(names)], "second": names[at % len(names)], "gain": plain(gains.flat[at])}
+        {
+            "first": names[at // len(names)],
+            "second": names[at % len(names)],
+            "gain": json_float(gains.flat[at]),
+        }
         for at in best.tolist()
         if gains.flat[at] > 0
     ]

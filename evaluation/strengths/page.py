@@ -76,8 +76,8 @@ def _rows(systems: list[dict[str, Any]]) -> list[dict[str, Any]]:
         rows.append(
             {
                 "system": one["system"],
-                "strength": signed(one["strength"]),
-                "range": [signed(one[name]) for name in ("low", "high")],
+                "strength": with_sign(one["strength"]),
+                "range": [with_sign(one[name]) for name in ("low", "high")],
                 "ranks": words % {"best": one["best_rank"] or "–", "worst": one["worst_rank"] or "–"},
                 "places": {name: place(one[name]) for name in ("low", "strength", "high")},
                 "zero": place(0.0),
@@ -87,7 +87,7 @@ def _rows(systems: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return rows
 
 
-def signed(value: float | None) -> str:
+def with_sign(value: float | None) -> str:
     if value is None:
         return "–"
     text = coefficient(abs(value))
@@ -95,7 +95,7 @@ def signed(value: float | None) -> str:
 
 
 def _length(found: dict[str, float] | None) -> dict[str, str]:
-    return {name: signed(value) for name, value in found.items()} if found else {}
+    return {name: with_sign(value) for name, value in found.items()} if found else {}
 
 
 add_page(

@@ -21,7 +21,7 @@ from annotation.work.claims import claim_assignment, return_assignment
 from annotation.work.submissions import revise_judgments, submit_and_claim, submit_assignment
 from common.errors import DesignError
 from evaluation.integrity import check_integrity
-from evaluation.judgment_sets.signature import circumstances
+from evaluation.judgment_sets.signature import uncommon_fields
 from evaluation.statistics.aggregation import preference_strengths
 from evaluation.strengths.computing import cached_strengths, strengths_of
 from judgments.design.reading import make_design
@@ -206,7 +206,7 @@ def test_the_ranking_weighs_each_judgment_by_the_chance_that_drew_it() -> None:
         dict(zip(expected.items.tolist(), expected.log_strength.tolist(), strict=True)), abs=1e-6
     )
     assert found["systems"] != plain["systems"]
-    assert circumstances(study)["drawn"] == "live,even-0.2"
+    assert uncommon_fields(study)["drawn"] == "live,even-0.2"
 
 
 def test_whoever_has_the_exported_file_can_weigh_as_the_ranking_does(tmp_path: Path) -> None:

@@ -23,7 +23,7 @@ from evaluation.dashboard.progress import change_mark, is_stale, live_counters
 from evaluation.dashboard.replay import (
     VotesInOrder,
     accuracy_so_far,
-    agreement_grows,
+    agreement_so_far,
     checkpoints,
     winners_so_far,
 )
@@ -121,7 +121,7 @@ def test_agreement_grows_to_what_the_analysis_says(study: Study) -> None:
     grown = BoardSnapshot.objects.get(study=study).result["growth"]
     assert grown[-1]["n"] == aggregated["n"]
     assert grown[-1]["value"] == aggregated["value"]  # None where all say the same
-    rows = agreement_grows(
+    rows = agreement_so_far(
         VotesInOrder(unit=np.array([0, 1, 0, 1]), value=np.array([1.0, 2.0, 1.0, 1.0]), units=2),
         "nominal",
         seed=1,

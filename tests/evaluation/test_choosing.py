@@ -17,7 +17,7 @@ from common.errors import DesignError, WrongState
 from evaluation.choosing.population import judged_population, population_of_draft
 from evaluation.choosing.weighing import weigh_back
 from evaluation.follow_up.units import make_next_batch
-from evaluation.judgment_sets.signature import circumstances
+from evaluation.judgment_sets.signature import uncommon_fields
 from evaluation.report.storage import build_report
 from evaluation.results.meta_evaluation import evaluate_study
 from evaluation.strengths.computing import strengths_of
@@ -140,7 +140,7 @@ def test_what_people_say_of_chosen_pairs_is_weighed_back(
     assert "each judgment weighs one over its chance" in ranking.sentences[0]
     call_command("aggregate", study.slug)
     assert "hold for the chosen items alone" in capsys.readouterr().out
-    assert circumstances(study)["chosen"] == "disagreement,60-of-120-pairs"
+    assert uncommon_fields(study)["chosen"] == "disagreement,60-of-120-pairs"
     call_command("export_judgments", study.slug, format="jsonl", output=tmp_path / "judgments.jsonl")
     lines = [json.loads(line) for line in (tmp_path / "judgments.jsonl").read_text("utf-8").splitlines()]
     assert {row["pair"]: row["chance"] for row in lines if not row["control"]} == study.design["chosen"][

@@ -12,7 +12,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from evaluation.dashboard.progress import study_progress
 from evaluation.plots.accuracy import accuracy_figure, accuracy_sentence, agreement_figure, agreement_sentence
 from evaluation.plots.dots import dots_figure
-from evaluation.plots.files import drawn, svg_of
+from evaluation.plots.files import draw_plot, svg_of
 from evaluation.plots.work import progress_figure, progress_sentence, workers_figure, workers_sentence
 from evaluation.report.content import Dots, Estimate, Heat, HeatPanel, Level, Panel, Plot, Table
 from evaluation.results.verdict import INTERVALS, TESTS
@@ -225,6 +225,6 @@ def test_shares_in_a_matrix_are_percentages_as_in_the_sentence_below_it() -> Non
         panel = HeatPanel("equal answers", names, names, values, levels=(level,), shows=shows)
         table = Table("t", "T", (), ())
         plot = Plot("p", "P", "", Heat((panel,), "worker", "worker"), table)
-        said[shows] = words(svg_of(drawn(plot, stamp=""), plot, simulated=False))
+        said[shows] = words(svg_of(draw_plot(plot, stamp=""), plot, simulated=False))
     assert {"71", "chance 50\N{NO-BREAK SPACE}%"} <= set(said["share"])
     assert {".71", "chance .50"} <= set(said["coefficient"])

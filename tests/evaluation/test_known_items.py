@@ -8,7 +8,7 @@ from django.test import Client
 from django.urls import reverse
 
 from common.errors import WrongState
-from evaluation.follow_up.units import candidate_of, settled_units, take_known_items
+from evaluation.follow_up.units import candidate_of, take_known_items, units_for_known_items
 from evaluation.models import Consensus
 from evaluation.results.aggregation import aggregate_study
 from judgments.drawing.controls import KNOWN_GOOD
@@ -48,7 +48,7 @@ def test_what_everybody_agreed_on_becomes_control_items_of_the_next_study(protoc
     before = judged(protocol)
     draft = make_study(protocol, opened=False, name="Next", slug="next")
     kind = KINDS[protocol]
-    offered = list(settled_units(draft))
+    offered = list(units_for_known_items(draft))
     chosen = [one for one in offered if candidate_of(kind, one) is not None][:3]
     assert before.units.filter(control=False)[0].pk not in {
         one.unit_id for one in offered if candidate_of(kind, one) is not None

@@ -14,7 +14,7 @@ from django.core.management import CommandError, call_command
 from django.test import Client
 from scipy.stats import kendalltau
 
-from evaluation.leave_one_out.bounds import bounds_of, read_corpus
+from evaluation.leave_one_out.bounds import compute_bounds, read_corpus
 from evaluation.metrics import score
 from judgments.jobs import run_job
 from judgments.models import Dataset, DatasetRole
@@ -43,7 +43,7 @@ def one_by_one(metric: str) -> list[list[float]]:
 
 
 def test_the_figures_are_those_of_each_caption_scored_alone() -> None:
-    bounds = bounds_of(IMAGES, metrics=METRICS)
+    bounds = compute_bounds(IMAGES, metrics=METRICS)
     assert (bounds.images, bounds.captions, bounds.alone) == (3, 8, 1)
     plain = {metric: one_by_one(metric) for metric in METRICS}
     for metric, images in plain.items():
@@ -73,7 +73,8 @@ def test_unrelated_texts_reach_less_than_people_and_the_same_seed_draws_the_same
     others = {"b": ["the parliament met on friday"], "c": ["prices rose sharply last year"]}
     corpus = ["the jury said that no evidence was found"]
     one, same, other = (
-        bounds_of(IMAGES, metrics=["rouge-l"], others=others, corpus=corpus, seed=seed) for seed in (1, 1, 2)
+        compute_bounds(IMAGES, metrics=["rouge-l"], others=others, corpus=corpus, seed=seed)
+        for seed in (1, 1, 2)
     )
     assert list(one.lower) == [
         *(
@@ -89,7 +90,7 @@ def test_unrelated_texts_reach_less_than_people_and_the_same_seed_draws_the_same
     assert all(own["rouge-l"].macro < one.upper["rouge-l"].macro for own in one.lower.values())
     assert one.lower == same.lower != other.lower
     assert one.upper == other.upper
-    few = bounds_of(IMAGES, metrics=["rouge-l"], most=1)
+    few = compute_bounds(IMAGES, metrics=["rouge-l"], most=1)
     assert (few.captions, few.lower["other-image"]["rouge-l"].n) == (8, 3)
     assert math.isnan(few.lower["other-image"]["rouge-l"].within)
 

@@ -6,8 +6,8 @@ from django.utils.translation import override
 
 from annotation.words import spell_seconds
 from evaluation.plots.work import progress_sentence
-from evaluation.report.content import shown
-from evaluation.strengths.page import signed
+from evaluation.report.content import format_cell
+from evaluation.strengths.page import with_sign
 from judgments.templatetags.judgments_tags import hours
 
 
@@ -26,10 +26,15 @@ def test_no_comma_parts_thousands_on_german_pages() -> None:
 
 
 def test_a_strength_that_rounds_to_nothing_has_no_sign() -> None:
-    assert [signed(value) for value in (-0.004, 0.0, 0.004)] == [".00", ".00", ".00"]
-    assert [signed(value) for value in (-0.006, 0.006, 1.5, None)] == ["−.01", "+.01", "+1.50", "–"]
+    assert [with_sign(value) for value in (-0.004, 0.0, 0.004)] == [".00", ".00", ".00"]
+    assert [with_sign(value) for value in (-0.006, 0.006, 1.5, None)] == ["−.01", "+.01", "+1.50", "–"]
 
 
 def test_what_a_metric_gives_captions_has_three_digits_and_coefficients_two() -> None:
-    assert [shown(value, "score") for value in (0.3444, 1.0837, 0.5, None)] == [".344", "1.084", ".500", "–"]
-    assert [shown(value, "coefficient") for value in (0.3444, -0.001)] == [".34", ".00"]
+    assert [format_cell(value, "score") for value in (0.3444, 1.0837, 0.5, None)] == [
+        ".344",
+        "1.084",
+        ".500",
+        "–",
+    ]
+    assert [format_cell(value, "coefficient") for value in (0.3444, -0.001)] == [".34", ".00"]

@@ -25,7 +25,7 @@ from evaluation.judgment_sets.signature import signature_of_study
 from evaluation.models import Analysis
 from evaluation.report.content import Estimate
 from evaluation.report.storage import build_report
-from evaluation.results.aggregation import aggregated, compute_aggregation
+from evaluation.results.aggregation import compute_aggregation, run_aggregation
 from evaluation.results.meta_evaluation import evaluate_study
 from evaluation.strengths.computing import cached_strengths, strengths_of
 from judgments.design.reading import make_design
@@ -128,7 +128,7 @@ def test_votes_are_weighed_by_confidence_where_that_is_asked_for(client: Client)
     study = make_study(answers=ALL, protocol="pairwise", units_per_hit=7, name="Sure")
     rehearse(study=study, crowd=Crowd(workers=8, spammers=0.0, seed=4))
     assert "models" not in compute_aggregation(study=study).result
-    aggregated(study=study, method=["confidence"])
+    run_aggregation(study=study, method=["confidence"])
     model = (
         Analysis.objects.filter(study=study, what="aggregation").latest("pk").result["models"]["confidence"]
     )

@@ -37,7 +37,7 @@ from evaluation.models import Deposit, Release
 from evaluation.publishing.describing import TEMPLATES, read_creators, read_papers
 from evaluation.publishing.operations import PublishReleaseRequest
 from evaluation.publishing.outside import Site, _seconds_of
-from evaluation.publishing.sending import Sent, plan_publication, publish_release
+from evaluation.publishing.sending import SentRelease, plan_publication, publish_release
 from evaluation.releases.making import write_release
 from evaluation.releases.storage import Terms, record_release
 from judgments.access.roles import give_role
@@ -100,7 +100,7 @@ def hub(settings: Settings) -> Iterator[FakeHub]:
         yield archive
 
 
-def send(study: Study, to: str = "zenodo", version: str = "1.0", **given: Any) -> Sent:
+def send(study: Study, to: str = "zenodo", version: str = "1.0", **given: Any) -> SentRelease:
     given = {"creators": WHO, "repository": "jane/dogs" if to == "huggingface" else ""} | given
     plan = plan_publication(study=study, to=to, version=version, **given)
     return publish_release(plan=plan)

@@ -18,8 +18,8 @@ from annotation.webhooks.webhooks import add_webhook
 from common.errors import DesignError, WrongState
 from evaluation.models import Registration
 from evaluation.registration.operations import register_study
-from evaluation.registration.plans import deviations, make_plan, outcomes, plan_hash
-from evaluation.registration.plans import registered as registered_plan
+from evaluation.registration.plans import compute_outcomes, find_deviations, make_plan, plan_hash
+from evaluation.registration.plans import find_registered as registered_plan
 from evaluation.report.rendering import render_report
 from evaluation.report.storage import build_report
 from evaluation.results.aggregation import aggregate_study
@@ -103,10 +103,10 @@ def registered(count: int) -> StudyOf:
 
 def test_a_claim_is_tested_on_the_pairs() -> None:
     study = registered(8)
-    assert [one.verdict for one in outcomes(study.study)] == ["undecided", "for people to judge"]
+    assert [one.verdict for one in compute_outcomes(study.study)] == ["undecided", "for people to judge"]
     aggregate_study(study=study.study)
     evaluate_study(study=study.study, metrics=["bleu-1", "rouge-l"])
-    found, other = outcomes(study.study)
+    found, other = compute_outcomes(study.study)
     assert (found.verdict, found.first_only, found.second_only) == ("supported", 8, 0)
     # The binomial test by hand: 8 of 8, two-sided.
     assert found.p == found.adjusted == pytest.approx(2 / 2**8)
@@ -131,16 +131,16 @@ def test_too_few_pairs_decide_nothing() -> None:
     study = registered(4)  # 2 / 2**4 = .125
     aggregate_study(study=study.study)
     evaluate_study(study=study.study, metrics=["bleu-1", "rouge-l"])
-    assert outcomes(study.study)[0].verdict == "undecided"
+    assert compute_outcomes(study.study)[0].verdict == "undecided"
 
 
 def test_deviations_are_found_and_printed(capsys: pytest.CaptureFixture[str]) -> None:
     study = registered(4)
-    assert deviations(study.study) == []
+    assert find_deviations(study.study) == []
     worker = study.worker("w-1")
     Exclusion.objects.create(study=study.study, worker=worker, rule="too-fast", why="fast")
     add_webhook(study=study.study, url="https://93.184.216.34/hook", events=[SUBMITTED])
-    assert deviations(study.study) == []
+    assert find_deviations(study.study) == []
     Exclusion.objects.create(study=study.study, worker=study.worker("w-2"), rule="", why="a feeling")
     aggregate_study(study=study.study)
     evaluate_study(study=study.study, metrics=["bleu-1", "bleu-2"])
@@ -149,7 +149,7 @@ def test_deviations_are_found_and_printed(capsys: pytest.CaptureFixture[str]) ->
     study.study.save()
     study.study.hits.update(required=5, open_slots=2)
     note_event(study=study.study, what="paused", words="Paused.")
-    found = {one.what: one.words for one in deviations(study.study)}
+    found = {one.what: one.words for one in find_deviations(study.study)}
     assert set(found) == {"design", "extended", "short", "exclusion", "analysis", "paused"}
     assert "by a person" in found["exclusion"]
     assert "bleu-2" in found["analysis"]
@@ -162,7 +162,7 @@ def test_deviations_are_found_and_printed(capsys: pytest.CaptureFixture[str]) ->
 def test_a_study_without_a_plan_has_no_deviations() -> None:
     study = make_study("pairwise", opened=False)
     assert registered_plan(study) is None
-    assert deviations(study) == outcomes(study) == []
+    assert find_deviations(study) == compute_outcomes(study) == []
 
 
 STUDY_FILE = f"""
@@ -197,7 +197,7 @@ def test_a_study_file_holds_its_plan_and_registers_with_the_same_hash(
     sha256 = Registration.objects.get(study=study).sha256
     assert sha256 in capsys.readouterr().out
     assert exported(study, tmp_path / "after.toml") == text
-    assert deviations(study) == []
+    assert find_deviations(study) == []
     # the slug is hashed, too: the first study makes room for another of its name
     Study.objects.filter(pk=study.pk).update(slug="moved")
     again = from_file(tmp_path, text, "again.toml")
@@ -211,7 +211,7 @@ def test_the_study_file_of_a_registered_study_holds_a_plan_of_another_file(tmp_p
     assert "registration" not in exported(study, tmp_path / "out.toml")
     register_study(study=study, plan=plan())
     assert plan(exported(study, tmp_path / "out.toml")) == plan()
-    assert deviations(study) == []
+    assert find_deviations(study) == []
 
 
 def test_a_study_with_a_plan_opens_once_it_is_registered(tmp_path: Path) -> None:
@@ -236,7 +236,7 @@ def test_a_changed_design_keeps_the_registered_plan_and_takes_no_other(tmp_path:
     change_design(study=study, design=make_design(values))
     study.refresh_from_db()
     assert design_of(study).registration == plan()
-    assert [one.what for one in deviations(study)] == ["design", "design-changed"]
+    assert [one.what for one in find_deviations(study)] == ["design", "design-changed"]
     other = values | {"registration": {"hypotheses": [{"text": "Another one."}]}}
     with pytest.raises(DesignError, match="never changed") as refused:
         change_design(study=study, design=make_design(other))
@@ -290,7 +290,7 @@ def test_a_registration_of_an_earlier_version_is_read_with_the_keys_of_today(pro
         made.content["design"].pop(key)
     # rows are never edited: this one is as an earlier version wrote it
     QuerySet(Registration).filter(pk=made.pk).update(content=made.content, sha256=plan_hash(made.content))
-    assert deviations(study) == []
+    assert find_deviations(study) == []
     study.design["sampling"]["images"] = 2
     study.save()
-    assert [one.what for one in deviations(study)] == ["design"]
+    assert [one.what for one in find_deviations(study)] == ["design"]

@@ -20,7 +20,7 @@ from common.rows import LogIsAppendOnly
 from evaluation.errors import ReleaseError, VerificationError
 from evaluation.models import Release
 from evaluation.releases.bundle import MANIFEST, SUMS
-from evaluation.releases.comparison import _hash
+from evaluation.releases.comparison import _hash_row
 from evaluation.releases.making import release_study
 from evaluation.releases.rows import Settings
 from evaluation.releases.storage import Terms, next_version
@@ -379,8 +379,8 @@ def test_times_are_given_to_the_minute_and_still_known_from_an_older_release(
     assert {(row["accepted_at"], row["submitted_at"]) for row in rows} == {
         ("2026-01-01T10:00:00Z", "2026-01-01T10:05:00Z")
     }
-    known = [_hash(row) for row in rows]
-    assert known == [_hash({**row, "submitted_at": "2026-01-01T10:05:17.123456Z"}) for row in rows]
+    known = [_hash_row(row) for row in rows]
+    assert known == [_hash_row({**row, "submitted_at": "2026-01-01T10:05:17.123456Z"}) for row in rows]
 
 
 @pytest.mark.usefixtures("undrawn")

@@ -14,7 +14,7 @@ from annotation.rehearsal.rehearsal import rehearse
 from evaluation.provenance import as_json
 from evaluation.releases.making import release_study
 from evaluation.releases.storage import Terms
-from evaluation.releases.verification import different, verify_bundle
+from evaluation.releases.verification import describe_differences, verify_bundle
 from evaluation.report.storage import build_report
 from evaluation.results.meta_evaluation import evaluate_study
 from judgments.kinds import KINDS
@@ -120,6 +120,6 @@ def test_the_release_of_a_kind_has_the_whole_report_and_verifies(protocol: str, 
             for one, two in zip(theirs[part], own[part], strict=True):
                 assert f"report/{part}/{one['name']}.csv" in names
                 if one["name"] in STEADY:
-                    assert different(one["rows"], two["rows"], one["name"]) == []
+                    assert describe_differences(one["rows"], two["rows"], one["name"]) == []
                     compared += 1
     assert compared > 1

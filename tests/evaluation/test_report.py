@@ -239,9 +239,9 @@ def test_latex_is_balanced_and_holds_no_letter_that_its_fonts_lack() -> None:
 def test_every_work_that_can_be_cited_has_an_entry() -> None:
     named = {key for keys in (*methods.METRICS.values(), *methods.SOURCES.values()) for key in keys}
     assert named | set(methods.PRESETS.values()) <= methods.ENTRIES.keys()
-    assert methods.of_metric("bleu-h13|x:1") == ("hodosh2013", "papineni2002")
-    assert methods.in_text("mcnemar1947") == "McNemar, 1947"
-    assert methods.in_text("vedantam2015") == "Vedantam et al., 2015"
+    assert methods.sources_of_metric("bleu-h13|x:1") == ("hodosh2013", "papineni2002")
+    assert methods.cite_in_text("mcnemar1947") == "McNemar, 1947"
+    assert methods.cite_in_text("vedantam2015") == "Vedantam et al., 2015"
     assert methods.bibtex(["holm1979", "cohen1960"]).index("cohen1960") == len("@article{")
 
 

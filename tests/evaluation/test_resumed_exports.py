@@ -21,7 +21,12 @@ from common import commands
 from common.files import FileProblem
 from evaluation.errors import ExportError
 from evaluation.export import parts
-from evaluation.export.exporting import export_for_download, export_judgments, manifest_path, remove_stopped
+from evaluation.export.exporting import (
+    export_for_download,
+    export_judgments,
+    manifest_path,
+    remove_stopped_exports,
+)
 from judgments.models import Job
 from judgments.studies.generation import Progress
 from tests.evaluation.each_format import FORMS, PARTS, UNITS_A_PART, study_for
@@ -204,7 +209,7 @@ def test_what_nobody_goes_on_with_is_gone_after_a_day(
     (fresh, left) = (parts.parts_folder(tmp_path / f"{study.study.slug}-{number}.csv") for number in (7, 8))
     for path in (left, *left.iterdir(), *tmp_path.glob("*-9.*")):
         os.utime(path, (0, 0))
-    assert remove_stopped() == [left.name]
+    assert remove_stopped_exports() == [left.name]
     assert {path.name for path in tmp_path.glob(".*")} == {fresh.name}
     assert len(list(tmp_path.glob("*-9.*"))) == 2
 
@@ -251,7 +256,7 @@ def test_an_export_that_was_killed_while_it_cleaned_up_begins_anew(
     with monkeypatch.context() as patch:
         patch.setattr(Path, "unlink", killed)
         with pytest.raises(Stopped):
-            parts.drop_parts(path)
+            parts.remove_parts(path)
     made = export_judgments(study=study.study, format="jsonl", output=path, resume=True)
     assert made.manifest["sha256"] == whole.manifest["sha256"]
     assert not parts.parts_folder(path).exists()

@@ -24,7 +24,7 @@ from evaluation.releases.verification import verify_bundle
 from evaluation.report.content import NARROW
 from evaluation.report.storage import build_report
 from evaluation.results.aggregation import aggregate_study
-from evaluation.results.consensus import share_of
+from evaluation.results.consensus import share_with_interval
 from evaluation.results.meta_evaluation import evaluate_study
 from evaluation.results.verdict import Verdict, correlation_verdict, pair_verdict
 from judgments.models import Study
@@ -39,7 +39,7 @@ METRICS = ["bleu-1", "rouge-l", "cider-d"]
 def of_pairs(**wrong: range) -> Verdict:
     """The verdict on 40 pairs, where each metric is wrong on those named."""
     right = {name: ~np.isin(np.arange(40), there) for name, there in wrong.items()}
-    cells = {name: share_of(int(one.sum()), 40) for name, one in right.items()}
+    cells = {name: share_with_interval(int(one.sum()), 40) for name, one in right.items()}
     return plain_spaces(pair_verdict(right, cells))
 
 

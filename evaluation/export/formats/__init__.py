@@ -40,39 +40,39 @@ class Format:
     personal: bool = False
 
 
-def _mtme() -> Encoding:
+def _mtme_encoding() -> Encoding:
     # Imported lazily, with the metrics' compiler.
     from evaluation.export.formats.mtme import Mtme
 
     return Mtme()
 
 
-def _any(study: Study) -> str:
+def _fits_any(study: Study) -> str:
     return ""
 
 
-def _captions_of_images(study: Study) -> str:
+def _needs_captions_of_images(study: Study) -> str:
     kind = KINDS[study.protocol]
     if kind.compares_pairs or not kind.values:
         return "it holds judgments of one caption of one image (relevance, graded, slider)"
     return ""
 
 
-def _as_flickr8k(study: Study) -> str:
+def _needs_flickr8k_grades(study: Study) -> str:
     if KINDS[study.protocol].values not in consensus.FLICKR8K:
         return "its files hold yes and no, or grades from 1 to 4 (relevance, graded)"
-    return _captions_of_images(study)
+    return _needs_captions_of_images(study)
 
 
-def _written(study: Study) -> str:
+def _needs_written_captions(study: Study) -> str:
     return "" if KINDS[study.protocol].writes_captions else "it holds captions that workers wrote (caption)"
 
 
-def _closed(study: Study) -> str:
+def _needs_closed_answers(study: Study) -> str:
     return "" if KINDS[study.protocol].values else "it holds answers from a fixed scale"
 
 
-def _of_systems(study: Study) -> str:
+def _needs_systems(study: Study) -> str:
     kind = KINDS[study.protocol]
     if not kind.values and not kind.judges_one_caption:
         return (
@@ -84,50 +84,53 @@ def _of_systems(study: Study) -> str:
     return ""
 
 
-def _own(name: str, why: str, study: Study) -> str:
+def _needs_kind(name: str, why: str, study: Study) -> str:
     return "" if name in KINDS[study.protocol].own_formats else why
 
 
 JSONL, CSV, TEXT = "application/jsonl", "text/csv; charset=utf-8", "text/plain; charset=utf-8"
 PARQUET, ZIP = "application/vnd.apache.parquet", "application/zip"
-_KEYWORDS = partial(_own, "keywords", "it holds keywords")
-_GROUNDING = partial(_own, "grounding", "it holds links from words to boxes")
-_SPANS = partial(_own, "spans", "it holds marked errors")
+_KEYWORDS = partial(_needs_kind, "keywords", "it holds keywords")
+_GROUNDING = partial(_needs_kind, "grounding", "it holds links from words to boxes")
+_SPANS = partial(_needs_kind, "spans", "it holds marked errors")
 _FORMATS = (
-    Format("jsonl", "jsonl", JSONL, "every judgment, one JSON object a line", _any, tables.JsonLines),
-    Format("csv", "csv", CSV, "every judgment, for spreadsheet programs", _any, tables.CsvLines),
-    Format("parquet", "parquet", PARQUET, "every judgment, typed columns", _any, tables.ParquetParts),
+    Format("jsonl", "jsonl", JSONL, "every judgment, one JSON object a line", _fits_any, tables.JsonLines),
+    Format("csv", "csv", CSV, "every judgment, for spreadsheet programs", _fits_any, tables.CsvLines),
+    Format("parquet", "parquet", PARQUET, "every judgment, typed columns", _fits_any, tables.ParquetParts),
     Format(
         "qrels", "qrels.txt", TEXT,
-        "consensus as TREC relevance judgments", _captions_of_images, consensus.Qrels,
+        "consensus as TREC relevance judgments", _needs_captions_of_images, consensus.Qrels,
     ),
     Format(
         "flickr8k", "flickr8k.txt", TEXT,
-        "Flickr8k's crowd file (relevance) or expert file (graded)", _as_flickr8k, consensus.Flickr8k,
+        "Flickr8k's crowd file (relevance) or expert file (graded)", _needs_flickr8k_grades, consensus.Flickr8k,
     ),
     Format(
         "captions", "captions.jsonl", JSONL,
-        "the captions that were written, as a dataset file", _written, consensus.WrittenCaptions,
+        "the captions that were written, as a dataset file", _needs_written_captions, consensus.WrittenCaptions,
     ),
     Format(
         "reliability", "reliability.csv", CSV,
-        "workers x units, as agreement is computed from", _closed, Reliability,
+        "workers x units, as agreement is computed from", _needs_closed_answers, Reliability,
     ),
     Format(
         "soft-labels", "soft-labels.jsonl", JSONL,
         "people's answers to each unit as a distribution, with its entropy",
-        soft_labels.why_unsuitable, soft_labels.SoftLabelLines,
+        soft_labels.why_unfit, soft_labels.SoftLabelLines,
     ),
     Format(
         "mturk", "mturk.csv", CSV,
-        "every assignment, in the columns of Mechanical Turk's result files", results.why_unsuitable, results.Results,
+        "every assignment, in the columns of Mechanical Turk's result files", results.why_unfit, results.MTurkResults,
     ),
     Format(
         "demographics", "demographics.csv", CSV,
-        "what the crowd says of the people, a line each", demographics.why_unsuitable, demographics.DemographicLines,
+        "what the crowd says of the people, a line each", demographics.why_unfit, demographics.DemographicLines,
         right=Right.CHANGE, personal=True,
     ),
-    Format("mtme", "mtme.zip", ZIP, "the folder layout of mt-metrics-eval, as an archive", _of_systems, _mtme),
+    Format(
+        "mtme", "mtme.zip", ZIP,
+        "the folder layout of mt-metrics-eval, as an archive", _needs_systems, _mtme_encoding,
+    ),
     Format(
         "keywords", "keywords.jsonl", JSONL,
         "how many people gave each keyword, an image a line", _KEYWORDS, consensus.KeywordLines,

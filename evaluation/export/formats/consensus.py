@@ -16,7 +16,7 @@ from annotation.snapshots import Snapshot
 from common.downloads import batched
 from common.files import HashedFile
 from evaluation.errors import EvaluationError, ExportError
-from evaluation.export.parts import Encoding, Work, write_line
+from evaluation.export.parts import Encoding, ExportWork, write_line
 from evaluation.export.rows import UNITS_AT_ONCE
 from evaluation.export.snapshot import take_snapshot
 from evaluation.judgment_sets import loaders
@@ -39,14 +39,14 @@ class UnitAnswers:
     values: tuple[int, ...]
 
 
-def unit_answers(work: Work) -> Iterator[list[UnitAnswers]]:
+def read_unit_answers(work: ExportWork) -> Iterator[list[UnitAnswers]]:
     for some, answers in work.answers():
         names = Unit.objects.filter(pk__in=some, control=False).order_by("position", "pk")
         rows = names.values_list("pk", "item__name", "first__key")
         yield [UnitAnswers(pk, image, caption, tuple(answers.get(pk, ()))) for pk, image, caption in rows]
 
 
-def _name(text: str, *, what: str) -> str:
+def _check_no_blank(text: str, *, what: str) -> str:
     if not text or text.split() != [text]:
         raise ExportError(f"The {what} {text!r} holds a blank; qrels separates its fields by blanks.")
     return text
@@ -56,8 +56,8 @@ class LineParts(Encoding):
     tallies = True
     counts = {"lines": 0, "left_out": 0}
 
-    def write_part(self, work: Work, file: HashedFile) -> None:
-        for units in unit_answers(work):
+    def write_part(self, work: ExportWork, file: HashedFile) -> None:
+        for units in read_unit_answers(work):
             for line in self.lines(work, units):
                 if line is None:
                     work.counts["left_out"] += 1
@@ -66,7 +66,7 @@ class LineParts(Encoding):
                     work.counts["lines"] += 1
 
     @abstractmethod
-    def lines(self, work: Work, units: Sequence[UnitAnswers]) -> Iterator[str | None]:
+    def lines(self, work: ExportWork, units: Sequence[UnitAnswers]) -> Iterator[str | None]:
         """Yield each unit's line, or None to omit it."""
 
 
@@ -76,7 +76,7 @@ class Qrels(LineParts):
     Relevance is the adjudicated answer or the consensus (``RelevanceScale.grade``).
     """
 
-    def lines(self, work: Work, units: Sequence[UnitAnswers]) -> Iterator[str | None]:
+    def lines(self, work: ExportWork, units: Sequence[UnitAnswers]) -> Iterator[str | None]:
         kind, decisions = KINDS[work.study.protocol], work.moment.decisions
         assert kind.relevance is not None  # the format refuses other kinds
         if decisions:
@@ -93,7 +93,10 @@ class Qrels(LineParts):
                 work.counts["adjudicated"] += 1
             value = found[place].value if decision is None else float(decision)
             assert value is not None  # these kinds have no ties
-            image, caption = _name(unit.image, what="image"), _name(unit.caption, what="caption id")
+            image, caption = (
+                _check_no_blank(unit.image, what="image"),
+                _check_no_blank(unit.caption, what="caption id"),
+            )
             query, document = (image, caption) if work.task == "annotation" else (caption, image)
             yield f"{query} 0 {document} {kind.relevance.grade(value)}"
 
@@ -101,7 +104,7 @@ class Qrels(LineParts):
 class Flickr8k(LineParts):
     """Write image, caption id, and Flickr8k's columns for the study's scale."""
 
-    def lines(self, work: Work, units: Sequence[UnitAnswers]) -> Iterator[str | None]:
+    def lines(self, work: ExportWork, units: Sequence[UnitAnswers]) -> Iterator[str | None]:
         columns = FLICKR8K[KINDS[work.study.protocol].values]
         for unit in units:
             cells = columns(unit.values)
@@ -127,14 +130,14 @@ def keyword_gold(study: Study, *, stems: bool = True) -> dict[str, Counter[str]]
     """Return image -> multiset of tags R_j (MC12 §3.2), merged by ``stems`` as in the paper."""
     return {
         unit.item.name: Counter(stemmed(found.answer) if stems else found.answer)
-        for unit, found in _all_decided(study)
+        for unit, found in _consensus_of_all(study)
     }
 
 
 def content_gold(study: Study) -> dict[str, list[set[int]]]:
     """Return image -> 0-based boxes named by each description (the sets G_m of WG15 eq. 1-3)."""
     gold: dict[str, list[set[int]]] = {}
-    for unit, found in _all_decided(study):
+    for unit, found in _consensus_of_all(study):
         gold.setdefault(unit.item.name, []).append(set(box_numbers(found.answer, unit.content["boxes"])))
     return gold
 
@@ -147,10 +150,10 @@ class GoldLines(Encoding):
     def __init__(self) -> None:
         self.counts = {self.lines: 0, "left_out": 0}
 
-    def write_part(self, work: Work, file: HashedFile) -> None:
+    def write_part(self, work: ExportWork, file: HashedFile) -> None:
         for some, answers in work.answers():
             lines = 0
-            for unit, found in _decided(work.study, list(answers.items())):
+            for unit, found in _consensus_of(work.study, list(answers.items())):
                 write_line(file, self.row(unit, found))
                 lines += 1
             work.counts[self.lines] += lines
@@ -222,12 +225,12 @@ class SpanLines(GoldLines):
         }
 
 
-def _all_decided(study: Study) -> Iterator[tuple[Unit, Consensus]]:
+def _consensus_of_all(study: Study) -> Iterator[tuple[Unit, Consensus]]:
     for some in batched(loaders.counted_answers(study, take_snapshot(study)), UNITS_AT_ONCE):
-        yield from _decided(study, some)
+        yield from _consensus_of(study, some)
 
 
-def _decided(study: Study, some: Sequence[tuple[int, list[Any]]]) -> Iterator[tuple[Unit, Consensus]]:
+def _consensus_of(study: Study, some: Sequence[tuple[int, list[Any]]]) -> Iterator[tuple[Unit, Consensus]]:
     answers = [(unit, given) for unit, own in some for given in own]
     if not answers:
         return
@@ -304,7 +307,7 @@ class WrittenCaptions(Encoding):
     progress_count = "captions"
     counts = {"captions": 0, "writers": 0}
 
-    def write_part(self, work: Work, file: HashedFile) -> None:
+    def write_part(self, work: ExportWork, file: HashedFile) -> None:
         for some in batched(work.pieces, UNITS_AT_ONCE):
             for one in written_captions(work.study, work.moment, units=some):
                 row = {
@@ -317,7 +320,7 @@ class WrittenCaptions(Encoding):
                 write_line(file, row)
                 work.counts["captions"] += 1
 
-    def join(self, work: Work, file: HashedFile) -> None:
+    def join(self, work: ExportWork, file: HashedFile) -> None:
         names = pseudonyms({row["worker"] for row in work.lines(self.suffix)})
         for row in work.lines(self.suffix):
             write_line(file, row | {"worker": names[row["worker"]]})

@@ -10,17 +10,17 @@ from django.db.models import Exists, IntegerField, OuterRef, QuerySet, Value
 from annotation.models import Assignment, Demographics
 from common.files import HashedFile
 from evaluation.export.formats.judgments import csv_writer
-from evaluation.export.parts import Encoding, Stage, Work
+from evaluation.export.parts import Encoding, ExportWork, Stage
 from judgments.importers.textio import guard_formula
 from judgments.models import Study
 from judgments.studies.studies import design_of
 
 
-def why_unsuitable(study: Study) -> str:
+def why_unfit(study: Study) -> str:
     return "" if design_of(study).crowd.demographics else "its design names demographics (crowd.demographics)"
 
 
-def _described(study: Study) -> QuerySet[Any]:
+def _workers_with_demographics(study: Study) -> QuerySet[Any]:
     judged = Assignment.objects.filter(study=study, worker=OuterRef("worker"), submitted_at__isnull=False)
     rows = Demographics.objects.filter(Exists(judged), study=study)
     return rows.annotate(position=Value(0, IntegerField()))  # the parts of an export go by it
@@ -33,17 +33,17 @@ class DemographicLines(Encoding):
     progress_count = "people"
     counts = {"people": 0}
 
-    def stages(self, work: Work) -> Sequence[Stage]:
-        return (Stage(self.suffix, _described, "people"),)
+    def stages(self, work: ExportWork) -> Sequence[Stage]:
+        return (Stage(self.suffix, _workers_with_demographics, "people"),)
 
-    def write_part(self, work: Work, file: HashedFile) -> None:
+    def write_part(self, work: ExportWork, file: HashedFile) -> None:
         names = design_of(work.study).crowd.demographics
         rows = Demographics.objects.filter(pk__in=work.pieces).select_related("worker").order_by("pk")
         for row in rows:
             _write(file, [row.worker.name, *(row.answers.get(name, "") for name in names)])
             work.counts["people"] += 1
 
-    def join(self, work: Work, file: HashedFile) -> None:
+    def join(self, work: ExportWork, file: HashedFile) -> None:
         _write(file, ["worker", *design_of(work.study).crowd.demographics])
         super().join(work, file)
 

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from common.downloads import batched
 from common.files import HashedFile
-from evaluation.export.parts import Encoding, Work
-from evaluation.export.rows import JudgmentRows, columns_of, no_judgments
+from evaluation.export.parts import Encoding, ExportWork
+from evaluation.export.rows import JudgmentRows, columns_of, zero_counts
 from evaluation.provenance import quorum_version
 from judgments.importers.judgment_tables import answer_cell
 from judgments.importers.textio import guard_formula
@@ -30,7 +30,7 @@ def write_jsonl(rows: JudgmentRows, file: HashedFile) -> None:
         file.write_text("".join(f"{encode(row)}\n" for row in batch))
 
 
-class Lines:
+class UTF8Lines:
     """Let ``csv.writer`` write UTF-8."""
 
     def __init__(self, file: HashedFile) -> None:
@@ -41,7 +41,7 @@ class Lines:
 
 
 def csv_writer(file: HashedFile) -> Any:
-    return csv.writer(Lines(file), lineterminator="\r\n")
+    return csv.writer(UTF8Lines(file), lineterminator="\r\n")
 
 
 def write_csv(rows: JudgmentRows, file: HashedFile) -> None:
@@ -73,19 +73,19 @@ class JsonLines(Encoding):
     suffix = "jsonl"
     tallies = True
     progress_count = "judgments"
-    counts = no_judgments()
+    counts = zero_counts()
 
-    def write_part(self, work: Work, file: HashedFile) -> None:
+    def write_part(self, work: ExportWork, file: HashedFile) -> None:
         write_jsonl(work.rows(), file)
 
 
 class CsvLines(JsonLines):
     suffix = "csv"
 
-    def write_part(self, work: Work, file: HashedFile) -> None:
+    def write_part(self, work: ExportWork, file: HashedFile) -> None:
         write_csv(work.rows(), file)
 
-    def join(self, work: Work, file: HashedFile) -> None:
+    def join(self, work: ExportWork, file: HashedFile) -> None:
         csv_writer(file).writerow(columns_of(work.study))
         super().join(work, file)
 
@@ -117,17 +117,19 @@ class ParquetParts(Encoding):
     suffix = "arrow"
     tallies = True
     progress_count = "judgments"
-    counts = no_judgments()
+    counts = zero_counts()
 
-    def write_part(self, work: Work, file: HashedFile) -> None:
+    def write_part(self, work: ExportWork, file: HashedFile) -> None:
         import pyarrow as pa
 
         schema = parquet_schema(work.study)
         with pa.ipc.new_stream(pa.PythonFile(file, mode="w"), schema) as writer:
             for batch in batched(work.rows(), ROW_GROUP):
-                writer.write_batch(pa.RecordBatch.from_pylist([_typed(row) for row in batch], schema=schema))
+                writer.write_batch(
+                    pa.RecordBatch.from_pylist([_parquet_row(row) for row in batch], schema=schema)
+                )
 
-    def join(self, work: Work, file: HashedFile) -> None:
+    def join(self, work: ExportWork, file: HashedFile) -> None:
         import pyarrow as pa
         import pyarrow.parquet as pq
 
@@ -139,7 +141,7 @@ class ParquetParts(Encoding):
                         writer.write_batch(batch)
 
 
-def _typed(row: dict[str, Any]) -> dict[str, Any]:
+def _parquet_row(row: dict[str, Any]) -> dict[str, Any]:
     for name in ("accepted_at", "submitted_at"):
         if row[name] is not None:
             row[name] = datetime.fromisoformat(row[name])

@@ -23,7 +23,7 @@ from common.downloads import batched
 from common.files import HashedFile
 from evaluation.error_spans.scores import marks_errors
 from evaluation.errors import ExportError
-from evaluation.export.parts import EPOCH, Encoding, Stage, Work
+from evaluation.export.parts import EPOCH, Encoding, ExportWork, Stage
 from evaluation.judgment_sets import loaders
 from evaluation.judgment_sets.records import Floats, Ints
 from evaluation.metrics import score
@@ -65,7 +65,7 @@ class JudgedSystems:
         """Drop systems without judgments, then images without captions."""
         rows = np.flatnonzero(self.votes.any(axis=1))
         columns = np.flatnonzero(self.caption[rows].any(axis=0))
-        found = JudgedSystems(_some(self.systems, rows), _some(self.segments, columns))
+        found = JudgedSystems(_keep_numbers(self.systems, rows), _keep_numbers(self.segments, columns))
         for name in ("caption", "total", "votes"):
             setattr(found, name, getattr(self, name)[np.ix_(rows, columns)])
         return found
@@ -98,18 +98,18 @@ class Mtme(Encoding):
             "segments": judged_items(study).count(),
         }
 
-    def stages(self, work: Work) -> Sequence[Stage]:
+    def stages(self, work: ExportWork) -> Sequence[Stage]:
         systems = System.objects.filter(pk__in=work.prepared["systems"]).annotate(position=F("pk"))
         return Stage(CELLS), Stage(
             SCORES, lambda study: systems, "systems", max(1, work.prepared["segments"])
         )
 
-    def write_part(self, work: Work, file: HashedFile) -> None:
+    def write_part(self, work: ExportWork, file: HashedFile) -> None:
         (self._write_scores if work.stage else self._write_cells)(work, file)
 
-    def _write_cells(self, work: Work, file: HashedFile) -> None:
+    def _write_cells(self, work: ExportWork, file: HashedFile) -> None:
         if self._begun is None:
-            self._begun = _board(work.study, work.prepared["systems"])
+            self._begun = _collect_systems(work.study, work.prepared["systems"])
         decisions, kind = work.moment.decisions, KINDS[work.study.protocol]
         count = _cells_of_pairs if kind.compares_pairs else _cells_of_captions
         for _, found in work.answers():
@@ -126,15 +126,15 @@ class Mtme(Encoding):
             file.write(np.array(cells, dtype=np.float64).tobytes())
             work.counts["left_out"] += left_out
 
-    def _write_scores(self, work: Work, file: HashedFile) -> None:
+    def _write_scores(self, work: ExportWork, file: HashedFile) -> None:
         board, references = self._read(work)
         for pk in work.pieces:
             if pk in board.systems:
                 file.write_text(f"{json.dumps({'system': pk, **references.scores(board, pk)})}\n")
 
-    def _read(self, work: Work) -> tuple[JudgedSystems, References]:
+    def _read(self, work: ExportWork) -> tuple[JudgedSystems, References]:
         if self._whole is None:
-            board = self._begun or _board(work.study, work.prepared["systems"])
+            board = self._begun or _collect_systems(work.study, work.prepared["systems"])
             for path in work.parts(CELLS):
                 cells = np.fromfile(path, dtype=np.float64).reshape(-1, 4)
                 place = cells[:, 0].astype(np.int64), cells[:, 1].astype(np.int64)
@@ -148,7 +148,7 @@ class Mtme(Encoding):
             self._whole = judged, References.of(work.study, judged)
         return self._whole
 
-    def join(self, work: Work, file: HashedFile) -> None:
+    def join(self, work: ExportWork, file: HashedFile) -> None:
         board, references = self._read(work)
         study, place = work.study, work.folder / "folder"
         shutil.rmtree(place, ignore_errors=True)  # of a join that was stopped
@@ -176,7 +176,7 @@ class Mtme(Encoding):
                 for one in _in_order(work, board)
             )
             _write_score_files(metrics / f"{metric}-all", found)
-        _pack(place, file)
+        _zip_folder(place, file)
         work.counts |= {
             "systems": len(board.systems),
             "segments": len(board.segments),
@@ -185,7 +185,7 @@ class Mtme(Encoding):
         }
 
 
-def _in_order(work: Work, board: JudgedSystems) -> Iterator[dict[str, Any]]:
+def _in_order(work: ExportWork, board: JudgedSystems) -> Iterator[dict[str, Any]]:
     places: dict[int, tuple[Path, int]] = {}
     for path in work.parts(SCORES):
         with path.open("rb") as lines:
@@ -206,19 +206,21 @@ def judged_items(study: Study) -> QuerySet[Item]:
     return Item.objects.filter(pk__in=units.values("item")).order_by("position", "pk")
 
 
-def _board(study: Study, systems: Sequence[int]) -> JudgedSystems:
-    board = JudgedSystems(_numbered(systems), _numbered(judged_items(study).values_list("pk", flat=True)))
+def _collect_systems(study: Study, systems: Sequence[int]) -> JudgedSystems:
+    board = JudgedSystems(
+        _number_rows(systems), _number_rows(judged_items(study).values_list("pk", flat=True))
+    )
     # Of several captions of an image, take the one the system ranks first.
     outputs = Output.objects.annotations().filter(system__in=systems).order_by("-rank", "-pk")
     for system, item, caption in outputs.values_list("system", "item", "caption").iterator(ROWS_AT_ONCE):
         if item in board.segments:
             board.caption[board.systems[system], board.segments[item]] = caption
     if KINDS[study.protocol].compares_pairs:
-        _take_from_pairs(study, board)
+        _add_systems_of_pairs(study, board)
     return board
 
 
-def _take_from_pairs(study: Study, board: JudgedSystems) -> None:
+def _add_systems_of_pairs(study: Study, board: JudgedSystems) -> None:
     rows = CandidatePair.objects.filter(study=study).order_by("-position", "-pk")
     fields = ("item", "first", "second", "first_system", "second_system")
     missing = board.caption == 0
@@ -265,16 +267,16 @@ def _cells_of_pairs(board: JudgedSystems, answers: Mapping[int, Sequence[float]]
     return cells, left_out
 
 
-def _numbered(rows: Iterable[int]) -> dict[int, int]:
+def _number_rows(rows: Iterable[int]) -> dict[int, int]:
     return {pk: number for number, pk in enumerate(rows)}
 
 
-def _some(numbers: Mapping[int, int], kept: Ints) -> dict[int, int]:
+def _keep_numbers(numbers: Mapping[int, int], kept: Ints) -> dict[int, int]:
     rows = list(numbers)
-    return _numbered(rows[place] for place in kept.tolist())
+    return _number_rows(rows[place] for place in kept.tolist())
 
 
-def _line(text: str | None) -> str:
+def _on_one_line(text: str | None) -> str:
     return NO_TEXT if text is None else " ".join(text.split())
 
 
@@ -296,15 +298,15 @@ def _write_images(study: Study, board: JudgedSystems, folder: Path, languages: s
     found = [row for row in rows if row[0] in board.segments]
     names = _names((pk, name) for pk, name, *_ in found)
     with ExitStack() as stack:
-        texts = stack.enter_context(_text(folder / "sources" / f"{languages}.txt"))
-        documents = stack.enter_context(_text(folder / "documents" / f"{languages}.docs"))
+        texts = stack.enter_context(_open_text(folder / "sources" / f"{languages}.txt"))
+        documents = stack.enter_context(_open_text(folder / "documents" / f"{languages}.docs"))
         for pk, name, split, text, fields in found:
             document = "_".join(dict(fields).get("document", "").split()) or names[pk]
-            texts.write(f"{_line(text if sources else name)}\n")
+            texts.write(f"{_on_one_line(text if sources else name)}\n")
             documents.write(f"{'_'.join(split.split()) or 'all'}\t{document}\n")
 
 
-def _write_ratings(stem: Path, board: JudgedSystems, names: Mapping[int, str], work: Work) -> None:
+def _write_ratings(stem: Path, board: JudgedSystems, names: Mapping[int, str], work: ExportWork) -> None:
     """Write ``STEM.rater1.seg.rating`` and so on: system, tab, the errors of a segment's first judge, second,
     ...
 
@@ -323,7 +325,7 @@ def _write_ratings(stem: Path, board: JudgedSystems, names: Mapping[int, str], w
         for system in np.flatnonzero(board.caption[:, segment] == caption).tolist():
             cells.setdefault((system, segment), []).extend(rated)
     for rater in range(max(map(len, cells.values()), default=0)):
-        with _text(stem.with_name(f"{stem.name}.rater{rater + 1}.seg.rating")) as file:
+        with _open_text(stem.with_name(f"{stem.name}.rater{rater + 1}.seg.rating")) as file:
             for pk, system in board.systems.items():
                 for segment in range(len(board.segments)):
                     own = cells.get((system, segment), [])
@@ -336,7 +338,7 @@ def _write_ratings(stem: Path, board: JudgedSystems, names: Mapping[int, str], w
 def _errors(text: str, spans: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
 
     def place(at: int | None) -> int | None:
-        return None if at is None else len(_line(f"{text[:at]}|")) - 1
+        return None if at is None else len(_on_one_line(f"{text[:at]}|")) - 1
 
     return [
         {
@@ -365,7 +367,7 @@ class References:
         )
         for item, text in rows.iterator(ROWS_AT_ONCE):
             if item in board.segments:
-                found[board.segments[item]].append(_line(text))
+                found[board.segments[item]].append(_on_one_line(text))
         if not any(found):
             raise ExportError(
                 f"mt-metrics-eval wants references, and the judged images of study {study.slug!r} have none."
@@ -377,7 +379,7 @@ class References:
         folder.mkdir()
         most = max(map(len, self.texts))
         for number in range(most):
-            with _text(folder / f"{languages}.ref{number + 1}.txt") as file:
+            with _open_text(folder / f"{languages}.ref{number + 1}.txt") as file:
                 for own in self.texts:
                     file.write(f"{own[number] if number < len(own) else NO_TEXT}\n")
         return most
@@ -412,8 +414,8 @@ def _texts(captions: Ints) -> Iterator[str | None]:
 
 def _write_outputs(board: JudgedSystems, names: Mapping[int, str], folder: Path) -> None:
     for pk, row in board.systems.items():
-        with _text(folder / f"{names[pk]}.txt") as file:
-            file.writelines(f"{_line(text)}\n" for text in _texts(board.caption[row]))
+        with _open_text(folder / f"{names[pk]}.txt") as file:
+            file.writelines(f"{_on_one_line(text)}\n" for text in _texts(board.caption[row]))
 
 
 def _mean(scores: Floats) -> float:
@@ -423,8 +425,8 @@ def _mean(scores: Floats) -> float:
 def _write_score_files(stem: Path, systems: Iterable[tuple[str, Floats, float]]) -> None:
     """Write ``STEM.seg.score`` and ``STEM.sys.score``: system, tab, score or None."""
     with (
-        _text(stem.with_name(f"{stem.name}.seg.score")) as segments,
-        _text(stem.with_name(f"{stem.name}.sys.score")) as whole,
+        _open_text(stem.with_name(f"{stem.name}.seg.score")) as segments,
+        _open_text(stem.with_name(f"{stem.name}.sys.score")) as whole,
     ):
         for name, scores, own in systems:
             segments.writelines(f"{name}\t{_cell(one)}\n" for one in scores.tolist())
@@ -435,11 +437,11 @@ def _cell(value: float) -> str:
     return "None" if np.isnan(value) else repr(value)
 
 
-def _text(path: Path) -> TextIO:
+def _open_text(path: Path) -> TextIO:
     return path.open("w", encoding="utf-8", newline="\n")
 
 
-def _pack(folder: Path, file: HashedFile) -> None:
+def _zip_folder(folder: Path, file: HashedFile) -> None:
     with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
         for path in sorted(path for path in folder.rglob("*") if path.is_file()):
             info = zipfile.ZipInfo(path.relative_to(folder).as_posix(), EPOCH)

@@ -19,8 +19,8 @@ from annotation.models import Assignment, Judgment
 from annotation.snapshots import Snapshot
 from common.downloads import batched
 from common.files import HashedFile
-from evaluation.export.formats.judgments import Lines
-from evaluation.export.parts import Encoding, Stage, Work
+from evaluation.export.formats.judgments import UTF8Lines
+from evaluation.export.parts import Encoding, ExportWork, Stage
 from evaluation.export.rows import CAPTIONS
 from judgments.design.study_design import StudyDesign
 from judgments.importers.results.mturk_cells import (
@@ -43,7 +43,7 @@ STATUS = {Assignment.State.APPROVED: "Approved", Assignment.State.REJECTED: "Rej
 SHOWN = {**CAPTIONS, "pair": "pair__key", "kind": "kind"}
 
 
-def why_unsuitable(study: Study) -> str:
+def why_unfit(study: Study) -> str:
     # Checked first: only imports have judgments without a HIT, and study pages ask this of every format.
     handed_in = Assignment.objects.filter(study=study, submitted_at__isnull=False)
     if study.source == Study.Source.IMPORTED and handed_in.filter(hit=None).exists():
@@ -51,7 +51,7 @@ def why_unsuitable(study: Study) -> str:
     return ""
 
 
-class Results(Encoding):
+class MTurkResults(Encoding):
     """Write one line per assignment, by HIT and worker. The pieces are HITs."""
 
     suffix = "results"
@@ -71,7 +71,7 @@ class Results(Encoding):
             "answers": list(dict.fromkeys((*answers, *own_answers))),
         }
 
-    def stages(self, work: Work) -> Sequence[Stage]:
+    def stages(self, work: ExportWork) -> Sequence[Stage]:
         return (
             Stage(
                 self.suffix,
@@ -81,21 +81,21 @@ class Results(Encoding):
             ),
         )
 
-    def write_part(self, work: Work, file: HashedFile) -> None:
+    def write_part(self, work: ExportWork, file: HashedFile) -> None:
         study, moment = work.study, work.moment
         design = design_of(study)
         kind, single = KINDS[study.protocol].for_design(design), work.prepared["most"] <= 1
         header = _header(work.prepared["inputs"], work.prepared["answers"])
         writer = _writer(file)
         for hits in batched(work.pieces, HITS_AT_ONCE):
-            places = _places(hits)
+            places = _units_of_hits(hits)
             rows = (
                 Assignment.objects.filter(hit__in=hits, submitted_at__isnull=False)
-                .exclude(Exists(_later(moment)))
+                .exclude(Exists(_answers_after(moment)))
                 .select_related("hit", "worker", "session__publication")
                 .order_by("hit__position", "hit_id")
             )
-            for batch in batched(_in_order(rows.iterator(ROWS_AT_ONCE)), ROWS_AT_ONCE):
+            for batch in batched(_sort_assignments(rows.iterator(ROWS_AT_ONCE)), ROWS_AT_ONCE):
                 given = _answers_of(study, moment, batch)
                 for assignment in batch:
                     units = places.get(assignment.hit_id or 0, [])
@@ -107,21 +107,21 @@ class Results(Encoding):
                     work.counts["assignments"] += 1
                     work.counts["judgments"] += len(judged)
 
-    def join(self, work: Work, file: HashedFile) -> None:
+    def join(self, work: ExportWork, file: HashedFile) -> None:
         _writer(file).writerow(_header(work.prepared["inputs"], work.prepared["answers"]))
         super().join(work, file)
 
 
 def _writer(file: HashedFile) -> Any:
-    return csv.writer(Lines(file), quoting=csv.QUOTE_ALL, lineterminator="\r\n")
+    return csv.writer(UTF8Lines(file), quoting=csv.QUOTE_ALL, lineterminator="\r\n")
 
 
-def _later(moment: Snapshot) -> QuerySet[Judgment]:
+def _answers_after(moment: Snapshot) -> QuerySet[Judgment]:
     """Return first answers after ``moment``, whose work had not been submitted then."""
     return Judgment.objects.filter(assignment=OuterRef("pk"), pk__gt=moment.last, replaces=None)
 
 
-def _in_order(rows: Iterable[Assignment]) -> Iterator[Assignment]:
+def _sort_assignments(rows: Iterable[Assignment]) -> Iterator[Assignment]:
     """Sort each HIT's assignments by worker name, independent of database collation."""
     for _, same in groupby(rows, key=lambda one: one.hit_id):
         yield from sorted(same, key=lambda one: (one.worker.name, one.accepted_at, str(one.pk)))
@@ -137,7 +137,7 @@ def _input_names(study: Study, kind: Kind) -> list[str]:
     return ["unit", "image", *used, "control", *(["content"] if kind.is_open else [])]
 
 
-def _places(hits: Sequence[int]) -> dict[int, list[dict[str, Any]]]:
+def _units_of_hits(hits: Sequence[int]) -> dict[int, list[dict[str, Any]]]:
     found: defaultdict[int, list[dict[str, Any]]] = defaultdict(list)
     names = ("unit_id", "unit__key", "unit__item__name", "unit__control", "unit__content")
     lookups = (*names, *(f"unit__{lookup}" for lookup in SHOWN.values()))
@@ -169,13 +169,17 @@ def _own_columns(study: Study, kind: Kind, most: int) -> tuple[list[str], list[s
     unit = Unit.objects.filter(study=study).order_by("position").values_list("content", flat=True).first()
     names = list(kind.exchange.mturk_inputs(unit or {})), kind.exchange.mturk_names()
     inputs, answers = (
-        [_named(number, name, single=most <= 1) for number in range(1, max(1, most) + 1) for name in own]
+        [
+            _column_name(number, name, single=most <= 1)
+            for number in range(1, max(1, most) + 1)
+            for name in own
+        ]
         for own in names
     )
     return inputs, answers
 
 
-def _named(number: int, name: str, *, single: bool) -> str:
+def _column_name(number: int, name: str, *, single: bool) -> str:
     return name if single else f"u{number}_{name}"
 
 
@@ -185,7 +189,7 @@ def _unit_cells(
     content = unit["content"]
     names = ("unit", "image", *SHOWN, "control", *(["content"] if kind.is_open else []))
     inputs = {
-        _named(number, name, single=single): cell
+        _column_name(number, name, single=single): cell
         for name, cell in kind.exchange.mturk_inputs(content).items()
     }
     inputs |= {f"u{number}_{name}": _cell(unit[name]) for name in names}
@@ -195,7 +199,7 @@ def _unit_cells(
         if answer is not None:
             value = json.dumps(kind.exchange.to_file(answer, content=content), ensure_ascii=False)
             for name, cell in kind.exchange.mturk_cells(answer).items():
-                answers[_named(number, name, single=single)] = cell
+                answers[_column_name(number, name, single=single)] = cell
         answers |= {f"u{number}": _cell(value), f"t{number}": _cell(seconds), f"c{number}": comment}
     columns = {f"{INPUT}{name}": cell for name, cell in inputs.items()}
     return columns | {f"{ANSWER}{name}": cell for name, cell in answers.items()}

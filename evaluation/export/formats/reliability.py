@@ -12,7 +12,7 @@ from operator import itemgetter
 from common.downloads import batched
 from common.files import HashedFile
 from evaluation.export.formats.consensus import names_in_order
-from evaluation.export.parts import Encoding, Work
+from evaluation.export.parts import Encoding, ExportWork
 from judgments.importers.textio import csv_line, guard_formula
 from judgments.models import Unit
 
@@ -30,7 +30,7 @@ class Reliability(Encoding):
     progress_count = "values"
     counts = {"lines": 0, "units": 0, "values": 0}
 
-    def write_part(self, work: Work, file: HashedFile) -> None:
+    def write_part(self, work: ExportWork, file: HashedFile) -> None:
         for some, answers in work.votes():
             units = Unit.objects.filter(pk__in=some, control=False).order_by("position", "pk")
             for pk, key in units.values_list("pk", "key"):
@@ -39,7 +39,7 @@ class Reliability(Encoding):
                 work.counts["units"] += 1
                 work.counts["values"] += len(own)
 
-    def join(self, work: Work, file: HashedFile) -> None:
+    def join(self, work: ExportWork, file: HashedFile) -> None:
         scratch = work.folder / "turned"
         scratch.unlink(missing_ok=True)  # of a join that was stopped
         width = work.counts["units"]
@@ -56,7 +56,7 @@ class Reliability(Encoding):
                     ((worker, column, value) for column, (_, own) in batch for worker, value in own),
                 )
             file.write_text("\r\n")
-            for name, cells in _lines(place):
+            for name, cells in _worker_lines(place):
                 file.write_text(csv_line([guard_formula(name)]))
                 at = -1
                 for some in batched(cells, ROWS_AT_ONCE):
@@ -69,7 +69,7 @@ class Reliability(Encoding):
                 work.counts["lines"] += 1
 
 
-def _lines(place: sqlite3.Connection) -> Iterator[tuple[str, Iterator[tuple[int, int]]]]:
+def _worker_lines(place: sqlite3.Connection) -> Iterator[tuple[str, Iterator[tuple[int, int]]]]:
     workers = [worker for (worker,) in place.execute("SELECT DISTINCT worker FROM cells ORDER BY worker")]
     names = names_in_order(workers)
     place.execute("CREATE TABLE ranks (worker INTEGER PRIMARY KEY, place INTEGER)")

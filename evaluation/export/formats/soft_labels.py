@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from common.files import HashedFile
 from evaluation.disagreement.analysis import has_soft_labels
-from evaluation.export.parts import Encoding, Work, write_line
+from evaluation.export.parts import Encoding, ExportWork, write_line
 from evaluation.results.coefficients import MOST_VALUES
 from evaluation.statistics.disagreement import soft_labels
 from judgments.models import Study, Unit
@@ -13,7 +13,7 @@ from judgments.studies.studies import kind_of
 CORRECTED = "miller-madow"  # of a unit alone, so that a part says the same whatever the others hold
 
 
-def why_unsuitable(study: Study) -> str:
+def why_unfit(study: Study) -> str:
     return "" if has_soft_labels(study) else f"it holds answers of at most {MOST_VALUES} values"
 
 
@@ -23,7 +23,7 @@ class SoftLabelLines(Encoding):
     tallies = True
     counts = {"lines": 0, "left_out": 0}
 
-    def write_part(self, work: Work, file: HashedFile) -> None:
+    def write_part(self, work: ExportWork, file: HashedFile) -> None:
         kind = kind_of(work.study)
         labels = kind.outcomes
         for some, answers in work.answers():

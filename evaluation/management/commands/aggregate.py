@@ -11,7 +11,7 @@ from evaluation.judgment_sets.blocks import forget_blocks
 from evaluation.judgment_sets.loaders import systems_of_pairs
 from evaluation.management.words import coefficient, percent, say_table, with_interval
 from evaluation.results import operations
-from evaluation.results.aggregation import aggregated
+from evaluation.results.aggregation import run_aggregation
 from evaluation.results.consensus import SYSTEM_COUNTS, system_tallies
 from evaluation.results.rankings import CUTS
 from judgments.management.base import OperationCommand
@@ -39,7 +39,7 @@ class Command(OperationCommand):
         if options["from_rows"]:
             forget_blocks(study)
         with progress_bar() as progress:
-            aggregation = aggregated(study=study, **values, progress=progress)
+            aggregation = run_aggregation(study=study, **values, progress=progress)
         result = aggregation.as_json(with_units=bool(options["output"]))
         self.write_output(options, result)
         if "clusters" in aggregation.result:

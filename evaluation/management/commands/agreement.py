@@ -18,7 +18,7 @@ from evaluation.comparing.sources import Source
 from evaluation.errors import EvaluationError
 from evaluation.judgment_sets.files import SOURCE_FORMATS, FileJudgments, read_judgment_table, read_source
 from evaluation.management.words import coefficient, table_lines, with_interval
-from evaluation.provenance import plain
+from evaluation.provenance import json_float
 from evaluation.results.coefficients import COEFFICIENTS, agreement_coefficients
 from evaluation.statistics.agreement import LEVELS, Alpha, agreement, ratings_of_judgments
 from evaluation.statistics.clustering import NAIVE
@@ -136,7 +136,7 @@ class Command(QuorumCommand):
         ratings = ratings_of_judgments(table.units, table.workers, table.values)
         result = agreement(ratings, Alpha(level), **drawn, clusters=clusters)
         figures: dict[str, Any] = {
-            "alpha": {name: plain(getattr(result, name)) for name in ("value", "low", "high")},
+            "alpha": {name: json_float(getattr(result, name)) for name in ("value", "low", "high")},
             "level": level,
             "units": result.units,
             "workers": result.raters,

@@ -20,5 +20,5 @@ class Command(OperationCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         study, values = self.asked(options)
         with progress_bar() as progress:
-            asked = operations.ask_now(study=study, progress=progress, **values)
+            asked = operations.ask_judge_now(study=study, progress=progress, **values)
         self.say(asked.words())

@@ -8,7 +8,7 @@ from typing import Any
 from common.commands import progress_bar
 from common.errors import counted
 from evaluation.management.words import coefficient, say_table, with_interval
-from evaluation.report.content import estimate_of, metric_score, shown
+from evaluation.report.content import estimate_of, format_cell, metric_score
 from evaluation.results import operations
 from evaluation.results.meta_evaluation import evaluate_study
 from evaluation.results.tables_page import reading_tables
@@ -92,4 +92,4 @@ def _cell(cell: dict[str, Any] | None) -> str:
 def _percent(figure: dict[str, Any]) -> str:
     if figure["value"] is None:
         return "–"
-    return shown(estimate_of(figure), "share")
+    return format_cell(estimate_of(figure), "share")

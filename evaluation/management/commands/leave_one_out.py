@@ -10,7 +10,7 @@ from common.commands import QuorumCommand, progress_bar
 from evaluation.leave_one_out.bounds import Bounds
 from evaluation.leave_one_out.operations import LeaveOneOutRequest, leave_one_out
 from evaluation.management.words import coefficient, say_table
-from evaluation.provenance import plain
+from evaluation.provenance import json_float
 from judgments.management.base import add_parameters, as_text
 from judgments.studies.studies import find_dataset
 
@@ -71,4 +71,4 @@ class Command(QuorumCommand):
 
 
 def _shown(value: float) -> str:
-    return coefficient(plain(value))
+    return coefficient(json_float(value))

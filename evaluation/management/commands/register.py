@@ -12,7 +12,7 @@ from evaluation.errors import RegistrationError
 from evaluation.management.words import table_lines
 from evaluation.models import Registration
 from evaluation.registration.operations import register
-from evaluation.registration.plans import Outcome, Registered, outcomes, registered
+from evaluation.registration.plans import Outcome, Registered, compute_outcomes, find_registered
 from evaluation.report.content import p_value
 from judgments.management.base import OperationCommand
 from judgments.studies.studies import find_study
@@ -35,8 +35,8 @@ class Command(OperationCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         study = find_study(options["study"])
         path = options["plan"]
-        if path is None and (found := registered(study)) is not None:
-            for line in _report_lines(found, outcomes(study)):
+        if path is None and (found := find_registered(study)) is not None:
+            for line in _report_lines(found, compute_outcomes(study)):
                 self.say(line)
         else:
             self.say(

@@ -5,32 +5,32 @@ from __future__ import annotations
 from evaluation.report.content import Section
 from evaluation.report.loading import ReportInputs
 from evaluation.report.sections import captions, pairs, people, systems
-from evaluation.report.sections.metrics import between_metrics, readings
+from evaluation.report.sections.metrics import between_metrics_section, readings_section
 from judgments.studies.generation import Progress, no_progress
 
 
 def sections_of(inputs: ReportInputs, progress: Progress = no_progress) -> list[Section]:
     return [
-        people.collection(inputs),
-        people.agreement(inputs),
-        people.workers(inputs),
-        *_against_people(inputs, progress),
-        *captions.sections(inputs),
+        people.collection_section(inputs),
+        people.agreement_section(inputs),
+        people.workers_section(inputs),
+        *_metric_sections(inputs, progress),
+        *captions.protocol_sections(inputs),
     ]
 
 
-def _against_people(inputs: ReportInputs, progress: Progress) -> list[Section]:
+def _metric_sections(inputs: ReportInputs, progress: Progress) -> list[Section]:
     sections: list[Section | None]
-    one_judge = captions.ceilings(inputs)
+    one_judge = captions.people_against_others(inputs)
     if inputs.kind.compares_pairs:
-        ceilings = pairs.ceilings(inputs)
-        sections = [pairs.metrics(inputs, ceilings)]
+        ceilings = pairs.human_levels(inputs)
+        sections = [pairs.metrics_section(inputs, ceilings)]
         progress(0.55, "accuracy by number of references")
-        sections += [pairs.references(inputs, ceilings), pairs.systems(inputs)]
+        sections += [pairs.references_section(inputs, ceilings), pairs.systems_section(inputs)]
     else:
-        sections = [captions.metrics(inputs, one_judge), captions.thresholds(inputs)]
-        sections += [systems.grades(inputs), systems.rankings(inputs)]
-    sections.append(readings(inputs))
+        sections = [captions.metrics_section(inputs, one_judge), captions.thresholds_section(inputs)]
+        sections += [systems.grades_section(inputs), systems.rankings_section(inputs)]
+    sections.append(readings_section(inputs))
     progress(0.75, "metrics against each other")
-    sections.append(between_metrics(inputs, one_judge))
+    sections.append(between_metrics_section(inputs, one_judge))
     return [section for section in sections if section is not None]

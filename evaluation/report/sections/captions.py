@@ -18,7 +18,7 @@ from evaluation.report.content import (
     Section,
     Table,
     estimate_of,
-    level_of,
+    levels_of,
 )
 from evaluation.report.loading import ReportInputs
 from evaluation.report.rendering import plot, say, section, table
@@ -38,7 +38,7 @@ MOST_CAPTIONS = 25
 FULL_AGREEMENT = Level("full agreement", 1.0, dashed=False)
 
 
-def ceilings(inputs: ReportInputs) -> People:
+def people_against_others(inputs: ReportInputs) -> People:
     """Correlate one judge with the mean of the unit's others; {} without means."""
     if inputs.kind.is_open or inputs.kind.compares_pairs:
         return {}
@@ -51,11 +51,11 @@ def ceilings(inputs: ReportInputs) -> People:
     return {name: one for name, one in found.items() if one.value is not None}
 
 
-def no_ceiling(inputs: ReportInputs) -> str:
+def why_no_ceiling(inputs: ReportInputs) -> str:
     return say("no-ceiling", kind=inputs.kind)
 
 
-def metrics(inputs: ReportInputs, one_judge: People) -> Section:
+def metrics_section(inputs: ReportInputs, one_judge: People) -> Section:
     if inputs.evaluation is None:
         return section("metrics", empty=inputs.why_not)
     found = inputs.evaluation.result["metrics"]
@@ -76,19 +76,21 @@ def metrics(inputs: ReportInputs, one_judge: People) -> Section:
     verdict = correlation_verdict({name: one["kendall_tau_b"] for name, one in found.items()})
     sentence = say(
         "correlation", wording=inputs.wording, verdict=verdict["sentence"], name=names[0],
-        best=found[names[0]]["kendall_tau_b"], people=people.value, no_ceiling=no_ceiling(inputs),
+        best=found[names[0]]["kendall_tau_b"], people=people.value, no_ceiling=why_no_ceiling(inputs),
     )  # fmt: skip
-    levels = [Level("chance", 0.0), *level_of(PEOPLE, people)]
+    levels = [Level("chance", 0.0), *levels_of(PEOPLE, people)]
     drawing = Dots(
         tuple(names),
         (Panel("", tuple(tau[name] for name in names), tuple(levels)),),
         "Kendall's tau-b with people, 95 % interval",
         accent=tuple(verdict["leaders"]),
     )
-    return section("metrics", [sentence], [plot(sentence, drawing, data)], [data, *_clusters(inputs, names)])
+    return section(
+        "metrics", [sentence], [plot(sentence, drawing, data)], [data, *_cluster_tables(inputs, names)]
+    )
 
 
-def _clusters(inputs: ReportInputs, names: Sequence[str]) -> list[Table]:
+def _cluster_tables(inputs: ReportInputs, names: Sequence[str]) -> list[Table]:
     people = inputs.people
     if people is None:
         return []
@@ -103,7 +105,7 @@ def _clusters(inputs: ReportInputs, names: Sequence[str]) -> list[Table]:
     )  # fmt: skip
 
 
-def thresholds(inputs: ReportInputs) -> Section | None:
+def thresholds_section(inputs: ReportInputs) -> Section | None:
     """Show kappa of metrics and people on a grid of thresholds (H13 Tables 8 to 10)."""
     found = inputs.evaluation.result["metrics"] if inputs.evaluation else {}
     grids = {name: one["kappa"] for name, one in found.items() if one.get("kappa")}
@@ -129,7 +131,8 @@ def thresholds(inputs: ReportInputs) -> Section | None:
         "thresholds", wording=inputs.wording, name=names[0],
         top=max(reached, default=None) if inputs.wording else top, least=min(reached, default=None),
         people=bool(judge), judge=max(judge, default=None),
-        there=people.get(top["people_at_least"], Estimate(None)).value if top else None, no_ceiling=no_ceiling(inputs),
+        there=people.get(top["people_at_least"], Estimate(None)).value if top else None,
+        no_ceiling=why_no_ceiling(inputs),
         most=MOST_GRIDS if len(names) > MOST_GRIDS else 0,
     )  # fmt: skip
     data = table("kappa", rows, clustered=inputs.clustered)
@@ -171,20 +174,20 @@ def _grid(name: str, cells: Sequence[Mapping[str, Any]], people: Mapping[float, 
     )
 
 
-def sections(inputs: ReportInputs) -> list[Section]:
+def protocol_sections(inputs: ReportInputs) -> list[Section]:
     figures: Mapping[str, Any] = inputs.aggregation.result.get("figures", {})
     made = {
-        "leave_one_out": _leave_one_out,
-        "captions": _captions,
-        "pairwise_f1": _keywords,
-        "content_selection": _content,
-        "questions": _questions,
-        "spans": _spans,
+        "leave_one_out": _leave_one_out_section,
+        "captions": _captions_section,
+        "pairwise_f1": _keywords_section,
+        "content_selection": _content_section,
+        "questions": _questions_section,
+        "spans": _spans_section,
     }
     return [make(figures) for name, make in made.items() if name in figures]
 
 
-def _leave_one_out(figures: Mapping[str, Any]) -> Section:
+def _leave_one_out_section(figures: Mapping[str, Any]) -> Section:
     """Show each caption against the others of its image (WG16 §4)."""
     found = figures["leave_one_out"]
     if not found["metrics"]:
@@ -214,7 +217,7 @@ def _leave_one_out(figures: Mapping[str, Any]) -> Section:
     return section("leave-one-out", [sentence, *found["warnings"]], plots, [data])
 
 
-def _captions(figures: Mapping[str, Any]) -> Section:
+def _captions_section(figures: Mapping[str, Any]) -> Section:
     rows = sorted(figures["captions"], key=lambda row: (-row["score"], row["image"], row["text"]))
     ends = rows if len(rows) <= 2 * MOST_CAPTIONS else rows[:MOST_CAPTIONS] + rows[-MOST_CAPTIONS:]
     with_worst = all("worst" in row for row in rows)
@@ -230,7 +233,7 @@ def _captions(figures: Mapping[str, Any]) -> Section:
     return section("captions", [say("captions", captions=len(rows), half=half)], tables=[data])
 
 
-def _keywords(figures: Mapping[str, Any]) -> Section:
+def _keywords_section(figures: Mapping[str, Any]) -> Section:
     named = {"keywords as words": "pairwise_f1", "one stem merged": "pairwise_f1_of_stems"}
     found = {name: figures[key] for name, key in named.items() if key in figures}
     words = figures["pairwise_f1"]
@@ -252,7 +255,7 @@ def _keywords(figures: Mapping[str, Any]) -> Section:
     return section("keywords", [sentence], [plot(caption, drawing, data)], [data])
 
 
-def _content(figures: Mapping[str, Any]) -> Section:
+def _content_section(figures: Mapping[str, Any]) -> Section:
     """Show people's content selection, by leave-one-out (WG15 §5)."""
     found = figures["content_selection"]
     known = found["upper_bound"]
@@ -271,7 +274,7 @@ def _content(figures: Mapping[str, Any]) -> Section:
     return section("content", [sentence], [plot(caption, drawing, data)], [data])
 
 
-def _spans(figures: Mapping[str, Any]) -> Section:
+def _spans_section(figures: Mapping[str, Any]) -> Section:
     """Show whether two people mark the same characters, beyond chance."""
     found = figures["spans"]
     named = {
@@ -314,7 +317,7 @@ def _spans(figures: Mapping[str, Any]) -> Section:
     return section("spans", [sentence], [plot(sentence, drawing, data)], tables)
 
 
-def _questions(figures: Mapping[str, Any]) -> Section:
+def _questions_section(figures: Mapping[str, Any]) -> Section:
     found = figures["questions"]
     if not any(one["answered"] for one in found):
         return section("questions", empty="Nobody answered a question of the form yet.")

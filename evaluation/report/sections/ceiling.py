@@ -10,7 +10,7 @@ import scipy  # its parts load when they are first used
 from numpy.typing import NDArray
 
 from evaluation.judgment_sets.records import Floats, Ints, UnitRow
-from evaluation.provenance import plain
+from evaluation.provenance import json_float
 from evaluation.report.content import Estimate
 from evaluation.statistics.correlation import correlation
 from evaluation.statistics.correlation.coefficients import Patterns
@@ -92,7 +92,7 @@ def one_against_mean(
 
     Percentile bootstrap intervals are over units, as judgments of one unit are dependent.
     """
-    group, own, others = _against_others(unit, value)
+    group, own, others = _means_of_others(unit, value)
     if len(own) < FEWEST:
         return Estimate(None)
     found = correlation(own, others, coefficient, resamples=0)
@@ -101,7 +101,7 @@ def one_against_mean(
     if not resamples:
         return Estimate(found.value, n=found.n)
     patterns = Patterns(own, others, coefficient)
-    shows, frequency = _alike(group, patterns.pattern)
+    shows, frequency = _merge_equal_units(group, patterns.pattern)
 
     def resampled(weights: Floats) -> Floats:
         return patterns(weights @ shows)
@@ -111,10 +111,10 @@ def one_against_mean(
         width=len(patterns.frequency),
     )  # fmt: skip
     low, high, _ = percentile_interval(draws, CONFIDENCE)
-    return Estimate(found.value, plain(low), plain(high), found.n)
+    return Estimate(found.value, json_float(low), json_float(high), found.n)
 
 
-def _alike(unit: Ints, pattern: Ints) -> tuple[Any, Ints]:
+def _merge_equal_units(unit: Ints, pattern: Ints) -> tuple[Any, Ints]:
     """Merge units with equal counts of patterns; return (U, P) sparse counts and (U,) number of units."""
     ones = np.ones(len(unit), dtype=np.int64)
     counts = scipy.sparse.csr_array((ones, (unit, pattern)))
@@ -132,7 +132,7 @@ def one_against_cut(
 
     This is H13 tables 8 to 10 with a person as the metric. Percentile bootstrap intervals are over units.
     """
-    group, own, others = _against_others(unit, value)
+    group, own, others = _means_of_others(unit, value)
     if len(own) < FEWEST:
         return {}
     found = {}
@@ -154,11 +154,11 @@ def one_against_cut(
             resampled, frequency, resamples=resamples, generator=np.random.default_rng(seed), width=4
         )
         low, high, _ = percentile_interval(draws, CONFIDENCE)
-        found[cut] = Estimate(value_there, plain(low), plain(high), len(own))
+        found[cut] = Estimate(value_there, json_float(low), json_float(high), len(own))
     return found
 
 
-def _against_others(unit: Ints, value: Floats) -> tuple[Ints, Floats, Floats]:
+def _means_of_others(unit: Ints, value: Floats) -> tuple[Ints, Floats, Floats]:
     """Return, for judgments with others on their unit: unit number, judgment, mean of the others."""
     _, rows = np.unique(unit, return_inverse=True)
     counts, sums = np.bincount(rows), np.bincount(rows, weights=value)

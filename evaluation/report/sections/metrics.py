@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from evaluation.judgment_sets.records import Floats
-from evaluation.provenance import plain
+from evaluation.provenance import json_float
 from evaluation.report.content import (
     Estimate,
     Heat,
@@ -18,11 +18,11 @@ from evaluation.report.content import (
     Section,
     Table,
     estimate_of,
-    level_of,
+    levels_of,
 )
 from evaluation.report.loading import ReportInputs
 from evaluation.report.rendering import plot, say, section, table
-from evaluation.report.sections.captions import PEOPLE, RHO, TAU, People, R, no_ceiling
+from evaluation.report.sections.captions import PEOPLE, RHO, TAU, People, R, why_no_ceiling
 from evaluation.statistics.correlation import correlation
 
 # Reading -> what its coefficients are called.
@@ -33,15 +33,20 @@ COEFFICIENTS = {
 }
 
 
-def readings(inputs: ReportInputs) -> Section | None:
+def readings_section(inputs: ReportInputs) -> Section | None:
     found: Mapping[str, Any] = inputs.evaluation.result.get("readings", {}) if inputs.evaluation else {}
     if not found:
         return None
-    tables = [_all_pairs(found), _references(found), _coefficients(found), _thresholds(found)]
+    tables = [
+        _all_pairs_table(found),
+        _references_table(found),
+        _coefficients_table(found),
+        _thresholds_table(found),
+    ]
     return section("readings", [say("readings")], tables=[one for one in tables if one is not None])
 
 
-def _all_pairs(found: Mapping[str, Any]) -> Table | None:
+def _all_pairs_table(found: Mapping[str, Any]) -> Table | None:
     if "all_pairs" not in found:
         return None
     kinds = list(next(iter(found["all_pairs"].values())))
@@ -52,7 +57,7 @@ def _all_pairs(found: Mapping[str, Any]) -> Table | None:
     return table("readings-all-pairs", rows, columns)
 
 
-def _references(found: Mapping[str, Any]) -> Table | None:
+def _references_table(found: Mapping[str, Any]) -> Table | None:
     if "references" not in found:
         return None
     rows = [
@@ -64,7 +69,7 @@ def _references(found: Mapping[str, Any]) -> Table | None:
     return table("readings-references", rows)
 
 
-def _coefficients(found: Mapping[str, Any]) -> Table | None:
+def _coefficients_table(found: Mapping[str, Any]) -> Table | None:
     rows = [
         (metric, say("reading", name=reading), head, estimate_of(cells[key] if key else cells))
         for reading, heads in COEFFICIENTS.items()
@@ -74,7 +79,7 @@ def _coefficients(found: Mapping[str, Any]) -> Table | None:
     return table("readings-coefficients", rows) if rows else None
 
 
-def _thresholds(found: Mapping[str, Any]) -> Table | None:
+def _thresholds_table(found: Mapping[str, Any]) -> Table | None:
     rows = [
         (metric, cell["metric_at_least"], cell["people_at_least"], estimate_of(cell))
         for metric, cells in found.get("thresholds", {}).items()
@@ -89,7 +94,7 @@ NAMES = {R: ("r", "Pearson's r", 4), RHO: ("rho", "Spearman's rho", 3), TAU: ("t
 Rows = list[tuple[Any, ...]]
 
 
-def between_metrics(inputs: ReportInputs, one_judge: People) -> Section | None:
+def between_metrics_section(inputs: ReportInputs, one_judge: People) -> Section | None:
     """Show r, rho and tau-b between every two metrics, and with people for captions."""
     if len(inputs.scores) < 2:
         return None
@@ -107,9 +112,10 @@ def between_metrics(inputs: ReportInputs, one_judge: People) -> Section | None:
     )
     data = table("metric-correlation", rows, with_people=with_people)
     plots = [
-        _matrix(inputs, which, list(flat), rows, one_judge, alike if which == TAU else "") for which in NAMES
+        _matrix_plot(inputs, which, list(flat), rows, one_judge, alike if which == TAU else "")
+        for which in NAMES
     ]
-    sentence = alike if one_judge else f"{alike} {no_ceiling(inputs)}"
+    sentence = alike if one_judge else f"{alike} {why_no_ceiling(inputs)}"
     return section("between-metrics", [sentence], plots, [data])
 
 
@@ -124,11 +130,11 @@ def _rows(flat: dict[str, Floats], people: Floats | None) -> Rows:
     rows: Rows = []
     for one, two, first, second in pairs:
         found = [correlation(first, second, which, resamples=0) for which in (TAU, RHO, R)]
-        rows.append((one, two, *(plain(result.value) for result in found), found[0].n))
+        rows.append((one, two, *(json_float(result.value) for result in found), found[0].n))
     return rows
 
 
-def _matrix(
+def _matrix_plot(
     inputs: ReportInputs, which: str, names: list[str], rows: Rows, one_judge: People, alike: str
 ) -> Plot:
     end, coefficient, place = NAMES[which]
@@ -143,10 +149,10 @@ def _matrix(
         cells.append([value[name, MEAN] for name in names])
         heads.append(MEAN)
     ceiling = one_judge.get(which, Estimate(None))
-    levels = [Level("unrelated", 0.0), *level_of(PEOPLE, ceiling)]
+    levels = [Level("unrelated", 0.0), *levels_of(PEOPLE, ceiling)]
     sentence = say(
         "metric-correlation", coefficient=coefficient, with_people=with_people, ceiling=ceiling, alike=alike,
-        no_ceiling=no_ceiling(inputs),
+        no_ceiling=why_no_ceiling(inputs),
     )  # fmt: skip
     data = table(
         "metric-correlation-matrix",

@@ -10,7 +10,7 @@ import numpy as np
 
 from evaluation.imported_scores.storing import is_imported
 from evaluation.judgment_sets.records import Flags
-from evaluation.provenance import as_json, plain
+from evaluation.provenance import as_json, json_float
 from evaluation.report.content import (
     Cell,
     Curve,
@@ -24,7 +24,7 @@ from evaluation.report.content import (
     Section,
     Table,
     estimate_of,
-    level_of,
+    levels_of,
     percent,
     percent_number,
 )
@@ -34,8 +34,8 @@ from evaluation.report.sections.ceiling import halves_of_votes
 from evaluation.report.sections.systems import cluster_tables
 from evaluation.results.metric_figures import PAIR_KINDS, pair_kinds, score_texts
 from evaluation.results.verdict import (
+    join_names,
     leaders_by_intervals,
-    listed,
     mcnemar_p,
     pair_verdict,
     paired_p,
@@ -59,7 +59,7 @@ MOST_SHOWN = 40
 HUMAN = ("people", "human")  # captions of no system, with PASCAL-50S's name for them
 
 
-def ceilings(inputs: ReportInputs) -> Ceilings:
+def human_levels(inputs: ReportInputs) -> Ceilings:
     """Return human levels for reports from before 0.6, which draw them beside accuracy."""
     if inputs.clustered:
         return {}
@@ -74,7 +74,7 @@ def ceilings(inputs: ReportInputs) -> Ceilings:
     return {kind: (ONE_JUDGE, estimate_of(one)) for kind, one in people.items() if one["value"] is not None}
 
 
-def metrics(inputs: ReportInputs, people: Ceilings) -> Section:
+def metrics_section(inputs: ReportInputs, people: Ceilings) -> Section:
     if inputs.evaluation is None:
         return section("metrics", empty=inputs.why_not)
     accuracy = {name: one["accuracy"] for name, one in inputs.evaluation.result["metrics"].items()}
@@ -94,8 +94,8 @@ def metrics(inputs: ReportInputs, people: Ceilings) -> Section:
     )
     words, ceiling = people.get(kinds[-1], ("", Estimate(None)))
     best = accuracy[names[0]][kinds[-1]]
-    right = _right(inputs, names)
-    here = _decided_of(inputs, kinds[-1])
+    right = _metrics_right(inputs, names)
+    here = _decided_pairs(inputs, kinds[-1])
     images = inputs.images_of(inputs.pks or ())
     verdict = pair_verdict(
         {name: one[here] for name, one in right.items()},
@@ -108,7 +108,7 @@ def metrics(inputs: ReportInputs, people: Ceilings) -> Section:
     )  # fmt: skip
     halves = inputs.evaluation.result.get("halves", {})
     if not inputs.clustered or not halves:
-        sentence = " ".join((sentence, *_unmeasured(people)))
+        sentence = " ".join((sentence, *_note_unmeasured(people)))
     panels = tuple(
         Panel(
             kind,
@@ -130,16 +130,18 @@ def metrics(inputs: ReportInputs, people: Ceilings) -> Section:
             for kind in kinds
         ],
     )
-    tables = [data, *_clusters(inputs, right, kinds), ties]
+    tables = [data, *_cluster_tables(inputs, right, kinds), ties]
     plots = [plot(sentence, drawing, data)]
     if halves:
-        same = _same_halves(halves, [kind for kind in kinds if kind in halves], names, verdict["leaders"])
+        same = _same_halves_plot(
+            halves, [kind for kind in kinds if kind in halves], names, verdict["leaders"]
+        )
         plots.append(same)
         tables.insert(1, same.data)
     return section("metrics", [sentence], plots, tables)
 
 
-def _same_halves(
+def _same_halves_plot(
     halves: Mapping[str, Any], kinds: Sequence[str], names: Sequence[str], leaders: Sequence[str]
 ) -> Plot:
     """Show metrics and people on the same halves of the votes (V15 §7.4)."""
@@ -154,7 +156,7 @@ def _same_halves(
     last = halves[kinds[-1]]
     reached = [last["metrics"][name]["value"] for name in leaders]
     caption = say(
-        "halves", people=last["people"]["value"], name=listed(leaders),
+        "halves", people=last["people"]["value"], name=join_names(leaders),
         reached=range_of(reached, percent, percent_number), ceiling=last["ceiling"]["value"],
     )  # fmt: skip
     panels = tuple(
@@ -163,8 +165,8 @@ def _same_halves(
             tuple(estimate_of(halves[kind]["metrics"][name]) for name in names),
             (
                 Level("chance", CHANCE),
-                *level_of(HALVES, estimate_of(halves[kind]["people"])),
-                *level_of(CEILING, estimate_of(halves[kind]["ceiling"])),
+                *levels_of(HALVES, estimate_of(halves[kind]["people"])),
+                *levels_of(CEILING, estimate_of(halves[kind]["ceiling"])),
             ),
             f"n = {halves[kind]['people']['n']:,}",
         )
@@ -180,7 +182,7 @@ def _same_halves(
     return plot(caption, drawing, data, "halves", "Metrics and people on the same halves")
 
 
-def _unmeasured(people: Ceilings) -> list[str]:
+def _note_unmeasured(people: Ceilings) -> list[str]:
     return [] if people else [say("pairs-no-ceiling")]
 
 
@@ -194,14 +196,14 @@ def _best_first(accuracy: Mapping[str, Mapping[str, Any]], kind: str) -> list[st
 
 
 def _levels(people: tuple[str, Estimate] | None) -> tuple[Level, ...]:
-    return (Level("chance", CHANCE), *(level_of(*people) if people is not None else ()))
+    return (Level("chance", CHANCE), *(levels_of(*people) if people is not None else ()))
 
 
-def _right(inputs: ReportInputs, names: Sequence[str]) -> dict[str, Flags]:
+def _metrics_right(inputs: ReportInputs, names: Sequence[str]) -> dict[str, Flags]:
     return right_pairs({name: inputs.scores[name] for name in names}, inputs.winners)
 
 
-def _clusters(inputs: ReportInputs, right: Mapping[str, Flags], kinds: Sequence[str]) -> list[Table]:
+def _cluster_tables(inputs: ReportInputs, right: Mapping[str, Flags], kinds: Sequence[str]) -> list[Table]:
     names = list(right)
     images = inputs.images_of(inputs.pks or ())
 
@@ -210,7 +212,7 @@ def _clusters(inputs: ReportInputs, right: Mapping[str, Flags], kinds: Sequence[
 
     groups = {}
     for kind in kinds:
-        here = _decided_of(inputs, kind)
+        here = _decided_pairs(inputs, kind)
         if here.any():
             values = [float(right[name][here].mean()) for name in names]
             groups[kind] = values, paired_p(names, partial(p, here=here))
@@ -224,14 +226,14 @@ def _clusters(inputs: ReportInputs, right: Mapping[str, Flags], kinds: Sequence[
     )
 
 
-def _decided_of(inputs: ReportInputs, kind: str) -> Flags:
+def _decided_pairs(inputs: ReportInputs, kind: str) -> Flags:
     decided = inputs.winners != 0
     if kind != "all":
         decided &= inputs.kinds == (kind if kind in PAIR_KINDS else "")
     return np.asarray(decided, dtype=bool)
 
 
-def references(inputs: ReportInputs, people: Ceilings) -> Section | None:
+def references_section(inputs: ReportInputs, people: Ceilings) -> Section | None:
     """Show accuracy by number of references (V15 figure 3)."""
     texts = inputs.texts() if inputs.evaluation is not None else None
     if texts is None or inputs.evaluation is None:
@@ -278,10 +280,10 @@ def references(inputs: ReportInputs, people: Ceilings) -> Section | None:
         name: accuracy_by_references(scores[name], inputs.winners, labels, clusters=clusters)
         for name in names
     }
-    return _references_section(curves, kinds, people, len(accuracy) - len(names), inputs)
+    return _make_references_section(curves, kinds, people, len(accuracy) - len(names), inputs)
 
 
-def _references_section(
+def _make_references_section(
     curves: Mapping[str, Mapping[str, ReferenceCurve]],
     kinds: Sequence[str],
     people: Ceilings,
@@ -299,9 +301,11 @@ def _references_section(
             for k, value, low, high, spread, draws in zip(
                 *(column.tolist() for column in columns), strict=True
             ):
-                estimate = Estimate(plain(value), plain(low), plain(high), one.n)
-                rows.append((kind, name, k, estimate, plain(spread), draws))
-            lines.append(Curve(name, tuple(one.references.tolist()), tuple(map(plain, one.value.tolist()))))
+                estimate = Estimate(json_float(value), json_float(low), json_float(high), one.n)
+                rows.append((kind, name, k, estimate, json_float(spread), draws))
+            lines.append(
+                Curve(name, tuple(one.references.tolist()), tuple(map(json_float, one.value.tolist())))
+            )
         panels.append(CurvePanel(kind, tuple(lines), _levels(people.get(kind))))
     best = max(curves, key=lambda name: curves[name][kinds[-1]].value[-1])
     first, last = ([found[kinds[-1]].value[end] for found in curves.values()] for end in (0, -1))
@@ -312,13 +316,13 @@ def _references_section(
         left=left, drawn=len(curves),
     )  # fmt: skip
     if not inputs.clustered:
-        sentence = " ".join((sentence, *_unmeasured(people)))
+        sentence = " ".join((sentence, *_note_unmeasured(people)))
     data = table("references", rows, clustered=inputs.clustered)
     drawing = Curves(tuple(panels), "references (log axis)", "accuracy in %")
     return section("references", [sentence], [plot(sentence, drawing, data)], [data])
 
 
-def systems(inputs: ReportInputs) -> Section | None:
+def systems_section(inputs: ReportInputs) -> Section | None:
     """Show fractions of wins and Bradley-Terry strengths."""
     rows = []
     for pair in inputs.consensus.pairs:
@@ -342,7 +346,11 @@ def systems(inputs: ReportInputs) -> Section | None:
     for name in names:
         at = place_of[name]
         strength.append(
-            Estimate(plain(strengths.log_strength[at]), plain(strengths.low[at]), plain(strengths.high[at]))
+            Estimate(
+                json_float(strengths.log_strength[at]),
+                json_float(strengths.low[at]),
+                json_float(strengths.high[at]),
+            )
         )
     counts = [(int(people.wins[at]), int(people.losses[at]), int(people.tied[at])) for at in order]
     data = table(
@@ -356,7 +364,7 @@ def systems(inputs: ReportInputs) -> Section | None:
     leaders, _ = leaders_by_intervals({name: as_json(one) for name, one in shares.items()})
     leaders = leaders or names[:1]
     sentence = say(
-        "tournament", wording=inputs.wording, leaders=leaders, names=listed(leaders),
+        "tournament", wording=inputs.wording, leaders=leaders, names=join_names(leaders),
         least=shares[leaders[-1]].value, name=names[0], top=won[0], systems=len(names),
         comparisons=people.comparisons, ceiling=ceiling,
         most=MOST_SHOWN if len(names) > MOST_SHOWN else 0,
@@ -383,22 +391,27 @@ def systems(inputs: ReportInputs) -> Section | None:
         )
         caption = say("strengths", stronger=1 / (1 + np.exp(-1)), ceiling=ceiling)
         plots.append(plot(caption, drawing, data, "strengths", "Strengths of systems"))
-    by_metrics = _by_metrics(inputs, pks, first, second, people)
+    by_metrics = _wins_by_metrics(inputs, pks, first, second, people)
     sentences = [sentence, *([say("tournament-live")] if inputs.live else [])]
     return section("tournament", sentences, plots, [data, *([by_metrics] if by_metrics else [])])
 
 
 def _human(names: Sequence[str], estimates: Iterable[Estimate]) -> list[Level]:
     rows = zip(names, estimates, strict=True)
-    return [level for name, one in rows if name in HUMAN for level in level_of("human captions", one)]
+    return [level for name, one in rows if name in HUMAN for level in levels_of("human captions", one)]
 
 
 def _fraction(found: TournamentResult, place: int) -> Estimate:
     n = int(found.wins[place] + found.losses[place] + found.tied[place])
-    return Estimate(plain(found.fraction[place]), plain(found.low[place]), plain(found.high[place]), n)
+    return Estimate(
+        json_float(found.fraction[place]),
+        json_float(found.low[place]),
+        json_float(found.high[place]),
+        n,
+    )
 
 
-def _by_metrics(
+def _wins_by_metrics(
     inputs: ReportInputs, pks: list[int], first: list[str], second: list[str], people: TournamentResult
 ) -> Table | None:
     if inputs.pks is None or not inputs.scores:
@@ -412,8 +425,8 @@ def _by_metrics(
         found = tournament(first, second, winners, resamples=0)
         r = correlation(people.fraction, found.fraction, "pearson", missing="leave-out", resamples=0)
         # With two systems r is 1 or -1, whatever the metric does.
-        value = plain(r.value) if r.n > 2 or not inputs.wording else None
-        rows.append((metric, value, r.n, *(plain(found.fraction[place]) for place in order)))
+        value = json_float(r.value) if r.n > 2 or not inputs.wording else None
+        rows.append((metric, value, r.n, *(json_float(found.fraction[place]) for place in order)))
     rows.sort(key=lambda row: -(row[1] if row[1] is not None else -2.0))
     columns = [("metric", "text"), ("r", "coefficient"), ("systems", "count")]
     columns += [(f"{people.systems[place]}, %", "share") for place in order]

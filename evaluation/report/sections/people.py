@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from evaluation.judgment_sets.records import Floats
-from evaluation.provenance import plain
+from evaluation.provenance import json_float
 from evaluation.report.content import (
     Dots,
     Estimate,
@@ -53,7 +53,7 @@ WORKER_COLUMNS = [
 LEFT_SIDE = 6  # the index of that column, absent in studies without sides
 
 
-def collection(inputs: ReportInputs) -> Section:
+def collection_section(inputs: ReportInputs) -> Section:
     counts = inputs.aggregation.result["counts"]
     # Published totals have no people, only places in a list of votes.
     anonymous = not inputs.aggregation.result["agreement"]["per_worker"]["available"]
@@ -68,7 +68,7 @@ def collection(inputs: ReportInputs) -> Section:
     return section("collection", sentences, tables=[table("collection", rows)])
 
 
-def agreement(inputs: ReportInputs) -> Section:
+def agreement_section(inputs: ReportInputs) -> Section:
     found = inputs.aggregation.result["agreement"]
     alpha = found["alpha"]
     if alpha["value"] is None:
@@ -106,7 +106,7 @@ def agreement(inputs: ReportInputs) -> Section:
         tables.append(table("one-against-rest", cells, clustered=inputs.clustered))
     if "full_depth" in found:
         sentences.append(found["full_depth"]["reason"])
-    matrix = _by_workers(inputs)
+    matrix = _agreement_of_workers_plot(inputs)
     if matrix is not None:
         plots.append(matrix)
         tables.append(matrix.data)
@@ -115,13 +115,13 @@ def agreement(inputs: ReportInputs) -> Section:
     return section("agreement", sentences, plots, tables)
 
 
-def ranked(inputs: ReportInputs) -> list[Mapping[str, Any]]:
+def rank_workers(inputs: ReportInputs) -> list[Mapping[str, Any]]:
     """Return workers by number of judgments; the report names them W1, W2, ... in this order."""
     rows = inputs.aggregation.result["workers"]
     return sorted(rows, key=lambda row: (-(row["judgments"] + row["controls_seen"]), row["worker"]))
 
 
-def _by_workers(inputs: ReportInputs) -> Plot | None:
+def _agreement_of_workers_plot(inputs: ReportInputs) -> Plot | None:
     """Plot agreement of every two workers; those past the fortieth share one row."""
     found = inputs.aggregation.result["agreement"]
     if not found["per_worker"]["available"] or inputs.kind.is_open:
@@ -136,7 +136,7 @@ def _by_workers(inputs: ReportInputs) -> Plot | None:
     pairs = agreement_by_pair(ratings, inputs.kind.aggregation.level)
     if not len(pairs.units):
         return None
-    numbers = {row["worker"]: place for place, row in enumerate(ranked(inputs), start=1)}
+    numbers = {row["worker"]: place for place, row in enumerate(rank_workers(inputs), start=1)}
     rank = np.array([numbers[inputs.names[pk]] for pk in pairs.raters.tolist()])
     shown = np.argsort(rank)[:MOST_WORKERS]
     place = {int(code): number for number, code in enumerate(shown.tolist())}
@@ -158,7 +158,15 @@ def _by_workers(inputs: ReportInputs) -> Plot | None:
             same[a, b] += percent * n
             units[a, b] += n
         if first in place and second in place:
-            rows.append((*sorted((rank[first], rank[second])), n, plain(percent), plain(kappa), plain(alpha)))
+            rows.append(
+                (
+                    *sorted((rank[first], rank[second])),
+                    n,
+                    json_float(percent),
+                    json_float(kappa),
+                    json_float(alpha),
+                )
+            )
     rows.sort(key=lambda row: row[:2])
     data = table(
         "worker-pairs",
@@ -168,7 +176,7 @@ def _by_workers(inputs: ReportInputs) -> Plot | None:
     )
     heads = (*(f"W{number}" for number in rank[shown].tolist()), *([REST] if others else []))
     values = tuple(
-        tuple(plain(same[a, b] / units[a, b]) if units[a, b] else None for b in range(size))
+        tuple(json_float(same[a, b] / units[a, b]) if units[a, b] else None for b in range(size))
         for a in range(size)
     )
     known = [value for row in values for value in row if value is not None]
@@ -188,8 +196,8 @@ def _equal_by_chance(values: Floats) -> float:
     return float(((counts / counts.sum()) ** 2).sum())
 
 
-def workers(inputs: ReportInputs) -> Section:
-    found = ranked(inputs)
+def workers_section(inputs: ReportInputs) -> Section:
+    found = rank_workers(inputs)
     if not found:
         per_worker = inputs.aggregation.result["agreement"].get("per_worker", {})
         return section("workers", empty=per_worker.get("reason") or "Nobody has handed in anything yet.")

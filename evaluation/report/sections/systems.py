@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 
 from evaluation.judgment_sets.records import Flags, Floats
-from evaluation.provenance import plain
+from evaluation.provenance import json_float
 from evaluation.report.content import Curve, CurvePanel, Curves, Estimate, Section, Table, estimate_of
 from evaluation.report.loading import ReportInputs
 from evaluation.report.rendering import plot, say, section, table
 from evaluation.results.rankings import ANNOTATION, CUTS, SEARCH, JudgedTexts, Proposals
-from evaluation.results.verdict import leaders_by_intervals, leaders_by_tests, listed, paired_p
+from evaluation.results.verdict import join_names, leaders_by_intervals, leaders_by_tests, paired_p
 from evaluation.statistics.meta import clusters_of_p_values, wilson_interval
 from evaluation.statistics.significance import mcnemar_test
 
@@ -66,7 +66,7 @@ def cluster_tables(
             rank = str(low) if low == high else f"{low} to {high}"
             rows.append((*start, thing, float(found.values[place]), letter, rank))
         for one, two in zip(*np.triu_indices(len(names), 1), strict=True):
-            p_of_two = plain(found.p[one, two]), plain(found.adjusted_p[one, two])
+            p_of_two = json_float(found.p[one, two]), json_float(found.adjusted_p[one, two])
             tests.append((*start, found.names[one], found.names[two], *p_of_two))
     columns = [(head, "text") for head in heads if head]
     return [
@@ -107,7 +107,7 @@ def letters_of(differs: Flags) -> list[str]:
     ]
 
 
-def grades(inputs: ReportInputs) -> Section | None:
+def grades_section(inputs: ReportInputs) -> Section | None:
     """Show shares of first captions that reach each mean grade, and which systems differ (H13 table 1)."""
     cuts = sorted(inputs.kind.comparison.cuts, reverse=True)
     proposals = inputs.proposals
@@ -122,19 +122,19 @@ def grades(inputs: ReportInputs) -> Section | None:
     rows: list[tuple[Any, ...]] = []
     for name in names:
         n = len(grade[name])
-        reached = [int(_reach(grade[name], cut).sum()) for cut in cuts]
+        reached = [int(_reaches_cut(grade[name], cut).sum()) for cut in cuts]
         shares = [Estimate(count / n, *wilson_interval(count, n), n) for count in reached]
         rows.append((name, *shares, float(grade[name].mean()), n))
     columns = [("system", "text"), *((f"≥ {cut:g}, %", "share") for cut in cuts)]
     columns += [("mean", "number"), ("images", "count")]
-    floor, ceiling = _pool(judged, cuts)
+    floor, ceiling = _shares_in_pool(judged, cuts)
     _, strictest, *_, mean, images = rows[0]
-    groups = _tests(first, names, cuts)
+    groups = _compare_systems(first, names, cuts)
     leaders, _, _ = leaders_by_tests(names, *next(iter(groups.values())))
     of_leaders = [row for row in rows if row[0] in leaders]
     shares_of_leaders = [row[1].value for row in of_leaders]
     sentence = say(
-        "grades", wording=inputs.wording, leaders=leaders, names=listed(leaders), least=min(shares_of_leaders),
+        "grades", wording=inputs.wording, leaders=leaders, names=join_names(leaders), least=min(shares_of_leaders),
         reached=max(shares_of_leaders) if inputs.wording else strictest.value, name=names[0], mean=mean,
         images=of_leaders[0][-1] if inputs.wording else images, cut=cuts[0],
         most=MOST_CURVES if len(rows) > MOST_CURVES else 0, floor=floor[0], ceiling=ceiling[0],
@@ -163,18 +163,18 @@ def grades(inputs: ReportInputs) -> Section | None:
     return section("grades", [sentence], [plot(sentence, drawing, with_bounds)], tables)
 
 
-def _pool(judged: JudgedTexts, cuts: list[float]) -> tuple[tuple[float, ...], tuple[float, ...]]:
+def _shares_in_pool(judged: JudgedTexts, cuts: list[float]) -> tuple[tuple[float, ...], tuple[float, ...]]:
     """Return shares of images that reach each threshold with a random and with the best judged caption."""
     _, starts = np.unique(judged.keys // judged.width, return_index=True)  # images; the keys ascend
     of_image = np.split(judged.values, starts[1:])
-    reach = [[_reach(values, cut) for values in of_image] for cut in cuts]
+    reach = [[_reaches_cut(values, cut) for values in of_image] for cut in cuts]
     return (
         tuple(float(np.mean([own.mean() for own in images])) for images in reach),
         tuple(float(np.mean([own.any() for own in images])) for images in reach),
     )
 
 
-def _reach(values: Sequence[float] | Floats, cut: float) -> Flags:
+def _reaches_cut(values: Sequence[float] | Floats, cut: float) -> Flags:
     return np.asarray(np.asarray(values) >= exact_cut(cut) - NEAR, dtype=bool)
 
 
@@ -196,7 +196,7 @@ def _first_captions(proposals: Proposals, judged: JudgedTexts) -> dict[str, dict
     return first
 
 
-def _tests(
+def _compare_systems(
     first: Mapping[str, Mapping[int, float]], names: list[str], cuts: list[float]
 ) -> dict[str, tuple[list[float], Floats]]:
     """Compare systems by McNemar's tests on images with both first captions judged, strictest threshold first."""
@@ -205,19 +205,19 @@ def _tests(
         shared = [image for image in first[one] if image in first[two]]
         if not shared:
             return float("nan")
-        reach = [_reach([first[name][image] for image in shared], cut) for name in (one, two)]
+        reach = [_reaches_cut([first[name][image] for image in shared], cut) for name in (one, two)]
         return mcnemar_test(*reach).exact_p
 
     return {
         f"≥ {cut:g}": (
-            [float(_reach(list(first[name].values()), cut).mean()) for name in names],
+            [float(_reaches_cut(list(first[name].values()), cut).mean()) for name in names],
             paired_p(names, partial(p, cut=cut)),
         )
         for cut in cuts
     }
 
 
-def rankings(inputs: ReportInputs) -> Section | None:
+def rankings_section(inputs: ReportInputs) -> Section | None:
     """Show rankings by people's relevance, and by the original item's rank (H13 §4.3)."""
     found: Mapping[str, Any] = inputs.aggregation.result.get("rankings") or {}
     if not found:
@@ -228,20 +228,20 @@ def rankings(inputs: ReportInputs) -> Section | None:
         cells = {row["system"]: row["R-precision"] for row in rows}
         leaders, _ = leaders_by_intervals(cells)
         sentence = say(
-            "rankings", wording=inputs.wording, leaders=leaders, names=listed(leaders) if leaders else "",
+            "rankings", wording=inputs.wording, leaders=leaders, names=join_names(leaders) if leaders else "",
             system=rows[0]["system"],
             what="images " if task == SEARCH else "", share=rows[0]["R-precision"]["value"] or 0.0,
             least=cells[leaders[-1]]["value"] if leaders else None,
         )  # fmt: skip
         sentences.append(sentence)
-        tables.append(_by_relevance(task, rows, audit, digits=0 if inputs.wording else 1))
+        tables.append(_relevance_table(task, rows, audit, digits=0 if inputs.wording else 1))
         with_original = [row for row in rows if "original" in row]
         if with_original:
-            tables.append(_by_original(task, with_original))
+            tables.append(_original_table(task, with_original))
     return section("rankings", sentences, tables=tables)
 
 
-def _by_relevance(
+def _relevance_table(
     task: str, rows: Sequence[Mapping[str, Any]], audit: Mapping[str, Any], *, digits: int
 ) -> Table:
     name, title, words, query, item = TASKS[task]
@@ -268,7 +268,7 @@ def _by_relevance(
     )  # fmt: skip
 
 
-def _by_original(task: str, rows: Sequence[Mapping[str, Any]]) -> Table:
+def _original_table(task: str, rows: Sequence[Mapping[str, Any]]) -> Table:
     name, title, _, query, item = TASKS[task]
     columns = [("system", "text"), *((f"R@{k}, %", "share") for k in CUTS)]
     columns += [("median rank", "number"), (f"{query}s", "count")]

@@ -11,7 +11,7 @@ import numpy as np
 from evaluation.arrays import Floats, Ints
 from evaluation.errors import ReplicationError
 from evaluation.leave_one_out.operations import computable
-from evaluation.provenance import plain
+from evaluation.provenance import json_float
 from evaluation.replication.running import NO_TABLES, Run
 from evaluation.replication.verdicts import in_words
 from evaluation.report.content import Column, Dots, Estimate, Panel, Plot, Table
@@ -157,7 +157,7 @@ def _correlate(run: Run, name: str, graded: Graded, coefficient: str, own: Grade
                 why=f"with own captions, each scored without itself, it is {_with_own(own, metric, run.seed)}",
             )
         others = [
-            plain(correlation(x, y, one, resamples=0).value)
+            json_float(correlation(x, y, one, resamples=0).value)
             for x, y in ((single, graded.grades), (scores, people))
             for one in (TAU_B, TAU_C, RHO)
         ]
@@ -199,4 +199,4 @@ def _clustered(
         resamples=RESAMPLES,
         seed=seed,
     )
-    return Estimate(plain(found.value), plain(found.low), plain(found.high), len(scores))
+    return Estimate(json_float(found.value), json_float(found.low), json_float(found.high), len(scores))

@@ -12,7 +12,7 @@ from annotation.rehearsal.people import Crowd
 from evaluation.arrays import Flags, Floats, Ints
 from evaluation.metrics import bleu_pre_matrix, score
 from evaluation.metrics.text.words import STEM_FIRST, STOP_FIRST, TOKENIZERS, changed, encode
-from evaluation.provenance import plain
+from evaluation.provenance import json_float
 from evaluation.ranking_systems.systems import ranked
 from evaluation.ranking_systems.texts import BagOfWords, Document, Trigrams, idf_of, words_of
 from evaluation.replication.published_sets import POOL, Flickr8k, Pairs, read_flickr8k
@@ -564,7 +564,7 @@ def _share(flags: Flags, keep: Flags, images: Ints) -> Estimate:
     if not keep.any():
         return Estimate(None)
     found = share_of_rows(flags.astype(np.float64), {ITEM: images}, CONFIDENCE, keep=keep)
-    return Estimate(float(flags[keep].mean()), plain(found.low), plain(found.high), int(keep.sum()))
+    return Estimate(float(flags[keep].mean()), json_float(found.low), json_float(found.high), int(keep.sum()))
 
 
 def _over_images(flags: Flags, seed: int) -> Estimate:

@@ -4,7 +4,7 @@ import numpy as np
 
 from evaluation.arrays import Floats
 from evaluation.leave_one_out.operations import computable
-from evaluation.provenance import plain
+from evaluation.provenance import json_float
 from evaluation.replication.published_sets import (
     ABSTRACT,
     PASCAL,
@@ -165,7 +165,7 @@ def _point(found: ReferenceCurve, size: int) -> Estimate:
 
 
 def _curve(label: str, found: ReferenceCurve) -> Curve:
-    return Curve(label, tuple(map(float, found.references)), tuple(map(plain, found.value.tolist())))
+    return Curve(label, tuple(map(float, found.references)), tuple(map(json_float, found.value.tolist())))
 
 
 def _rows(name: str, label: str, found: ReferenceCurve) -> list[tuple[str, str, int, int, Estimate]]:

@@ -6,7 +6,7 @@ import numpy as np
 
 from evaluation.arrays import Floats, Ints
 from evaluation.leave_one_out.operations import computable
-from evaluation.provenance import plain
+from evaluation.provenance import json_float
 from evaluation.replication.published_sets import (
     ABSTRACT,
     PASCAL,
@@ -276,7 +276,7 @@ def _versions(run: Run, name: str, data: Fifty) -> None:
         CurvePanel(
             f"{family} on {SETS[name]}",
             tuple(
-                Curve(label, tuple(map(float, SIZES)), tuple(map(plain, curves[metric].value.tolist())))
+                Curve(label, tuple(map(float, SIZES)), tuple(map(json_float, curves[metric].value.tolist())))
                 for label, metric in versions.items()
             ),
         )

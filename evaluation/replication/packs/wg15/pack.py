@@ -25,7 +25,7 @@ from evaluation.metrics.content.baselines import (
     unigram_ranks,
 )
 from evaluation.metrics.content.selection import ContentFigure, ContentScore
-from evaluation.provenance import plain
+from evaluation.provenance import json_float
 from evaluation.replication.running import Run, rehearse
 from evaluation.report.content import Column, Curve, CurvePanel, Curves, Estimate, Plot, Table
 from evaluation.statistics.significance import bootstrap_interval
@@ -97,7 +97,7 @@ def _analyse(run: Run, name: str, title: str, training: Images, test: Images, *,
     ]
     columns = (Column("who"), Column("boxes"), *(Column(name, "coefficient") for name in ("P", "R", "F")))
     curves = [
-        Curve(baseline, SHOWN, tuple(plain(own[k - 1].f1.mean) for k in SHOWN))
+        Curve(baseline, SHOWN, tuple(json_float(own[k - 1].f1.mean) for k in SHOWN))
         for baseline, own in scores.items()
     ]
     panels = (
@@ -153,7 +153,7 @@ def _cells(score: ContentScore, seed: int) -> tuple[Estimate, Estimate, Estimate
 def _estimate(figure: ContentFigure, seed: int) -> Estimate:
     defined = figure.images[~np.isnan(figure.images)]
     found = bootstrap_interval(defined, resamples=1000, seed=seed)
-    return Estimate(plain(figure.mean), plain(found.low), plain(found.high), defined.size)
+    return Estimate(json_float(figure.mean), json_float(found.low), json_float(found.high), defined.size)
 
 
 def _read(file: Path) -> tuple[Images, Images]:

@@ -11,7 +11,7 @@ from evaluation.leave_one_out.bounds import (
     WG16_METRICS,
     Bound,
     Bounds,
-    bounds_of,
+    compute_bounds,
     read_corpus,
 )
 from evaluation.leave_one_out.operations import computable
@@ -60,7 +60,7 @@ def analyse(run: Run) -> None:
         others = {
             other: [text for own in images for text in own] for other, images in sets.items() if other != name
         }
-        found[name] = bounds_of(
+        found[name] = compute_bounds(
             sets[name], metrics=metrics, others=others, corpus=corpus, most=REPLACED, seed=run.seed
         )
     for metric, words in found[PASCAL].signatures.items():
