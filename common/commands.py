@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import time
-from argparse import ArgumentParser, RawDescriptionHelpFormatter
+from argparse import ArgumentParser, ArgumentTypeError, RawDescriptionHelpFormatter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
@@ -13,13 +13,14 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
-from django.db import OperationalError, ProgrammingError
+from django.db import OperationalError, ProgrammingError, connections
 from rest_framework.serializers import ValidationError
 
 from common.audit import acting_as
 from common.errors import QuorumError
 from common.files import check_place, write_json
 from common.parameters import sentence_of
+from evaluation.parallel import LocalPool, using
 
 SILENT_SECONDS = 1.0  # before a bar is drawn
 Report = Callable[[float, str], None]
@@ -39,6 +40,9 @@ class QuorumCommand(BaseCommand):
     }  # fmt: skip
     named_errors: tuple[type[Exception], ...] = (QuorumError,)
     writes_output = False
+    workers_option = (
+        ""  # for a command whose work is done in parts: the option that asks for several processes
+    )
 
     def create_parser(self, prog_name: str, subcommand: str, **kwargs: Any) -> CommandParser:
         parser = super().create_parser(
@@ -51,6 +55,15 @@ class QuorumCommand(BaseCommand):
         example = self.example.replace(own, parser.prog) if prog_name else self.example
         parser.epilog = f"Example:\n  {example}"
         parser.error = partial(_wrong_call, parser)  # type: ignore[method-assign]
+        if self.workers_option:
+            parser.add_argument(
+                self.workers_option,
+                dest="processes",
+                type=positive_number,
+                default=1,
+                metavar="N",
+                help="processes that share the work; the result is the same (default: %(default)s)",
+            )
         return parser
 
     def execute(self, *args: Any, **options: Any) -> str | None:
@@ -58,7 +71,9 @@ class QuorumCommand(BaseCommand):
             with acting_as(lambda: None, door="command", call=type(self).__module__.rpartition(".")[2]):
                 if self.writes_output and options["output"]:
                     check_place(options["output"])
-                return super().execute(*args, **options)
+                # a connection to the database cannot be shared with children
+                with using(LocalPool(options.get("processes", 1), connections.close_all)):
+                    return super().execute(*args, **options)
         except ValidationError as error:
             raise CommandError(sentence_of(error.detail)) from error
         except self.named_errors as error:
@@ -90,6 +105,12 @@ class QuorumCommand(BaseCommand):
 
     def say(self, text: str = "") -> None:
         self.stdout.write(text)
+
+
+def positive_number(text: str) -> int:
+    if not text.isdecimal() or not int(text):
+        raise ArgumentTypeError(f"{text!r} is no whole number from 1 on")
+    return int(text)
 
 
 def _wrong_call(parser: CommandParser, message: str) -> NoReturn:

@@ -19,7 +19,7 @@ ROOT = Path(__file__).resolve().parent.parent
 ROOMS = ("config", "evaluation", "annotation", "judgments", "common", "demo", "quorum", "scripts")
 LOWEST = ("evaluation.metrics", "evaluation.statistics")
 # Leaves below both: they import nothing of Quorum at all.
-LEAVES = ("evaluation.compiled", "evaluation.signatures", "evaluation.arrays")
+LEAVES = ("evaluation.compiled", "evaluation.signatures", "evaluation.arrays", "evaluation.parallel")
 APPS = ("judgments", "annotation", "evaluation")
 LARGEST_FOLDER = 14  # modules, __init__.py aside
 LOOSE = 10  # modules at the root of an app
