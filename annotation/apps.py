@@ -12,20 +12,27 @@ class AnnotationConfig(AppConfig):
     def ready(self) -> None:
         from django.conf import settings
 
-        from judgments.jobs import register, schedule
+        from judgments.jobs import CROWD, HEAVY, INTERACTIVE, register, schedule
         from judgments.studies.discarding import pages_discarded, pages_in_use
 
         pages_in_use.connect(_describe_taken_work)
         pages_discarded.connect(_forget_consent)
         schedule(
-            "annotation.crowds.sync.sync_what_is_due", every=lambda: max(1, settings.CROWD_SYNC_SECONDS // 2)
+            "annotation.crowds.sync.sync_what_is_due",
+            every=lambda: max(1, settings.CROWD_SYNC_SECONDS // 2),
+            queue=CROWD,
         )
-        schedule("annotation.webhooks.webhooks.send_webhooks", every=lambda: max(1, settings.WEBHOOK_SECONDS))
-        register("import_judgments", "annotation.handlers.import_judgments", scope="judgments")
-        register("sync_crowd", "annotation.handlers.sync_crowd", scope="money", patient=True)
+        schedule(
+            "annotation.webhooks.webhooks.send_webhooks",
+            every=lambda: max(1, settings.WEBHOOK_SECONDS),
+            queue=CROWD,
+        )
         schedule("annotation.privacy.retention.end_what_is_over", every=lambda: 3600)
-        register("end_retention", "annotation.handlers.end_retention", scope="workers")
-        register("finish_erasure", "annotation.handlers.finish_erasure", scope="workers")
+        handlers = "annotation.handlers"
+        register("import_judgments", f"{handlers}.import_judgments", queue=HEAVY, scope="judgments")
+        register("sync_crowd", f"{handlers}.sync_crowd", queue=CROWD, scope="money")
+        register("end_retention", f"{handlers}.end_retention", queue=INTERACTIVE, scope="workers")
+        register("finish_erasure", f"{handlers}.finish_erasure", queue=INTERACTIVE, scope="workers")
 
 
 def _describe_taken_work(**about: Any) -> str:

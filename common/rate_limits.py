@@ -91,7 +91,7 @@ def _use(name: str, of: tuple[str, ...], *, counted: bool) -> None:
     if not address or limit is None:
         return
     key = (name, address, *of)
-    limiter = _limiter(settings.CELERY_BROKER_URL, limit.amount > MOST_REMEMBERED)
+    limiter = _limiter(settings.REDIS_URL, limit.amount > MOST_REMEMBERED)
     try:
         allowed = limiter.hit(limit, *key) if counted else limiter.test(limit, *key)
         if allowed:
@@ -117,9 +117,9 @@ def _sentence(wait: int) -> str:
 
 
 @functools.cache
-def _limiter(broker: str, many: bool) -> RateLimiter:
+def _limiter(redis: str, many: bool) -> RateLimiter:
     strategy = SlidingWindowCounterRateLimiter if many else MovingWindowRateLimiter
-    return strategy(storage_from_string(broker, wrap_exceptions=True) if broker else _memory())
+    return strategy(storage_from_string(redis, wrap_exceptions=True) if redis else _memory())
 
 
 class _Sweeper(threading.Timer):

@@ -240,20 +240,68 @@ if _database["ENGINE"] == "django.db.backends.sqlite3":
 SQLITE_FILE = str(_database["NAME"]) if _database["ENGINE"] == "common.sqlite" else ""
 DATABASES = {"default": {**_database, "CONN_MAX_AGE": 600, "CONN_HEALTH_CHECKS": True}}
 
-# Long work
-# The table judgments_job is the queue, and workers poll it. A Redis only wakes them (docs/decisions/0002-jobs.md).
-CELERY_BROKER_URL = env.str("CELERY_BROKER_URL", default="")
-if CELERY_BROKER_URL:
-    from redis.connection import parse_url  # 17 MB that an installation without Redis never needs
-
-    try:
-        parse_url(CELERY_BROKER_URL)
-    except ValueError as error:
-        raise ImproperlyConfigured(
-            f"CELERY_BROKER_URL is not the address of a Redis; expected redis://host:6379/0, or nothing ({error})."
-        ) from error
-JOB_SWEEP_SECONDS = env.int("JOB_SWEEP_SECONDS", default=15)
-JOB_STALE_SECONDS = env.int("JOB_STALE_SECONDS", default=60)
+# Long work (docs/decisions/0014-celery.md)
+BROKERS = {"redis", "rediss", "amqp", "amqps"}
+_broker = env.str("CELERY_BROKER_URL", default="")
+try:
+    _broker_url = urlsplit(_broker)
+    if _broker and (_broker_url.scheme not in BROKERS or not _broker_url.hostname or _broker_url.port == 0):
+        raise ValueError("no such address")
+except ValueError as error:
+    raise ImproperlyConfigured(
+        "CELERY_BROKER_URL is not the address of a broker; expected redis://host:6379/0, "
+        f"amqp://user:password@host:5672/name, or nothing for files in DATA_DIR ({error})."
+    ) from error
+REDIS_URL = _broker if _broker_url.scheme.startswith("redis") else ""  # for limits
+CELERY_BROKER_URL = _broker or "filesystem://localhost"
+if _broker:
+    # Send once, then go on without: the sweep sends what is lost.
+    CELERY_BROKER_TRANSPORT_OPTIONS: dict[str, object] = {
+        "max_retries": 0,
+        "interval_start": 0,
+        "socket_connect_timeout": 2,
+        "connect_timeout": 2,
+        "visibility_timeout": 24 * 3600,  # a job that is delivered twice is done once, but asked for in vain
+    }
+else:
+    _folders = {name: DATA_DIR / "broker" / name for name in ("messages", "taken", "exchanges")}
+    for _folder in _folders.values():
+        _folder.mkdir(parents=True, exist_ok=True)
+    CELERY_BROKER_TRANSPORT_OPTIONS = {
+        "data_folder_in": str(_folders["messages"]),
+        "data_folder_out": str(_folders["messages"]),
+        "control_folder": str(_folders["exchanges"]),
+        # a message is taken by renaming it, which is safe within one file system
+        "store_processed": True,
+        "processed_folder": str(_folders["taken"]),
+        "polling_interval": 0.2,
+    }
+CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
+CELERY_BROKER_CONNECTION_MAX_RETRIES = None  # a broker that is away comes back
+CELERY_BROKER_CONNECTION_TIMEOUT = 2
+CELERY_TASK_PUBLISH_RETRY = False
+CELERY_TASK_IGNORE_RESULT = True  # the row says what came of a job
+CELERY_TASK_DEFAULT_QUEUE = "interactive"
+CELERY_TASK_ROUTES = ["judgments.tasks.route"]
+CELERY_TASK_ACKS_LATE = True
+CELERY_TASK_REJECT_ON_WORKER_LOST = True
+CELERY_WORKER_PREFETCH_MULTIPLIER = 1
+CELERY_WORKER_MAX_MEMORY_PER_CHILD = env.int("JOB_MEMORY_MB", default=2000) * 1024  # replaced after the job
+CELERY_WORKER_HIJACK_ROOT_LOGGER = False
+CELERY_WORKER_SEND_TASK_EVENTS = CELERY_TASK_SEND_SENT_EVENT = env.bool("CELERY_EVENTS", default=False)
+CELERY_WORKER_ENABLE_REMOTE_CONTROL = bool(_broker)
+CELERY_BEAT_SCHEDULE_FILENAME = str(DATA_DIR / "beat")
+CELERY_TIMEZONE = "UTC"
+JOB_APPLICATION = "config.celery.app"
+# how long a job of each queue may take
+JOB_SECONDS = {
+    "interactive": env.int("JOB_SECONDS_INTERACTIVE", default=30 * 60),
+    "crowd": env.int("JOB_SECONDS_CROWD", default=60 * 60),
+    "heavy": env.int("JOB_SECONDS_HEAVY", default=24 * 3600),
+}
+JOBS_WAITING = env.int("JOBS_WAITING", default=200)  # of an account
+JOB_SWEEP_SECONDS = env.int("JOB_SWEEP_SECONDS", default=5)
+JOB_STALE_SECONDS = env.int("JOB_STALE_SECONDS", default=30)
 
 # People
 AUTH_PASSWORD_VALIDATORS = [
@@ -422,6 +470,7 @@ LOGGING = {
         "django.request": {"filters": ["without_outages"]},
         "django.server": {"handlers": [], "level": "INFO", "propagate": True},
         "botocore": {"level": "WARNING"},
+        "celery": {"level": "WARNING"},  # rows record what was done
         "httpx": {"level": "WARNING"},  # its addresses hold ids of submissions
         "matplotlib": {"level": "WARNING"},
         "quorum.access": {"level": "INFO"},  # ACCESS_LOG alone decides, whatever LOG_LEVEL is

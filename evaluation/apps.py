@@ -11,7 +11,7 @@ class EvaluationConfig(AppConfig):
 
     def ready(self) -> None:
         from annotation.models.privacy import erasure_committed, ids_forgotten, person_erased
-        from judgments.jobs import register, schedule
+        from judgments.jobs import HEAVY, INTERACTIVE, register, schedule
         from judgments.studies.discarding import pages_discarded, pages_in_use
 
         ids_forgotten.connect(_remove_personal_data)
@@ -21,17 +21,21 @@ class EvaluationConfig(AppConfig):
         pages_discarded.connect(_forget_columns)
         schedule("evaluation.export.exporting.remove_stopped_exports", every=lambda: 3600)
         kinds = {
-            "reports": (
-                *("aggregate", "evaluate", "board", "compare_metrics", "compare_judges", "leave_one_out"),
-                *("plan_power", "report", "weigh_back", "choice_savings"),
+            (INTERACTIVE, "reports"): ("board", "compare_metrics", "weigh_back"),
+            (HEAVY, "reports"): (
+                *("aggregate", "evaluate", "compare_judges", "leave_one_out", "plan_power", "report"),
+                "choice_savings",
             ),
-            "exports": ("export", "release", "verify_release", "compare_releases", "publish_release"),
-            "studies": ("rehearse", "ask_judge", "select_items"),
-            "submissions": ("score_submission", "rank_submissions"),
+            (INTERACTIVE, "exports"): ("export", "verify_release", "compare_releases"),
+            (HEAVY, "exports"): ("release", "publish_release"),
+            (INTERACTIVE, "studies"): ("select_items",),
+            (HEAVY, "studies"): ("rehearse", "ask_judge"),
+            (HEAVY, "submissions"): ("score_submission",),
+            (INTERACTIVE, "submissions"): ("rank_submissions",),
         }
-        for scope, named in kinds.items():
-            for kind in named:
-                register(kind, f"evaluation.handlers.{kind}", scope=scope)
+        for (queue, scope), names in kinds.items():
+            for kind in names:
+                register(kind, f"evaluation.handlers.{kind}", queue=queue, scope=scope)
 
 
 def _remove_personal_data(**about: Any) -> None:

@@ -5,8 +5,6 @@ NUMBA_DISABLE_JIT=1 kernels run as plain Python, to measure coverage.
 
 Numba watches only the kernel's own file, so the cached name carries a digest of it and of all modules of
 Quorum that it imports, directly or not.
-
-`python -m evaluation.compiled` compiles all kernels ahead of their first use.
 """
 
 import ast
@@ -14,7 +12,6 @@ import contextlib
 import hashlib
 from collections.abc import Callable, Iterator
 from functools import cache
-from importlib import import_module
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
@@ -34,11 +31,6 @@ def compiled(kernel: Kernel) -> Kernel:
     except RuntimeError:  # no folder can be written: it is compiled again in every process
         dispatcher = numba.njit(nogil=True)(kernel)
     return cast(Kernel, dispatcher)  # called like the function it was made of
-
-
-def compile_all() -> None:
-    """Run the examples of `evaluation.compiling`, which reach every kernel."""
-    import_module("evaluation.compiling").compile_kernels()  # a leaf imports nothing of Quorum by a statement
 
 
 @cache
@@ -83,7 +75,3 @@ def _imported_names(module: str) -> Iterator[str]:
 def _file(module: str) -> Path:
     path = _ROOT.joinpath(*module.split("."))
     return path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
-
-
-if __name__ == "__main__":  # pragma: no cover
-    compile_all()

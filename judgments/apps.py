@@ -10,12 +10,13 @@ class JudgmentsConfig(AppConfig):
     def ready(self) -> None:
         from django.conf import settings
 
-        from judgments.jobs import register, schedule
+        from judgments.jobs import HEAVY, INTERACTIVE, register, schedule
 
-        schedule("judgments.jobs.sweep_jobs", every=lambda: settings.JOB_SWEEP_SECONDS)
+        schedule("judgments.tasks.sweep_jobs", every=lambda: settings.JOB_SWEEP_SECONDS)
         schedule("judgments.datasets.uploads.discard_leftovers", every=lambda: 3600)
-        register("import_dataset", "judgments.handlers.import_dataset")
-        register("import_candidates", "judgments.handlers.import_candidates")
-        register("import_rankings", "judgments.handlers.import_rankings")
-        register("generate_hits", "judgments.handlers.generate")
-        register("figures", "judgments.handlers.figures")
+        schedule("judgments.parts.remove_leftovers", every=lambda: 3600)
+        register("import_dataset", "judgments.handlers.import_dataset", queue=HEAVY)
+        register("import_candidates", "judgments.handlers.import_candidates", queue=HEAVY)
+        register("import_rankings", "judgments.handlers.import_rankings", queue=HEAVY)
+        register("generate_hits", "judgments.handlers.generate", queue=INTERACTIVE)
+        register("figures", "judgments.handlers.figures", queue=INTERACTIVE)

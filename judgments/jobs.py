@@ -1,59 +1,61 @@
-"""Background jobs that survive killed workers and are done once (docs/decisions/0002-jobs.md).
+"""Background jobs: rows that Celery's workers carry out, each with exactly one effect (docs/decisions/0014-celery.md).
 
-The table of jobs is the queue. A worker claims a row and renews its lease by heartbeats. The handler reads and
-computes outside any transaction, reports progress, and writes inside `run.commit()`, whose one transaction also
-marks the row done. `sweep_jobs` requeues jobs whose lease ended.
+The row is the truth; a message of Celery carries its id. A worker claims the row by a guarded update and renews its
+lease by heartbeats. The handler reads and computes outside any transaction, reports progress, and writes inside
+`run.commit()`, whose one transaction also marks the row done. `sweep_jobs` finds lost messages and dead workers.
+
+Few messages wait at the broker, the other jobs in the table: so whose account has the fewest at work goes first.
 """
 
 from __future__ import annotations
 
 import logging
+import mmap
 import os
+import random
 import secrets
 import socket
 import threading
-import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
 from datetime import timedelta
 from functools import cache
+from math import ceil
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 from django.conf import settings
 from django.contrib.auth.models import User
 from django.db import InterfaceError, OperationalError, connection, transaction
-from django.db.models import F
+from django.db.models import Count, F, Min, Q
 from django.db.models.functions import Now
 from django.utils import timezone
 from django.utils.module_loading import import_string
+from django.utils.translation import gettext, ngettext
 
 from common.audit import acting_as, logged_with
-from common.errors import Busy
+from common.errors import Busy, WrongState
+from common.rate_limits import TooMany
 from judgments.models.jobs import Job, JobQuerySet
-
-if TYPE_CHECKING:
-    from redis import Redis
 
 log = logging.getLogger(__name__)
 
+INTERACTIVE, CROWD, HEAVY = QUEUES = ("interactive", "crowd", "heavy")
 MAX_ATTEMPTS = 3
-RETRY_AFTER = timedelta(seconds=30)  # pause after the database failed, or while something else is in the way
-STOP_AFTER = timedelta(seconds=5)  # time for a stopping worker to be gone before another takes its job
-LOOK_EVERY = 1.0  # seconds between checks for progress to write
+BACKOFF = 5  # seconds before the first retry after the database failed; doubled each time, with jitter
+BUSY_AFTER = 30.0  # seconds before a retry while something else is in the way
+AT_BROKER = 8  # messages of a queue that wait there; of more, a newcomer would wait for all
+LOST_AFTER = timedelta(seconds=5)  # a message that the broker does not list by then is lost
+LOOK_EVERY = 1.0  # seconds between looks whether the job is still this run's
+# Of a stopping worker, before it leaves work that reports no progress; a lost reply of a crowd costs people time.
+STOP_SECONDS = {INTERACTIVE: 5.0, CROWD: 30.0, HEAVY: 5.0}
 BEATS = 6  # heartbeats for each lease
-CHANNEL = "quorum-jobs"  # of Redis, which wakes waiting workers; who misses a message polls
 DATABASE_FAILURES = (OperationalError, InterfaceError)
 OURS = {"annotation", "common", "config", "evaluation", "judgments"}
 
-_handlers: dict[str, str] = {}
-_scopes: dict[str, str] = {}
-_rounds: dict[str, Callable[[], float]] = {}
-_claims: set[str] = set()  # the owners that run jobs in this process
-_patient: set[str] = set()  # kinds that a stopping worker waits for
-_awaited: set[str] = set()  # the owners that run such jobs
-stopping = threading.Event()  # set by a worker that was asked to end
+_stopping: bytearray | mmap.mmap = bytearray(1)  # 1 once this process's worker was asked to end
+_running: set[str] = set()  # the owners that run jobs in this process
 
 
 class UnknownJobKind(Exception):
@@ -61,7 +63,11 @@ class UnknownJobKind(Exception):
 
 
 class LostClaim(Exception):
-    """The job was given to another worker; the run's transaction is rolled back."""
+    """The job was cancelled or given to another worker; the run's transaction is rolled back."""
+
+
+class TookTooLong(Exception):
+    pass
 
 
 class WorkerStops(BaseException):
@@ -75,67 +81,144 @@ class Progress(Protocol):
         pass
 
 
-def register(kind: str, handler: str, *, scope: str = "studies", patient: bool = False) -> None:
-    """Register the dotted path of `handler(run, **args) -> dict | None` for `kind`.
+def task_name(work: str) -> str:
+    return f"quorum.{work}"
 
-    A token needs the right to read `scope` for the kind's results. A stopping worker gives a patient kind more
-    time, since a call that gets no reply may take effect all the same.
+
+@dataclass(frozen=True)
+class JobKind:
+    """A kind of job.
+
+    Attributes:
+        handler: the dotted path of `handler(run, **args) -> dict | None`.
+        scope: what a token needs the right to read for the kind's results.
     """
-    if _handlers.setdefault(kind, handler) != handler:
-        raise ValueError(f"Job kind {kind!r} is registered twice: {_handlers[kind]} and {handler}.")
-    _scopes[kind] = scope
-    if patient:
-        _patient.add(kind)
+
+    handler: str
+    queue: str
+    scope: str
+
+
+@dataclass(frozen=True)
+class Round:
+    """A function that beat lets a worker call every so many seconds."""
+
+    function: str
+    every: Callable[[], float]
+    queue: str
+
+    @property
+    def task(self) -> str:
+        return task_name(self.function.rpartition(".")[2])
+
+
+_kinds: dict[str, JobKind] = {}
+_rounds: list[Round] = []
+
+
+def register(kind: str, handler: str, *, queue: str, scope: str = "studies") -> None:
+    registered = _kinds.setdefault(kind, JobKind(handler, queue, scope))
+    if registered.handler != handler:
+        raise ValueError(f"Job kind {kind!r} is registered twice: {registered.handler} and {handler}.")
+
+
+def registered_kinds() -> dict[str, JobKind]:
+    return dict(_kinds)
+
+
+def schedule(function: str, *, every: Callable[[], float], queue: str = INTERACTIVE) -> None:
+    """Register the dotted path of a function to be called every so many seconds."""
+    _rounds.append(Round(function, every, queue))
+
+
+def scheduled_rounds() -> tuple[Round, ...]:
+    return tuple(_rounds)
 
 
 def scope_of(kind: str) -> str:
-    return _scopes.get(kind, "studies")
-
-
-def registered_handlers() -> dict[str, str]:
-    return dict(_handlers)
-
-
-def schedule(function: str, *, every: Callable[[], float]) -> None:
-    """Register the dotted path of a function that workers call every so many seconds."""
-    _rounds[function] = every
-
-
-def scheduled_functions() -> list[tuple[Callable[[], object], float]]:
-    return [(import_string(path), every()) for path, every in _rounds.items()]
+    return _kinds[kind].scope if kind in _kinds else "studies"
 
 
 def enqueue(*, kind: str, args: dict[str, Any] | None = None, user: User | None = None) -> Job:
-    """Create the job's row and wake a worker on commit.
+    """Create the job's row; its message is sent on commit, or when its turn comes.
 
     Args:
         args: JSON values, passed to the handler by name; slugs and ids, never data.
+
+    Raises:
+        TooMany: the account has as many jobs waiting as it may.
     """
-    if kind not in _handlers:
-        known = ", ".join(sorted(_handlers)) or "none"
+    if kind not in _kinds:
+        known = ", ".join(sorted(_kinds)) or "none"
         raise UnknownJobKind(f"There is no job kind {kind!r}; known are: {known}.")
+    queue = _kinds[kind].queue
     with transaction.atomic():
-        job = Job.objects.create(kind=kind, args=args or {}, created_by=user)
-        transaction.on_commit(_wake_workers)
+        if user is not None:
+            _check_waiting(user)
+        job = Job.objects.create(kind=kind, queue=queue, args=args or {}, created_by=user)
+        dispatch(queue)
     return job
 
 
-def _wake_workers() -> None:
-    if not settings.CELERY_BROKER_URL:
+def _check_waiting(user: User) -> None:
+    waiting = Job.objects.filter(created_by=user, state=Job.State.QUEUED).count()
+    if waiting < settings.JOBS_WAITING:
         return
-    import redis  # only where there is one
+    # the pace of the last minutes, for all accounts
+    ended = Job.objects.filter(finished_at__gt=Now() - timedelta(minutes=5)).count()
+    wait = min(600, max(5, ceil(300 / max(ended, 1))))
+    message = ngettext(
+        "%(n)d job of yours waits, as many as an account may have waiting; try again in %(wait)d seconds, or "
+        "cancel it.",
+        "%(n)d jobs of yours wait, as many as an account may have waiting; try again in %(wait)d seconds, or "
+        "cancel some.",
+        waiting,
+    )
+    raise TooMany(message % {"n": waiting, "wait": wait}, wait=wait)
 
-    try:
-        redis_server(settings.CELERY_BROKER_URL).publish(CHANNEL, "")
-    except redis.RedisError as error:
-        log.warning("A job is stored, but Redis could not be reached: %s", error)
+
+def dispatch(queue: str) -> None:
+    """Hand waiting jobs to the broker, while few messages wait there: those of the account with fewest at work first.
+
+    An account that has none at work always gets one in.
+    """
+    waiting = Job.objects.filter(queue=queue, state=Job.State.QUEUED)
+    while oldest := dict(
+        waiting.filter(sent_at=None).order_by().values_list("created_by").annotate(Min("pk"))
+    ):
+        at_work = Q(state=Job.State.RUNNING) | Q(state=Job.State.QUEUED, sent_at__isnull=False)
+        rows = Job.objects.filter(at_work, queue=queue).order_by().values_list("created_by")
+        busy = dict(rows.annotate(Count("pk")))
+        room = AT_BROKER - waiting.filter(sent_at__isnull=False).count()
+        sent = 0
+        for account in sorted(oldest, key=lambda account: (busy.get(account, 0), oldest[account])):
+            if sent < room or account not in busy:
+                sent += _send(oldest[account])
+        if not sent or sent >= room:
+            return
+
+
+def _send(job_id: int) -> bool:
+    """Send a job's message on commit; return False if another process did."""
+    with transaction.atomic():
+        job = Job.objects.filter(pk=job_id, state=Job.State.QUEUED, sent_at=None)
+        if not job.update(sent_at=Now()):
+            return False
+        kind = Job.objects.values_list("kind", flat=True).get(pk=job_id)
+        task = celery_tasks().get(task_name(kind))
+        if task is None:
+            log.warning("Job %s waits: this version knows no kind %r; a worker of another may.", job_id, kind)
+        else:
+            task.delay_on_commit(job_id)
+    return True
 
 
 @cache
-def redis_server(url: str) -> Redis:
-    import redis
-
-    return redis.Redis.from_url(url, socket_connect_timeout=2, socket_timeout=2)
+def celery_tasks() -> Any:
+    """Return Celery's tasks by name; load Celery where the first job is sent."""
+    application = import_string(settings.JOB_APPLICATION)
+    application.loader.import_default_modules()
+    return application.tasks
 
 
 @dataclass
@@ -144,6 +227,7 @@ class Run:
 
     job_id: int
     kind: str
+    queue: str
     args: dict[str, Any]
     owner: str
     attempts: int
@@ -151,6 +235,7 @@ class Run:
     share: float = 0.0
     words: str = ""
     lost: bool = False
+    retry_in: float | None = None  # seconds, for a run that is to be tried again
     _heart: _Heart = field(init=False, repr=False)
 
     @property
@@ -159,26 +244,27 @@ class Run:
         return self.owner.rpartition(":")[2]
 
     def progress(self, share: float, words: str = "") -> None:
-        """Report progress; a separate thread writes it, so this is cheap.
+        """Report progress; a separate thread writes it, so this is cheap. Raise as `check` does."""
+        self.check()
+        self.share, self.words = min(max(share, 0.0), 1.0), words[:200]
 
-        Raise WorkerStops if the worker was asked to end, and LostClaim if the job now belongs to another worker.
-        """
-        if stopping.is_set():
+    def check(self) -> None:
+        """Raise WorkerStops if the worker was asked to end, and LostClaim if the job is not this run's any more."""
+        if _stopping[0]:
             raise WorkerStops
         if self.lost and not self.finished:
             raise self._lost_claim()
-        self.share, self.words = min(max(share, 0.0), 1.0), words[:200]
 
     @contextmanager
     def commit(self) -> Iterator[dict[str, Any]]:
         """Open the transaction for the handler's writes and the job's end; yield the result dict.
 
-        Raise LostClaim, and roll back, if the job now belongs to another worker.
+        Raise LostClaim, and roll back, if the job was cancelled or belongs to another worker.
         """
         result: dict[str, Any] = {}
         with transaction.atomic():
             yield result
-            changed = self._mine().update(
+            changed = self._row().update(
                 state=Job.State.DONE,
                 progress=1.0,
                 words="",
@@ -191,9 +277,9 @@ class Run:
         self.finished = True
 
     def _lost_claim(self) -> LostClaim:
-        return LostClaim(f"Job {self.job_id} was given to another worker.")
+        return LostClaim(f"Job {self.job_id} was cancelled or given to another worker.")
 
-    def _mine(self) -> JobQuerySet:
+    def _row(self) -> JobQuerySet:
         return Job.objects.filter(pk=self.job_id, state=Job.State.RUNNING, owner=self.owner)
 
     def __enter__(self) -> Run:
@@ -211,22 +297,26 @@ class Run:
             log.warning("%s Nothing of this run was kept.", error)
             return True
         if not isinstance(error, Exception):
-            self._mine().give_back(counted=False)
+            self._row().give_back(counted=False)
             return isinstance(error, WorkerStops)
         if isinstance(error, Busy):
-            self._mine().give_back(after=RETRY_AFTER, counted=False)
+            self._retry(BUSY_AFTER, counted=False)
             return True
         if isinstance(error, DATABASE_FAILURES) and self.attempts < MAX_ATTEMPTS:
             log.warning("Job %s will be tried again: %s", self.job_id, error)
-            self._mine().give_back(after=RETRY_AFTER)
+            self._retry(BACKOFF * 2 ** (self.attempts - 1) * random.uniform(0.5, 1.5))
             return True
         named = type(error).__module__.partition(".")[0] in OURS
         name = type(error).__name__
         sentence = str(error) if named else f"The work stopped on an unexpected error ({name}); see the log."
-        self._mine().update(
+        self._row().update(
             state=Job.State.FAILED, error=sentence or name, owner="", finished_at=timezone.now()
         )
         return named  # a named error explains itself; others are logged with a traceback
+
+    def _retry(self, seconds: float, *, counted: bool = True) -> None:
+        if self._row().give_back(sent_in=timedelta(seconds=seconds), counted=counted):
+            self.retry_in = seconds
 
 
 class _Heart(threading.Thread):
@@ -241,35 +331,53 @@ class _Heart(threading.Thread):
         self.run_, self.stopped = run, threading.Event()
 
     def run(self) -> None:
-        written, silent = (0.0, ""), 0.0
+        written, silent, stopping = (0.0, ""), 0.0, 0.0
         beat_every = settings.JOB_STALE_SECONDS / BEATS
         try:
             while not self.stopped.wait(LOOK_EVERY):
                 silent += LOOK_EVERY
+                stopping += LOOK_EVERY * _stopping[0]
+                if stopping >= STOP_SECONDS[self.run_.queue]:
+                    self._leave()
                 now = (self.run_.share, self.run_.words)
-                if (now != written or silent >= beat_every) and self._write(*now):
+                if now == written and silent < beat_every:
+                    self._look()
+                elif self._look(progress=now[0], words=now[1], heartbeat=Now()):
                     written, silent = now, 0.0
         finally:
             connection.close()
 
-    def _write(self, share: float, words: str) -> bool:
+    def _look(self, **values: Any) -> bool:
+        """Write the values, and note whether the job is still this run's."""
         try:
-            living = self.run_._mine().update(progress=share, words=words, heartbeat=Now())
+            row = self.run_._row()
+            self.run_.lost = not (row.update(**values) if values else row.exists())
         except DATABASE_FAILURES as error:
             log.debug("No progress written for job %s: %s", self.run_.job_id, error)
             connection.close()  # a broken connection does not recover by itself
             return False
-        self.run_.lost = not living
         return True
+
+    def _leave(self) -> None:
+        """End this process in the middle of the work, for another worker to take it up; the attempt does not count."""
+        with suppress(*DATABASE_FAILURES):
+            if self.run_._row().give_back(counted=False):
+                os._exit(0)
 
     def stop(self) -> None:
         self.stopped.set()
         self.join()
 
 
-def run_next() -> bool:
-    """Return False if no job is due."""
-    return _run_first(Job.objects.due()) is not None
+def share_stopping() -> None:
+    """Let processes that will be forked from this one see when it is asked to end."""
+    global _stopping
+    _stopping = mmap.mmap(-1, 1)
+
+
+def ask_to_stop() -> None:
+    """Let the runs of this process and its children end at their next report of progress."""
+    _stopping[0] = 1
 
 
 def run_job(job_id: int) -> bool:
@@ -277,25 +385,30 @@ def run_job(job_id: int) -> bool:
 
     Raise what the handler raises, except Quorum's named errors, which are stored in the row.
     """
-    run = _run_first(Job.objects.due().filter(pk=job_id))
+    run = start_run(job_id)
     return run is not None and run.finished
 
 
-def _run_first(jobs: JobQuerySet) -> Run | None:
-    owner = f"{socket.gethostname()}:{os.getpid()}:{secrets.token_hex(4)}"
-    _claims.add(owner)
+def start_run(
+    job_id: int, within: Callable[[Run], AbstractContextManager[object]] = nullcontext
+) -> Run | None:
+    """Claim a job and run it as `run_job` does; return None if it is not to be had.
+
+    Args:
+        within: the context of the handler's call.
+    """
+    owner = owner_name()
+    _running.add(owner)
     try:
-        run = _claim(jobs, owner)
+        run = _claim(job_id, owner)
         if run is None:
             return None
-        if run.kind in _patient:
-            _awaited.add(owner)
-        with logged_with(job=run.job_id, kind=run.kind), run:
-            if run.kind not in _handlers:
+        with logged_with(job=run.job_id, kind=run.kind), run, within(run):
+            if run.kind not in _kinds:
                 raise UnknownJobKind(
                     f"This worker knows no job kind {run.kind!r}: it may be of another version."
                 )
-            handler: Callable[..., dict[str, Any] | None] = import_string(_handlers[run.kind])
+            handler: Callable[..., dict[str, Any] | None] = import_string(_kinds[run.kind].handler)
             with acting_as(cache(lambda: _asked_for_by(run)), door="job", call=f"{run.kind} {run.job_id}"):
                 result = handler(run, **run.args)
             if not run.finished:
@@ -303,66 +416,153 @@ def _run_first(jobs: JobQuerySet) -> Run | None:
                     stored.update(result or {})
         return run
     finally:
-        _awaited.discard(owner)
-        _claims.discard(owner)  # without a database nothing can be recorded; the sweep finds the row
+        _running.discard(owner)  # without a database nothing can be recorded; the sweep finds the row
 
 
 def _asked_for_by(run: Run) -> User | None:
     return User.objects.filter(pk__in=Job.objects.filter(pk=run.job_id).values("created_by")).first()
 
 
-def _claim(jobs: JobQuerySet, owner: str) -> Run | None:
-    """PostgreSQL skips rows that other workers claim; SQLite has one writer."""
-    if not jobs.exists():
-        return None  # do not take SQLite's write lock at every poll
-    with transaction.atomic():
-        job = jobs.select_for_update(skip_locked=True).first()
-        if job is None:
-            return None
-        # The database's clock, as those of the workers may differ.
-        Job.objects.filter(pk=job.pk).update(
-            state=Job.State.RUNNING,
-            owner=owner,
-            attempts=F("attempts") + 1,
-            retry_at=None,
-            heartbeat=Now(),
-            started_at=Now(),
-        )
-    return Run(job_id=job.pk, kind=job.kind, args=job.args, owner=owner, attempts=job.attempts + 1)
+def _claim(job_id: int, owner: str) -> Run | None:
+    job = Job.objects.filter(pk=job_id, state__in=[Job.State.QUEUED, Job.State.RUNNING]).first()
+    if job is None:
+        return None
+    if job.state == Job.State.RUNNING and (job.attempts >= MAX_ATTEMPTS or not is_gone(job.owner)):
+        return None  # a message that came twice, or a job that kills its workers
+    # The database's clock, as those of the workers may differ.
+    changed = Job.objects.filter(pk=job_id, state=job.state, owner=job.owner).update(
+        state=Job.State.RUNNING, owner=owner, attempts=F("attempts") + 1, heartbeat=Now(), started_at=Now()
+    )
+    if not changed:
+        return None
+    return Run(job.pk, job.kind, job.queue, job.args, owner, job.attempts + 1)
+
+
+def owner_name() -> str:
+    """Return a new name of this process, as an owner of work."""
+    return f"{socket.gethostname()}:{os.getpid()}:{secrets.token_hex(4)}"
+
+
+def is_gone(owner: str) -> bool | None:
+    """Return whether an owner's process has ended; None for one of another machine."""
+    host, _, process = owner.rpartition(":")[0].rpartition(":")
+    if host != socket.gethostname():
+        return None
+    if int(process) == os.getpid():
+        return owner not in _running
+    try:
+        os.kill(int(process), 0)
+    except ProcessLookupError:
+        return True
+    except PermissionError:  # another user's
+        return False
+    return False
 
 
 @dataclass(frozen=True)
 class Swept:
     requeued: tuple[int, ...]
     given_up: tuple[int, ...]
+    resent: tuple[int, ...] = ()
 
 
-def sweep_jobs() -> Swept:
-    """Requeue the jobs of dead workers; safe at any time."""
-    silent_before = Now() - timedelta(seconds=settings.JOB_STALE_SECONDS)
-    # A suspended computer wakes up with late heartbeats: do not take its jobs from this process itself.
-    own = tuple(_claims)
-    lapsed = Job.objects.filter(state=Job.State.RUNNING, heartbeat__lt=silent_before).exclude(owner__in=own)
+def sweep_jobs(at_broker: Callable[[str], int | None] = lambda queue: None) -> Swept:
+    """Queue the jobs of dead workers and of lost messages again; safe at any time.
+
+    Args:
+        at_broker: how many messages of a queue the broker holds; None if it does not say.
+    """
     requeued, given_up = [], []
-    for job in lapsed:
-        run = lapsed.filter(pk=job.pk, owner=job.owner)
+    for job in Job.objects.filter(state=Job.State.RUNNING):
+        if not _is_lapsed(job):
+            continue
+        run = Job.objects.filter(pk=job.pk, state=Job.State.RUNNING, owner=job.owner)
         if job.attempts >= MAX_ATTEMPTS:
             error = f"The worker was gone before the work was done, {job.attempts} times over."
             if run.update(state=Job.State.FAILED, owner="", error=error, finished_at=timezone.now()):
                 given_up.append(job.pk)
         elif run.give_back():
             requeued.append(job.pk)
-    return Swept(tuple(requeued), tuple(given_up))
+    resent = [job_id for queue in QUEUES for job_id in _take_back_lost(queue, at_broker)]
+    for queue in QUEUES:
+        dispatch(queue)
+    return Swept(tuple(requeued), tuple(given_up), tuple(resent))
 
 
-def wait_for_patient(seconds: float) -> None:
-    """Wait at most so long."""
-    end = time.monotonic() + seconds
-    while _awaited and time.monotonic() < end:
-        time.sleep(0.1)
+def _is_lapsed(job: Job) -> bool:
+    """Return whether a running job's worker is gone.
+
+    On this machine its process tells, as a computer that slept, or a long transaction on SQLite, delays heartbeats.
+    """
+    gone = is_gone(job.owner)
+    if gone:
+        return True
+    leases = 1 if gone is None else 2  # another process may have got the number of a dead one
+    silent_before = Now() - timedelta(seconds=leases * settings.JOB_STALE_SECONDS)
+    return (
+        job.owner not in _running
+        and Job.objects.filter(pk=job.pk, owner=job.owner, heartbeat__lt=silent_before).exists()
+    )
 
 
-def give_back_all() -> None:
-    """Requeue the jobs of this process, which is about to end."""
-    running = Job.objects.filter(state=Job.State.RUNNING, owner__in=tuple(_claims))
-    running.give_back(after=STOP_AFTER, counted=False)
+def _take_back_lost(queue: str, at_broker: Callable[[str], int | None]) -> list[int]:
+    """Mark as not sent the oldest of more jobs than messages wait; a message sent twice does nothing."""
+    sent = Job.objects.filter(queue=queue, state=Job.State.QUEUED, sent_at__lt=Now() - LOST_AFTER)
+    lost = list(sent.order_by("sent_at", "pk").values_list("pk", flat=True))
+    messages = at_broker(queue) if lost else None
+    if messages is None:
+        return []
+    lost = lost[: max(0, len(lost) - messages)]
+    Job.objects.filter(pk__in=lost, state=Job.State.QUEUED).update(sent_at=None)
+    return lost
+
+
+def cancel_job(job: Job) -> None:
+    """End a job that waits or runs; a running one stops at its next report of progress, and stores nothing.
+
+    Raise WrongState if it has ended.
+    """
+    changed = (
+        Job.objects.under_way()
+        .filter(pk=job.pk)
+        .update(state=Job.State.CANCELLED, owner="", words="", finished_at=timezone.now())
+    )
+    job.refresh_from_db()
+    if not changed:
+        raise WrongState(
+            gettext("Job %(pk)s has ended (%(state)s); only one that waits or runs can be cancelled.")
+            % {"pk": job.pk, "state": gettext(job.get_state_display())}
+        )
+
+
+def retry_job(job: Job) -> None:
+    """Queue a failed or cancelled job again. Raise WrongState for another, and TooMany as `enqueue` does."""
+    with transaction.atomic():
+        if job.created_by is not None:
+            _check_waiting(job.created_by)
+        ended = Job.objects.filter(pk=job.pk, state__in=[Job.State.FAILED, Job.State.CANCELLED])
+        changed = ended.update(
+            state=Job.State.QUEUED,
+            queue=_kinds[job.kind].queue if job.kind in _kinds else job.queue,
+            attempts=0,
+            progress=0.0,
+            error="",
+            sent_at=None,
+            heartbeat=None,
+            finished_at=None,
+        )
+        job.refresh_from_db()
+        if not changed:
+            raise WrongState(
+                gettext("Job %(pk)s is %(state)s; only one that failed or was cancelled is tried again.")
+                % {"pk": job.pk, "state": gettext(job.get_state_display())}
+            )
+        dispatch(job.queue)
+
+
+def place_in_line(job: Job) -> int:
+    """Return a waiting job's position in its queue, from 1, if accounts take turns."""
+    waiting = Job.objects.filter(queue=job.queue, state=Job.State.QUEUED).order_by()
+    own = waiting.filter(created_by=job.created_by, pk__lte=job.pk).count()
+    others = waiting.values_list("created_by").annotate(Count("pk"))
+    return own + sum(min(n, own) for account, n in others if account != job.created_by_id)

@@ -45,7 +45,7 @@ def test(arguments: list[str]) -> int:
         # The run itself shows the errors of collecting.
         collecting = [PYTHON, "-m", "pytest", "--collect-only", "--quiet"]
         with subprocess.Popen(collecting, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL):
-            subprocess.run([PYTHON, "-m", "evaluation.compiled"], cwd=ROOT, check=True)
+            subprocess.run([PYTHON, "-m", "config.compiling"], cwd=ROOT, check=True)
     with tempfile.TemporaryDirectory(prefix="quorum-tests-", dir=_memory()) as folder:
         Path(folder).chmod(0o711)  # PostgreSQL's account passes through
         environment = os.environ | {"TMPDIR": folder}

@@ -1,4 +1,4 @@
-"""`make run` and `quorum run`: start, supervise and stop the web server and the background worker.
+"""`make run` and `quorum run`: start, supervise and stop the web server and the background workers.
 
 Use only the standard library, and no syntax that an old Python cannot read (scripts/environment.py).
 """
@@ -36,10 +36,12 @@ from scripts.environment import (
 STOP_SECONDS = 8
 START_SECONDS = 60
 MOST_RESTARTS = 5
-WEB, WORKER = "web server", "background worker"
+WEB, WORKER, HEAVY = "web server", "background worker", "worker of heavy jobs"
+CELERY = ["celery", "--quiet", "--app", "config", "worker", "--loglevel=WARNING", "--concurrency=2"]
 COMMANDS = {
     WEB: ["gunicorn", "--config", "python:config.gunicorn", "config.wsgi"],
-    WORKER: ["config.worker", "--loglevel=WARNING"],
+    WORKER: [*CELERY, "--queues=interactive,crowd", "--hostname=quick@%h", "--beat"],
+    HEAVY: [*CELERY, "--queues=heavy,parts", "--hostname=heavy@%h"],
 }
 
 MANAGE = ".venv/bin/python manage.py"
@@ -118,7 +120,8 @@ def serve(services: Services, place: Place, *, demo: bool = True) -> None:
     except (Stopped, CannotGoOn):
         say("\n" + lines)  # or nobody would ever see the password of an account that is new
         raise
-    services[WORKER] = start(WORKER, place)  # second, so that the pages are there sooner
+    for name in (WORKER, HEAVY):  # last, so that the pages are there sooner
+        services[name] = start(name, place)
     things = (WITH_DEMO if demo else WITHOUT_DEMO).format(address=address, command=place.command)
     say(BANNER.format(address=address, account=lines, things=things, data=place.environment["DATA_DIR"]))
     keep_running(services, place)

@@ -132,9 +132,15 @@ class Installation:
         until(answers, what="the server's first answer")
         return self.url
 
-    def start_worker(self, *, include: str = "") -> BaseProcess:
-        """Starts a background worker that imports the module `include` as well."""
-        return self.start("config.worker", *(["--include", include] if include else []), log="worker.log")
+    def start_worker(self, *more: str, include: str = "", processes: int = 2) -> BaseProcess:
+        """Starts a worker of Celery that imports the module `include` as well, with beat."""
+        # fmt: off
+        return self.start(
+            "celery", "--quiet", "--app", "config", "worker", "--beat", f"--concurrency={processes}",
+            f"--hostname=w{len(self.processes)}@%h", *([f"--include={include}"] if include else []), *more,
+            log="worker.log",
+        )
+        # fmt: on
 
     def stop(self) -> None:
         """Ends what was started at once, children too: what was stored must not depend on a goodbye."""

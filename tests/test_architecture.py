@@ -25,7 +25,7 @@ LARGEST_FOLDER = 14  # modules, __init__.py aside
 LOOSE = 10  # modules at the root of an app
 # A door is reached by pages, programs, people and messages; what is behind it knows no door.
 DOOR = re.compile(
-    r"\.(admin|api|views|management|templatetags|handlers|hooks|urls|([a-z]+_)?(page|api|form|forms))(\.|$)"
+    r"\.(admin|api|views|management|templatetags|handlers|tasks|hooks|urls|([a-z]+_)?(page|api|form|forms))(\.|$)"
 )
 
 
@@ -137,6 +137,7 @@ def test_the_numeric_packages_know_neither_django_nor_each_other_nor_the_rest(pa
 
 def test_a_web_process_starts_without_what_few_requests_need(tmp_path: Path) -> None:
     dear = {
+        "celery",
         "cryptography",
         "httpx",
         "numba",
@@ -180,8 +181,8 @@ def test_importing_a_metric_does_not_start_django() -> None:
 def test_every_package_that_is_imported_is_required() -> None:
     lines = (ROOT / "requirements.txt").read_text(encoding="utf-8").splitlines()
     required = {canonicalize_name(Requirement(line).name) for line in lines if line[0] != "#"}
-    # boto3 and Jinja2 are made of the other two.
-    required |= {canonicalize_name(name) for name in ("botocore", "markupsafe")}
+    # boto3, Jinja2 and Celery are made of the other three.
+    required |= {canonicalize_name(name) for name in ("botocore", "markupsafe", "kombu")}
     packages = packages_distributions()
     imported = {
         canonicalize_name(name)
@@ -265,7 +266,7 @@ def test_prolific_language_models_and_archives_have_one_door_each() -> None:
 
 
 def test_only_settings_read_the_environment() -> None:
-    allowed = {"config.settings", "config.gunicorn", "config.wsgi", "config.worker", "quorum.command"}
+    allowed = {"config.settings", "config.gunicorn", "config.wsgi", "config.celery", "quorum.command"}
     # The metrics are a library of their own: where METEOR's tables lie is told them without Django.
     allowed |= {"evaluation.metrics.meteor.tables"}
     found = [

@@ -30,8 +30,8 @@ REACHED = """
 import sys
 called = set()
 sys.setprofile(lambda frame, event, _: called.add(frame.f_code))
-from evaluation.compiled import compile_all
-compile_all()
+from config.compiling import compile_kernels
+compile_kernels()
 sys.setprofile(None)
 for code in called:
     if code.co_filename in sys.argv and code.co_name != "<module>":

@@ -138,9 +138,9 @@ class Clone:
         found = [
             int(line.split()[0])
             for line in table.splitlines()
-            if " -m config.worker" in line and int(line.split()[0]) in family
+            if "--queues=interactive,crowd" in line and int(line.split()[0]) in family
         ]
-        return found[0] if found else 0
+        return min(found, default=0)  # the others are its children
 
     def stop(self, number: int) -> None:
         """Sends a signal as a terminal does, to the whole foreground group, and waits for the end."""

@@ -14,7 +14,12 @@ for _name in (
     "evaluation.metrics",
     "evaluation.statistics",
     # what a server or worker imports later, each for itself: two seconds where figures are computed and drawn
+    "celery.apps.beat",
+    "celery.apps.worker",
+    "celery.bin.celery",
+    "celery.concurrency.prefork",
     "gunicorn.app.wsgiapp",
+    "kombu.transport.filesystem",
     "matplotlib.backends.backend_agg",
     "matplotlib.backends.backend_pdf",
     "matplotlib.backends.backend_svg",

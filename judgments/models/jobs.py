@@ -26,18 +26,22 @@ def of_studies(*slugs: str) -> Q:
 class JobQuerySet(models.QuerySet["Job"]):
     def due(self) -> JobQuerySet:
         """Return the queued jobs that may start now, oldest first."""
-        now = Q(retry_at=None) | Q(retry_at__lte=Now())
+        now = Q(sent_at=None) | Q(sent_at__lte=Now())
         return self.filter(now, state=Job.State.QUEUED).order_by("pk")
 
     def under_way(self) -> JobQuerySet:
         return self.filter(state__in=[Job.State.QUEUED, Job.State.RUNNING])
 
-    def give_back(self, *, after: timedelta | None = None, counted: bool = True) -> int:
-        """Queue running jobs again; return their number. The attempt may not count."""
+    def give_back(self, *, sent_in: timedelta | None = None, counted: bool = True) -> int:
+        """Queue running jobs again; return their number. The attempt may not count.
+
+        Args:
+            sent_in: when a message that was sent is due; None: none was sent.
+        """
         return self.update(
             state=Job.State.QUEUED,
             attempts=F("attempts") - (0 if counted else 1),
-            retry_at=Now() + after if after else None,
+            sent_at=Now() + sent_in if sent_in else None,
             owner="",
             progress=0.0,
             words="",
@@ -53,8 +57,10 @@ class Job(models.Model):
         RUNNING = "running", "running"
         DONE = "done", "done"
         FAILED = "failed", "failed"
+        CANCELLED = "cancelled", "cancelled"
 
     kind = models.CharField(max_length=64)
+    queue = models.CharField(max_length=16, default="heavy", db_default="heavy")
     args = models.JSONField(default=dict, blank=True)
     state = models.CharField(max_length=16, choices=State, default=State.QUEUED)
     progress = models.FloatField(default=0.0)
@@ -67,8 +73,8 @@ class Job(models.Model):
         settings.AUTH_USER_MODEL, null=True, blank=True, on_delete=models.SET_NULL, related_name="+"
     )
     created_at = models.DateTimeField(default=timezone.now)
-    retry_at = models.DateTimeField(
-        null=True, blank=True, help_text="A worker waits until then; empty: it need not."
+    sent_at = models.DateTimeField(
+        null=True, blank=True, help_text="When its message is due at the broker; empty: none was sent."
     )
     started_at = models.DateTimeField(null=True, blank=True)
     heartbeat = models.DateTimeField(null=True, blank=True)
@@ -78,7 +84,14 @@ class Job(models.Model):
 
     class Meta:
         ordering = ["-pk"]
-        indexes = [models.Index(fields=["state"], name="jobs_by_state")]
+        indexes = [
+            models.Index(fields=["state"], name="jobs_by_state"),
+            models.Index(
+                fields=["queue", "created_by"],
+                condition=Q(state="queued", sent_at=None),
+                name="jobs_not_sent",
+            ),
+        ]
         constraints = [
             models.CheckConstraint(
                 condition=Q(progress__gte=0, progress__lte=1), name="job_progress_is_a_share"
@@ -88,7 +101,7 @@ class Job(models.Model):
                 name="job_running_has_an_owner",
             ),
             models.CheckConstraint(
-                condition=Q(state__in=["done", "failed"], finished_at__isnull=False)
+                condition=Q(state__in=["done", "failed", "cancelled"], finished_at__isnull=False)
                 | Q(state__in=["queued", "running"], finished_at__isnull=True),
                 name="job_finished_when_ended",
             ),

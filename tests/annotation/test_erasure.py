@@ -197,7 +197,7 @@ def test_files_go_after_the_erasure_and_a_killed_job_is_done_again(study: Study,
     assert file.exists()
     assert Job.objects.get(pk=done.job.pk).state == "queued"
     running.update(state="done", finished_at=timezone.now())
-    Job.objects.filter(pk=done.job.pk).update(retry_at=None)
+    Job.objects.filter(pk=done.job.pk).update(sent_at=None)
     run_job(done.job.pk)
     assert not file.exists()
     assert Job.objects.get(pk=done.job.pk).state == "done"

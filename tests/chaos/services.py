@@ -88,10 +88,10 @@ def postgres(folder: Path) -> Iterator[tuple[Service, str]]:
 
 
 @contextmanager
-def redis(folder: Path) -> Iterator[tuple[Service, str]]:
-    port = str(free_port())
-    command = ["redis-server", "--bind", "127.0.0.1", "--port", port, "--save", "", "--dir", str(folder)]
-    service = Service(command, folder / "redis.log", ["redis-cli", "-p", port, "ping"])
+def redis(folder: Path, port: int | None = None) -> Iterator[tuple[Service, str]]:
+    port = port or free_port()
+    command = ["redis-server", "--bind", "127.0.0.1", "--port", str(port), "--save", "", "--dir", str(folder)]
+    service = Service(command, folder / "redis.log", ["redis-cli", "-p", str(port), "ping"])
     service.start()
     try:
         yield service, f"redis://127.0.0.1:{port}/0"

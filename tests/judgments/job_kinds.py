@@ -10,7 +10,7 @@ from django.db import OperationalError
 from django.utils import timezone
 
 from common.errors import Busy
-from judgments import jobs
+from judgments import jobs, tasks
 from judgments.models import Job
 
 
@@ -50,6 +50,14 @@ def be_overtaken(run: jobs.Run) -> None:
 def be_given_away(run: jobs.Run) -> None:
     """Goes on after another worker was given the job, until a heartbeat finds that out."""
     Job.objects.filter(pk=run.job_id).update(owner="another worker")
+    while True:
+        run.progress(0.5)
+        time.sleep(0.02)
+
+
+def be_cancelled(run: jobs.Run) -> None:
+    """Goes on after it was cancelled, until a look at the row finds that out."""
+    jobs.cancel_job(Job.objects.get(pk=run.job_id))
     while True:
         run.progress(0.5)
         time.sleep(0.02)
@@ -104,6 +112,7 @@ def register_all() -> None:
         fail_by_name,
         be_overtaken,
         be_given_away,
+        be_cancelled,
         meet_another,
         fail_unexpectedly,
         tell_progress,
@@ -111,7 +120,9 @@ def register_all() -> None:
         be_swept,
         make_group,
     ):
-        jobs.register(handler.__name__.replace("_", "-"), f"{__name__}.{handler.__name__}")
+        kind = handler.__name__.replace("_", "-")
+        jobs.register(kind, f"{__name__}.{handler.__name__}", queue=jobs.HEAVY)
+        tasks.add_job_task(kind, jobs.HEAVY)
 
 
 jobs.OURS.add("tests")

@@ -20,10 +20,14 @@ from django.utils import timezone
 from django.utils.module_loading import import_string
 from psycopg import sql
 
-from judgments import jobs
+from common.errors import WrongState
+from common.rate_limits import TooMany
+from config.celery import app
+from judgments import jobs, parts
 from judgments.models import Job
 from tests import forking
-from tests.installations import Installation, until
+from tests.chaos.services import redis as redis_server
+from tests.installations import Installation, free_port, until
 from tests.judgments import job_kinds
 
 KINDS = job_kinds.__name__
@@ -74,20 +78,32 @@ def test_a_kind_that_nobody_registered_is_refused_with_the_known_ones() -> None:
 
 def test_a_kind_cannot_be_registered_for_two_handlers() -> None:
     with pytest.raises(ValueError, match="'make-groups' is registered twice"):
-        jobs.register("make-groups", "somewhere.else", scope="people")
+        jobs.register("make-groups", "somewhere.else", queue=jobs.CROWD, scope="people")
     assert jobs.scope_of("make-groups") == "studies"
 
 
 def test_every_kind_of_long_work_leads_to_a_function() -> None:
-    assert set(jobs.registered_handlers()) >= {
+    assert set(jobs.registered_kinds()) >= {
         "import_dataset",
         "generate_hits",
         "rehearse",
         "aggregate",
         "export",
     }
-    for path in jobs.registered_handlers().values():
-        assert callable(import_string(path))
+    for kind in jobs.registered_kinds().values():
+        assert callable(import_string(kind.handler))
+        assert kind.queue in jobs.QUEUES
+
+
+def test_celery_knows_every_kind_of_job_and_every_round_by_its_name_and_queue() -> None:
+    tasks = jobs.celery_tasks()
+    for name, kind in jobs.registered_kinds().items():
+        assert f"quorum.{name}" in tasks
+        assert app.amqp.router.route({}, f"quorum.{name}")["queue"].name == kind.queue
+    for scheduled in jobs.scheduled_rounds():
+        assert callable(import_string(scheduled.function))
+        assert app.amqp.router.route({}, scheduled.task)["queue"].name == scheduled.queue
+    assert {queue.name for queue in app.conf.task_queues} == {*jobs.QUEUES, parts.QUEUE}
 
 
 @pytest.mark.django_db
@@ -138,7 +154,9 @@ def test_a_worker_that_was_overtaken_stops_at_its_next_report(caplog: pytest.Log
     assert not jobs.run_job(job.pk)
     job.refresh_from_db()
     assert (job.state, job.owner) == ("running", "another worker")
-    assert f"Job {job.pk} was given to another worker. Nothing of this run was kept." in caplog.text
+    assert (
+        f"Job {job.pk} was cancelled or given to another worker. Nothing of this run was kept." in caplog.text
+    )
 
 
 @pytest.mark.django_db
@@ -147,16 +165,129 @@ def test_a_job_that_something_else_is_in_the_way_of_waits_and_counts_no_attempt(
     assert not jobs.run_job(job.pk)
     job.refresh_from_db()
     assert (job.state, job.attempts, job.error) == ("queued", 0, "")
-    assert not jobs.run_next()  # it is not due yet
+    assert not Job.objects.due().exists()
+
+
+def sent() -> list[int]:
+    """The ids of the jobs whose message was sent, in the order of sending."""
+    waiting = Job.objects.filter(state="queued", sent_at__isnull=False)
+    return list(waiting.order_by("sent_at", "pk").values_list("pk", flat=True))
 
 
 @pytest.mark.django_db
-def test_the_oldest_job_is_run_first_and_then_nothing_is_left() -> None:
-    first, second = (jobs.enqueue(kind="make-groups", args={"count": 1}) for _ in range(2))
-    states = []
-    while jobs.run_next():
-        states.append([Job.objects.get(pk=job.pk).state for job in (first, second)])
-    assert states == [["done", "queued"], ["done", "done"]]
+def test_few_messages_wait_at_the_broker_and_the_oldest_job_follows_one_that_began() -> None:
+    waiting = [jobs.enqueue(kind="make-groups", args={"count": 1}).pk for _ in range(jobs.AT_BROKER + 3)]
+    assert sorted(sent()) == waiting[: jobs.AT_BROKER]
+    assert jobs.run_job(waiting[1])
+    jobs.dispatch(jobs.HEAVY)
+    assert sorted(sent()) == [waiting[0], *waiting[2 : jobs.AT_BROKER + 1]]
+
+
+@pytest.mark.django_db
+def test_an_account_with_one_job_is_sent_at_once_and_turns_are_taken_afterwards() -> None:
+    greedy, modest = (User.objects.create(username=name) for name in ("greedy", "modest"))
+    many = [jobs.enqueue(kind="make-group", args={"name": f"{n}"}, user=greedy).pk for n in range(30)]
+    single = jobs.enqueue(kind="make-group", args={"name": "single"}, user=modest)
+    more = jobs.enqueue(kind="make-group", args={"name": "more"}, user=modest)
+    assert sorted(sent()) == [*many[: jobs.AT_BROKER], single.pk]
+    assert [jobs.place_in_line(job) for job in (single, more)] == [2, 4]
+    for done in many[:2]:
+        assert jobs.run_job(done)
+        jobs.dispatch(jobs.HEAVY)
+    assert more.pk in sent()
+    assert many[jobs.AT_BROKER] not in sent()
+
+
+@pytest.mark.django_db
+def test_queues_do_not_wait_for_each_other() -> None:
+    for number in range(jobs.AT_BROKER + 1):
+        jobs.enqueue(kind="make-group", args={"name": f"{number}"})
+    other = jobs.enqueue(kind="figures", args={"study": "photos", "names": []})
+    assert other.pk in sent()
+
+
+@pytest.mark.django_db
+def test_an_account_has_so_many_jobs_waiting_and_is_told_how_many_and_when(settings: Any) -> None:
+    settings.JOBS_WAITING = 3
+    greedy, modest = (User.objects.create(username=name) for name in ("greedy", "modest"))
+    waiting = [jobs.enqueue(kind="make-group", args={"name": f"{n}"}, user=greedy) for n in range(3)]
+    with pytest.raises(
+        TooMany, match=r"^3 jobs of yours wait, .*; try again in 300 seconds, or cancel some\.$"
+    ):
+        jobs.enqueue(kind="make-group", args={"name": "more"}, user=greedy)
+    assert Job.objects.count() == 3
+    jobs.enqueue(kind="make-group", args={"name": "another's"}, user=modest)
+    jobs.cancel_job(waiting[0])
+    jobs.enqueue(kind="make-group", args={"name": "more"}, user=greedy)
+
+
+@pytest.mark.django_db
+def test_a_waiting_job_that_is_cancelled_does_not_run_until_it_is_asked_for_again() -> None:
+    job = jobs.enqueue(kind="make-groups", args={"count": 2})
+    jobs.cancel_job(job)
+    assert not jobs.run_job(job.pk)
+    job.refresh_from_db()
+    assert (job.state, job.attempts) == ("cancelled", 0)
+    with pytest.raises(WrongState, match=r"has ended \(cancelled\)"):
+        jobs.cancel_job(job)
+    jobs.retry_job(job)
+    assert (job.state, job.finished_at) == ("queued", None)
+    assert jobs.run_job(job.pk)
+    with pytest.raises(WrongState, match="is done"):
+        jobs.retry_job(job)
+    assert made_groups().count() == 2
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_running_job_that_is_cancelled_ends_at_its_next_report_and_stores_nothing() -> None:
+    job = jobs.enqueue(kind="be-cancelled")
+    assert not jobs.run_job(job.pk)
+    job.refresh_from_db()
+    assert (job.state, job.owner, job.result) == ("cancelled", "", None)
+    assert not made_groups().exists()
+
+
+@pytest.mark.django_db
+def test_a_failed_job_that_is_tried_again_has_all_its_attempts() -> None:
+    job = jobs.enqueue(kind="fail-by-name", args={"path": "captions.csv"})
+    assert not jobs.run_job(job.pk)
+    jobs.retry_job(job)
+    assert (job.state, job.error, job.attempts) == ("queued", "", 0)
+
+
+@pytest.mark.django_db
+def test_a_message_that_the_broker_lost_is_sent_again_and_one_that_waits_is_not() -> None:
+    first, second, _ = (jobs.enqueue(kind="make-group", args={"name": f"{n}"}) for n in range(3))
+    long_ago = timezone.now() - timedelta(minutes=1)
+    Job.objects.filter(pk__in=[first.pk, second.pk]).update(sent_at=long_ago)
+    assert jobs.sweep_jobs(lambda queue: None).resent == ()  # the broker is away
+    assert jobs.sweep_jobs(lambda queue: 2).resent == ()
+    assert jobs.sweep_jobs(lambda queue: 1).resent == (first.pk,)
+    first.refresh_from_db()
+    assert first.sent_at is not None
+    assert first.sent_at > long_ago
+
+
+@pytest.mark.django_db
+def test_a_job_of_a_newer_version_waits_for_its_worker(caplog: pytest.LogCaptureFixture) -> None:
+    job = Job.objects.create(kind="dream", queue="heavy")
+    jobs.sweep_jobs()
+    assert f"Job {job.pk} waits: this version knows no kind 'dream'; a worker of another may." in caplog.text
+    job.refresh_from_db()
+    assert job.state == "queued"
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_job_is_stored_while_the_broker_is_away(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(app.conf, "broker_write_url", "redis://127.0.0.1:1/0")
+    with app.pool.acquire(), monkeypatch.context() as away:
+        away.setattr(app, "_pool", None)
+        away.setattr(app.amqp, "_producer_pool", None)
+        job = jobs.enqueue(kind="make-groups", args={"count": 1})
+    job.refresh_from_db()
+    assert job.state == "queued"
 
 
 @pytest.mark.django_db
@@ -166,10 +297,10 @@ def test_a_job_whose_database_was_away_is_tried_again_later_and_not_for_ever() -
         assert not jobs.run_job(job.pk)
         job.refresh_from_db()
         assert (job.state, job.attempts, job.owner) == ("queued", attempt, "")
-        assert job.retry_at is not None
-        assert job.retry_at > timezone.now()
-        assert not jobs.run_next()
-        Job.objects.update(retry_at=timezone.now() - timedelta(seconds=1))
+        assert job.sent_at is not None
+        assert job.sent_at > timezone.now()
+        assert not Job.objects.due().exists()
+        Job.objects.update(sent_at=timezone.now() - timedelta(seconds=1))
     with pytest.raises(OperationalError):
         jobs.run_job(job.pk)
     job.refresh_from_db()
@@ -317,29 +448,33 @@ for number in range(30):
     assert sorted(names) == sorted((f"group {number}",) for number in range(30))
 
 
-def test_redis_wakes_the_workers_when_the_environment_says_so(
+def test_redis_carries_the_messages_when_the_environment_says_so(
     installation_on: Callable[[str], Installation], redis_url: str
 ) -> None:
     installation = installation_on("sqlite")
     installation.env["CELERY_BROKER_URL"] = redis_url
-    with closing(redis.Redis.from_url(redis_url).pubsub(ignore_subscribe_messages=True)) as heard:
-        heard.subscribe(jobs.CHANNEL)
-        installation.start_worker(include=KINDS)
-        job = enqueue(installation, count=4)
-        until(lambda: heard.get_message(timeout=1.0) is not None, what="the message")
+    job = enqueue(installation, count=4)
+    with closing(redis.Redis.from_url(redis_url)) as server:
+        assert server.llen("heavy") == 1
+    installation.start_worker(include=KINDS)
     until(lambda: row(installation, job)["state"] == "done", what="the end")
     assert row(installation, job)["groups"] == 4
 
 
-def test_a_redis_that_is_away_stops_neither_request_nor_worker(
-    installation_on: Callable[[str], Installation],
+def test_a_broker_that_is_away_loses_no_job_and_one_that_comes_gets_it(
+    installation_on: Callable[[str], Installation], tmp_path: Path
 ) -> None:
-    installation = installation_on("sqlite")
-    installation.env["CELERY_BROKER_URL"] = "redis://127.0.0.1:1/0"
+    installation = with_short_leases(installation_on("sqlite"))
+    port = free_port()
+    installation.env["CELERY_BROKER_URL"] = f"redis://127.0.0.1:{port}/0"
     job = enqueue(installation, count=2)
     assert row(installation, job)["state"] == "queued"
+    log = installation.folder / "worker.log"
+    log.touch()
     installation.start_worker(include=KINDS)
-    until(lambda: row(installation, job)["state"] == "done", what="the end")
+    until(lambda: "Cannot connect to redis" in log.read_text(), what="the worker's complaint")
+    with redis_server(tmp_path, port=port):
+        until(lambda: row(installation, job)["state"] == "done", what="the end")
 
 
 def test_an_installation_without_a_worker_does_its_work_by_command(

@@ -2,7 +2,7 @@
 
 import pytest
 
-from evaluation.compiling import compile_metrics
+from config.compiling import compile_metrics
 from evaluation.metrics.registry import METRICS
 
 

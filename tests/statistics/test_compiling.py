@@ -1,6 +1,6 @@
 """The examples that statistics are compiled with."""
 
-from evaluation.compiling import compile_statistics
+from config.compiling import compile_statistics
 
 
 def test_the_examples_of_the_statistics_are_accepted_by_them() -> None:

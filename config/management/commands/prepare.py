@@ -15,7 +15,7 @@ from django.core.management.base import CommandParser
 from django.db import OperationalError
 
 from common.commands import QuorumCommand
-from evaluation.compiled import compile_all
+from config.compiling import compile_kernels
 from evaluation.provenance import quorum_version
 
 
@@ -49,7 +49,7 @@ class Command(QuorumCommand):
         collected = (settings.STATIC_ROOT / "staticfiles.json").exists()
         self._once("static-files", _fingerprint(), self._collect, lost=not collected)
         self._once("metrics", quorum_version(), self._announce_compiling)
-        compile_all()  # a second where it is done; other sources, another numba or an empty cache need it again
+        compile_kernels()  # a second where it is done; other sources, another numba or an empty cache need it again
         if not no_demo:
             self._once("demo", "loaded", self._load_demo)
         printed = io.StringIO()

@@ -1,4 +1,7 @@
-"""Examples that compile the kernels of metrics, statistics and ranking systems (`evaluation.compiled`)."""
+"""Examples that compile the kernels of metrics, statistics and ranking systems.
+
+`python -m config.compiling` compiles all kernels ahead of their first use (`evaluation.compiled`).
+"""
 
 import numpy as np
 
@@ -56,3 +59,7 @@ def compile_statistics() -> None:
     bootstrap_interval(_FIRST, resamples=2)
     for statistic in ("mean", "median"):
         randomization_test(_FIRST, _SECOND, statistic, reassignments=2)
+
+
+if __name__ == "__main__":  # pragma: no cover
+    compile_kernels()

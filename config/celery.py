@@ -1,0 +1,55 @@
+"""Celery's application: `celery --app config worker` and `celery --app config beat` (docs/decisions/0014-celery.md)."""
+
+import gc
+import os
+from typing import Any
+
+from celery import Celery
+from celery.signals import setup_logging, worker_init, worker_shutting_down
+from kombu import Queue
+
+from config.observing.logs import log_exposed_files
+
+os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
+
+app = Celery("quorum")
+app.config_from_object("django.conf:settings", namespace="CELERY")
+app.conf.task_queues = [Queue(name, routing_key=name) for name in ("interactive", "crowd", "heavy", "parts")]
+app.autodiscover_tasks()
+
+
+@setup_logging.connect
+def _keep_logging_of_settings(**_: Any) -> None:
+    """Do nothing: where this signal is connected, Celery leaves logging to settings.LOGGING."""
+
+
+@worker_init.connect
+def _prepare_worker(**_: Any) -> None:
+    """Load what jobs need before the fork, so that processes share it."""
+    from django.utils.module_loading import import_string
+
+    from judgments.jobs import registered_kinds, share_stopping
+
+    log_exposed_files()
+    share_stopping()
+    for kind in registered_kinds().values():
+        import_string(kind.handler)
+    gc.collect()
+    gc.freeze()  # or counting would copy the pages
+
+
+@worker_shutting_down.connect
+def _stop_jobs(**_: Any) -> None:
+    from judgments.jobs import ask_to_stop
+
+    ask_to_stop()
+
+
+@app.on_after_finalize.connect
+def _repeat_rounds(sender: Celery, **_: Any) -> None:
+    from judgments.jobs import scheduled_rounds
+
+    for scheduled in scheduled_rounds():
+        every, task = scheduled.every(), sender.tasks[scheduled.task]
+        # what was not begun by its next turn is left out, or it would pile up while no worker runs
+        sender.add_periodic_task(every, task.s(), name=task.name, expires=every)
