@@ -264,16 +264,13 @@ if _broker:
         "visibility_timeout": 24 * 3600,  # a job that is delivered twice is done once, but asked for in vain
     }
 else:
-    _folders = {name: DATA_DIR / "broker" / name for name in ("messages", "taken", "exchanges")}
-    for _folder in _folders.values():
-        _folder.mkdir(parents=True, exist_ok=True)
     CELERY_BROKER_TRANSPORT_OPTIONS = {
-        "data_folder_in": str(_folders["messages"]),
-        "data_folder_out": str(_folders["messages"]),
-        "control_folder": str(_folders["exchanges"]),
+        "data_folder_in": str(DATA_DIR / "broker" / "messages"),
+        "data_folder_out": str(DATA_DIR / "broker" / "messages"),
+        "control_folder": str(DATA_DIR / "broker" / "exchanges"),
         # a message is taken by renaming it, which is safe within one file system
         "store_processed": True,
-        "processed_folder": str(_folders["taken"]),
+        "processed_folder": str(DATA_DIR / "broker" / "taken"),
         "polling_interval": 0.2,
     }
 CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
@@ -292,7 +289,7 @@ CELERY_WORKER_SEND_TASK_EVENTS = CELERY_TASK_SEND_SENT_EVENT = env.bool("CELERY_
 CELERY_WORKER_ENABLE_REMOTE_CONTROL = bool(_broker)
 CELERY_BEAT_SCHEDULE_FILENAME = str(DATA_DIR / "beat")
 CELERY_TIMEZONE = "UTC"
-JOB_APPLICATION = "config.celery.app"
+JOB_SENDER = "config.celery.send_job"
 # how long a job of each queue may take
 JOB_SECONDS = {
     "interactive": env.int("JOB_SECONDS_INTERACTIVE", default=30 * 60),
