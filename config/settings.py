@@ -271,7 +271,7 @@ else:
         # a message is taken by renaming it, which is safe within one file system
         "store_processed": True,
         "processed_folder": str(DATA_DIR / "broker" / "taken"),
-        "polling_interval": 0.2,
+        "polling_interval": 0.1,
     }
 CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
 CELERY_BROKER_CONNECTION_MAX_RETRIES = None  # a broker that is away comes back

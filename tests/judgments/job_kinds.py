@@ -100,6 +100,10 @@ def make_group(run: jobs.Run, *, name: str) -> None:
         Group.objects.create(name=name)
 
 
+def rest(run: jobs.Run, *, seconds: float) -> None:
+    time.sleep(seconds)
+
+
 def _wait_while(path: str) -> None:
     while path and Path(path).exists():
         time.sleep(0.02)
@@ -119,6 +123,7 @@ def register_all() -> None:
         lose_the_database,
         be_swept,
         make_group,
+        rest,
     ):
         kind = handler.__name__.replace("_", "-")
         jobs.register(kind, f"{__name__}.{handler.__name__}", queue=jobs.HEAVY)
