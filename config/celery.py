@@ -7,11 +7,13 @@ from typing import Any
 from celery import Celery
 from celery.signals import setup_logging, worker_init, worker_shutting_down
 from kombu import Queue
+from kombu.transport import TRANSPORT_ALIASES
 
 from config.observing.logs import log_exposed_files
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
 
+TRANSPORT_ALIASES["files"] = "config.broker:Transport"
 app = Celery("quorum")
 app.config_from_object("django.conf:settings", namespace="CELERY")
 app.conf.task_queues = [Queue(name, routing_key=name) for name in ("interactive", "crowd", "heavy", "parts")]

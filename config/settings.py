@@ -253,7 +253,7 @@ except ValueError as error:
         f"amqp://user:password@host:5672/name, or nothing for files in DATA_DIR ({error})."
     ) from error
 REDIS_URL = _broker if _broker_url.scheme.startswith("redis") else ""  # for limits
-CELERY_BROKER_URL = _broker or "filesystem://localhost"
+CELERY_BROKER_URL = _broker or "files://"
 if _broker:
     # Send once, then go on without: the sweep sends what is lost.
     CELERY_BROKER_TRANSPORT_OPTIONS: dict[str, object] = {
@@ -264,16 +264,11 @@ if _broker:
         "visibility_timeout": 24 * 3600,  # a job that is delivered twice is done once, but asked for in vain
     }
 else:
-    _folders = {name: DATA_DIR / "broker" / name for name in ("messages", "taken", "exchanges")}
-    for _folder in _folders.values():
-        _folder.mkdir(parents=True, exist_ok=True)
+    _messages = DATA_DIR / "broker"
+    _messages.mkdir(parents=True, exist_ok=True)
     CELERY_BROKER_TRANSPORT_OPTIONS = {
-        "data_folder_in": str(_folders["messages"]),
-        "data_folder_out": str(_folders["messages"]),
-        "control_folder": str(_folders["exchanges"]),
-        # a message is taken by renaming it, which is safe within one file system
-        "store_processed": True,
-        "processed_folder": str(_folders["taken"]),
+        "data_folder_in": str(_messages),
+        "data_folder_out": str(_messages),
         "polling_interval": 0.2,
     }
 CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
