@@ -31,7 +31,7 @@ class Channel(filesystem.Channel):
     def _queue_bind(self, *_: object) -> None:
         pass
 
-    def _put(self, queue: str, message: Any, **_: object) -> None:
+    def _put(self, queue: str, message: Any, **_: Any) -> None:
         folder = Path(self.data_folder_out)
         name = f"{time.time_ns():020}_{uuid.uuid4().hex}.{queue}.msg"
         draft = folder / f".{name}"
