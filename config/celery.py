@@ -1,15 +1,21 @@
 """Celery's application: `celery --app config worker` and `celery --app config beat` (docs/decisions/0014-celery.md)."""
 
 import gc
+import logging
 import os
+from pathlib import Path
 from typing import Any
 
 from celery import Celery
 from celery.signals import setup_logging, worker_init, worker_shutting_down
+from django.conf import settings
 from kombu import Queue
+from kombu.exceptions import KombuError
 from kombu.transport import TRANSPORT_ALIASES
 
 from config.observing.logs import log_exposed_files
+
+log = logging.getLogger(__name__)
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
 
@@ -18,6 +24,16 @@ app = Celery("quorum")
 app.config_from_object("django.conf:settings", namespace="CELERY")
 app.conf.task_queues = [Queue(name, routing_key=name) for name in ("interactive", "crowd", "heavy", "parts")]
 app.autodiscover_tasks()
+if _folder := settings.CELERY_BROKER_TRANSPORT_OPTIONS.get("data_folder_in"):
+    Path(str(_folder)).mkdir(parents=True, exist_ok=True)
+
+
+def send_job(task: str, job_id: int, *, queue: str) -> None:
+    """Send a job's message. If the broker is away, `jobs.sweep_jobs` sends it later."""
+    try:
+        app.send_task(task, (job_id,), queue=queue)
+    except (KombuError, OSError) as error:
+        log.warning("Job %s is stored, but the broker cannot be reached: %s", job_id, error)
 
 
 @setup_logging.connect

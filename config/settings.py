@@ -264,11 +264,9 @@ if _broker:
         "visibility_timeout": 24 * 3600,  # a job that is delivered twice is done once, but asked for in vain
     }
 else:
-    _messages = DATA_DIR / "broker"
-    _messages.mkdir(parents=True, exist_ok=True)
     CELERY_BROKER_TRANSPORT_OPTIONS = {
-        "data_folder_in": str(_messages),
-        "data_folder_out": str(_messages),
+        "data_folder_in": str(DATA_DIR / "broker"),
+        "data_folder_out": str(DATA_DIR / "broker"),
         "polling_interval": 0.2,
     }
 CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
@@ -287,7 +285,7 @@ CELERY_WORKER_SEND_TASK_EVENTS = CELERY_TASK_SEND_SENT_EVENT = env.bool("CELERY_
 CELERY_WORKER_ENABLE_REMOTE_CONTROL = bool(_broker)
 CELERY_BEAT_SCHEDULE_FILENAME = str(DATA_DIR / "beat")
 CELERY_TIMEZONE = "UTC"
-JOB_APPLICATION = "config.celery.app"
+JOB_SENDER = "config.celery.send_job"
 # how long a job of each queue may take
 JOB_SECONDS = {
     "interactive": env.int("JOB_SECONDS_INTERACTIVE", default=30 * 60),

@@ -204,21 +204,12 @@ def _send(job_id: int) -> bool:
         job = Job.objects.filter(pk=job_id, state=Job.State.QUEUED, sent_at=None)
         if not job.update(sent_at=Now()):
             return False
-        kind = Job.objects.values_list("kind", flat=True).get(pk=job_id)
-        task = celery_tasks().get(task_name(kind))
-        if task is None:
-            log.warning("Job %s waits: this version knows no kind %r; a worker of another may.", job_id, kind)
-        else:
-            task.delay_on_commit(job_id)
+        kind, queue = Job.objects.values_list("kind", "queue").get(pk=job_id)
+        # Celery is loaded where the first message is sent.
+        transaction.on_commit(
+            lambda: import_string(settings.JOB_SENDER)(task_name(kind), job_id, queue=queue)
+        )
     return True
-
-
-@cache
-def celery_tasks() -> Any:
-    """Return Celery's tasks by name; load Celery where the first job is sent."""
-    application = import_string(settings.JOB_APPLICATION)
-    application.loader.import_default_modules()
-    return application.tasks
 
 
 @dataclass

@@ -8,8 +8,7 @@ from contextlib import contextmanager
 from functools import partial
 from typing import Any
 
-from celery import current_app, shared_task
-from celery.contrib.django.task import DjangoTask
+from celery import Task, current_app, shared_task
 from celery.exceptions import SoftTimeLimitExceeded
 from django.conf import settings
 from django.utils.module_loading import import_string
@@ -26,17 +25,6 @@ GRACE = 60  # seconds from the soft to the hard time limit
 PART = jobs.task_name("compute_part")
 
 
-class JobTask(DjangoTask):
-    """A task whose message may fail to be sent: `jobs.sweep_jobs` sends it again."""
-
-    def delay(self, *args: Any, **kwargs: Any) -> Any:
-        try:
-            return super().delay(*args, **kwargs)
-        except BROKER_FAILURES as error:
-            log.warning("Job %s is stored, but the broker cannot be reached: %s", *args, error)
-            return None
-
-
 _queues: dict[str, str] = {}  # of a task, by its name
 
 
@@ -51,7 +39,6 @@ def add_job_task(kind: str, queue: str) -> None:
 
     @shared_task(
         bind=True,
-        base=JobTask,
         name=jobs.task_name(kind),
         soft_time_limit=seconds,
         time_limit=seconds + GRACE,
@@ -60,7 +47,7 @@ def add_job_task(kind: str, queue: str) -> None:
         retry_backoff=jobs.BACKOFF,
         retry_jitter=True,
     )
-    def run(task: JobTask, job_id: int) -> None:
+    def run(task: Task[..., None], job_id: int) -> None:
         try:
             started = jobs.start_run(job_id, partial(_as_task, seconds))
         finally:

@@ -80,7 +80,7 @@ END_OF_BLOCK = "--- end of a block ---"
 PYTHON = """#!/bin/bash
 case "$*" in
   *gunicorn*) exec "{python}" "$@" --check-config ;;
-  "-m config.worker") exec "{python}" -c "import config.worker" ;;
+  "-m celery "*) exec "{python}" -c "import config.celery" ;;
   "manage.py "* | "-m quorum "*)
     [ "$1" = -m ] && shift
     shift

@@ -70,11 +70,11 @@ def test_a_secret_key_that_was_cut_short_is_refused_in_one_sentence(tmp_path: Pa
     assert "is cut short: expected 50 characters or more" in complaint.splitlines()[-1]
 
 
-@pytest.mark.parametrize("address", ["amqp://localhost", "redis://localhost:abc/0"])
-def test_a_broker_that_is_no_redis_is_refused_in_one_sentence(tmp_path: Path, address: str) -> None:
+@pytest.mark.parametrize("address", ["kafka://localhost", "redis://localhost:abc/0", "amqp://", "redis"])
+def test_a_broker_that_is_none_is_refused_in_one_sentence(tmp_path: Path, address: str) -> None:
     fine, _, complaint = run(tmp_path, "", CELERY_BROKER_URL=address)
     assert not fine
-    assert "expected redis://host:6379/0, or nothing" in complaint.splitlines()[-1]
+    assert "expected redis://host:6379/0, amqp://user" in complaint.splitlines()[-1]
 
 
 def test_the_database_is_sqlite_in_the_data_folder_and_two_variables_switch_to_services(
@@ -83,7 +83,8 @@ def test_the_database_is_sqlite_in_the_data_folder_and_two_variables_switch_to_s
     asked = "settings.DATABASES['default'], settings.CELERY_BROKER_URL, str(settings.MEDIA_ROOT.parent)"
     asked = f"__import__('json').dumps([{asked}])"
     database, broker, media = json.loads(ask(tmp_path, asked))
-    assert (database["NAME"], broker, media) == (str(tmp_path / "quorum.sqlite3"), "", str(tmp_path))
+    assert (database["NAME"], media) == (str(tmp_path / "quorum.sqlite3"), str(tmp_path))
+    assert broker == "filesystem://localhost"
     services = {
         "DATABASE_URL": "postgres://quorum@127.0.0.1/quorum",
         "CELERY_BROKER_URL": "redis://127.0.0.1/3",

@@ -96,9 +96,8 @@ def test_every_kind_of_long_work_leads_to_a_function() -> None:
 
 
 def test_celery_knows_every_kind_of_job_and_every_round_by_its_name_and_queue() -> None:
-    tasks = jobs.celery_tasks()
     for name, kind in jobs.registered_kinds().items():
-        assert f"quorum.{name}" in tasks
+        assert f"quorum.{name}" in app.tasks
         assert app.amqp.router.route({}, f"quorum.{name}")["queue"].name == kind.queue
     for scheduled in jobs.scheduled_rounds():
         assert callable(import_string(scheduled.function))
@@ -266,28 +265,6 @@ def test_a_message_that_the_broker_lost_is_sent_again_and_one_that_waits_is_not(
     first.refresh_from_db()
     assert first.sent_at is not None
     assert first.sent_at > long_ago
-
-
-@pytest.mark.django_db
-def test_a_job_of_a_newer_version_waits_for_its_worker(caplog: pytest.LogCaptureFixture) -> None:
-    job = Job.objects.create(kind="dream", queue="heavy")
-    jobs.sweep_jobs()
-    assert f"Job {job.pk} waits: this version knows no kind 'dream'; a worker of another may." in caplog.text
-    job.refresh_from_db()
-    assert job.state == "queued"
-
-
-@pytest.mark.django_db(transaction=True)
-def test_a_job_is_stored_while_the_broker_is_away(
-    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
-    monkeypatch.setattr(app.conf, "broker_write_url", "redis://127.0.0.1:1/0")
-    with app.pool.acquire(), monkeypatch.context() as away:
-        away.setattr(app, "_pool", None)
-        away.setattr(app.amqp, "_producer_pool", None)
-        job = jobs.enqueue(kind="make-groups", args={"count": 1})
-    job.refresh_from_db()
-    assert job.state == "queued"
 
 
 @pytest.mark.django_db
