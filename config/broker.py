@@ -31,11 +31,11 @@ class Channel(filesystem.Channel):
     def _queue_bind(self, *_: object) -> None:
         pass
 
-    def _put(self, queue: str, message: Any, **_: Any) -> None:
+    def _put(self, queue: str, payload: Any, **_: Any) -> None:
         folder = Path(self.data_folder_out)
         name = f"{time.time_ns():020}_{uuid.uuid4().hex}.{queue}.msg"
         draft = folder / f".{name}"
-        draft.write_text(dumps(message))
+        draft.write_text(dumps(payload))
         draft.rename(folder / name)
 
     @cached_property
