@@ -31,7 +31,8 @@ class Channel(filesystem.Channel):
     def _queue_bind(self, *_: object) -> None:
         pass
 
-    def _put(self, queue: str, payload: Any, **_: Any) -> None:
+    # kombu's classes name the argument differently
+    def _put(self, queue: str, payload: Any, **_: Any) -> None:  # type: ignore[override]
         folder = Path(self.data_folder_out)
         name = f"{time.time_ns():020}_{uuid.uuid4().hex}.{queue}.msg"
         draft = folder / f".{name}"

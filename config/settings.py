@@ -260,6 +260,7 @@ if _broker:
         "max_retries": 0,
         "interval_start": 0,
         "socket_connect_timeout": 2,
+        "socket_timeout": 2,
         "connect_timeout": 2,
         "visibility_timeout": 24 * 3600,  # a job that is delivered twice is done once, but asked for in vain
     }
