@@ -1,8 +1,9 @@
-"""Messages in files of DATA_DIR, for an installation without a broker.
+"""Kombu's transports, mended for processes and brokers that are killed.
 
-Kombu's own channel writes a message where a worker looks for it, and keeps a table of queues that each process
-writes anew. A worker that reads half of either, or what a killed process left, ends; it would at its next start too.
-Here a message appears and disappears at once, and queues are known by name.
+Messages in files of DATA_DIR are for an installation without a broker. Kombu's own channel writes a message where a
+worker looks for it, and keeps a table of queues that each process writes anew. A worker that reads half of either, or
+what a killed process left, ends; it would at its next start too. Here a message appears and disappears at once, and
+queues are known by name.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from pathlib import Path
 from queue import Empty
 from typing import Any
 
-from kombu.transport import filesystem
+from kombu.transport import filesystem, redis
 from kombu.utils.json import dumps, loads
 
 log = logging.getLogger(__name__)
@@ -66,5 +67,10 @@ def _is_for(queue: str, name: str) -> bool:
     return name.partition(".")[2] == f"{queue}.msg"  # so a draft is nobody's
 
 
-class Transport(filesystem.Transport):
+class FilesTransport(filesystem.Transport):
     Channel = Channel
+
+
+class RedisTransport(redis.Transport):
+    # What a worker meets that acknowledges a message while its connection is being replaced; it would end.
+    connection_errors = (*redis.Transport.connection_errors, AttributeError)

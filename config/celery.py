@@ -22,7 +22,8 @@ log = logging.getLogger(__name__)
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
 
-TRANSPORT_ALIASES["files"] = "config.broker:Transport"
+TRANSPORT_ALIASES["files"] = "config.broker:FilesTransport"
+TRANSPORT_ALIASES["redis"] = TRANSPORT_ALIASES["rediss"] = "config.broker:RedisTransport"
 app = Celery("quorum")
 app.config_from_object("django.conf:settings", namespace="CELERY")
 app.conf.task_queues = [Queue(name, routing_key=name) for name in ("interactive", "crowd", "heavy", "parts")]

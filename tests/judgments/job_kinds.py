@@ -10,6 +10,7 @@ from django.db import OperationalError
 from django.utils import timezone
 
 from common.errors import Busy
+from evaluation.parallel import map_parts
 from judgments import jobs, tasks
 from judgments.models import Job
 
@@ -100,6 +101,20 @@ def make_group(run: jobs.Run, *, name: str) -> None:
         Group.objects.create(name=name)
 
 
+def add_in_parts(run: jobs.Run, *, parts: int) -> None:
+    """Adds the squares of so many numbers, each by whichever process is free; a second run would leave a second
+    group."""
+    total = sum(map_parts(_square, 2, range(parts)))
+    with run.commit() as result:
+        Group.objects.create(name=f"{run.job_id} added {total} as {run.name}")
+        result["total"] = total
+
+
+def _square(power: int, number: int) -> int:
+    time.sleep(0.1)
+    return int(number**power)
+
+
 def _wait_while(path: str) -> None:
     while path and Path(path).exists():
         time.sleep(0.02)
@@ -119,6 +134,7 @@ def register_all() -> None:
         lose_the_database,
         be_swept,
         make_group,
+        add_in_parts,
     ):
         kind = handler.__name__.replace("_", "-")
         jobs.register(kind, f"{__name__}.{handler.__name__}", queue=jobs.HEAVY)
