@@ -139,7 +139,7 @@ class Installation:
         # fmt: off
         return self.start(
             "celery", "--quiet", "--app", "config", "worker", f"--concurrency={processes}",
-            f"--hostname=w{len(self.processes)}@%h", *(["--beat"] if beat else []),
+            f"--hostname={uuid.uuid4().hex[:8]}@%h", *(["--beat"] if beat else []),
             *([f"--include={include}"] if include else []), *more, log="worker.log",
         )
         # fmt: on

@@ -12,6 +12,8 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from pathlib import Path
 
+import psycopg
+
 from tests.installations import Installation, Installations, free_port, until
 
 
@@ -172,6 +174,9 @@ def stage(database: str, broker: str) -> Iterator[Fresh]:
         def fresh() -> Iterator[tuple[Installation, dict[str, Service]]]:
             with installations.fresh(database) as installation:
                 installation.env["CELERY_BROKER_URL"] = address
+                if url:  # or PostgreSQL would give ids of a copied database a second time after a kill
+                    with psycopg.connect(url, autocommit=True) as server:
+                        server.execute("CHECKPOINT")
                 yield installation, services
 
         yield fresh
