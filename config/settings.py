@@ -272,6 +272,7 @@ else:
     }
 CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
 CELERY_BROKER_CONNECTION_MAX_RETRIES = None  # a broker that is away comes back
+CELERY_BROKER_CHANNEL_ERROR_RETRY = True  # RabbitMQ takes the messages of long jobs back
 CELERY_BROKER_CONNECTION_TIMEOUT = 2
 CELERY_TASK_PUBLISH_RETRY = False
 CELERY_TASK_IGNORE_RESULT = True  # the row says what came of a job
@@ -293,6 +294,7 @@ JOB_SECONDS = {
     "crowd": env.int("JOB_SECONDS_CROWD", default=60 * 60),
     "heavy": env.int("JOB_SECONDS_HEAVY", default=24 * 3600),
 }
+JOB_GRACE_SECONDS = 60  # after which the process of a job that goes on is ended
 JOBS_WAITING = env.int("JOBS_WAITING", default=200)  # of an account
 JOB_SWEEP_SECONDS = env.int("JOB_SWEEP_SECONDS", default=5)
 JOB_STALE_SECONDS = env.int("JOB_STALE_SECONDS", default=30)

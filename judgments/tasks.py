@@ -22,7 +22,6 @@ from judgments.jobs import DATABASE_FAILURES, HEAVY, Run
 log = logging.getLogger(__name__)
 
 BROKER_FAILURES = (KombuError, AMQPError, RedisError, OSError)
-GRACE = 60  # seconds from the soft to the hard time limit
 PART = jobs.task_name("compute_part")
 
 
@@ -42,7 +41,7 @@ def add_job_task(kind: str, queue: str) -> None:
         bind=True,
         name=jobs.task_name(kind),
         soft_time_limit=seconds,
-        time_limit=seconds + GRACE,
+        time_limit=seconds + settings.JOB_GRACE_SECONDS,
         autoretry_for=DATABASE_FAILURES,  # of a claim; a run that was begun decides by its attempts
         retry_kwargs={"max_retries": jobs.MAX_ATTEMPTS},
         retry_backoff=jobs.BACKOFF,

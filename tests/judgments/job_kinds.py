@@ -1,10 +1,14 @@
 """Long work for the tests of jobs, registered where this module is imported."""
 
+import os
+import signal
 import time
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+from celery.exceptions import SoftTimeLimitExceeded
 from django.contrib.auth.models import Group
 from django.db import OperationalError
 from django.utils import timezone
@@ -115,6 +119,33 @@ def _square(power: int, number: int) -> int:
     return int(number**power)
 
 
+def die(run: jobs.Run) -> None:
+    """Kills its process."""
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def note_process(run: jobs.Run, *, megabytes: int = 0) -> dict[str, Any]:
+    """Says which process it ran in, after it used so much memory."""
+    used = b"\1" * (megabytes * 1_000_000)
+    return {"process": os.getpid(), "used": len(used)}
+
+
+def ask_for_too_much_memory(run: jobs.Run) -> None:
+    """Asks for more than any machine has."""
+    np.ones(10**15)
+
+
+def take_long(run: jobs.Run, *, seconds: float, stubborn: bool = False) -> None:
+    """Sleeps; who is stubborn sleeps on when asked to end."""
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        try:
+            time.sleep(0.05)
+        except SoftTimeLimitExceeded:
+            if not stubborn:
+                raise
+
+
 def _wait_while(path: str) -> None:
     while path and Path(path).exists():
         time.sleep(0.02)
@@ -135,6 +166,10 @@ def register_all() -> None:
         be_swept,
         make_group,
         add_in_parts,
+        die,
+        note_process,
+        ask_for_too_much_memory,
+        take_long,
     ):
         kind = handler.__name__.replace("_", "-")
         jobs.register(kind, f"{__name__}.{handler.__name__}", queue=jobs.HEAVY)
