@@ -18,6 +18,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from importlib import import_module
 
 from django.conf import settings
 from django.utils.translation import ngettext
@@ -118,6 +119,8 @@ def _sentence(wait: int) -> str:
 
 @functools.cache
 def _limiter(redis: str, many: bool) -> RateLimiter:
+    if redis:  # the library refuses one that another thread is importing
+        import_module("redis")
     strategy = SlidingWindowCounterRateLimiter if many else MovingWindowRateLimiter
     return strategy(storage_from_string(redis, wrap_exceptions=True) if redis else _memory())
 

@@ -253,28 +253,26 @@ except ValueError as error:
         f"amqp://user:password@host:5672/name, or nothing for files in DATA_DIR ({error})."
     ) from error
 REDIS_URL = _broker if _broker_url.scheme.startswith("redis") else ""  # for limits
-CELERY_BROKER_URL = _broker or "filesystem://localhost"
+CELERY_BROKER_URL = _broker or "files://"
 if _broker:
     # Send once, then go on without: the sweep sends what is lost.
     CELERY_BROKER_TRANSPORT_OPTIONS: dict[str, object] = {
         "max_retries": 0,
         "interval_start": 0,
         "socket_connect_timeout": 2,
+        "socket_timeout": 2,
         "connect_timeout": 2,
         "visibility_timeout": 24 * 3600,  # a job that is delivered twice is done once, but asked for in vain
     }
 else:
     CELERY_BROKER_TRANSPORT_OPTIONS = {
-        "data_folder_in": str(DATA_DIR / "broker" / "messages"),
-        "data_folder_out": str(DATA_DIR / "broker" / "messages"),
-        "control_folder": str(DATA_DIR / "broker" / "exchanges"),
-        # a message is taken by renaming it, which is safe within one file system
-        "store_processed": True,
-        "processed_folder": str(DATA_DIR / "broker" / "taken"),
-        "polling_interval": 0.1,
+        "data_folder_in": str(DATA_DIR / "broker"),
+        "data_folder_out": str(DATA_DIR / "broker"),
+        "polling_interval": 0.2,
     }
 CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
 CELERY_BROKER_CONNECTION_MAX_RETRIES = None  # a broker that is away comes back
+CELERY_BROKER_CHANNEL_ERROR_RETRY = True  # RabbitMQ takes the messages of long jobs back
 CELERY_BROKER_CONNECTION_TIMEOUT = 2
 CELERY_TASK_PUBLISH_RETRY = False
 CELERY_TASK_IGNORE_RESULT = True  # the row says what came of a job
@@ -296,6 +294,7 @@ JOB_SECONDS = {
     "crowd": env.int("JOB_SECONDS_CROWD", default=60 * 60),
     "heavy": env.int("JOB_SECONDS_HEAVY", default=24 * 3600),
 }
+JOB_GRACE_SECONDS = 60  # after which the process of a job that goes on is ended
 JOBS_WAITING = env.int("JOBS_WAITING", default=200)  # of an account
 JOB_SWEEP_SECONDS = env.int("JOB_SWEEP_SECONDS", default=5)
 JOB_STALE_SECONDS = env.int("JOB_STALE_SECONDS", default=30)

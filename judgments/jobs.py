@@ -16,12 +16,14 @@ import random
 import secrets
 import socket
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
 from datetime import timedelta
 from functools import cache
 from math import ceil
+from pathlib import Path
 from types import TracebackType
 from typing import Any, Protocol
 
@@ -67,6 +69,14 @@ class LostClaim(Exception):
 
 
 class TookTooLong(Exception):
+    def __init__(self, queue: str) -> None:
+        super().__init__(
+            f"The work took longer than {settings.JOB_SECONDS[queue] / 60:g} minutes, the limit of its queue; "
+            f"JOB_SECONDS_{queue.upper()} sets another."
+        )
+
+
+class NotEnoughMemory(Exception):
     pass
 
 
@@ -180,9 +190,9 @@ def _check_waiting(user: User) -> None:
 def dispatch(queue: str) -> None:
     """Hand waiting jobs to the broker, while few messages wait there: those of the account with fewest at work first.
 
-    An account that has none at work always gets one in.
+    An account that has none at work always gets one in. Kinds that another version knows are left to it.
     """
-    waiting = Job.objects.filter(queue=queue, state=Job.State.QUEUED)
+    waiting = Job.objects.filter(queue=queue, state=Job.State.QUEUED, kind__in=_kinds)
     while oldest := dict(
         waiting.filter(sent_at=None).order_by().values_list("created_by").annotate(Min("pk"))
     ):
@@ -199,15 +209,17 @@ def dispatch(queue: str) -> None:
 
 
 def _send(job_id: int) -> bool:
-    """Send a job's message on commit; return False if another process did."""
+    """Send a job's message on commit; return False if another process does."""
     with transaction.atomic():
-        job = Job.objects.filter(pk=job_id, state=Job.State.QUEUED, sent_at=None)
-        if not job.update(sent_at=Now()):
+        # To wait for another process that sends it could be a deadlock.
+        row = Job.objects.select_for_update(skip_locked=True)
+        job = row.filter(pk=job_id, state=Job.State.QUEUED, sent_at=None).first()
+        if job is None:
             return False
-        kind, queue = Job.objects.values_list("kind", "queue").get(pk=job_id)
+        Job.objects.filter(pk=job_id).update(sent_at=Now())
         # Celery is loaded where the first message is sent.
         transaction.on_commit(
-            lambda: import_string(settings.JOB_SENDER)(task_name(kind), job_id, queue=queue)
+            lambda: import_string(settings.JOB_SENDER)(task_name(job.kind), job_id, queue=job.queue)
         )
     return True
 
@@ -298,6 +310,12 @@ class Run:
             self._retry(BACKOFF * 2 ** (self.attempts - 1) * random.uniform(0.5, 1.5))
             return True
         named = type(error).__module__.partition(".")[0] in OURS
+        if isinstance(error, MemoryError):  # numpy's says how much; Celery's worker would end
+            log.exception("Job %s needed too much memory.", self.job_id)
+            error, named = (
+                NotEnoughMemory(f"The work needed more memory than there is. {error}".strip()),
+                True,
+            )
         name = type(error).__name__
         sentence = str(error) if named else f"The work stopped on an unexpected error ({name}); see the log."
         self._row().update(
@@ -431,13 +449,23 @@ def _claim(job_id: int, owner: str) -> Run | None:
 
 def owner_name() -> str:
     """Return a new name of this process, as an owner of work."""
-    return f"{socket.gethostname()}:{os.getpid()}:{secrets.token_hex(4)}"
+    return f"{_machine()}:{os.getpid()}:{secrets.token_hex(4)}"
+
+
+@cache
+def _machine() -> str:
+    """Return a name of all processes whose numbers differ: those of a container, or of a machine since it started."""
+    name = socket.gethostname()
+    with suppress(OSError):  # another system than Linux
+        boot = Path("/proc/sys/kernel/random/boot_id").read_text()
+        name += f"/{boot[:8]}/{os.stat('/proc/self/ns/pid').st_ino}"
+    return name
 
 
 def is_gone(owner: str) -> bool | None:
     """Return whether an owner's process has ended; None for one of another machine."""
     host, _, process = owner.rpartition(":")[0].rpartition(":")
-    if host != socket.gethostname():
+    if host != _machine():
         return None
     if int(process) == os.getpid():
         return owner not in _running
@@ -468,16 +496,36 @@ def sweep_jobs(at_broker: Callable[[str], int | None] = lambda queue: None) -> S
         if not _is_lapsed(job):
             continue
         run = Job.objects.filter(pk=job.pk, state=Job.State.RUNNING, owner=job.owner)
-        if job.attempts >= MAX_ATTEMPTS:
-            error = f"The worker was gone before the work was done, {job.attempts} times over."
+        if error := _why_given_up(job):
             if run.update(state=Job.State.FAILED, owner="", error=error, finished_at=timezone.now()):
                 given_up.append(job.pk)
         elif run.give_back():
             requeued.append(job.pk)
+    _report_unknown_kinds()
     resent = [job_id for queue in QUEUES for job_id in _take_back_lost(queue, at_broker)]
     for queue in QUEUES:
         dispatch(queue)
     return Swept(tuple(requeued), tuple(given_up), tuple(resent))
+
+
+def _report_unknown_kinds() -> None:
+    waiting = Job.objects.filter(state=Job.State.QUEUED).exclude(kind__in=_kinds).order_by("kind")
+    for kind, count in waiting.values_list("kind").annotate(Count("pk")):
+        log.warning(
+            "Jobs of kind %r wait (%d), which this version does not know; a worker of another may.",
+            kind,
+            count,
+        )
+
+
+def _why_given_up(job: Job) -> str:
+    if job.attempts >= MAX_ATTEMPTS:
+        return f"The worker was gone before the work was done, {job.attempts} times over."
+    if job.started_at and job.heartbeat:
+        took = (job.heartbeat - job.started_at).total_seconds()
+        if took > settings.JOB_SECONDS[job.queue]:  # Celery ended its process
+            return str(TookTooLong(job.queue))
+    return ""
 
 
 def _is_lapsed(job: Job) -> bool:
@@ -489,11 +537,25 @@ def _is_lapsed(job: Job) -> bool:
     if gone:
         return True
     leases = 1 if gone is None else 2  # another process may have got the number of a dead one
-    silent_before = Now() - timedelta(seconds=leases * settings.JOB_STALE_SECONDS)
+    silence = leases * settings.JOB_STALE_SECONDS
+    silent_before = Now() - timedelta(seconds=silence)
     return (
         job.owner not in _running
+        and (gone is None or _seconds_awake() > silence)
         and Job.objects.filter(pk=job.pk, owner=job.owner, heartbeat__lt=silent_before).exists()
     )
+
+
+_woke, _apart = float("-inf"), time.time() - time.monotonic()
+
+
+def _seconds_awake() -> float:
+    """Return how long this machine has not slept, as far as this process can tell."""
+    global _woke, _apart
+    apart = time.time() - time.monotonic()  # the latter stands still meanwhile
+    if abs(apart - _apart) > 1:
+        _woke, _apart = time.monotonic(), apart
+    return time.monotonic() - _woke
 
 
 def _take_back_lost(queue: str, at_broker: Callable[[str], int | None]) -> list[int]:

@@ -132,11 +132,11 @@ def _read(path: Path) -> Any:
 
 
 def remove_leftovers() -> None:
-    """Remove the folders of runs that were killed, and the files of messages that were taken."""
+    """Remove the folders of runs that were killed, and the drafts of messages that were never sent."""
     for folder in folder_of_parts().glob("*-*-*"):
         job_id, run, _ = folder.name.split("-")
         if not Job.objects.filter(pk=job_id, state=Job.State.RUNNING, owner__endswith=f":{run}").exists():
             shutil.rmtree(folder, ignore_errors=True)
-    for message in Path(settings.DATA_DIR).glob("broker/taken/*.msg"):
+    for message in Path(settings.DATA_DIR).glob("broker/.*.msg"):
         if message.stat().st_mtime < time.time() - 60:
             message.unlink(missing_ok=True)

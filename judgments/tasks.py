@@ -5,14 +5,15 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import partial
 from typing import Any
 
+from amqp.exceptions import AMQPError
 from celery import Task, current_app, shared_task
 from celery.exceptions import SoftTimeLimitExceeded
 from django.conf import settings
 from django.utils.module_loading import import_string
 from kombu.exceptions import KombuError
+from redis.exceptions import RedisError
 
 from evaluation.parallel import using
 from judgments import jobs, parts
@@ -20,8 +21,7 @@ from judgments.jobs import DATABASE_FAILURES, HEAVY, Run
 
 log = logging.getLogger(__name__)
 
-BROKER_FAILURES = (KombuError, OSError)
-GRACE = 60  # seconds from the soft to the hard time limit
+BROKER_FAILURES = (KombuError, AMQPError, RedisError, OSError)
 PART = jobs.task_name("compute_part")
 
 
@@ -41,7 +41,7 @@ def add_job_task(kind: str, queue: str) -> None:
         bind=True,
         name=jobs.task_name(kind),
         soft_time_limit=seconds,
-        time_limit=seconds + GRACE,
+        time_limit=seconds + settings.JOB_GRACE_SECONDS,
         autoretry_for=DATABASE_FAILURES,  # of a claim; a run that was begun decides by its attempts
         retry_kwargs={"max_retries": jobs.MAX_ATTEMPTS},
         retry_backoff=jobs.BACKOFF,
@@ -49,7 +49,7 @@ def add_job_task(kind: str, queue: str) -> None:
     )
     def run(task: Task[..., None], job_id: int) -> None:
         try:
-            started = jobs.start_run(job_id, partial(_as_task, seconds))
+            started = jobs.start_run(job_id, _as_task)
         finally:
             jobs.dispatch(queue)
         if started is not None and started.retry_in is not None:
@@ -57,15 +57,12 @@ def add_job_task(kind: str, queue: str) -> None:
 
 
 @contextmanager
-def _as_task(seconds: float, run: Run) -> Iterator[None]:
+def _as_task(run: Run) -> Iterator[None]:
     try:
         with using(parts.AllWorkers(run, send_parts)):
             yield
     except SoftTimeLimitExceeded:
-        raise jobs.TookTooLong(
-            f"The work took longer than {seconds / 60:g} minutes, the limit of its queue; "
-            "JOB_SECONDS sets another."
-        ) from None
+        raise jobs.TookTooLong(run.queue) from None
 
 
 _queues[PART] = parts.QUEUE
@@ -73,7 +70,10 @@ _queues[PART] = parts.QUEUE
 
 @shared_task(name=PART, time_limit=settings.JOB_SECONDS[HEAVY])
 def compute_part(folder: str, number: int) -> None:
-    parts.compute_claimed(folder, number)
+    try:
+        parts.compute_claimed(folder, number)
+    except MemoryError:  # Celery's worker would end; the job's own process tries it
+        log.exception("A part of %s needed too much memory.", folder)
 
 
 def send_parts(folder: str, count: int) -> None:

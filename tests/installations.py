@@ -132,15 +132,20 @@ class Installation:
         until(answers, what="the server's first answer")
         return self.url
 
-    def start_worker(self, *more: str, include: str = "", processes: int = 2) -> BaseProcess:
-        """Starts a worker of Celery that imports the module `include` as well, with beat."""
+    def start_worker(
+        self, *more: str, include: str = "", processes: int = 2, beat: bool = True
+    ) -> BaseProcess:
+        """Starts a worker of Celery that imports the module `include` as well, with beat or without."""
         # fmt: off
         return self.start(
-            "celery", "--quiet", "--app", "config", "worker", "--beat", f"--concurrency={processes}",
-            f"--hostname=w{len(self.processes)}@%h", *([f"--include={include}"] if include else []), *more,
-            log="worker.log",
+            "celery", "--quiet", "--app", "config", "worker", f"--concurrency={processes}",
+            f"--hostname={uuid.uuid4().hex[:8]}@%h", *(["--beat"] if beat else []),
+            *([f"--include={include}"] if include else []), *more, log="worker.log",
         )
         # fmt: on
+
+    def start_beat(self) -> BaseProcess:
+        return self.start("celery", "--quiet", "--app", "config", "beat", log="beat.log")
 
     def stop(self) -> None:
         """Ends what was started at once, children too: what was stored must not depend on a goodbye."""

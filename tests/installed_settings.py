@@ -3,3 +3,4 @@
 from config.settings import *  # noqa: F403
 
 PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
+JOB_GRACE_SECONDS = 1

@@ -8,12 +8,13 @@ from tests.chaos.run import Chaos
 from tests.chaos.services import stage
 
 
-@pytest.mark.parametrize(("seed", "database"), [(1, "postgresql"), (2, "sqlite")])
+@pytest.mark.parametrize(("seed", "database", "broker"), [(1, "postgresql", "redis"), (2, "sqlite", "none")])
 def test_nothing_is_lost_or_doubled_and_the_books_agree_after_kills(
-    seed: int, redis_url: str, database: str
+    seed: int, redis_url: str, database: str, broker: str
 ) -> None:
-    with stage(database) as fresh, fresh() as (installation, services):
+    with stage(database, broker) as fresh, fresh() as (installation, services):
         outcome = Chaos(installation, services, seed=seed, hits=8, kills=6).run()
     assert sum(outcome.kills.values()) == 6
     assert sum(outcome.faults.values()) > 8
     assert outcome.acknowledged > 48
+    assert outcome.jobs.total() > 12

@@ -20,7 +20,7 @@ import psycopg
 from tests import forking
 from tests.chaos.people import Turk, take_part_here
 from tests.chaos.services import Service
-from tests.crowd import Person, Server, all_at_once
+from tests.crowd import Line, Person, Server, all_at_once
 from tests.fakes.mturk import MTurkEmulator, mixed
 from tests.installations import Installation, free_port, until
 
@@ -32,6 +32,10 @@ REWARD, BONUS = 11, 7
 FEE, BONUS_FEE = 2, 1  # 20 % of them, half up
 LONGEST_PAUSE = 1.5  # seconds between two kills
 MOST_SYNCS = 40
+ROUNDS, PARTS = 4, 12  # of jobs that are asked for; of a job that is computed in parts
+PAUSE = 1.0  # seconds between two calls for jobs at most
+LONGEST_JOB = 60.0  # seconds from asking to the end
+KINDS = "tests.judgments.job_kinds"
 UNDER_WAY = "SELECT count(*) FROM annotation_crowdcall WHERE state IN ('waiting', 'started')"
 
 
@@ -43,6 +47,8 @@ class Outcome:
     faults: dict[str, int] = field(default_factory=dict)
     said: Counter[str] = field(default_factory=Counter)
     acknowledged: int = 0
+    jobs: Counter[str] = field(default_factory=Counter)
+    slowest: float = 0.0  # job, in seconds from asking to its end
     seconds: float = 0.0
 
 
@@ -74,7 +80,7 @@ class Chaos:
         self.servers = [Server(f"http://127.0.0.1:{port}") for port in self.ports]
         for server, other in zip(self.servers, self.servers[1:] + self.servers[:1], strict=True):
             server.other = other
-        self.running: dict[str, list[BaseProcess]] = {"web": [], "worker": []}
+        self.running: dict[str, list[BaseProcess]] = {"web": [], "worker": [], "beat": []}
 
     def run(self) -> Outcome:
         """Everything; fails where anything does not agree."""
@@ -97,10 +103,12 @@ class Chaos:
             }
             here = self.scene("make_local()")
             assert here["hits"] == HITS
+            self.watched = self.scene("make_watched()")
             assert self.scene(f"make({self.hits}, {self.people})")["hits"] == self.hits
             for _ in self.servers:
                 self.start("web")
                 self.start("worker")
+            self.start("beat")
             with self.killing(self.kills * 2 // 3):
                 self.everybody_works(here["slug"])
                 posted = self.outcome.said["done"] + self.outcome.said["saved"]
@@ -111,6 +119,8 @@ class Chaos:
             self.outcome.said += Counter(self.scene(f"decide({self.seed})"))
             with self.killing(self.kills // 3):
                 until(lambda: self.counted(UNDER_WAY) == 0, what="the end of all calls to the crowd")
+            self.agree_jobs()
+            self.kill("beat")
             for _ in self.servers:
                 self.kill("web")
                 self.kill("worker")
@@ -146,8 +156,10 @@ class Chaos:
         if name == "web":
             self.ports.append(port := self.ports.pop(0))  # that of the server which was killed
             self.installation.start_server(port=port)
+        elif name == "beat":
+            self.installation.start_beat()
         else:
-            self.installation.start_worker()
+            self.installation.start_worker(include=KINDS, beat=False)
         self.running[name].append(self.installation.processes[-1])
 
     @contextmanager
@@ -159,7 +171,7 @@ class Chaos:
             for _ in range(times):
                 time.sleep(self.rng.uniform(0, LONGEST_PAUSE))
                 if not names:  # each in its turn, in another order every time
-                    names = ["web", "worker", *self.services]
+                    names = ["web", "worker", "beat", *self.services]
                     self.rng.shuffle(names)
                 self.kill(name := names.pop())
                 self.outcome.kills[name] += 1
@@ -193,11 +205,41 @@ class Chaos:
                         for n, one in enumerate(self.people_here)
                     ),
                     *(partial(one.take_part, self.all_is_published) for one in self.people_there),
+                    partial(self.ask_for_jobs, random.Random(self.seed + 1)),
                 ]
             )
         statuses = sum((person.statuses for person in self.people_here), Counter())
         same("failures of the server", {status for status in statuses if status >= 500}, set())
         self.outcome.said = sum((turk.said for turk in self.people_there), Counter())
+
+    def ask_for_jobs(self, rng: random.Random) -> None:
+        """Ask for jobs of all queues; what is asked again as its answer was lost may be there twice."""
+        line = Line(self.servers[-1], self.watched["key"], patient=True)
+        study = self.watched["slug"]
+        calls: list[tuple[str, dict[str, Any]]] = [
+            ("exports/", {"study": study, "format": "jsonl"}),
+            (f"studies/{study}/aggregate/", {}),
+            ("exports/", {"study": study, "format": "csv"}),
+            ("rehearsals/", {"study": self.watched["draft"], "workers": 6, "seed": 4}),
+        ]
+        try:
+            for _ in range(ROUNDS):
+                for path, body in rng.sample(calls, len(calls)):
+                    status, reply = line.call("POST", f"/api/{path}", body)
+                    # one of two requests may have been carried out before its server was killed
+                    assert status == 202 or (status == 409 and line.repeated), (path, status, reply)
+                    time.sleep(rng.uniform(0, PAUSE))
+                until(self.enqueued_more, what="the database")
+        finally:
+            line.close()
+
+    def enqueued_more(self) -> bool:
+        """Jobs that no call asks for."""
+        fine, _, said = forking.run(
+            f"from tests.chaos import scenes\nscenes.ask({PARTS})", self.installation.env
+        )
+        assert fine or "OperationalError" in said, said
+        return fine
 
     def all_is_published(self) -> bool:
         return len(self.emulator.dump()["hits"]) >= self.hits
@@ -219,6 +261,27 @@ class Chaos:
         raise AssertionError(f"calls are under way after all: {self.scene('rows()')['problems']}")
 
     # What must agree
+
+    def agree_jobs(self) -> None:
+        """Every job was done, soon, and once."""
+        under_way = (
+            "SELECT count(*) FROM judgments_job WHERE state IN ('queued', 'running') AND kind <> 'sync_crowd'"
+        )
+        until(lambda: self.counted(under_way) == 0, what="the end of all jobs")
+        found = self.scene("jobs()")
+        self.outcome.jobs = Counter(found["done"])
+        self.outcome.slowest = found["slowest"]
+        same("jobs that failed", found["failed"], [])
+        for kind in ("export", "aggregate", "rehearse", "add-in-parts"):
+            assert found["done"].get(kind, 0) >= ROUNDS, (kind, found["done"])
+        same("jobs in parts and what they left", found["added"], found["in_parts"])
+        same("sums", found["sums"], [sum(number**2 for number in range(PARTS))])
+        same("files of exports", found["files"], found["exports"])
+        same("contents of exports", found["contents"], 2)
+        same("results of rehearsals", found["rehearsals"], found["done"]["rehearse"])
+        same("answers in a rehearsal", len(found["answers"]), 1)
+        same("results of aggregations", found["aggregations"], 1)
+        assert found["slowest"] < LONGEST_JOB, found
 
     def agree_here(self, slug: str) -> None:
         """Every submission that was acknowledged is there once, with the answers that its person gave."""

@@ -9,19 +9,29 @@ import json
 import random
 import sys
 from collections import Counter
+from pathlib import Path
 from typing import Any
 
+from django.conf import settings
+from django.contrib.auth.models import Group, User
 from django.db.models import Count
 
 from annotation.crowds.publishing import begin_opening
+from annotation.crowds.sync import ask_to_sync
 from annotation.models import Assignment, Budget, CrowdCall, CrowdSession, Judgment, LedgerEntry, Publication
 from annotation.money import ledger
 from annotation.money.payments import decide_session, pay_bonus
 from evaluation.integrity import check_integrity
-from judgments.models import HIT, Caption, Dataset, Item, Job
+from evaluation.models import Analysis
+from judgments.access.tokens import SCOPES, create_token
+from judgments.cached_figures import request_figures
+from judgments.jobs import enqueue
+from judgments.models import HIT, Caption, Dataset, Item, Job, Study
 from tests.annotation.casting import make_study
 from tests.chaos.run import BONUS, REWARD, SLUG, WANTED
 from tests.crowd import audit
+from tests.judgments import job_kinds  # noqa: F401 - registers them
+from tests.studies import hand_in
 from tests.studies import make_study as make_triplets
 
 
@@ -89,6 +99,62 @@ def decide(seed: int) -> None:
             pay_bonus(session=session, cents=BONUS, why="Thank you.")
             said["bonus"] += 1
     tell(dict(said))
+
+
+def make_watched() -> None:
+    """A finished study and a draft, with the key of an account that asks for jobs about them."""
+    study, draft = make_triplets("graded"), make_triplets("pairwise", opened=False)
+    for number in range(6):
+        hand_in(study, f"watched-{number}")
+    user = User.objects.create_superuser("asker")
+    _, key = create_token(user=user, name="chaos", scopes=list(SCOPES))
+    tell({"slug": study.slug, "draft": draft.slug, "key": key})
+
+
+def ask(parts: int) -> None:
+    """Jobs that no call asks for: one in parts, which web servers do not know, figures, a sync."""
+    enqueue(kind="add-in-parts", args={"parts": parts})
+    request_figures(Study.objects.get(slug=SLUG), ["progress"])
+    ask_to_sync(study=Study.objects.get(slug=SLUG))
+
+
+def jobs() -> None:
+    """What every job came to; syncs of the crowd go on."""
+    ended = Job.objects.exclude(state__in=["queued", "running"])
+    done = Job.objects.filter(state=Job.State.DONE)
+    files = [
+        Path(settings.EXPORT_ROOT) / str((job.result or {})["file"]) for job in done.filter(kind="export")
+    ]
+    copies, aggregated = (
+        {job.args["study"] for job in done.filter(kind=kind)} for kind in ("rehearse", "aggregate")
+    )
+    added = Group.objects.filter(name__contains=" added ").values_list("name", flat=True)
+    tell(
+        {
+            "done": Counter(done.values_list("kind", flat=True)),
+            "failed": sorted(f"{job}: {job.error}" for job in ended.exclude(state=Job.State.DONE)),
+            "slowest": max(
+                (job.finished_at - job.created_at).total_seconds() for job in ended if job.finished_at
+            ),
+            "in_parts": sorted(
+                str(pk) for pk in done.filter(kind="add-in-parts").values_list("pk", flat=True)
+            ),
+            "added": sorted(name.split()[0] for name in added),
+            "sums": sorted({int(name.split()[2]) for name in added}),
+            "exports": sorted(path.name for path in files),
+            "files": sorted(
+                path.name
+                for path in Path(settings.EXPORT_ROOT).glob("[!.]*")
+                if not path.name.endswith(".manifest.json")
+            ),
+            "contents": len({path.read_bytes() for path in files}),
+            "rehearsals": Analysis.objects.filter(what="rehearsal", study__slug__in=copies).count(),
+            "answers": sorted(
+                {Judgment.objects.filter(assignment__study__slug=slug).count() for slug in copies}
+            ),
+            "aggregations": Analysis.objects.filter(what="aggregation", study__slug__in=aggregated).count(),
+        }
+    )
 
 
 def rows() -> None:

@@ -1,4 +1,4 @@
-"""A PostgreSQL and a Redis of a run's own, to be killed and started again."""
+"""A PostgreSQL and a broker of a run's own, to be killed and started again."""
 
 from __future__ import annotations
 
@@ -6,10 +6,13 @@ import os
 import shutil
 import signal
 import subprocess
+import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from pathlib import Path
+
+import psycopg
 
 from tests.installations import Installation, Installations, free_port, until
 
@@ -99,16 +102,70 @@ def redis(folder: Path, port: int | None = None) -> Iterator[tuple[Service, str]
         service.kill()
 
 
+RABBITMQ = Path("/usr/lib/rabbitmq/bin/rabbitmq-server")
+GREET = """
+import socket, sys
+with socket.create_connection(("127.0.0.1", int(sys.argv[1])), timeout=2) as server:
+    server.sendall(b"AMQP\\x00\\x00\\x09\\x01")
+    sys.exit(not server.recv(8))
+"""
+
+
+@contextmanager
+def rabbitmq(folder: Path) -> Iterator[tuple[Service, str]]:
+    """A server that finds its messages again when it was killed."""
+    assert RABBITMQ.exists(), "RabbitMQ is not installed (Debian: apt-get install rabbitmq-server)"
+    home, port, distribution, names = folder / "rabbitmq", free_port(), free_port(), free_port()
+    home.mkdir()
+    before = []
+    if (
+        os.geteuid() == 0
+    ):  # its scripts would change to that user by themselves, which takes a service's privileges
+        shutil.chown(home, "rabbitmq", "rabbitmq")
+        folder.chmod(0o711)
+        before = ["setpriv", "--reuid", "rabbitmq", "--regid", "rabbitmq", "--clear-groups"]
+    values = {
+        "HOME": home,
+        "RABBITMQ_MNESIA_BASE": home / "data",
+        "RABBITMQ_LOG_BASE": home / "log",
+        "RABBITMQ_CONFIG_FILE": home / "none",
+        "RABBITMQ_ENABLED_PLUGINS_FILE": "/dev/null",
+        "RABBITMQ_NODENAME": f"chaos{port}@localhost",
+        "RABBITMQ_NODE_IP_ADDRESS": "127.0.0.1",
+        "RABBITMQ_NODE_PORT": port,
+        "RABBITMQ_DIST_PORT": distribution,
+        "RABBITMQ_SERVER_ADDITIONAL_ERL_ARGS": "-kernel inet_dist_use_interface {127,0,0,1}",
+        "ERL_EPMD_PORT": names,
+    }
+    command = [*before, "env", *(f"{name}={value}" for name, value in values.items()), str(RABBITMQ)]
+    service = Service(command, folder / "rabbitmq.log", [sys.executable, "-S", "-c", GREET, str(port)])
+    # its register of names, which it would leave behind
+    register = subprocess.Popen(["epmd", "-address", "127.0.0.1", "-port", str(names)])
+    service.start()
+    try:
+        yield service, f"amqp://guest:guest@127.0.0.1:{port}//"
+    finally:
+        service.kill()
+        register.kill()
+        register.wait()
+
+
+BROKERS = {"redis": redis, "rabbitmq": rabbitmq}
 Fresh = Callable[[], AbstractContextManager[tuple[Installation, dict[str, Service]]]]
 
 
 @contextmanager
-def stage(database: str) -> Iterator[Fresh]:
-    """Services for some runs; what is yielded makes an installation on them for one run."""
+def stage(database: str, broker: str) -> Iterator[Fresh]:
+    """Services for some runs; what is yielded makes an installation on them for one run.
+
+    Args:
+        broker: its name in BROKERS, or "none".
+    """
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="quorum-chaos-")))
-        services, url = {}, None
-        services["broker"], broker = stack.enter_context(redis(folder))
+        services, url, address = {}, None, ""
+        if broker in BROKERS:
+            services["broker"], address = stack.enter_context(BROKERS[broker](folder))
         if database == "postgresql":
             services["database"], url = stack.enter_context(postgres(folder))
         installations = Installations(folder, url)
@@ -116,7 +173,10 @@ def stage(database: str) -> Iterator[Fresh]:
         @contextmanager
         def fresh() -> Iterator[tuple[Installation, dict[str, Service]]]:
             with installations.fresh(database) as installation:
-                installation.env["CELERY_BROKER_URL"] = broker
+                installation.env["CELERY_BROKER_URL"] = address
+                if url:  # or PostgreSQL would give ids of a copied database a second time after a kill
+                    with psycopg.connect(url, autocommit=True) as server:
+                        server.execute("CHECKPOINT")
                 yield installation, services
 
         yield fresh

@@ -1,15 +1,20 @@
 """Long work for the tests of jobs, registered where this module is imported."""
 
+import os
+import signal
 import time
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+from celery.exceptions import SoftTimeLimitExceeded
 from django.contrib.auth.models import Group
 from django.db import OperationalError
 from django.utils import timezone
 
 from common.errors import Busy
+from evaluation.parallel import map_parts
 from judgments import jobs, tasks
 from judgments.models import Job
 
@@ -100,8 +105,45 @@ def make_group(run: jobs.Run, *, name: str) -> None:
         Group.objects.create(name=name)
 
 
-def rest(run: jobs.Run, *, seconds: float) -> None:
-    time.sleep(seconds)
+def add_in_parts(run: jobs.Run, *, parts: int) -> None:
+    """Adds the squares of so many numbers, each by whichever process is free; a second run would leave a second
+    group."""
+    total = sum(map_parts(_square, 2, range(parts)))
+    with run.commit() as result:
+        Group.objects.create(name=f"{run.job_id} added {total} as {run.name}")
+        result["total"] = total
+
+
+def _square(power: int, number: int) -> int:
+    time.sleep(0.1)
+    return int(number**power)
+
+
+def die(run: jobs.Run) -> None:
+    """Kills its process."""
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def note_process(run: jobs.Run, *, megabytes: int = 0) -> dict[str, Any]:
+    """Says which process it ran in, after it used so much memory."""
+    used = b"\1" * (megabytes * 1_000_000)
+    return {"process": os.getpid(), "used": len(used)}
+
+
+def ask_for_too_much_memory(run: jobs.Run) -> None:
+    """Asks for more than any machine has."""
+    np.ones(10**15)
+
+
+def take_long(run: jobs.Run, *, seconds: float, stubborn: bool = False) -> None:
+    """Sleeps; who is stubborn sleeps on when asked to end."""
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        try:
+            time.sleep(0.05)
+        except SoftTimeLimitExceeded:
+            if not stubborn:
+                raise
 
 
 def _wait_while(path: str) -> None:
@@ -123,7 +165,11 @@ def register_all() -> None:
         lose_the_database,
         be_swept,
         make_group,
-        rest,
+        add_in_parts,
+        die,
+        note_process,
+        ask_for_too_much_memory,
+        take_long,
     ):
         kind = handler.__name__.replace("_", "-")
         jobs.register(kind, f"{__name__}.{handler.__name__}", queue=jobs.HEAVY)

@@ -1,7 +1,10 @@
 """Long work: no killed worker or restart loses any, and none is done twice."""
 
 import json
-from collections.abc import Callable
+import socket
+import subprocess
+import time
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from datetime import timedelta
 from functools import partial
@@ -324,6 +327,81 @@ def test_work_that_killed_its_worker_three_times_is_given_up_with_a_reason() -> 
     assert job.error == "The worker was gone before the work was done, 3 times over."
 
 
+def running_elsewhere(owner: str, *, silent: float) -> Job:
+    heartbeat = timezone.now() - timedelta(seconds=silent)
+    return Job.objects.create(
+        kind="make-groups",
+        state="running",
+        attempts=1,
+        owner=owner,
+        started_at=heartbeat,
+        heartbeat=heartbeat,
+    )
+
+
+@pytest.fixture
+def neighbour() -> Iterator[str]:
+    """The name of a living process of this machine, as an owner of jobs."""
+    with subprocess.Popen(["sleep", "600"]) as process:
+        machine, _, _ = jobs.owner_name().rsplit(":", 2)
+        yield f"{machine}:{process.pid}:0123abcd"
+        process.kill()
+
+
+@pytest.mark.django_db
+def test_a_living_process_of_this_machine_has_two_leases_and_two_more_after_the_machine_slept(
+    neighbour: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    job = running_elsewhere(neighbour, silent=1.5 * settings.JOB_STALE_SECONDS)
+    assert jobs.sweep_jobs().requeued == ()
+    Job.objects.update(heartbeat=timezone.now() - timedelta(hours=1))
+    clock = time.time
+    monkeypatch.setattr(time, "time", lambda: clock() + 3600)
+    assert jobs.sweep_jobs().requeued == ()
+    monkeypatch.undo()
+    start = time.monotonic
+    jobs.sweep_jobs()
+    monkeypatch.setattr(time, "monotonic", lambda: start() + 3 * settings.JOB_STALE_SECONDS)
+    monkeypatch.setattr(time, "time", lambda: clock() + 3 * settings.JOB_STALE_SECONDS)
+    assert jobs.sweep_jobs().requeued == (job.pk,)
+
+
+def test_a_process_of_another_container_or_of_another_boot_is_not_judged_by_its_number(
+    neighbour: str,
+) -> None:
+    assert jobs.is_gone(neighbour) is False
+    host = socket.gethostname()
+    assert jobs.is_gone(neighbour.replace(host, f"{host}-2")) is None
+    boot, _, rest = neighbour.removeprefix(f"{host}/").partition("/")
+    assert jobs.is_gone(f"{host}/{boot[::-1]}x/{rest}") is None
+    assert jobs.is_gone(f"{host}/{boot}/1{rest}") is None
+
+
+@pytest.mark.django_db
+def test_a_job_that_was_ended_at_its_limit_is_not_tried_again() -> None:
+    job = running_elsewhere("far:7:ab", silent=settings.JOB_STALE_SECONDS + 1)
+    limit = timedelta(seconds=settings.JOB_SECONDS["heavy"] + 60)
+    Job.objects.update(started_at=job.started_at - limit)
+    assert jobs.sweep_jobs().given_up == (job.pk,)
+    job.refresh_from_db()
+    assert job.error == (
+        "The work took longer than 1440 minutes, the limit of its queue; JOB_SECONDS_HEAVY sets another."
+    )
+
+
+@pytest.mark.django_db
+def test_jobs_that_another_version_knows_keep_nobody_waiting(caplog: pytest.LogCaptureFixture) -> None:
+    for _ in range(jobs.AT_BROKER + 1):
+        Job.objects.create(kind="dream", queue="heavy")
+    known = [jobs.enqueue(kind="make-group", args={"name": f"{number}"}).pk for number in range(2)]
+    jobs.sweep_jobs()
+    assert (
+        "Jobs of kind 'dream' wait (9), which this version does not know; a worker of another may."
+        in caplog.text
+    )
+    assert sorted(sent()) == known
+
+
 @pytest.fixture
 def installation(installation_on: Callable[[str], Installation], database: str) -> Installation:
     return with_short_leases(installation_on(database))
@@ -463,3 +541,139 @@ def test_an_installation_without_a_worker_does_its_work_by_command(
         f"import {KINDS}\nfrom django.core.management import call_command\ncall_command('run_jobs')"
     )
     assert row(installation, job)["groups"] == 2
+
+
+def ended(installation: Installation, job: int) -> bool:
+    return row(installation, job)["state"] not in ("queued", "running")
+
+
+def error(installation: Installation, job: int) -> str:
+    ((said,),) = installation.query(f"SELECT error FROM judgments_job WHERE id = {job:d}")  # noqa: S608
+    return str(said)
+
+
+def test_a_job_that_another_process_sends_is_not_waited_for(
+    installation_on: Callable[[str], Installation],
+) -> None:
+    """Two that wait for each other would both fail."""
+    installation = installation_on("postgresql")
+    first = enqueue(installation)
+    with psycopg.connect(installation.env["DATABASE_URL"], autocommit=True) as server:
+        server.execute("UPDATE judgments_job SET sent_at = NULL")
+        with server.transaction():
+            server.execute("SELECT id FROM judgments_job FOR UPDATE")
+            second = enqueue(installation)
+    assert installation.query("SELECT id FROM judgments_job WHERE sent_at IS NOT NULL") == [(second,)]
+    assert first != second
+
+
+@pytest.mark.parametrize("scheme", ["redis", "amqp"])
+def test_a_broker_that_does_not_answer_is_tried_once_for_many_jobs(
+    installation_on: Callable[[str], Installation], scheme: str
+) -> None:
+    installation = installation_on("sqlite")
+    code = (
+        f"from {KINDS} import jobs\nfor _ in range(9): jobs.enqueue(kind='make-groups', args={{'count': 1}})"
+    )
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        installation.env["CELERY_BROKER_URL"] = f"{scheme}://127.0.0.1:{silent.getsockname()[1]}/"
+        fine, _, said = forking.run(code, installation.env)
+    assert fine, said
+    assert said.count("Job 1 is stored, but the broker cannot be reached") == 1
+    assert said.count("cannot be reached") == 1
+    assert installation.query("SELECT count(*) FROM judgments_job WHERE state = 'queued'") == [(9,)]
+
+
+@pytest.mark.parametrize("wrong", ["redis://:wrong@", "redis://no-such-host.invalid"])
+def test_a_broker_that_lets_nobody_in_costs_no_page(
+    installation_on: Callable[[str], Installation], redis_url: str, wrong: str
+) -> None:
+    installation = installation_on("sqlite")
+    address = redis_url.replace("redis://", wrong) if wrong.endswith("@") else f"{wrong}:6379/0"
+    installation.env["CELERY_BROKER_URL"] = address
+    fine, _, said = forking.run(
+        f"from {KINDS} import jobs\njobs.enqueue(kind='make-groups')", installation.env
+    )
+    assert fine, said
+    assert "Job 1 is stored, but the broker cannot be reached" in said
+
+
+def test_a_worker_of_an_older_version_leaves_new_jobs_to_one_that_knows_them(
+    installation: Installation,
+) -> None:
+    job = enqueue(installation, "make-group", name="new")
+    installation.start_worker()
+    log = installation.folder / "worker.log"
+    until(lambda: "unregistered task of type 'quorum.make-group'" in log.read_text(), what="the refusal")
+    until(lambda: "Jobs of kind 'make-group' wait (1)" in log.read_text(), what="the older worker's sentence")
+    assert row(installation, job)["state"] == "queued"
+    installation.start_worker(include=KINDS)
+    until(lambda: ended(installation, job), what="the end")
+    found = row(installation, job)
+    assert (found["state"], found["attempts"], found["groups"]) == ("done", 1, 1)
+
+
+def test_a_job_that_kills_its_process_costs_its_neighbour_nothing(installation: Installation) -> None:
+    gate = installation.folder / "gate"
+    gate.touch()
+    neighbour = enqueue(installation, count=2, gate=str(gate))
+    installation.start_worker(include=KINDS)
+    until(lambda: row(installation, neighbour)["words"] == "thinking", what="the middle of the work")
+    deadly = enqueue(installation, "die")
+    until(lambda: ended(installation, deadly), what="the last attempt")
+    assert row(installation, deadly)["attempts"] == 3
+    assert error(installation, deadly) == "The worker was gone before the work was done, 3 times over."
+    gate.unlink()
+    until(lambda: ended(installation, neighbour), what="the end")
+    found = row(installation, neighbour)
+    assert (found["state"], found["attempts"], found["groups"]) == ("done", 1, 2)
+
+
+def test_a_job_over_its_limit_of_time_fails_and_a_stubborn_one_is_ended(
+    installation_on: Callable[[str], Installation],
+) -> None:
+    installation = with_short_leases(installation_on("sqlite"))
+    installation.env["JOB_SECONDS_HEAVY"] = "1"
+    long = [enqueue(installation, "take-long", seconds=600, stubborn=stubborn) for stubborn in (False, True)]
+    installation.start_worker(include=KINDS)
+    for job in long:
+        until(lambda job=job: ended(installation, job), what="the limit")  # type: ignore[misc]
+        found = row(installation, job)
+        assert (found["state"], found["attempts"]) == ("failed", 1)
+        assert error(installation, job).startswith(
+            "The work took longer than 0.0166667 minutes, the limit of"
+        )
+
+
+def test_memory_is_given_back_after_a_job_and_too_much_of_it_ends_no_worker(
+    installation_on: Callable[[str], Installation],
+) -> None:
+    installation = installation_on("sqlite")
+    installation.env["JOB_MEMORY_MB"] = "700"
+    installation.start_worker(include=KINDS, processes=1)
+
+    def process(megabytes: int) -> int:
+        job = enqueue(installation, "note-process", megabytes=megabytes)
+        until(lambda: ended(installation, job), what="the end")
+        return int(row(installation, job)["result"]["process"])
+
+    first = process(0)
+    greedy = enqueue(installation, "ask-for-too-much-memory")
+    until(lambda: ended(installation, greedy), what="the end")
+    assert error(installation, greedy).startswith(
+        "The work needed more memory than there is. Unable to allocate"
+    )
+    assert process(700) == first
+    assert process(0) != first
+
+
+def test_a_message_that_is_cut_short_is_skipped(installation_on: Callable[[str], Installation]) -> None:
+    installation = installation_on("sqlite")
+    job = enqueue(installation, count=1)
+    for number, text in enumerate(("", '{"body": "', "\0\0")):
+        (installation.folder / "broker" / f"{number}.heavy.msg").write_text(text)
+    (installation.folder / "broker" / ".1.heavy.msg").touch()  # a killed sender's draft
+    installation.start_worker(include=KINDS)
+    until(lambda: ended(installation, job), what="the end")
+    assert row(installation, job)["state"] == "done"
+    assert (installation.folder / "worker.log").read_text().count("cannot be read") == 3
