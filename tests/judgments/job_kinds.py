@@ -146,6 +146,10 @@ def take_long(run: jobs.Run, *, seconds: float, stubborn: bool = False) -> None:
                 raise
 
 
+def rest(run: jobs.Run, *, seconds: float) -> None:
+    time.sleep(seconds)
+
+
 def _wait_while(path: str) -> None:
     while path and Path(path).exists():
         time.sleep(0.02)
@@ -170,6 +174,7 @@ def register_all() -> None:
         note_process,
         ask_for_too_much_memory,
         take_long,
+        rest,
     ):
         kind = handler.__name__.replace("_", "-")
         jobs.register(kind, f"{__name__}.{handler.__name__}", queue=jobs.HEAVY)
