@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from contextlib import ExitStack
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import asdict
 from decimal import Decimal
+from pathlib import Path
 from typing import Any
+
+from django.conf import settings
 
 from annotation.rehearsal.people import Crowd
 from annotation.rehearsal.rehearsal import rehearse as let_crowd_answer
@@ -45,7 +48,7 @@ from evaluation.results.meta_evaluation import (
 )
 from evaluation.results.readings import Readings
 from judgments.access.roles import Right, has_right
-from judgments.jobs import Run
+from judgments.jobs import LostClaim, Run
 from judgments.models import Job, Study
 from judgments.studies.generation import generate_hits
 from judgments.studies.studies import design_of, find_dataset, find_study
@@ -127,10 +130,25 @@ def compare_judges(run: Run, *, study: str, **values: Any) -> None:
         result |= {"analysis": store_comparison(found).pk, "judges": len(found.result["judges"])}
 
 
-def export(run: Run, *, study: str, format: str, task: str = "annotation") -> dict[str, Any]:
-    return export_for_download(
+@contextmanager
+def _with_files(run: Run, *files: str) -> Iterator[dict[str, Any]]:
+    """Open the job's last transaction. If it was cancelled, remove what it wrote to the export folder."""
+    try:
+        with run.commit() as result:
+            yield result
+    except LostClaim:
+        if Job.objects.filter(pk=run.job_id, state=Job.State.CANCELLED).exists():
+            for name in files:
+                (Path(settings.EXPORT_ROOT) / name).unlink(missing_ok=True)
+        raise
+
+
+def export(run: Run, *, study: str, format: str, task: str = "annotation") -> None:
+    written = export_for_download(
         study=find_study(study), format=format, job_id=run.job_id, task=task, progress=run.progress
     )
+    with _with_files(run, written["file"], written["manifest_file"]) as result:
+        result |= written
 
 
 def leave_one_out(run: Run, *, dataset: str, **values: Any) -> None:
@@ -202,7 +220,7 @@ def report(run: Run, *, study: str, multiverse: bool = False) -> None:
     made, file = report_for_download(
         study=found, job_id=run.job_id, multiverse=multiverse, progress=run.progress
     )
-    with run.commit() as result:
+    with _with_files(run, file) as result:
         result |= {"analysis": store_report(study=found, report=made, file=file).pk, "file": file}
 
 
