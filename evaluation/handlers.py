@@ -6,10 +6,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict
 from decimal import Decimal
-from pathlib import Path
 from typing import Any
-
-from django.conf import settings
 
 from annotation.rehearsal.people import Crowd
 from annotation.rehearsal.rehearsal import rehearse as let_crowd_answer
@@ -34,6 +31,7 @@ from evaluation.publishing.describing import plan_in_words
 from evaluation.publishing.sending import plan_publication
 from evaluation.publishing.sending import publish_release as give_release
 from evaluation.releases.comparison import compare_releases as compared
+from evaluation.releases.erasure import remove_written
 from evaluation.releases.making import write_release
 from evaluation.releases.storage import Terms, find_release, place_for_release, record_release, release_file
 from evaluation.releases.verification import verify_bundle
@@ -131,24 +129,23 @@ def compare_judges(run: Run, *, study: str, **values: Any) -> None:
 
 
 @contextmanager
-def _with_files(run: Run, *files: str) -> Iterator[dict[str, Any]]:
-    """Open the job's last transaction. If it was cancelled, remove what it wrote to the export folder."""
+def _removed_if_cancelled(run: Run, stem: str) -> Iterator[None]:
+    """Remove what a cancelled job wrote to the export folder."""
     try:
-        with run.commit() as result:
-            yield result
+        yield
     except LostClaim:
         if Job.objects.filter(pk=run.job_id, state=Job.State.CANCELLED).exists():
-            for name in files:
-                (Path(settings.EXPORT_ROOT) / name).unlink(missing_ok=True)
+            remove_written(stem)
         raise
 
 
 def export(run: Run, *, study: str, format: str, task: str = "annotation") -> None:
-    written = export_for_download(
-        study=find_study(study), format=format, job_id=run.job_id, task=task, progress=run.progress
-    )
-    with _with_files(run, written["file"], written["manifest_file"]) as result:
-        result |= written
+    with _removed_if_cancelled(run, f"{study}-{run.job_id}"):
+        written = export_for_download(
+            study=find_study(study), format=format, job_id=run.job_id, task=task, progress=run.progress
+        )
+        with run.commit() as result:
+            result |= written
 
 
 def leave_one_out(run: Run, *, dataset: str, **values: Any) -> None:
@@ -217,11 +214,12 @@ def board(run: Run, *, study: str) -> None:
 
 def report(run: Run, *, study: str, multiverse: bool = False) -> None:
     found = find_study(study)
-    made, file = report_for_download(
-        study=found, job_id=run.job_id, multiverse=multiverse, progress=run.progress
-    )
-    with _with_files(run, file) as result:
-        result |= {"analysis": store_report(study=found, report=made, file=file).pk, "file": file}
+    with _removed_if_cancelled(run, f"{study}-report-{run.job_id}"):
+        made, file = report_for_download(
+            study=found, job_id=run.job_id, multiverse=multiverse, progress=run.progress
+        )
+        with run.commit() as result:
+            result |= {"analysis": store_report(study=found, report=made, file=file).pk, "file": file}
 
 
 def release(run: Run, *, study: str, version: str, **terms: Any) -> None:

@@ -16,8 +16,7 @@ import random
 import secrets
 import socket
 import threading
-from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
 from datetime import timedelta
@@ -53,6 +52,14 @@ LOOK_EVERY = 1.0  # seconds between looks whether the job is still this run's
 STOP_SECONDS = {INTERACTIVE: 5.0, CROWD: 30.0, HEAVY: 5.0}
 BEATS = 6  # heartbeats for each lease
 DATABASE_FAILURES = (OperationalError, InterfaceError)
+PLACES = """
+    SELECT id, place FROM (
+        SELECT id, row_number() OVER (PARTITION BY queue ORDER BY turn, id) AS place FROM (
+            SELECT id, queue, row_number() OVER (PARTITION BY queue, created_by_id ORDER BY id) AS turn
+            FROM judgments_job WHERE state = 'queued'
+        ) AS turns
+    ) AS places WHERE id IN ({keys})
+"""
 OURS = {"annotation", "common", "config", "evaluation", "judgments"}
 
 _stopping: bytearray | mmap.mmap = bytearray(1)  # 1 once this process's worker was asked to end
@@ -582,12 +589,11 @@ def retry_job(job: Job) -> None:
         dispatch(job.queue)
 
 
-def places_in_line() -> dict[int, int]:
-    """Return the position in its queue of each waiting job, from 1, if accounts take turns."""
-    turns: Counter[tuple[str, int | None]] = Counter()
-    lines: dict[str, list[tuple[int, int]]] = {}
-    waiting = Job.objects.filter(state=Job.State.QUEUED).order_by("pk")
-    for pk, queue, account in waiting.values_list("pk", "queue", "created_by"):
-        turns[queue, account] += 1
-        lines.setdefault(queue, []).append((turns[queue, account], pk))
-    return {pk: place for line in lines.values() for place, (_, pk) in enumerate(sorted(line), 1)}
+def places_in_line(shown: Iterable[Job]) -> dict[int, int]:
+    """Return by key the positions in their queues of those that wait, from 1, if accounts take turns."""
+    keys = [job.pk for job in shown if job.state == Job.State.QUEUED]
+    if not keys:
+        return {}
+    with connection.cursor() as cursor:
+        cursor.execute(PLACES.format(keys=", ".join(["%s"] * len(keys))), keys)
+        return dict(cursor.fetchall())

@@ -15,14 +15,15 @@ from django.template.response import TemplateResponse
 from django.urls import URLPattern, path, reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
+from django.utils.translation import gettext
 from unfold.decorators import display
 
 from common.errors import QuorumError
 from judgments.access.jobs import may_cancel, may_retry
 from judgments.access.roles import Person, visible_rows
-from judgments.admin.base import ReadOnlyAdmin, row_or_404, signed_in
+from judgments.admin.base import ReadOnlyAdmin, WordsFilter, row_or_404, signed_in
 from judgments.jobs import cancel_job, is_relied_on, places_in_line, retry_job
-from judgments.jobs_in_words import line_in_words, result_in_words, work_in_words
+from judgments.jobs_in_words import QUEUES, line_in_words, result_in_words, work_in_words
 from judgments.models import Dataset, Job, Study
 from judgments.models.jobs import DELETED_STUDY
 from judgments.studies.study_page import page_address
@@ -48,7 +49,14 @@ def about(job: Job, person: Person) -> tuple[str, str] | None:
 
 
 def _place_of(job: Job) -> int | None:
-    return places_in_line().get(job.pk) if job.state == Job.State.QUEUED else None
+    return places_in_line([job]).get(job.pk)
+
+
+class QueueFilter(WordsFilter):
+    title, parameter_name = "queue", "queue"
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
+        return [(name, gettext(words)) for name, words in QUEUES.items()]
 
 
 @admin.register(Job)
@@ -65,7 +73,7 @@ class JobAdmin(ReadOnlyAdmin):
         "finished_at",
     )
     list_display_links = None
-    list_filter = ("state", "queue", "kind")
+    list_filter = ("state", QueueFilter, "kind")
     list_select_related = ("created_by",)
     search_fields = ("kind", "error", "words")
 
@@ -108,9 +116,8 @@ class JobAdmin(ReadOnlyAdmin):
     def get_changelist_instance(self, request: HttpRequest) -> Any:
         """Look up the places in line of all shown jobs at once."""
         changes = super().get_changelist_instance(request)
-        waiting = [job for job in changes.result_list if job.state == Job.State.QUEUED]
-        places = places_in_line() if waiting else {}
-        for job in waiting:
+        places = places_in_line(changes.result_list)
+        for job in changes.result_list:
             job.place = places.get(job.pk)
         return changes
 

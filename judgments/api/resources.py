@@ -260,10 +260,11 @@ class JobSerializer(RowSerializer[Job]):
 
     @cached_property
     def _places(self) -> dict[int, int]:
-        return places_in_line()
+        shown: Any = [self.instance] if self.parent is None else self.parent.instance
+        return places_in_line(shown)
 
     def get_place(self, job: Job) -> int | None:
-        return self._places.get(job.pk) if job.state == Job.State.QUEUED else None
+        return self._places.get(job.pk)
 
     def to_representation(self, instance: Job) -> dict[str, Any]:
         found: dict[str, Any] = super().to_representation(instance)
