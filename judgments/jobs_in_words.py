@@ -55,11 +55,13 @@ def work_in_words(job: Job) -> str:
     return gettext(WORDS.get(job.kind, job.kind.replace("_", " ").capitalize()))
 
 
-def line_in_words(job: Job, place: int | None) -> str:
+def line_in_words(job: Job, place: int | None = None) -> str:
     queue = gettext(QUEUES.get(job.queue, job.queue))
-    if place is None:
-        return queue
-    return gettext("%(queue)s, number %(place)s in line") % {"queue": queue, "place": thousands(place)}
+    return f"{queue}, {place_in_words(place)}" if place else queue
+
+
+def place_in_words(place: int) -> str:
+    return gettext("number %(place)s in line") % {"place": thousands(place)}
 
 
 def result_in_words(job: Job) -> list[tuple[str, str]]:

@@ -23,7 +23,7 @@ from judgments.access.jobs import may_cancel, may_retry
 from judgments.access.roles import Person, visible_rows
 from judgments.admin.base import ReadOnlyAdmin, WordsFilter, row_or_404, signed_in
 from judgments.jobs import cancel_job, is_relied_on, places_in_line, retry_job
-from judgments.jobs_in_words import QUEUES, line_in_words, result_in_words, work_in_words
+from judgments.jobs_in_words import QUEUES, line_in_words, place_in_words, result_in_words, work_in_words
 from judgments.models import Dataset, Job, Study
 from judgments.models.jobs import DELETED_STUDY
 from judgments.studies.study_page import page_address
@@ -65,7 +65,7 @@ class JobAdmin(ReadOnlyAdmin):
     list_display = (
         "work",
         "state_label",
-        "line",
+        "queue_in_words",
         "subject",
         "progress_bar",
         "created_by",
@@ -87,8 +87,8 @@ class JobAdmin(ReadOnlyAdmin):
         return job.state, job.get_state_display()
 
     @display(description="queue", ordering="queue")
-    def line(self, job: Job) -> str:
-        return line_in_words(job, getattr(job, "place", None))
+    def queue_in_words(self, job: Job) -> str:
+        return line_in_words(job)
 
     @display(description="about")
     def subject(self, job: Job) -> str:
@@ -97,6 +97,8 @@ class JobAdmin(ReadOnlyAdmin):
     @display(description="progress")
     def progress_bar(self, job: Job) -> SafeString:
         words = job.error or job.words
+        if place := getattr(job, "place", None):
+            words = place_in_words(place)
         return format_html(
             '<span class="q-bar"><progress max="1" value="{}"></progress> {}</span>', job.progress, words
         )
