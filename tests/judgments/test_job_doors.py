@@ -15,6 +15,7 @@ from django.urls import reverse
 from django.utils import timezone
 
 from common.errors import WrongState
+from evaluation.export.parts import lock_output
 from evaluation.planning.page import as_initial
 from evaluation.planning.planning import Assumptions
 from judgments import jobs
@@ -208,6 +209,17 @@ class TestWhat:
         jobs.retry_job(job)
         assert run_job(job.pk)
         assert {path.name for path in tmp_path.iterdir()} >= {path.name for path in written}
+
+    def test_an_export_that_is_repeated_at_once_waits_for_the_cancelled_run(
+        self, settings: Any, tmp_path: Path
+    ) -> None:
+        settings.EXPORT_ROOT = str(tmp_path)
+        study = make_study(opened=False)
+        job = enqueue(kind="export", args={"study": study.slug, "format": "jsonl"})
+        with lock_output(tmp_path / f"{study.slug}-{job.pk}.jsonl"):
+            assert not run_job(job.pk)
+        assert (state_of(job), job.attempts, job.error) == ("queued", 0, "")
+        assert run_job(job.pk)
 
 
 class TestTheLine:
