@@ -31,8 +31,8 @@ class AnnotationConfig(AppConfig):
         handlers = "annotation.handlers"
         register("import_judgments", f"{handlers}.import_judgments", queue=HEAVY, scope="judgments")
         register("sync_crowd", f"{handlers}.sync_crowd", queue=CROWD, scope="money")
-        register("end_retention", f"{handlers}.end_retention", queue=INTERACTIVE, scope="workers")
-        register("finish_erasure", f"{handlers}.finish_erasure", queue=INTERACTIVE, scope="workers")
+        for kind in ("end_retention", "finish_erasure"):
+            register(kind, f"{handlers}.{kind}", queue=INTERACTIVE, scope="workers", relied_on=True)
 
 
 def _describe_taken_work(**about: Any) -> str:

@@ -35,7 +35,13 @@ class EvaluationConfig(AppConfig):
         }
         for (queue, scope), names in kinds.items():
             for kind in names:
-                register(kind, f"evaluation.handlers.{kind}", queue=queue, scope=scope)
+                register(
+                    kind,
+                    f"evaluation.handlers.{kind}",
+                    queue=queue,
+                    scope=scope,
+                    relied_on=scope == "submissions",
+                )
 
 
 def _remove_personal_data(**about: Any) -> None:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from contextlib import ExitStack
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import asdict
 from decimal import Decimal
 from typing import Any
@@ -31,6 +31,7 @@ from evaluation.publishing.describing import plan_in_words
 from evaluation.publishing.sending import plan_publication
 from evaluation.publishing.sending import publish_release as give_release
 from evaluation.releases.comparison import compare_releases as compared
+from evaluation.releases.erasure import remove_written
 from evaluation.releases.making import write_release
 from evaluation.releases.storage import Terms, find_release, place_for_release, record_release, release_file
 from evaluation.releases.verification import verify_bundle
@@ -45,7 +46,7 @@ from evaluation.results.meta_evaluation import (
 )
 from evaluation.results.readings import Readings
 from judgments.access.roles import Right, has_right
-from judgments.jobs import Run
+from judgments.jobs import LostClaim, Run
 from judgments.models import Job, Study
 from judgments.studies.generation import generate_hits
 from judgments.studies.studies import design_of, find_dataset, find_study
@@ -127,10 +128,24 @@ def compare_judges(run: Run, *, study: str, **values: Any) -> None:
         result |= {"analysis": store_comparison(found).pk, "judges": len(found.result["judges"])}
 
 
-def export(run: Run, *, study: str, format: str, task: str = "annotation") -> dict[str, Any]:
-    return export_for_download(
-        study=find_study(study), format=format, job_id=run.job_id, task=task, progress=run.progress
-    )
+@contextmanager
+def _removed_if_cancelled(run: Run, stem: str) -> Iterator[None]:
+    """Remove what a cancelled job wrote to the export folder."""
+    try:
+        yield
+    except LostClaim:
+        if Job.objects.filter(pk=run.job_id, state=Job.State.CANCELLED).exists():
+            remove_written(stem)
+        raise
+
+
+def export(run: Run, *, study: str, format: str, task: str = "annotation") -> None:
+    with _removed_if_cancelled(run, f"{study}-{run.job_id}"):
+        written = export_for_download(
+            study=find_study(study), format=format, job_id=run.job_id, task=task, progress=run.progress
+        )
+        with run.commit() as result:
+            result |= written
 
 
 def leave_one_out(run: Run, *, dataset: str, **values: Any) -> None:
@@ -199,11 +214,12 @@ def board(run: Run, *, study: str) -> None:
 
 def report(run: Run, *, study: str, multiverse: bool = False) -> None:
     found = find_study(study)
-    made, file = report_for_download(
-        study=found, job_id=run.job_id, multiverse=multiverse, progress=run.progress
-    )
-    with run.commit() as result:
-        result |= {"analysis": store_report(study=found, report=made, file=file).pk, "file": file}
+    with _removed_if_cancelled(run, f"{study}-report-{run.job_id}"):
+        made, file = report_for_download(
+            study=found, job_id=run.job_id, multiverse=multiverse, progress=run.progress
+        )
+        with run.commit() as result:
+            result |= {"analysis": store_report(study=found, report=made, file=file).pk, "file": file}
 
 
 def release(run: Run, *, study: str, version: str, **terms: Any) -> None:

@@ -154,7 +154,7 @@ def newest_figures_job(study: Study) -> Job | None:
 def _start_unless_failed(study: Study, name: str) -> None:
     """Do not start after a failure: a waiting page would retry for ever."""
     last = newest_figures_job(study)
-    failed_at = last.finished_at if last is not None and last.state == Job.State.FAILED else None
+    failed_at = last.finished_at if last is not None and last.has_failed else None
     if failed_at is None or (timezone.now() - failed_at).total_seconds() >= FRESH:
         request_figures(study, [name])
 

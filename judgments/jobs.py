@@ -17,7 +17,7 @@ import secrets
 import socket
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
 from datetime import timedelta
@@ -39,7 +39,7 @@ from django.utils.translation import gettext, ngettext
 from common.audit import acting_as, logged_with
 from common.errors import Busy, WrongState
 from common.rate_limits import TooMany
-from judgments.models.jobs import Job, JobQuerySet
+from judgments.models.jobs import DELETED_STUDY, Job, JobQuerySet
 
 log = logging.getLogger(__name__)
 
@@ -54,6 +54,14 @@ LOOK_EVERY = 1.0  # seconds between looks whether the job is still this run's
 STOP_SECONDS = {INTERACTIVE: 5.0, CROWD: 30.0, HEAVY: 5.0}
 BEATS = 6  # heartbeats for each lease
 DATABASE_FAILURES = (OperationalError, InterfaceError)
+PLACES = """
+    SELECT id, place FROM (
+        SELECT id, row_number() OVER (PARTITION BY queue ORDER BY turn, id) AS place FROM (
+            SELECT id, queue, row_number() OVER (PARTITION BY queue, created_by_id ORDER BY id) AS turn
+            FROM judgments_job WHERE state = 'queued'
+        ) AS turns
+    ) AS places WHERE id IN ({keys})
+"""
 OURS = {"annotation", "common", "config", "evaluation", "judgments"}
 
 _stopping: bytearray | mmap.mmap = bytearray(1)  # 1 once this process's worker was asked to end
@@ -102,11 +110,13 @@ class JobKind:
     Attributes:
         handler: the dotted path of `handler(run, **args) -> dict | None`.
         scope: what a token needs the right to read for the kind's results.
+        relied_on: whether others wait for what it does, so that nobody cancels it and no limit refuses it.
     """
 
     handler: str
     queue: str
     scope: str
+    relied_on: bool = False
 
 
 @dataclass(frozen=True)
@@ -126,8 +136,8 @@ _kinds: dict[str, JobKind] = {}
 _rounds: list[Round] = []
 
 
-def register(kind: str, handler: str, *, queue: str, scope: str = "studies") -> None:
-    registered = _kinds.setdefault(kind, JobKind(handler, queue, scope))
+def register(kind: str, handler: str, *, queue: str, scope: str = "studies", relied_on: bool = False) -> None:
+    registered = _kinds.setdefault(kind, JobKind(handler, queue, scope, relied_on))
     if registered.handler != handler:
         raise ValueError(f"Job kind {kind!r} is registered twice: {registered.handler} and {handler}.")
 
@@ -164,13 +174,20 @@ def enqueue(*, kind: str, args: dict[str, Any] | None = None, user: User | None 
     queue = _kinds[kind].queue
     with transaction.atomic():
         if user is not None:
-            _check_waiting(user)
+            _check_waiting(user, kind)
         job = Job.objects.create(kind=kind, queue=queue, args=args or {}, created_by=user)
         dispatch(queue)
     return job
 
 
-def _check_waiting(user: User) -> None:
+def is_relied_on(kind: str) -> bool:
+    return kind in _kinds and _kinds[kind].relied_on
+
+
+def _check_waiting(user: User, kind: str) -> None:
+    registered = _kinds.get(kind)
+    if registered and (registered.relied_on or registered.queue == CROWD):  # such as what pays people
+        return
     waiting = Job.objects.filter(created_by=user, state=Job.State.QUEUED).count()
     if waiting < settings.JOBS_WAITING:
         return
@@ -178,13 +195,13 @@ def _check_waiting(user: User) -> None:
     ended = Job.objects.filter(finished_at__gt=Now() - timedelta(minutes=5)).count()
     wait = min(600, max(5, ceil(300 / max(ended, 1))))
     message = ngettext(
-        "%(n)d job of yours waits, as many as an account may have waiting; try again in %(wait)d seconds, or "
+        "%(n)d job of %(name)s waits, as many as an account may have waiting; try again in %(wait)d seconds, or "
         "cancel it.",
-        "%(n)d jobs of yours wait, as many as an account may have waiting; try again in %(wait)d seconds, or "
+        "%(n)d jobs of %(name)s wait, as many as an account may have waiting; try again in %(wait)d seconds, or "
         "cancel some.",
         waiting,
     )
-    raise TooMany(message % {"n": waiting, "wait": wait}, wait=wait)
+    raise TooMany(message % {"n": waiting, "name": user.get_username(), "wait": wait}, wait=wait)
 
 
 def dispatch(queue: str) -> None:
@@ -573,8 +590,12 @@ def _take_back_lost(queue: str, at_broker: Callable[[str], int | None]) -> list[
 def cancel_job(job: Job) -> None:
     """End a job that waits or runs; a running one stops at its next report of progress, and stores nothing.
 
-    Raise WrongState if it has ended.
+    Raise WrongState if it has ended, or if others rely on it.
     """
+    if is_relied_on(job.kind):
+        raise WrongState(
+            gettext("Job %(pk)s cannot be cancelled: others rely on what it does.") % {"pk": job.pk}
+        )
     changed = (
         Job.objects.under_way()
         .filter(pk=job.pk)
@@ -589,22 +610,30 @@ def cancel_job(job: Job) -> None:
 
 
 def retry_job(job: Job) -> None:
-    """Queue a failed or cancelled job again. Raise WrongState for another, and TooMany as `enqueue` does."""
+    """Queue a failed or cancelled job again, as if it were asked for now.
+
+    Raise WrongState for another, and TooMany as `enqueue` does.
+    """
     with transaction.atomic():
         if job.created_by is not None:
-            _check_waiting(job.created_by)
+            _check_waiting(job.created_by, job.kind)
         ended = Job.objects.filter(pk=job.pk, state__in=[Job.State.FAILED, Job.State.CANCELLED])
-        changed = ended.update(
+        changed = ended.exclude(args__has_key=DELETED_STUDY).update(
             state=Job.State.QUEUED,
             queue=_kinds[job.kind].queue if job.kind in _kinds else job.queue,
             attempts=0,
             progress=0.0,
+            words="",
             error="",
+            created_at=timezone.now(),
             sent_at=None,
+            started_at=None,
             heartbeat=None,
             finished_at=None,
         )
         job.refresh_from_db()
+        if not changed and DELETED_STUDY in job.args:
+            raise WrongState(gettext("The study of job %(pk)s was deleted.") % {"pk": job.pk})
         if not changed:
             raise WrongState(
                 gettext("Job %(pk)s is %(state)s; only one that failed or was cancelled is tried again.")
@@ -613,9 +642,11 @@ def retry_job(job: Job) -> None:
         dispatch(job.queue)
 
 
-def place_in_line(job: Job) -> int:
-    """Return a waiting job's position in its queue, from 1, if accounts take turns."""
-    waiting = Job.objects.filter(queue=job.queue, state=Job.State.QUEUED).order_by()
-    own = waiting.filter(created_by=job.created_by, pk__lte=job.pk).count()
-    others = waiting.values_list("created_by").annotate(Count("pk"))
-    return own + sum(min(n, own) for account, n in others if account != job.created_by_id)
+def places_in_line(shown: Iterable[Job]) -> dict[int, int]:
+    """Return by key the positions in their queues of those that wait, from 1, if accounts take turns."""
+    keys = [job.pk for job in shown if job.state == Job.State.QUEUED]
+    if not keys:
+        return {}
+    with connection.cursor() as cursor:
+        cursor.execute(PLACES.format(keys=", ".join(["%s"] * len(keys))), keys)
+        return dict(cursor.fetchall())

@@ -46,12 +46,22 @@ LABELS = {
     "controls_spammers": "check questions that spammers got right",
 }
 SHARES = {"recovered", "undecided", "controls_careful", "controls_spammers"}
+QUEUES = {"interactive": "short work", "crowd": "work with the crowd", "heavy": "long work"}
 CAPTIONS_OF = "captions of "  # and the name of a system
 FOR_MACHINES = {"what", "analysis", "created"}
 
 
 def work_in_words(job: Job) -> str:
     return gettext(WORDS.get(job.kind, job.kind.replace("_", " ").capitalize()))
+
+
+def line_in_words(job: Job, place: int | None = None) -> str:
+    queue = gettext(QUEUES.get(job.queue, job.queue))
+    return f"{queue}, {place_in_words(place)}" if place else queue
+
+
+def place_in_words(place: int) -> str:
+    return gettext("number %(place)s in line") % {"place": thousands(place)}
 
 
 def result_in_words(job: Job) -> list[tuple[str, str]]:

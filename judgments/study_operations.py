@@ -33,6 +33,9 @@ from judgments.models import Job, Study
 Row = TypeVar("Row", bound=Model)
 
 
+_of_jobs: dict[str, Operation] = {}  # by kind
+
+
 @dataclass(frozen=True, slots=True)
 class Outcome:
     """The result of an operation.
@@ -93,6 +96,10 @@ class Operation:
     preview: Callable[..., Any] | None = None
     orders: bool = False
 
+    def __post_init__(self) -> None:
+        if self.job:
+            _of_jobs[self.job] = self
+
     def read(self, data: Any, *, needed: Collection[str] = (), row: str | None = None) -> dict[str, Any]:
         """Return the checked parameters of a parsed JSON body, or of text in a QueryDict.
 
@@ -140,6 +147,11 @@ class Operation:
     def refuse_second(self, study: Study, jobs: QuerySet[Job]) -> None:
         if jobs.filter(kind=self.job, args__study=study.slug).exists():
             raise WrongState(gettext("This is under way already for study %(slug)r.") % {"slug": study.slug})
+
+
+def operation_of(kind: str) -> Operation | None:
+    """Return the operation that a kind of job does; None if something else starts it."""
+    return _of_jobs.get(kind)
 
 
 def row_of(rows: QuerySet[Row], key: str) -> Row:

@@ -87,6 +87,8 @@ SECTIONS: dict[str, dict[str, tuple[str, str]]] = {
         "server token": ("create_token", "a token for the HTTP interface"),
         "server second-factor": ("reset_second_factor", "let in who lost phone and codes"),
         "server jobs": ("run_jobs", "do now what the background worker does"),
+        "job cancel": ("cancel_job", "end a job that waits or runs"),
+        "job retry": ("retry_job", "do a job again that failed or was cancelled"),
         "server webhooks": ("send_webhooks", "send now what waits"),
         "server check": ("check_integrity", "look for every broken invariant"),
     },

@@ -18,7 +18,7 @@ ACCEPTED = 202  # not ready yet: ask again
 
 
 class JobFailed(Exception):
-    """A job failed; ``str()`` says why."""
+    """A job failed or was cancelled; ``str()`` says why."""
 
 
 class Quorum(Calls):
@@ -96,8 +96,8 @@ class Quorum(Calls):
             found = self.get(f"jobs/{job['id']}/")
             if found["state"] == "done":
                 return found
-            if found["state"] == "failed":
-                raise JobFailed(found["error"])
+            if found["state"] in ("failed", "cancelled"):
+                raise JobFailed(found["error"] or f"Job {job['id']} was cancelled.")
             if time.monotonic() > end:
                 raise TimeoutError(f"Job {job['id']} ({job['kind']}) is not done after {seconds:g} seconds.")
             self.sleep(pause)

@@ -153,7 +153,7 @@ def _staff_data() -> Iterator[tuple[str, str]]:
     from judgments.access import datasets, people_page
     from judgments.access.tokens import SCOPES
     from judgments.datasets.understanding import ENCODINGS
-    from judgments.jobs_in_words import LABELS, WORDS
+    from judgments.jobs_in_words import LABELS, QUEUES, WORDS
     from judgments.studies.front_page import NEEDS
 
     yield from (("the admin's theme", text) for text in THEME)
@@ -167,7 +167,8 @@ def _staff_data() -> Iterator[tuple[str, str]]:
         yield from (("models and lists", text) for text in words if text)
     for need in NEEDS.values():
         yield from ((f"need {need.name}", text) for text in (*need.words, need.button))
-    yield from (("judgments/jobs_in_words.py", text) for text in (*WORDS.values(), *LABELS.values()))
+    for words in (WORDS, LABELS, QUEUES):
+        yield from (("judgments/jobs_in_words.py", text) for text in words.values())
     yield from (("judgments/access", text) for row in (*people_page.ROLES, *datasets.ROLES) for text in row)
     yield from (("judgments/access", text) for text in SCOPES.values())
     yield from (("judgments/datasets/understanding.py", text) for text in ENCODINGS.values())

@@ -120,14 +120,18 @@ def test_figures_are_for_those_who_may_read_them(client: Client, settings: Setti
 def test_figures_count_requests_and_what_waits(client: Client, settings: Settings) -> None:
     settings.METRICS_TOKEN = "a-token"
     study = make_study()
-    enqueue(kind="aggregate", args={"slug": study.slug})
+    for kind in ("aggregate", "sync_crowd", "export", "finish_erasure"):
+        enqueue(kind=kind, args={"slug": study.slug})
     client.get(f"/s/{study.slug}/")
     page = client.get("/health/metrics", headers={"Authorization": "Bearer a-token"}).content.decode()
     route = 'method="GET",path="/s/<slug:slug>/"'
     assert f'quorum_requests_total{{{route},status="200"}}' in page
     assert f"quorum_request_seconds_count{{{route}}}" in page
-    assert 'quorum_work{queue="jobs",state="queued"} 1.0' in page
+    assert 'quorum_work{queue="jobs",state="queued"} 4.0' in page
     assert 'quorum_work_oldest_seconds{queue="jobs",state="queued"}' in page
+    for queue, count in (("heavy", "1.0"), ("crowd", "1.0"), ("interactive", "2.0")):
+        assert f'quorum_jobs{{queue="{queue}",state="queued"}} {count}' in page
+        assert f'quorum_jobs_oldest_seconds{{queue="{queue}",state="queued"}}' in page
     assert "quorum_database_up 1.0" in page
     assert study.slug not in page
 

@@ -61,7 +61,7 @@ def studies(module_db: None) -> None:
     store_aggregation(compute_aggregation(study=made))
     Invitation.objects.create(study=made, code="hidden-code")
     for kind in ("export", "generate_hits"):
-        Job.objects.create(kind=kind, args={"study": made.slug})
+        Job.objects.create(kind=kind, args={"study": made.slug}, sent_at=timezone.now())
     Study.objects.filter(pk=made.pk).update(state="closed")  # an open study is there for everybody who works
     things = make_dataset("other-things", images=5, pictures=False)
     share_dataset(dataset=things, sharing="members")

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import hmac
 import ipaddress
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from django.apps import apps
 from django.conf import settings
 from django.db import DatabaseError, InterfaceError, connection
-from django.db.models import Count, Min
+from django.db.models import Count, Min, QuerySet
 from django.http import HttpResponse
 from django.utils import timezone
 from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, Counter, Histogram
@@ -26,7 +26,7 @@ from prometheus_client.registry import Collector
 SECONDS = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30)
 WAITING = ("queued", "running", "waiting", "started", "sending")
 FAILED = ("failed", "parked", "given-up")
-QUEUES = (
+WORK = (
     ("jobs", "judgments", "Job", "created_at"),
     ("crowds", "annotation", "CrowdCall", "made_at"),
     ("webhooks", "annotation", "WebhookDelivery", "made_at"),
@@ -94,14 +94,24 @@ class _Rows(Collector):
 
 
 def _waiting() -> Iterator[GaugeMetricFamily]:
+    work = [
+        (name, apps.get_model(app, model)._default_manager.all(), made) for name, app, model, made in WORK
+    ]
+    yield from _by_state("quorum_work", "Jobs and messages that wait, run or failed", work)
+    jobs = apps.get_model("judgments", "Job")._default_manager
+    queues = [(queue, jobs.filter(queue=queue), "created_at") for queue in settings.JOB_SECONDS]
+    yield from _by_state("quorum_jobs", "Jobs that wait, run or failed", queues)
+
+
+def _by_state(
+    name: str, what: str, work: Iterable[tuple[str, QuerySet[Any], str]]
+) -> Iterator[GaugeMetricFamily]:
     labels = ["queue", "state"]
-    counts = GaugeMetricFamily("quorum_work", "Jobs and messages that wait, run or failed", labels=labels)
-    ages = GaugeMetricFamily(
-        "quorum_work_oldest_seconds", "Age of the oldest that waits or runs", labels=labels
-    )
+    counts = GaugeMetricFamily(name, what, labels=labels)
+    ages = GaugeMetricFamily(f"{name}_oldest_seconds", "Age of the oldest that waits or runs", labels=labels)
     now = timezone.now()
-    for queue, app, model, made in QUEUES:
-        rows = apps.get_model(app, model)._default_manager.filter(state__in=[*WAITING, *FAILED])
+    for queue, everything, made in work:
+        rows = everything.filter(state__in=[*WAITING, *FAILED])
         for row in rows.order_by().values("state").annotate(n=Count("pk"), first=Min(made)):
             counts.add_metric([queue, row["state"]], row["n"])
             if row["state"] in WAITING:

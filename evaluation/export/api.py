@@ -74,7 +74,7 @@ class ExportResource(Resource):
     """Files with a study's judgments, each with its manifest."""
 
     scope = "exports"
-    queryset = Job.objects.filter(kind=JOB_KIND)
+    queryset = Job.objects.filter(kind=JOB_KIND).select_related("created_by")
     serializer_class = JobSerializer
     filterset_class = filters_of(Job, "state", study="args__study", format="args__format")
     orderings = {"id": "pk", "created_at": "created_at"}

@@ -23,6 +23,7 @@ from django.db.models import Q, QuerySet
 
 from annotation.snapshots import Snapshot
 from common.downloads import batched
+from common.errors import Busy
 from common.files import FileProblem, HashedFile, whole_file
 from evaluation.errors import ExportError
 from evaluation.export.rows import UNITS_AT_ONCE, JudgmentRows
@@ -159,7 +160,7 @@ def parts_folder(output: Path) -> Path:
 
 @contextmanager
 def lock_output(output: Path) -> Iterator[None]:
-    """Lock out concurrent exports of this file, which would mix snapshots. Raise ExportError.
+    """Lock out concurrent exports of this file, which would mix snapshots. Raise Busy.
 
     The lock is on the folder itself, so a kill releases it.
     """
@@ -187,9 +188,7 @@ def _lock_folder(folder: Path, output: Path) -> int:
                 return lock
         except BlockingIOError:
             os.close(lock)
-            raise ExportError(
-                f"{output} is being written by another export; wait until it is done."
-            ) from None
+            raise Busy(f"{output} is being written by another export; wait until it is done.") from None
         except FileNotFoundError:
             pass
         os.close(lock)  # another export replaced the folder in between

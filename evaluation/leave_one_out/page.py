@@ -54,7 +54,7 @@ def show_bounds(request: HttpRequest, dataset: Dataset, context: dict[str, Any])
         "usual": WG16_TOKENIZER,
         "splits": [name for name in splits if name],
         "others": Dataset.objects.visible_to(user).exclude(pk=dataset.pk).order_by("name"),
-        "jobs": [last] if last is not None and last.state != Job.State.DONE else [],
+        "jobs": [last] if last is not None and (last.is_under_way or last.error) else [],
         "made": done,
         **(_tables(done.result) if done is not None and done.result else {}),
     }

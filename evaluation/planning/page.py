@@ -226,10 +226,10 @@ def show_planning_first(request: HttpRequest, context: Context) -> HttpResponse:
             assumptions = _read_assumptions(form)
             if own.under_way().exists():
                 raise WrongState(_("Nothing was simulated: your last plan is still under way."))
+            enqueue(kind="plan_power", args={"assumptions": assumptions, **form.source()}, user=user)
         except QuorumError as error:
             refusal, sent = str(error), request.POST.dict()
         else:
-            enqueue(kind="plan_power", args={"assumptions": assumptions, **form.source()}, user=user)
             return redirect("admin:judgments_study_start_plan")
     done = own.filter(state=Job.State.DONE)
     asked = request.GET.get("plan", "")
@@ -242,7 +242,7 @@ def show_planning_first(request: HttpRequest, context: Context) -> HttpResponse:
         "form": PlanningForm(initial=as_initial(begin) | sent, pilots=_pilots(request)),
         "refusal": refusal,
         "currency": USUAL_CURRENCY,
-        "jobs": [last] if last is not None and last.state != Job.State.DONE else [],
+        "jobs": [last] if last is not None and (last.is_under_way or last.error) else [],
         "earlier": list(done[:MOST_EARLIER]) if done.count() > 1 else [],
     }
     if plan is not None:

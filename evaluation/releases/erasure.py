@@ -73,17 +73,9 @@ def remove_files(*, study: Study, withdraw: bool, **_signal: Any) -> None:
     jobs = Job.objects.filter(args__study=study.slug)
     if jobs.filter(kind__in=WRITES_FILES, state=Job.State.RUNNING).exists():
         raise Busy(_("A file of study %(slug)r is being written.") % {"slug": study.slug})
-    folder = Path(settings.EXPORT_ROOT)
     written = jobs.filter(kind__in=("export", "report")).values_list("kind", "pk")
-    stems = [f"{study.slug}-{'report-' if kind == 'report' else ''}{pk}" for kind, pk in written]
-    for stem in stems:
-        for path in (*folder.glob(f"{stem}.*"), *folder.glob(f".{stem}.*")):
-            if path.is_dir():
-                for part in path.iterdir():
-                    part.unlink(missing_ok=True)
-                path.rmdir()
-            else:
-                path.unlink(missing_ok=True)
+    for kind, pk in written:
+        remove_written(f"{study.slug}-{'report-' if kind == 'report' else ''}{pk}")
     if withdraw:
         for release in stored_releases(study):
             release_file(release).unlink(missing_ok=True)
@@ -175,3 +167,15 @@ def _rows_of_bundle(bundle: Path) -> Iterator[dict[str, Any]]:
         raise VerificationError(
             _("%(path)s is no release; expected a zip with %(rows)s.") % {"path": bundle, "rows": ROWS}
         ) from None
+
+
+def remove_written(stem: str) -> None:
+    """Remove what the job of an export or report wrote, the parts of a file too."""
+    folder = Path(settings.EXPORT_ROOT)
+    for path in (*folder.glob(f"{stem}.*"), *folder.glob(f".{stem}.*")):
+        if path.is_dir():
+            for part in path.iterdir():
+                part.unlink(missing_ok=True)
+            path.rmdir()
+        else:
+            path.unlink(missing_ok=True)

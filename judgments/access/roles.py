@@ -295,7 +295,7 @@ class IsStaff(BasePermission):
 
     def has_permission(self, request: Request, view: Any) -> bool:
         user = request.user
-        self._within_scope(request, view)
+        self.check_scope(request, view)
         if not isinstance(user, User) or not user.is_active or not user.is_staff:
             return getattr(view, "published", False) and request.method in SAFE_METHODS
         needed = getattr(view, "needed_permissions", {}).get(getattr(view, "action", None))
@@ -310,7 +310,8 @@ class IsStaff(BasePermission):
         return StudyRole.objects.filter(user=user).exists() or DatasetRole.objects.filter(user=user).exists()
 
     @staticmethod
-    def _within_scope(request: Request, view: Any) -> None:
+    def check_scope(request: Request, view: Any) -> None:
+        """Raise PermissionDenied if the token lacks the `scope` of a view or an operation."""
         token = token_of(request)
         if token is None:
             return

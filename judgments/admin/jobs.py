@@ -2,20 +2,30 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
-from django.contrib import admin
-from django.http import HttpRequest, HttpResponse
+from django.contrib import admin, messages
+from django.contrib.auth.models import User
+from django.core.exceptions import PermissionDenied
+from django.http import HttpRequest, HttpResponse, HttpResponseNotAllowed
+from django.shortcuts import redirect
 from django.template.response import TemplateResponse
 from django.urls import URLPattern, path, reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
+from django.utils.translation import gettext
 from unfold.decorators import display
 
+from common.errors import QuorumError
+from judgments.access.jobs import may_cancel, may_retry
 from judgments.access.roles import Person, visible_rows
-from judgments.admin.base import ReadOnlyAdmin, row_or_404, signed_in
-from judgments.jobs_in_words import result_in_words, work_in_words
+from judgments.admin.base import ReadOnlyAdmin, WordsFilter, row_or_404, signed_in
+from judgments.jobs import cancel_job, is_relied_on, places_in_line, retry_job
+from judgments.jobs_in_words import QUEUES, line_in_words, place_in_words, result_in_words, work_in_words
 from judgments.models import Dataset, Job, Study
+from judgments.models.jobs import DELETED_STUDY
 from judgments.studies.study_page import page_address
 
 STATE_COLOURS = {
@@ -23,6 +33,7 @@ STATE_COLOURS = {
     Job.State.RUNNING: "info",
     Job.State.DONE: "success",
     Job.State.FAILED: "danger",
+    Job.State.CANCELLED: "warning",
 }
 
 
@@ -37,12 +48,24 @@ def about(job: Job, person: Person) -> tuple[str, str] | None:
     return None
 
 
+def _place_of(job: Job) -> int | None:
+    return places_in_line([job]).get(job.pk)
+
+
+class QueueFilter(WordsFilter):
+    title, parameter_name = "queue", "queue"
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
+        return [(name, gettext(words)) for name, words in QUEUES.items()]
+
+
 @admin.register(Job)
 class JobAdmin(ReadOnlyAdmin):
     empty_words = "This lists imports, generating, computing and exports, running and finished."
     list_display = (
         "work",
         "state_label",
+        "queue_in_words",
         "subject",
         "progress_bar",
         "created_by",
@@ -50,7 +73,7 @@ class JobAdmin(ReadOnlyAdmin):
         "finished_at",
     )
     list_display_links = None
-    list_filter = ("state", "kind")
+    list_filter = ("state", QueueFilter, "kind")
     list_select_related = ("created_by",)
     search_fields = ("kind", "error", "words")
 
@@ -63,6 +86,10 @@ class JobAdmin(ReadOnlyAdmin):
     def state_label(self, job: Job) -> tuple[str, str]:
         return job.state, job.get_state_display()
 
+    @display(description="queue", ordering="queue")
+    def queue_in_words(self, job: Job) -> str:
+        return line_in_words(job)
+
     @display(description="about")
     def subject(self, job: Job) -> str:
         return str(job.args.get("study") or job.args.get("dataset") or job.args.get("name") or "–")
@@ -70,17 +97,45 @@ class JobAdmin(ReadOnlyAdmin):
     @display(description="progress")
     def progress_bar(self, job: Job) -> SafeString:
         words = job.error or job.words
+        if place := getattr(job, "place", None):
+            words = place_in_words(place)
         return format_html(
             '<span class="q-bar"><progress max="1" value="{}"></progress> {}</span>', job.progress, words
         )
 
     def get_urls(self) -> list[URLPattern]:
-        follow = path(
-            "<int:pk>/progress/",
-            self.admin_site.admin_view(self.progress_view),
-            name="judgments_job_progress",
-        )
-        return [follow, *super().get_urls()]
+        views = {
+            "progress": self.progress_view,
+            "cancel": partial(self.change_state, may=may_cancel, change=cancel_job),
+            "retry": partial(self.change_state, may=may_retry, change=retry_job),
+        }
+        own = [
+            path(f"<int:pk>/{name}/", self.admin_site.admin_view(view), name=f"judgments_job_{name}")
+            for name, view in views.items()
+        ]
+        return [*own, *super().get_urls()]
+
+    def get_changelist_instance(self, request: HttpRequest) -> Any:
+        """Look up the places in line of all shown jobs at once."""
+        changes = super().get_changelist_instance(request)
+        places = places_in_line(changes.result_list)
+        for job in changes.result_list:
+            job.place = places.get(job.pk)
+        return changes
+
+    def change_state(
+        self, request: HttpRequest, pk: int, may: Callable[[User, Job], bool], change: Callable[[Job], None]
+    ) -> HttpResponse:
+        job = self._job(request, pk)
+        if request.method != "POST":
+            return HttpResponseNotAllowed(["POST"])
+        if not may(signed_in(request), job):
+            raise PermissionDenied
+        try:
+            change(job)
+        except QuorumError as error:
+            messages.error(request, str(error))
+        return redirect("admin:judgments_job_change", job.pk)
 
     def change_view(
         self,
@@ -89,16 +144,19 @@ class JobAdmin(ReadOnlyAdmin):
         form_url: str = "",
         extra_context: dict[str, Any] | None = None,
     ) -> HttpResponse:
-        job = self._job(request, object_id)
+        job, user = self._job(request, object_id), signed_in(request)
         context = {
             **self.admin_site.each_context(request),
             "opts": Job._meta,
             "title": work_in_words(job),
             "job": job,
+            "line": line_in_words(job, _place_of(job)),
+            "may_cancel": job.is_under_way and not is_relied_on(job.kind) and may_cancel(user, job),
+            "may_retry": job.has_failed and DELETED_STUDY not in job.args and may_retry(user, job),
             "about": about(job, request.user),
             "may_design": job.kind == "import_dataset"
             and job.state == Job.State.DONE
-            and signed_in(request).has_perm("judgments.add_study"),
+            and user.has_perm("judgments.add_study"),
             "result": result_in_words(job),
         }
         return TemplateResponse(request, "judgments/job.html", context)
@@ -106,8 +164,9 @@ class JobAdmin(ReadOnlyAdmin):
     def progress_view(self, request: HttpRequest, pk: int) -> HttpResponse:
         """Reload the page once the job has ended."""
         job = self._job(request, pk)
-        response = TemplateResponse(request, "judgments/parts/job.html", {"job": job})
-        if job.state in (Job.State.DONE, Job.State.FAILED):
+        context = {"job": job, "line": line_in_words(job, _place_of(job))}
+        response = TemplateResponse(request, "judgments/parts/job.html", context)
+        if not job.is_under_way:
             response.headers["HX-Refresh"] = "true"
         return response
 

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from typing import Any, ClassVar, TypeVar, cast
 
 import django_filters as filters
 from django import forms
+from django.contrib.auth.models import User
+from django.core.exceptions import PermissionDenied
 from django.db import models
 from django.db.models import Prefetch, Q, QuerySet
+from django.utils.functional import cached_property
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiResponse, extend_schema, extend_schema_field, extend_schema_view
 from rest_framework import mixins, serializers, status
+from rest_framework.decorators import action
 from rest_framework.parsers import BaseParser
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -19,15 +24,17 @@ from rest_framework.reverse import reverse
 from rest_framework.settings import api_settings
 from rest_framework.viewsets import GenericViewSet
 
-from judgments.access.roles import lookups_of, own_jobs, staff_of, studies_of, token_of, visible_rows
+from judgments.access.jobs import may_cancel, may_retry
+from judgments.access.roles import IsStaff, lookups_of, own_jobs, staff_of, studies_of, token_of, visible_rows
 from judgments.access.tokens import scope_allows
 from judgments.api.bodies import TOMLParser, body_of, toml_of
 from judgments.design.reading import make_design, read_toml
 from judgments.design.saved_presets import saved_presets
-from judgments.jobs import scope_of
+from judgments.jobs import cancel_job, places_in_line, retry_job, scope_of
 from judgments.models import HIT, CandidatePair, Dataset, HITUnit, Job, Study, Unit
 from judgments.models.jobs import of_studies
 from judgments.studies.studies import create_study
+from judgments.study_operations import operation_of
 
 Row = TypeVar("Row", bound=models.Model)
 SLUG = "[-a-zA-Z0-9_]+"
@@ -245,9 +252,19 @@ class JobSerializer(RowSerializer[Job]):
     """A piece of long work."""
 
     args = serializers.DictField(read_only=True)
+    by = Related("created_by.username", optional=True)
+    place = serializers.SerializerMethodField(help_text="In the line of its queue, from 1, while it waits.")
     result = serializers.DictField(
         read_only=True, allow_null=True, help_text="Empty for a token that may not read what the job made."
     )
+
+    @cached_property
+    def _places(self) -> dict[int, int]:
+        shown: Any = [self.instance] if self.parent is None else self.parent.instance
+        return places_in_line(shown)
+
+    def get_place(self, job: Job) -> int | None:
+        return self._places.get(job.pk)
 
     def to_representation(self, instance: Job) -> dict[str, Any]:
         found: dict[str, Any] = super().to_representation(instance)
@@ -259,8 +276,8 @@ class JobSerializer(RowSerializer[Job]):
     class Meta:
         model = Job
         fields = [
-            "id", "kind", "args", "state", "progress", "words", "error", "result", "created_at", "started_at",
-            "finished_at",
+            "id", "kind", "args", "by", "queue", "state", "place", "progress", "words", "error", "result",
+            "created_at", "started_at", "finished_at",
         ]  # fmt: skip
 
 
@@ -359,17 +376,51 @@ class HITResource(Resource):
         return HIT.objects.select_related("study").prefetch_related(Prefetch("places", queryset=places))
 
 
+def _changing(refused: str) -> Callable[[Any], Any]:
+    """Declare an action on a job; it is a 409 when it is `refused`."""
+    responses = {200: JobSerializer, 409: OpenApiResponse(description=refused)}
+    return lambda do: extend_schema(request=None, responses=responses)(
+        action(detail=True, methods=["post"])(do)
+    )
+
+
 class JobResource(Resource):
     """Long work: how far it is, and what came of it."""
 
     reading = "judgments.view_job"
-    queryset = Job.objects.all()
+    queryset = Job.objects.select_related("created_by")
     serializer_class = JobSerializer
-    filterset_class = filters_of(Job, "kind", "state")
+    filterset_class = filters_of(Job, "kind", "queue", "state")
     orderings = {"id": "pk", "created_at": "created_at"}
 
     def rows_for(self, rows: QuerySet[Job], studies: QuerySet[Study], request: Request) -> QuerySet[Job]:
         return jobs_about(rows, studies, request)
+
+    @_changing("It has ended, or others rely on it.")
+    def cancel(self, request: Request, pk: str) -> Response:
+        """Ends a job that waits or runs. A running one stops at its next report of progress, and stores nothing.
+
+        It is for who asked for it, and who may change the study or dataset it is about.
+        """
+        return self._change(may_cancel, cancel_job)
+
+    @_changing("It neither failed nor was cancelled.")
+    def retry(self, request: Request, pk: str) -> Response:
+        """Lets a job that failed or was cancelled wait for its turn again.
+
+        It is for those who may cancel it and could ask for it now.
+        """
+        operation = operation_of(self.get_object().kind)
+        if operation is not None:
+            IsStaff.check_scope(request, operation)
+        return self._change(may_retry, retry_job)
+
+    def _change(self, may: Callable[[User, Job], bool], change: Callable[[Job], None]) -> Response:
+        job: Job = self.get_object()
+        if not may(staff_of(self.request), job):
+            raise PermissionDenied
+        change(job)
+        return Response(self.get_serializer(job).data)
 
 
 def jobs_about(rows: QuerySet[Job], studies: QuerySet[Study], request: Request) -> QuerySet[Job]:

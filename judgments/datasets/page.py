@@ -32,6 +32,7 @@ from unfold.widgets import (
 )
 
 from common.errors import QuorumError
+from common.rate_limits import TooMany
 from judgments.access.datasets import ROLES, has_role
 from judgments.access.people_page import offered_accounts
 from judgments.access.roles import Person, visible_rows
@@ -506,7 +507,11 @@ class DatasetAdmin(QuorumAdmin):
             "parts": form.parts(),
             "pictures": understood.folder if with_pictures else None,
         }
-        job = enqueue(kind="import_dataset", args=args, user=signed_in(request))
+        try:
+            job = enqueue(kind="import_dataset", args=args, user=signed_in(request))
+        except TooMany as error:
+            messages.error(request, str(error))
+            return self._understood_page(request, form, upload)
         del request.session[UNDERSTOOD]
         return redirect(reverse("admin:judgments_job_change", args=[job.pk]))
 
@@ -568,8 +573,13 @@ class DatasetAdmin(QuorumAdmin):
             if upload is not None:
                 args |= {name: form.cleaned_data[name] for name in ("format", "encoding")}
                 args |= {"upload": upload, **form.arguments()}
-                job = enqueue(kind=form.job, args=args, user=signed_in(request))
-                return redirect(reverse("admin:judgments_job_change", args=[job.pk]))
+                try:
+                    job = enqueue(kind=form.job, args=args, user=signed_in(request))
+                except TooMany as error:
+                    uploads.discard_upload(upload)
+                    form.add_error(None, str(error))
+                else:
+                    return redirect(reverse("admin:judgments_job_change", args=[job.pk]))
         return self._upload_page(request, form, title, lead=gettext(form.lead).format(**args))
 
     def _upload_page(self, request: HttpRequest, form: forms.Form, title: str, *, lead: str) -> HttpResponse:
@@ -668,5 +678,5 @@ def _contents(dataset: Dataset, person: Person) -> dict[str, Any]:
             {"item": item, "picture": picture_address(item), "captions": list(item.references.all())[:3]}
             for item in sample
         ],
-        "jobs": [job for job in jobs[:5] if job.state != Job.State.DONE],
+        "jobs": [job for job in jobs[:5] if job.is_under_way or job.error],
     }

@@ -14,7 +14,8 @@ from django.db.models.functions import Now
 from django.http import QueryDict
 from rest_framework import serializers
 
-from common.commands import QuorumCommand
+from common.commands import QuorumCommand, positive_number
+from common.errors import NotThere
 from common.parameters import Parameters
 from judgments.datasets.importing import ImportSummary
 from judgments.models import Job, Study
@@ -65,6 +66,25 @@ class OperationCommand(QuorumCommand):
             running = Job.objects.filter(state=Job.State.RUNNING, heartbeat__gte=alive)
             operation.refuse_second(study, running)
         return study, values
+
+
+class JobCommand(QuorumCommand):
+    """Change the job of the first argument, and say what was ``done``."""
+
+    done: ClassVar[str]
+
+    def change(self, job: Job) -> None:
+        raise NotImplementedError
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("job", type=positive_number, help="its number, as its page and /api/jobs/ say it")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        job = Job.objects.filter(pk=options["job"]).first()
+        if job is None:
+            raise NotThere(f"There is no job {options['job']}.")
+        self.change(job)
+        self.say(self.done.format(job=job))
 
 
 class FileOperationCommand(OperationCommand):

@@ -14,6 +14,7 @@ from django.utils import timezone
 from judgments.models.studies import Study
 
 IMPORTS_STUDY = "import_judgments"  # the kind of job that makes a study
+DELETED_STUDY = "deleted_study"  # the argument that takes the place of "study"
 QUIET_JOBS = {"board", "figures"}  # nobody asked for them, and they come and go while a page is looked at
 
 
@@ -113,6 +114,15 @@ class Job(models.Model):
 
     def __str__(self) -> str:
         return f"{self.kind} {self.pk}: {self.state}"
+
+    @property
+    def is_under_way(self) -> bool:
+        return self.state in (self.State.QUEUED, self.State.RUNNING)
+
+    @property
+    def has_failed(self) -> bool:
+        """Whether it ended without effect: by itself, or cancelled."""
+        return self.state in (self.State.FAILED, self.State.CANCELLED)
 
 
 class CachedFigures(models.Model):

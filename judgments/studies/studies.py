@@ -22,7 +22,7 @@ from judgments.design.study_design import StudyDesign
 from judgments.design.tables import SHORTEST_CODE, Access, Plan
 from judgments.kinds import KINDS, Kind
 from judgments.models import Dataset, Job, Study, StudyRole
-from judgments.models.jobs import of_studies
+from judgments.models.jobs import DELETED_STUDY, of_studies
 from judgments.studies.log import note_event
 
 if TYPE_CHECKING:
@@ -191,7 +191,7 @@ def _leave_jobs(slug: str) -> None:
     """A later study of the slug must not get the jobs."""
     for job in Job.objects.filter(of_studies(slug)):
         args = {name: value for name, value in job.args.items() if name != "study"}
-        Job.objects.filter(pk=job.pk).update(args=args | {"deleted_study": slug})
+        Job.objects.filter(pk=job.pk).update(args=args | {DELETED_STUDY: slug})
         Job.objects.filter(pk=job.pk, state=Job.State.QUEUED).update(
             state=Job.State.FAILED, error=f"Study {slug!r} was deleted.", finished_at=timezone.now()
         )

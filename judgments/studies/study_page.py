@@ -222,7 +222,7 @@ def first_page(study: Study) -> str:
 def study_context(site: AdminSite, request: HttpRequest, study: Study, *, active: str) -> Context:
     rights = rights_of(request.user, study)
     jobs = jobs_to_show(study)
-    busy = {job.kind for job in jobs if job.state != Job.State.FAILED}
+    busy = {job.kind for job in jobs if job.is_under_way}
     steps = [
         step
         for step in STEPS.values()
@@ -302,17 +302,17 @@ def next_step_of(steps: Sequence[StudyStep], study: Study, active: str) -> Study
 
 
 def jobs_to_show(study: Study) -> list[Job]:
-    """Return jobs under way, and the last failed one of each kind until one succeeds."""
+    """Return jobs under way, and the last failed one of each kind until one succeeds or is cancelled."""
     shown: dict[str, Job] = {}
     for job in Job.objects.filter(of_studies(study.slug)).exclude(kind__in=QUIET_JOBS)[:20]:
         shown.setdefault(job.kind, job)
-    return [job for job in shown.values() if job.state != Job.State.DONE]
+    return [job for job in shown.values() if job.is_under_way or job.error]
 
 
 def show_counting(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
     """Show that figures are being counted. Its script polls, and gets status 204 while nothing is new."""
     job = newest_figures_job(study)
-    failed = job is not None and job.state == Job.State.FAILED
+    failed = job is not None and job.has_failed
     if request.headers.get("HX-Request") and not failed:
         return HttpResponse(status=204)
     context |= {"counting": job, "failed": failed, "address": request.get_full_path(), "every": EVERY_SECONDS}

@@ -18,6 +18,7 @@ from pytest_django import Settings
 
 from annotation.models import Judgment
 from common import commands
+from common.errors import Busy
 from common.files import FileProblem
 from evaluation.errors import ExportError
 from evaluation.export import parts
@@ -224,7 +225,7 @@ def test_two_exports_of_one_file_do_not_mix_their_parts(resume: bool, study: Stu
             return  # before it begins and after its end nothing is in the way of another one
         try:
             export_judgments(study=study.study, format="csv", output=path, resume=resume)
-        except ExportError as error:
+        except Busy as error:
             refused.append(str(error))
 
     made = export_judgments(study=study.study, format="jsonl", output=path, progress=another)

@@ -192,7 +192,7 @@ def test_an_account_with_one_job_is_sent_at_once_and_turns_are_taken_afterwards(
     single = jobs.enqueue(kind="make-group", args={"name": "single"}, user=modest)
     more = jobs.enqueue(kind="make-group", args={"name": "more"}, user=modest)
     assert sorted(sent()) == [*many[: jobs.AT_BROKER], single.pk]
-    assert [jobs.place_in_line(job) for job in (single, more)] == [2, 4]
+    assert jobs.places_in_line([single, more]) == {single.pk: 2, more.pk: 4}
     for done in many[:2]:
         assert jobs.run_job(done)
         jobs.dispatch(jobs.HEAVY)
@@ -214,7 +214,7 @@ def test_an_account_has_so_many_jobs_waiting_and_is_told_how_many_and_when(setti
     greedy, modest = (User.objects.create(username=name) for name in ("greedy", "modest"))
     waiting = [jobs.enqueue(kind="make-group", args={"name": f"{n}"}, user=greedy) for n in range(3)]
     with pytest.raises(
-        TooMany, match=r"^3 jobs of yours wait, .*; try again in 300 seconds, or cancel some\.$"
+        TooMany, match=r"^3 jobs of greedy wait, .*; try again in 300 seconds, or cancel some\.$"
     ):
         jobs.enqueue(kind="make-group", args={"name": "more"}, user=greedy)
     assert Job.objects.count() == 3
