@@ -75,7 +75,6 @@ SECTIONS: dict[str, dict[str, tuple[str, str]]] = {
     },
     FILES: {
         "score": ("score", "metrics of candidate files against reference files"),
-        "explain": ("explain_score", "where a score comes from"),
         "agreement": ("agreement", "agreement of a judgments file, or of two"),
         "compare": ("compare_releases", "what changed between two bundles"),
         "replicate": ("replicate", "a paper's experiment again, with a verdict for each number"),

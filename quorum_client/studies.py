@@ -239,10 +239,9 @@ class StudyHandle(_Handle):
             for row in rows
         )
 
-    def look_closer(self, key: str, metric: str | None = None) -> dict[str, Any]:
-        """Return all about a pair or judged caption; ``votes`` is a frame, ``explained`` the parts of the score."""
-        asked = {} if metric is None else {"metric": metric}
-        found = self.quorum.get(f"{self.address}disagreements/{key}/", **asked)
+    def look_closer(self, key: str) -> dict[str, Any]:
+        """Return all about a pair or judged caption; ``votes`` is a frame."""
+        found = self.quorum.get(f"{self.address}disagreements/{key}/")
         return found | {"votes": pd.DataFrame(found["votes"])}
 
     def next_batch(self, chosen: Iterable[str], why: str = "") -> StudyHandle:

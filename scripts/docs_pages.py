@@ -58,7 +58,6 @@ PAGES_OF_COMMANDS = {
     "crowd forget": "crowds/panels.md#ids",
     "crowd subscribe": "crowds/prolific.md#once-for-the-installation",
     "score": "metrics.md#files",
-    "explain": "error-analysis.md#explanations",
     **dict.fromkeys(("server prepare", "server admin", "server demo", "server second-factor"), "install.md"),
     "server webhooks": "webhooks.md#delivery",
     "server check": "evaluation.md#check_integrity",

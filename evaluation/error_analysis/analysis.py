@@ -1,4 +1,4 @@
-"""Find where a metric and people disagree, and why."""
+"""Find where a metric and people disagree."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from io import BytesIO
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import scipy  # its parts load when they are first used
@@ -16,8 +16,6 @@ from django.utils.translation import gettext as _
 
 from annotation.models import Judgment
 from common.errors import NotThere
-from evaluation.errors import as_sentence
-from evaluation.imported_scores.storing import is_imported
 from evaluation.judgment_sets import loaders
 from evaluation.judgment_sets.records import Floats, Ints
 from evaluation.models import Analysis, Consensus, MetricScore
@@ -25,12 +23,7 @@ from judgments.cached_figures import MANY_ROWS, Figures, add_figures, cached_fig
 from judgments.kinds import KINDS
 from judgments.models import CandidatePair, Caption, Study, Unit
 
-if TYPE_CHECKING:
-    from evaluation.metrics.explanation import Explanation
-    from evaluation.metrics.registry import Documents
-
 KEPT = 64  # rankings
-CORPORA = 4  # document corpora
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -126,14 +119,6 @@ class Vote:
     worker: str
     value: float | None
     used: bool
-
-
-@dataclass(frozen=True, slots=True)
-class MetricExplanation:
-    metric: str
-    signature: str
-    explanations: tuple[Explanation, ...]
-    why_not: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -374,57 +359,6 @@ def _votes(study: Study, units: Sequence[Unit]) -> tuple[tuple[Unit, tuple[Vote,
     return tuple(
         (unit, tuple(sorted(by_unit.get(unit.pk, []), key=lambda vote: vote.worker))) for unit in units
     )
-
-
-def explain_metric(
-    study: Study, analysis: Analysis, inspection: Inspection, metric: str
-) -> MetricExplanation:
-    """Explain the metric's scores of the candidates. Raise NotThere if it was not computed."""
-    # Imported lazily: the metrics load a compiler that other pages never need.
-    from evaluation.metrics import MetricsError, call_of
-    from evaluation.metrics.registry import EXPLAINED, explain
-
-    signature = analysis.result["signatures"].get(metric)
-    if signature is None:
-        raise NotThere(
-            _("Metric %(metric)r was not computed for study %(slug)r.")
-            % {"metric": metric, "slug": study.slug}
-        )
-    if is_imported(signature):
-        words = _("Metric %(metric)s was computed elsewhere; only its scores are known.") % {"metric": metric}
-        return MetricExplanation(metric, signature, (), words)
-    try:
-        call = call_of(signature)
-        if call.metric not in EXPLAINED:
-            raise MetricsError(f"{call.metric} cannot be taken apart into n-grams")
-        documents = None
-        if call.metric.startswith("cider"):
-            documents = _documents(
-                study.pk, analysis.settings.get("refs", "all"), analysis.created_at, call.metric,
-                call.tokenizer, tuple(call.options.items()),
-            )  # fmt: skip
-        explanations = tuple(
-            explain(
-                caption.text, inspection.references, call.metric, tokenizer=call.tokenizer, documents=documents,
-                **call.options,
-            )
-            for caption in inspection.captions
-        )  # fmt: skip
-    except MetricsError as error:
-        return MetricExplanation(metric, signature, (), as_sentence(error))
-    return MetricExplanation(metric, signature, explanations)
-
-
-@lru_cache(maxsize=CORPORA)
-def _documents(
-    study: int, references: str, stamp: Any, metric: str, tokenizer: str, options: tuple[tuple[str, Any], ...]
-) -> Documents:
-    """Return an evaluation's document corpus; ``references`` is its setting: all, or first-n."""
-    from evaluation.metrics.registry import Documents, view_of
-
-    leading = int(references.removeprefix("first-")) if references.startswith("first-") else None
-    corpus = loaders.load_references(Study.objects.get(pk=study)).documents(leading)
-    return Documents.of(corpus, view_of(metric, tokenizer=tokenizer, **dict(options)))
 
 
 def other_scores(analysis: Analysis, inspection: Inspection) -> dict[str, tuple[float, float | None]]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from base64 import urlsafe_b64decode, urlsafe_b64encode
-from dataclasses import asdict
 from typing import Any, ClassVar
 from urllib.parse import urlencode
 
@@ -20,7 +19,6 @@ from evaluation.error_analysis.analysis import (
     Disagreement,
     Inspection,
     disagreements_at,
-    explain_metric,
     find_disagreements,
     find_inspected,
     newest_evaluation,
@@ -79,18 +77,6 @@ class VoteSerializer(serializers.Serializer[Any]):
     used = serializers.BooleanField()
 
 
-class ExplanationSerializer(serializers.Serializer[Any]):
-    """A metric's scores of the captions taken apart; ``why_not`` where they cannot be."""
-
-    metric = serializers.CharField()
-    signature = serializers.CharField()
-    why_not = serializers.CharField(allow_blank=True)
-    explanations = serializers.ListField(
-        child=serializers.DictField(),
-        help_text="One a caption: score, parts (n-grams), factors, references, tokens.",
-    )
-
-
 class CloserSerializer(serializers.Serializer[Any]):
     """One pair, or one caption of an image, from all sides."""
 
@@ -103,7 +89,6 @@ class CloserSerializer(serializers.Serializer[Any]):
     n = serializers.IntegerField()
     votes = VoteSerializer(many=True)
     scores = serializers.DictField(child=serializers.ListField(child=serializers.FloatField(allow_null=True)))
-    explained = ExplanationSerializer(allow_null=True)
 
 
 def _scores(scores: Scores) -> dict[str, list[float]]:
@@ -218,7 +203,6 @@ class CloserView(APIView):
     scope: ClassVar[str] = "reports"
 
     @extend_schema(
-        parameters=[METRIC],
         responses={200: CloserSerializer, 404: NOT_EVALUATED},
         operation_id="studies_closer",
         summary="One pair from all sides",
@@ -239,7 +223,6 @@ class CloserView(APIView):
             "n": inspection.consensus.n if inspection.consensus else 0,
             "votes": _votes(inspection),
             "scores": _scores(other_scores(analysis, inspection)) if analysis else {},
-            "explained": _explanation_of(study, analysis, inspection, request.query_params.get("metric")),
         }
         return Response(as_json(body))
 
@@ -256,19 +239,3 @@ def _votes(inspection: Inspection) -> list[dict[str, Any]]:
         for unit, votes in inspection.votes
         for vote in votes
     ]
-
-
-def _explanation_of(
-    study: Study, analysis: Analysis | None, inspection: Inspection, metric: str | None
-) -> dict[str, Any] | None:
-    if analysis is None:
-        if metric is not None:
-            _evaluation(study)
-        return None
-    found = explain_metric(study, analysis, inspection, metric or list(analysis.result["metrics"])[-1])
-    return {
-        "metric": found.metric,
-        "signature": found.signature,
-        "why_not": found.why_not,
-        "explanations": [asdict(one) | {"settings": dict(one.settings)} for one in found.explanations],
-    }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import urlencode
 
 from django import forms
@@ -20,7 +20,6 @@ from evaluation.error_analysis.analysis import (
     Disagreement,
     Inspection,
     disagreements_at,
-    explain_metric,
     find_disagreements,
     find_inspected,
     newest_evaluation,
@@ -36,12 +35,7 @@ from judgments.models import Study
 from judgments.studies.studies import design_of, kind_of
 from judgments.studies.study_page import Context, Group, StudyPage, add_page, page_address
 
-if TYPE_CHECKING:
-    from evaluation.metrics.explanation import Explanation
-
 ON_A_PAGE = 25
-PARTS_SHOWN = 12
-SHADES = 4  # steps of a token's background
 
 
 class ErrorAnalysisForm(forms.Form):
@@ -68,13 +62,6 @@ class Row:
     sure: str
     scores: list[tuple[str, str, str]]
     metric: str
-
-
-@dataclass(frozen=True, slots=True)
-class ShadedWord:
-    word: str
-    shown: str
-    shade: int
 
 
 def show_disagreements(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
@@ -159,10 +146,7 @@ def show_inspection(request: HttpRequest, study: Study, context: Context) -> Htt
     except NotThere:
         raise Http404 from None
     analysis = newest_evaluation(study)
-    metrics = list(analysis.result["metrics"]) if analysis else []
     metric = request.GET.get("metric", "")
-    if metrics and metric not in metrics:
-        metric = metrics[-1]
     context |= {
         "inspection": inspection,
         "picture": picture_address(inspection.item),
@@ -174,9 +158,7 @@ def show_inspection(request: HttpRequest, study: Study, context: Context) -> Htt
         "compares_pairs": len(inspection.captions) == 2,
         "people": _people_in_words(inspection.consensus, len(inspection.captions) == 2),
         "votes": _vote_rows(study, inspection),
-        "metric": metric,
-        "metrics": _metric_rows(study, analysis, inspection, metric) if analysis else [],
-        "explained": _explanation_context(study, analysis, inspection, metric) if analysis else None,
+        "metrics": _metric_rows(analysis, inspection) if analysis else [],
         "back": f"{page_address(study, 'closer')}?{urlencode({'metric': metric})}"
         if metric
         else page_address(study, "closer"),
@@ -207,9 +189,7 @@ def _vote_rows(study: Study, inspection: Inspection) -> list[dict[str, Any]]:
     ]
 
 
-def _metric_rows(
-    study: Study, analysis: Analysis, inspection: Inspection, metric: str
-) -> list[dict[str, Any]]:
+def _metric_rows(analysis: Analysis, inspection: Inspection) -> list[dict[str, Any]]:
     rows = []
     for name, (first, second) in other_scores(analysis, inspection).items():
         names = "" if second is None else (_("tie") if first == second else "1" if first > second else "2")
@@ -221,54 +201,9 @@ def _metric_rows(
                 "second": "" if second is None else _exact(second),
                 "names": names,
                 "agrees": names == f"{value:.0f}" if second is not None and value is not None else None,
-                "chosen": name == metric,
-                "link": f"{page_address(study, 'closer-look')}?{urlencode({'id': inspection.key, 'metric': name})}",
             }
         )
     return rows
-
-
-def _explanation_context(
-    study: Study, analysis: Analysis, inspection: Inspection, metric: str
-) -> dict[str, Any]:
-    found = explain_metric(study, analysis, inspection, metric)
-    most = max((abs(token.contribution) for one in found.explanations for token in one.tokens), default=0.0)
-    return {
-        "metric": found.metric,
-        "signature": found.signature,
-        "why_not": found.why_not,
-        "columns": [
-            _explanation_column(number, one, most) for number, one in enumerate(found.explanations, start=1)
-        ],
-    }
-
-
-def _explanation_column(number: int, one: Explanation, most: float) -> dict[str, Any]:
-    parts = sorted((part for part in one.parts if part.contribution), key=lambda part: -part.contribution)
-    shown = parts[:PARTS_SHOWN]
-    beside = sorted(enumerate(one.references, start=1), key=lambda pair: -(pair[1].contribution or 0))
-    if all(reference.contribution is None for _, reference in beside):
-        beside.sort(key=lambda pair: not pair[1].chosen)
-    return {
-        "number": number,
-        "score": _exact(one.score),
-        "words": one.words,
-        "warnings": one.warnings,
-        "tokens": [_shade_word(token.word, token.contribution, most) for token in one.tokens],
-        "parts": [(part, _exact(part.contribution), ", ".join(str(at + 1) for at in part.references[:6]))
-                  for part in shown],
-        "parts_left": len(one.parts) - len(shown),
-        "factors": [(factor.name, _exact(factor.value), factor.words) for factor in one.factors],
-        "weighs": any(part.idf is not None for part in one.parts),
-        "references": [(at, reference, "" if reference.contribution is None else _exact(reference.contribution))
-                       for at, reference in beside[:5]],
-        "references_left": max(0, len(beside) - 5),
-    }  # fmt: skip
-
-
-def _shade_word(word: str, contribution: float, most: float) -> ShadedWord:
-    share = contribution / most if most else 0.0
-    return ShadedWord(word, _exact(contribution) if contribution >= 0.0005 else "0", round(share * SHADES))
 
 
 def has_metrics(study: Study) -> bool:

@@ -16,7 +16,6 @@ from evaluation.arrays import Floats, Ints
 from evaluation.compiled import compiled
 from evaluation.metrics.comparison import MOST_WORDS, Comparison, Task, View
 from evaluation.metrics.errors import InvalidInput
-from evaluation.metrics.explanation import Case, Explanation, Factor, Part
 from evaluation.metrics.text.words import child, empty_trie, trie_bits
 
 TINY = 1e-15
@@ -171,42 +170,4 @@ def pooled(statistics: BleuStatistics) -> BleuStatistics:
         statistics.guessed.sum(axis=0, keepdims=True),
         statistics.length.sum(keepdims=True),
         statistics.reference_length.sum(keepdims=True),
-    )
-
-
-def explain_bleu(case: Case, orders: int) -> Explanation:
-    """Explain BLEU, a geometric mean: each order has an equal share, split over its matches."""
-    rule, smoothing = str(case.settings["length"]), str(case.settings["smoothing"])
-    statistics = bleu_statistics(case.comparison, case.view, rule)
-    score = float(bleu_scores(statistics, smoothing)[0, orders - 1])
-    length, against = int(statistics.length[0]), float(statistics.reference_length[0])
-    parts, factors = [], []
-    for order in range(1, orders + 1):
-        correct, guessed = int(statistics.correct[0, order - 1]), int(statistics.guessed[0, order - 1])
-        for gram in case.grams(order):
-            most = max(gram.beside)
-            matched = min(gram.count, most)
-            note = f"clipped: no reference holds it more than {most} times" if 0 < most < gram.count else ""
-            adds = score / orders * matched / correct if correct else 0.0
-            parts.append(gram.part(adds, matched, note=note))
-        if not correct:
-            note = f"no match of order {order}; the smoothing leaves this share of a small score"
-            parts.append(Part(f"smoothing of order {order}", 0, 0, 0.0, (), score / orders, note=note))
-        words = f"{correct} of {guessed} n-grams of {order} {'word' if order == 1 else 'words'} are matched"
-        factors.append(Factor(f"precision {order}", correct / guessed if guessed else 0.0, words))
-    penalty = float(_brevity_penalty(statistics, smoothing)[0])
-    of = "of the reference nearest in length" if rule == CLOSEST else "of the references on average"
-    factors.append(Factor("brevity penalty", penalty, f"{length} words against {against:.4g} {of}"))
-    lengths = [len(reference) for reference in case.references]
-    nearest = lengths.index(int(against)) if rule == CLOSEST else None
-    return case.explanation(
-        score,
-        parts,
-        factors,
-        [
-            case.beside(number, chosen="nearest in length" if number == nearest else "")
-            for number in range(len(lengths))
-        ],
-        f"The geometric mean of {orders} precision{'s' if orders > 1 else ''}, times the brevity penalty; every "
-        "order has an equal share, split over its matches.",
     )

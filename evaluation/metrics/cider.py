@@ -13,7 +13,6 @@ import numpy as np
 from evaluation.arrays import Flags, Floats, Ints
 from evaluation.compiled import compiled
 from evaluation.metrics.comparison import Comparison, Task, View
-from evaluation.metrics.explanation import Case, Explanation, Factor
 from evaluation.metrics.text.words import Numbers
 
 ALONE = -1  # an n-gram that occurs only once
@@ -78,68 +77,6 @@ def cider_scores(comparison: Comparison, view: View, variant: Variant) -> Floats
     for grams, share in _orders(comparison, view, variant):
         _add_scores(task, grams, comparison.weights, _similarity_of(variant), share, scores)
     return variant.scale * scores
-
-
-def explain_cider(case: Case, variant: Variant) -> Explanation:
-    """Explain CIDEr by each n-gram's product of weights, over both vectors' lengths."""
-    comparison, how = case.comparison, _similarity_of(variant)
-    task = comparison.task(case.view)
-    parts, factors = [], []
-    by_reference = np.zeros(len(case.references))
-    for grams, share in _orders(comparison, case.view, variant):
-        candidate, references = _room(task), _room(task)
-        alone = grams.weights[comparison.weights[0]]
-        _write_vectors(grams, task.starts, 1, 1 + len(case.references), alone, references)
-        _write_vectors(grams, task.starts, 0, 1, grams.weights[0], candidate)
-        size = int(candidate.bounds[1])
-        products, sums = np.zeros((len(case.references), size)), np.zeros(len(case.references))
-        _multiply(candidate, references, how.clipped, products, sums)
-        for reference, row in enumerate(products):
-            norms = candidate.norms[0] * references.norms[reference]
-            row *= _similarity(1.0, norms, task.starts, 0, 1 + reference, how)
-        counts = np.full(len(case.references), 1 / len(case.references))
-        if how.best_reference:
-            counts = (np.arange(counts.size) == np.argmax(products.sum(axis=1))).astype(np.float64)
-        adds = variant.scale * share * counts[:, None] * products
-        by_reference += adds.sum(axis=1)
-        for gram in case.grams(grams.order):
-            number = grams.numbers[gram.place]
-            frequency = 0 if number == ALONE else int(grams.frequencies[number])
-            parts.append(
-                gram.part(
-                    float(adds[:, candidate.grams[:size] == number].sum()),
-                    sum(min(gram.count, other) for other in gram.beside) / len(gram.beside),
-                    idf=float(grams.weights[frequency]),
-                    note="" if frequency else _UNSEEN[variant.unseen],
-                )
-            )
-        words = f"what n-grams of {grams.order} {'word' if grams.order == 1 else 'words'} add"
-        factors.append(Factor(f"order {grams.order}", float(adds.sum()), words))
-    if how.clipped:
-        lengths = [
-            _length_factor(task.starts, 0, reference, how.sigma)
-            for reference in range(1, 1 + len(case.references))
-        ]
-        words = "mean factor for captions longer or shorter than a reference; 1 where as long"
-        factors.append(Factor("length factor", sum(lengths) / len(lengths), words))
-    warnings: tuple[str, ...] = ()
-    if comparison.documents == 1 and variant.idf:
-        warnings = ("the document corpus holds one document, so that every n-gram in it weighs 0",)
-    over = "the mean over references"
-    if how.best_reference:
-        over = "the reference of the greatest sum counts, order by order"
-    return case.explanation(
-        sum(part.contribution for part in parts),
-        parts,
-        factors,
-        [case.beside(number, add, as_counted=True) for number, add in enumerate(by_reference.tolist())],
-        f"Rare n-grams that the references share weigh most; {over}. Document frequencies are counted over "
-        f"{comparison.documents:,} images.",
-        warnings=warnings,
-    )
-
-
-_UNSEEN = {"dropped": "in no document: dropped", "logn": "in no document: weighs the most"}
 
 
 def _similarity_of(variant: Variant) -> Similarity:

@@ -15,7 +15,6 @@ from evaluation.compiled import compiled
 from evaluation.metrics.bleu import clipped_matches
 from evaluation.metrics.comparison import Comparison, Lists, Task, View, check_lists, check_texts
 from evaluation.metrics.errors import UnknownName
-from evaluation.metrics.explanation import Case, Explanation, Factor
 from evaluation.metrics.text.words import STEM_FIRST, STOP_FIRST, TOKENIZERS, Numbers, Words, changed, encode
 
 ORDERS = (STOP_FIRST, STEM_FIRST)
@@ -53,19 +52,6 @@ def _summed_matches(task: Task, vocabulary: int) -> Ints:
                 for at in range(starts[text], starts[text + 1]):
                     left[words[at]] = 0
     return hits
-
-
-def explain_h13_bleu(case: Case) -> Explanation:
-    score = float(h13_bleu_scores(case.comparison, case.view)[0])
-    matched = {gram: min(gram.count, max(gram.beside)) for gram in case.grams(1)}
-    words = f"{sum(matched.values())} of {len(case.words)} words are matched"
-    return case.explanation(
-        score,
-        [gram.part(hits / len(case.words), hits) for gram, hits in matched.items()],
-        [Factor("precision", score, words)],
-        [case.beside(number) for number in range(len(case.references))],
-        "The share of the candidate's words that a reference holds; there is no brevity penalty.",
-    )
 
 
 def bleu_pre_matrix(

@@ -1,28 +1,22 @@
-"""The metrics as data: descriptions, options, functions that compute and explain them.
+"""The metrics as data: descriptions, options, functions that compute them.
 
 To add a metric, write its function in its own module and declare it in `METRICS`, or in a package as an entry point of
 the group `quorum.metrics` (docs/metrics.md).
-
-Metrics explain themselves from what their kernels compute: sums by their parts (CIDEr, ROUGE-n, the Bleu-pre filter),
-BLEU by an equal share for each order, ROUGE-L by the words of the longest common subsequence, METEOR by its stages.
 """
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
 from importlib.metadata import EntryPoint, entry_points
-from itertools import chain, pairwise
+from itertools import pairwise
 from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
 
-from evaluation.arrays import Floats, Ints, starts_of
+from evaluation.arrays import Floats
 from evaluation.metrics import bleu, cider, h13, meteor, rouge
-from evaluation.metrics.comparison import Comparison, NumberedTexts, View, check_lists, check_texts
+from evaluation.metrics.comparison import Comparison, View
 from evaluation.metrics.errors import InvalidInput, MetricsError, PackageFailed, UnknownName
-from evaluation.metrics.explanation import Case, Explanation
-from evaluation.metrics.text.words import tokenizer_named
 
 VERSION = "1.0"
 
@@ -74,7 +68,6 @@ class ComputedScores:
 
 
 Compute = Callable[[Comparison, View, Settings], ComputedScores]
-Explain = Callable[[Case], Explanation]
 
 
 @dataclass(frozen=True)
@@ -94,7 +87,6 @@ class Metric:
     name: str
     what: str
     compute: Compute
-    explain: Explain | None = None
     statistics: str = "mean over images"
     options: Mapping[str, Option] = field(default_factory=dict)
     tokenizer: str | None = None
@@ -161,10 +153,6 @@ def _cider(variant: cider.Variant) -> Compute:
     return compute
 
 
-def _explain_cider(variant: cider.Variant) -> Explain:
-    return lambda case: cider.explain_cider(case, _variant(variant, case.settings))
-
-
 def _meteor(comparison: Comparison, view: View, settings: Settings) -> ComputedScores:
     stages = meteor.stages_named(str(settings["stages"]))
     tables = meteor.find_tables()
@@ -205,14 +193,11 @@ _ORDERS_OF_NGRAM = {"n": Option(4, low=1, high=9)}
 _ORDER_OF_STEPS = {"order": Option("stop-first", choices=h13.ORDERS)}
 
 
-def _rouge155_metric(
-    name: str, what: str, compute: Compute, explain: Explain | None = None, **more: Option
-) -> Metric:
+def _rouge155_metric(name: str, what: str, compute: Compute, **more: Option) -> Metric:
     return Metric(
         name,
         f"{what} as ROUGE-1.5.5 computes it (Lin 2004)",
         compute,
-        explain,
         options={
             "measure": Option("f", choices=rouge.MEASURES),
             "alpha": Option(0.5, low=0.0, high=1.0, quiet=True),
@@ -233,7 +218,6 @@ def _cider_metric(name: str, what: str, variant: cider.Variant = _CIDER, *, stem
         name,
         what,
         _cider(variant),
-        _explain_cider(variant),
         options=_ORDERS_OF_NGRAM | {"stem": Option(stem, choices=STEMMERS)},
         change="@stem",
         shown={"unseen": variant.unseen},
@@ -250,7 +234,6 @@ METRICS = {
                 f"bleu-{order}",
                 f"BLEU up to {order}-grams as the MS COCO evaluation computes it (V15 eq. 6-8)",
                 _bleu(order),
-                partial(bleu.explain_bleu, orders=order),
                 statistics="matches, guesses and lengths summed over images",
                 options={
                     "smoothing": Option("coco", choices=bleu.SMOOTHINGS, quiet=True),
@@ -265,15 +248,10 @@ METRICS = {
             "rouge-l",
             "longest common subsequence as the MS COCO evaluation computes it (V15 eq. 12-14)",
             _rouge_l,
-            rouge.explain_rouge_l,
             options={"beta": Option(1.2)},
         ),
-        _rouge155_metric(
-            "rouge-1", "overlap of words", _rouge_grams(0, spared=0), partial(rouge.explain_rouge_n, order=1)
-        ),
-        _rouge155_metric(
-            "rouge-2", "overlap of bigrams", _rouge_grams(1), partial(rouge.explain_rouge_n, order=2)
-        ),
+        _rouge155_metric("rouge-1", "overlap of words", _rouge_grams(0, spared=0)),
+        _rouge155_metric("rouge-2", "overlap of bigrams", _rouge_grams(1)),
         _rouge155_metric("rouge-l-155", "longest common subsequence", _rouge_lcs),
         _rouge155_metric(
             "rouge-w",
@@ -289,7 +267,6 @@ METRICS = {
             "cider-d",
             "CIDEr-D as the MS COCO evaluation computes it, times 10 (V15 eq. 4-5)",
             _cider(_CIDER_D),
-            _explain_cider(_CIDER_D),
             options=_ORDERS_OF_NGRAM
             | {"sigma": Option(6.0, low=1e-6), "scale": Option(10.0, low=1e-6, quiet=True)},
             uses_documents=True,
@@ -318,7 +295,6 @@ METRICS = {
             "meteor",
             "METEOR 1.5 for English as the MS COCO evaluation runs it (V15 eq. 16-20)",
             _meteor,
-            meteor.explain_meteor,
             statistics="matches, chunks and lengths of the best references summed over images",
             options={"stages": Option(meteor.ALL, choices=(meteor.ALL, *meteor.STAGE_CHOICES))},
             computed=("stages", "data"),
@@ -328,14 +304,12 @@ METRICS = {
             "bleu-h13",
             "clipped unigram precision without brevity penalty (H13 §4.1.1)",
             _overlap_of_words(h13.h13_bleu_scores),
-            h13.explain_h13_bleu,
             tokenizer="h13",
         ),
         Metric(
             "bleu-pre",
             "bleu-h13 on stems without stop words, as the ROUGE script makes them (H13 §4.3.2)",
             _overlap_of_words(h13.h13_bleu_scores),
-            h13.explain_h13_bleu,
             options=_ORDER_OF_STEPS,
             tokenizer="rouge",
             change="@order",
@@ -432,77 +406,3 @@ def metric_named(text: str) -> Metric:
             f"the entry point {name!r} of package {_package_of(point)} is {point.value}, expected a Metric of that name"
         )
     return replace(metric, shown={**metric.shown, "package": _package_of(point)})
-
-
-EXPLAINED = tuple(name for name, metric in METRICS.items() if metric.explain is not None)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Documents:
-    """A document corpus, tokenised for many explanations; each list of texts is one document."""
-
-    view: View
-    _texts: list[str]
-    _starts: Ints  # (documents + 1,) where each document begins
-    _numbered: NumberedTexts
-
-    @classmethod
-    def of(cls, corpus: Sequence[Sequence[str]], view: View) -> "Documents":
-        check_lists(corpus, "document_corpus")
-        for position, texts in enumerate(corpus):
-            check_texts(texts, f"document_corpus[{position}]")
-        texts = list(chain.from_iterable(corpus))
-        return cls(view, texts, starts_of(list(map(len, corpus))), NumberedTexts.of(texts, view))
-
-    @property
-    def size(self) -> int:
-        return self._starts.size - 1
-
-    def comparison(self, candidate: str, references: Sequence[str]) -> Comparison:
-        """Compare a candidate with references, which are no document."""
-        own = [candidate, *references]
-        made = Comparison(
-            [*own, *self._texts],
-            group_of=np.zeros(1, dtype=np.int64),
-            group_starts=np.concatenate([[1], len(own) + self._starts]),
-            weights=np.append(0, np.ones(self.size, dtype=np.int64)),
-            documents=self.size,
-        )
-        made.once(("words", self.view), lambda: self._numbered.behind(own))
-        return made
-
-
-def view_of(metric: str, *, tokenizer: str = "ptb", **options: OptionValue) -> View:
-    declared = metric_named(metric)
-    change = declared.change_under(declared.settings(options))
-    return View(tokenizer_named(declared.tokenizer or tokenizer), change)
-
-
-def explain(
-    candidate: str,
-    references: Sequence[str],
-    metric: str,
-    *,
-    tokenizer: str = "ptb",
-    documents: Documents | Sequence[Sequence[str]] | None = None,
-    **options: OptionValue,
-) -> Explanation:
-    """Explain the score of one candidate; the contributions sum to what `score` returns.
-
-    `documents` is the document corpus; by default the references are the only document, and every n-gram weighs 0.
-    """
-    declared = metric_named(metric)
-    if declared.explain is None:
-        raise InvalidInput(f"metric {metric!r} cannot be explained, expected one of {', '.join(EXPLAINED)}")
-    unknown = options.keys() - declared.options.keys()
-    if unknown:
-        raise UnknownName(f"option of {metric}", min(unknown), sorted(declared.options))
-    view = view_of(metric, tokenizer=tokenizer, **options)
-    comparison = Comparison.of([candidate], [references])
-    if declared.uses_documents:
-        if not isinstance(documents, Documents):
-            documents = Documents.of([references] if documents is None else documents, view)
-        elif documents.view != view:
-            raise InvalidInput(f"documents were cut for other words than {metric} counts")
-        comparison = documents.comparison(candidate, references)
-    return declared.explain(Case(metric, declared.settings(options), comparison, view))

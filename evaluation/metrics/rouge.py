@@ -23,8 +23,6 @@ import numpy as np
 from evaluation.arrays import Flags, Floats, Ints, ratio
 from evaluation.compiled import compiled
 from evaluation.metrics.comparison import Comparison, Pairs, View
-from evaluation.metrics.errors import InvalidInput
-from evaluation.metrics.explanation import Case, Explanation, Factor, Part, Token
 from evaluation.metrics.text.words import Numbers
 
 PRINTED = 1e5  # the script prints five digits
@@ -325,76 +323,6 @@ def _common_shares(comparison: Comparison, view: View) -> _Shares:
     reference = lengths[comparison.pair_references]
     common = np.where(candidate + reference == 0, 1.0, lcs_overlap(comparison, view).hits)
     return _Shares(common / np.maximum(candidate, 1), common / np.maximum(reference, 1))
-
-
-def explain_rouge_l(case: Case) -> Explanation:
-    """Explain ROUGE-L by a longest common subsequence with the best reference."""
-    score = float(rouge_l_scores(case.comparison, case.view, float(case.settings["beta"]))[0])
-    shares = _common_shares(case.comparison, case.view)
-    first, second = int(np.argmax(shares.precision)), int(np.argmax(shares.recall))
-    is_common = _common_words(case, first)
-    found, best = sum(is_common), len(case.references[second])
-    adds = [score / found if common else 0.0 for common in is_common]
-    parts = [
-        Part(word, 1, 1, float(common), (first,) if common else (), add)
-        for word, common, add in zip(case.words, is_common, adds, strict=True)
-    ]
-    if not found:
-        parts.append(Part("no common word", 0, 0, 0.0, (), score))
-    precision, recall = float(shares.precision[first]), float(shares.recall[second])
-    words = f"{found} of {len(case.words)} words, with reference {first + 1}"
-    chosen = {second: "best recall"} | {
-        first: "best precision" if first != second else "best precision and recall"
-    }
-    return case.explanation(
-        score,
-        parts,
-        [
-            Factor("precision", precision, words),
-            Factor("recall", recall, f"{round(recall * best)} of {best} words, of reference {second + 1}"),
-        ],
-        [case.beside(number, chosen=chosen.get(number, "")) for number in range(len(case.references))],
-        "The longest run of words in the same order, gaps allowed; precision and recall are each the best over the "
-        "references. The score is split evenly over those words.",
-        tokens=[Token(word, add) for word, add in zip(case.words, adds, strict=True)],
-    )
-
-
-def _common_words(case: Case, reference: int) -> list[bool]:
-    """Mark the candidate's words in the earliest longest common subsequence with a reference."""
-    words, starts, references, _ = case.comparison.pairs(case.view)
-    text = references[reference]
-    # From the end to the start, as the kernel traces its path back from the end.
-    candidate, other = (
-        words[starts[0] : starts[1]][::-1].copy(),
-        words[starts[text] : starts[text + 1]][::-1].copy(),
-    )
-    longest = max(candidate.size, other.size)
-    table = room_for_table(longest, candidate.size * (-(-other.size // BITS)))
-    mark_best_path(candidate, other, np.arange(longest + 1, dtype=np.float64), table)
-    return table.marked[: candidate.size][::-1].tolist()
-
-
-def explain_rouge_n(case: Case, order: int) -> Explanation:
-    if case.settings["multi"] != "average" or case.settings["jackknife"] != "no":
-        raise InvalidInput(f"{case.metric} can be explained with multi:average and jackknife:no alone")
-    overlap = gram_overlap(case.comparison, case.view, window=order - 1, spared=0 if order == 1 else -1)
-    row = _combined(case.comparison, overlap, case.view, alpha=float(case.settings["alpha"]))[0].tolist()
-    score = row[MEASURES.index(str(case.settings["measure"]))]
-    hits, total, given = map(int, row[3:])
-    each = score / hits if hits else 0.0
-    matched = {gram: sum(min(gram.count, other) for other in gram.beside) for gram in case.grams(order)}
-    words = f"{hits} of {given}: the candidate's n-grams, once for each reference"
-    return case.explanation(
-        score,
-        [gram.part(count * each, count / len(case.references)) for gram, count in matched.items()],
-        [
-            Factor("recall", row[0], f"{hits} of {total} n-grams of the references"),
-            Factor("precision", row[1], words),
-        ],
-        [case.beside(number, float(own) * each) for number, own in enumerate(overlap.hits)],
-        "Matches and totals are summed over the references; each match adds the same.",
-    )
 
 
 def gram_overlap(comparison: Comparison, view: View, *, window: int, spared: int = -1) -> Overlap:

@@ -74,9 +74,9 @@ def test_a_study_goes_from_a_file_to_a_table(
     apart = study.disagreements("bleu-1")
     assert list(apart["size"]) == sorted(apart["size"], reverse=True)
     key = units[units["pair"].notna()]["pair"].iloc[0]
-    closer = study.look_closer(key, "bleu-1")
+    closer = study.look_closer(key)
     assert set(closer["votes"]["worker"]) <= set(judgments["worker"])
-    assert len(closer["explained"]["explanations"]) == len(closer["captions"]) == 2
+    assert len(closer["scores"]["bleu-1"]) == len(closer["captions"]) == 2
     assert study.next_batch([key], why="once more").info()["state"] == "draft"
     tables = study.report_tables()
     assert tables

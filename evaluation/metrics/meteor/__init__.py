@@ -3,7 +3,6 @@
 from evaluation.metrics.meteor.matching import ALL, STAGE_CHOICES
 from evaluation.metrics.meteor.scoring import (
     MeteorStatistics,
-    explain_meteor,
     meteor_scores,
     meteor_statistics,
     pooled,
@@ -17,7 +16,6 @@ __all__ = [
     "STAGE_CHOICES",
     "MeteorStatistics",
     "Tables",
-    "explain_meteor",
     "find_tables",
     "meteor_scores",
     "meteor_statistics",

@@ -5,7 +5,7 @@ With matches weighted by their stage, content words by delta and function words 
     F = P R / (alpha P + (1 - alpha) R),  Pen = gamma (chunks / matches) ^ beta,  METEOR = (1 - Pen) F
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -15,7 +15,6 @@ from evaluation.arrays import Flags, Floats, Ints
 from evaluation.compiled import compiled
 from evaluation.metrics.comparison import Comparison, View
 from evaluation.metrics.errors import MissingTables
-from evaluation.metrics.explanation import Case, Explanation, Factor, Part, ReferenceNote
 from evaluation.metrics.meteor.alignment import (
     CHUNKS,
     FIELDS,
@@ -46,7 +45,6 @@ from evaluation.metrics.meteor.tables import (
     DATA,
     LONGEST,
     Tables,
-    find_tables,
     no_phrases,
     phrases_in,
     tables_there,
@@ -202,45 +200,3 @@ def _terms(counts: Ints, weights: Floats) -> Terms:
 @compiled
 def _score(terms: Terms) -> float:
     return terms.mean * (1.0 - terms.penalty)
-
-
-def explain_meteor(case: Case) -> Explanation:
-    tables = find_tables()
-    stages = stages_named(str(case.settings["stages"]))
-    candidate, *references = case.comparison.texts
-    each_alone = Comparison.of([candidate] * len(references), [[text] for text in references])
-    statistics = meteor_statistics(each_alone, case.view, tables, stages)
-    scores = meteor_scores(statistics)
-    best = int(np.argmax(scores))  # the first of equals, as the program keeps it
-    score, row = float(scores[best]), statistics.counts[best]
-    terms = _terms(row, _WEIGHTS)
-    matches = []
-    for stage, name in enumerate(STAGES):
-        for kind, (sort, share) in enumerate((("content", DELTA), ("function", 1.0 - DELTA))):
-            matched = int(row[MATCHED + PER_STAGE * stage + 2 * kind])
-            matches.append((f"{name}, {sort} words", matched, WEIGHTS[stage] * share))
-    weight = sum(matched * each for _, matched, each in matches)
-    parts = [
-        Part(name, 0, matched, matched, (best,), score * matched * each / weight,
-             note=f"each such word weighs {each:g}")
-        for name, matched, each in matches
-        if matched
-    ]  # fmt: skip
-    if not parts:
-        parts.append(Part("no matched word", 0, 0, 0.0, (), score))
-    factors = [
-        Factor("precision", terms.precision, "weighted share of the candidate's words that are matched"),
-        Factor("recall", terms.recall, "weighted share of the reference's words that are matched"),
-        Factor("mean", terms.mean, "harmonic mean, recall weighing 0.85"),
-        Factor("chunks", int(row[CHUNKS]), "runs of matched words in the same order in both"),
-        Factor("fragmentation penalty", terms.penalty, "the score is the mean times one less this"),
-    ]
-    beside = [
-        ReferenceNote(text, length, float(scores[number]), "best" if number == best else "")
-        for number, (text, length) in enumerate(
-            zip(references, statistics.counts[:, LENGTH_2].tolist(), strict=True)
-        )
-    ]
-    words = "The reference of the highest score counts alone; figures beside the others are what they would have given."
-    explanation = case.explanation(score, parts, factors, beside, words, tokens=())
-    return replace(explanation, settings=dict(case.settings) | {"stages": STAGE_CHOICES[stages - 1]})
