@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -21,17 +20,15 @@ from evaluation.errors import ExportError
 from evaluation.export.formats import FORMATS, TASKS, Format, check_fits, format_named
 from evaluation.export.parts import (
     Encoding,
-    ExportWork,
     StartedExport,
     begin_parts,
     lock_output,
-    parts_folder,
-    read_votes,
     remove_parts,
     request_of,
     write_in_parts,
 )
 from evaluation.export.rows import timestamp
+from evaluation.judgment_sets.records import Votes
 from evaluation.provenance import signature, versions
 from judgments.access.roles import Right, has_right
 from judgments.design.study_design import StudyDesign
@@ -41,8 +38,8 @@ from judgments.studies.log import note_event
 from judgments.studies.studies import design_of, find_study
 
 JOB_KIND = "export"
-# Progress when parts begin, when they are joined and signed, and when that is done.
-SHARES = (0.02, 0.75, 0.85, 0.99)
+# Progress when parts begin, when they are joined, and when the file is signed.
+SHARES = (0.02, 0.85, 0.95)
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,22 +88,8 @@ def export_judgments(
     with lock_output(output):
         begun = begin_parts(study, output, encoding, asked=asked, resume=resume)
         snapshot = begun.snapshot
-        work = ExportWork(
-            study,
-            snapshot.moment,
-            parts_folder(output),
-            task=task,
-            revisions=revisions,
-            prepared=begun.prepared,
-        )
-        tallied = encoding.tallies and begun.last is None
-        file = _write(begun, work, output, encoding, progress=progress)
+        file, votes = _write(begun, output, encoding, progress=progress)
         progress(SHARES[2], "signing")
-        votes = (
-            work.tally.facts()
-            if tallied
-            else read_votes(work, progress=_progress_between(progress, *SHARES[2:]))
-        )
         how: dict[str, Any] = {"format": chosen.name, "protocol": study.protocol}
         if chosen.name == "qrels":
             how["task"] = task
@@ -125,7 +108,7 @@ def export_judgments(
             "bytes": file.size,
             "sha256": file.hexdigest(),
             "judgments_sha256": votes.data_hash,
-            "counts": work.counts,
+            "counts": begun.work.counts,
             "seed": design.seed,
             "design": _shareable_design(design),
             "texts_read": snapshot.texts_read,
@@ -144,21 +127,20 @@ def export_judgments(
 
 
 def _write(
-    begun: StartedExport, work: ExportWork, output: Path, encoding: Encoding, *, progress: Progress
-) -> HashedFile:
+    begun: StartedExport, output: Path, encoding: Encoding, *, progress: Progress
+) -> tuple[HashedFile, Votes]:
+    start, end, _ = SHARES
     try:
-        write_in_parts(begun, work, encoding, progress=_progress_between(progress, *SHARES[:2]))
-        progress(SHARES[1], f"joining {output.name}")
+        votes = write_in_parts(
+            begun, encoding, progress=lambda share, words: progress(start + (end - start) * share, words)
+        )
+        progress(end, f"joining {output.name}")
         with whole_file(output) as file:
-            encoding.join(work, file)
+            encoding.join(begun.work, file)
     except (ExportError, FileProblem):  # a full disk needs the space of the parts
         remove_parts(output)
         raise
-    return file
-
-
-def _progress_between(progress: Progress, start: float, end: float) -> Callable[[float, str], None]:
-    return lambda share, words: progress(start + (end - start) * share, words)
+    return file, votes
 
 
 def _shareable_design(design: StudyDesign) -> dict[str, Any]:

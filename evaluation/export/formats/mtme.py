@@ -104,12 +104,17 @@ class Mtme(Encoding):
             SCORES, lambda study: systems, "systems", max(1, work.prepared["segments"])
         )
 
+    def load(self, work: ExportWork) -> None:
+        if work.stage:
+            self._read(work)
+        else:
+            self._begun = _collect_systems(work.study, work.prepared["systems"])
+
     def write_part(self, work: ExportWork, file: HashedFile) -> None:
         (self._write_scores if work.stage else self._write_cells)(work, file)
 
     def _write_cells(self, work: ExportWork, file: HashedFile) -> None:
-        if self._begun is None:
-            self._begun = _collect_systems(work.study, work.prepared["systems"])
+        assert self._begun is not None
         decisions, kind = work.moment.decisions, KINDS[work.study.protocol]
         count = _cells_of_pairs if kind.compares_pairs else _cells_of_captions
         for _, found in work.answers():
