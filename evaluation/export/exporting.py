@@ -15,12 +15,10 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from common.errors import NotThere
-from common.files import FileProblem, HashedFile, check_place, remove_leftovers, whole_file, write_json
+from common.files import FileProblem, check_place, remove_leftovers, write_json
 from evaluation.errors import ExportError
 from evaluation.export.formats import FORMATS, TASKS, Format, check_fits, format_named
 from evaluation.export.parts import (
-    Encoding,
-    StartedExport,
     begin_parts,
     lock_output,
     remove_parts,
@@ -28,7 +26,6 @@ from evaluation.export.parts import (
     write_in_parts,
 )
 from evaluation.export.rows import timestamp
-from evaluation.judgment_sets.records import Votes
 from evaluation.provenance import signature, versions
 from judgments.access.roles import Right, has_right
 from judgments.design.study_design import StudyDesign
@@ -38,8 +35,8 @@ from judgments.studies.log import note_event
 from judgments.studies.studies import design_of, find_study
 
 JOB_KIND = "export"
-# Progress when parts begin, when they are joined, and when the file is signed.
-SHARES = (0.02, 0.85, 0.95)
+# Progress when parts begin, and when the file is signed.
+SHARES = (0.02, 0.95)
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,8 +85,17 @@ def export_judgments(
     with lock_output(output):
         begun = begin_parts(study, output, encoding, asked=asked, resume=resume)
         snapshot = begun.snapshot
-        file, votes = _write(begun, output, encoding, progress=progress)
-        progress(SHARES[2], "signing")
+        start, end = SHARES
+
+        def report(share: float, words: str) -> None:
+            progress(start + (end - start) * share, words)
+
+        try:
+            file, votes = write_in_parts(begun, encoding, output, progress=report)
+        except (ExportError, FileProblem):  # a full disk needs the space of the parts
+            remove_parts(output)
+            raise
+        progress(end, "signing")
         how: dict[str, Any] = {"format": chosen.name, "protocol": study.protocol}
         if chosen.name == "qrels":
             how["task"] = task
@@ -124,23 +130,6 @@ def export_judgments(
     note_event(study=study, what="exported", words=words, format=chosen.name, sha256=manifest["sha256"])
     progress(1.0, "done")
     return Export(output, manifest_path(output), manifest)
-
-
-def _write(
-    begun: StartedExport, output: Path, encoding: Encoding, *, progress: Progress
-) -> tuple[HashedFile, Votes]:
-    start, end, _ = SHARES
-    try:
-        votes = write_in_parts(
-            begun, encoding, progress=lambda share, words: progress(start + (end - start) * share, words)
-        )
-        progress(end, f"joining {output.name}")
-        with whole_file(output) as file:
-            encoding.join(begun.work, file)
-    except (ExportError, FileProblem):  # a full disk needs the space of the parts
-        remove_parts(output)
-        raise
-    return file, votes
 
 
 def _shareable_design(design: StudyDesign) -> dict[str, Any]:

@@ -15,7 +15,7 @@ import shutil
 import time
 from abc import ABC, abstractmethod
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
 from dataclasses import asdict, astuple, dataclass, field, replace
 from pathlib import Path
@@ -44,7 +44,7 @@ class ExportWork:
         task: for qrels, whether an image asks for captions, or a caption for images.
         prepared: the result of ``Encoding.prepare``.
         counts: rows written, for the manifest.
-        stage: number, from 0.
+        stage: number of the encoding's stage, from 0.
         pieces: row ids of the part, in order.
         tally: collects the part's judgments for the judgment signature.
     """
@@ -77,14 +77,6 @@ class ExportWork:
         for some, votes in self.votes():
             yield some, {unit: [given for _, given in own] for unit, own in votes.items()}
 
-    def parts(self, suffix: str) -> list[Path]:
-        return sorted(self.folder.glob(f"*.{suffix}"))
-
-    def lines(self, suffix: str) -> Iterator[Any]:
-        for path in self.parts(suffix):
-            with path.open(encoding="utf-8") as lines:
-                yield from map(json.loads, lines)
-
 
 def units_of(study: Study) -> QuerySet[Any]:
     return Unit.objects.filter(study=study)
@@ -100,7 +92,8 @@ class Stage:
     each: int = 1
 
 
-READING = Stage("none")  # the judgments for the signature, where no other stage reads all of them
+# Of the judgments, for the signature; before the others, where none of them reads all judgments.
+READING, READING_NUMBER = Stage("none"), -1
 
 
 class Encoding(ABC):
@@ -132,26 +125,30 @@ class Encoding(ABC):
     def write_part(self, work: ExportWork, file: HashedFile) -> None:
         """Write ``work.pieces`` of ``work.stage``, and update ``work.counts``."""
 
-    def join(self, work: ExportWork, file: HashedFile) -> None:
-        append_files(work.parts(self.suffix), file)
+    def join(self, work: ExportWork, file: HashedFile, parts: Iterator[Path]) -> None:
+        """Write the file of the parts of the last stage, which are written meanwhile; those before are there."""
+        for path in parts:
+            with path.open("rb") as part:
+                shutil.copyfileobj(part, file, COPIED_AT_ONCE)
 
 
 def write_line(file: HashedFile, row: Mapping[str, Any]) -> None:
     file.write_text(f"{json.dumps(row, ensure_ascii=False)}\n")
 
 
-def append_files(parts: Sequence[Path], file: HashedFile) -> None:
+def read_lines(parts: Iterable[Path]) -> Iterator[Any]:
     for path in parts:
-        with path.open("rb") as part:
-            while block := part.read(1 << 20):
-                file.write(block)
+        with path.open(encoding="utf-8") as lines:
+            yield from map(json.loads, lines)
 
 
 UNITS_A_PART = 20_000
+COPIED_AT_ONCE = 1 << 20  # bytes
 STATE = "state.json"
 EPOCH = (1980, 1, 1, 0, 0, 0)  # the earliest time in an archive: equal files give equal archives
 LAYOUT = 5  # format version of the folder; other versions are not resumed
 VOTES = ".votes"  # what is hashed of a part's judgments
+JOINED = "joined"  # the file, which is moved to its place when it is whole
 
 
 @dataclass(frozen=True, slots=True)
@@ -263,6 +260,8 @@ def begin_parts(
         if found is not None:
             snapshot = export_snapshot_from(study, found["held"])
             work = work_of(snapshot, found["folder"], found["kept"])
+            for path in work.folder.glob(f".{JOINED}.*"):
+                path.unlink()
             return StartedExport(snapshot, work, [Part(*part) for part in found["parts"]])
         snapshot = take_export_snapshot(study)
         _empty_folder(folder)
@@ -284,7 +283,7 @@ def begin_parts(
 
 def _divide(work: ExportWork, encoding: Encoding) -> Iterator[Part]:
     number = 0
-    for place, stage in enumerate(_stages(work, encoding)):
+    for place, stage in _stages(work, encoding).items():
         queue, after = stage.pieces(work.study), None
         left, size = queue.count(), max(1, UNITS_A_PART // stage.each)
         while left > 0:
@@ -294,8 +293,9 @@ def _divide(work: ExportWork, encoding: Encoding) -> Iterator[Part]:
             left, after = left - size, last
 
 
-def _stages(work: ExportWork, encoding: Encoding) -> Sequence[Stage]:
-    return (*encoding.stages(work), *(() if encoding.tallies else (READING,)))
+def _stages(work: ExportWork, encoding: Encoding) -> dict[int, Stage]:
+    reading = {} if encoding.tallies else {READING_NUMBER: READING}
+    return reading | dict(enumerate(encoding.stages(work)))
 
 
 def _pieces(
@@ -312,39 +312,70 @@ def _pieces(
 
 
 def write_in_parts(
-    begun: StartedExport, encoding: Encoding, *, progress: Callable[[float, str], None]
-) -> Votes:
-    """Write the missing parts; ``begun.work.counts`` then covers all parts, as do the votes returned."""
-    work, votes = begun.work, []
-    work.counts = dict(encoding.counts)
+    begun: StartedExport, encoding: Encoding, output: Path, *, progress: Callable[[float, str], None]
+) -> tuple[HashedFile, Votes]:
+    """Write the missing parts and the file; ``begun.work.counts`` and the votes then cover all parts."""
+    work = begun.work
+    stages = _stages(work, encoding)
+    writing = _Writing(begun, encoding, stages, progress)
+    *earlier, last = stages
+    with _folder_problems(parts_folder(output)):
+        for number in earlier:
+            for _ in writing.parts(number):
+                continue
+        with whole_file(work.folder / JOINED) as file, closing(writing.parts(last)) as parts:
+            encoding.join(work, file, parts)
+        votes = add_votes(writing.votes, hash_of_files(sorted(work.folder.glob(f"*{VOTES}"))))
+        (work.folder / JOINED).replace(output)
+    return file, votes
 
-    def take_in(status: dict[str, Any]) -> None:
-        votes.append(Votes(**status["votes"]))
-        for name, count in status["counts"].items():
-            work.counts[name] = work.counts.get(name, 0) + count
 
-    with _folder_problems(work.folder):
-        stages = _stages(work, encoding)
-        for work.stage, stage in enumerate(stages):
-            parts = [part for part in begun.parts if part.stage == work.stage]
-            missing = []
+class _Writing:
+    """The writing of an export's parts, stage by stage."""
+
+    def __init__(
+        self,
+        begun: StartedExport,
+        encoding: Encoding,
+        stages: Mapping[int, Stage],
+        progress: Callable[[float, str], None],
+    ) -> None:
+        self._begun, self._encoding, self._stages, self._progress = begun, encoding, stages, progress
+        self._work = begun.work
+        self._work.counts = dict(encoding.counts)
+        self.votes: list[Votes] = []
+
+    def parts(self, number: int) -> Generator[Path, None, None]:
+        """Yield the parts of a stage in order; write the missing ones."""
+        work, stage = self._work, self._stages[number]
+        work.stage = number
+        parts = [part for part in self._begun.parts if part.stage == number]
+        missing = [part for part in parts if not _status(work, part).exists()]
+        total = sum(part.size for part in parts)
+        done = total - sum(part.size for part in missing)
+        for part in parts:
+            if part not in missing:
+                self._take_in(json.loads(_status(work, part).read_text(encoding="utf-8")))
+        if missing and stage is not READING:
+            self._encoding.load(work)
+        clock = _Clock(work, stage, "" if stage is READING else self._encoding.progress_count, done)
+        # closed before an error goes on: nothing may be written any more
+        with closing(map_parts(_write_part, (work, self._encoding), missing)) as written:
             for part in parts:
-                if _status(work, part).exists():
-                    take_in(json.loads(_status(work, part).read_text(encoding="utf-8")))
-                else:
-                    missing.append(part)
-            total = sum(part.size for part in parts)
-            done = total - sum(part.size for part in missing)
-            clock = _Clock(work, stage, "" if stage is READING else encoding.progress_count, done)
-            if missing and stage is not READING:
-                encoding.load(work)
-            # closed before an error goes on: nothing may be written any more
-            with closing(map_parts(_write_part, (work, encoding), missing)) as written:
-                for part, status in zip(missing, written, strict=True):
-                    take_in(status)
+                if part in missing:
+                    self._take_in(next(written))
                     done += part.size
-                    progress((work.stage + done / total) / len(stages), clock.words(done, total))
-        return add_votes(votes, hash_of_files(sorted(work.folder.glob(f"*{VOTES}"))))
+                    share = (list(self._stages).index(number) + done / total) / len(self._stages)
+                    self._progress(share, clock.words(done, total))
+                yield _status(work, part).with_suffix(f".{stage.suffix}")
+        if number == list(self._stages)[-1]:
+            self._progress(1.0, "joining")
+
+    def _take_in(self, status: dict[str, Any]) -> None:
+        self.votes.append(Votes(**status["votes"]))
+        counts = self._work.counts
+        for name, count in status["counts"].items():
+            counts[name] = counts.get(name, 0) + count
 
 
 def _write_part(shared: tuple[ExportWork, Encoding], part: Part) -> dict[str, Any]:
