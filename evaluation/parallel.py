@@ -7,7 +7,7 @@ By default this process computes all; `using` sets another pool, such as `LocalP
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
@@ -17,24 +17,26 @@ from typing import Any, Protocol
 
 # Computes a part from what all parts share: `function(shared, part)`, a function of a module.
 PartFunction = Callable[[Any, Any], Any]
+# Closing them ends the work on parts that are under way.
+Results = Generator[Any, None, None]
 RESTARTS = 3  # of a pool whose process was killed
 
 
 class Pool(Protocol):
-    def map(self, function: PartFunction, shared: Any, parts: Sequence[Any]) -> Iterator[Any]: ...
+    def map(self, function: PartFunction, shared: Any, parts: Sequence[Any]) -> Results: ...
 
 
 class Serial:
     """The pool of one process: this one."""
 
-    def map(self, function: PartFunction, shared: Any, parts: Sequence[Any]) -> Iterator[Any]:
+    def map(self, function: PartFunction, shared: Any, parts: Sequence[Any]) -> Results:
         return (function(shared, part) for part in parts)
 
 
 _pool: ContextVar[Pool] = ContextVar("pool", default=Serial())  # noqa: B039 - without state
 
 
-def map_parts(function: PartFunction, shared: Any, parts: Sequence[Any]) -> Iterator[Any]:
+def map_parts(function: PartFunction, shared: Any, parts: Sequence[Any]) -> Results:
     """Yield `function(shared, part)` for each part, in order.
 
     The function must be importable by its name, and depend on nothing but its arguments and stored data. Parts and
@@ -63,7 +65,7 @@ class LocalPool:
     def __init__(self, workers: int, before_fork: Callable[[], object] = lambda: None) -> None:
         self._workers, self._before_fork = workers, before_fork
 
-    def map(self, function: PartFunction, shared: Any, parts: Sequence[Any]) -> Iterator[Any]:
+    def map(self, function: PartFunction, shared: Any, parts: Sequence[Any]) -> Results:
         """Yield results in order. Parts of a killed process are computed again, by a new pool."""
         if min(self._workers, len(parts)) < 2:
             yield from Serial().map(function, shared, parts)

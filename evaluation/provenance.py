@@ -8,7 +8,7 @@ import json
 import math
 import platform
 import tomllib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from functools import cache
 from itertools import islice
@@ -54,16 +54,21 @@ def signature(name: str, settings: dict[str, Any]) -> str:
 
 
 class DataHash:
-    """SHA-256 over judgments by unit, then worker name: answers and whether included, not row ids or times."""
+    """SHA-256 over judgments by unit, then worker name: answers and whether included, not row ids or times.
 
-    def __init__(self) -> None:
+    Args:
+        into: gets what is to be hashed instead, for ``hash_of_files``.
+    """
+
+    def __init__(self, into: Callable[[bytes], object] | None = None) -> None:
         self._hash = hashlib.sha256()
+        self._take = into or self._hash.update
         self._encode = json.JSONEncoder(ensure_ascii=False, sort_keys=True).encode
 
     def add(self, unit: str, worker: str, answer: Any, used: bool) -> None:
         said = str(answer) if type(answer) is int else self._encode(answer)
         line = f"[{encode_basestring(unit)}, {encode_basestring(worker)}, {said}, {'true' if used else 'false'}]\n"
-        self._hash.update(line.encode())
+        self._take(line.encode())
 
     def add_coded(
         self,
@@ -119,6 +124,16 @@ def _line_beginnings(units: pa.Array | Iterable[str]) -> pa.Array:
         return _text_column(f"[{encode_basestring(one)}, " for one in texts.to_pylist())
     start, end, nothing = (pa.scalar(part, pa.large_string()) for part in ('["', '", ', ""))
     return pc.binary_join_element_wise(start, texts.cast(pa.large_string()), end, nothing)
+
+
+def hash_of_files(paths: Iterable[Path]) -> str:
+    """Return the SHA-256 of files one after the other."""
+    digest = hashlib.sha256()
+    for path in paths:
+        with path.open("rb") as file:
+            while block := file.read(1 << 20):
+                digest.update(block)
+    return digest.hexdigest()
 
 
 def hash_with(data_hash: str, others: Mapping[str, Any]) -> str:

@@ -20,7 +20,7 @@ from typing import Any
 
 from django.conf import settings
 
-from evaluation.parallel import PartFunction, Serial, using
+from evaluation.parallel import PartFunction, Results, Serial, using
 from judgments.jobs import Run, is_gone, owner_name
 from judgments.models import Job
 
@@ -46,7 +46,7 @@ class AllWorkers:
         self._run, self._send = run, send
         self._folders = itertools.count()
 
-    def map(self, function: PartFunction, shared: Any, parts: Sequence[Any]) -> Iterator[Any]:
+    def map(self, function: PartFunction, shared: Any, parts: Sequence[Any]) -> Results:
         if len(parts) < 2:
             yield from Serial().map(function, shared, parts)
             return

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -16,17 +15,12 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from common.errors import NotThere
-from common.files import FileProblem, HashedFile, check_place, remove_leftovers, whole_file, write_json
+from common.files import FileProblem, check_place, remove_leftovers, write_json
 from evaluation.errors import ExportError
 from evaluation.export.formats import FORMATS, TASKS, Format, check_fits, format_named
 from evaluation.export.parts import (
-    Encoding,
-    ExportWork,
-    StartedExport,
     begin_parts,
     lock_output,
-    parts_folder,
-    read_votes,
     remove_parts,
     request_of,
     write_in_parts,
@@ -41,8 +35,8 @@ from judgments.studies.log import note_event
 from judgments.studies.studies import design_of, find_study
 
 JOB_KIND = "export"
-# Progress when parts begin, when they are joined and signed, and when that is done.
-SHARES = (0.02, 0.75, 0.85, 0.99)
+# Progress when parts begin, and when the file is signed.
+SHARES = (0.02, 0.95)
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,22 +85,17 @@ def export_judgments(
     with lock_output(output):
         begun = begin_parts(study, output, encoding, asked=asked, resume=resume)
         snapshot = begun.snapshot
-        work = ExportWork(
-            study,
-            snapshot.moment,
-            parts_folder(output),
-            task=task,
-            revisions=revisions,
-            prepared=begun.prepared,
-        )
-        tallied = encoding.tallies and begun.last is None
-        file = _write(begun, work, output, encoding, progress=progress)
-        progress(SHARES[2], "signing")
-        votes = (
-            work.tally.facts()
-            if tallied
-            else read_votes(work, progress=_progress_between(progress, *SHARES[2:]))
-        )
+        start, end = SHARES
+
+        def report(share: float, words: str) -> None:
+            progress(start + (end - start) * share, words)
+
+        try:
+            file, votes = write_in_parts(begun, encoding, output, progress=report)
+        except (ExportError, FileProblem):  # a full disk needs the space of the parts
+            remove_parts(output)
+            raise
+        progress(end, "signing")
         how: dict[str, Any] = {"format": chosen.name, "protocol": study.protocol}
         if chosen.name == "qrels":
             how["task"] = task
@@ -125,7 +114,7 @@ def export_judgments(
             "bytes": file.size,
             "sha256": file.hexdigest(),
             "judgments_sha256": votes.data_hash,
-            "counts": work.counts,
+            "counts": begun.work.counts,
             "seed": design.seed,
             "design": _shareable_design(design),
             "texts_read": snapshot.texts_read,
@@ -141,24 +130,6 @@ def export_judgments(
     note_event(study=study, what="exported", words=words, format=chosen.name, sha256=manifest["sha256"])
     progress(1.0, "done")
     return Export(output, manifest_path(output), manifest)
-
-
-def _write(
-    begun: StartedExport, work: ExportWork, output: Path, encoding: Encoding, *, progress: Progress
-) -> HashedFile:
-    try:
-        write_in_parts(begun, work, encoding, progress=_progress_between(progress, *SHARES[:2]))
-        progress(SHARES[1], f"joining {output.name}")
-        with whole_file(output) as file:
-            encoding.join(work, file)
-    except (ExportError, FileProblem):  # a full disk needs the space of the parts
-        remove_parts(output)
-        raise
-    return file
-
-
-def _progress_between(progress: Progress, start: float, end: float) -> Callable[[float, str], None]:
-    return lambda share, words: progress(start + (end - start) * share, words)
 
 
 def _shareable_design(design: StudyDesign) -> dict[str, Any]:

@@ -6,7 +6,7 @@ scores (Post 2018, "A Call for Clarity in Reporting BLEU Scores").
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple, overload
 
@@ -201,6 +201,11 @@ class JudgmentTally:
     _votes: int = 0
     _hash: DataHash = field(default_factory=DataHash)
 
+    @classmethod
+    def into(cls, write: Callable[[bytes], object]) -> JudgmentTally:
+        """Return a tally of some units, which writes what is to be hashed of all (see ``add_votes``)."""
+        return cls(_hash=DataHash(write))
+
     def add(self, unit: str, worker: str, answer: Any, *, used: bool, control: bool, presented: str) -> None:
         """Add a judgment; ``answer`` is canonical, ``presented`` is '' without sides."""
         self._hash.add(unit, worker, answer, used)
@@ -255,6 +260,20 @@ class Votes:
     first_left: int
     data_hash: str
     counted: int
+
+
+def add_votes(parts: Sequence[Votes], data_hash: str) -> Votes:
+    """Add the counts of distinct units."""
+    judged = [part for part in parts if part.units]
+    return Votes(
+        units=sum(part.units for part in judged),
+        least=min((part.least for part in judged), default=0),
+        most=max((part.most for part in judged), default=0),
+        sided=sum(part.sided for part in judged),
+        first_left=sum(part.first_left for part in judged),
+        data_hash=data_hash,
+        counted=sum(part.counted for part in judged),
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,7 @@ from abc import abstractmethod
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from annotation.models import Worker
@@ -16,7 +17,7 @@ from annotation.snapshots import Snapshot
 from common.downloads import batched
 from common.files import HashedFile
 from evaluation.errors import EvaluationError, ExportError
-from evaluation.export.parts import Encoding, ExportWork, write_line
+from evaluation.export.parts import Encoding, ExportWork, read_lines, write_line
 from evaluation.export.rows import UNITS_AT_ONCE
 from evaluation.export.snapshot import take_snapshot
 from evaluation.judgment_sets import loaders
@@ -320,8 +321,9 @@ class WrittenCaptions(Encoding):
                 write_line(file, row)
                 work.counts["captions"] += 1
 
-    def join(self, work: ExportWork, file: HashedFile) -> None:
-        names = pseudonyms({row["worker"] for row in work.lines(self.suffix)})
-        for row in work.lines(self.suffix):
+    def join(self, work: ExportWork, file: HashedFile, parts: Iterator[Path]) -> None:
+        paths = list(parts)
+        names = pseudonyms({row["worker"] for row in read_lines(paths)})
+        for row in read_lines(paths):
             write_line(file, row | {"worker": names[row["worker"]]})
         work.counts["writers"] = len(names)

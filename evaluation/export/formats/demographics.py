@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
 from django.db.models import Exists, IntegerField, OuterRef, QuerySet, Value
@@ -43,9 +44,9 @@ class DemographicLines(Encoding):
             _write(file, [row.worker.name, *(row.answers.get(name, "") for name in names)])
             work.counts["people"] += 1
 
-    def join(self, work: ExportWork, file: HashedFile) -> None:
+    def join(self, work: ExportWork, file: HashedFile, parts: Iterator[Path]) -> None:
         _write(file, ["worker", *design_of(work.study).crowd.demographics])
-        super().join(work, file)
+        super().join(work, file, parts)
 
 
 def _write(file: HashedFile, cells: Sequence[str]) -> None:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import csv
 import json
+from collections.abc import Iterator
 from datetime import datetime
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from common.downloads import batched
@@ -85,9 +87,9 @@ class CsvLines(JsonLines):
     def write_part(self, work: ExportWork, file: HashedFile) -> None:
         write_csv(work.rows(), file)
 
-    def join(self, work: ExportWork, file: HashedFile) -> None:
+    def join(self, work: ExportWork, file: HashedFile, parts: Iterator[Path]) -> None:
         csv_writer(file).writerow(columns_of(work.study))
-        super().join(work, file)
+        super().join(work, file, parts)
 
 
 def parquet_schema(study: Study) -> pa.Schema:
@@ -129,13 +131,13 @@ class ParquetParts(Encoding):
                     pa.RecordBatch.from_pylist([_parquet_row(row) for row in batch], schema=schema)
                 )
 
-    def join(self, work: ExportWork, file: HashedFile) -> None:
+    def join(self, work: ExportWork, file: HashedFile, parts: Iterator[Path]) -> None:
         import pyarrow as pa
         import pyarrow.parquet as pq
 
         schema = parquet_schema(work.study)
         with pq.ParquetWriter(pa.PythonFile(file, mode="w"), schema, compression="zstd") as writer:
-            for path in work.parts(self.suffix):
+            for path in parts:
                 with path.open("rb") as part, pa.ipc.open_stream(part) as reader:
                     for batch in reader:
                         writer.write_batch(batch)

@@ -104,12 +104,17 @@ class Mtme(Encoding):
             SCORES, lambda study: systems, "systems", max(1, work.prepared["segments"])
         )
 
+    def load(self, work: ExportWork) -> None:
+        if work.stage:
+            self._read(work)
+        else:
+            self._begun = _collect_systems(work.study, work.prepared["systems"])
+
     def write_part(self, work: ExportWork, file: HashedFile) -> None:
         (self._write_scores if work.stage else self._write_cells)(work, file)
 
     def _write_cells(self, work: ExportWork, file: HashedFile) -> None:
-        if self._begun is None:
-            self._begun = _collect_systems(work.study, work.prepared["systems"])
+        assert self._begun is not None
         decisions, kind = work.moment.decisions, KINDS[work.study.protocol]
         count = _cells_of_pairs if kind.compares_pairs else _cells_of_captions
         for _, found in work.answers():
@@ -135,7 +140,7 @@ class Mtme(Encoding):
     def _read(self, work: ExportWork) -> tuple[JudgedSystems, References]:
         if self._whole is None:
             board = self._begun or _collect_systems(work.study, work.prepared["systems"])
-            for path in work.parts(CELLS):
+            for path in sorted(work.folder.glob(f"*.{CELLS}")):
                 cells = np.fromfile(path, dtype=np.float64).reshape(-1, 4)
                 place = cells[:, 0].astype(np.int64), cells[:, 1].astype(np.int64)
                 np.add.at(board.total, place, cells[:, 2])
@@ -148,7 +153,8 @@ class Mtme(Encoding):
             self._whole = judged, References.of(work.study, judged)
         return self._whole
 
-    def join(self, work: ExportWork, file: HashedFile) -> None:
+    def join(self, work: ExportWork, file: HashedFile, parts: Iterator[Path]) -> None:
+        scored = list(parts)
         board, references = self._read(work)
         study, place = work.study, work.folder / "folder"
         shutil.rmtree(place, ignore_errors=True)  # of a join that was stopped
@@ -173,7 +179,7 @@ class Mtme(Encoding):
         for metric in DEFAULT_METRICS:
             found = (
                 (names[one["system"]], np.array(one["images"][metric]), one["corpus"][metric])
-                for one in _in_order(work, board)
+                for one in _in_order(scored, board)
             )
             _write_score_files(metrics / f"{metric}-all", found)
         _zip_folder(place, file)
@@ -185,9 +191,9 @@ class Mtme(Encoding):
         }
 
 
-def _in_order(work: ExportWork, board: JudgedSystems) -> Iterator[dict[str, Any]]:
+def _in_order(parts: Sequence[Path], board: JudgedSystems) -> Iterator[dict[str, Any]]:
     places: dict[int, tuple[Path, int]] = {}
-    for path in work.parts(SCORES):
+    for path in parts:
         with path.open("rb") as lines:
             at = 0
             for line in lines:

@@ -11,6 +11,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from itertools import groupby
+from pathlib import Path
 from typing import Any
 
 from django.db.models import Exists, Max, OuterRef, QuerySet
@@ -107,9 +108,9 @@ class MTurkResults(Encoding):
                     work.counts["assignments"] += 1
                     work.counts["judgments"] += len(judged)
 
-    def join(self, work: ExportWork, file: HashedFile) -> None:
+    def join(self, work: ExportWork, file: HashedFile, parts: Iterator[Path]) -> None:
         _writer(file).writerow(_header(work.prepared["inputs"], work.prepared["answers"]))
-        super().join(work, file)
+        super().join(work, file, parts)
 
 
 def _writer(file: HashedFile) -> Any:

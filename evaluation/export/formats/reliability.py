@@ -8,11 +8,12 @@ from collections.abc import Iterator
 from contextlib import closing
 from itertools import groupby
 from operator import itemgetter
+from pathlib import Path
 
 from common.downloads import batched
 from common.files import HashedFile
 from evaluation.export.formats.consensus import names_in_order
-from evaluation.export.parts import Encoding, ExportWork
+from evaluation.export.parts import Encoding, ExportWork, read_lines
 from judgments.importers.textio import csv_line, guard_formula
 from judgments.models import Unit
 
@@ -39,17 +40,16 @@ class Reliability(Encoding):
                 work.counts["units"] += 1
                 work.counts["values"] += len(own)
 
-    def join(self, work: ExportWork, file: HashedFile) -> None:
+    def join(self, work: ExportWork, file: HashedFile, parts: Iterator[Path]) -> None:
         scratch = work.folder / "turned"
         scratch.unlink(missing_ok=True)  # of a join that was stopped
-        width = work.counts["units"]
         with closing(sqlite3.connect(scratch, isolation_level=None)) as place:
             for name in ("journal_mode", "synchronous"):
                 place.execute(f"PRAGMA {name} = OFF")
             place.execute("CREATE TABLE cells (worker INTEGER, column INTEGER, value INTEGER)")
             place.execute("BEGIN")
             file.write_text("worker")
-            for batch in batched(enumerate(work.lines(self.suffix)), ROWS_AT_ONCE):
+            for batch in batched(enumerate(read_lines(parts)), ROWS_AT_ONCE):
                 file.write_text(f",{csv_line(guard_formula(key) for _, (key, _) in batch)}")
                 place.executemany(
                     "INSERT INTO cells VALUES (?, ?, ?)",
@@ -65,7 +65,7 @@ class Reliability(Encoding):
                         text += f"{',' * (column - at)}{value}"
                         at = column
                     file.write_text(text)
-                file.write_text(f"{',' * (width - 1 - at)}\r\n")
+                file.write_text(f"{',' * (work.counts['units'] - 1 - at)}\r\n")
                 work.counts["lines"] += 1
 
 

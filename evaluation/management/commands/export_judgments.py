@@ -17,6 +17,7 @@ _LIST = "; ".join(f"{one.name}: {one.what}" for one in FORMATS.values())
 
 class Command(OperationCommand):
     operation = operations.export
+    workers_option = "--workers"
     help = (
         "Write a study's judgments to a file, and a manifest beside it, PATH.manifest.json (docs/exports.md). "
         f"Formats: {_LIST}."
