@@ -167,8 +167,8 @@ def _staff_data() -> Iterator[tuple[str, str]]:
         yield from (("models and lists", text) for text in words if text)
     for need in NEEDS.values():
         yield from ((f"need {need.name}", text) for text in (*need.words, need.button))
-    for words in (WORDS, LABELS, QUEUES):
-        yield from (("judgments/jobs_in_words.py", text) for text in words.values())
+    for sentences in (WORDS, LABELS, QUEUES):
+        yield from (("judgments/jobs_in_words.py", text) for text in sentences.values())
     yield from (("judgments/access", text) for row in (*people_page.ROLES, *datasets.ROLES) for text in row)
     yield from (("judgments/access", text) for text in SCOPES.values())
     yield from (("judgments/datasets/understanding.py", text) for text in ENCODINGS.values())

@@ -381,7 +381,7 @@ def test_a_process_of_another_container_or_of_another_boot_is_not_judged_by_its_
 def test_a_job_that_was_ended_at_its_limit_is_not_tried_again() -> None:
     job = running_elsewhere("far:7:ab", silent=settings.JOB_STALE_SECONDS + 1)
     limit = timedelta(seconds=settings.JOB_SECONDS["heavy"] + 60)
-    Job.objects.update(started_at=job.started_at - limit)
+    Job.objects.update(started_at=timezone.now() - timedelta(seconds=60) - limit)
     assert jobs.sweep_jobs().given_up == (job.pk,)
     job.refresh_from_db()
     assert job.error == (
