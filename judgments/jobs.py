@@ -257,6 +257,7 @@ class Run:
     lost: bool = False
     retry_in: float | None = None  # seconds, for a run that is to be tried again
     _heart: _Heart = field(init=False, repr=False)
+    _began: float = field(default_factory=time.monotonic, init=False, repr=False)
 
     @property
     def name(self) -> str:
@@ -296,6 +297,9 @@ class Run:
                 raise self._lost_claim()
         self.finished = True
 
+    def _seconds(self) -> float:
+        return time.monotonic() - self._began
+
     def _lost_claim(self) -> LostClaim:
         return LostClaim(f"Job {self.job_id} was cancelled or given to another worker.")
 
@@ -316,6 +320,8 @@ class Run:
         if isinstance(error, LostClaim):
             log.warning("%s Nothing of this run was kept.", error)
             return True
+        if isinstance(error, SystemExit) and self._seconds() > settings.JOB_SECONDS[self.queue]:
+            error = TookTooLong(self.queue)  # the hard limit
         if not isinstance(error, Exception):
             self._row().give_back(counted=False)
             return isinstance(error, WorkerStops)

@@ -182,7 +182,7 @@ def test_every_package_that_is_imported_is_required() -> None:
     lines = (ROOT / "requirements.txt").read_text(encoding="utf-8").splitlines()
     required = {canonicalize_name(Requirement(line).name) for line in lines if line[0] != "#"}
     # boto3, Jinja2 and Celery are made of the other three.
-    required |= {canonicalize_name(name) for name in ("botocore", "markupsafe", "kombu")}
+    required |= {canonicalize_name(name) for name in ("botocore", "markupsafe", "kombu", "amqp")}
     packages = packages_distributions()
     imported = {
         canonicalize_name(name)

@@ -190,7 +190,7 @@ def looks_closer(page: Page) -> None:
     expect(row.locator("p", has_text="people’s choice")).to_contain_text(f"A zebra {POOR}")
     fits(page)
     row.get_by_role("link", name="Analyse").click()
-    expect(page.get_by_role("heading", name="Why does")).to_be_visible()
+    expect(page.get_by_role("heading", name="Scores")).to_be_visible()
     expect(page.locator(".c-top img")).to_have_js_property("naturalWidth", 320)
     expect(page.locator(".c-vote")).to_have_count(2)
     fits(page)

@@ -602,8 +602,9 @@ def test_a_worker_of_an_older_version_leaves_new_jobs_to_one_that_knows_them(
     installation: Installation,
 ) -> None:
     job = enqueue(installation, "make-group", name="new")
-    installation.start_worker()
     log = installation.folder / "worker.log"
+    log.touch()
+    installation.start_worker()
     until(lambda: "unregistered task of type 'quorum.make-group'" in log.read_text(), what="the refusal")
     until(lambda: "Jobs of kind 'make-group' wait (1)" in log.read_text(), what="the older worker's sentence")
     assert row(installation, job)["state"] == "queued"
