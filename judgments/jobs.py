@@ -210,18 +210,27 @@ def dispatch(queue: str) -> None:
     An account that has none at work always gets one in. Kinds that another version knows are left to it.
     """
     waiting = Job.objects.filter(queue=queue, state=Job.State.QUEUED, kind__in=_kinds)
+    elsewhere: set[int] = set()  # jobs that another process sends at this moment
     while oldest := dict(
-        waiting.filter(sent_at=None).order_by().values_list("created_by").annotate(Min("pk"))
+        waiting.filter(sent_at=None)
+        .exclude(pk__in=elsewhere)
+        .order_by()
+        .values_list("created_by")
+        .annotate(Min("pk"))
     ):
         at_work = Q(state=Job.State.RUNNING) | Q(state=Job.State.QUEUED, sent_at__isnull=False)
         rows = Job.objects.filter(at_work, queue=queue).order_by().values_list("created_by")
         busy = dict(rows.annotate(Count("pk")))
         room = AT_BROKER - waiting.filter(sent_at__isnull=False).count()
-        sent = 0
+        sent = tried = 0
         for account in sorted(oldest, key=lambda account: (busy.get(account, 0), oldest[account])):
             if sent < room or account not in busy:
-                sent += _send(oldest[account])
-        if not sent or sent >= room:
+                tried += 1
+                if _send(oldest[account]):
+                    sent += 1
+                else:
+                    elsewhere.add(oldest[account])
+        if not tried or sent >= room:
             return
 
 

@@ -504,15 +504,16 @@ for number in range(30):
 
 
 def test_redis_carries_the_messages_when_the_environment_says_so(
-    installation_on: Callable[[str], Installation], redis_url: str
+    installation_on: Callable[[str], Installation], tmp_path: Path
 ) -> None:
     installation = installation_on("sqlite")
-    installation.env["CELERY_BROKER_URL"] = redis_url
-    job = enqueue(installation, count=4)
-    with closing(redis.Redis.from_url(redis_url)) as server:
-        assert server.llen("heavy") == 1
-    installation.start_worker(include=KINDS)
-    until(lambda: row(installation, job)["state"] == "done", what="the end")
+    with redis_server(tmp_path) as (_, url):
+        installation.env["CELERY_BROKER_URL"] = url
+        job = enqueue(installation, count=4)
+        with closing(redis.Redis.from_url(url)) as server:
+            assert server.llen("heavy") == 1
+        installation.start_worker(include=KINDS)
+        until(lambda: row(installation, job)["state"] == "done", what="the end")
     assert row(installation, job)["groups"] == 4
 
 
@@ -584,18 +585,31 @@ def test_a_broker_that_does_not_answer_is_tried_once_for_many_jobs(
     assert installation.query("SELECT count(*) FROM judgments_job WHERE state = 'queued'") == [(9,)]
 
 
-@pytest.mark.parametrize("wrong", ["redis://:wrong@", "redis://no-such-host.invalid"])
 def test_a_broker_that_lets_nobody_in_costs_no_page(
-    installation_on: Callable[[str], Installation], redis_url: str, wrong: str
+    installation_on: Callable[[str], Installation], tmp_path: Path
 ) -> None:
     installation = installation_on("sqlite")
-    address = redis_url.replace("redis://", wrong) if wrong.endswith("@") else f"{wrong}:6379/0"
-    installation.env["CELERY_BROKER_URL"] = address
-    fine, _, said = forking.run(
+    with redis_server(tmp_path) as (_, url):
+        with closing(redis.Redis.from_url(url)) as server:
+            server.config_set("requirepass", "right")
+        installation.env["CELERY_BROKER_URL"] = url.replace("redis://", "redis://:wrong@")
+        refused(installation)
+
+
+def test_a_broker_whose_name_nobody_knows_costs_no_page(
+    installation_on: Callable[[str], Installation],
+) -> None:
+    installation = installation_on("sqlite")
+    installation.env["CELERY_BROKER_URL"] = "redis://no-such-host.invalid:6379/0"
+    refused(installation)
+
+
+def refused(installation: Installation) -> None:
+    fine, _, log = forking.run(
         f"from {KINDS} import jobs\njobs.enqueue(kind='make-groups')", installation.env
     )
-    assert fine, said
-    assert "Job 1 is stored, but the broker cannot be reached" in said
+    assert fine, log
+    assert "Job 1 is stored, but the broker cannot be reached" in log
 
 
 def test_a_worker_of_an_older_version_leaves_new_jobs_to_one_that_knows_them(
