@@ -71,8 +71,7 @@ class QuorumCommand(BaseCommand):
             with acting_as(lambda: None, door="command", call=type(self).__module__.rpartition(".")[2]):
                 if self.writes_output and options["output"]:
                     check_place(options["output"])
-                # a connection to the database cannot be shared with children
-                with using(LocalPool(options.get("processes", 1), connections.close_all)):
+                with using(LocalPool(options.get("processes", 1), _close_connections)):
                     return super().execute(*args, **options)
         except ValidationError as error:
             raise CommandError(sentence_of(error.detail)) from error
@@ -105,6 +104,13 @@ class QuorumCommand(BaseCommand):
 
     def say(self, text: str = "") -> None:
         self.stdout.write(text)
+
+
+def _close_connections() -> None:
+    """Close what must not be shared with child processes; within a transaction they do without the database."""
+    for connection in connections.all(initialized_only=True):
+        if not connection.in_atomic_block:
+            connection.close()
 
 
 def positive_number(text: str) -> int:

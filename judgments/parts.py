@@ -46,14 +46,20 @@ class AllWorkers:
         self._run, self._send = run, send
         self._folders = itertools.count()
 
-    def map(self, function: PartFunction, shared: Any, parts: Sequence[Any]) -> Results:
+    def map(
+        self, function: PartFunction, shared: Any, parts: Sequence[Any], *, threads: bool = False
+    ) -> Results:
         if len(parts) < 2:
             yield from Serial().map(function, shared, parts)
             return
         folder = folder_of_parts() / f"{self._run.job_id}-{self._run.name}-{next(self._folders)}"
         folder.mkdir(parents=True)
         try:
-            _write(folder / TASK, (function, shared, list(parts)))
+            try:
+                _write(folder / TASK, (function, shared, list(parts)))
+            except (pickle.PicklingError, AttributeError, TypeError):  # such as a function within a function
+                yield from Serial().map(function, shared, parts)
+                return
             self._send(folder.name, len(parts))
             yield from self._results(folder, function, shared, parts)
         finally:

@@ -14,9 +14,10 @@ import numpy as np
 
 from evaluation.arrays import Floats, Ints
 from evaluation.compiled import compiled
-from evaluation.metrics.comparison import MOST_WORDS, Comparison, Task, View
+from evaluation.metrics.comparison import MOST_WORDS, Comparison, Task, View, groups_of, parts_of
 from evaluation.metrics.errors import InvalidInput
 from evaluation.metrics.text.words import child, empty_trie, trie_bits
+from evaluation.parallel import map_parts
 
 TINY = 1e-15
 SMALL = 1e-9
@@ -56,12 +57,24 @@ def clipped_matches(task: Task, orders: int) -> Ints:
     longest = int(np.diff(task.starts[task.references]).max())
     if longest > most:
         raise InvalidInput(f"a list of references holds {longest:,} words, expected at most {most:,}")
-    return _clipped_matches(task, orders)
+    correct = np.empty((task.candidates.size, orders), dtype=np.int64)
+    for candidates, matches in map_parts(_matches_of_groups, (task, orders), parts_of(task), threads=True):
+        correct[candidates] = matches
+    return correct
+
+
+def _matches_of_groups(shared: tuple[Task, int], groups: tuple[int, int]) -> tuple[Ints, Ints]:
+    task, orders = shared
+    part = groups_of(task, *groups)
+    return part.candidates, _clipped_matches(part, orders)
 
 
 @compiled
 def _clipped_matches(task: Task, orders: int) -> Ints:
-    """Count in a trie of each group's n-grams; nodes hold the most of a reference and a running count."""
+    """Return (candidates of the task, orders).
+
+    A trie holds each group's n-grams; nodes hold the most of a reference and a running count.
+    """
     words, starts, references, candidates, candidate_starts = task
     correct = np.zeros((candidates.size, orders), dtype=np.int64)
     longest = 0
@@ -106,7 +119,7 @@ def _clipped_matches(task: Task, orders: int) -> Ints:
                         count[node] = 0
                     count[node] += 1
                     if count[node] <= most[node]:
-                        correct[text, order] += 1
+                        correct[index, order] += 1
     return correct
 
 

@@ -6,14 +6,15 @@ only once itself: it is marked ALONE and never looked up.
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from evaluation.arrays import Flags, Floats, Ints
+from evaluation.arrays import Flags, Floats, Ints, starts_of
 from evaluation.compiled import compiled
-from evaluation.metrics.comparison import Comparison, Task, View
-from evaluation.metrics.text.words import Numbers
+from evaluation.metrics.comparison import Comparison, Task, View, groups_of, parts_of
+from evaluation.metrics.text.words import Numbers, Words
+from evaluation.parallel import map_parts
 
 ALONE = -1  # an n-gram that occurs only once
 ROUND = 1 << 22  # tokens numbered in one round
@@ -75,8 +76,16 @@ def cider_scores(comparison: Comparison, view: View, variant: Variant) -> Floats
     task = comparison.task(view)
     scores = np.zeros(comparison.size)
     for grams, share in _orders(comparison, view, variant):
-        _add_scores(task, grams, comparison.weights, _similarity_of(variant), share, scores)
+        shared = task, grams, comparison.weights, _similarity_of(variant), share
+        for candidates, added in map_parts(_scores_of_groups, shared, parts_of(task), threads=True):
+            scores[candidates] += added
     return variant.scale * scores
+
+
+def _scores_of_groups(shared: tuple[Any, ...], groups: tuple[int, int]) -> tuple[Ints, Floats]:
+    task, grams, documents_of, how, share = shared
+    part = groups_of(task, *groups)
+    return part.candidates, _add_scores(part, grams, documents_of[slice(*groups)], how, share)
 
 
 def _similarity_of(variant: Variant) -> Similarity:
@@ -93,7 +102,7 @@ def _orders(comparison: Comparison, view: View, variant: Variant) -> Iterator[tu
     )
     for order, share in enumerate((shares / shares.sum()).tolist(), start=1):
         if order > 1:
-            numbers, repeated = _number_longer(numbers, words.words, words.starts, repeated, order, ROUND)
+            numbers, repeated = _longer(words, numbers, repeated, order)
         frequencies = _document_frequencies(
             numbers, words.starts, comparison.group_starts, comparison.weights, repeated.size, order
         )
@@ -110,47 +119,97 @@ def _weights_by_frequency(documents: int, variant: Variant) -> Floats:
     return weights
 
 
-@compiled
-def _number_longer(
-    grams: Numbers, words: Numbers, starts: Ints, repeated: Flags, order: int, round_size: int
-) -> tuple[Numbers, Flags]:
+def _longer(words: Words, grams: Numbers, repeated: Flags, order: int) -> tuple[Numbers, Flags]:
     """Number the n-grams of an order from those one word shorter, and tell which are repeated.
 
-    Rounds of about `round_size` tokens keep the table small enough to be fast.
+    Rounds of about ROUND tokens keep the table small enough to be fast. They are the parts of this work.
     """
-    longer = np.empty(grams.size, dtype=np.int32)
-    repeats = np.zeros(1 << 11, dtype=np.bool_)
-    known = 0
     rounds = 1
-    while rounds * round_size < grams.size:
+    while rounds * ROUND < grams.size:
         rounds *= 2
-    for turn in range(rounds):
-        table = np.full((1 << 12, 3), -1, dtype=np.int32)
-        before = known
-        for text in range(starts.size - 1):
-            for at in range(starts[text], starts[text + 1] - order + 1):
-                shorter, word = grams[at], words[at + order - 1]
-                if ((np.int64(shorter) * 31 + word) >> 6) & (rounds - 1) != turn:
-                    continue
-                rest = grams[at + 1]
-                if shorter == ALONE or rest == ALONE or not repeated[shorter] or not repeated[rest]:
-                    longer[at] = ALONE
-                    continue
-                slot = _slot(table, shorter, word)
-                if table[slot, 2] < 0:
-                    if 2 * (known - before) >= table.shape[0]:
-                        table = _doubled(table)
-                        slot = _slot(table, shorter, word)
-                    if known == repeats.size:
-                        repeats = np.concatenate((repeats, np.zeros(known, dtype=np.bool_)))
-                    table[slot, 0] = shorter
-                    table[slot, 1] = word
-                    table[slot, 2] = known
-                    known += 1
-                else:
-                    repeats[table[slot, 2]] = True
-                longer[at] = table[slot, 2]
-    return longer, repeats[:known]
+    shared = grams, words.words, words.starts, repeated, order, rounds
+    turns = map_parts(_numbered_turn, shared, range(rounds), threads=True)
+    numbers, repeats = zip(*turns, strict=True)
+    joined = _joined(
+        np.concatenate(numbers),
+        starts_of([turn.size for turn in numbers]),
+        starts_of([turn.size for turn in repeats]),
+        grams,
+        words.words,
+        words.starts,
+        order,
+        rounds,
+    )
+    return joined, np.concatenate(repeats)
+
+
+def _numbered_turn(shared: tuple[Any, ...], turn: int) -> tuple[Numbers, Flags]:
+    grams, words, starts, repeated, order, rounds = shared
+    return _number_turn(grams, words, starts, repeated, order, rounds, turn)
+
+
+@compiled
+def _turn_of(shorter: int, word: int, rounds: int) -> int | np.integer[Any]:
+    return ((np.int64(shorter) * 31 + word) >> 6) & (rounds - 1)
+
+
+@compiled
+def _number_turn(
+    grams: Numbers, words: Numbers, starts: Ints, repeated: Flags, order: int, rounds: int, turn: int
+) -> tuple[Numbers, Flags]:
+    """Return the number of each n-gram of a turn, where it occurs, and whether each number is repeated."""
+    numbers = np.empty(grams.size, dtype=np.int32)  # memory that is never written to costs nothing
+    repeats = np.zeros(1 << 11, dtype=np.bool_)
+    table = np.full((1 << 12, 3), -1, dtype=np.int32)
+    count = known = 0
+    for text in range(starts.size - 1):
+        for at in range(starts[text], starts[text + 1] - order + 1):
+            shorter, word = grams[at], words[at + order - 1]
+            if _turn_of(shorter, word, rounds) != turn:
+                continue
+            rest = grams[at + 1]
+            if shorter == ALONE or rest == ALONE or not repeated[shorter] or not repeated[rest]:
+                numbers[count] = ALONE
+                count += 1
+                continue
+            slot = _slot(table, shorter, word)
+            if table[slot, 2] < 0:
+                if 2 * known >= table.shape[0]:
+                    table = _doubled(table)
+                    slot = _slot(table, shorter, word)
+                if known == repeats.size:
+                    repeats = np.concatenate((repeats, np.zeros(known, dtype=np.bool_)))
+                table[slot, 0] = shorter
+                table[slot, 1] = word
+                table[slot, 2] = known
+                known += 1
+            else:
+                repeats[table[slot, 2]] = True
+            numbers[count] = table[slot, 2]
+            count += 1
+    return numbers[:count].copy(), repeats[:known].copy()
+
+
+@compiled
+def _joined(
+    turns: Numbers,
+    positions: Ints,
+    firsts: Ints,
+    grams: Numbers,
+    words: Numbers,
+    starts: Ints,
+    order: int,
+    rounds: int,
+) -> Numbers:
+    """Return (tokens,) the numbers of all turns, one turn's behind the other's; `positions` are moved."""
+    longer = np.empty(grams.size, dtype=np.int32)
+    for text in range(starts.size - 1):
+        for at in range(starts[text], starts[text + 1] - order + 1):
+            turn = _turn_of(grams[at], words[at + order - 1], rounds)
+            number = turns[positions[turn]]
+            positions[turn] += 1
+            longer[at] = number if number == ALONE else number + firsts[turn]
+    return longer
 
 
 @compiled
@@ -200,7 +259,7 @@ def _room(task: Task) -> Vectors:
         first, last = task.references[group], task.references[group + 1]
         tokens = max(tokens, task.starts[last] - task.starts[first])
         most = max(most, last - first)
-    for text in range(task.candidates.size):
+    for text in task.candidates:
         tokens = max(tokens, task.starts[text + 1] - task.starts[text])
     return Vectors(
         np.empty(tokens, dtype=np.int32),
@@ -297,9 +356,9 @@ def _length_factor(starts: Ints, candidate: int, reference: int, sigma: float) -
 
 
 @compiled
-def _add_scores(
-    task: Task, grams: Grams, documents_of: Ints, how: Similarity, share: float, scores: Floats
-) -> None:
+def _add_scores(task: Task, grams: Grams, documents_of: Ints, how: Similarity, share: float) -> Floats:
+    """Return the share of an order in the scores, candidate by candidate as in `task.candidates`."""
+    scores = np.zeros(task.candidates.size)
     candidate, references = _room(task), _room(task)
     sums = np.empty(references.norms.size)
     products = np.empty((sums.size, candidate.grams.size))
@@ -327,4 +386,5 @@ def _add_scores(
                     total += similarity
             if not how.best_reference:
                 total /= many
-            scores[text] += share * total
+            scores[index] = share * total
+    return scores

@@ -14,6 +14,7 @@ from evaluation.metrics.text.words import Numbers, Tokenizer, Words, changed, en
 
 T = TypeVar("T")
 
+TOKENS = 1 << 21  # of references, in a part of the work
 MOST_WORDS = 2**31 - 1  # as many n-grams can be numbered in 32 bits
 
 
@@ -37,6 +38,24 @@ class Task(NamedTuple):
     references: Ints
     candidates: Ints
     candidate_starts: Ints
+
+
+def parts_of(task: Task) -> list[tuple[int, int]]:
+    """Return ranges of groups, first and end, with about TOKENS words in each."""
+    ends = task.starts[task.references]
+    inner = np.searchsorted(ends, np.arange(ends[0] + TOKENS, ends[-1], TOKENS))
+    bounds = np.unique([0, *inner, ends.size - 1])
+    return list(zip(bounds[:-1].tolist(), bounds[1:].tolist(), strict=True))
+
+
+def groups_of(task: Task, first: int, end: int) -> Task:
+    """Return the task of a range of groups."""
+    starts = task.candidate_starts[first : end + 1]
+    return task._replace(
+        references=task.references[first : end + 1],
+        candidates=task.candidates[starts[0] : starts[-1]],
+        candidate_starts=starts - starts[0],
+    )
 
 
 class Pairs(NamedTuple):

@@ -19,6 +19,7 @@ from annotation.rehearsal.people import APART, Crowd
 from common.files import indented
 from evaluation.arrays import Ints
 from evaluation.errors import ReplicationError
+from evaluation.parallel import map_parts
 from evaluation.provenance import as_json, quorum_version, signature
 from evaluation.replication.packs import MODULE, Number, Pack
 from evaluation.replication.verdicts import Verdict, tally, verdict_markdown, verdict_of, verdict_table
@@ -123,6 +124,24 @@ def run_pack(pack: Pack, folder: Path, progress: Progress) -> Replication:
     return Replication(
         pack, verdicts, tuple(run.sections), tuple(run.judgments), run.signatures, files, stamp
     )
+
+
+def run_packs(packs: Sequence[Pack], folder: Path, progress: Progress) -> list[Replication]:
+    """Run packs on the data in ``folder``, each a part of the work. Nothing is computed if one lacks its data."""
+    for pack in packs:
+        pack.found_data(folder)
+    if len(packs) == 1:
+        return [run_pack(packs[0], folder, progress)]
+    done: list[Replication] = []
+    for replication in map_parts(_run_part, (packs, folder), range(len(packs))):
+        done.append(replication)
+        progress(len(done) / len(packs), replication.pack.name)
+    return done
+
+
+def _run_part(shared: tuple[Sequence[Pack], Path], position: int) -> Replication:
+    packs, folder = shared
+    return run_pack(packs[position], folder, lambda share, words: None)
 
 
 def load_analysis(pack: Pack) -> Callable[[Run], None]:

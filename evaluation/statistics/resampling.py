@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evaluation.arrays import Floats, Ints
+from evaluation.parallel import Serial, map_parts
 from evaluation.statistics.inputs import ROUNDING, BadOption, is_real, positive
 
 ALTERNATIVES = ("two-sided", "greater", "less")
@@ -26,6 +27,10 @@ OVER = ("units", "raters", "both")
 # Numbers held at once while resampling: 4 million doubles are 32 MB.
 CELLS = 4_000_000
 DRAWN_AT_ONCE = 32_768  # units, which the processor's cache holds
+BLOCK = 2000  # resamples of one stream of random numbers
+WORTH_PROCESSES = 1e8  # numbers, about a second of work
+
+Statistic = Callable[[Floats], Floats]
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,9 +64,7 @@ def pattern_weights(
     total = int(frequency.sum())
     patterns = len(frequency)
     chunk = max(1, CELLS // max(patterns, width, 1))
-    # Drawing unit by unit beats one binomial per pattern where nearly every unit is its own pattern.
-    by_unit = patterns * 4 > total
-    owner = np.repeat(np.arange(patterns), frequency) if by_unit else None
+    owner = np.repeat(np.arange(patterns), frequency) if _by_unit(frequency) else None
     alone = patterns == total  # each unit is a pattern
     shares = frequency / total
     for start in range(0, resamples, chunk):
@@ -82,21 +85,47 @@ def pattern_weights(
         yield weights
 
 
+def _by_unit(frequency: Ints) -> bool:
+    """Tell whether drawing unit by unit beats one binomial per pattern: nearly every unit is its own pattern."""
+    return len(frequency) * 4 > int(frequency.sum())
+
+
 def bootstrap(
-    statistic: Callable[[Floats], Floats],
+    statistic: Statistic,
     frequency: Ints,
     *,
     resamples: int,
     generator: np.random.Generator,
     width: int = 1,
 ) -> Floats:
+    """Return (resamples,) values of a statistic of resampled units, or rows of columns if it returns them.
+
+    Every BLOCK resamples have a stream of random numbers of their own (numpy's `BitGenerator.jumped`), so that the
+    values are the same whoever computes a block, and in whatever order.
+    """
     positive(resamples, "resamples")
-    parts = [statistic(weights) for weights in pattern_weights(frequency, resamples, generator, width)]
-    return np.concatenate(parts)
+    shared = statistic, frequency, width
+    bits = generator.bit_generator
+    if resamples <= BLOCK or not hasattr(bits, "jumped"):
+        return _draw_block(shared, (generator, resamples))
+    sizes = [min(BLOCK, resamples - start) for start in range(0, resamples, BLOCK)]
+    blocks = [(np.random.Generator(bits.jumped(number)), size) for number, size in enumerate(sizes)]
+    bits.state = bits.jumped(len(sizes)).state
+    numbers = resamples * max(int(frequency.sum()) if _by_unit(frequency) else len(frequency), width)
+    map_blocks = map_parts if numbers > WORTH_PROCESSES else Serial().map
+    return np.concatenate(list(map_blocks(_draw_block, shared, blocks)))
+
+
+def _draw_block(shared: tuple[Statistic, Ints, int], block: tuple[np.random.Generator, int]) -> Floats:
+    statistic, frequency, width = shared
+    generator, resamples = block
+    return np.concatenate(
+        [statistic(weights) for weights in pattern_weights(frequency, resamples, generator, width)]
+    )
 
 
 def resampled_interval(
-    statistic: Callable[[Floats], Floats],
+    statistic: Statistic,
     frequency: Ints,
     *,
     resamples: int,

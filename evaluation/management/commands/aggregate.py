@@ -21,6 +21,7 @@ NAMES = {"percent": "percent agreement", "fleiss": "Fleiss' kappa", "gwet": "Gwe
 
 
 class Command(OperationCommand):
+    workers_option = "--workers"
     operation = operations.aggregate
     help = "Compute and store consensus, agreement and worker quality of a study (docs/evaluation.md)."
     example = "manage.py aggregate triplets-50 --output consensus.json"

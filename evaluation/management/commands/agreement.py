@@ -54,6 +54,7 @@ the source's protocol is reported at. docs/statistics.md has the rules.
 
 
 class Command(QuorumCommand):
+    workers_option = "--workers"
     help = HELP
     example = (
         "manage.py agreement judgments.jsonl --level ordinal --output agreement.json\n"

@@ -17,6 +17,7 @@ from judgments.models import Study
 
 
 class Command(OperationCommand):
+    workers_option = "--workers"
     operation = operations.evaluate
     help = (
         "Hold automatic metrics against the consensus of a study. Triplet and pairwise: accuracy by pair kind. "

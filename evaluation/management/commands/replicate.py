@@ -11,13 +11,14 @@ from django.conf import settings
 from common.commands import QuorumCommand, progress_bar
 from evaluation.errors import ReplicationError
 from evaluation.replication.packs import Pack, pack_named, shipped_packs
-from evaluation.replication.running import check_output, run_pack, write_replications
+from evaluation.replication.running import check_output, run_packs, write_replications
 from evaluation.replication.verdicts import tally
 
 ALL = "all"
 
 
 class Command(QuorumCommand):
+    workers_option = "--workers"
     help = (
         "Run a protocol pack: an experiment of a paper again, from its data files to a report with a verdict for\n"
         "every published number. PACK is a shipped one (--list), the path of a folder with pack.toml and pack.py,\n"
@@ -51,16 +52,8 @@ class Command(QuorumCommand):
             raise ReplicationError("replicate needs a pack and --output DIR, or --list.")
         packs = list(shipped_packs()) if name == ALL else [pack_named(name)]
         check_output(output)
-        for pack in packs:
-            pack.found_data(data)  # nothing is computed if one lacks its data
-        done = []
         with progress_bar() as progress:
-            for place, pack in enumerate(packs):
-
-                def report(share: float, words: str, place: int = place, pack: Pack = pack) -> None:
-                    progress((place + share) / len(packs), f"{pack.name}: {words}")
-
-                done.append(run_pack(pack, data, report))
+            done = run_packs(packs, data, progress)
             write_replications(done, output)
         for one in done:
             self.say(f"{one.pack.name}: {tally(one.verdicts)}")

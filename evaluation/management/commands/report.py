@@ -13,6 +13,7 @@ from judgments.management.base import OperationCommand
 
 
 class Command(OperationCommand):
+    workers_option = "--workers"
     operation = make_report
     help = (
         "Write a report of a study into a folder: index.html, report.md, report.tex, methods, references.bib, figures "

@@ -32,6 +32,7 @@ Metrics:
 
 
 class Command(QuorumCommand):
+    workers_option = "--workers"
     help = HELP
     example = "manage.py score --candidates results.json --references captions.json --metrics cider-d,bleu-4"
     named_errors = (QuorumError, MetricsError)

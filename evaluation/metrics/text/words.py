@@ -9,6 +9,7 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
+from itertools import chain
 from string import ascii_lowercase, ascii_uppercase
 
 import numpy as np
@@ -20,6 +21,7 @@ from evaluation.arrays import Flags, Ints, starts_of
 from evaluation.compiled import compiled
 from evaluation.metrics.errors import UnknownName
 from evaluation.metrics.text import ptb, stemming
+from evaluation.parallel import map_parts
 
 FIRST = "1.0"
 
@@ -89,6 +91,7 @@ def tokenizer_named(name: str) -> Tokenizer:
 Numbers = NDArray[np.int32]
 
 BLOCK = 1 << 14  # texts cut at once; bounds the memory, and the pieces of a block stay in the cache
+PART = 8  # blocks
 
 
 class Words:
@@ -115,6 +118,20 @@ class Words:
         return Words(*_left_over(self.words, self.starts, is_dropped), self.vocabulary)
 
 
+Cut = tuple[list[str], Numbers, Ints]  # distinct pieces, the pieces by number, and the end of each text
+
+
+def _cut(texts: list[str], blocks: range) -> list[Cut]:
+    return [_cut_block(texts[first : first + BLOCK]) for first in blocks]
+
+
+def _cut_block(texts: list[str]) -> Cut:
+    pieces = pc.utf8_split_whitespace(_arrow(texts))
+    coded = pieces.flatten().dictionary_encode()
+    codes = coded.indices.to_numpy(zero_copy_only=False)
+    return coded.dictionary.to_pylist(), codes, pieces.offsets.to_numpy()[1:]
+
+
 class Pieces:
     """Texts cut at blanks, as `Words` are; blanks at the ends of a text give empty pieces."""
 
@@ -125,15 +142,15 @@ class Pieces:
         # two empty pieces. Memory that is never written to costs nothing.
         numbers = np.empty(sum(map(len, texts)) // 2 + 2 * len(texts), dtype=np.int32)
         starts = np.zeros(len(texts) + 1, dtype=np.int64)
-        for first in range(0, len(texts), BLOCK):
-            block = texts[first : first + BLOCK]
-            cut = pc.utf8_split_whitespace(_arrow(block))
-            coded = cut.flatten().dictionary_encode()
-            here = [known.setdefault(piece, len(known)) for piece in coded.dictionary.to_pylist()]
-            codes = coded.indices.to_numpy(zero_copy_only=False)
+        blocks = range(0, len(texts), BLOCK)
+        # One part unless there are many texts: processes cost more than they save.
+        parts = [blocks[at : at + PART] for at in range(0, len(blocks), PART)]
+        cut = chain.from_iterable(map_parts(_cut, texts, parts, threads=True))
+        for first, (distinct, codes, ends) in zip(blocks, cut, strict=True):
+            here = [known.setdefault(piece, len(known)) for piece in distinct]
             total = starts[first]
             numbers[total : total + codes.size] = np.array(here, dtype=np.int32)[codes]
-            starts[first + 1 : first + len(block) + 1] = total + cut.offsets.to_numpy()[1:]
+            starts[first + 1 : first + len(ends) + 1] = total + ends
         self.numbers: Numbers = numbers[: starts[-1]]
         self.starts: Ints = starts
         self.distinct = list(known)
