@@ -45,26 +45,15 @@ class Snapshot:
     searched: bool = False
     in_part: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
-    def all_judgments(
-        self, study: Study, *, units: Sequence[int] | None = None, work: Sequence[Assignment] | None = None
-    ) -> JudgmentQuerySet:
-        """Return every judgment of the snapshot, including revised ones.
-
-        With ``work``, the study is not part of the query: SQLite would scan all of its work.
-        """
+    def all_judgments(self, study: Study, *, units: Sequence[int] | None = None) -> JudgmentQuerySet:
+        """Return every judgment of the snapshot, including revised ones."""
         rows = Judgment.objects.filter(pk__lte=self.last)
-        if units is None and work is None:
-            return rows.filter(assignment__study=study)
-        if units is not None:
-            rows = rows.filter(unit__in=units)
-        return rows if work is None else rows.filter(assignment__in=work)
+        return rows.filter(assignment__study=study) if units is None else rows.filter(unit__in=units)
 
-    def judgments(
-        self, study: Study, *, units: Sequence[int] | None = None, work: Sequence[Assignment] | None = None
-    ) -> JudgmentQuerySet:
+    def judgments(self, study: Study, *, units: Sequence[int] | None = None) -> JudgmentQuerySet:
         """Return unrevised judgments, including those in ``invalidated``."""
         unrevised = Q(replaced_by=None) | Q(replaced_by__gt=self.last)
-        return self.all_judgments(study, units=units, work=work).filter(unrevised)
+        return self.all_judgments(study, units=units).filter(unrevised)
 
     def includes(self, assignment: UUID, worker: int) -> bool:
         """Return whether this work is included, unless an import excluded it."""

@@ -22,7 +22,7 @@ from pathlib import Path
 
 from benchmarks.export import peak_memory, set_up
 
-STEPS = ("import", "generate", "hits page", "units list", "hits list", "preview", "open", "rehearse", "export mturk",
+STEPS = ("import", "generate", "hits page", "units list", "hits list", "preview", "open", "rehearse",
          "export jsonl", "aggregate")  # fmt: skip
 PAGE = """<p>${text}</p><p><a href="${link}">Source</a></p>
 <fieldset><legend>Does it make sense?</legend>
@@ -70,7 +70,6 @@ def step(name: str, folder: Path, rows: int) -> None:
         "generate": ("generate_hits", "forms"),
         "open": ("open_study", "forms"),
         "rehearse": ("rehearse", "forms", "--seed", "1"),
-        "export mturk": ("export_judgments", "forms", "--format", "mturk", "--output", str(folder / "m.csv")),
         "export jsonl": (
             "export_judgments",
             "forms",

@@ -65,7 +65,6 @@ SECTIONS: dict[str, dict[str, tuple[str, str]]] = {
     },
     CROWDS: {
         "crowd sync": ("sync_crowd", "compare a study with its crowd"),
-        "crowd reviews": ("import_reviews", "approvals and rejections from a file"),
         "crowd panel": ("reconcile_panel", "a panel's list beside the study's own"),
         "crowd limits": ("set_limits", "what an account may spend"),
         "crowd demographics": ("fetch_demographics", "what Prolific knows about a study's people"),

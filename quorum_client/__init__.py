@@ -1,12 +1,12 @@
 """A small client of Quorum's HTTP interface: studies, their rows as pandas frames, and the steps of a study's life.
 
     >>> quorum = Quorum("http://127.0.0.1:8000", token="quorum_...")
-    >>> frame = quorum.study("demo-triplet").judgments()
+    >>> frame = quorum.study("demo-triplet").frame("judgments")
 
 It needs ``httpx`` and ``pandas``, and nothing else of Quorum.
 """
 
 from quorum_client.calls import Problem
-from quorum_client.studies import JobFailed, MoneyStep, Quorum, StudyHandle
+from quorum_client.studies import Handle, JobFailed, MoneyStep, Quorum
 
-__all__ = ["JobFailed", "MoneyStep", "Problem", "Quorum", "StudyHandle"]
+__all__ = ["Handle", "JobFailed", "MoneyStep", "Problem", "Quorum"]

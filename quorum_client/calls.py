@@ -13,6 +13,7 @@ import httpx
 
 TRIED_AGAIN = (429, 502, 503, 504)
 SAFE_TO_REPEAT = ("GET", "HEAD", "PUT")
+ACCEPTED = 202  # not ready yet: ask again
 KEY = "Idempotency-Key"
 PAGE_SIZE = 1000
 
@@ -35,7 +36,7 @@ class Calls:
     """A connection to an installation, such as https://quorum.example.
 
     If the server is busy or away, calls that are safe to repeat are tried again after 0.5, 1, 2, ... seconds, or
-    when the server says.
+    when the server says. What it counts first is waited for, for ``patience`` seconds.
     """
 
     def __init__(
@@ -45,10 +46,11 @@ class Calls:
         *,
         tries: int = 5,
         timeout: float = 60.0,
+        patience: float = 600.0,
         sleep: Callable[[float], None] = time.sleep,
         transport: httpx.BaseTransport | None = None,
     ) -> None:
-        self.tries, self.sleep = tries, sleep
+        self.tries, self.sleep, self.patience = tries, sleep, patience
         self.http = httpx.Client(
             base_url=f"{url.rstrip('/')}/api/",
             headers={"Authorization": f"Token {token}"},
@@ -88,8 +90,13 @@ class Calls:
         return response
 
     def get(self, path: str, **parameters: Any) -> dict[str, Any]:
-        """Return the JSON object at an address below /api/."""
-        found: dict[str, Any] = self.ask("GET", path, params=_query(parameters)).json()
+        """Return the JSON object at an address below /api/; while the server counts it, ask again."""
+        end = time.monotonic() + self.patience
+        while (response := self.ask("GET", path, params=_query(parameters))).status_code == ACCEPTED:
+            if time.monotonic() > end:
+                raise Problem(ACCEPTED, f"{path} was not counted within {self.patience:g} seconds.")
+            self.sleep(_retry_after(response) or 5.0)
+        found: dict[str, Any] = response.json()
         return found
 
     def post(self, path: str, body: Any = None, *, key: str = "") -> dict[str, Any]:

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from babel.messages.catalog import Catalog, Message
-from babel.messages.extract import extract
+from babel.messages.extract import DEFAULT_KEYWORDS, extract
 from babel.messages.mofile import write_mo
 from babel.messages.pofile import read_po, write_po
 
@@ -65,11 +65,10 @@ THEME = (
     "Raw passwords are not stored, so there is no way to see this user’s password, but you can change the password "
     'using <a href="{}" class="text-primary-600 dark:text-primary-500">this form</a>.',
 )  # fmt: skip
-KEYWORDS = {
-    "_": None, "gettext": None, "gettext_lazy": None, "gettext_noop": None, "ngettext": (1, 2),
-    "ngettext_lazy": (1, 2), "pgettext": ((1, "c"), 2), "pgettext_lazy": ((1, "c"), 2),
-    "npgettext": ((1, "c"), 2, 3), "npgettext_lazy": ((1, "c"), 2, 3),
-}  # fmt: skip
+# Babel's own, and those that Django adds
+KEYWORDS = DEFAULT_KEYWORDS | {
+    f"{name}_lazy": DEFAULT_KEYWORDS[name] for name in ("gettext", "ngettext", "pgettext", "npgettext")
+} | {"gettext_noop": None}  # fmt: skip
 HEADER = "# The texts of Quorum's {readers} pages ({language})."
 MADE = datetime(2026, 11, 20, tzinfo=UTC)  # no clock: the same texts make the same files
 
@@ -277,22 +276,10 @@ def _path(language: str, *, staff: bool) -> Path:
 
 def stored(language: str, *, staff: bool = False) -> Catalog:
     path = _path(language, staff=staff)
-    if not path.exists():
-        return Catalog(locale=language)
-    with path.open("rb") as file:
-        return read_po(file, locale=language)
-
-
-def compiled(catalog: Catalog) -> bytes:
-    buffer = io.BytesIO()
-    write_mo(buffer, catalog)
-    return buffer.getvalue()
-
-
-def update(language: str, *, staff: bool = False) -> None:
-    """Leave new messages untranslated; remove unused ones."""
-    old = stored(language, staff=staff)
-    new = Catalog(
+    if path.exists():
+        with path.open("rb") as file:
+            return read_po(file, locale=language)
+    return Catalog(
         locale=language,
         project="Quorum",
         version="1",
@@ -305,21 +292,22 @@ def update(language: str, *, staff: bool = False) -> None:
         revision_date=MADE,
         fuzzy=False,
     )
-    for message in collected(staff=staff):
-        if message.id:
-            known = old.get(message.id, context=message.context)
-            new.add(
-                message.id,
-                known.string if known is not None and known.pluralizable == message.pluralizable else None,
-                locations=message.locations,
-                flags=message.flags,
-                auto_comments=message.auto_comments,
-                context=message.context,
-            )
+
+
+def compiled(catalog: Catalog) -> bytes:
+    buffer = io.BytesIO()
+    write_mo(buffer, catalog)
+    return buffer.getvalue()
+
+
+def update(language: str, *, staff: bool = False) -> None:
+    """Leave new messages untranslated; remove unused ones."""
+    catalog = stored(language, staff=staff)
+    catalog.update(collected(staff=staff), no_fuzzy_matching=True, update_creation_date=False)
     path = _path(language, staff=staff)
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("wb") as file:
-        write_po(file, new, width=110, sort_output=True, include_lineno=False)
+        write_po(file, catalog, width=110, sort_output=True, include_lineno=False, ignore_obsolete=True)
     path.with_suffix(".mo").write_bytes(compiled(stored(language, staff=staff)))
 
 
@@ -330,7 +318,9 @@ def problems(language: str, *, staff: bool = False) -> list[str]:
         if not message.id:
             continue
         known = catalog.get(message.id, context=message.context)
-        strings = () if known is None else (known.string if known.pluralizable else (known.string,))
+        strings = (
+            () if known is None or known.fuzzy else (known.string if known.pluralizable else (known.string,))
+        )
         if not strings or not all(strings):
             found.append(f"{language}: no translation of {message.id!r} ({message.locations[0][0]})")
     found += [

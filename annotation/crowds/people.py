@@ -20,7 +20,7 @@ BY_THE_LINK = ("", "local")  # places of studies with a public link
 # People in result files; those of Mechanical Turk's API have other rows.
 OF_FILES = "mturk-files"
 AMAZON_ID = re.compile(r"A[0-9A-Z]{9,20}")
-ADDRESS = re.compile(r"[^@\s]+@[^@\s]+")  # Label Studio names people by mail address
+ADDRESS = re.compile(r"[^@\s]+@[^@\s]+")  # some platforms name people by mail address
 
 
 def pseudonym(place: str, raw: str) -> str:

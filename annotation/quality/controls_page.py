@@ -186,7 +186,7 @@ def describe_control_item(kind: Kind, unit: Unit) -> dict[str, Any]:
 
 def _texts_of(kind: Kind, unit: Unit) -> list[tuple[Any, bool]]:
     rows = [text for text in (unit.first, unit.second) if text is not None]
-    cells = kind.exchange.mturk_inputs(unit.content).items()
+    cells = kind.exchange.fields(unit.content).items()
     cell_texts = [{"text": f"{name}: {cell[:LONGEST_CELL]}"} for name, cell in cells if cell.strip()]
     return [(text, False) for text in [*rows, *unit.content.get("options", ()), *cell_texts]]
 

@@ -57,8 +57,7 @@ class SelectItemsRequest(ScoresRequest):
     method = serializers.ChoiceField(
         choices=[*METHODS, EVEN, ALL],
         label="What makes an item useful",
-        help_text="Variance, disagreement or information of metrics; diversity of texts; even: nothing does; all: take "
-        "the choice back.",
+        help_text="Disagreement or information of metrics; even: nothing does; all: take the choice back.",
     )
     budget = serializers.IntegerField(
         min_value=1,

@@ -19,9 +19,10 @@ from judgments.models import Job, Study
 from judgments.studies.study_page import Context, Group, StudyPage, add_page, take_refusal, was_opened
 
 METHODS_IN_WORDS = {
-    "variance": gettext_noop("variance"),
     "disagreement": gettext_noop("disagreement"),
     "information": gettext_noop("information"),
+    # in results of earlier versions
+    "variance": gettext_noop("variance"),
     "diversity": gettext_noop("diversity"),
     EVEN: gettext_noop("even draw"),
 }

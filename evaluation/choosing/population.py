@@ -71,14 +71,6 @@ class Population:
     def size(self) -> int:
         return int(self.item.max()) + 1
 
-    def texts(self) -> list[list[str]]:
-        found: list[list[str]] = [[] for _ in range(self.size)]
-        for place, pair in enumerate(self.pairs):
-            found[place] = [pair.first, pair.second]
-        for place, caption in zip(self.item.tolist() if self.captions else (), self.captions, strict=True):
-            found[place].append(caption.text)
-        return found
-
     def scored(
         self, metrics: Sequence[str], tokenizer: str, imported: ImportedScores = NO_SCORES
     ) -> ScoredPopulation:

@@ -23,8 +23,8 @@ from evaluation.choosing.population import (
 from evaluation.errors import EvaluationError, as_sentence
 from evaluation.results.meta_evaluation import DEFAULT_TOKENIZER
 from evaluation.statistics import choosing
-from evaluation.statistics.choosing import FLOOR, draw_items, inclusion_probabilities
-from evaluation.statistics.inputs import StatisticsError
+from evaluation.statistics.choosing import FLOOR, METHODS, draw_items, inclusion_probabilities
+from evaluation.statistics.inputs import StatisticsError, one_of
 from judgments.design.reading import make_design
 from judgments.drawing.material import rng_for
 from judgments.models import Study
@@ -37,7 +37,6 @@ if TYPE_CHECKING:
 
 EVEN, ALL = "even", "all"
 ITEMS_IN_WORDS = {"pairs": gettext_noop("candidate pairs"), "images": gettext_noop("images")}
-WITHOUT_SCORES = (EVEN, "diversity")  # methods that look at no metric
 # Differ in what they reward, and take seconds for thousands of captions
 USUAL_METRICS = ("bleu-4", "rouge-l", "cider-d")
 MOST = 100_000  # ids in a design
@@ -47,18 +46,14 @@ def usefulness_of(method: str, population: Population, scored: ScoredPopulation 
     """Return (I,) usefulness of items. Raise EvaluationError."""
     if method == EVEN:
         return np.ones(population.size)
-    if method == "diversity":
-        return choosing.word_diversity(population.texts())
     assert scored is not None
-    by = {
-        "variance": choosing.score_variance,
-        "disagreement": choosing.order_disagreement,
-        "information": choosing.score_information,
-    }
     try:
-        if method == "information" and population.pairs:
+        one_of(method, METHODS, "method")  # a job that waited since an earlier version may name another
+        if method == "disagreement":
+            return choosing.order_disagreement(scored.table)
+        if population.pairs:
             return choosing.comparison_information(scored.of_rows)
-        return by[method](scored.table)
+        return choosing.score_information(scored.table)
     except StatisticsError as error:
         raise EvaluationError(as_sentence(error)) from None
 
@@ -102,7 +97,7 @@ def compute_choice(
             }
         )
     scored = None
-    if method not in WITHOUT_SCORES:
+    if method != EVEN:
         progress(0.2, "scoring captions")
         scored = score_population(study, population, metrics, tokenizer)
     progress(0.7, "choosing")

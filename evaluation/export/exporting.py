@@ -201,13 +201,17 @@ def exported_file(*, job: Job, by: User, manifest: bool = False) -> Download:
     name = result.get("manifest_file" if manifest else "file")
     if job.kind != JOB_KIND or job.state != Job.State.DONE or not name:
         raise NotThere(_("Job %(pk)s is no finished export.") % {"pk": job.pk})
-    chosen = format_named(str(job.args["format"]))
-    if chosen.right != Right.VIEW and not has_right(by, chosen.right, find_study(str(job.args["study"]))):
+    chosen = FORMATS.get(str(job.args["format"]))  # none: a file from before its format was dropped
+    if (
+        chosen
+        and chosen.right != Right.VIEW
+        and not has_right(by, chosen.right, find_study(str(job.args["study"])))
+    ):
         raise PermissionDenied(why_personal(chosen))
     path = Path(settings.EXPORT_ROOT) / Path(str(name)).name
     if not path.is_file():
         raise NotThere(
             _("The file of export %(pk)s is not there any more; export the study again.") % {"pk": job.pk}
         )
-    kind = "application/json" if manifest else chosen.content_type
+    kind = "application/json" if manifest else chosen.content_type if chosen else "application/octet-stream"
     return Download(path=path, name=path.name, content_type=kind)

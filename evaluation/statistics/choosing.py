@@ -8,8 +8,7 @@ Here it sets how probable an item is, as in surveys, so that weights of one over
 from __future__ import annotations
 
 import math
-from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import combinations
 from typing import Any
@@ -37,28 +36,13 @@ from evaluation.statistics.inputs import (
 from evaluation.statistics.resampling import CONFIDENCE, Seed, check_confidence, generator_of
 from evaluation.statistics.results import signed
 
-METHODS = ("variance", "disagreement", "information", "diversity")
+METHODS = ("disagreement", "information")
 # An item that seems useless is still this probable, in parts of what an even draw would give it: no weight of an item
 # is more than four times that of an even draw, however wrong the scores are (Hesterberg 1995, Technometrics 37).
 FLOOR = 0.25
 ESTIMATORS = ("hajek", "horvitz-thompson")
 _WHOLE = 1e-6  # probabilities may miss a whole number of items by so much
 _PAIRS_AT_ONCE = 4_000_000
-
-
-def score_variance(scores: ArrayLike) -> Floats:
-    """Return (I,) variances of an item's captions over that of all, from (I, S, M) scores of S systems by M metrics.
-
-    It is the mean over metrics; nan is no caption.
-    """
-    table = _scores(scores)
-    spread = np.nanvar(table, axis=(0, 1))
-    known = ~np.isnan(table)
-    count = np.maximum(known.sum(axis=1), 1)
-    filled = np.where(known, table, 0.0)
-    centred = np.where(known, table - (filled.sum(axis=1) / count)[:, np.newaxis], 0.0)
-    own = np.square(centred).sum(axis=1) / count
-    return np.asarray((own[:, spread > 0] / spread[spread > 0]).sum(axis=1) / table.shape[2])
 
 
 def order_disagreement(scores: ArrayLike) -> Floats:
@@ -105,26 +89,6 @@ def comparison_information(scores: ArrayLike) -> Floats:
     size = np.sqrt(np.square(difference).mean(axis=0))
     first = scipy.special.ndtr(difference / np.where(size > 0, size, 1.0))
     return np.asarray((first * (1 - first)).mean(axis=1))
-
-
-def word_diversity(texts: Sequence[Sequence[str]]) -> Floats:
-    """Return (I,) 1 less the mean F1 of the words of two of an item's captions, which blanks part.
-
-    Two captions without a word are alike; an item of one caption has no diversity.
-    """
-    found = np.zeros(len(texts))
-    for place, own in enumerate(texts):
-        bags = [Counter(text.split()) for text in own]
-        same = [_overlap(one, two) for one, two in combinations(bags, 2)]
-        if same:
-            found[place] = 1 - math.fsum(same) / len(same)
-    return found
-
-
-def _overlap(one: Counter[str], two: Counter[str]) -> float:
-    if not one or not two:
-        return 1.0
-    return 2 * (one & two).total() / (one.total() + two.total())
 
 
 def _scores(given: ArrayLike) -> Floats:

@@ -118,8 +118,8 @@ class Chosen(Part):
     `select_items` writes it. Results are weighed back by one over the chances.
     """
 
-    method: Literal["variance", "disagreement", "information", "diversity", "even"] = Field(
-        description="What made an item useful; even: nothing did."
+    method: Literal["disagreement", "information", "even", "variance", "diversity"] = Field(
+        description="What made an item useful; even: nothing did. Variance and diversity are of earlier versions."
     )
     scores: dict[str, str] = Field(description="The metrics that were looked at, with their signatures.")
     seed: Annotated[int, Field(ge=0, le=2**53)] = Field(description="Of the draw.")

@@ -218,16 +218,7 @@ class ResultsByQuestion(OfTemplate, Results):
 
 
 class TemplateColumns(OfTemplate, Exchange):
-    def mturk_names(self) -> list[str]:
-        return [question.name for question in self._kind.form.questions]
-
-    def mturk_cells(self, given: Any) -> dict[str, str]:
-        """Join ticked values by bars, as MTurk does for a classic form."""
-        return {
-            name: "|".join(value) if isinstance(value, list) else str(value) for name, value in given.items()
-        }
-
-    def mturk_inputs(self, content: Mapping[str, Any]) -> dict[str, str]:
+    def fields(self, content: Mapping[str, Any]) -> dict[str, str]:
         return dict(content.get("fields", {}))
 
 

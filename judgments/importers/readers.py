@@ -1,4 +1,4 @@
-"""Read JSON lines, JSON arrays and CSV, one record in memory at a time.
+"""Read JSON lines and CSV, one record in memory at a time.
 
 pyarrow's readers guess types, and their errors name neither line nor column.
 """
@@ -12,16 +12,15 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from difflib import get_close_matches
-from json import JSONDecodeError, JSONDecoder
+from json import JSONDecoder
 from pathlib import Path
 from typing import Any, NoReturn
 
 from common.errors import counted
 from judgments.importers.records import Record, quoted
-from judgments.importers.textio import LINE_LIMIT, ImportNotes, ImportProblem, read_lines
+from judgments.importers.textio import ImportNotes, ImportProblem, read_lines
 
 SEPARATORS = ",;\t|"
-_SPACE = " \t\r\n"
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,77 +125,6 @@ def json_cell(record: Record, column: str) -> Any:
     return parse_json(value, record.file, record.line) if record.textual and isinstance(value, str) else value
 
 
-def json_array(path: Path, *, encoding: str | None) -> Iterator[Record]:
-    """Hold one object in memory at a time."""
-    stream = read_lines(path, encoding=encoding)
-    decoder, held, line = JSONDecoder(), "", 1
-    began = False
-    while True:
-        stripped = held.lstrip(_SPACE)
-        line += held.count("\n", 0, len(held) - len(stripped))
-        held = stripped
-        if not held:
-            held = _more(path, stream, line, at_least=1)
-        elif not began:
-            if held[0] != "[":
-                raise ImportProblem(path, line, None, quoted(held[:30]), "a JSON array of objects")
-            began, held = True, held[1:]
-        elif held[0] == ",":
-            held = held[1:]
-        elif held[0] == "]":
-            return
-        else:
-            value, end, held = _next_value(path, decoder, held, stream, line)
-            if not isinstance(value, dict):
-                raise ImportProblem(path, line, None, quoted(value), "an object")
-            yield Record(path, line, value)
-            line += held.count("\n", 0, end)
-            held = held[end:]
-
-
-def _next_value(
-    path: Path, decoder: JSONDecoder, held: str, stream: Iterator[tuple[int, str]], line: int
-) -> tuple[Any, int, str]:
-    """Return (value, its end in the buffer, the buffer)."""
-    while True:
-        try:
-            value, end = decoder.raw_decode(held)
-        except JSONDecodeError as error:
-            if len(held) > LINE_LIMIT:
-                raise ImportProblem(path, line, None, "a record that does not end", "shorter ones") from None
-            try:
-                held += _more(path, stream, line, at_least=len(held))
-            except ImportProblem:
-                at, found = line + error.lineno - 1, error.msg[:1].lower() + error.msg[1:]
-                raise ImportProblem(path, at, None, f"damaged JSON ({found})", "a JSON array") from None
-        except RecursionError:
-            raise ImportProblem(path, line, None, "JSON nested too deeply", "a flatter document") from None
-        else:
-            return value, end, held
-
-
-def _more(path: Path, stream: Iterator[tuple[int, str]], line: int, *, at_least: int) -> str:
-    parts: list[str] = []
-    size = 0
-    for _, text in stream:
-        parts.append(text)
-        size += len(text)
-        if size >= at_least:
-            break
-    if not parts:
-        raise ImportProblem(path, line, None, "the end of the file", "the end of the JSON array")
-    return "".join(parts)
-
-
-def cell_of(value: Any) -> str:
-    """Leave text; None becomes '', containers JSON."""
-    if value is None:
-        return ""
-    if isinstance(value, str):
-        return value
-    return json.dumps(value, ensure_ascii=False)
-
-
 @dataclass(frozen=True, slots=True)
 class Header:
     line: int
@@ -284,19 +212,6 @@ def read_csv(
     for line, cells in csv_rows(path, lines, header):
         values = named_cells(path, line, header.names, cells, header.separator)
         yield Record(path, line, values, textual=True)
-
-
-def csv_records(
-    path: Path, *, encoding: str | None, required: tuple[str, ...], separator: str = ","
-) -> Iterator[Record]:
-    lines = read_lines(path, encoding=encoding, newline="")
-    wanted = f"a header with {' and '.join(required)}"
-    header = find_header(path, *next(lines, (1, "")), wanted=wanted, score=len, separators=separator)
-    for name in required:
-        if name not in header.names:
-            raise ImportProblem(path, 1, None, f"no column {name}", wanted)
-    for line, cells in csv_rows(path, lines, header):
-        yield Record(path, line, named_cells(path, line, header.names, cells, separator))
 
 
 def _csv_fault(error: csv.Error) -> str:

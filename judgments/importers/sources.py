@@ -12,11 +12,8 @@ from judgments.importers.flickr8k import Flickr8kCrowd, Flickr8kDataset, Flickr8
 from judgments.importers.judgment_tables import TableJudgments
 from judgments.importers.readers import read_csv, read_json_lines
 from judgments.importers.records import CandidateSource, DatasetSource, JudgmentSource
-from judgments.importers.results.crowdflower import CROWDFLOWER
 from judgments.importers.results.judgments import EXAMPLE, ResultColumns, ResultJudgments
-from judgments.importers.results.label_studio import LABEL_STUDIO
-from judgments.importers.results.mturk import MTURK, TURKLE
-from judgments.importers.results.potato import POTATO
+from judgments.importers.results.mturk import mturk_rows, turkle_rows
 from judgments.importers.tables import ALL, InputTable, TableCandidates, TableDataset, Taken
 from judgments.importers.textio import ImportProblem
 
@@ -48,13 +45,7 @@ JUDGMENT_FORMATS: dict[str, dict[str, Callable[[Path, str | None], JudgmentSourc
 }
 TABLE_FORMATS = {"jsonl": read_json_lines, "csv": read_csv}
 # Files with foreign columns, which need a mapping.
-RESULT_FORMATS = {
-    "mturk": MTURK,
-    "turkle": TURKLE,
-    "crowdflower": CROWDFLOWER,
-    "label-studio": LABEL_STUDIO,
-    "potato": POTATO,
-}
+RESULT_FORMATS = {"mturk": mturk_rows, "turkle": turkle_rows}
 
 
 def open_dataset(
@@ -106,8 +97,8 @@ def open_judgments(
         expected = EXAMPLE if columns is None else f"them for {', '.join(RESULT_FORMATS)} alone"
         raise ImportProblem(path, None, "--columns", found, expected)
     if columns is not None:
-        source = RESULT_FORMATS[format]
-        return ResultJudgments(path, columns, protocol=protocol, encoding=encoding, source=source)
+        read = RESULT_FORMATS[format]
+        return ResultJudgments(path, columns, protocol=protocol, encoding=encoding, read=read)
     if format in TABLE_FORMATS:
         return TableJudgments(path, TABLE_FORMATS[format], protocol=protocol, encoding=encoding)
     readers = JUDGMENT_FORMATS[format]

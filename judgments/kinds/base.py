@@ -316,16 +316,8 @@ class Exchange:
         """Convert an answer from a file. Raise ValueError with what was expected."""
         return given
 
-    def mturk_names(self) -> list[str]:
-        """Return the extra answer columns of an MTurk result file."""
-        return []
-
-    def mturk_cells(self, given: Any) -> dict[str, str]:
-        """Return an answer as those columns; {} if one cell is enough."""
-        return {}
-
-    def mturk_inputs(self, content: Mapping[str, Any]) -> dict[str, str]:
-        """Return a unit's content besides captions as MTurk columns."""
+    def fields(self, content: Mapping[str, Any]) -> dict[str, str]:
+        """Return the named texts that a unit shows besides captions."""
         return {}
 
 

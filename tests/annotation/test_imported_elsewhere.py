@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from io import StringIO
 from pathlib import Path
 
@@ -16,27 +15,26 @@ from tests.evaluation.studies import make_dataset
 pytestmark = pytest.mark.django_db
 
 MAPPING = (
-    '[columns]\nimage = "id"\nfirst_text = "displayed_text"\nvalue = "fits"\n\n[values]\nyes = 1\nno = 0\n'
+    '[columns]\nimage = "Input.image"\nfirst_text = "Input.text"\nvalue = "Answer.fits"\n\n'
+    "[values]\nyes = 1\nno = 0\n"
 )
+HEADER = "AssignmentId,WorkerId,Turkle.Username,Input.image,Input.text,Answer.fits\n"
 
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """Two annotators of Potato, one of whom says yes."""
+    """Two annotators of Turkle, one of whom says yes."""
     make_dataset("toy", {"a.jpg": ["a dog runs"]})
     (tmp_path / "mapping.toml").write_text(MAPPING, encoding="utf-8")
-    for user, answer in (("ann", "yes"), ("ben@example.org", "no")):
-        (tmp_path / "out" / user).mkdir(parents=True)
-        line = {"id": "a.jpg", "displayed_text": "a cat sits", "label_annotations": {"fits": {answer: "1"}}}
-        path = tmp_path / "out" / user / "annotated_instances.jsonl"
-        path.write_text(json.dumps(line) + "\n", encoding="utf-8")
+    lines = ["1,5,ann,a.jpg,a cat sits,yes\n", "2,6,ben@example.org,a.jpg,a cat sits,no\n"]
+    (tmp_path / "out.csv").write_text("".join([HEADER, *lines]), encoding="utf-8")
     return tmp_path
 
 
 def called(folder: Path, *more: str) -> str:
     said = StringIO()
     call_command(
-        "import_judgments", "potato", str(folder / "out"), "--dataset", "toy", "--study", "from-potato",
+        "import_judgments", "turkle", str(folder / "out.csv"), "--dataset", "toy", "--study", "from-turkle",
         "--protocol", "relevance", "--mapping", str(folder / "mapping.toml"), *more, stdout=said,
     )  # fmt: skip
     return said.getvalue()
@@ -46,14 +44,14 @@ def test_a_dry_run_says_what_was_understood_and_stores_nothing(folder: Path) -> 
     said = called(folder, "--dry-run")
     assert "2 judgments on 1 unit by 2 workers (relevance)" in said
     assert "values:   0: 1,   1: 1" in said
-    assert "unit a.jpg, image a.jpg, worker ann, answer 1" in said
+    assert "image a.jpg, worker ann, answer 1" in said
     assert "Nothing was stored" in said
-    assert not Study.objects.filter(slug="from-potato").exists()
+    assert not Study.objects.filter(slug="from-turkle").exists()
 
 
 def test_what_was_understood_is_imported_without_mail_addresses(folder: Path) -> None:
     called(folder)
-    found = Judgment.objects.filter(assignment__study__slug="from-potato")
+    found = Judgment.objects.filter(assignment__study__slug="from-turkle")
     assert set(found.values_list("value", flat=True)) == {0, 1}
     names = set(found.values_list("assignment__worker__name", flat=True))
     assert "ann" in names
@@ -61,12 +59,11 @@ def test_what_was_understood_is_imported_without_mail_addresses(folder: Path) ->
 
 
 def test_one_wrong_line_and_nothing_is_stored(folder: Path) -> None:
-    path = folder / "out" / "zoe" / "annotated_instances.jsonl"
-    path.parent.mkdir()
-    path.write_text('{"id": "a.jpg", "label_annotations": {"fits": {"perhaps": "1"}}}\n', encoding="utf-8")
-    with pytest.raises(CommandError, match=r'zoe/annotated_instances.jsonl, line 1, fits: found "perhaps"'):
+    with (folder / "out.csv").open("a", encoding="utf-8") as file:
+        file.write("3,7,zoe,a.jpg,a cat sits,perhaps\n")
+    with pytest.raises(CommandError, match=r'out.csv, line 4, Answer.fits: found "perhaps"'):
         called(folder)
-    assert not Study.objects.filter(slug="from-potato").exists()
+    assert not Study.objects.filter(slug="from-turkle").exists()
 
 
 @pytest.mark.parametrize(

@@ -57,37 +57,34 @@ def test_a_study_goes_from_a_file_to_a_table(
     study = quorum.create_study(STUDY)
     assert study.generate()["result"]["HITs"] > 0
     assert study.open()["state"] == "open"
-    installation.manage("rehearse", study.slug, "--workers", "6", "--seed", "1")
-    judgments = study.judgments()
-    units = study.units()
+    installation.manage("rehearse", study.get()["slug"], "--workers", "6", "--seed", "1")
+    judgments = study.frame("judgments")
+    units = study.frame("units")
     assert set(judgments["unit"]) <= set(units["unit"])
     assert str(judgments["submitted_at"].dtype).startswith("datetime64")
-    agreement = study.agreement()
-    assert agreement["data_hash"]
-    consensus = study.consensus(of="units")
+    study.aggregate()
+    assert study.get("agreement")["data_hash"]
+    consensus = study.frame("consensus", of="units")
     assert len(consensus) == len(units[~units["control"] & ~units["filtered"]])
-    assert set(judgments["worker"]) <= set(study.workers()["name"])
-    assert "accuracy" in json.dumps(study.evaluate(metrics=["bleu-1"]))
-    board = study.board()
-    assert board["judgments"] == len(judgments)
-    assert set(study.strengths(control="length")["systems"]) >= {"system", "strength", "low", "best_rank"}
-    apart = study.disagreements("bleu-1")
+    assert set(judgments["worker"]) <= set(study.frame("workers")["name"])
+    study.evaluate(metrics=["bleu-1"])
+    assert "accuracy" in json.dumps(study.get("evaluation"))
+    assert study.get("board")["judgments"] == len(judgments)
+    assert set(study.get("strengths", control="length")["systems"][0]) >= {"system", "strength", "low"}
+    apart = quorum.frame(f"studies/{study.get()['slug']}/disagreements", metric="bleu-1")
     assert list(apart["size"]) == sorted(apart["size"], reverse=True)
     key = units[units["pair"].notna()]["pair"].iloc[0]
-    closer = study.look_closer(key)
-    assert set(closer["votes"]["worker"]) <= set(judgments["worker"])
+    closer = study.get(f"disagreements/{key}")
+    assert {vote["worker"] for vote in closer["votes"]} <= set(judgments["worker"])
     assert len(closer["scores"]["bleu-1"]) == len(closer["captions"]) == 2
-    assert study.next_batch([key], why="once more").info()["state"] == "draft"
-    tables = study.report_tables()
-    assert tables
-    assert all(len(table.columns) for table in tables.values())
+    assert study.next_batch(chosen=[key], why="once more")["state"] == "draft"
     file = study.export("jsonl", tmp_path / "judgments.jsonl")
     assert len(file.read_text().splitlines()) == len(judgments)
     assert study.close()["state"] == "closed"
-    assert list(quorum.studies(state="closed")["slug"]) == [study.slug]
-    plan = quorum.plan({"pairs": [60, 200], "votes": [1], "win_rate": 0.9, "right": 1.0, "simulations": 50})
-    assert set(plan["designs"]["pairs"]) == {60, 200}
-    assert plan["best"]["pairs"] in (60, 200)
+    assert list(quorum.frame("studies", state="closed")["slug"]) == [study.get()["slug"]]
+    assumptions = {"pairs": [60, 200], "votes": [1], "win_rate": 0.9, "right": 1.0, "simulations": 50}
+    job = quorum.wait(quorum.post("plans/", {"assumptions": assumptions}))
+    assert {row["pairs"] for row in quorum.get(f"plans/{job['id']}/")["result"]["tried"]} == {60, 200}
     assert [path.name for path in tmp_path.iterdir()] == ["judgments.jsonl"]
 
 
@@ -96,7 +93,7 @@ def test_what_the_server_refuses_is_said_in_its_words(quorum: Quorum) -> None:
         quorum.study("none").close()
     assert refused.value.status == 404
     with pytest.raises(Problem, match="page_size"):
-        quorum.studies(page_size=0)
+        quorum.frame("studies", page_size=0)
     with pytest.raises(Problem) as refused:
         quorum.create_study("name = 7")
     assert refused.value.status == 400
@@ -105,7 +102,7 @@ def test_what_the_server_refuses_is_said_in_its_words(quorum: Quorum) -> None:
         study.evaluate(metrics=["no-such-metric"])
     with pytest.raises(JobFailed):
         study.evaluate(metrics=["bleu-1"])
-    assert study.judgments().empty
+    assert study.frame("judgments").empty
 
 
 def test_pages_follow_each_other_only_once_they_are_wanted(quorum: Quorum) -> None:
@@ -136,21 +133,21 @@ def page(*rows: dict[str, str]) -> httpx.Response:
 def test_a_busy_server_is_asked_again_when_it_says_so() -> None:
     busy = httpx.Response(503, headers={"Retry-After": "7"})
     quorum, waited = client([busy, httpx.Response(429), httpx.ConnectError("away"), page({"slug": "a"})])
-    assert list(quorum.studies()["slug"]) == ["a"]
+    assert list(quorum.frame("studies")["slug"]) == ["a"]
     assert waited == [7.0, 1.0, 2.0]
 
 
 def test_a_server_that_stays_away_is_an_error_after_five_tries() -> None:
     quorum, waited = client([httpx.ConnectError("away")] * 5)
     with pytest.raises(Problem, match="could not be reached") as problem:
-        quorum.studies()
+        quorum.frame("studies")
     assert (problem.value.status, waited) == (0, [0.5, 1.0, 2.0, 4.0])
 
 
 def test_figures_that_are_still_being_counted_are_asked_for_until_they_are_there() -> None:
     counting = httpx.Response(202, headers={"Retry-After": "5"}, json={"state": "being counted"})
     quorum, waited = client([counting, counting, httpx.Response(200, json={"units": {"shared": 3}})])
-    assert quorum.study("crowd").compare("experts") == {"units": {"shared": 3}}
+    assert quorum.study("crowd").get("comparison", **{"with": "experts"}) == {"units": {"shared": 3}}
     assert waited == [5.0, 5.0]
 
 
@@ -178,7 +175,7 @@ def test_a_step_that_moves_money_is_sent_again_under_its_key_and_done_once() -> 
         return answer
 
     made = Quorum("http://quorum.example", "x", sleep=lambda _: None, transport=httpx.MockTransport(give))
-    step = made.study("a").bonus("ada", 50)
+    step = made.study("a").preview("bonus", worker="ada", cents=50)
     assert step.told["total_cents"] == 60
     assert step.confirm("Thanks.") == step.confirm("Thanks.") == {"calls": [7]}
     body = {"worker": "ada", "cents": 50, "confirm": "abc", "why": "Thanks."}
@@ -189,7 +186,7 @@ def test_a_step_that_moves_money_is_sent_again_under_its_key_and_done_once() -> 
 def test_a_page_of_a_proxy_is_an_error_too() -> None:
     quorum, _ = client([httpx.Response(403, text="<html>")])
     with pytest.raises(Problem, match="answered Forbidden"):
-        quorum.studies()
+        quorum.frame("studies")
 
 
 def test_a_download_that_breaks_off_leaves_nothing(tmp_path: Path) -> None:

@@ -13,9 +13,9 @@ from tests.evaluation.studies import StudyOf, candidate, given, make_dataset
 FORMS = tuple(FORMATS)
 PROTOCOLS = {"captions": "caption", "keywords": "keywords", "grounding": "grounding", "spans": "spans"}
 UNITS_A_PART = 2
-# Nine units, two at a time; before them three people two at a time, or three HITs singly, or captions, and the units
+# Nine units, two at a time; before them three people two at a time, or captions, and the units
 # are read for the signature; after them three systems singly.
-PARTS = dict.fromkeys(FORMS, 5) | {"demographics": 2 + 5, "mturk": 3 + 5, "captions": 5 + 5, "mtme": 5 + 3}
+PARTS = dict.fromkeys(FORMS, 5) | {"demographics": 2 + 5, "captions": 5 + 5, "mtme": 5 + 3}
 IMAGES = {"a.jpg": ["a dog runs", "a brown dog"], "b.jpg": ["a cat"], "c.jpg": ["a red car", "a car"]}
 DESCRIBED: dict[str, Any] = {
     "crowd": {"backend": "external", "reward_cents": 100, "demographics": ["age"]},

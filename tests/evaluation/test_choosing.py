@@ -61,11 +61,11 @@ def test_pairs_are_chosen_within_the_budget_and_the_design_says_how(
 ) -> None:
     study = pairs_draft()
     before = study.design
-    choose(study, "--method", "variance", "--budget", "30", "--seed", "1", "--metrics", ",".join(METRICS))
-    assert "30 of 120 candidate pairs were chosen (variance, seed 1)." in capsys.readouterr().out
+    choose(study, "--method", "information", "--budget", "30", "--seed", "1", "--metrics", ",".join(METRICS))
+    assert "30 of 120 candidate pairs were chosen (information, seed 1)." in capsys.readouterr().out
     chosen, only = study.design["chosen"], study.design["sampling"]["only"]
     assert (chosen["method"], chosen["per"], chosen["budget"], chosen["population"]) == (
-        "variance",
+        "information",
         "pairs",
         30,
         120,
@@ -75,7 +75,7 @@ def test_pairs_are_chosen_within_the_budget_and_the_design_says_how(
     assert min(chosen["chances"].values()) >= 0.25 * 30 / 120
     assert list(chosen["scores"]) == METRICS
     assert read_toml(write_toml(design_of(study))) == design_of(study)
-    choose(study, "--method", "variance", "--budget", "30", "--seed", "1", "--metrics", ",".join(METRICS))
+    choose(study, "--method", "information", "--budget", "30", "--seed", "1", "--metrics", ",".join(METRICS))
     assert study.design["chosen"] == chosen  # the same draw, from all pairs and not from the chosen ones
     batch = generate_hits(study=study)
     assert sorted(pair.key for pair in batch.pairs) == only
@@ -95,10 +95,19 @@ def test_a_choice_is_taken_back_and_never_outlives_its_items() -> None:
     assert choose(study, "--method", "all").design == before
 
 
+@pytest.mark.parametrize("method", ["variance", "diversity"])
+def test_a_method_of_an_earlier_version_is_read_and_not_chosen_by(method: str) -> None:
+    study = choose(pairs_draft(), "--method", "even", "--budget", "10")
+    design = make_design(study.design | {"chosen": study.design["chosen"] | {"method": method}})
+    assert read_toml(write_toml(design)) == design
+    with pytest.raises(CommandError, match="is not a valid choice"):
+        choose(study, "--method", method, "--budget", "10")
+
+
 def test_images_are_chosen_with_all_their_captions() -> None:
     study = draft("graded")
     whole = population_of_draft(study)
-    choose(study, "--method", "diversity", "--budget", "12")
+    choose(study, "--method", "even", "--budget", "12")
     assert (study.design["chosen"]["per"], study.design["chosen"]["scores"]) == ("images", {})
     only = set(study.design["sampling"]["only"])
     images = {image for key, image in zip(whole.members, whole.images, strict=True) if key in only}

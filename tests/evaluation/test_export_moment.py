@@ -21,7 +21,7 @@ from tests.installations import Installation
 
 pytestmark = pytest.mark.django_db
 # One for each way to read answers: csv and parquet read those of jsonl, flickr8k those of qrels.
-IN_PARTS = ["jsonl", "qrels", "reliability", "mturk"]
+IN_PARTS = ["jsonl", "qrels", "reliability"]
 WRITTEN = {"as_of": "", "created_at": "", "file": ""}
 
 

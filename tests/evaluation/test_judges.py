@@ -379,7 +379,7 @@ def test_people_never_hear_of_judges(tmp_path: Path, settings: Settings) -> None
         folder.mkdir()
         store_aggregation(compute_aggregation(study=study))
         found: dict[str, Any] = {}
-        formats = ("jsonl", "csv", "reliability", "mturk")
+        formats = ("jsonl", "csv", "reliability")
         commands = ["aggregate {} --output {}", "evaluate {} --metrics bleu-4 --output {}"]
         commands += [f"export_judgments {{}} --format {name} --output {{}}" for name in formats]
         for number, command in enumerate(commands):

@@ -310,7 +310,7 @@ from tests.evaluation.each_format import study_for
 print(study_for("{form}", "{form}").study.slug)
 """
 # Those that join their parts in a way of their own; all others join them as jsonl does.
-JOINED_DIFFERENTLY = ("jsonl", "csv", "parquet", "captions", "reliability", "mturk", "mtme")
+JOINED_DIFFERENTLY = ("jsonl", "csv", "parquet", "captions", "reliability", "mtme")
 
 
 @pytest.fixture(scope="module")

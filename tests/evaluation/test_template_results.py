@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import json
 from typing import Any
 from zipfile import ZipFile
@@ -113,35 +112,6 @@ def test_texts_have_no_alpha_and_constants_are_no_question(result):
     assert names == ["tone", "flags", "age", "place", "why"]
     why = question(result, "why")
     assert (why["answered"], why["texts"], "alpha" in why) == (2, ["first", "third"], False)
-
-
-def test_mechanical_turks_columns_are_those_that_scripts_written_for_it_expect(answered, tmp_path):
-    target = tmp_path / "results.csv"
-    export_judgments(study=answered, format="mturk", output=target)
-    with target.open(encoding="utf-8", newline="") as file:
-        rows = list(csv.DictReader(file))
-    assert len(rows) == 9
-    ann = next(row for row in rows if row["WorkerId"] == "ann" and row["Input.id"] == "a1")
-    assert ann["Input.text"] == "Wunderbar & <schön>"
-    assert ann["Input.gold"] == "pos"
-    assert [ann[f"Answer.{name}"] for name in ("tone", "flags", "age", "place", "why", "source")] == [
-        "pos", "irony", "10", "", "first", "batch-a1",
-    ]  # fmt: skip
-    ben = next(row for row in rows if row["WorkerId"] == "ben" and row["Input.id"] == "a1")
-    assert ben["Answer.flags"] == "irony|rude"
-
-
-def test_several_rows_in_a_hit_are_numbered(tmp_path):
-    study = make_template_study(tmp_path, slug="three", units_per_hit=3)
-    _, headers = make_worker(study, "dan")
-    held = accept(study, headers).json()
-    submit(held["id"], [{"position": n, "answer": {"tone": "pos"}} for n in (1, 2, 3)], headers)
-    target = tmp_path / "results.csv"
-    export_judgments(study=study, format="mturk", output=target)
-    with target.open(encoding="utf-8", newline="") as file:
-        (row,) = csv.DictReader(file)
-    assert [row[f"Answer.u{n}_tone"] for n in (1, 2, 3)] == ["pos"] * 3
-    assert sorted(row[f"Input.u{n}_id"] for n in (1, 2, 3)) == ["a1", "a2", "a3"]
 
 
 def test_judgments_carry_the_row_in_the_column_content(answered, tmp_path):

@@ -10,7 +10,6 @@ from functools import partial
 from evaluation.errors import ExportError
 from evaluation.export.formats import consensus, demographics, soft_labels
 from evaluation.export.formats import judgments as tables
-from evaluation.export.formats import mturk as results
 from evaluation.export.formats.reliability import Reliability
 from evaluation.export.parts import Encoding
 from judgments.access.roles import Right
@@ -117,10 +116,6 @@ _FORMATS = (
         "soft-labels", "soft-labels.jsonl", JSONL,
         "people's answers to each unit as a distribution, with its entropy",
         soft_labels.why_unfit, soft_labels.SoftLabelLines,
-    ),
-    Format(
-        "mturk", "mturk.csv", CSV,
-        "every assignment, in the columns of Mechanical Turk's result files", results.why_unfit, results.MTurkResults,
     ),
     Format(
         "demographics", "demographics.csv", CSV,

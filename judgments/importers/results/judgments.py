@@ -17,8 +17,8 @@ from judgments.drawing.material import content_key
 from judgments.importers.judgment_tables import TableJudgments
 from judgments.importers.readers import Columns, parse_json
 from judgments.importers.records import JudgmentRow, Record, quoted
-from judgments.importers.results.mturk_cells import ANSWER
-from judgments.importers.results.rows import ResultRow, ResultSource
+from judgments.importers.results.mturk_cells import ANSWER, canonical
+from judgments.importers.results.rows import ResultRow
 from judgments.importers.textio import ImportNotes, ImportProblem, read_whole
 
 NUMBER = "{n}"  # a counter in column names: 0, 1, 2, ..., where a HIT asked about several things
@@ -114,20 +114,19 @@ class ResultJudgments(TableJudgments):
         *,
         protocol: str | None,
         encoding: str | None,
-        source: ResultSource,
+        read: Callable[[Path, str | None, tzinfo | None], Iterator[ResultRow]],
     ) -> None:
         super().__init__(path, self._read, protocol=protocol, encoding=encoding)
         self.how = how
-        self._source = source
+        self._rows = read
         self._images: Container[str] | None = None
-        columns = {**({"unit": source.unit} if source.unit else {}), **how.columns}
-        self._columns = {name: source.canonical(column) for name, column in columns.items()}
+        self._columns = {name: canonical(column) for name, column in how.columns.items()}
         for name in how.columns:
             if name not in NAMES:
                 near = get_close_matches(name, NAMES, n=1)
                 expected = f"{near[0]!r} perhaps" if near else f"one of {', '.join(NAMES)}"
                 raise ImportProblem(path, None, "--columns", f"the unknown name {quoted(name)}", expected)
-        if not any(name in columns for name in ("unit", *WHAT)):
+        if not any(name in how.columns for name in ("unit", *WHAT)):
             raise ImportProblem(
                 path, None, "--columns", "nothing that was judged", "image=COLUMN, say, or unit=COLUMN"
             )
@@ -146,7 +145,7 @@ class ResultJudgments(TableJudgments):
         self, path: Path, columns: Columns, notes: ImportNotes, encoding: str | None
     ) -> Iterator[Record]:
         unseen = set(self._columns.values())
-        for row in self._source.read(path, encoding, self.how.zone, notes):
+        for row in self._rows(path, encoding, self.how.zone):
             answers = row.answers
             places = list(self._places(row, answers))
             for place in places:
@@ -158,7 +157,7 @@ class ResultJudgments(TableJudgments):
                     notes.count("empty-answer")
                     continue
                 if row.rejected:
-                    notes.count(self._source.rejected)
+                    notes.count("rejected-assignment")
                 values = self._values(row, texts, place, alone=len(places) == 1)
                 origins = {name: f"{column} ({name})" for name, column in place.items()}
                 yield Record(row.file, row.line, values, origins=origins)
@@ -186,8 +185,6 @@ class ResultJudgments(TableJudgments):
             return row.cells[column]
         if column.startswith(ANSWER):  # a form may omit unanswered fields
             return answers.get(column[len(ANSWER) :], "")
-        if self._source.sparse:
-            return ""
         near = get_close_matches(column, row.cells, n=1)
         expected = f"{near[0]!r} perhaps" if near else "a column of the file"
         raise ImportProblem(row.file, None, "--columns", f"the unknown column {quoted(column)}", expected)
@@ -209,14 +206,8 @@ class ResultJudgments(TableJudgments):
             "accepted_at": accepted.isoformat() if accepted else None,
             "submitted_at": submitted.isoformat() if submitted else None,
         }
-        if row.control:
-            values.setdefault("control", True)
-        if row.truth is not None and "expected" not in texts:
-            column = place.get("value") or place["answer"]
-            if right := row.truth.get(column, "").strip():
-                values["expected"] = self._typed(row, "expected", right, column)
         if alone:  # a time shared by several answers belongs to none of them
-            values["wall_seconds"] = row.whole("WorkTimeInSeconds") if row.seconds is None else row.seconds
+            values["wall_seconds"] = row.whole("WorkTimeInSeconds")
         return values
 
     def _typed(self, row: ResultRow, name: str, text: str, column: str) -> Any:

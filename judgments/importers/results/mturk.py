@@ -22,8 +22,8 @@ from judgments.importers.results.mturk_cells import (
     is_known,
     old_answers,
 )
-from judgments.importers.results.rows import ResultRow, ResultSource
-from judgments.importers.textio import ImportNotes, ImportProblem, read_lines, unguard_formula
+from judgments.importers.results.rows import ResultRow
+from judgments.importers.textio import ImportProblem, read_lines, unguard_formula
 
 SEPARATORS = ",\t;"
 
@@ -80,21 +80,13 @@ def _cells(path: Path, line: int, header: Header, values: list[str]) -> dict[str
     return {name: unguard_formula(cell) for name, cell in cells.items()}
 
 
-def _mturk_rows(
-    path: Path, encoding: str | None, zone: tzinfo | None, notes: ImportNotes
-) -> Iterator[ResultRow]:
+def mturk_rows(path: Path, encoding: str | None, zone: tzinfo | None) -> Iterator[ResultRow]:
     return read_results(path, encoding=encoding, zone=zone)
 
 
-def _turkle_rows(
-    path: Path, encoding: str | None, zone: tzinfo | None, notes: ImportNotes
-) -> Iterator[ResultRow]:
+def turkle_rows(path: Path, encoding: str | None, zone: tzinfo | None) -> Iterator[ResultRow]:
     for row in read_results(path, required=("AssignmentId", "WorkerId"), encoding=encoding, zone=zone):
         # Anonymous work counts as another unknown person each time.
         name = row.text("Turkle.Username").strip() or row.text("WorkerId").strip()
         worker = name or f"anonymous-{row.required('AssignmentId')}"
         yield replace(row, cells={**row.cells, "WorkerId": worker})
-
-
-MTURK = ResultSource(_mturk_rows, canonical)
-TURKLE = ResultSource(_turkle_rows, canonical)

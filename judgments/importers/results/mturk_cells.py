@@ -52,7 +52,6 @@ OLD_ANSWERS = "answers[question_id answer_value]"
 _KNOWN = {name.lower(): name for name in (*COLUMNS, *REVIEW_COLUMNS)} | OLD_NAMES
 
 MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
-DAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 
 # Hours from UTC. The requester pages write Pacific time; the command line tools wrote local time.
 # Abbreviations of several countries mean the American zone.
@@ -154,16 +153,6 @@ def _in_utc(moment: datetime) -> datetime:
         return moment.astimezone(UTC)
     except OverflowError:
         raise ValueError("no such moment") from None
-
-
-def format_time(moment: datetime) -> str:
-    """Format as the requester pages do: whole seconds, in UTC."""
-    at = moment.astimezone(UTC)
-    return f"{DAYS[at.weekday()]} {MONTHS[at.month - 1]} {at.day:02} {at:%H:%M:%S} UTC {at.year:04}"
-
-
-def format_cents(cents: int) -> str:
-    return f"${cents // 100}.{cents % 100:02}"
 
 
 def groups_of(fields: Iterable[str]) -> Groups:

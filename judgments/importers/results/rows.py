@@ -1,8 +1,8 @@
-"""Rows of result files of any platform."""
+"""Rows of result files of MTurk and Turkle."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, tzinfo
 from pathlib import Path
@@ -10,7 +10,7 @@ from typing import TypeVar
 
 from judgments.importers.records import quoted
 from judgments.importers.results.mturk_cells import TIME_EXPECTED, Groups, answers_of, parse_time
-from judgments.importers.textio import ImportNotes, ImportProblem
+from judgments.importers.textio import ImportProblem
 
 MOST_DIGITS = 18
 T = TypeVar("T")
@@ -21,12 +21,9 @@ class ResultRow:
     """An assignment of a result file; cells are parsed, and refused, on access only.
 
     Attributes:
-        cells: MTurk's or the platform's own column -> cell.
+        cells: MTurk's column -> cell.
         zone: of times without one.
         groups: of MTurk's radio buttons.
-        seconds: work time, if the file has fractions.
-        control: whether it was a control question.
-        truth: right answers of the file, in the columns of ``cells``.
     """
 
     file: Path
@@ -34,9 +31,6 @@ class ResultRow:
     cells: Mapping[str, str]
     zone: tzinfo | None = None
     groups: Groups = field(default_factory=dict)
-    seconds: float | None = None
-    control: bool = False
-    truth: Mapping[str, str] | None = None
 
     def problem(self, column: str | None, found: str, expected: str) -> ImportProblem:
         return ImportProblem(self.file, self.line, column, found, expected)
@@ -82,22 +76,3 @@ def _whole(text: str) -> int:
     if not (text.isascii() and text.isdigit() and len(text) <= MOST_DIGITS):
         raise ValueError("no whole number")
     return int(text)
-
-
-@dataclass(frozen=True, slots=True)
-class ResultSource:
-    """How a platform's result files become rows.
-
-    Attributes:
-        read: (path, encoding, zone, notes) -> rows.
-        canonical: maps a column's name to that in ``ResultRow.cells``.
-        unit: the default column that identifies units.
-        sparse: whether a row may lack unanswered columns.
-        rejected: the quirk of excluded rows.
-    """
-
-    read: Callable[[Path, str | None, tzinfo | None, ImportNotes], Iterator[ResultRow]]
-    canonical: Callable[[str], str] = str
-    unit: str | None = None
-    sparse: bool = False
-    rejected: str = "rejected-assignment"
