@@ -130,8 +130,9 @@ def _reference_rows(path: Path, document: Any) -> Iterator[Row]:
             raise InvalidFile(f"{where} has {_value_in_words(captions)}, expected a list of captions")
         if not captions:
             raise InvalidFile(f"{where} has no captions, expected at least one")
+        name = _composed(image)
         for caption in captions:
-            yield Row(str(path), _composed(image), caption)
+            yield Row(where, name, caption)
 
 
 def _candidate_rows(path: Path, document: Any) -> Iterator[Row]:
