@@ -436,7 +436,7 @@ def test_a_database_that_was_away_for_a_while_loses_no_work(
     gate = installation.folder / "gate"
     gate.touch()
     job = enqueue(installation, count=4, gate=str(gate))
-    installation.start_worker(include=KINDS)
+    installation.start_worker(include=KINDS, beat=False)
     until(lambda: row(installation, job)["words"] == "thinking", what="the middle of the work")
     name = urlsplit(installation.env["DATABASE_URL"]).path.lstrip("/")
     door = sql.SQL("ALTER DATABASE {} ALLOW_CONNECTIONS {}")
@@ -446,6 +446,8 @@ def test_a_database_that_was_away_for_a_while_loses_no_work(
         server.execute("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = %s", [name])
         gate.unlink()
         until(lambda: "not currently accepting" in log.read_text(), what="the worker's complaint")
+        installation.start_worker(include=KINDS)
+        until(lambda: "quorum.sweep_jobs" in log.read_text(), what="a round of the beat that started now")
         server.execute(door.format(sql.Identifier(name), sql.SQL("true")))
     until(lambda: row(installation, job)["state"] == "done", what="the end")
     assert row(installation, job)["groups"] == 4
