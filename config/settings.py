@@ -274,7 +274,9 @@ CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
 CELERY_BROKER_CONNECTION_MAX_RETRIES = None  # a broker that is away comes back
 CELERY_BROKER_CHANNEL_ERROR_RETRY = True  # RabbitMQ takes the messages of long jobs back
 CELERY_BROKER_CONNECTION_TIMEOUT = 2
-CELERY_TASK_PUBLISH_RETRY = False
+# A connection to RabbitMQ that broke is replaced by a retry only; Redis's client does that itself.
+CELERY_TASK_PUBLISH_RETRY = not REDIS_URL
+CELERY_TASK_PUBLISH_RETRY_POLICY = {"max_retries": 1, "interval_start": 0, "interval_step": 0}
 CELERY_TASK_IGNORE_RESULT = True  # the row says what came of a job
 CELERY_TASK_DEFAULT_QUEUE = "interactive"
 CELERY_TASK_ROUTES = ["judgments.tasks.route"]

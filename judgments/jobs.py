@@ -207,7 +207,7 @@ def _check_waiting(user: User, kind: str) -> None:
 def dispatch(queue: str) -> None:
     """Hand waiting jobs to the broker, while few messages wait there: those of the account with fewest at work first.
 
-    An account that has none at work always gets one in. Kinds that another version knows are left to it.
+    An account that has none at work always gets one in. Kinds that another version knows are left to the sweep.
     """
     waiting = Job.objects.filter(queue=queue, state=Job.State.QUEUED, kind__in=_kinds)
     elsewhere: set[int] = set()  # jobs that another process sends at this moment
@@ -533,21 +533,25 @@ def sweep_jobs(at_broker: Callable[[str], int | None] = lambda queue: None) -> S
                 given_up.append(job.pk)
         elif run.give_back():
             requeued.append(job.pk)
-    _report_unknown_kinds()
+    _offer_unknown_kinds()
     resent = [job_id for queue in QUEUES for job_id in _take_back_lost(queue, at_broker)]
     for queue in QUEUES:
         dispatch(queue)
     return Swept(tuple(requeued), tuple(given_up), tuple(resent))
 
 
-def _report_unknown_kinds() -> None:
+def _offer_unknown_kinds() -> None:
+    """Send a message for each kind: a worker that knows it sends the others, while sweeps may all come here."""
     waiting = Job.objects.filter(state=Job.State.QUEUED).exclude(kind__in=_kinds).order_by("kind")
-    for kind, count in waiting.values_list("kind").annotate(Count("pk")):
+    kinds = waiting.values_list("kind").annotate(Count("pk"), Count("sent_at"), Min("pk"))
+    for kind, count, sent, oldest in kinds:
         log.warning(
             "Jobs of kind %r wait (%d), which this version does not know; a worker of another may.",
             kind,
             count,
         )
+        if not sent:
+            _send(oldest)
 
 
 def _why_given_up(job: Job) -> str:

@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import urlsplit
 
-PATIENCE = 60.0  # seconds a worker tries to reach a server that is gone
+from tests.installations import PATIENCE
 
 
 def value_seen(worker: str, unit: dict[str, Any]) -> int:

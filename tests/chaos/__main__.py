@@ -11,6 +11,8 @@ from pathlib import Path
 from tests.chaos.run import Chaos
 from tests.chaos.services import stage
 
+LONGEST_JOB = 60.0  # seconds from asking to the end
+
 
 def main() -> int:
     """Runs every seed on a database of its own; the number of those that failed."""
@@ -35,6 +37,7 @@ def main() -> int:
                 )
                 try:
                     found = run.run()
+                    assert found.slowest < LONGEST_JOB, f"a job took {found.slowest:.0f} s"
                 except AssertionError as problem:
                     failed += 1
                     if asked.logs:

@@ -13,16 +13,16 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from tests.crowd import PATIENCE, Person, Server, first_answers
+from tests.crowd import Person, Server, first_answers
 from tests.fakes.mturk import Turker
 from tests.fakes.mturk.turker import Refused
+from tests.installations import PATIENCE
 
 FORM = re.compile(r'<form method="post" [^>]*action="([^"]+)" data-assignment')
 NOT_YET = (
     "load the page again in a minute"  # the crowd has a HIT whose id was not booked here before the kill
 )
 PAUSE = 0.4  # seconds of thought at most
-LONGEST = 300.0  # seconds until all is published
 
 
 @dataclass
@@ -74,7 +74,7 @@ class Turk:
 
     def take_part(self, is_over: Callable[[], bool]) -> None:
         """Do what is to be had until all is published and taken."""
-        rng, seen, end = random.Random(self.seed), set[str](), time.monotonic() + LONGEST
+        rng, seen, end = random.Random(self.seed), set[str](), time.monotonic() + PATIENCE
         while True:
             assert time.monotonic() < end, "not all was published: does the worker live?"
             over = is_over()

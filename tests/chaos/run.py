@@ -34,7 +34,6 @@ LONGEST_PAUSE = 1.5  # seconds between two kills
 MOST_SYNCS = 40
 ROUNDS, PARTS = 4, 12  # of jobs that are asked for; of a job that is computed in parts
 PAUSE = 1.0  # seconds between two calls for jobs at most
-LONGEST_JOB = 60.0  # seconds from asking to the end
 KINDS = "tests.judgments.job_kinds"
 UNDER_WAY = "SELECT count(*) FROM annotation_crowdcall WHERE state IN ('waiting', 'started')"
 
@@ -241,11 +240,23 @@ class Chaos:
         assert fine or "OperationalError" in said, said
         return fine
 
+    def all_live(self) -> None:
+        """Fails where a process ended that nobody killed."""
+        ended = [
+            name
+            for name, processes in self.running.items()
+            for process in list(processes)
+            if not process.is_alive() and process in processes
+        ]
+        same("what ended by itself", ended, [])
+
     def all_is_published(self) -> bool:
+        self.all_live()
         return len(self.emulator.dump()["hits"]) >= self.hits
 
     def counted(self, question: str) -> int | None:
         """A number from the database, if it answers."""
+        self.all_live()
         try:
             return int(self.installation.query(question)[0][0])
         except psycopg.OperationalError:
@@ -281,7 +292,6 @@ class Chaos:
         same("results of rehearsals", found["rehearsals"], found["done"]["rehearse"])
         same("answers in a rehearsal", len(found["answers"]), 1)
         same("results of aggregations", found["aggregations"], 1)
-        assert found["slowest"] < LONGEST_JOB, found
 
     def agree_here(self, slug: str) -> None:
         """Every submission that was acknowledged is there once, with the answers that its person gave."""
