@@ -54,26 +54,24 @@ def scoring(scale: float, folder: Path) -> Work:
 
 def scoring_files(scale: float, folder: Path) -> Work:
     captions = made_up(int(CAPTIONS * scale))
-    files = {"candidates": captions.candidates, "references": captions.references}
-    for name, texts in files.items():
-        (folder / f"{name}.json").write_text(json.dumps(dict(enumerate(texts))))
+    (folder / "candidates.json").write_text(json.dumps(dict(enumerate(captions.candidates))))
+    (folder / "references.json").write_text(json.dumps(dict(enumerate(captions.references))))
     return command(folder, "score", "--candidates", "candidates.json", "--references", "references.json")
 
 
 def alpha(scale: float, folder: Path) -> Work:
-    from evaluation.parallel import LocalPool, using
-    from evaluation.statistics.agreement.alpha import alpha_interval
-
     rng = np.random.default_rng(1)
     truth = rng.integers(0, 101, UNITS)
-    values = np.clip(truth + rng.integers(-15, 16, (5, UNITS)), 0, 100).astype(np.float64)
-    values[rng.random(values.shape) < 0.3] = np.nan
-
-    def work(workers: int) -> bytes:
-        with using(LocalPool(workers)):
-            return repr(alpha_interval(values, "interval", resamples=int(RESAMPLES * scale))).encode()
-
-    return work
+    values = np.clip(truth + rng.integers(-15, 16, (5, UNITS)), 0, 100)
+    judged = rng.random(values.shape) < 0.7
+    rows = (
+        f"{unit},{worker},{values[worker, unit]}" for worker, unit in zip(*np.nonzero(judged), strict=True)
+    )
+    (folder / "judgments.csv").write_text("\n".join(["unit,worker,value", *rows]) + "\n")
+    resamples = f"{int(RESAMPLES * scale)}"
+    return command(
+        folder, "agreement", "judgments.csv", "--naive", "--level", "interval", "--resamples", resamples
+    )
 
 
 def export(scale: float, folder: Path) -> Work:
@@ -108,8 +106,8 @@ WORKS = {"score": scoring, "score command": scoring_files, "alpha": alpha, "expo
 def measure(name: str, folder: Path, scale: float, counts: list[int], repeats: int) -> None:
     """Print the best time of each number of workers, in turns, so that a slow minute meets all."""
     work = WORKS[name](scale, folder)
-    if name in ("score", "alpha"):
-        WORKS[name](0.001, folder)(1)  # compiles, and loads what is needed
+    if name == "score":
+        scoring(0.001, folder)(1)  # compiles, and loads what is needed
     seconds: dict[int, float] = {}
     digests = set()
     for _ in range(repeats):

@@ -14,7 +14,7 @@ from evaluation.arrays import Flags, Floats, Ints, starts_of
 from evaluation.compiled import compiled
 from evaluation.metrics.comparison import Comparison, Task, View, groups_of, parts_of
 from evaluation.metrics.text.words import Numbers, Words
-from evaluation.parallel import map_parts
+from evaluation.parallel import Serial, map_parts
 
 ALONE = -1  # an n-gram that occurs only once
 ROUND = 1 << 22  # tokens numbered in one round
@@ -101,12 +101,9 @@ def _orders(comparison: Comparison, view: View, variant: Variant) -> Iterator[tu
         np.exp(np.arange(variant.n, dtype=np.float64)) if variant.weights == "exp" else np.ones(variant.n)
     )
     for order, share in enumerate((shares / shares.sum()).tolist(), start=1):
-        if order > 1:
-            numbers, repeated = _longer(words, numbers, repeated, order)
-        frequencies = _document_frequencies(
-            numbers, words.starts, comparison.group_starts, comparison.weights, repeated.size, order
-        )
+        frequencies, longer, longer_repeated = _count(comparison, words, numbers, repeated, order, variant.n)
         yield Grams(order, numbers, frequencies, weights), share
+        numbers, repeated = longer, longer_repeated
 
 
 def _weights_by_frequency(documents: int, variant: Variant) -> Floats:
@@ -119,16 +116,26 @@ def _weights_by_frequency(documents: int, variant: Variant) -> Floats:
     return weights
 
 
-def _longer(words: Words, grams: Numbers, repeated: Flags, order: int) -> tuple[Numbers, Flags]:
-    """Number the n-grams of an order from those one word shorter, and tell which are repeated.
+FREQUENCIES = -1  # the part that counts documents
 
-    Rounds of about ROUND tokens keep the table small enough to be fast. They are the parts of this work.
+
+def _count(
+    comparison: Comparison, words: Words, grams: Numbers, repeated: Flags, order: int, most: int
+) -> tuple[Numbers, Numbers, Flags]:
+    """Return the document frequencies of an order's n-grams, the next order's numbers, and which are repeated.
+
+    Rounds of about ROUND tokens keep the table small enough to be fast. They are parts of the work, and so are the
+    frequencies.
     """
     rounds = 1
     while rounds * ROUND < grams.size:
         rounds *= 2
-    shared = grams, words.words, words.starts, repeated, order, rounds
-    turns = map_parts(_numbered_turn, shared, range(rounds), threads=True)
+    shared = grams, words, comparison.group_starts, comparison.weights, repeated, order, rounds
+    parts = [FREQUENCIES, *range(rounds if order < most else 0)]
+    map_here = map_parts if rounds > 1 else Serial().map
+    frequencies, *turns = map_here(_count_part, shared, parts, threads=True)
+    if not turns:
+        return frequencies, grams, repeated
     numbers, repeats = zip(*turns, strict=True)
     joined = _joined(
         np.concatenate(numbers),
@@ -137,15 +144,17 @@ def _longer(words: Words, grams: Numbers, repeated: Flags, order: int) -> tuple[
         grams,
         words.words,
         words.starts,
-        order,
+        order + 1,
         rounds,
     )
-    return joined, np.concatenate(repeats)
+    return frequencies, joined, np.concatenate(repeats)
 
 
-def _numbered_turn(shared: tuple[Any, ...], turn: int) -> tuple[Numbers, Flags]:
-    grams, words, starts, repeated, order, rounds = shared
-    return _number_turn(grams, words, starts, repeated, order, rounds, turn)
+def _count_part(shared: tuple[Any, ...], part: int) -> Numbers | tuple[Numbers, Flags]:
+    grams, words, groups, weights, repeated, order, rounds = shared
+    if part == FREQUENCIES:
+        return _document_frequencies(grams, words.starts, groups, weights, repeated.size, order)
+    return _number_turn(grams, words.words, words.starts, repeated, order + 1, rounds, part)
 
 
 @compiled
