@@ -17,6 +17,7 @@ import secrets
 import socket
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
@@ -30,7 +31,7 @@ from typing import Any, Protocol
 from django.conf import settings
 from django.contrib.auth.models import User
 from django.db import InterfaceError, OperationalError, connection, transaction
-from django.db.models import Count, F, Min, Q
+from django.db.models import Count, F, Min
 from django.db.models.functions import Now
 from django.utils import timezone
 from django.utils.module_loading import import_string
@@ -218,13 +219,16 @@ def dispatch(queue: str) -> None:
         .values_list("created_by")
         .annotate(Min("pk"))
     ):
-        at_work = Q(state=Job.State.RUNNING) | Q(state=Job.State.QUEUED, sent_at__isnull=False)
-        rows = Job.objects.filter(at_work, queue=queue).order_by().values_list("created_by")
-        busy = dict(rows.annotate(Count("pk")))
-        room = AT_BROKER - waiting.filter(sent_at__isnull=False).count()
+        at_broker = waiting.filter(sent_at__isnull=False).order_by().values_list("created_by", flat=True)
+        running = Job.objects.filter(queue=queue, state=Job.State.RUNNING).order_by()
+        busy = Counter(running.values_list("created_by", flat=True))
+        room = AT_BROKER
+        for account in at_broker:
+            busy[account] += 1
+            room -= 1
         sent = tried = 0
-        for account in sorted(oldest, key=lambda account: (busy.get(account, 0), oldest[account])):
-            if sent < room or account not in busy:
+        for account in sorted(oldest, key=lambda account: (busy[account], oldest[account])):
+            if sent < room or not busy[account]:
                 tried += 1
                 if _send(oldest[account]):
                     sent += 1

@@ -17,7 +17,8 @@ from django.core.management import call_command
 from evaluation.metrics import cider, comparison
 from evaluation.metrics.text import words
 from evaluation.parallel import LocalPool, map_parts, using
-from evaluation.statistics import resampling
+from evaluation.statistics import power, resampling
+from evaluation.statistics.people import People
 from tests.installations import until
 
 WORDS = ("a", "dog", "cat", "runs", "on", "the", "grass.", "don't", "two", "Dogs,", "in", "snow", "cannot")
@@ -87,6 +88,17 @@ def test_every_block_of_resamples_has_random_numbers_of_its_own() -> None:
     assert draws[2].tolist() != draws[1].tolist()
     # a unit is drawn Poisson(1) times, nearly
     assert draws.mean(axis=1) == pytest.approx([1, 1, 1], abs=0.1)
+
+
+def test_power_is_the_same_from_any_number_of_workers(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(power, "AT_ONCE", 2_000)
+    results = []
+    for workers in (1, 2, 3):
+        with using(LocalPool(workers)):
+            results.append(
+                power.power_of(power.TwoSystems(0.6), People(0.8), [power.Size(100, 1, 3)], simulations=200)
+            )
+    assert results[0] == results[1] == results[2]
 
 
 def square(folder: Path, number: int) -> int:

@@ -15,8 +15,10 @@ import numpy as np
 import scipy  # its parts load when they are first used
 
 from evaluation.arrays import Floats, Ints
+from evaluation.parallel import map_parts
 from evaluation.statistics.inputs import BadOption
 from evaluation.statistics.people import People, beta_draws
+from evaluation.statistics.resampling import streams
 from evaluation.statistics.significance.intervals import wilson_interval
 
 AT_ONCE = 2_000_000  # units of a chunk of simulations: 16 MB an array
@@ -139,21 +141,33 @@ def power_of(
             f"{most.pairs:,} pairs x {most.references:,} references x {most.votes:,} votes x {simulations:,} "
             f"simulations is more than is simulated; expected at most {MOST_UNITS:,} units and {MOST_DRAWS:,} votes"
         )
-    rng = np.random.default_rng(seed)
     wanted = sorted(set(sizes))
-    found: dict[Size, list[Ints]] = {size: [] for size in wanted}
+    counts: dict[Size, list[Ints]] = {size: [] for size in wanted}
     chunk = max(1, AT_ONCE // units)
-    for begin in range(0, simulations, chunk):
-        count = min(chunk, simulations - begin)
-        truth, gains = _draw_truth(question, (count, most.pairs), rng)
-        for size, counts in _simulate(people, truth, gains, most, wanted, rng):
-            found[size].append(counts)
-        progress((begin + count) / simulations)
+    chunks = [min(chunk, simulations - begin) for begin in range(0, simulations, chunk)]
+    parts = list(zip(streams(np.random.default_rng(seed), len(chunks)), chunks, strict=True))
+    done = 0
+    for (_, count), rows in zip(
+        parts, map_parts(_simulate_part, (question, people, most, wanted), parts), strict=True
+    ):
+        for size, counted in rows:
+            counts[size].append(counted)
+        done += count
+        progress(done / simulations)
     results = {
         size: _result(question, size, np.concatenate(rows), alpha, simulations, seed)
-        for size, rows in found.items()
+        for size, rows in counts.items()
     }
     return [results[size] for size in sizes]
+
+
+def _simulate_part(
+    shared: tuple[Question, People, Size, Sequence[Size]], part: tuple[np.random.Generator, int]
+) -> list[tuple[Size, Ints]]:
+    question, people, most, wanted = shared
+    rng, count = part
+    truth, gains = _draw_truth(question, (count, most.pairs), rng)
+    return list(_simulate(people, truth, gains, most, wanted, rng))
 
 
 def _draw_truth(question: Question, shape: tuple[int, int], rng: np.random.Generator) -> tuple[Ints, Ints]:

@@ -109,11 +109,17 @@ def bootstrap(
     if resamples <= BLOCK or not hasattr(bits, "jumped"):
         return _draw_block(shared, (generator, resamples))
     sizes = [min(BLOCK, resamples - start) for start in range(0, resamples, BLOCK)]
-    blocks = [(np.random.Generator(bits.jumped(number)), size) for number, size in enumerate(sizes)]
+    blocks = list(zip(streams(generator, len(sizes)), sizes, strict=True))
     bits.state = bits.jumped(len(sizes)).state
     numbers = resamples * max(int(frequency.sum()) if _by_unit(frequency) else len(frequency), width)
     map_blocks = map_parts if numbers > WORTH_PROCESSES else Serial().map
     return np.concatenate(list(map_blocks(_draw_block, shared, blocks)))
+
+
+def streams(generator: np.random.Generator, count: int) -> list[np.random.Generator]:
+    """Return generators of so many streams; the first goes on where ``generator`` is, which does not move."""
+    bits: Any = generator.bit_generator  # numpy's types know no `jumped`
+    return [np.random.Generator(bits.jumped(number)) for number in range(count)]
 
 
 def _draw_block(shared: tuple[Statistic, Ints, int], block: tuple[np.random.Generator, int]) -> Floats:

@@ -18,6 +18,7 @@ COLUMNS = ["pairs", "references", "votes", "power", "95 % interval", "wrong ahea
 
 
 class Command(QuorumCommand):
+    workers_option = "--workers"
     help = "How many pairs, references and votes tell two systems or metrics apart, by simulation (docs/planning.md)."
     example = "manage.py plan_power assumptions.toml --pilot my-pilot --output plan.json"
 
