@@ -253,7 +253,7 @@ except ValueError as error:
         f"amqp://user:password@host:5672/name, or nothing for files in DATA_DIR ({error})."
     ) from error
 REDIS_URL = _broker if _broker_url.scheme.startswith("redis") else ""  # for limits
-CELERY_BROKER_URL = _broker or "files://"
+CELERY_BROKER_URL = _broker or "files://localhost"
 if _broker:
     # Send once, then go on without: the sweep sends what is lost.
     CELERY_BROKER_TRANSPORT_OPTIONS: dict[str, object] = {

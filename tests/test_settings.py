@@ -84,7 +84,7 @@ def test_the_database_is_sqlite_in_the_data_folder_and_two_variables_switch_to_s
     asked = f"__import__('json').dumps([{asked}])"
     database, broker, media = json.loads(ask(tmp_path, asked))
     assert (database["NAME"], media) == (str(tmp_path / "quorum.sqlite3"), str(tmp_path))
-    assert broker == "files://"
+    assert broker == "files://localhost"
     services = {
         "DATABASE_URL": "postgres://quorum@127.0.0.1/quorum",
         "CELERY_BROKER_URL": "redis://127.0.0.1/3",
