@@ -5,17 +5,21 @@ from __future__ import annotations
 import hashlib
 import hmac
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import groupby
 from typing import Any
 
 from django.db.models import F, Q
 
 from annotation.models import Worker
+from annotation.snapshots import Snapshot
+from common.downloads import batched
 from evaluation.export.rows import CAPTIONS, JudgmentRows
 from evaluation.export.snapshot import take_snapshot
 from evaluation.judgment_sets.loaders import decisions_of, full_depth_units, load_references
+from evaluation.parallel import map_parts
 from evaluation.releases.rows import ANONYMOUS, TEXTS, TIMES, to_the_minute
 from evaluation.report.loading import Evaluated
 from evaluation.results.rankings import ANNOTATION, NO_ORIGINAL, SEARCH, proposals_of
@@ -85,11 +89,25 @@ def released_judgments(
 ) -> Iterator[dict[str, Any]]:
     """Yield unrevised judgments by unit, then pseudonym, whose order reveals nothing."""
     anonymous = set(Worker.objects.filter(study=study, anonymous=True).values_list("name", flat=True))
-    for _, rows in groupby(JudgmentRows(study, take_snapshot(study)), key=lambda row: row["unit"]):
-        yield from sorted(
-            (_released_judgment(row, pseudonyms, anonymous, texts=texts, comments=comments) for row in rows),
-            key=lambda row: (row["worker"], row["assignment"], row["submitted_at"] or ""),
+    release = partial(
+        _released_judgment, pseudonyms=pseudonyms, anonymous=anonymous, texts=texts, comments=comments
+    )
+    units = Unit.objects.filter(study=study).order_by("position", "pk").values_list("pk", flat=True)
+    shared = study, take_snapshot(study), release
+    for rows in map_parts(_read_part, shared, list(batched(units.iterator(ROWS_AT_ONCE), ROWS_AT_ONCE))):
+        yield from rows
+
+
+def _read_part(
+    shared: tuple[Study, Snapshot, Callable[[dict[str, Any]], dict[str, Any]]], units: Sequence[int]
+) -> list[dict[str, Any]]:
+    study, moment, release = shared
+    released: list[dict[str, Any]] = []
+    for _, rows in groupby(JudgmentRows(study, moment, only=units), key=lambda row: row["unit"]):
+        released += sorted(
+            map(release, rows), key=lambda row: (row["worker"], row["assignment"], row["submitted_at"] or "")
         )
+    return released
 
 
 def _released_judgment(

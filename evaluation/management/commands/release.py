@@ -17,6 +17,7 @@ from judgments.management.base import OperationCommand
 
 class Command(OperationCommand):
     operation = operations.release
+    workers_option = "--workers"
     help = (
         "Write a closed study's judgments, what they say together, its design and its papers as one zip file that\n"
         "`verify` can check without a database (docs/releases.md). People get pseudonyms of this release alone.\n"
