@@ -294,6 +294,7 @@ JOB_SECONDS = {
 }
 JOB_GRACE_SECONDS = 60  # after which the process of a job that goes on is ended
 JOBS_WAITING = env.int("JOBS_WAITING", default=200)  # of an account
+UPLOADS_MB = env.int("UPLOADS_MB", default=4000)  # of an account's uploads that are not imported yet
 JOB_SWEEP_SECONDS = env.int("JOB_SWEEP_SECONDS", default=5)
 JOB_STALE_SECONDS = env.int("JOB_STALE_SECONDS", default=30)
 
