@@ -80,8 +80,9 @@ LIMITS = {
     for name, default in {
         "login": "10/15 minutes",  # wrong passwords of one account
         "logins": "60/15 minutes",  # wrong passwords of all accounts
-        "code": "60/10 minutes",  # wrong codes of one study
-        "resume": "60/10 minutes",  # wrong resume codes
+        "account": "100/hour",  # wrong passwords of one account, from all addresses together
+        "code": "60/10 minutes",  # wrong codes of one study, of each browser
+        "resume": "60/10 minutes",  # wrong resume codes, of each browser
         "join": "300/10 minutes",  # new workers of one study
         "token": "600/10 minutes",  # unknown tokens
         "upload": "600/10 minutes",  # bodies of 100 kB and more
@@ -299,6 +300,7 @@ JOB_SWEEP_SECONDS = env.int("JOB_SWEEP_SECONDS", default=5)
 JOB_STALE_SECONDS = env.int("JOB_STALE_SECONDS", default=30)
 
 # People
+AUTHENTICATION_BACKENDS = ["config.second_factor.sign_in.LimitedBackend"]
 AUTH_PASSWORD_VALIDATORS = [
     {"NAME": "django.contrib.auth.password_validation.UserAttributeSimilarityValidator"},
     {"NAME": "django.contrib.auth.password_validation.MinimumLengthValidator", "OPTIONS": {"min_length": 10}},
@@ -409,7 +411,6 @@ UNFOLD = {
     "SCRIPTS": ["config.navigation.script"],
     "DASHBOARD_CALLBACK": "config.navigation.front_page",
     "ACCOUNT": {"navigation": [{"title": _("Second factor"), "link": reverse_lazy("second-factor")}]},
-    "LOGIN": {"form": "config.login.LimitedLoginForm"},
     "SIDEBAR": {"show_search": False, "navigation": "config.navigation.sidebar"},
     "COLORS": {
         "primary": {  # the accent of the workers' pages
