@@ -4,7 +4,8 @@ Refused attempts count, such as wrong codes; of accepted ones only those that co
 and, far above the needs of a class behind one address, every call and large body. A middleware sets the visitor's
 address (``visiting_from``); commands and jobs have none and no limit.
 
-Counts are in the installation's Redis, which all web processes share; without one, each process counts alone.
+Counts are in the installation's Redis, which all web processes share; without one, or while it is away, each process
+counts alone.
 """
 
 from __future__ import annotations
@@ -15,10 +16,12 @@ import logging
 import math
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from importlib import import_module
+from typing import TypeVar
+from urllib.parse import quote
 
 from django.conf import settings
 from django.utils.translation import ngettext
@@ -33,8 +36,14 @@ logger = logging.getLogger(__name__)
 
 MOST_REMEMBERED = 1_000  # uses whose times are kept one by one; a higher limit is counted in two windows
 SWEEP_SECONDS = 60.0
+REDIS_SECONDS = 2.0  # after which a Redis that does not answer is away
+AWAY_SECONDS = 10.0  # for which a Redis that was away is not asked again
+EVERYWHERE = {"account"}  # limits over all addresses
+BY_BROWSER = {"code", "resume"}  # limits of each browser at an address, which many people may share
 
-_address: ContextVar[str] = ContextVar("address", default="")
+Found = TypeVar("Found")
+_visitor: ContextVar[tuple[str, str]] = ContextVar("visitor", default=("", ""))
+_away_until: dict[str, float] = {}  # by the address of the Redis
 
 
 class TooMany(QuorumError):
@@ -49,12 +58,13 @@ class TooMany(QuorumError):
 
 
 @contextmanager
-def visiting_from(address: str) -> Iterator[None]:
-    token = _address.set(_network(address))
+def visiting_from(address: str, browser: str = "") -> Iterator[None]:
+    """Count the block's attempts for an address; ``browser`` is any text that tells its browsers apart."""
+    token = _visitor.set((_network(address), browser[:64]))
     try:
         yield
     finally:
-        _address.reset(token)
+        _visitor.reset(token)
 
 
 def _network(address: str) -> str:
@@ -87,25 +97,53 @@ def count(name: str, *of: str) -> None:
     _use(name, of, counted=True)
 
 
+def guess(attempt: Callable[[], Found | None], *limits: tuple[str, ...]) -> Found | None:
+    """Return the result of an attempt, within limits of wrong ones, whose result is None. Raise TooMany."""
+    for name, *of in limits:
+        check(name, *of)
+    found = attempt()
+    if found is None:  # counting refuses as well, where other attempts came meanwhile
+        for name, *of in limits:
+            count(name, *of)
+    return found
+
+
 def _use(name: str, of: tuple[str, ...], *, counted: bool) -> None:
-    address, limit = _address.get(), _limit(name)
+    (address, browser), limit = _visitor.get(), _limit(name)
     if not address or limit is None:
         return
-    key = (name, address, *of)
-    limiter = _limiter(settings.REDIS_URL, limit.amount > MOST_REMEMBERED)
-    try:
-        allowed = limiter.hit(limit, *key) if counted else limiter.test(limit, *key)
-        if allowed:
-            return
-        until = limiter.get_window_stats(limit, *key).reset_time
-    except StorageError as error:
-        logger.warning("No limit is kept: the Redis does not answer (%s).", error.storage_error)
+    place = "" if name in EVERYWHERE else address
+    parts = (name, place, *of, *([browser] if name in BY_BROWSER else []))
+    # quoted, as the library joins them by slashes, which a name that somebody typed in may hold
+    until = _used_up_until(limit, tuple(quote(part, safe=":", errors="replace") for part in parts), counted)
+    if until is None:
         return
     logger.warning(
         "The limit %s (%s) is reached by %s%s.", name, limit, address, "".join(f", {one}" for one in of)
     )
     wait = max(1, math.ceil(until - time.time()))
     raise TooMany(_sentence(wait), wait=wait)
+
+
+def _used_up_until(limit: RateLimitItem, key: tuple[str, ...], counted: bool) -> float | None:
+    """Return when the limit allows another use; None if it allows this one."""
+    redis, many = settings.REDIS_URL, limit.amount > MOST_REMEMBERED
+    if redis and _away_until.get(redis, 0.0) < time.monotonic():
+        try:
+            return _ask(_limiter(redis, many), limit, key, counted)
+        except StorageError as error:
+            _away_until[redis] = time.monotonic() + AWAY_SECONDS
+            logger.warning(
+                "The Redis does not answer (%s): this process counts alone for %g seconds.",
+                error.storage_error,
+                AWAY_SECONDS,
+            )
+    return _ask(_limiter("", many), limit, key, counted)
+
+
+def _ask(limiter: RateLimiter, limit: RateLimitItem, key: tuple[str, ...], counted: bool) -> float | None:
+    allowed = limiter.hit(limit, *key) if counted else limiter.test(limit, *key)
+    return None if allowed else limiter.get_window_stats(limit, *key).reset_time
 
 
 def _sentence(wait: int) -> str:
@@ -122,7 +160,10 @@ def _limiter(redis: str, many: bool) -> RateLimiter:
     if redis:  # the library refuses one that another thread is importing
         import_module("redis")
     strategy = SlidingWindowCounterRateLimiter if many else MovingWindowRateLimiter
-    return strategy(storage_from_string(redis, wrap_exceptions=True) if redis else _memory())
+    if not redis:
+        return strategy(_memory())
+    waits = {"socket_connect_timeout": REDIS_SECONDS, "socket_timeout": REDIS_SECONDS}
+    return strategy(storage_from_string(redis, wrap_exceptions=True, **waits))
 
 
 class _Sweeper(threading.Timer):

@@ -10,9 +10,7 @@ from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy
 
 if TYPE_CHECKING:
-    from django.contrib.auth.models import User
     from django.db.models import Model
-    from django.http import HttpRequest
 
 OWN_APPS = ("judgments", "annotation", "evaluation")
 NAMES = ("verbose_name", "verbose_name_plural")
@@ -33,11 +31,7 @@ class ConfigConfig(AppConfig):
 
         _translate_names()
         admin.site.unregister([StaticDevice, TOTPDevice])  # their pages show secrets to other administrators
-
-        def ask_for_second_factor(*, user: User, request: HttpRequest, **_: object) -> None:
-            note_login(user=user, session=request.session)
-
-        user_logged_in.connect(ask_for_second_factor, weak=False)
+        user_logged_in.connect(note_login)
 
 
 def _translate_names() -> None:

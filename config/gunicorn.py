@@ -83,8 +83,8 @@ def child_exit(server: Any, worker: Any) -> None:
 
 
 worker_class = SharingWorker
-workers = int(os.environ.get("WEB_PROCESSES") or (1 if settings.SQLITE_FILE else 2))
-threads = int(os.environ.get("WEB_THREADS") or 8 // workers or 1)
+workers = settings.WEB_PROCESSES or (1 if settings.SQLITE_FILE else 2)
+threads = settings.WEB_THREADS or 8 // workers or 1
 
 
 def when_ready(server: Any) -> None:

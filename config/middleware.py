@@ -80,7 +80,9 @@ class AddressMiddleware:
         self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
-        with visiting_from(visitor_address(request)):
+        # each browser that was shown a form has this cookie
+        browser = request.COOKIES.get(settings.CSRF_COOKIE_NAME, "")
+        with visiting_from(visitor_address(request), browser):
             return self.get_response(request)
 
 

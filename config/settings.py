@@ -1,23 +1,22 @@
 """Every setting, from the environment or `.env` (docs/install.md lists the variables)."""
 
 import os
-from decimal import Decimal, InvalidOperation
 from ipaddress import ip_network
 from pathlib import Path
 from urllib.parse import urlsplit
 
-import environ
 from csp.constants import NONE, SELF, UNSAFE_EVAL, UNSAFE_INLINE
 from django.core.exceptions import ImproperlyConfigured
 from django.urls import reverse_lazy
 from django.utils.translation import gettext_lazy as _
 
+from common.environment import Environment
 from config.installation import data_folder, load_secret_key
-from config.observing.logs import FORMATS
+from config.observing.logs import FORMATS, LEVELS
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 
-env = environ.Env()
+env = Environment()
 env.read_env(BASE_DIR / ".env")  # the environment overrides the file
 
 # Where things are kept, for their owner alone: SQLite and others make files by the umask
@@ -31,6 +30,8 @@ EXPORT_ROOT = DATA_DIR / "exports"
 # Who may ask, and how
 DEBUG = env.bool("DEBUG", default=False)
 PORT = env.int("PORT", default=8000)
+WEB_PROCESSES = env.int("WEB_PROCESSES", default=0)  # of config.gunicorn, which knows better than 0
+WEB_THREADS = env.int("WEB_THREADS", default=0)
 ALLOWED_HOSTS = env.list("ALLOWED_HOSTS", default=["localhost", "127.0.0.1", "[::1]"])
 CSRF_TRUSTED_ORIGINS = env.list("CSRF_TRUSTED_ORIGINS", default=[])
 
@@ -39,7 +40,7 @@ CSRF_TRUSTED_ORIGINS = env.list("CSRF_TRUSTED_ORIGINS", default=[])
 HTTPS = env.bool("HTTPS", default=False)
 SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if HTTPS else None
 SECURE_SSL_REDIRECT = HTTPS
-SECURE_HSTS_SECONDS = env.int("HSTS_SECONDS", default=31_536_000) if HTTPS else 0
+SECURE_HSTS_SECONDS = env.int("HSTS_SECONDS", default=31_536_000) * HTTPS
 SESSION_COOKIE_SECURE = HTTPS
 CSRF_COOKIE_SECURE = HTTPS
 SESSION_COOKIE_HTTPONLY = True
@@ -75,12 +76,13 @@ ADMIN_POLICY_CHANGES = {"script-src": [UNSAFE_EVAL], "style-src": [UNSAFE_INLINE
 PROXIES = env.int("PROXIES", default=1 if HTTPS else 0)
 # A class behind one address stays far below them. LIMIT_JOIN=1000/hour sets another, LIMIT_JOIN= none.
 LIMITS = {
-    name: env.str(f"LIMIT_{name.upper()}", default=default)
+    name: env.limit(f"LIMIT_{name.upper()}", default=default)
     for name, default in {
         "login": "10/15 minutes",  # wrong passwords of one account
         "logins": "60/15 minutes",  # wrong passwords of all accounts
-        "code": "60/10 minutes",  # wrong codes of one study
-        "resume": "60/10 minutes",  # wrong resume codes
+        "account": "100/hour",  # wrong passwords of one account, from all addresses together
+        "code": "60/10 minutes",  # wrong codes of one study, of each browser
+        "resume": "60/10 minutes",  # wrong resume codes, of each browser
         "join": "300/10 minutes",  # new workers of one study
         "token": "600/10 minutes",  # unknown tokens
         "upload": "600/10 minutes",  # bodies of 100 kB and more
@@ -106,13 +108,8 @@ PROLIFIC_WORKSPACE = env.str("PROLIFIC_WORKSPACE", default="")  # for its balanc
 PROLIFIC_HOOK_SECRET = env.str("PROLIFIC_HOOK_SECRET", default="")  # subscribe_prolific prints it
 # The project of new studies; default: the first one.
 PROLIFIC_PROJECT = env.str("PROLIFIC_PROJECT", default="")
-try:
-    # of companies in 2026, without tax; 33.3 for universities (prolific.com/pricing)
-    PROLIFIC_FEE_PERCENT = Decimal(env.str("PROLIFIC_FEE_PERCENT", default="42.8"))
-except InvalidOperation as error:
-    raise ImproperlyConfigured(
-        "PROLIFIC_FEE_PERCENT is no number; expected a percentage such as 33.3."
-    ) from error
+# of companies in 2026, without tax; 33.3 for universities (prolific.com/pricing)
+PROLIFIC_FEE_PERCENT = env.decimal("PROLIFIC_FEE_PERCENT", default="42.8")
 # A call that started longer ago was interrupted.
 CROWD_CALL_SECONDS = env.int("CROWD_CALL_SECONDS", default=120)
 CROWD_BACKOFF_SECONDS = env.float("CROWD_BACKOFF_SECONDS", default=0.5)
@@ -298,10 +295,12 @@ JOB_SECONDS = {
 }
 JOB_GRACE_SECONDS = 60  # after which the process of a job that goes on is ended
 JOBS_WAITING = env.int("JOBS_WAITING", default=200)  # of an account
+UPLOADS_MB = env.int("UPLOADS_MB", default=4000)  # of an account's uploads that are not imported yet
 JOB_SWEEP_SECONDS = env.int("JOB_SWEEP_SECONDS", default=5)
 JOB_STALE_SECONDS = env.int("JOB_STALE_SECONDS", default=30)
 
 # People
+AUTHENTICATION_BACKENDS = ["config.second_factor.sign_in.LimitedBackend"]
 AUTH_PASSWORD_VALIDATORS = [
     {"NAME": "django.contrib.auth.password_validation.UserAttributeSimilarityValidator"},
     {"NAME": "django.contrib.auth.password_validation.MinimumLengthValidator", "OPTIONS": {"min_length": 10}},
@@ -412,7 +411,6 @@ UNFOLD = {
     "SCRIPTS": ["config.navigation.script"],
     "DASHBOARD_CALLBACK": "config.navigation.front_page",
     "ACCOUNT": {"navigation": [{"title": _("Second factor"), "link": reverse_lazy("second-factor")}]},
-    "LOGIN": {"form": "config.login.LimitedLoginForm"},
     "SIDEBAR": {"show_search": False, "navigation": "config.navigation.sidebar"},
     "COLORS": {
         "primary": {  # the accent of the workers' pages
@@ -432,9 +430,7 @@ UNFOLD = {
 }
 
 # What is written down
-LOG_FORMAT = env.str("LOG_FORMAT", default="text")
-if LOG_FORMAT not in FORMATS:
-    raise ImproperlyConfigured(f"LOG_FORMAT is {LOG_FORMAT!r}; expected {' or '.join(FORMATS)}.")
+LOG_FORMAT = env.choice("LOG_FORMAT", default="text", options=FORMATS)
 ACCESS_LOG = env.bool("ACCESS_LOG", default=LOG_FORMAT == "json")
 FIGURES_FOLDER = env.str("PROMETHEUS_MULTIPROC_DIR", default="")  # set by config.gunicorn
 METRICS_TOKEN = env.str("METRICS_TOKEN", default="")
@@ -462,7 +458,7 @@ LOGGING = {
             "formatter": "object" if LOG_FORMAT == "json" else "line",
         }
     },
-    "root": {"handlers": ["stderr"], "level": env.str("LOG_LEVEL", default="INFO")},
+    "root": {"handlers": ["stderr"], "level": env.choice("LOG_LEVEL", default="INFO", options=LEVELS)},
     "loggers": {
         "django": {"handlers": [], "level": "INFO", "propagate": True},
         "django.request": {"filters": ["without_outages"]},

@@ -5,9 +5,11 @@ from django.urls import include, path
 from django.views.i18n import set_language
 
 from config.second_factor.pages import second_factor
+from config.second_factor.sign_in import change_password
 
 urlpatterns = [
     path("admin/second-factor/", second_factor, name="second-factor"),
+    path("admin/password_change/", admin.site.admin_view(change_password, cacheable=True)),
     path("admin/", admin.site.urls),
     path("api/", include("config.api.urls")),
     path("language/", set_language, name="language"),

@@ -21,6 +21,7 @@ from typing import Any, Literal, TypeVar
 
 from django.contrib.auth.models import User
 from django.core.exceptions import ValidationError
+from django.db import transaction
 from django.db.models import Model, QuerySet
 from django.utils.translation import gettext
 
@@ -74,8 +75,8 @@ class Operation:
             parameters; a command calls ``do`` instead, with ``progress``.
         check: raises if it is not possible, before a job starts.
         prepare: the same with the parameters by name; returns the arguments of the job.
-        once: the doors that refuse it while its job waits or runs for the study. Commands refuse it while the job
-            runs, unless it is ``never``.
+        once: the doors that refuse it while its job waits or runs for the study. With ``page`` a call is refused
+            while a job with the same arguments does. Commands refuse it while the job runs, unless it is ``never``.
         preview: returns its cost, with the word that ``do`` gets as ``confirm``.
         orders: whether it may cost so much that another person must confirm it.
     """
@@ -140,9 +141,18 @@ class Operation:
             self.check(study)
         if self.prepare is not None:
             values = self.prepare(study=study, **values)
-        if self.once == "always" or (page and self.once == "page"):
-            self.refuse_second(study, Job.objects.under_way())
-        return enqueue(kind=self.job, args={"study": study.slug, **values}, user=by)
+        args = {"study": study.slug, **values}
+        with transaction.atomic():
+            # one start at a time: of twenty at once, nineteen find the job of the first
+            now = Study.objects.select_for_update(no_key=True).get(pk=study.pk)
+            if self.check is not None and now.state != study.state:
+                self.check(now)
+            under_way = Job.objects.under_way()
+            if self.once == "always" or (page and self.once == "page"):
+                self.refuse_second(study, under_way)
+            elif self.once == "page":
+                self.refuse_second(study, under_way.filter(args=args))
+            return enqueue(kind=self.job, args=args, user=by)
 
     def refuse_second(self, study: Study, jobs: QuerySet[Job]) -> None:
         if jobs.filter(kind=self.job, args__study=study.slug).exists():

@@ -23,7 +23,7 @@ OURS = ("judgments", "annotation", "evaluation")
 def addresses(study: Study) -> list[str]:
     """All of them: where a part of an address is a key, once with each row it can be the key of."""
     found: set[str] = set()
-    for parts, pattern in _walk(get_resolver(), ()):
+    for parts, pattern in walk(get_resolver(), ()):
         names = {name for part in parts for name in getattr(part, "converters", {})}
         names |= {name for part in parts for name in part.regex.groupindex if name != "format"}
         choices = {name: _values(name, parts, pattern, study) for name in sorted(names)}
@@ -32,11 +32,11 @@ def addresses(study: Study) -> list[str]:
     return sorted(found)
 
 
-def _walk(resolver: URLResolver, before: tuple[Any, ...]) -> Iterator[tuple[tuple[Any, ...], URLPattern]]:
+def walk(resolver: URLResolver, before: tuple[Any, ...]) -> Iterator[tuple[tuple[Any, ...], URLPattern]]:
     for one in resolver.url_patterns:
         parts = (*before, one.pattern)
         if isinstance(one, URLResolver):
-            yield from _walk(one, parts)
+            yield from walk(one, parts)
         else:
             yield parts, one
 

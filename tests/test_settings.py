@@ -3,6 +3,7 @@
 import ast
 import json
 import os
+import re
 import stat
 import subprocess
 import sys
@@ -18,6 +19,7 @@ from django.test import Client
 from playwright.sync_api import Page
 
 from tests import forking
+from tests import settings as settings_of_tests
 from tests.installations import ROOT, Installation
 
 
@@ -75,6 +77,79 @@ def test_a_broker_that_is_none_is_refused_in_one_sentence(tmp_path: Path, addres
     fine, _, complaint = run(tmp_path, "", CELERY_BROKER_URL=address)
     assert not fine
     assert "expected redis://host:6379/0, amqp://user" in complaint.splitlines()[-1]
+
+
+def readers() -> dict[str, str]:
+    """Return the variables of the settings, with the methods that read them."""
+    found = {f"LIMIT_{name.upper()}": "limit" for name in settings_of_tests.LIMITS}
+    calls = (
+        one
+        for one in ast.walk(ast.parse((ROOT / "config/settings.py").read_text()))
+        if isinstance(one, ast.Call)
+    )
+    for call in calls:
+        match call:
+            case ast.Call(
+                func=ast.Attribute(value=ast.Name("env"), attr=how), args=[ast.Constant(str(name)), *_]
+            ):
+                found[name] = how
+    return found
+
+
+READERS = {name: how for name, how in readers().items() if how != "db_url"}
+CHECKED = {
+    "int": ["many", "-1", "1.5", "1e3"],
+    "float": ["many", "-1", "nan", "inf", "1,5 s"],
+    "decimal": ["many", "-1", "NaN", "-Infinity"],
+    "bool": ["maybe", "2"],
+    "choice": ["nonsense", "Info"],
+    "limit": ["100000", "many", "10/fortnight", "1/minute; 5/hour", "-5/minute"],
+}
+UNREADABLE = [(name, value) for name, how in READERS.items() for value in CHECKED.get(how, [])]
+
+
+def test_no_variable_is_read_past_the_reader_that_checks_them() -> None:
+    known = {
+        "DJANGO_SETTINGS_MODULE",
+        "PROMETHEUS_MULTIPROC_DIR",
+        "PORT",
+        "LOG_FORMAT",
+    }  # the last two also in settings
+    for path in (ROOT / "config").rglob("*.py"):
+        names = set(re.findall(r"""os\.environ(?:\.\w+\(|\[)["'](\w+)""", path.read_text()))
+        assert names <= known, path
+    assert set(READERS.values()) == {*CHECKED, "str", "list"}
+
+
+@pytest.mark.parametrize(("name", "value"), UNREADABLE)
+def test_a_value_that_cannot_be_read_ends_the_start_with_one_sentence(
+    tmp_path: Path, name: str, value: str
+) -> None:
+    fine, _, complaint = run(tmp_path, "", **{name: value})
+    assert not fine
+    sentence = complaint.splitlines()[-1].partition(": ")[2]
+    assert re.fullmatch(rf"{name} is {value!r}; expected .+\.", sentence), complaint
+
+
+@pytest.mark.parametrize("name", [name for name, how in READERS.items() if how in ("str", "list")])
+def test_any_text_is_refused_at_the_start_or_does_not_fail_a_visitor(tmp_path: Path, name: str) -> None:
+    code = (
+        "from django.test import Client\n"
+        "print(Client(raise_request_exception=False).get('/api/nowhere/').status_code)"
+    )
+    fine, status, complaint = run(tmp_path, code, **{name: f"{tmp_path}/100000 nonsense"})
+    assert status.strip() in ("404", "400") if fine else name in complaint.splitlines()[-1], complaint
+
+
+def test_empty_and_usual_values_are_read(tmp_path: Path) -> None:
+    values = {"PORT": "", "DEBUG": "", "HTTPS": "Yes", "LIMIT_JOIN": "", "LIMIT_API": "5 per 2 hours"}
+    values |= {"PROLIFIC_FEE_PERCENT": "33.3", "CROWD_BACKOFF_SECONDS": "0.25", "LOG_LEVEL": "DEBUG"}
+    asked = (
+        "settings.PORT, settings.DEBUG, settings.HTTPS, settings.LIMITS['join'], settings.LIMITS['api'], "
+        "str(settings.PROLIFIC_FEE_PERCENT), settings.CROWD_BACKOFF_SECONDS"
+    )
+    found = json.loads(ask(tmp_path, f"__import__('json').dumps([{asked}])", **values))
+    assert found == [8000, False, True, "", "5 per 2 hours", "33.3", 0.25]
 
 
 def test_the_database_is_sqlite_in_the_data_folder_and_two_variables_switch_to_services(

@@ -42,6 +42,7 @@ SECRET_START = "whsec_"  # noqa: S105 (how every secret begins; none itself)
 POST_SECONDS = 5.0  # for a whole attempt
 NAT64 = ipaddress.ip_network("64:ff9b::/96")  # RFC 6052: reaches any IPv4 address
 GLOBAL_UNICAST = ipaddress.IPv6Network("2000::/3")  # RFC 4291, 2.4
+PRIVATE_NAMES = (".localhost", ".localdomain", ".local", ".internal", ".intranet", ".lan", ".home.arpa")
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 MOST_WEBHOOKS = 10  # webhooks per study
 State = WebhookDelivery.State
@@ -120,14 +121,20 @@ def checked_url(url: str) -> SplitResult:
     if parts.username is not None or parts.password is not None or parts.fragment:
         raise BadAddress("it holds a user name, a password or a fragment")
     if not _private_allowed():
-        try:
-            literal = ipaddress.ip_address(host)
-        except ValueError:
-            if host == "localhost" or host.endswith((".localhost", ".local", ".internal")):
-                raise BadAddress("it leads into a private network") from None
-        else:
-            _refuse_private(literal)
+        _refuse_private_host(host)
     return parts
+
+
+def _refuse_private_host(host: str) -> None:
+    """Refuse a private host, also in the spellings that only a resolver reads: 127.1, 0x7f000001, localhost."""
+    host = host.rstrip(".")
+    try:
+        _refuse_private(ipaddress.ip_address(host if ":" in host else socket.inet_aton(host)))
+    except ValueError:
+        raise BadAddress("it is no address") from None
+    except OSError:  # a name
+        if "." not in host or host.endswith(PRIVATE_NAMES):
+            raise BadAddress("it leads into a private network") from None
 
 
 def post(url: str, *, body: bytes, headers: dict[str, str], seconds: float = POST_SECONDS) -> Answer:

@@ -14,6 +14,7 @@ from common.audit import log_context
 from config.installation import exposed_files, sentence_of_exposed
 
 FORMATS = ("text", "json")
+LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL")
 # Tickets of framed pages and keys of links are secrets; the framework writes the address of what it refuses.
 SECRETS = re.compile(r"/(f|look)/[^/\s\"'<>]+")
 KNOWN = "_log_context"  # an attribute of requests

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import secrets
 from base64 import b32encode
+from functools import partial
 
 import segno
 from django.contrib.auth import SESSION_KEY
@@ -11,6 +12,7 @@ from django.contrib.auth.models import User
 from django.contrib.sessions.backends.base import SessionBase
 from django.contrib.sessions.models import Session
 from django.db import transaction
+from django.http import HttpRequest
 from django.utils import timezone
 from django.utils.translation import gettext
 from django_otp import verify_token
@@ -22,6 +24,7 @@ from common.errors import QuorumError
 
 WANTED, GIVEN = "wanted", "given"  # what a session says
 STATE = "second_factor"
+SIGNED_IN = "signed_in"  # the attribute of a request in which somebody signed in
 RECOVERY_CODES = 10
 NAME = "second factor"
 
@@ -34,11 +37,12 @@ def has_second_factor(user: User) -> bool:
     return TOTPDevice.objects.filter(user=user, confirmed=True).exists()
 
 
-def note_login(*, user: User, session: SessionBase) -> None:
+def note_login(*, user: User, request: HttpRequest, **_: object) -> None:
     """Require the second factor of a new session if its account has one."""
-    session.pop(STATE, None)
+    request.session.pop(STATE, None)
     if user.is_staff and has_second_factor(user):
-        session[STATE] = WANTED
+        request.session[STATE] = WANTED
+    setattr(request, SIGNED_IN, True)
 
 
 def device_to_set_up(user: User) -> TOTPDevice:
@@ -101,10 +105,10 @@ def forget(user: User) -> bool:
 
 
 def _check(user: User, device: TOTPDevice | StaticDevice | None, code: str) -> None:
-    account = str(user.pk)
-    rate_limits.check("login", account)
-    if device is None or verify_token(user, device.persistent_id, "".join(code.split())) is None:
-        rate_limits.count("login", account)
+    account = f"code of {user.pk}"
+    name = device.persistent_id if device is not None else ""
+    attempt = partial(verify_token, user, name, "".join(code.split()))
+    if rate_limits.guess(attempt, ("login", account), ("account", account)) is None:
         raise WrongCode(
             gettext("The code is not right; wait for the app's next one, and check the clock of its device.")
         )

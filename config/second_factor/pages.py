@@ -21,7 +21,8 @@ from django.views.decorators.http import require_http_methods
 
 from common.errors import QuorumError
 from config.second_factor import devices
-from config.second_factor.devices import GIVEN, STATE, WANTED
+from config.second_factor.devices import GIVEN, SIGNED_IN, STATE, WANTED
+from config.second_factor.sign_in import remember_browser
 
 
 class SecondFactorMiddleware:
@@ -35,10 +36,19 @@ class SecondFactorMiddleware:
         if settings.SESSION_COOKIE_NAME in request.COOKIES and _owes(request):
             home, here = reverse("admin:index"), reverse("second-factor")
             if request.path.startswith(home) and request.path not in (here, reverse("admin:logout")):
-                return HttpResponseRedirect(f"{here}?{urlencode({'next': _wanted(request)})}")
+                return _lead_here(_wanted(request))
             if request.path != here:
                 request.user = AnonymousUser()
-        return self.get_response(request)
+        response = self.get_response(request)
+        if hasattr(request, SIGNED_IN) and isinstance(request.user, User):
+            if _owes(request) and response.status_code == 302:
+                response = _lead_here(response.headers["Location"])
+            remember_browser(response, request.user)
+        return response
+
+
+def _lead_here(following: str) -> HttpResponse:
+    return HttpResponseRedirect(f"{reverse('second-factor')}?{urlencode({'next': following})}")
 
 
 def _owes(request: HttpRequest) -> bool:

@@ -7,7 +7,6 @@ from urllib.parse import urlencode
 
 from django.contrib import messages
 from django.contrib.auth import logout
-from django.contrib.auth.forms import AuthenticationForm
 from django.contrib.auth.models import User
 from django.contrib.auth.views import LoginView
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
@@ -42,7 +41,6 @@ class SignIn(LoginView):
     """Sign in any account; the admin's own page admits staff only."""
 
     template_name = "evaluation/challenges/sign_in.html"
-    authentication_form = AuthenticationForm
     redirect_authenticated_user = True
 
     def get_default_redirect_url(self) -> str:

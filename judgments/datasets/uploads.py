@@ -16,7 +16,7 @@ import tempfile
 import zipfile
 import zlib
 from collections.abc import Collection, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import IO
@@ -29,6 +29,7 @@ from PIL import Image as PillowImage
 from PIL import UnidentifiedImageError
 
 from common.amounts import thousands
+from common.audit import acting_person
 from common.errors import QuorumError
 from common.files import remove_leftovers
 from judgments.datasets.picture_metadata import MOST_PICTURE_BYTES
@@ -36,6 +37,7 @@ from judgments.importers import ImportProblem
 from judgments.importers.records import ADDRESS_LIMIT, compose_name
 from judgments.models import Job
 
+MOST_UNCONFIRMED = 20  # uploads of an account that no job waits for
 MOST_FILES = 200_000
 MOST_BYTES = 10 * 2**30
 MOST_GROWTH = 200  # maximal compression ratio of a file; text packs to about a tenth
@@ -93,7 +95,8 @@ def keep(files: Iterable[UploadedFile], pictures: UploadedFile | None = None) ->
             check_archive(file, name=file.name or "")
     if pictures is not None:
         check_archive(pictures, name=pictures.name or "", suffixes=PICTURE_SUFFIXES)
-    upload = secrets.token_hex(16)
+    account = acting_person()
+    upload = f"{account.pk if account else 0:08x}{secrets.token_hex(12)}"
     try:
         for place, group in (("files", files), ("pictures", [pictures] if pictures is not None else [])):
             target = _folder(upload) / place
@@ -105,7 +108,38 @@ def keep(files: Iterable[UploadedFile], pictures: UploadedFile | None = None) ->
     except OSError:  # a full disk, which needs the space
         discard_upload(upload)
         raise
+    if account is not None:
+        _keep_to_quota(upload)
     return upload
+
+
+def _keep_to_quota(upload: str) -> None:
+    """Discard the account's oldest uploads that nobody confirmed, until all of them fit its quota.
+
+    Raise UploadRefused if the new one does not fit beside those of waiting jobs.
+    """
+    most, names = settings.UPLOADS_MB * 10**6, {upload, *_uploads_of_jobs()}
+    staying, others = 0, []
+    for folder in _root().glob(f"{upload[:8]}*"):
+        with suppress(FileNotFoundError):  # another request discards it
+            size = sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())
+            if folder.name in names:
+                staying += size
+            else:
+                others.append((folder.stat().st_mtime, folder.name, size))
+    if staying > most:
+        discard_upload(upload)
+        raise UploadRefused(
+            gettext(
+                "Your uploads that are not imported yet would hold more than %(most)s MB; try again when their "
+                "jobs are done."
+            )
+            % {"most": thousands(settings.UPLOADS_MB)}
+        )
+    for place, (_, name, size) in enumerate(sorted(others, reverse=True), start=2):
+        staying += size
+        if staying > most or place > MOST_UNCONFIRMED:
+            discard_upload(name)
 
 
 def discard_upload(upload: str) -> None:
@@ -117,8 +151,12 @@ def discard_leftovers() -> list[str]:
 
     Pictures of datasets that are not there stay: the database may be an older one, or a wrong one.
     """
-    wanted = Job.objects.under_way().filter(args__has_key="upload").values_list("args__upload", flat=True)
-    return remove_leftovers(_root(), "*", but=set(wanted))
+    return remove_leftovers(_root(), "*", but=_uploads_of_jobs())
+
+
+def _uploads_of_jobs() -> set[str]:
+    wanted = Job.objects.under_way().filter(args__has_key="upload")
+    return set(wanted.values_list("args__upload", flat=True))
 
 
 @contextmanager

@@ -6,9 +6,11 @@ import difflib
 import re
 import tomllib
 from collections.abc import Iterator, Mapping
+from functools import cache
 from typing import Any, get_args
 
 import tomli_w
+from django.contrib.auth.password_validation import CommonPasswordValidator
 from django.utils.translation import gettext, pgettext
 from pydantic import BaseModel, ValidationError
 
@@ -203,7 +205,7 @@ def make_design(values: dict[str, Any], *, saved: Mapping[str, Preset] = NO_PRES
     return _validated_design(_completed(values, saved))
 
 
-def refuse_short_code(access: Access) -> None:
+def refuse_guessable_code(access: Access) -> None:
     """Check new designs; older studies keep their codes."""
     code = access.code.strip()
     if code and access.is_guessable:
@@ -215,6 +217,19 @@ def refuse_short_code(access: Access) -> None:
             % {"n": len(code), "shortest_code": SHORTEST_CODE},
             field="access.code",
         )
+    if access.join == "code" and (code.isdecimal() or code.lower() in _common_passwords()):
+        raise DesignError(
+            gettext(
+                "access.code is a common password or has digits alone; expected one that nobody guesses, or none: "
+                "one is made then."
+            ),
+            field="access.code",
+        )
+
+
+@cache
+def _common_passwords() -> set[str]:
+    return CommonPasswordValidator().passwords
 
 
 def problems_in(values: dict[str, Any]) -> list[DesignError]:
@@ -227,7 +242,7 @@ def problems_in(values: dict[str, Any]) -> list[DesignError]:
         return [error]
     found = [_as_said([], sentence) for sentence in contradictions_of(design)]
     try:
-        refuse_short_code(design.access)
+        refuse_guessable_code(design.access)
     except DesignError as error:
         found.append(error)
     return found

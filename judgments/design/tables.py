@@ -277,7 +277,7 @@ class Filter(Part):
     )
 
 
-SHORTEST_CODE = 8  # characters, which LIMIT_CODE keeps from being guessed
+SHORTEST_CODE = 8  # characters; LIMIT_CODE refuses wrong codes alone
 
 
 class Access(Part):

@@ -17,7 +17,7 @@ from common.audit import log_about
 from common.errors import DataConflict, DesignError, NotThere, WrongState
 from judgments.access.roles import visible_rows
 from judgments.design.diff import changed_keys
-from judgments.design.reading import make_design, refuse_short_code
+from judgments.design.reading import make_design, refuse_guessable_code
 from judgments.design.study_design import StudyDesign
 from judgments.design.tables import SHORTEST_CODE, Access, Plan
 from judgments.kinds import KINDS, Kind
@@ -151,7 +151,7 @@ def _with_code(design: StudyDesign, *, before: Access | None = None) -> StudyDes
     """Add a missing code: the one before, or a new one."""
     access = design.access
     if before is None or access.code != before.code:
-        refuse_short_code(access)
+        refuse_guessable_code(access)
     if access.join != "code" or access.code.strip():
         return design
     code = before.code if before is not None else ""

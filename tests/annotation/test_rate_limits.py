@@ -4,15 +4,18 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from django.contrib.auth.backends import ModelBackend
 from django.contrib.auth.models import User
 from django.http import HttpRequest
 from django.test import Client
 from pytest_django import Settings
 
 from annotation.models import Worker
-from common.rate_limits import count, visiting_from
+from common.rate_limits import TooMany, count, visiting_from
+from config.second_factor.sign_in import LimitedBackend
 from judgments.access.tokens import KEY_START
 from judgments.models import Study
+from tests.installations import free_port
 from tests.studies import make_study
 
 pytestmark = pytest.mark.django_db
@@ -50,15 +53,49 @@ def by_call(study: Study, name: str, code: str, address: str) -> int:
 
 
 @pytest.mark.parametrize("join", [by_page, by_call])
-def test_codes_cannot_be_guessed_from_one_address(
+def test_wrong_codes_are_refused_with_fewer_words_after_a_while_and_the_right_one_never(
     limits: Callable[..., None], address: str, join: Callable[[Study, str, str, str], int]
 ) -> None:
     limits(code="5/10 minutes")
     study = make_study(access={"join": "code", "code": CODE})
-    assert [join(study, f"w{n}", "wrong", address) for n in range(5)] == [403] * 5
-    assert join(study, "w", CODE, address) == 429
+    assert [join(study, f"w{n}", "wrong", address) for n in range(7)] == [403] * 5 + [429] * 2
     assert Worker.objects.count() == 0
-    assert join(study, "w", CODE, "203.0.113.9") in (201, 303)
+    assert join(study, "w", CODE, address) in (201, 303)
+    assert join(study, "v", "wrong", "203.0.113.9") == 403
+
+
+def test_who_guesses_codes_takes_no_tries_from_other_browsers_at_the_address(
+    limits: Callable[..., None], address: str
+) -> None:
+    limits(code="60/10 minutes", resume="60/10 minutes")
+    study = make_study(access={"join": "code", "code": CODE})
+    guesser, honest = Client(REMOTE_ADDR=address), Client(REMOTE_ADDR=address)
+    where, wrong = f"/s/{study.slug}/", {"name": "w", "code": "wrong", "resume": "wrong"}
+    for client in (guesser, honest):
+        assert client.get(where).status_code == 200
+    assert [guesser.post(where, wrong).status_code for _ in range(61)] == [403] * 60 + [429]
+    assert [guesser.post(f"{where}resume/", wrong).status_code for _ in range(61)] == [409] * 60 + [429]
+    assert honest.post(where, wrong).status_code == 403
+    assert honest.post(f"{where}resume/", wrong).status_code == 409
+    assert honest.post(where, {"name": "ada", "code": CODE, "consent": "on"}).status_code == 303
+    for client in (guesser, honest):
+        client.cookies.clear()
+    joined = by_call(study, "grace", CODE, address)
+    assert joined == 201
+
+
+def test_the_right_resume_code_is_never_refused(limits: Callable[..., None], address: str) -> None:
+    limits(resume="3/10 minutes")
+    study = make_study()
+    call = {"worker": "ada", "consent": True}
+    where = f"/api/studies/{study.slug}/join/"
+    resume = Client().post(where, call, content_type="application/json").json()["resume"]
+    browser = Client(REMOTE_ADDR=address)
+    for _ in range(4):
+        wrong = browser.post(where, {"worker": "ada", "resume": "wrong"}, content_type="application/json")
+    assert wrong.status_code == 429
+    right = browser.post(where, {"worker": "ada", "resume": resume}, content_type="application/json")
+    assert "token" in right.json()
 
 
 def test_right_codes_do_not_count(limits: Callable[..., None], address: str) -> None:
@@ -79,6 +116,7 @@ def test_resume_codes_cannot_be_guessed(limits: Callable[..., None], address: st
     study = make_study()
     browser = Client(REMOTE_ADDR=address)
     form = {"name": "w", "resume": "wrong"}
+    browser.get(f"/s/{study.slug}/")
     found = [browser.post(f"/s/{study.slug}/resume/", form).status_code for _ in range(4)]
     assert found == [409, 409, 409, 429]
 
@@ -129,17 +167,41 @@ def test_large_bodies_of_one_address_are_limited(limits: Callable[..., None], ad
     assert browser.post(where, small).status_code == 400
 
 
-class BesideAnother:
-    """Signs nobody in; while it looks at the first attempt, a second one from the same address comes and goes."""
+class SignsNobodyIn(ModelBackend):
+    """While it looks at the first attempt, a second one from the same address comes and goes."""
 
     under_way = False
 
-    def authenticate(self, request: HttpRequest, **credentials: str) -> None:
-        if not BesideAnother.under_way:
+    def authenticate(self, request: HttpRequest | None, *credentials: Any, **more: Any) -> None:
+        if not BesideAnother.under_way and request is not None:
             BesideAnother.under_way = True
             Client(REMOTE_ADDR=request.META["REMOTE_ADDR"]).post(
                 "/admin/login/", {"username": "designer", "password": "wrong too"}
             )
+
+
+class BesideAnother(LimitedBackend, SignsNobodyIn):
+    pass
+
+
+def test_without_its_redis_each_process_counts_alone(
+    limits: Callable[..., None], settings: Settings, address: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    limits(**dict.fromkeys(settings.LIMITS, "3/10 minutes") | {"api": "1001/10 minutes"})
+    settings.REDIS_URL = f"redis://127.0.0.1:{free_port()}/0"  # where nobody listens
+    study = make_study(access={"join": "code", "code": CODE})
+    assert [by_call(study, "w", "wrong", address) for _ in range(4)] == [403] * 3 + [429]
+    with visiting_from(address):
+        for name in settings.LIMITS:
+            if name == "api":
+                for _ in range(998):
+                    count("api", "somebody else")
+            for _ in range(3):
+                count(name, "somebody else")
+            with pytest.raises(TooMany):
+                count(name, "somebody else")
+    said = [one for one in caplog.messages if "does not answer" in one]
+    assert len(said) == 1  # it is not asked at each attempt
 
 
 class TestLogin:

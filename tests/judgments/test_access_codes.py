@@ -57,6 +57,15 @@ def test_a_short_code_is_refused_at_every_door(designer: Client, code: str) -> N
     assert not Study.objects.exists()
 
 
+@pytest.mark.parametrize("code", ["Password123", "20261125", "123456789012"])
+def test_a_code_that_everybody_guesses_is_refused(code: str) -> None:
+    make_dataset()
+    with pytest.raises(DesignError, match="is a common password or has digits alone") as caught:
+        create_study(design=asks(code))
+    assert caught.value.field == "access.code"
+    assert not Study.objects.exists()
+
+
 def test_a_study_of_before_keeps_its_code_is_warned_about_and_its_copy_gets_another(designer: Client) -> None:
     make_dataset()
     study = of_before("4711")

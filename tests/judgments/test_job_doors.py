@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +13,7 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from django.core.management import CommandError, call_command
 from django.db import connection
 from django.test import Client
-from django.urls import reverse
+from django.urls import get_resolver, reverse
 from django.utils import timezone
 
 from common.errors import WrongState
@@ -25,6 +27,7 @@ from judgments.jobs import enqueue, run_job
 from judgments.models import Job, Study
 from judgments.studies.studies import delete_study
 from judgments.studies.study_page import show_counting
+from judgments.study_operations import operation_of
 from tests.judgments.desk import do, page, words
 from tests.judgments.test_roles_rows import somebody
 from tests.judgments.test_tokens import headers_of
@@ -256,6 +259,57 @@ class TestTheLine:
         with pytest.raises(CommandError, match="is no whole number from 1 on"):
             call_command("retry_job", "x")
         assert state_of(job) == "queued"
+
+
+# Twenty people, or one impatient program, at the same moment
+AT_ONCE = """
+import json
+from collections import Counter
+from functools import partial
+from django.contrib.auth.models import User
+from django.test import Client
+from judgments.models import Job
+from tests.forking import all_at_once
+from tests.studies import make_study
+
+study = make_study(opened=False)
+user = User.objects.create_superuser("designer")
+answers = Counter()
+
+def ask(client):
+    reply = client.post(f"/api/studies/{study.slug}/generate/")
+    answers[reply.status_code, reply.json().get("detail", "")] += 1
+
+clients = [Client(headers={"host": "localhost"}) for _ in range(20)]
+for client in clients:
+    client.force_login(user)
+wrong = all_at_once(*(partial(ask, client) for client in clients))
+print(json.dumps([wrong, sorted([*key, n] for key, n in answers.items()), Job.objects.count(), study.slug]))
+"""
+
+
+def test_of_twenty_calls_at_once_one_starts_the_job_and_the_others_are_told(
+    installation_on: Any, database: str
+) -> None:
+    wrong, answers, rows, slug = json.loads(installation_on(database).python(AT_ONCE))
+    assert wrong == []
+    assert answers == [[202, "", 1], [409, f"This is under way already for study '{slug}'.", 19]]
+    assert rows == 1
+
+
+def test_the_same_call_twice_starts_one_job_of_any_kind() -> None:
+    study, by_kind = make_study(opened=False), {}
+    assert get_resolver().url_patterns  # every operation is declared where its address is
+    for kind in jobs.registered_kinds():
+        operation = operation_of(kind)
+        if operation is not None and operation.once != "never":
+            by_kind[kind] = replace(operation, check=None, prepare=None)
+    assert {"generate_hits", "aggregate", "report", "rehearse"} <= by_kind.keys()
+    for kind, operation in by_kind.items():
+        operation.start(study, {"of": 1}, by=None)
+        with pytest.raises(WrongState, match="This is under way already"):
+            operation.start(study, {"of": 1}, by=None)
+        assert Job.objects.filter(kind=kind).count() == 1
 
 
 class TestTooManyWait:

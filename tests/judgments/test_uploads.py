@@ -7,16 +7,23 @@ import os
 import stat
 import time
 import zipfile
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from django.contrib.auth.models import User
 from django.core.files.uploadedfile import SimpleUploadedFile
+from django.test import Client
+from django.urls import reverse
 
+from common.audit import acting_as
 from judgments.datasets import uploads
 from judgments.datasets.uploads import UploadRefused
 from judgments.importers import ImportProblem
 from judgments.jobs import enqueue
+from tests.judgments.desk import words
+from tests.judgments.test_bring_template_page import look
 from tests.limits import longest_file
 
 
@@ -211,6 +218,62 @@ def test_an_upload_that_no_job_waits_for_is_gone_after_a_day(data_folder: Path) 
             os.utime(path, (a_day_ago, a_day_ago))
     assert uploads.discard_leftovers() == [left]
     assert {path.name for path in (data_folder / "uploads").iterdir()} == {kept, fresh}
+
+
+@pytest.mark.django_db
+class TestQuota:
+    """What one account may leave lying about."""
+
+    @pytest.fixture
+    def account(self) -> Iterator[User]:
+        user = User.objects.create_user("ada")
+        with acting_as(lambda: user):
+            yield user
+
+    def there(self, data_folder: Path) -> set[str]:
+        return {path.name for path in (data_folder / "uploads").iterdir()}
+
+    def test_the_oldest_that_was_not_confirmed_gives_way(
+        self, account: User, settings: Any, data_folder: Path
+    ) -> None:
+        settings.UPLOADS_MB = 1
+        with acting_as(lambda: User.objects.create_user("grace")):
+            theirs = keep("rows.csv", bytes(900_000))
+        confirmed = keep("rows.csv", bytes(400_000))
+        enqueue(kind="import_dataset", args={"upload": confirmed, "format": "csv", "name": "toy"})
+        first, second = keep("rows.csv", bytes(300_000)), keep("rows.csv", bytes(200_000))
+        a_minute_ago = time.time() - 60
+        os.utime(data_folder / "uploads" / first, (a_minute_ago, a_minute_ago))
+        assert self.there(data_folder) == {theirs, confirmed, first, second}
+        third = keep("rows.csv", bytes(300_000))
+        assert self.there(data_folder) == {theirs, confirmed, second, third}
+
+    def test_what_does_not_fit_beside_waiting_jobs_is_refused(
+        self, account: User, settings: Any, data_folder: Path
+    ) -> None:
+        settings.UPLOADS_MB = 1
+        confirmed = keep("rows.csv", bytes(400_000))
+        enqueue(kind="import_dataset", args={"upload": confirmed, "format": "csv", "name": "toy"})
+        other = keep("rows.csv", bytes(400_000))
+        with pytest.raises(UploadRefused, match="not imported yet would hold more than 1 MB"):
+            keep("rows.csv", bytes(700_000))
+        assert self.there(data_folder) == {confirmed, other}
+
+    def test_many_small_ones_give_way_too(self, account: User, data_folder: Path) -> None:
+        for _ in range(uploads.MOST_UNCONFIRMED + 5):
+            last = keep("rows.csv", b"x")
+        assert len(self.there(data_folder)) == uploads.MOST_UNCONFIRMED
+        assert last in self.there(data_folder)
+
+    def test_pages_that_look_before_they_import_keep_to_it(
+        self, designer: Client, settings: Any, data_folder: Path
+    ) -> None:
+        settings.UPLOADS_MB = 0
+        file = SimpleUploadedFile("captions.csv", b"image,caption\na.jpg,A dog runs .\n")
+        shown = designer.post(reverse("admin:judgments_dataset_add"), {"files": file})
+        assert "would hold more than 0 MB" in words(shown)
+        assert "would hold more than 0 MB" in look(designer)
+        assert self.there(data_folder) == set()
 
 
 def test_an_upload_for_which_the_disk_is_too_small_leaves_nothing(data_folder: Path) -> None:
