@@ -214,7 +214,7 @@ def _links(launch: Launch) -> Iterable[Point]:
     panel = launch.design.panel
     if launch.design.crowd.backend == "external" and not panel.knows_its_people:
         key = {"plain": "panel.signature", "prolific": "panel.api"}.get(panel.preset, "")
-        yield launch.point(_("The panel's links"), Readiness.MISSING, unsigned_in_words(), key=key)
+        yield launch.point(_("Links of the panel"), Readiness.MISSING, unsigned_in_words(), key=key)
 
 
 def _attention(launch: Launch) -> Iterable[Point]:

@@ -107,7 +107,7 @@ def test_links_that_anybody_can_make_up_are_warned_of(
     panel: dict[str, str], warned: bool, designer: Client
 ) -> None:
     study = generated(crowd={"backend": "external"}, panel=panel)
-    standing, text = checked(designer, study).get("The panel's links", ("", ""))
+    standing, text = checked(designer, study).get("Links of the panel", ("", ""))
     assert ((standing, "made-up ids" in text) == ("missing", True)) == warned
     assert ("made-up ids" in open_study(study=study)) == warned
 
