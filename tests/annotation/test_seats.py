@@ -99,8 +99,8 @@ class Person:
 
     def do(self, what: str) -> int:
         """Extend, take up again, give back or submit the page."""
-        address, body = f"/api/assignments/{self.page['id']}/{what}/", {"answers": []}
-        sent = body if what == "submit" else None
+        address = f"/api/assignments/{self.page['id']}/{what}/"
+        sent: dict[str, list[Any]] | None = {"answers": []} if what == "submit" else None
         reply = self.browser.post(address, sent, "application/json", headers=self.headers)
         if what == "retake" and reply.status_code == 200:
             self.page = reply.json()

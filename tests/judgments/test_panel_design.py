@@ -146,8 +146,8 @@ def test_links_of_one_s_own_are_signed_unless_the_design_says_otherwise() -> Non
     for unsigned in ({"signature": ""}, {"session": "sid"}, {"preset": "prolific"}):
         assert not design(**unsigned).panel.signature
     assert not make_design({"name": "P", "dataset": "d", "protocol": "triplet"}).panel.signature
-    unsigned = design(signature="")
-    assert read_toml(write_toml(unsigned)) == unsigned
+    made = design(signature="")
+    assert read_toml(write_toml(made)) == made
 
 
 def test_the_form_signs_links_of_one_s_own_until_somebody_empties_the_field() -> None:

@@ -296,8 +296,8 @@ def _replace_silent(session: CrowdSession) -> bool:
     Raises:
         AllSlotsTaken: all came or answered only just now, and may be reading.
     """
-    others, now = _silent_sessions(session.publication).exclude(pk=session.pk), timezone.now()
-    first: Any = others.first()
+    others: QuerySet[Any] = _silent_sessions(session.publication).exclude(pk=session.pk)
+    first, now = others.first(), timezone.now()
     if first is None:
         return False
     if first.due > now:
