@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from django.utils.translation import gettext as _
 
 from common.errors import NotThere, QuorumError
+from common.rate_limits import TooMany
 
 
 class JoinRefused(QuorumError):
@@ -62,6 +63,19 @@ class AnswersMissing(QuorumError):
             _("Your answers are saved; still without an answer: %(listed)s.") % {"listed": listed}
         )
         self.missing = list(missing)
+
+
+class AddressFull(TooMany):
+    """The visitor's address holds its share of the study's seats; a seat may be free soon."""
+
+    title = "Many people at your address are at work"
+
+    def __init__(self) -> None:
+        message = _(
+            "Nothing was changed: as many people are at work in this study from your internet address as one may "
+            "have. Please try again in a minute. If you sit in a class-room, tell the researchers."
+        )
+        super().__init__(message, wait=60)
 
 
 class NoMoreTime(QuorumError):

@@ -67,6 +67,11 @@ def visiting_from(address: str, browser: str = "") -> Iterator[None]:
         _visitor.reset(token)
 
 
+def visitor() -> str:
+    """Return the visitor's address, of IPv6 the /64; "" in commands and jobs."""
+    return _address.get()
+
+
 def _network(address: str) -> str:
     """Return the /64 of an IPv6 address, since a household has one; else the address as it is.
 

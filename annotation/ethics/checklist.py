@@ -301,7 +301,10 @@ def _data_lines(facts: _Facts) -> Iterator[Line]:
     yield Line(_("What is collected of each"), "\n".join(f"- {one}" for one in items), "GDPR 13, 30(1)(c), P")
     yield Line(
         _("What is not collected"),
-        _("No network address and no browser name is stored with answers; there is no tracking by others."),
+        _(
+            "No network address and no browser name is stored with answers; there is no tracking by others. While "
+            "somebody holds a page of work, a keyed hash of the network address is kept apart from the answers."
+        ),
         "GDPR 5(1)(c)",
     )
     yield Line(_("Where it is stored"), design.ethics.storage, "GDPR 13(1)(f), 30(1)(e), P", "ethics.storage")

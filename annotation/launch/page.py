@@ -18,6 +18,7 @@ from django.utils.translation import gettext_noop
 from annotation.crowds import Ability, backend_of
 from annotation.crowds.operations import open_to_workers
 from annotation.crowds.page import FIGURES as CROWD_FIGURES
+from annotation.crowds.panel.backend import unsigned_in_words
 from annotation.crowds.panel.page import has_panel
 from annotation.crowds.publishing import obstacles
 from annotation.money.costs import Forecast, forecast_of_design, top_up
@@ -209,6 +210,13 @@ def _texts(launch: Launch) -> Iterable[Point]:
     )
 
 
+def _links(launch: Launch) -> Iterable[Point]:
+    panel = launch.design.panel
+    if launch.design.crowd.backend == "external" and not panel.knows_its_people:
+        key = {"plain": "panel.signature", "prolific": "panel.api"}.get(panel.preset, "")
+        yield launch.point(_("Links of the panel"), Readiness.MISSING, unsigned_in_words(), key=key)
+
+
 def _attention(launch: Launch) -> Iterable[Point]:
     controls, quiz = launch.design.controls.per_hit, asks_anything(launch.design.quiz)
     title = _("Quiz or check questions")
@@ -323,6 +331,7 @@ def _cost(launch: Launch) -> Iterable[Point]:
 add_check(0, _obstacles)
 add_check(10, _texts)
 add_check(20, _attention)
+add_check(30, _links)
 add_check(50, _pay)
 add_check(60, _cost)
 

@@ -20,6 +20,7 @@ from annotation.models.quality import (
     QuizAttempt,
     StudyAlarm,
 )
+from annotation.models.seats import Seat
 from annotation.models.webhooks import Webhook, WebhookDelivery
 from annotation.models.workers import Invitation, Participation, Qualification, Worker
 
@@ -49,6 +50,7 @@ __all__ = [
     "QualityRule",
     "QuizAttempt",
     "RawId",
+    "Seat",
     "SpendingLimit",
     "SpendingRequest",
     "StudyAlarm",

@@ -64,6 +64,11 @@ class Assignment(models.Model):
         db_index=False, help_text="The piece of paid work at a crowd that it belongs to.",
     )  # fmt: skip
     accepted_at = models.DateTimeField(default=timezone.now)
+    answered_at = models.DateTimeField(
+        null=True,
+        blank=True,
+        help_text="When an item was last answered that had no answer, or a text changed.",
+    )
     expires_at = models.DateTimeField(null=True, blank=True)
     submitted_at = models.DateTimeField(null=True, blank=True)
     extended = models.PositiveSmallIntegerField(default=0, help_text="How often its lease was extended.")

@@ -46,6 +46,7 @@ from annotation.models import (
     Qualification,
     QuizAttempt,
     RawId,
+    Seat,
     StudyAlarm,
     WebhookDelivery,
     Worker,
@@ -453,6 +454,8 @@ def _end_work(study: Study, worker: Worker) -> None:
     release_slots(held, Assignment.State.RETURNED)
     working = CrowdSession.objects.filter(study=study, worker=worker, status=CrowdSession.Status.WORKING)
     working.update(status=CrowdSession.Status.RETURNED)
+    seats = Seat.objects.filter(study=study)
+    seats.filter(Q(assignment__worker=worker) | Q(session__worker=worker)).delete()
 
 
 def _texts_only(study: Study, judgments: Any) -> Any:
@@ -496,7 +499,7 @@ def _erase_answers(study: Study, worker: Worker, way: str, *, unnamed: Collectio
         Assignment.objects.filter(pk=assignment.pk).update(
             accepted_at=accepted and accepted + place, submitted_at=submitted and submitted + place
         )
-    work.update(answers={}, gaps=[], reason="", external_id="")
+    work.update(answers={}, answered_at=None, gaps=[], reason="", external_id="")
     return removed
 
 

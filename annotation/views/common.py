@@ -146,7 +146,7 @@ def errors_as_pages(view: View) -> View:
                     "title": gettext(error.title),
                     "message": str(error),
                     "slug": kwargs.get("slug", "") if _may_continue(request, error) else "",
-                    "paused": isinstance(error, StudyPaused),
+                    "paused": isinstance(error, StudyPaused | TooMany),
                     # The study's page would only lead back here.
                     "stopped": isinstance(error, WorkPaused | WorkerExcluded),
                 },

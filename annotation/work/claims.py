@@ -15,11 +15,12 @@ from typing import Any
 
 from django.db import IntegrityError, connection, transaction
 from django.db.models import BooleanField, DateTimeField, Exists, F, IntegerField, OuterRef, Q, QuerySet
+from django.db.models.functions import Coalesce
 from django.utils import timezone
 from django.utils.translation import gettext
 
 from annotation.crowds.panel.backend import session_with_room
-from annotation.errors import AlreadyEnded, NotJoined
+from annotation.errors import AddressFull, AlreadyEnded, NotJoined
 from annotation.models import Assignment, CrowdSession, Participation, StudyAlarm, Worker, WrittenCaption
 from annotation.models.assignments import LIVE_STATES, AssignmentQuerySet, WrittenCaptionQuerySet
 from annotation.privacy.consent import refuse_old_consent
@@ -34,6 +35,7 @@ from annotation.work.presentation import (
     places_of,
     units_of_hit,
 )
+from annotation.work.seats import lock_address, longest_pause, may_take_seat, note_seat, people_beside
 from annotation.work.stopping import count_in_work_by_hit, decided_units, free_slot, reopen_slots
 from common.prepared import PreparedQuery, PreparedUpdate, query_parameter
 from common.rows import insert_object
@@ -59,8 +61,9 @@ HITS_SEARCHED = 64  # HITs to search for new control items before old ones are l
 
 
 def share_pause_lock(study: Study) -> None:
-    """Share the pause lock. Call it before checking whether the study is open."""
+    """Share the pause lock, and lock the visitor's address. Call it before checking whether the study is open."""
     _take_lock(LOCK_SHARED, study)
+    lock_address(study)
 
 
 def take_pause_lock(study: Study) -> None:
@@ -189,7 +192,7 @@ def claim_assignment(*, study: Study, worker: Worker) -> Claim | None:
     """Return the worker's current, prefetched or next HIT, or None if nothing is left.
 
     Raises:
-        NotJoined, NotAdmitted, WorkPaused, WorkerExcluded, StudyPaused: no work now.
+        NotJoined, NotAdmitted, WorkPaused, WorkerExcluded, StudyPaused, AddressFull: no work now.
     """
     for attempt in range(ATTEMPTS):
         found = find_candidate(study, worker, attempt=attempt)
@@ -261,7 +264,7 @@ def find_candidate(
     if has_reached_limit(study=study, design=design, worker=worker):
         return None
     hits = _candidates(study, worker, participation, overdue)
-    if not hits and ignored is None and not attempt and _end_unanswered_lease(study, worker, participation):
+    if not hits and ignored is None and not attempt and _end_silent_lease(study, worker, participation):
         hits = _next_hits(study, worker, participation)
     if not hits:
         return None
@@ -352,18 +355,26 @@ def _candidates(study: Study, worker: Worker, participation: Any, overdue: Seque
     return _next_hits(study, worker, participation)
 
 
-def _end_unanswered_lease(study: Study, worker: Worker, participation: Any) -> int:
-    """End the oldest lease without an answer, for a worker to whom nothing is left; return how many ended.
+def _end_silent_lease(study: Study, worker: Worker, participation: Any) -> int:
+    """End the lease that has been silent longest, for a worker to whom nothing is left; return how many ended.
 
-    Its worker had time to read; less if the other one has answered nothing yet either.
+    First one of an address where several people hold seats, if its answers have stopped. Else one whose worker has
+    answered nothing in the study and had time to read; less if the other one has answered nothing yet either.
     """
     if worker.source != Worker.Source.LOCAL:
         return 0  # a crowd promised the slots of its workers
     if study.state != Study.State.OPEN or stops_early(study):
         return 0  # nobody could take the slot, or perhaps nobody needs it
+    if not may_take_seat(study):
+        return 0
+    now = timezone.now()
     spoke = Assignment.objects.filter(study=study).exclude(answers={}, submitted_at=None)
-    silent = Assignment.objects.filter(
-        ~Exists(spoke.filter(worker=OuterRef("worker"))),
+    answered = participation.began and spoke.filter(worker=worker).exists()
+    reading = now - (LONGEST_UNANSWERED if answered else SHORTEST_READING)
+    leases = Assignment.objects.annotate(since=Coalesce("answered_at", "accepted_at"))
+    silent = leases.annotate(people=people_beside("assignment")).filter(
+        Q(people__gt=1, since__lte=now - longest_pause(study))
+        | Q(~Exists(spoke.filter(worker=OuterRef("worker"))), accepted_at__lte=reading),
         study=study,
         state__in=LEASED_STATES,
         worker__source=Worker.Source.LOCAL,
@@ -371,15 +382,11 @@ def _end_unanswered_lease(study: Study, worker: Worker, participation: Any) -> i
             ~Exists(Assignment.objects.filter(hit=OuterRef("pk"), worker=worker, state__in=LIVE_STATES))
         ),
     )
-    answered = participation.began and spoke.filter(worker=worker).exists()
-    silent = silent.filter(
-        accepted_at__lte=timezone.now() - (LONGEST_UNANSWERED if answered else SHORTEST_READING)
-    )
-    longest = silent.order_by("accepted_at").values_list("pk", flat=True).first()
+    longest = silent.order_by(F("people").desc(nulls_last=True), "since").first()
     if longest is None:
         return 0
     # an answer that arrives now keeps the slot
-    still = Assignment.objects.filter(pk=longest, answers={}, submitted_at=None)
+    still = Assignment.objects.filter(pk=longest.pk, answered_at=longest.answered_at)
     return release_slots(still, Assignment.State.EXPIRED)
 
 
@@ -478,10 +485,13 @@ def claim_slot(
         allow_closed: accept a closed study.
 
     Raises:
+        AddressFull: the visitor's address holds its share of the seats.
         SlotLost, IntegrityError: another worker or window was faster; roll back and look again.
     """
     study, hit, worker = candidate.study, candidate.hit, candidate.worker
     promised, session = session is not None, session or candidate.session
+    if session is None and not may_take_seat(study):
+        raise AddressFull
     welcoming = _admission_values(study, worker)
     if not _TAKE_SLOT[allow_closed](hit=hit.pk, **welcoming):
         if not _STUDIES_TAKING_WORK[allow_closed].all(**welcoming):
@@ -523,6 +533,8 @@ def claim_slot(
         simulated=worker.source == Worker.Source.REHEARSAL,
     )
     insert_object(assignment)
+    if session is None:  # a panel's session has the seat, and Mechanical Turk counts its people itself
+        note_seat(study, assignment)
     return Claim(assignment=assignment, created=True, places=place_units(units, layout.order, layout.sides))
 
 

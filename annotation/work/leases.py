@@ -13,8 +13,8 @@ from django.db.models.functions import Cast
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
-from annotation.errors import AlreadyEnded, NoMoreTime, SlotTaken, TooLate
-from annotation.models import Assignment, CrowdSession, Judgment, Participation
+from annotation.errors import AddressFull, AlreadyEnded, NoMoreTime, SlotTaken, TooLate
+from annotation.models import Assignment, CrowdSession, Judgment, Participation, Seat
 from annotation.models.assignments import LIVE_STATES
 from annotation.quality.flags import refuse_paused_study, refuse_stopped_worker
 from annotation.work.claims import (
@@ -27,6 +27,7 @@ from annotation.work.claims import (
     share_pause_lock,
 )
 from annotation.work.joining import instructions_version
+from annotation.work.seats import may_take_seat, note_seat
 from annotation.work.stopping import free_slot, lock_for_settling, update_outcomes
 from judgments.models import HIT, Study
 from judgments.studies.studies import design_of
@@ -61,6 +62,8 @@ def reserve_next(*, assignment: Assignment) -> Claim | None:
             with transaction.atomic():
                 share_pause_lock(found.study)
                 return claim_slot(found, reserve=True)
+        except AddressFull:
+            return None
         except (SlotLost, IntegrityError):
             continue  # the attempt was rolled back; try again
     return None
@@ -73,19 +76,24 @@ def lease_of(assignment: Assignment) -> Lease:
 
 
 def extend_lease(*, assignment: Assignment) -> Lease:
-    """Grant a full lease from now on, at most ``crowd.extensions`` times. Ignore an immediate repetition."""
+    """Grant a full lease from now on, at most ``crowd.extensions`` times. Ignore an immediate repetition.
+
+    Answers must go on coming: one at least in the last half of a lease.
+    """
     crowd = design_of(assignment.study).crowd
     now = timezone.now()
-    wanted = now + timedelta(minutes=crowd.lease_minutes)
+    lease = timedelta(minutes=crowd.lease_minutes)
+    wanted = now + lease
     held = Assignment.objects.with_lease(now).filter(pk=assignment.pk)
-    gains = held.filter(
-        expires_at__lt=wanted - min(REPEATED_WITHIN, timedelta(minutes=crowd.lease_minutes) / 10)
-    )
-    moved = gains.filter(extended__lt=crowd.extensions).update(extended=F("extended") + 1, expires_at=wanted)
+    gains = held.filter(expires_at__lt=wanted - min(REPEATED_WITHIN, lease / 10))
+    working = gains.filter(extended__lt=crowd.extensions, answered_at__gt=now - lease / 2)
+    moved = working.update(extended=F("extended") + 1, expires_at=wanted)
     assignment.refresh_from_db(fields=["state", "expires_at", "extended"])
     nothing_to_gain = held.exists() and not gains.exists()  # just claimed, or called twice
     if moved or (crowd.extensions and nothing_to_gain):
         return lease_of(assignment)
+    if held.exists() and assignment.extended < crowd.extensions:
+        raise NoMoreTime(_("Your answers are saved; there is more time once you answer the next item."))
     if held.exists():
         raise NoMoreTime(
             _("Your answers are saved; the time for this page of work cannot be made longer any more.")
@@ -124,10 +132,17 @@ def _retake(assignment: Assignment) -> Assignment:
         raise SlotTaken(_other_work_message())
     _refuse_ended_work(lost)
     until = now + timedelta(minutes=design_of(study).crowd.lease_minutes)
+    Seat.objects.filter(assignment=lost).delete()
     if lost.state == Assignment.State.ACCEPTED:  # its slot was not given back
         lost.renew_lease(now=now, expires_at=until)
-        return lost
-    return _claim_again(lost, now=now, until=until)
+        taken = lost
+    else:
+        taken = _claim_again(lost, now=now, until=until)
+    if lost.session_id is None:
+        if not may_take_seat(study):
+            raise AddressFull
+        note_seat(study, taken)
+    return taken
 
 
 def _refuse_ended_work(lost: Assignment) -> None:

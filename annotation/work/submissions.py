@@ -16,7 +16,14 @@ from django.utils.translation import gettext as _
 
 from annotation.crowds.panel.backend import note_page
 from annotation.crowds.qualifications import grant
-from annotation.errors import AlreadyEnded, AnswerProblem, AnswersMissing, TooLate, TooLateToChange
+from annotation.errors import (
+    AddressFull,
+    AlreadyEnded,
+    AnswerProblem,
+    AnswersMissing,
+    TooLate,
+    TooLateToChange,
+)
 from annotation.models import Assignment, Judgment, Participation, ProblemReport, QualityRule, Worker
 from annotation.quality.flags import has_stopping_flag, refuse_stopped_worker, run_detectors
 from annotation.webhooks.webhooks import listens_to_submissions, note_submission
@@ -127,7 +134,7 @@ def submit_and_claim(
     if not (stops_early(assignment.study) or draws_at_claim(assignment.study)):
         try:
             return _submit_with_claim(assignment, answers)
-        except (SlotLost, IntegrityError):
+        except (SlotLost, AddressFull, IntegrityError):
             pass  # rolled back: do one after the other
     submission = submit_assignment(assignment=assignment, answers=answers)
     try:
@@ -235,8 +242,8 @@ def _refuse_ended(assignment: Assignment) -> None:
     if assignment.state == Assignment.State.EXPIRED and not ended and assignment.session_id is None:
         raise TooLate(
             _(
-                "You had answered nothing yet, and somebody else needed the place of this page of work; take it up "
-                "again, or open the study again."
+                "No answers were coming, and somebody else needed the place of this page of work; what you had saved "
+                "is kept. Take it up again, or open the study again."
             )
         )
     if assignment.state == Assignment.State.EXPIRED or ended:
@@ -259,8 +266,18 @@ def _refuse_other_answers(assignment: Assignment, given: Mapping[str, dict[str, 
 
 
 def _store_draft(assignment: Assignment, given: Mapping[str, dict[str, Any]]) -> None:
-    assignment.answers = merge_answers(assignment.answers, given)
-    assignment.save(update_fields=["answers"])
+    before, key = assignment.answers, answer_key(KINDS[assignment.study.protocol])
+    assignment.answers = merge_answers(before, given)
+    if _goes_on(before, assignment.answers, key):
+        assignment.answered_at = timezone.now()
+    assignment.save(update_fields=["answers", "answered_at"])
+
+
+def _goes_on(before: Mapping[str, dict[str, Any]], after: Mapping[str, dict[str, Any]], key: str) -> bool:
+    """Return whether an item was answered that had no answer, or an open answer changed."""
+    if key == "answer":
+        return any(given.get(key) != before.get(position, {}).get(key) for position, given in after.items())
+    return any(key in given and key not in before.get(position, {}) for position, given in after.items())
 
 
 def merge_answers(

@@ -25,6 +25,7 @@ from judgments.design.requirements import Part
 
 Outcome = Literal["completed", "screened-out", "timed-out", "returned", "full"]
 OUTCOMES: tuple[str, ...] = get_args(Outcome)
+SIGNATURE = "sig"  # the parameter with the signature in links of one's own
 PLACEHOLDERS = frozenset({"code", "worker", "session"})
 
 
@@ -194,11 +195,24 @@ class Panel(Part):
             raise ValueError(gettext("personal_codes makes the codes, so that codes stays empty"))
         return self
 
+    @property
+    def knows_its_people(self) -> bool:
+        """Whether an id that nobody sent is told from others."""
+        return self.api or bool(self.signature)
+
     def code_of(self, outcome: str) -> str:
         return next((code for name, code in self.codes.items() if name == outcome), "")
 
     def address_of(self, outcome: str) -> str:
         return next((address for name, address in self.addresses.items() if name == outcome), "")
+
+
+def makes_own_links(values: Mapping[str, Any]) -> bool:
+    """Return whether people come by links that are made here, so that these can be signed. The values are unchecked."""
+    crowd, panel = values.get("crowd"), values.get("panel", {})
+    if not isinstance(crowd, dict) or not isinstance(panel, dict) or crowd.get("backend") != "external":
+        return False
+    return panel.get("preset", "plain") == "plain" and not panel.get("session")
 
 
 def worker_parameter(panel: Panel) -> str:

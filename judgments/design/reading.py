@@ -15,6 +15,7 @@ from django.utils.translation import gettext, pgettext
 from pydantic import BaseModel, ValidationError
 
 from common.errors import DesignError
+from judgments.design.panels import SIGNATURE, makes_own_links
 from judgments.design.presets import PRESETS, Preset
 from judgments.design.requirements import REQUIREMENT_PRESETS
 from judgments.design.study_design import StudyDesign, contradictions_of_translations
@@ -277,6 +278,8 @@ def _completed(values: dict[str, Any], saved: Mapping[str, Preset]) -> dict[str,
         if "question" not in values:
             merged["question"] = kind.question_for(merged)
     merged = _with_requirements(merged)
+    if not complete and makes_own_links(merged):
+        merged["panel"] = {"signature": SIGNATURE} | merged.get("panel", {})
     if isinstance(merged.get("name"), str):
         merged.setdefault("slug", slugify_name(merged["name"]))
     return merged

@@ -197,6 +197,8 @@ class StudyDesign(Part):
         for key, usual in USUAL.items():
             if getattr(self, key) == usual:
                 values.pop(key, None)
+        if self.access.address_share == Access().address_share:
+            values["access"].pop("address_share", None)
         for key in ("registration", "chosen", "translations"):
             if key in values and not values[key]:
                 del values[key]

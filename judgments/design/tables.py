@@ -303,6 +303,13 @@ class Access(Part):
         "one is made.",
     )
 
+    address_share: Annotated[float, Field(gt=0, le=1)] = Field(
+        0.25,
+        title="Share of places for one address",
+        description="Of the places that are open or held, how many people behind one internet address may hold at "
+        "once. 1: all of them, as in a class-room.",
+    )
+
     @property
     def is_guessable(self) -> bool:
         """Whether the code is too short, as in some studies before 0.6."""

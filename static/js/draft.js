@@ -381,6 +381,7 @@ function startPage(form) {
   }
 
   async function extend() {
+    await send();  // more time is for those who answer
     const reply = await post(form.dataset.extend, {});
     if (reply?.ok) {
       const result = await reply.json();

@@ -355,6 +355,7 @@ def test_a_worker_cannot_have_two_hits_fetched_ahead() -> None:
 def test_a_lease_is_made_longer_as_often_as_the_study_allows() -> None:
     *_, held = holding(make_study(crowd={"lease_minutes": 60, "extensions": 2}))
     for left in (1, 0):
+        save_answers(assignment=held, answers=[answers_of(held)[left]])
         soon = timezone.now() + timedelta(minutes=3)
         Assignment.objects.filter(pk=held.pk).update(expires_at=soon)
         lease = extend_lease(assignment=held)
@@ -367,6 +368,7 @@ def test_a_lease_is_made_longer_as_often_as_the_study_allows() -> None:
 
 def test_asking_twice_at_once_for_more_time_costs_one_extension() -> None:
     *_, held = holding(make_study(crowd={"lease_minutes": 60, "extensions": 1}))
+    save_answers(assignment=held, answers=answers_of(held)[:1])
     Assignment.objects.filter(pk=held.pk).update(expires_at=timezone.now() + timedelta(minutes=3))
     assert extend_lease(assignment=held) == extend_lease(assignment=held)
 

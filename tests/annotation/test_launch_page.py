@@ -99,6 +99,19 @@ def test_what_is_there_is_ready_and_money_has_its_currency(designer: Client) -> 
     assert "2.70\N{NO-BREAK SPACE}EUR for 9 pieces of work" in points["Cost"][1]
 
 
+@pytest.mark.parametrize(
+    ("panel", "warned"),
+    [({"signature": ""}, True), ({}, False), ({"preset": "prolific"}, True), ({"preset": "sona"}, True)],
+)
+def test_links_that_anybody_can_make_up_are_warned_of(
+    panel: dict[str, str], warned: bool, designer: Client
+) -> None:
+    study = generated(crowd={"backend": "external"}, panel=panel)
+    standing, text = checked(designer, study).get("Links of the panel", ("", ""))
+    assert ((standing, "made-up ids" in text) == ("missing", True)) == warned
+    assert ("made-up ids" in open_study(study=study)) == warned
+
+
 def test_a_rehearsal_tells_what_agreement_to_expect(designer: Client) -> None:
     study = make_study(opened=False)
     designer.post(do(study, "rehearse"), {"workers": "4", "spammers": "0", "seed": "1"})

@@ -141,6 +141,27 @@ def test_every_key_of_crowd_and_panel_can_be_asked_for_in_the_form() -> None:
     assert wanted <= asked
 
 
+def test_links_of_one_s_own_are_signed_unless_the_design_says_otherwise() -> None:
+    assert design().panel.signature == "sig"
+    for unsigned in ({"signature": ""}, {"session": "sid"}, {"preset": "prolific"}):
+        assert not design(**unsigned).panel.signature
+    assert not make_design({"name": "P", "dataset": "d", "protocol": "triplet"}).panel.signature
+    made = design(signature="")
+    assert read_toml(write_toml(made)) == made
+
+
+def test_the_form_signs_links_of_one_s_own_until_somebody_empties_the_field() -> None:
+    form = filled({"crowd-backend": "external"})
+    assert form.is_valid(), form.errors
+    assert form.design.panel.signature == "sig"
+    again = filled({"panel-signature": ""}, form.design.model_dump(mode="json"))
+    assert again.is_valid(), again.errors
+    assert again.design.panel.signature == ""
+    sona = filled({"crowd-backend": "external", "panel-preset": "sona"})
+    assert sona.is_valid(), sona.errors
+    assert sona.design.panel.signature == ""
+
+
 def test_groups_for_one_crowd_say_so() -> None:
     crowds = {section.title: section.crowd for section in sections_for(KINDS["triplet"])}
     assert (crowds["Panel"], crowds["Mechanical Turk"], crowds["Pay"]) == ("external", "mturk", "")

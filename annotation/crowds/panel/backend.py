@@ -97,10 +97,11 @@ class ExternalBackend(CrowdBackend):
             )
 
     def entrance_in_words(self, study: Study) -> str:
-        return pgettext(
+        words = pgettext(
             "staff",
             "The panel sends its people to /s/%(slug)s/panel/ on this server; the study's page has the link.",
         ) % {"slug": study.slug}
+        return words if design_of(study).panel.knows_its_people else f"{words} {unsigned_in_words()}"
 
     def price(self, design: StudyDesign, *, places: int) -> Price:
         reward = design.crowd.reward_cents * design.panel.hits
@@ -123,6 +124,10 @@ class ExternalBackend(CrowdBackend):
         if call.kind not in ON_PAPER:
             raise Refused(f"The crowd {self.title} cannot be asked to {call.kind}.")
         return {"external_id": call.key} if call.kind == Ability.PUBLISH else {}
+
+
+def unsigned_in_words() -> str:
+    return pgettext("staff", "Its links are not signed: whoever has one can take places with made-up ids.")
 
 
 def entry_path(study: Study, design: StudyDesign) -> str:

@@ -10,9 +10,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from enum import Enum
 from functools import partial
+from typing import Any
 
 from django.db import IntegrityError, transaction
-from django.db.models import Exists, OuterRef, QuerySet
+from django.db.models import Case, Exists, F, Max, OuterRef, Q, QuerySet, Subquery, When
+from django.db.models.functions import Coalesce
 from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
@@ -34,6 +36,7 @@ from annotation.crowds.panel.backend import (
 )
 from annotation.crowds.people import pseudonym, worker_token
 from annotation.errors import (
+    AddressFull,
     AllSlotsTaken,
     CountryProblem,
     JoinRefused,
@@ -47,6 +50,7 @@ from annotation.models.workers import hash_secret
 from annotation.quality.flags import refuse_paused_study
 from annotation.work.claims import LEASED_STATES, LONGEST_UNANSWERED, release_slots
 from annotation.work.joining import check_requirements, checked_country, join_from_crowd
+from annotation.work.seats import longest_pause, may_take_seat, note_seat, people_beside
 from common import rate_limits
 from common.errors import QuorumError
 from judgments.design.panels import session_parameter, worker_parameter
@@ -162,13 +166,21 @@ def _unmatched_sessions(publication: Publication) -> QuerySet[CrowdSession]:
     return taking.filter(confirmed=False, booked="").select_related("study", "publication").order_by("pk")
 
 
-def _sessions_without_answers(publication: Publication) -> QuerySet[CrowdSession]:
-    """Return unconfirmed sessions of people who have answered nothing."""
-    said = Assignment.objects.filter(session=OuterRef("pk")).exclude(answers={}, submitted_at=None)
+def _silent_sessions(publication: Publication) -> QuerySet[CrowdSession]:
+    """Return unconfirmed sessions that make room for others from ``due`` on, the first due first.
+
+    Of an address where several people have places, those whose answers have stopped; else of people who have answered
+    nothing.
+    """
+    pages = Assignment.objects.filter(session=OuterRef("pk"))
     tested = QuizAttempt.objects.filter(study=publication.study_id, worker=OuterRef("worker"))
-    return _unmatched_sessions(publication).filter(
-        ~Exists(said), ~Exists(tested.exclude(answers={})), status=Status.WORKING
-    )
+    silent = ~Exists(pages.exclude(answers={}, submitted_at=None)) & ~Exists(tested.exclude(answers={}))
+    last = pages.order_by().values("session").annotate(at=Max(Coalesce("submitted_at", "answered_at")))
+    stopped = Coalesce(Subquery(last.values("at")), "arrived_at") + longest_pause(publication.study)
+    running = _unmatched_sessions(publication).filter(status=Status.WORKING)
+    found = running.annotate(people=people_beside("session")).filter(silent | Q(people__gt=1))
+    due = Case(When(people__gt=1, then=stopped), default=F("arrived_at") + LONGEST_UNANSWERED)
+    return found.annotate(due=due).order_by("due")
 
 
 def _retry_on_conflict(attempt: Callable[[], CrowdSession]) -> CrowdSession:
@@ -201,6 +213,10 @@ def _enter(
     if known is not None:
         return known
     refuse_paused_study(study)
+    made_up = not design.panel.knows_its_people  # ids may be
+    done = panel_sessions(study).filter(status__in=[Status.SUBMITTED, Status.APPROVED]).count()
+    if made_up and not may_take_seat(study, unfinished=publication.places - done):
+        raise AddressFull
     worker = person_sent(study=study, raw=ids.worker, name=worker_parameter(design.panel))
     Worker.objects.filter(pk=worker.pk, token_hash="").update(
         token_hash=hash_secret(worker_token(worker.place, worker.name))
@@ -224,6 +240,8 @@ def _enter(
     _settle_arrival(session, design, earlier=earlier, country=country, replace=replace)
     if session.status == Status.WORKING:
         join_from_crowd(study=study, worker=worker, consent=consent)
+        if made_up:
+            note_seat(study, session)
     return session
 
 
@@ -276,14 +294,14 @@ def _replace_silent(session: CrowdSession) -> bool:
     """End the session that has been silent longest. Return False if there is none.
 
     Raises:
-        PlacesHeld: all came only just now, and may be reading.
+        AllSlotsTaken: all came or answered only just now, and may be reading.
     """
-    others, now = _sessions_without_answers(session.publication).exclude(pk=session.pk), timezone.now()
-    first = others.first()
+    others: QuerySet[Any] = _silent_sessions(session.publication).exclude(pk=session.pk)
+    first, now = others.first(), timezone.now()
     if first is None:
         return False
-    if first.arrived_at > now - LONGEST_UNANSWERED:
-        minutes = 1 + int((first.arrived_at + LONGEST_UNANSWERED - now).total_seconds() // 60)
+    if first.due > now:
+        minutes = 1 + int((first.due - now).total_seconds() // 60)
         raise AllSlotsTaken(
             ngettext(
                 "Nothing was recorded: all places are taken. Somebody has not begun yet: a place may be free in "
@@ -295,12 +313,13 @@ def _replace_silent(session: CrowdSession) -> bool:
             % {"n": minutes}
         )
     list(Assignment.objects.filter(session=first).select_for_update().order_by("pk"))
-    if not others.filter(pk=first.pk).exists():  # an answer that came at this moment keeps the place
+    # an answer that came at this moment keeps the place
+    if not others.filter(pk=first.pk, due__lte=now).exists():
         return _replace_silent(session)
     return end_panel_session(
         session=first,
         status=Status.TIMED_OUT,
-        why="Nothing was answered, and somebody else needed the place.",
+        why="No answers came, and somebody else needed the place.",
     )
 
 

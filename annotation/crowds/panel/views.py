@@ -32,7 +32,7 @@ from annotation.crowds.panel.people import (
     outcome_of,
     token_of,
 )
-from annotation.errors import CountryProblem, JoinRefused
+from annotation.errors import AddressFull, CountryProblem, JoinRefused
 from annotation.models import CrowdSession
 from annotation.quality.flags import refuse_paused_study
 from annotation.views.common import errors_as_pages, remember_worker, see_other, worker_of
@@ -125,7 +125,7 @@ def _start(request: HttpRequest, study: Study, design: StudyDesign) -> HttpRespo
             consent=request.POST.get("consent") == "1",
             country=request.POST.get("country", "")[:10],
         )
-    except (JoinRefused, CountryProblem) as error:
+    except (AddressFull, JoinRefused, CountryProblem) as error:
         return _entry_page(request, study, design, ids, known, problem=str(error), status=error.status)
     if outcome_of(session):
         response: HttpResponse = see_other("annotation:panel-end", study.slug)

@@ -33,12 +33,12 @@ from judgments.design.editing.rows import (
     translations_in_words,
 )
 from judgments.design.editing.sections import IN_SIGHT, Entry, Section, extra_of, field_of, sections_for
-from judgments.design.panels import Panel
+from judgments.design.panels import SIGNATURE, Panel, makes_own_links
 from judgments.design.presets import PRESETS, Preset
 from judgments.design.reading import NO_PRESETS, line_of, make_design, problems_in, toml_values
 from judgments.design.requirements import QUIZ_PRESETS, REQUIREMENT_PRESETS, Workers
 from judgments.design.study_design import USUAL, USUAL_CURRENCY, StudyDesign, currency_named
-from judgments.design.tables import PAIR_KINDS, Crowd
+from judgments.design.tables import PAIR_KINDS, Access, Crowd
 from judgments.kinds import KINDS
 from judgments.templatetags.judgments_tags import cents
 
@@ -181,6 +181,7 @@ class DesignForm(forms.Form):
         super().__init__(data)
         # a design leaves these tables out where they say what is usual
         base = {**{table: usual.model_dump(mode="json") for table, usual in USUAL.items()}, **base}
+        base["access"] = Access().model_dump() | base["access"]
         self.base = base
         self.kind = KINDS[base["protocol"]]
         self.sections = sections_for(self.kind)
@@ -337,6 +338,9 @@ class DesignForm(forms.Form):
         for texts in (values.get("translations") or {}).values():
             if given := texts.get("examples"):
                 texts["examples"] = [*given, *({} for _ in values["examples"][len(given) :])]
+        # links of one's own are signed from when they are chosen on, until somebody empties the field
+        if makes_own_links(values) and not makes_own_links(self.base) and not values["panel"]["signature"]:
+            values["panel"]["signature"] = SIGNATURE
         # the built-in question goes with what is judged
         if (
             built_in

@@ -146,7 +146,10 @@ def sections_for(kind: Kind) -> list[Section]:
             ),
         ),
         _section(
-            Step.PEOPLE, "Who may join", "Participants need no password.", _keys("access", "join", "code")
+            Step.PEOPLE,
+            "Who may join",
+            "Participants need no password.",
+            _keys("access", "join", "code", "address_share"),
         ),
         _section(
             Step.PEOPLE,

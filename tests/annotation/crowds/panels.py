@@ -40,8 +40,11 @@ def panel_study(
     opened: bool = True,
     **values: Any,
 ) -> Study:
-    """A study of one to three HITs for a panel, two judgments a unit; ``values`` are keys of the study file."""
-    panel = {"preset": preset, "hits": hits} | values.pop("panel", {})
+    """A study of one to three HITs for a panel, two judgments a unit; ``values`` are keys of the study file.
+
+    Its links are not signed.
+    """
+    panel = {"preset": preset, "hits": hits, "signature": ""} | values.pop("panel", {})
     crowd = {"backend": "external", "reward_cents": reward, "budget_cents": budget, "fee_percent": 30.0}
     study = make_study(
         make_dataset(values.pop("dataset", "shapes"), pictures=False),

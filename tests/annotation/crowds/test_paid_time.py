@@ -131,7 +131,9 @@ def test_a_lease_that_was_made_longer_counts_with_it(turk: MTurkEmulator) -> Non
     study = paying(turk, lease_minutes=10, extensions=1)
     work = Crowd(turk, study).accept(up(study)[0], "ada")
     ago(work, taken=8, ends=-2)
-    extend_lease(assignment=work.refreshed()[1])  # ten minutes from now
+    held = work.refreshed()[1]
+    save_answers(assignment=held, answers=[{"position": 1, "value": 1}])
+    extend_lease(assignment=held)  # ten minutes from now
     extend_leases(study=study, minutes=7, why="The server was slow.")
     hand_in(work, seconds=A_DAY, took=5_000)
 

@@ -1,0 +1,409 @@
+"""Seats are for people who work: a share for each address, and places that come back when answers stop."""
+
+from __future__ import annotations
+
+import heapq
+import random
+import re
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime, timedelta
+from itertools import count
+from typing import Any
+
+import pytest
+from django.test import Client
+from pytest_django import Settings
+
+from annotation.errors import NoMoreTime
+from annotation.models import Assignment, Seat, Worker
+from annotation.privacy.erasing import erase_person
+from annotation.work.leases import extend_lease
+from annotation.work.seats import forget_addresses
+from annotation.work.submissions import save_answers
+from judgments.models import Study
+from tests.annotation.crowds.panels import entry, panel_study, publication, seal_on
+from tests.annotation.leasing import answers_of, holding, slots_add_up
+from tests.crowd import first_answers
+from tests.installations import Installation
+from tests.studies import make_study
+
+pytestmark = pytest.mark.django_db
+ATTACKER = "203.0.113.66"
+MINUTE = 60.0
+Waits = Iterator[float]
+
+
+class Clock:
+    """What the server takes for the time."""
+
+    def __init__(self) -> None:
+        self.now = self.begin = datetime(2026, 11, 25, 9, 0, tzinfo=UTC)
+
+    @property
+    def seconds(self) -> float:
+        return (self.now - self.begin).total_seconds()
+
+    def pass_by(self, **time: float) -> None:
+        self.now += timedelta(**time)
+
+    def run(self, *people: Waits) -> None:
+        """Let people act in the order of their times; each says after how many seconds it acts again."""
+        number = count()
+        due = [(self.seconds, next(number), person) for person in people]
+        while due:
+            at, _number, person = heapq.heappop(due)
+            self.now = self.begin + timedelta(seconds=at)
+            pause = next(person, None)
+            if pause is not None:
+                heapq.heappush(due, (at + pause, next(number), person))
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    clock = Clock()
+
+    class Time(datetime):
+        @classmethod
+        def now(cls, tz: Any = None) -> Any:
+            return clock.now.astimezone(tz)
+
+    monkeypatch.setattr("django.utils.timezone.datetime", Time)
+    return clock
+
+
+class Person:
+    """Somebody who joined a study, with a client at an address."""
+
+    def __init__(self, study: Study, name: str, address: str) -> None:
+        self.study, self.browser = study, Client(REMOTE_ADDR=address)
+        body = {"worker": name}
+        joined = self.browser.post(f"/api/studies/{study.slug}/join/", body, "application/json")
+        assert joined.status_code == 201, joined.content
+        self.headers = {"Authorization": f"Token {joined.json()['token']}"}
+        self.page: dict[str, Any] = {}
+
+    @property
+    def positions(self) -> list[int]:
+        return [unit["position"] for unit in self.page["units"]]
+
+    def accept(self) -> int:
+        reply = self.browser.post(f"/api/studies/{self.study.slug}/assignments/", headers=self.headers)
+        if reply.status_code < 204:
+            self.page = reply.json()
+        return reply.status_code
+
+    def save(self, *positions: int) -> int:
+        body = {"answers": [{"position": position, "value": 1} for position in positions]}
+        address = f"/api/assignments/{self.page['id']}/"
+        return self.browser.patch(address, body, "application/json", headers=self.headers).status_code
+
+    def do(self, what: str) -> int:
+        """Extend, take up again, give back or submit the page."""
+        address = f"/api/assignments/{self.page['id']}/{what}/"
+        sent: dict[str, list[Any]] | None = {"answers": []} if what == "submit" else None
+        reply = self.browser.post(address, sent, "application/json", headers=self.headers)
+        if what == "retake" and reply.status_code == 200:
+            self.page = reply.json()
+        return reply.status_code
+
+
+def crowd(study: Study, number: int, address: str) -> list[Person]:
+    """So many names that one address joins with."""
+    return [Person(study, f"{address} {one}", address) for one in range(number)]
+
+
+def seats(hits_at_most: int = 0, **values: Any) -> Study:
+    """A study of four pages of work, for nine people each."""
+    return make_study("pairwise", judgments_per_unit=9, workers={"hits_at_most": hits_at_most}, **values)
+
+
+def held(address: str) -> int:
+    """How many pages of work the names of an address hold."""
+    return Assignment.objects.filter(worker__name__startswith=address, state="accepted").count()
+
+
+def test_an_address_gets_its_share_of_the_seats_and_others_get_theirs() -> None:
+    study = make_study("pairwise", judgments_per_unit=6)  # 24 seats
+    answers = [person.accept() for person in crowd(study, 18, ATTACKER)]
+    assert answers == [201] * 6 + [429] * 12
+    other = Person(study, "other", "198.51.100.7")
+    assert other.accept() == 201
+    assert other.accept() == 200  # the page that is held
+    assert slots_add_up(study)
+
+
+def test_who_is_refused_is_told_why_and_when_to_try_again() -> None:
+    study = make_study("pairwise", judgments_per_unit=6)
+    late = [(person, person.accept()) for person in crowd(study, 7, ATTACKER)][-1][0]
+    reply = late.browser.post(f"/api/studies/{study.slug}/assignments/", headers=late.headers)
+    assert (reply.status_code, reply["Retry-After"]) == (429, "60")
+    assert "from your internet address" in reply.json()["detail"]
+    browser = Client(REMOTE_ADDR=ATTACKER)
+    browser.cookies["quorum_worker"] = late.headers["Authorization"].removeprefix("Token ")
+    page = browser.get(f"/s/{study.slug}/work/")
+    assert page.status_code == 429
+    assert "Try again" in page.content.decode()
+
+
+def test_who_hands_in_makes_room_for_the_next_behind_the_same_address() -> None:
+    study = make_study("pairwise", judgments_per_unit=6)
+    people = crowd(study, 7, ATTACKER)
+    assert [person.accept() for person in people][-1] == 429
+    people[0].save(*people[0].positions)
+    assert people[0].do("submit") == 200
+    assert people[-1].accept() == 201
+    assert people[0].accept() == 429
+
+
+def test_a_researcher_lets_a_class_room_have_all_seats_and_no_address_is_noted() -> None:
+    study = make_study("pairwise", judgments_per_unit=6, access={"address_share": 1})
+    assert {person.accept() for person in crowd(study, 24, ATTACKER)} == {201}
+    assert not Seat.objects.exists()
+
+
+def test_the_share_goes_by_the_address_that_limits_go_by(settings: Settings) -> None:
+    """Behind a proxy the one that it saw, whatever the visitor writes before it; of IPv6 the /64."""
+    settings.PROXIES = 1
+    study = make_study("pairwise", judgments_per_unit=6)
+    found = []
+    for number, person in enumerate(crowd(study, 12, "10.0.0.1")):
+        written = f"198.51.100.{number}, 2001:db8::{number}"
+        person.browser.defaults["HTTP_X_FORWARDED_FOR"] = written
+        found.append(person.accept())
+    assert found == [201] * 6 + [429] * 6
+
+
+def test_a_page_is_not_fetched_ahead_beyond_the_share() -> None:
+    study = make_study("pairwise", judgments_per_unit=6)
+    people = crowd(study, 6, ATTACKER)
+    assert {person.accept() for person in people} == {201}
+    browser = Client(REMOTE_ADDR=ATTACKER)
+    browser.cookies["quorum_worker"] = people[0].headers["Authorization"].removeprefix("Token ")
+    assert browser.post(f"/s/{study.slug}/work/{people[0].page['id']}/ahead/").status_code == 204
+    assert held(ATTACKER) == 6
+
+
+def test_a_seat_that_is_given_back_cannot_be_taken_again_and_again(clock: Clock) -> None:
+    study = make_study("pairwise", judgments_per_unit=6)
+    people = crowd(study, 12, ATTACKER)
+    for person in people[:6]:
+        assert person.accept() == 201
+        assert person.do("return") == 200
+    assert {person.accept() for person in people} == {429}
+    clock.pass_by(minutes=6)
+    assert people[-1].accept() == 201
+
+
+def test_a_page_that_is_taken_up_again_counts_too(clock: Clock) -> None:
+    study = make_study("pairwise", judgments_per_unit=6)
+    people = crowd(study, 12, ATTACKER)
+    for person in people[:6]:
+        person.accept()
+        person.save(1)
+    clock.pass_by(minutes=61)
+    assert [person.accept() for person in people[6:]] == [201] * 6
+    assert {person.do("retake") for person in people[:6]} == {429}
+    assert held(ATTACKER) == 12  # six of them are over, and anybody's
+    assert slots_add_up(study)
+
+
+def test_more_time_is_for_those_whose_answers_go_on_coming(clock: Clock) -> None:
+    *_, assignment = holding(make_study(crowd={"lease_minutes": 60, "extensions": 3}))
+    answers = answers_of(assignment)
+    save_answers(assignment=assignment, answers=answers[:1])
+    clock.pass_by(minutes=50)
+    save_answers(
+        assignment=assignment, answers=[{"position": 1, "value": 2}]
+    )  # another word on the same item
+    with pytest.raises(NoMoreTime, match="once you answer the next item"):
+        extend_lease(assignment=assignment)
+    save_answers(assignment=assignment, answers=answers[1:2])
+    assert extend_lease(assignment=assignment).extensions_left == 2
+    clock.pass_by(minutes=50)
+    with pytest.raises(NoMoreTime, match="once you answer the next item"):
+        extend_lease(assignment=assignment)
+
+
+def test_of_an_address_a_mark_is_kept_that_goes_soon_after_the_seat(clock: Clock) -> None:
+    study, other = seats(), seats(name="Another study")
+    for one in (study, other):
+        Person(one, f"w {one.slug}", ATTACKER).accept()
+    marks = set(Seat.objects.values_list("address", flat=True))
+    assert len(marks) == 2  # nobody can follow an address from study to study
+    assert not any(ATTACKER in mark for mark in marks)
+    assert forget_addresses() == 0
+    clock.pass_by(minutes=61)
+    assert forget_addresses() == 2
+    person = Person(study, "returns", ATTACKER)
+    person.accept()
+    person.do("return")
+    assert forget_addresses() == 0
+    clock.pass_by(minutes=6)
+    assert forget_addresses() == 1
+    person.accept()
+    erase_person(study=study, worker=Worker.objects.get(name="returns"))
+    assert not Seat.objects.exists()
+
+
+def honest(
+    clock: Clock, study: Study, name: str, address: str, waits: list[float], pages: list[str]
+) -> Waits:
+    """Come some time within twenty minutes, answer with pauses, and hand in one page."""
+    draw = random.Random(name)
+    yield draw.uniform(30, 20 * MINUTE)
+    person, asked = Person(study, name, address), clock.seconds
+    while person.accept() != 201:
+        yield 10
+    waits.append(clock.seconds - asked)
+    for position in person.positions:
+        yield draw.uniform(5, 45) if draw.random() < 0.85 else draw.uniform(2, 5) * MINUTE  # the telephone
+        assert person.save(position) == 200
+    assert person.do("submit") == 200
+    pages.append(name)
+
+
+def keeper(clock: Clock, study: Study) -> Waits:
+    """Take all, answer one item, and keep what was taken by all that is offered."""
+    people = crowd(study, 18, ATTACKER)
+    while clock.seconds < 45 * MINUTE:
+        people.append(Person(study, f"{ATTACKER} at {clock.seconds:g}", ATTACKER))
+        for person in people:
+            if not person.page and person.accept() != 201:
+                continue
+            if person.save(1) != 200:
+                person.do("retake")
+            person.do("extend")
+        yield MINUTE
+
+
+def changer(clock: Clock, study: Study) -> Waits:
+    """Give back what was taken before anybody could wonder, and take it again under other names."""
+    for number in count():
+        people = [Person(study, f"{ATTACKER} {number} {one}", ATTACKER) for one in range(12)]
+        taken = [person for person in people if person.accept() == 201]
+        yield 50
+        for person in taken:
+            person.do("return")
+        if clock.seconds > 45 * MINUTE:
+            return
+
+
+@pytest.mark.parametrize("attack", [keeper, changer])
+def test_thirty_people_wait_a_minute_at_most_for_one_who_takes_what_he_can(
+    attack: Callable[[Clock, Study], Waits], clock: Clock, settings: Settings
+) -> None:
+    settings.LIMITS = dict.fromkeys(settings.LIMITS, "")  # the share alone holds
+    study = seats(hits_at_most=1)  # 36 seats, of which thirty are needed
+    waits: list[float] = []
+    pages: list[str] = []
+    people = [honest(clock, study, f"honest {one}", f"198.51.100.{one}", waits, pages) for one in range(30)]
+    clock.run(attack(clock, study), *people)
+    assert len(pages) == 30
+    assert max(waits) <= MINUTE
+    assert slots_add_up(study)
+
+
+class Visitor:
+    """Somebody with ids of a panel, and a browser at an address."""
+
+    def __init__(self, study: Study, name: str, address: str) -> None:
+        self.study, self.browser = study, Client(REMOTE_ADDR=address)
+        self.ids = {"participantId": name, "assignmentId": f"work-{name}"}
+        self.answers: dict[str, str] = {}
+
+    def start(self) -> str:
+        """Press Start; "" if no place is free yet, else where it leads, and there the page of work."""
+        seal = seal_on(entry(self.study, self.ids, self.browser))
+        reply = self.browser.post(f"/s/{self.study.slug}/panel/", {"seal": seal})
+        if reply.status_code != 303:
+            return ""
+        html = self.browser.get(f"/s/{self.study.slug}/work/").content.decode()
+        self.answers = first_answers(html)
+        found = re.search(r"/s/[\w-]+/work/[0-9a-f-]{36}", html)
+        self.work = found[0] if found else ""
+        return str(reply["Location"])
+
+    def save(self, number: int) -> int:
+        """Save the first so many answers."""
+        answers = dict(list(self.answers.items())[:number])
+        return self.browser.post(f"{self.work}/save/", answers).status_code
+
+    def submit(self) -> None:
+        self.browser.post(f"{self.work}/submit/", self.answers)
+
+
+def sent_by_the_panel(
+    clock: Clock, study: Study, number: int, waits: list[float], outcomes: list[str]
+) -> Waits:
+    """Come within ten minutes, press Start until there is a place, answer and hand in."""
+    draw = random.Random(number)
+    yield draw.uniform(30, 10 * MINUTE)
+    visitor, asked = Visitor(study, f"person-{number}", f"198.51.100.{number}"), clock.seconds
+    while not (where := visitor.start()):
+        yield 10
+    assert where.endswith("/start/"), where
+    waits.append(clock.seconds - asked)
+    for done in range(1, len(visitor.answers) + 1):
+        yield draw.uniform(5, 45)
+        assert visitor.save(done) == 303
+    visitor.submit()
+    outcomes.append(entry(study, visitor.ids).content.decode())
+
+
+def sent_by_nobody(clock: Clock, study: Study) -> Waits:
+    """Enter with made-up ids, save one answer with each, and go on trying others."""
+    number = count()
+    while clock.seconds < 20 * MINUTE:
+        for _try in range(14):
+            visitor = Visitor(study, f"made-up-{next(number)}", ATTACKER)
+            if not visitor.start().endswith("/start/"):
+                break
+            visitor.save(1)
+        yield MINUTE
+
+
+def test_made_up_ids_send_nobody_of_a_panel_away(clock: Clock, settings: Settings) -> None:
+    settings.LIMITS = dict.fromkeys(settings.LIMITS, "")
+    study = panel_study(preset="connect", judgments_per_unit=14, units_per_hit=20)
+    assert publication(study).places == 14
+    waits: list[float] = []
+    outcomes: list[str] = []
+    people = [sent_by_the_panel(clock, study, one, waits, outcomes) for one in range(14)]
+    clock.run(sent_by_nobody(clock, study), *people)
+    assert len(outcomes) == 14
+    assert all("All your answers are stored." in page for page in outcomes)
+    assert max(waits) <= MINUTE
+
+
+AT_ONCE = """
+import threading
+from annotation.errors import AddressFull
+from annotation.work.claims import claim_assignment
+from common.rate_limits import visiting_from
+from django.db import connection
+from tests.studies import make_study, make_worker
+
+study = make_study("pairwise", judgments_per_unit=6)
+workers = [make_worker(study, f"w-{number}")[0] for number in range(18)]
+start, taken = threading.Barrier(18), []
+
+def take(worker):
+    start.wait()
+    try:
+        with visiting_from("203.0.113.66"):
+            taken.append(claim_assignment(study=study, worker=worker).created)
+    except AddressFull:
+        pass
+    connection.close()
+
+threads = [threading.Thread(target=take, args=[worker]) for worker in workers]
+[thread.start() for thread in threads]
+[thread.join() for thread in threads]
+print(len(taken))
+"""
+
+
+def test_eighteen_at_the_same_moment_get_no_more_than_the_share(
+    installation_on: Callable[[str], Installation], database: str
+) -> None:
+    assert installation_on(database).python(AT_ONCE).splitlines()[-1] == "6"
