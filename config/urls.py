@@ -5,11 +5,13 @@ from django.urls import include, path
 from django.views.i18n import set_language
 
 from config.second_factor.pages import second_factor
+from config.uploading import MayUploadView
 
 urlpatterns = [
     path("admin/second-factor/", second_factor, name="second-factor"),
     path("admin/", admin.site.urls),
     path("api/", include("config.api.urls")),
+    path("may-upload/<slug:who>/", MayUploadView.as_view(), name="may-upload"),
     path("language/", set_language, name="language"),
     path("challenges/", include("evaluation.challenges.urls")),
     path("", include("annotation.urls")),
