@@ -21,6 +21,7 @@ TITLES = {
     "shared": "shared data",
     "meteor": "METEOR's tables",
     "shell": "bash, curl and jq",
+    "proxy": "nginx and openssl",
 }
 
 
@@ -34,6 +35,7 @@ def missing(service: str) -> str | None:
         "shared": _missing_shared,
         "meteor": _missing_meteor,
         "shell": _missing_shell,
+        "proxy": _missing_proxy,
     }[service]()
 
 
@@ -56,6 +58,7 @@ def needs(item: pytest.Item) -> set[str]:
             ("postgresql", "postgres_url"),
             ("redis", "redis_url"),
             ("shell", "shell"),
+            ("proxy", "proxy"),
         )
         if fixture in asked
     }
@@ -113,6 +116,16 @@ def _missing_shared() -> str | None:
 
 def _missing_meteor() -> str | None:
     return None if tables_there().paraphrases else "requirements-meteor.txt is not installed"
+
+
+@cache
+def nginx_path() -> str | None:
+    """Where Debian has it, which is on the PATH of root alone."""
+    return shutil.which("nginx", path=f"{os.environ.get('PATH', '')}:/usr/sbin")
+
+
+def _missing_proxy() -> str | None:
+    return None if nginx_path() and shutil.which("openssl") else "no nginx, or no openssl to sign for it"
 
 
 def _missing_shell() -> str | None:

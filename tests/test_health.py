@@ -4,6 +4,7 @@ import json
 import urllib.error
 import urllib.request
 from collections.abc import Callable
+from typing import Any
 from urllib.parse import urlsplit
 
 import psycopg
@@ -89,3 +90,66 @@ def test_a_full_disk_is_a_503_and_changes_nothing(client: Client) -> None:
             cursor.execute(f"PRAGMA max_page_count = {before}")
     assert reply.status_code == 503
     assert reply.headers["Retry-After"] == "10"
+
+
+STUDY = """
+from tests.annotation.casting import make_dataset, make_study
+make_study(make_dataset(images=5, pictures=False), slug="shapes", sampling={"pairs": {"MM": 3}, "references": 2})
+"""
+# What PostgreSQL says where it cannot make a file longer, at every table that is written to.
+NO_ROOM = """
+CREATE FUNCTION no_room() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    RAISE EXCEPTION 'could not extend file "base/1/2": No space left on device' USING ERRCODE = 'disk_full';
+END $$;
+DO $$ DECLARE name text; BEGIN
+    FOR name IN SELECT tablename FROM pg_tables WHERE schemaname = 'public' LOOP
+        EXECUTE format('CREATE TRIGGER no_room BEFORE INSERT OR UPDATE OR DELETE ON %I '
+                       'FOR EACH STATEMENT EXECUTE FUNCTION no_room()', name);
+    END LOOP;
+END $$
+"""
+ROOM_AGAIN = "DROP FUNCTION no_room() CASCADE"
+
+
+def test_a_full_disk_of_postgresql_loses_no_answer(
+    live_server_on: Callable[[str], Installation], postgres_url: str
+) -> None:
+    """Who answers meanwhile is told to come back; what was held before can be handed in afterwards."""
+    server = live_server_on("postgresql")
+    server.python(STUDY)
+    study = f"{server.url}/api/studies/shapes"
+    joined = call(f"{study}/join/", {"worker": "ada"})[2]
+    taken = call(f"{study}/assignments/", {}, joined["token"])[2]
+    answers = {"answers": [{"position": unit["position"], "value": 1} for unit in taken["units"]]}
+    submit = f"{server.url}/api/assignments/{taken['id']}/submit/"
+    with psycopg.connect(server.env["DATABASE_URL"], autocommit=True) as database:
+        database.execute(NO_ROOM)
+        for address, body, token in (
+            (submit, answers, joined["token"]),
+            (f"{study}/join/", {"worker": "bob"}, ""),
+            (submit, answers, joined["token"]),
+        ):
+            status, after, told = call(address, body, token)
+            assert (status, after, told["status"]) == (503, "10", 503)
+        assert answer(f"{server.url}/s/shapes/")[0] == 200  # what is only read goes on
+        database.execute(ROOM_AGAIN)
+    assert server.query("SELECT count(*) FROM annotation_judgment") == [(0,)]
+    assert call(submit, answers, joined["token"])[0] == 200
+    assert call(f"{study}/join/", {"worker": "bob"})[0] == 201
+    assert server.manage("check_integrity").endswith("nothing broken.")
+    lines = (server.folder / "server.log").read_text()
+    assert 1 <= lines.count("The disk is full or cannot be written") <= 2  # each of gunicorn's processes
+    assert "Traceback" not in lines
+
+
+def call(address: str, body: object, token: str = "") -> tuple[int, str | None, Any]:
+    """The status, the header Retry-After and the content of an answer to a worker's client."""
+    headers = {"Content-Type": "application/json"} | ({"Authorization": f"Token {token}"} if token else {})
+    request = urllib.request.Request(address, json.dumps(body).encode(), headers)
+    try:
+        with urllib.request.urlopen(request, timeout=60) as reply:
+            return reply.status, reply.headers["Retry-After"], json.load(reply)
+    except urllib.error.HTTPError as error:
+        with error:
+            return error.code, error.headers["Retry-After"], json.load(error)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import copy
 from typing import Any, ClassVar
 
 from django.contrib.auth.models import User
@@ -36,6 +37,9 @@ REFUSALS = {
     409: OpenApiResponse(description="It takes no captions now, or its references changed."),
     429: OpenApiResponse(description="As many submissions as it allows were made."),
 }
+
+
+DIGITS = 3
 
 
 class TooLarge(SubmissionRefused):
@@ -83,12 +87,19 @@ class ChallengeSerializer(RowSerializer[Challenge]):
         ]
 
 
-class FiguresSerializer(serializers.Serializer[Any]):
-    """A metric's figure over all images; its interval where the figure is a mean over images."""
+class Figure(serializers.FloatField):
+    """As many digits as the leaderboard shows: all of them would tell the scores of single images."""
 
-    corpus = serializers.FloatField()
-    low = serializers.FloatField(required=False)
-    high = serializers.FloatField(required=False)
+    def to_representation(self, value: Any) -> float:
+        return round(super().to_representation(value), DIGITS)
+
+
+class FiguresSerializer(serializers.Serializer[Any]):
+    """A metric's figure over all images, to three digits; its interval where the figure is a mean over images."""
+
+    corpus = Figure()
+    low = Figure(required=False)
+    high = Figure(required=False)
 
 
 class SubmissionSerializer(RowSerializer[Submission]):
@@ -107,7 +118,8 @@ class SubmissionSerializer(RowSerializer[Submission]):
 
     @extend_schema_field(serializers.DictField(child=FiguresSerializer()))
     def get_scores(self, row: Any) -> dict[str, dict[str, float]]:
-        return row.scores if row.challenge.shows_scores_at(timezone.now()) else {}
+        shown = row.scores if row.challenge.shows_scores_at(timezone.now()) else {}
+        return {metric: dict(FiguresSerializer(figures).data) for metric, figures in shown.items()}
 
 
 class PlaceSerializer(serializers.Serializer[Any]):
@@ -195,7 +207,7 @@ class SubmissionResource(
         if not isinstance(data, QueryDict):  # a request without a body has no form either
             raise ValidationError("The body is empty; expected a form (multipart/form-data) with a file.")
         challenge = find_challenge(data.get("challenge", ""))
-        values = data.copy()
+        values = copy(data)  # a deep copy would be one of the file
         values.setdefault("public", "true")  # for a form, what is left out is not ticked
         form = SubmissionForm(data=values)
         form.is_valid(raise_exception=True)

@@ -90,19 +90,28 @@ def check_metrics(metrics: Sequence[str], tokenizer: str) -> None:
 
 def make_challenge(*, challenge: Challenge, by: User | None = None) -> Challenge:
     """Store a new challenge with the hash of its references. Raise ChallengeError."""
-    check_challenge(challenge)
-    references = references_of(challenge.dataset, challenge.split)
-    challenge.images = len(references)
-    challenge.references_sha256 = hash_of(references)
-    challenge.made_by = by
     with transaction.atomic():
+        _lock(challenge.dataset)
+        check_challenge(challenge)
+        references = references_of(challenge.dataset, challenge.split)
+        challenge.images = len(references)
+        challenge.references_sha256 = hash_of(references)
+        challenge.made_by = by
         challenge.save(force_insert=True)
         note_challenge(challenge=challenge, what="made", words=f"Made with {challenge.images} images.", by=by)
     return challenge
 
 
+def _lock(dataset: Dataset) -> None:
+    """Keep it from being shared and studied meanwhile (judgments.access.datasets.refuse_other_readers)."""
+    Dataset.objects.select_for_update(no_key=True).get(pk=dataset.pk)
+
+
 def check_challenge(challenge: Challenge) -> None:
+    """Raise ChallengeError if its settings are unfit, or others than the dataset's members read the references."""
     check_metrics(challenge.metrics, challenge.tokenizer)
+    if not challenge.is_over_at(timezone.now()):
+        _check_readers(Dataset.objects.get(pk=challenge.dataset_id))
     if challenge.closes_at is not None and challenge.closes_at < challenge.opens_at:
         raise ChallengeError("The challenge closes before it opens.", field="closes_at")
     rows = Caption.objects.filter(item__dataset=challenge.dataset, role=Caption.Role.REFERENCE)
@@ -115,12 +124,29 @@ def check_challenge(challenge: Challenge) -> None:
         )
 
 
+def _check_readers(dataset: Dataset) -> None:
+    if dataset.sharing != Dataset.Sharing.MEMBERS:
+        raise ChallengeError(
+            f"Dataset {dataset.name!r} is open to {dataset.get_sharing_display()}; expected one that its members alone "
+            "read.",
+            field="dataset",
+        )
+    study = dataset.studies.first()
+    if study is not None:
+        raise ChallengeError(
+            f"Study {study.slug!r} shows captions of dataset {dataset.name!r} to its members and workers; expected a "
+            "dataset without studies, such as the hidden split imported alone.",
+            field="dataset",
+        )
+
+
 def change_challenge(*, challenge: Challenge, fields: Sequence[str], by: User | None = None) -> None:
     """Store changed words, times and limits; scoring settings are fixed."""
     if not fields:
         return
-    check_challenge(challenge)
     with transaction.atomic():
+        _lock(challenge.dataset)
+        check_challenge(challenge)
         challenge.save(update_fields=list(fields))
         note_challenge(challenge=challenge, what="changed", words=f"Changed: {', '.join(fields)}.", by=by)
 

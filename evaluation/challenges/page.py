@@ -32,7 +32,8 @@ from evaluation.errors import ChallengeError
 from evaluation.models import Challenge, ChallengeEvent, Submission
 from judgments.access.roles import visible_rows
 from judgments.admin.base import QuorumAdmin, ReadOnlyAdmin, short_time, signed_in
-from judgments.models import Dataset
+from judgments.models import Dataset, DatasetRole
+from judgments.models.datasets import sees_all_datasets
 
 if TYPE_CHECKING:
     ModelForm = forms.ModelForm[Challenge]
@@ -126,7 +127,10 @@ class ChallengeAdmin(QuorumAdmin):
         self, db_field: ForeignKey[Any, Any], request: HttpRequest, **kwargs: Any
     ) -> Any:
         if db_field.name == "dataset":
-            kwargs["queryset"] = visible_rows(Dataset.objects.all(), request.user)
+            rows = visible_rows(Dataset.objects.all(), request.user)
+            if not sees_all_datasets(request.user):  # whoever makes a challenge keeps others from sharing it
+                rows = rows.filter(roles__user=signed_in(request), roles__role=DatasetRole.Role.OWNER)
+            kwargs["queryset"] = rows
         return super().formfield_for_foreignkey(db_field, request, **kwargs)
 
     def save_model(self, request: HttpRequest, obj: Challenge, form: Any, change: bool) -> None:
@@ -208,6 +212,22 @@ class SubmissionAdmin(ReadOnlyAdmin):
     list_filter = ("challenge", "state")
     list_select_related = ("challenge", "user")
     search_fields = ("system", "team", "user__username")
+    # no scores: the leaderboard shows them, and when
+    fields = (
+        *(
+            "challenge",
+            "system",
+            "team",
+            "user",
+            "description",
+            "link",
+            "public",
+            "captions",
+            "state",
+            "reason",
+        ),
+        *("made_at", "scored_at", "removed_at", "removed_why"),
+    )
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Submission]:
         rows: Any = super().get_queryset(request)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import logging
 import zlib
 from dataclasses import dataclass, field
 from typing import Any
@@ -20,8 +21,11 @@ from evaluation.models import Challenge, Submission, SubmissionContent
 from evaluation.statistics.significance import bootstrap_interval
 from judgments.jobs import Progress, enqueue
 
+log = logging.getLogger(__name__)
 KEPT = 2  # challenges whose references a process keeps
 RESAMPLES = 2000
+# A metric's own words may quote a reference.
+UNSCORED = "A metric could not be computed; the server's log has the reason for its organisers."
 # (hash of references, metrics, tokenizer) -> prepared references; row ids may be reused.
 _PREPARED: dict[tuple[str, tuple[str, ...], str], PreparedReferences] = {}
 
@@ -76,7 +80,10 @@ def compute_scores(*, submission_id: int, progress: Progress) -> ScoredSubmissio
         captions: list[str] = json.loads(zlib.decompress(content.captions))
         progress(0.3, "scoring")
         result = prepared.score(captions)
-    except (MetricsError, WrongState) as error:
+    except MetricsError as error:
+        log.warning("Submission %s could not be scored: %s", submission_id, error)
+        return ScoredSubmission(submission_id, challenge.slug, Submission.State.FAILED, UNSCORED)
+    except WrongState as error:
         return ScoredSubmission(submission_id, challenge.slug, Submission.State.FAILED, str(error)[:500])
     progress(0.7, "computing intervals")
     scores: dict[str, dict[str, float]] = {}

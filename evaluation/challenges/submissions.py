@@ -22,6 +22,7 @@ from evaluation.challenges.challenges import image_names
 from evaluation.errors import LimitReached, SubmissionRefused
 from evaluation.models import Challenge, Submission, SubmissionContent
 from judgments.jobs import enqueue
+from judgments.models import Dataset
 
 LONGEST_CAPTION = 1000  # characters
 LONGEST_ENTRY = 1 << 16  # characters of one object of the file
@@ -222,12 +223,14 @@ def submit_captions(
     """Check and store captions, and queue scoring; return (submission, whether new).
 
     Raises:
-        WrongState: the challenge is not open.
+        WrongState: the challenge is not open, or its author can read the references.
         SubmissionRefused: the file is unusable; it does not count.
         LimitReached: the account reached its limit.
     """
     if not challenge.is_open_at(timezone.now()):
         raise WrongState(_("This challenge takes no captions at the moment."))
+    if Dataset.objects.visible_to(user).filter(pk=challenge.dataset_id).exists():
+        raise WrongState(_("You can read the references of this challenge, and so take no part in it."))
     if not about.system.strip() or not about.team.strip():
         raise SubmissionRefused(_("A submission has the name of a system and of its authors."))
     positions = {name: place for place, name in enumerate(image_names(challenge))}

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from django.contrib.auth.models import User
 from django.db import transaction
+from django.utils import timezone
 from django.utils.translation import gettext
 
 from common.errors import DesignError, NotThere, WrongState
@@ -90,7 +91,22 @@ def _keep_an_owner(dataset: Dataset, user: User) -> None:
         )
 
 
+def refuse_other_readers(dataset: Dataset) -> None:
+    """Lock a dataset, and raise WrongState as long as a challenge hides its references."""
+    locked = Dataset.objects.select_for_update(no_key=True).get(pk=dataset.pk)
+    challenge = locked.challenges.exclude(closes_at__lte=timezone.now()).first()
+    if challenge is not None:
+        raise WrongState(
+            gettext("Dataset %(name)r is read by its members alone until challenge %(slug)r is over.")
+            % {"name": dataset.name, "slug": challenge.slug}
+        )
+
+
+@transaction.atomic
 def share_dataset(*, dataset: Dataset, sharing: str) -> None:
+    """Raise WrongState if others would read the references of an open challenge."""
+    if sharing != Dataset.Sharing.MEMBERS:
+        refuse_other_readers(dataset)
     Dataset.objects.filter(pk=dataset.pk).update(sharing=sharing)
     dataset.sharing = sharing
 

@@ -15,6 +15,7 @@ from django.utils.translation import gettext
 
 from common.audit import log_about
 from common.errors import DataConflict, DesignError, NotThere, WrongState
+from judgments.access.datasets import refuse_other_readers
 from judgments.access.roles import visible_rows
 from judgments.design.diff import changed_keys
 from judgments.design.reading import make_design, refuse_guessable_code
@@ -88,13 +89,10 @@ def create_study(*, design: StudyDesign, user: User | None = None) -> Study:
     """Store a design as a draft.
 
     Raises:
-        DesignError: the dataset is missing or not visible to ``user``. DataConflict: the slug is taken.
+        DesignError: the dataset is missing, not visible to ``user``, or a challenge's. DataConflict: the slug is taken.
     """
     design = _with_code(design)
-    try:
-        dataset = find_dataset(design.dataset, user=user)
-    except NotThere as error:
-        raise DesignError(str(error), field="dataset") from None
+    dataset = _dataset_to_draw_from(design, user)
     try:
         with transaction.atomic():
             study = Study.objects.create(
@@ -125,10 +123,7 @@ def change_design(*, study: Study, design: StudyDesign, user: User | None = None
     """
     _require(study, Study.State.DRAFT, gettext("its design is frozen"))
     design = _with_code(_with_the_registered_plan(study, design), before=design_of(study).access)
-    try:
-        dataset = find_dataset(design.dataset, user=user)
-    except NotThere as error:
-        raise DesignError(str(error), field="dataset") from None
+    dataset = _dataset_to_draw_from(design, user)
     if Study.objects.filter(slug=design.slug).exclude(pk=study.pk).exists():
         raise DataConflict(
             gettext("There is a study %(slug)r already; choose another slug.") % {"slug": design.slug}
@@ -145,6 +140,16 @@ def change_design(*, study: Study, design: StudyDesign, user: User | None = None
         words = f"The design was changed: {shown}."
         note_event(study=study, what="design-changed", words=words, by=user, before=before, after=after)
     return study
+
+
+def _dataset_to_draw_from(design: StudyDesign, user: User | None) -> Dataset:
+    """Return the design's dataset. A study shows its captions to members, workers and readers of what comes of it."""
+    try:
+        dataset = find_dataset(design.dataset, user=user)
+        refuse_other_readers(dataset)
+    except (NotThere, WrongState) as error:
+        raise DesignError(str(error), field="dataset") from None
+    return dataset
 
 
 def _with_code(design: StudyDesign, *, before: Access | None = None) -> StudyDesign:

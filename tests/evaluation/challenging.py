@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from django.contrib.auth.models import User
+from django.contrib.auth.models import Permission, User
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 
 from evaluation.challenges.challenges import make_challenge
 from evaluation.challenges.submissions import About, submit_captions
 from evaluation.models import Challenge, Submission
+from judgments.access.datasets import share_dataset
 from judgments.jobs import run_job
 from judgments.models import Dataset, Job
 from tests.evaluation.studies import make_dataset
@@ -32,8 +33,11 @@ def references(images: int = 24) -> dict[str, list[str]]:
 
 
 def a_challenge(slug: str = "lawns", images: int = 24, **values: Any) -> Challenge:
-    """Open, of a dataset of its own."""
-    dataset = Dataset.objects.filter(name=slug).first() or make_dataset(slug, references(images), "test")
+    """Open, of a dataset of its own that is its members' alone."""
+    dataset = Dataset.objects.filter(name=slug).first()
+    if dataset is None:
+        dataset = make_dataset(slug, references(images), "test")
+        share_dataset(dataset=dataset, sharing="members")
     made = Challenge(
         **{
             "slug": slug,
@@ -68,6 +72,13 @@ def file_of(entries: Any, name: str = "results.json") -> SimpleUploadedFile:
 def participant(name: str = "ada") -> User:
     """An account without staff rights."""
     return User.objects.create_user(name, password="correct horse battery")
+
+
+def staff(name: str, *permissions: str) -> User:
+    """An account of the staff with these permissions."""
+    user = User.objects.create_user(name, is_staff=True)
+    user.user_permissions.set(Permission.objects.filter(codename__in=permissions))
+    return user
 
 
 def signed_in(user: User) -> Client:

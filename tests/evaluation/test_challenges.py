@@ -233,7 +233,10 @@ def test_scores_that_are_shown_at_the_end_are_shown_at_the_end() -> None:
     assert browser.get("/api/challenges/lawns/leaderboard/").json()["rows"] == []
     close_challenge(challenge=challenge, why="The time is over.")
     assert all(figure in browser.get(path).text for path in pages)
-    assert browser.get(f"/api/submissions/{made.pk}/").json()["scores"] == made.scores
+    assert browser.get(f"/api/submissions/{made.pk}/").json()["scores"] == {
+        name: {which: round(figure, 3) for which, figure in figures.items()}
+        for name, figures in made.scores.items()
+    }
 
 
 def test_a_stranger_reads_and_submits_nothing() -> None:
@@ -333,6 +336,15 @@ def test_a_program_submits_with_a_token_of_its_scope() -> None:
         headers={"Authorization": f"Token {key}"},
     )
     assert (off.status_code, off.json()["public"]) == (200, False)
+
+
+def test_a_file_that_is_too_large_for_memory_is_taken_by_both_doors(settings: Any) -> None:
+    settings.FILE_UPLOAD_MAX_MEMORY_SIZE = 100
+    a_challenge()
+    browser = signed_in(participant())
+    body = {"challenge": "lawns", "system": "s", "team": "t"}
+    assert browser.post("/api/submissions/", {**body, "file": file_of(captions(9))}).status_code == 201
+    assert browser.post("/challenges/lawns/submit/", {**body, "file": file_of(captions(8))}).status_code == 303
 
 
 def test_a_challenge_is_made_changed_closed_and_cleaned_in_the_admin(designer: Client) -> None:

@@ -8,8 +8,14 @@ from __future__ import annotations
 
 import gzip
 import json
+import socket
 import subprocess
 import sys
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -89,3 +95,58 @@ def test_an_older_database_is_refused_with_a_sentence(installations: Installatio
             assert done.returncode == 1
             assert "This database is older than Quorum 0.5.0" in done.stderr
             assert "Traceback" not in done.stderr
+
+
+STUDY = """
+from tests.annotation.casting import make_dataset, make_study
+make_study(make_dataset(images=5, pictures=False), slug="shapes", sampling={"pairs": {"MM": 3}, "references": 2})
+"""
+
+
+def test_people_who_work_during_an_upgrade_wait_and_lose_nothing(installations: Installations) -> None:
+    """As docs/install.md says: a socket takes connections while one server has ended and the next one starts."""
+    with installations.fresh("sqlite") as installation, socket.create_server(("127.0.0.1", 0)) as listener:
+        installation.collect_static()
+        installation.python(STUDY)
+        study = f"http://127.0.0.1:{listener.getsockname()[1]}/api/studies/shapes"
+        with served(installation, listener):
+            ada = call(f"{study}/join/", {"worker": "ada"})[1]
+            taken = call(f"{study}/assignments/", {}, ada["token"])[1]
+        answers = {"answers": [{"position": unit["position"], "value": 1} for unit in taken["units"]]}
+        submit = f"{study.partition('/api/')[0]}/api/assignments/{taken['id']}/submit/"
+        with ThreadPoolExecutor() as people:
+            submitted = people.submit(call, submit, answers, ada["token"])
+            newcomers = [people.submit(call, f"{study}/join/", {"worker": f"bob-{n}"}) for n in range(3)]
+            installation.manage("prepare", "--no-demo")
+            assert not submitted.done()
+            with served(installation, listener):
+                assert submitted.result()[0] == 200
+                assert [newcomer.result()[0] for newcomer in newcomers] == [201] * 3
+        assert installation.manage("check_integrity").endswith("nothing broken.")
+
+
+@contextmanager
+def served(installation: Installation, listener: socket.socket) -> Iterator[None]:
+    """A server on a socket that outlives it, ended as an update ends it."""
+    end = listener.fileno()
+    process = subprocess.Popen(
+        [sys.executable, "-m", "gunicorn", "--config", "python:config.gunicorn", "--bind", f"fd://{end}",
+         "config.wsgi"],
+        cwd=ROOT, env=installation.env, pass_fds=[end], stderr=subprocess.DEVNULL,
+    )  # fmt: skip
+    try:
+        yield
+    finally:
+        process.terminate()
+        assert process.wait() == 0
+
+
+def call(address: str, body: object, token: str = "") -> tuple[int, Any]:
+    headers = {"Content-Type": "application/json"} | ({"Authorization": f"Token {token}"} if token else {})
+    request = urllib.request.Request(address, json.dumps(body).encode(), headers)
+    try:
+        with urllib.request.urlopen(request, timeout=600) as reply:
+            return reply.status, json.load(reply)
+    except urllib.error.HTTPError as error:
+        with error:
+            return error.code, json.load(error)

@@ -19,6 +19,7 @@ from annotation.crowds.people import session_pseudonym
 from annotation.crowds.prolific.client import open_client
 from annotation.models import CrowdSession
 from common.errors import QuorumError, WrongState
+from common.files import can_be_stored
 
 PATH = "/hooks/prolific/"
 SUBMISSION, STUDY = "submission.status.change", "study.status.change"
@@ -45,7 +46,9 @@ def studies_with_news(body: bytes, *, signature: str, timestamp: str, now: datet
     try:
         event = json.loads(body)
         kind, resource = str(event["event_type"]), str(event["resource_id"])
-    except (ValueError, KeyError, TypeError):
+        if not can_be_stored(resource):
+            raise ValueError
+    except (ValueError, KeyError, TypeError, RecursionError):
         raise HookUnreadable("The notification is no JSON object with event_type and resource_id.") from None
     if kind == STUDY:
         return [resource]

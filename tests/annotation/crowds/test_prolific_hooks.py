@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import base64
+import hashlib
+import hmac
 import json
 from io import StringIO
 from typing import Any
@@ -9,6 +12,7 @@ from typing import Any
 import pytest
 from django.core.management import CommandError, call_command
 from django.test import Client
+from django.utils import timezone
 from pytest_django import Settings
 
 from annotation.crowds.prolific.notifications import PATH
@@ -78,6 +82,30 @@ def test_forged_and_old_ones_change_nothing(subscribed: Panel) -> None:
     assert (huge.status_code, b"expected 100,000 at most" in huge.content) == (400, True)
     assert syncs() == 0
     assert panel.publication.hinted_at is None
+
+
+def test_what_is_signed_and_odd_is_refused_and_changes_nothing(subscribed: Panel, settings: Settings) -> None:
+    """Whoever learned the secret stops nothing and has no study looked at that is not here."""
+
+    def sent(body: bytes, time: str = "") -> Any:
+        time = time or str(timezone.now().timestamp())
+        mac = hmac.new(settings.PROLIFIC_HOOK_SECRET.encode(), time.encode() + body, hashlib.sha256)
+        signature = base64.b64encode(mac.digest()).decode()
+        return post(body, {"X-Prolific-Request-Signature": signature, "X-Prolific-Request-Timestamp": time})
+
+    event = {"event_type": "study.status.change", "resource_id": "none-of-ours"}
+    for body in (
+        b"", b"[]", b"[" * 50_000, b"\xff", b'{"event_type": "study.status.change"}',
+        json.dumps(event | {"resource_id": "\0"}).encode(), json.dumps(event | {"resource_id": "\ud800"}).encode(),
+    ):  # fmt: skip
+        answer = sent(body)
+        assert (answer.status_code, b"event_type and resource_id" in answer.content) == (400, True), body[:40]
+    for time in ("nan", "inf", "-1e400", "soon", "99999999999999"):
+        assert sent(json.dumps(event).encode(), time).status_code == 403, time
+    for other in (event, event | {"resource_id": ["x"]}, event | {"event_type": "study.deleted"}):
+        assert sent(json.dumps(other).encode()).status_code == 204
+    assert syncs() == 0
+    assert subscribed.publication.hinted_at is None
 
 
 def test_of_people_who_never_came_there_is_nothing_to_look_at(subscribed: Panel) -> None:
