@@ -17,8 +17,8 @@ from typing import Any
 from django.conf import settings
 from gunicorn.workers.gthread import ThreadWorker
 
-from config.long_requests import REQUEST_SECONDS, LongRequests
 from config.observing.logs import ServerLog
+from config.observing.long_requests import REQUEST_SECONDS, LongRequests
 
 bind = f"127.0.0.1:{os.environ.get('PORT') or 8000}"
 timeout = 120  # a large dataset is uploaded in one request

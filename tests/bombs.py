@@ -64,12 +64,12 @@ def entities() -> bytes:
 
 
 BOMBS: dict[str, Callable[[], bytes]] = {
-    "line-feeds.csv.gz": lambda: packed(b"\n", 400),
-    "blanks.jsonl.gz": lambda: packed(b" ", 1_500),
+    "gzip-line-feeds.csv": lambda: packed(b"\n", 400),
+    "gzip-blanks.jsonl": lambda: packed(b" ", 1_500),
     "carriage-returns.csv": lambda: b"\r" * (60 * MILLION),
     "line-feeds.csv": lambda: b"image,caption\n" + b"\n" * (60 * MILLION),
-    "gzip-in-gzip.csv.gz": lambda: gzip.compress(packed(b"\n", 1_000)),
-    "high-bytes.csv.gz": lambda: packed(b"\x80", 40),
+    "gzip-in-gzip.csv": lambda: gzip.compress(packed(b"\n", 1_000)),
+    "gzip-high-bytes.csv": lambda: packed(b"\x80", 40),
     "wide-letters.csv": lambda: b"image,caption\na.jpg," + "\N{CAT}".encode() * (15 * MILLION),
     "utf-16.csv": lambda: b"\xff\xfe" + "\n".encode("utf-16-le") * (60 * MILLION),
     "zeros.zip": lambda: archive("a.csv", bytes(200 * MILLION)),

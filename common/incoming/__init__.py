@@ -155,12 +155,12 @@ class _BoundedFile(io.RawIOBase):
         return True
 
     def readinto(self, buffer: Any) -> int:
-        data = self._source.read(len(buffer))
+        data = self._source.read(min(len(buffer), READ_AT_ONCE))
         buffer[: len(data)] = data
         self._size += len(data)
         self._lines += max(data.count(b"\n"), data.count(b"\r"))
-        self._check()
         spend(len(data))
+        self._check()
         return len(data)
 
     def _check(self) -> None:

@@ -17,6 +17,7 @@ from unfold.widgets import UnfoldAdminTextInputWidget
 from common.amounts import thousands
 from common.errors import DataConflict, QuorumError
 from common.incoming import BeyondHead, TextRefused, uploaded_text
+from common.rate_limits import TooMany
 from judgments.admin.base import QuorumAdmin, signed_in
 from judgments.datasets import uploads
 from judgments.datasets.page import short_name
@@ -107,7 +108,12 @@ def upload_template(admin: QuorumAdmin, request: HttpRequest) -> HttpResponse:
 
 
 def _leave_to_job(request: HttpRequest, args: dict[str, str]) -> HttpResponse:
-    job = enqueue(kind="import_template", args=args, user=signed_in(request))
+    try:
+        job = enqueue(kind="import_template", args=args, user=signed_in(request))
+    except TooMany as error:
+        uploads.discard_upload(args["upload"])
+        messages.error(request, str(error))
+        return redirect("admin:judgments_study_bring_template")
     return redirect(reverse("admin:judgments_job_change", args=[job.pk]))
 
 
