@@ -13,7 +13,7 @@ from django.core.exceptions import ImproperlyConfigured
 from django.urls import reverse_lazy
 from django.utils.translation import gettext_lazy as _
 
-from common.incoming import DEFAULTS, Limits
+from common.limits import DEFAULTS, Limits
 from config.installation import data_folder, load_secret_key
 from config.observing.logs import FORMATS
 

@@ -12,6 +12,7 @@ import io
 import json
 import lzma
 import os
+import shutil
 import struct
 import sys
 import traceback
@@ -113,19 +114,19 @@ def read(path: Path) -> Iterator[str]:
         except QuorumError as error:
             yield str(error)
         return
-    try:
-        with path.open("rb") as file:
-            upload = uploads.keep([UploadedFile(file, path.name, size=path.stat().st_size)])
-        yield from uploads.look_at(upload, [path.name], "").problems
-    except QuorumError as error:
-        yield str(error)
-        return
-    for name in ("csv", "jsonl", "coco"):
+    for name in ("", "csv", "jsonl", "coco"):
         try:
+            with path.open("rb") as file:
+                upload = uploads.keep([UploadedFile(file, path.name, size=path.stat().st_size)])
+            if not name:
+                yield from uploads.look_at(upload, [path.name], "").problems
+                continue
             with uploads.open_upload(upload) as files:
                 yield f"{sum(1 for _ in open_dataset(name, files.path).references())} captions"
         except QuorumError as error:
             yield str(error)
+        finally:
+            shutil.rmtree(uploads._root(), ignore_errors=True)
 
 
 def main(folder: Path) -> None:

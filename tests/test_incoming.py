@@ -26,7 +26,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from common.errors import QuorumError
-from common.incoming import HEAD, BeyondHead, Limits, within_request
+from common.incoming import HEAD, BeyondHead, within_request
+from common.limits import Limits
 from config.observing.long_requests import LongRequests, RequestTooLong
 from judgments.datasets import uploads
 from judgments.importers import ImportProblem, open_dataset

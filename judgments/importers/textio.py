@@ -173,7 +173,8 @@ def _reading(path: Path, lines_read: Callable[[], int]) -> Iterator[None]:
     try:
         yield
     except UnicodeDecodeError as error:
-        raise _undecodable(path, error, lines_read()) from error
+        with _reading(path, lines_read):  # again, from the beginning
+            raise _undecodable(path, error, lines_read()) from error
     except Excess as error:
         raise ImportProblem(path, lines_read() + 1, None, error.found, error.expected) from error
     except DAMAGE as error:

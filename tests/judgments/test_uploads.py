@@ -13,7 +13,8 @@ from typing import Any
 import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
 
-from common.incoming import Limits, archives
+from common.incoming import archives
+from common.limits import Limits
 from judgments.datasets import uploads
 from judgments.datasets.uploads import UploadRefused
 from judgments.importers import ImportProblem
