@@ -18,6 +18,7 @@ from django.conf import settings
 from gunicorn.workers.gthread import ThreadWorker
 
 from config.observing.logs import ServerLog
+from config.observing.long_requests import REQUEST_SECONDS, LongRequests
 
 bind = f"127.0.0.1:{os.environ.get('PORT') or 8000}"
 timeout = 120  # a large dataset is uploaded in one request
@@ -56,6 +57,8 @@ _connections = memoryview(mmap(-1, 64 * 4)).cast("i")  # of each process, seen b
 for _place in range(len(_connections)):
     _connections[_place] = -1
 
+_requests = LongRequests(float(os.environ.get("WEB_SECONDS") or REQUEST_SECONDS))
+
 
 class SharingWorker(ThreadWorker):
     """Let a process with fewer connections accept first.
@@ -76,6 +79,15 @@ class SharingWorker(ThreadWorker):
         if self.nr_conns > min(number for number in _connections if number >= 0):
             time.sleep(0.005)
         super().accept(listener)  # which does nothing where another process was first
+
+    def notify(self) -> None:
+        """Called every second."""
+        super().notify()
+        _requests.end()
+
+    def handle_request(self, req: Any, conn: Any) -> Any:
+        with _requests.watched():
+            return super().handle_request(req, conn)
 
 
 def child_exit(server: Any, worker: Any) -> None:

@@ -18,6 +18,7 @@ from django.utils.cache import patch_vary_headers
 
 from common.audit import acting_as
 from common.downloads import problem_page
+from common.incoming import within_request
 from common.rate_limits import TooMany, count, visiting_from
 from common.sqlite.queue import Queue
 from config.api.framework import unknown_address
@@ -87,7 +88,10 @@ class AddressMiddleware:
 
 
 class LimitsMiddleware:
-    """Refuse calls below /api/ and large bodies, before they are read, beyond the visitor's limits."""
+    """Refuse calls below /api/ and large bodies, before they are read, beyond the visitor's limits.
+
+    What a request reads of files is bounded too.
+    """
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
         self.get_response = get_response
@@ -107,7 +111,8 @@ class LimitsMiddleware:
             )
             response.headers["Retry-After"] = str(error.wait)
             return response
-        return self.get_response(request)
+        with within_request():
+            return self.get_response(request)
 
 
 class WorkersQueueMiddleware:

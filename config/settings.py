@@ -1,6 +1,7 @@
 """Every setting, from the environment or `.env` (docs/install.md lists the variables)."""
 
 import os
+from dataclasses import fields
 from ipaddress import ip_network
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -11,6 +12,7 @@ from django.urls import reverse_lazy
 from django.utils.translation import gettext_lazy as _
 
 from common.environment import Environment
+from common.limits import DEFAULTS, Limits
 from config.installation import data_folder, load_secret_key
 from config.observing.logs import FORMATS, LEVELS
 
@@ -347,6 +349,12 @@ STORAGES = {
     },
 }
 WHITENOISE_USE_FINDERS = DEBUG
+INCOMING = Limits(
+    **{
+        one.name: env.int(f"INCOMING_{one.name.upper()}", default=getattr(DEFAULTS, one.name))
+        for one in fields(Limits)
+    }
+)
 FILE_UPLOAD_PERMISSIONS = 0o600
 FILE_UPLOAD_DIRECTORY_PERMISSIONS = 0o700
 DATA_UPLOAD_MAX_NUMBER_FILES = 1_000  # a folder of pictures, chosen file by file; more come in a zip

@@ -28,7 +28,7 @@ class EvaluationConfig(AppConfig):
             ),
             (INTERACTIVE, "exports"): ("export", "verify_release", "compare_releases"),
             (HEAVY, "exports"): ("release", "publish_release"),
-            (INTERACTIVE, "studies"): ("select_items",),
+            (INTERACTIVE, "studies"): ("import_predictions", "import_scores", "select_items"),
             (HEAVY, "studies"): ("rehearse", "ask_judge"),
             (HEAVY, "submissions"): ("score_submission",),
             (INTERACTIVE, "submissions"): ("rank_submissions",),

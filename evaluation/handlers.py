@@ -17,9 +17,12 @@ from evaluation.choosing.savings import choice_savings as savings_of_choice
 from evaluation.choosing.selecting import ALL, compute_choice, store_choice
 from evaluation.choosing.weighing import weigh_back as weighed_back
 from evaluation.dashboard.snapshot import compute_snapshot, store_snapshot
+from evaluation.disagreement.predictions import import_predictions as store_predictions
 from evaluation.errors import PublishingError
 from evaluation.export.exporting import export_for_download
 from evaluation.imported_scores.comparing import compare_metrics as compared_metrics
+from evaluation.imported_scores.reading import read_scores
+from evaluation.imported_scores.storing import import_scores as store_imported_scores
 from evaluation.judges.asking import ask_judge as ask_model
 from evaluation.judges.findings import compare_judges as judges_beside_people
 from evaluation.judges.findings import store_comparison
@@ -45,7 +48,10 @@ from evaluation.results.meta_evaluation import (
     store_evaluation,
 )
 from evaluation.results.readings import Readings
+from judgments.access.datasets import require_editor
 from judgments.access.roles import Right, has_right
+from judgments.datasets import uploads
+from judgments.importers.textio import read_whole
 from judgments.jobs import LostClaim, Run
 from judgments.models import Job, Study
 from judgments.studies.generation import generate_hits
@@ -267,6 +273,28 @@ def publish_release(run: Run, *, study: str, send: bool, **values: Any) -> dict[
         "doi": sent.deposit.doi,
         "address": sent.deposit.address,
     }
+
+
+def import_scores(run: Run, *, study: str, upload: str, metrics: list[str], **how: Any) -> None:
+    dataset = find_study(study).dataset
+    user = require_editor(acting_person(), dataset)
+    with uploads.open_upload(upload) as files:
+        scores = read_scores(files.path, metrics)
+        with run.commit() as result:
+            done = store_imported_scores(dataset=dataset, files=scores, by=user, **how)
+            result["notes"] = [done.words()]
+    uploads.discard_upload(upload)
+
+
+def import_predictions(run: Run, *, study: str, upload: str, name: str) -> None:
+    with uploads.open_upload(upload) as files:
+        predictions = read_whole(files.path)
+        with run.commit() as result:
+            words = store_predictions(
+                study=find_study(study), name=name, predictions=predictions, by=acting_person()
+            )
+            result["notes"] = [words]
+    uploads.discard_upload(upload)
 
 
 def score_submission(run: Run, *, submission: int) -> None:

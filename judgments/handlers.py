@@ -13,6 +13,7 @@ from judgments.access.datasets import require_editor
 from judgments.cached_figures import JOB, recompute_figures, store_figures
 from judgments.datasets import importing, uploads
 from judgments.datasets.understanding import Part
+from judgments.hit_templates import importing as templates
 from judgments.jobs import Run
 from judgments.models import Job
 from judgments.studies.generation import draw_hits, store_hits
@@ -78,6 +79,12 @@ def import_dataset(
             result["created"] |= added.created
 
 
+def understand_upload(run: Run, *, upload: str, uploaded: list[str], encoding: str) -> None:
+    understood = uploads.look_at(upload, uploaded, encoding, progress=run.progress)
+    with run.commit() as result:
+        result["understood"] = asdict(understood)
+
+
 def import_candidates(
     run: Run, *, upload: str, format: str, dataset: str, system: str, encoding: str = ""
 ) -> None:
@@ -108,6 +115,23 @@ def import_rankings(run: Run, *, upload: str, format: str, dataset: str, encodin
             progress=run.progress,
         )
         result |= asdict(summary)
+
+
+def import_template(run: Run, *, upload: str, source: str, slug: str, name: str) -> None:
+    user = acting_person()
+    if user is None:
+        raise WrongState("Nothing was imported: the account that asked for it is there no longer.")
+    with _stored(run, upload) as (files, result):
+        study, checked = templates.import_template(
+            slug=slug,
+            source=source,
+            inputs=files.path,
+            name=name,
+            images=files.pictures,
+            user=user,
+            progress=run.progress,
+        )
+        result |= {"study": study.slug, "rows": checked.rows}
 
 
 def generate(run: Run, *, study: str) -> None:

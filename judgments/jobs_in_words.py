@@ -12,9 +12,13 @@ from judgments.importers.textio import QUIRKS
 from judgments.models import Job
 
 WORDS = {
+    "understand_upload": "Look at an upload",
     "import_dataset": "Import of a dataset",
     "import_candidates": "Import of candidates",
     "import_rankings": "Import of rankings",
+    "import_scores": "Import of scores",
+    "import_predictions": "Import of predicted distributions",
+    "import_template": "Import of a HIT template",
     "import_judgments": "Import of judgments",
     "generate_hits": "Generating pages of work",
     "rehearse": "Rehearsal",

@@ -265,6 +265,40 @@ def test_prolific_language_models_and_archives_have_one_door_each() -> None:
     assert {entry.importer for entry in found} == doors
 
 
+def test_what_comes_from_outside_is_unpacked_and_parsed_in_one_place() -> None:
+    """The others read what Quorum wrote itself, or files of whoever runs the server."""
+    own = {
+        "gzip": (), "bz2": (), "lzma": (), "tarfile": (),
+        "zlib": ("evaluation.challenges", "evaluation.metrics.meteor", "evaluation.releases"),
+        "zipfile": (
+            *("evaluation.export", "evaluation.metrics.meteor", "evaluation.publishing", "evaluation.releases"),
+            "evaluation.report",
+        ),
+        "json.loads": (
+            *("annotation.money.confirming", "annotation.privacy.replaying", "evaluation.challenges.scoring"),
+            *("evaluation.export", "evaluation.judgment_sets.loaders", "evaluation.metrics.files"),
+            *("evaluation.publishing.outside", "evaluation.releases", "evaluation.results.aggregation"),
+            *("evaluation.signatures", "judgments.kinds.spans.answers", "judgments.studies.studies"),
+        ),
+        "PillowImage.open": ("judgments.datasets.picture_metadata",),
+        "Image.open": ("evaluation.judges.prompts", "evaluation.ranking_systems.pictures"),
+    }  # fmt: skip
+    used = [(entry.importer, entry.imported) for entry in imports()]
+    used += [
+        (name, ast.unparse(node.func))
+        for name, _, tree in modules()
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Call)
+    ]
+    assert [
+        (name, what)
+        for name, what in used
+        if what in own
+        and inside(name, *APPS, "config", "common")
+        and not inside(name, "common.incoming", *own[what])
+    ] == []
+
+
 def test_only_settings_read_the_environment() -> None:
     allowed = {"config.settings", "config.gunicorn", "config.wsgi", "config.celery", "quorum.command"}
     # The metrics are a library of their own: where METEOR's tables lie is told them without Django.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Sequence
 from functools import wraps
 from typing import Any
@@ -63,6 +62,7 @@ from annotation.work.submissions import (
 from annotation.work.worksheet import open_positions, undecided_positions
 from common.errors import NotThere, QuorumError
 from common.files import can_be_stored
+from common.incoming.documents import load_json
 from judgments.models import HIT, Study
 from judgments.studies.studies import design_of, find_study, kind_of
 
@@ -114,10 +114,10 @@ def _read_body(request: HttpRequest) -> dict[str, Any]:
     if len(request.body) > MOST_BYTES:
         raise QuorumError(_("Nothing was saved: the answers are larger than a page of work can be."))
     try:
-        body = json.loads(request.body)
+        body = load_json(request.body)
         if b"\\" in request.body and not can_be_stored(body):  # unstorable signs need an escape
             raise QuorumError(_("Nothing was saved: a text holds signs that cannot be stored."))
-    except (ValueError, RecursionError):
+    except ValueError:
         body = None
     if not isinstance(body, dict):
         raise QuorumError(_('Nothing was saved: expected JSON of the form {"answers": [...]}.'))

@@ -23,9 +23,10 @@ from django.utils.safestring import SafeString
 from django.utils.translation import get_language, gettext
 
 from annotation.models import Assignment, QuizAttempt, Worker
+from common.incoming import limits
 from common.markup import render_markdown
 from common.prepared import PreparedQuery, query_parameter
-from judgments.datasets.picture_metadata import MOST_PICTURE_BYTES, without_metadata
+from judgments.datasets.picture_metadata import without_metadata
 from judgments.design.study_design import StudyDesign, design_in
 from judgments.drawing.controls import REPEATED, REPEATS
 from judgments.drawing.material import rng_for, screen_of, shuffled
@@ -236,7 +237,7 @@ def picture_response(request: HttpRequest, item: Item | None) -> HttpResponseBas
     except FileNotFoundError:
         raise Http404("The picture's file is not there.") from None
     etag = quote_etag(f"bare-{size:x}-{int(changed.timestamp() * 1_000_000):x}")
-    if size > MOST_PICTURE_BYTES:  # it is read whole
+    if size > limits().picture_bytes:  # it is read whole
         raise Http404("The picture is too large to be shown.")
     unchanged = get_conditional_response(request, etag=etag, last_modified=int(changed.timestamp()))
     if unchanged is not None:

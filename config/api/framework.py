@@ -5,12 +5,9 @@ The framework loads this module for its settings, before any view exists.
 
 from __future__ import annotations
 
-import json
 import math
-import re
 import sys
 from collections import Counter
-from itertools import accumulate
 from typing import Any
 
 from django.contrib import admin
@@ -35,18 +32,16 @@ from common import rate_limits
 from common.downloads import problem_page
 from common.errors import PROBLEM_TYPE, QuorumError, problem, shortened
 from common.files import can_be_stored
+from common.incoming.documents import TooDeep, load_json
 from common.parameters import sentence_of
 from config.observing.health import as_outage, note_outage
+from config.observing.long_requests import RequestTooLong
 from judgments.access.tokens import KEY_START, token_for_key
 from judgments.api.bodies import refuse_compressed
 from judgments.cached_figures import FiguresPending
 
 OLD_KEY_LENGTH = 40  # of keys from before scopes existed; a worker's token has 43 characters
 KEY_LENGTH = len(KEY_START) + 43
-DEEPEST = 100  # lists and objects within each other; what reads them may take a step of the stack for each
-TEXT = re.compile(rb'"(?:[^"\\]+|\\.)*+"', re.DOTALL)
-STEPS = bytes(sign in b"[{" for sign in range(256))  # 1 into a list or object, 0 out of it
-NO_BRACKETS = bytes(sign for sign in range(256) if sign not in b"[]{}")
 COUNTING_SECONDS = 5  # after which a program may ask again for figures that a job counts
 TOO_DEEP = "The body is nested too deeply."
 
@@ -89,16 +84,16 @@ class StrictJSONParser(JSONParser):
     def parse(self, stream: Any, media_type: str | None = None, parser_context: Any = None) -> Any:
         refuse_compressed(parser_context)
         body = stream.read()
-        if body.count(b"[") + body.count(b"{") > DEEPEST and _depth(body) > DEEPEST:
-            raise exceptions.ParseError(TOO_DEEP)
         try:
-            parsed = json.loads(
+            parsed = load_json(
                 body.decode(), object_pairs_hook=_members, parse_constant=_no_number, parse_float=_finite
             )
             # neither can be written without an escape, and few bodies have one
             broken = b"\\" in body and not can_be_stored(parsed)
         except UnicodeDecodeError as error:
             raise exceptions.ParseError(f"The body is not UTF-8 at byte {error.start}.") from None
+        except TooDeep:
+            raise exceptions.ParseError(TOO_DEEP) from None
         except ValueError as error:
             raise exceptions.ParseError(f"The body is no JSON: {str(error)[:200]}.") from None
         if broken:
@@ -123,12 +118,6 @@ def _finite(text: str) -> float:
     if math.isinf(number):
         raise exceptions.ParseError(f"The body holds {text[:20]}; expected numbers of at most about 1.8e308.")
     return number
-
-
-def _depth(body: bytes) -> int:
-    """Return the nesting depth of lists and objects without parsing them."""
-    brackets = TEXT.sub(b"", body).translate(STEPS, delete=NO_BRACKETS)
-    return max(accumulate(brackets, lambda depth, step: depth + (1 if step else -1), initial=0))
 
 
 class JSONAlone(DefaultContentNegotiation):
@@ -195,6 +184,8 @@ def server_error(request: HttpRequest) -> HttpResponse:
     """Handle an unforeseen error (500 or 503): a problem document below /api/, a page elsewhere."""
     if outage := _outage(request, sys.exception()):
         return outage
+    if isinstance(sys.exception(), RequestTooLong):
+        return problem_page(503, "The request was ended, as it took the server too long.")
     if request.path.startswith("/api/"):
         return problem_page(500, "The server could not do this; the failure was written to its log.")
     if request.path.startswith(reverse("admin:index")):

@@ -20,6 +20,8 @@ from rest_framework.pagination import BasePagination
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from common.incoming.documents import load_json
+
 DEFAULT_SIZE, LARGEST_SIZE = 100, 1000
 PAGE_PARAMETERS = ("cursor", "page_size", "ordering")
 
@@ -141,7 +143,7 @@ class CursorPages(BasePagination):
         if given is None:
             return None
         try:
-            backward, value, pk = json.loads(urlsafe_b64decode(given.encode()))
+            backward, value, pk = load_json(urlsafe_b64decode(given.encode()))
             fields = queryset.model._meta
             pk = fields.pk.to_python(pk)
             column = fields.pk if field == "pk" else fields.get_field(field)
@@ -151,7 +153,7 @@ class CursorPages(BasePagination):
             if pk is None or value is None or "\x00" in str(value):
                 raise ValueError("a cursor without a place, or with one that no database holds")
             return bool(backward), value, pk
-        except (ValueError, TypeError, RecursionError, OverflowError, FieldValidationError):
+        except (ValueError, TypeError, OverflowError, FieldValidationError):
             raise ValidationError(
                 {"cursor": ["is none that this list gave out; start without one."]}
             ) from None

@@ -18,6 +18,8 @@ from django.utils.translation import gettext as _
 
 from common.errors import WrongState
 from common.files import can_be_stored
+from common.incoming import Excess
+from common.incoming.documents import JSONStream, TooDeep
 from evaluation.challenges.challenges import image_names
 from evaluation.errors import LimitReached, SubmissionRefused
 from evaluation.models import Challenge, Submission, SubmissionContent
@@ -29,7 +31,6 @@ LONGEST_ENTRY = 1 << 16  # characters of one object of the file
 FEW = 3  # images named in a sentence
 BYTES_AN_IMAGE = 500
 BYTES_AT_LEAST = 1 << 20
-_BLANKS = " \t\r\n"
 TRIES = 20  # maximal concurrent uploads of an account
 
 
@@ -114,80 +115,41 @@ def _check_entry(number: int, entry: Any) -> tuple[str, str]:
 
 def _read_entries(chunks: Iterable[bytes]) -> Iterator[Any]:
     """Yield the array's values, holding one in memory."""
-    text = _JSONReader(chunks)
-    if text.next() != "[":
-        raise _not_an_array()
-    if text.next(peek=True) == "]":
-        text.next()
-    else:
-        while True:
-            yield text.value()
-            mark = text.next()
-            if mark == "]":
-                break
-            if mark != ",":
+    begun = False
+    try:
+        for key, number, value in JSONStream(_decoded(chunks), most=LONGEST_ENTRY).members():
+            if key or (number is None and value != []):
                 raise _not_an_array()
-    if text.next():
-        raise SubmissionRefused(_("The file goes on behind the end of its array; expected nothing there."))
+            begun = True
+            if number is not None:
+                yield value
+    except TooDeep:
+        raise SubmissionRefused(_("The file is nested too deeply; expected an array of objects.")) from None
+    except (ValueError, Excess) as error:
+        if str(error).startswith("Extra data"):
+            raise SubmissionRefused(
+                _("The file goes on behind the end of its array; expected nothing there.")
+            ) from None
+        raise _not_an_array() from None
+    if not begun:
+        raise _not_an_array()
+
+
+def _decoded(chunks: Iterable[bytes]) -> Iterator[str]:
+    decode = codecs.getincrementaldecoder("utf-8-sig")().decode
+    try:
+        for chunk in chunks:
+            if text := decode(chunk):
+                yield text
+        yield decode(b"", final=True)
+    except UnicodeDecodeError:
+        raise SubmissionRefused(_("The file is not UTF-8; expected JSON in UTF-8.")) from None
 
 
 def _not_an_array() -> SubmissionRefused:
     return SubmissionRefused(
         _('The file is not COCO results JSON: expected [{"image_id": …, "caption": "…"}, …].')
     )
-
-
-class _JSONReader:
-    """Decode a file through a moving window."""
-
-    def __init__(self, chunks: Iterable[bytes]) -> None:
-        self._chunks = iter(chunks)
-        self._decode = codecs.getincrementaldecoder("utf-8-sig")().decode
-        self._json = json.JSONDecoder()
-        self._buffer, self._at, self._ended = "", 0, False
-
-    def _more(self) -> bool:
-        """Read on; return False at the end."""
-        if self._ended:
-            return False
-        chunk = next(self._chunks, b"")
-        self._ended = not chunk
-        try:
-            self._buffer = self._buffer[self._at :] + self._decode(chunk, self._ended)
-        except UnicodeDecodeError:
-            raise SubmissionRefused(_("The file is not UTF-8; expected JSON in UTF-8.")) from None
-        self._at = 0
-        return True
-
-    def next(self, *, peek: bool = False) -> str:
-        """Return the next non-blank character; '' at the end."""
-        while True:
-            while self._at < len(self._buffer) and self._buffer[self._at] in _BLANKS:
-                self._at += 1
-            if self._at < len(self._buffer):
-                mark = self._buffer[self._at]
-                self._at += not peek
-                return mark
-            if not self._more():
-                return ""
-
-    def value(self) -> Any:
-        self.next(peek=True)
-        while True:
-            try:
-                value, end = self._json.raw_decode(self._buffer, self._at)
-            except RecursionError:
-                raise SubmissionRefused(
-                    _("The file is nested too deeply; expected an array of objects.")
-                ) from None
-            except ValueError:  # broken, or cut off where the window ends
-                if len(self._buffer) - self._at <= LONGEST_ENTRY and self._more():
-                    continue
-                raise _not_an_array() from None
-            if end == len(self._buffer) and self._more():
-                continue  # a number may go on
-            self._at = end
-            return value
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
-from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 from django.utils.translation import gettext as _
@@ -21,7 +21,6 @@ from evaluation.disagreement.analysis import (
     has_soft_labels,
 )
 from evaluation.disagreement.operations import (
-    LONGEST_FILE,
     PredictionsName,
     import_predictions,
     remove_predictions,
@@ -31,6 +30,8 @@ from evaluation.models import Prediction
 from evaluation.results.consensus import SIDES_IN_WORDS
 from judgments.admin.base import signed_in
 from judgments.admin.operations import add_operation, read_posted_parameters
+from judgments.datasets.page import import_or_queue
+from judgments.importers.textio import read_whole
 from judgments.models import Study
 from judgments.studies.studies import kind_of
 from judgments.studies.study_page import (
@@ -68,16 +69,12 @@ def _import_predictions(request: HttpRequest, study: Study) -> None:
     upload = request.FILES.get("file")
     if upload is None:
         raise QuorumError(_("Nothing was imported: choose the file with the predictions."))
-    if (upload.size or 0) > LONGEST_FILE:
-        raise QuorumError(
-            _("The file has more than %(most)s MB; import it in parts, each under its own name.")
-            % {"most": LONGEST_FILE // 1_000_000}
-        )
-    try:
-        values["predictions"] = upload.read().decode()
-    except UnicodeDecodeError:
-        raise QuorumError(_("The file is no UTF-8 text; expected JSON lines.")) from None
-    messages.success(request, import_predictions.run(study, values, by=signed_in(request)).words)
+
+    def read(path: Path) -> str:
+        sent = {**values, "predictions": read_whole(path)}
+        return import_predictions.run(study, sent, by=signed_in(request)).words
+
+    import_or_queue(request, upload, read, kind="import_predictions", args={"study": study.slug, **values})
 
 
 def _disagreement_context(study: Study, found: dict[str, Any]) -> dict[str, Any]:

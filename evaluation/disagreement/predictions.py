@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -12,6 +11,7 @@ from django.contrib.auth.models import User
 from django.db import transaction
 
 from common.errors import DataConflict, counted
+from common.incoming.documents import load_json
 from evaluation.arrays import Floats, Ints, places_in
 from evaluation.errors import EvaluationError
 from evaluation.judgment_sets.records import Units
@@ -55,10 +55,10 @@ def _read_lines(
             continue
         where = f"{source}{number}"
         try:
-            row = json.loads(line)
+            row = load_json(line)
             unit, shares = row["unit"], {str(key): float(one) for key, one in row["distribution"].items()}
             known = unit in units
-        except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
+        except (ValueError, LookupError, TypeError, AttributeError):
             raise EvaluationError(
                 f'{where} cannot be read; expected such as {{"unit": "...", "distribution": {{"1": 0.3, "2": 0.7}}}}.'
             ) from None

@@ -15,6 +15,7 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from common.errors import NotThere
+from common.incoming.documents import load_json
 from evaluation.error_analysis.analysis import (
     Disagreement,
     Inspection,
@@ -182,10 +183,10 @@ def _page_start(cursor: str | None, stamp: str) -> int:
     if cursor is None:
         return 0
     try:
-        place, of = json.loads(urlsafe_b64decode(cursor.encode()))
+        place, of = load_json(urlsafe_b64decode(cursor.encode()))
         if of == stamp and type(place) is int and place >= 0:
             return place
-    except (ValueError, TypeError, RecursionError):
+    except (ValueError, TypeError):
         pass
     raise ValidationError({"cursor": ["is none of this list as it is now; start without one."]})
 

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import shutil
-import tempfile
 from pathlib import Path
 from typing import Any
 
-from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 from django.utils.translation import gettext as _
@@ -23,7 +20,7 @@ from judgments.access.datasets import has_role, require_editor
 from judgments.access.roles import Right
 from judgments.admin.base import signed_in
 from judgments.admin.operations import add_operation, read_posted_parameters
-from judgments.datasets.uploads import check_name
+from judgments.datasets.page import import_or_queue
 from judgments.models import Job, Study
 from judgments.studies.study_page import (
     Context,
@@ -79,17 +76,14 @@ def _import_scores(request: HttpRequest, study: Study) -> None:
     if upload is None:
         raise QuorumError(_("Nothing was imported: choose the file with the scores."))
     metrics = values.pop("metric", [])
-    check_name(upload.name or "")
-    with tempfile.TemporaryDirectory() as folder:
-        # Readers name the file in what they say; an upload's name is its last part alone.
-        path = Path(folder) / str(upload.name)
-        with path.open("wb") as file:
-            shutil.copyfileobj(upload, file)
-        try:
-            done = import_scores(dataset=study.dataset, files=read_scores(path, metrics), by=user, **values)
-        except QuorumError as error:
-            raise QuorumError(str(error).replace(f"{folder}/", "")) from None
-    messages.success(request, done.words())
+    args = {"study": study.slug, "metrics": metrics, **values}
+
+    def read(path: Path) -> str:
+        return import_scores(
+            dataset=study.dataset, files=read_scores(path, metrics), by=user, **values
+        ).words()
+
+    import_or_queue(request, upload, read, kind="import_scores", args=args)
 
 
 add_page(

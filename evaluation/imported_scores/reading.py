@@ -22,6 +22,7 @@ from pathlib import Path
 
 import numpy as np
 
+from common.incoming import open_bounded
 from evaluation.arrays import Floats
 from evaluation.errors import EvaluationError
 from evaluation.models import ScoreKeys
@@ -259,7 +260,7 @@ def _read_columns(file: Path) -> tuple[list[str], Floats]:
 
     try:
         table = csv.read_csv(
-            file,
+            open_bounded(file),
             csv.ReadOptions(column_names=["system", "score"]),
             csv.ParseOptions(delimiter="\t", quote_char=False, ignore_empty_lines=False),
             csv.ConvertOptions(

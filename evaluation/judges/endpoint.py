@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -13,6 +12,7 @@ from urllib.parse import urlsplit
 
 from django.conf import settings
 
+from common.incoming.documents import load_json
 from evaluation.errors import EvaluationError
 from evaluation.judges.prompts import Question
 
@@ -129,13 +129,13 @@ def _seconds_of(headers: httpx.Headers) -> float:
 
 def _read(body: bytes) -> Reply:
     try:
-        found = json.loads(body)
+        found = load_json(body)
         text = found["choices"][0]["message"]["content"]
         usage = found.get("usage") or {}
         counts = [usage.get("prompt_tokens", -1), usage.get("completion_tokens", -1)]
         if not all(type(count) is int for count in counts):
             raise TypeError
-    except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
+    except (ValueError, LookupError, TypeError, AttributeError):
         raise AskLater("its reply is no chat completion", served=True) from None
     return Reply(_clean(str(text or "")), _clean(str(found.get("model") or ""))[:200], counts[0], counts[1])
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import hashlib
 import io
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -14,6 +13,7 @@ from django.contrib.auth.models import User
 from django.db import transaction
 
 from common.errors import DataConflict, counted
+from common.incoming.documents import load_json
 from evaluation.errors import EvaluationError
 from evaluation.judges.asking import ROWS_AT_ONCE
 from evaluation.judges.prompts import check_kind
@@ -145,7 +145,7 @@ def _parse_rows(answers: str) -> Iterator[tuple[int, Mapping[str, Any]]]:
             if not line.strip():
                 continue
             try:
-                row = json.loads(line)
+                row = load_json(line)
             except ValueError:
                 row = None
             if not isinstance(row, dict):

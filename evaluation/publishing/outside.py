@@ -16,6 +16,7 @@ from urllib.parse import urlsplit
 from django.conf import settings
 from django.utils import timezone
 
+from common.incoming.documents import load_json
 from evaluation.errors import PublishingError
 
 SECONDS = 60.0  # without a byte
@@ -207,7 +208,7 @@ class Site:
 
     def _detail(self, written: bytes) -> str:
         try:
-            found = json.loads(written)
+            found = load_json(written)
             said = str(found.get("message") or found.get("error") or "")
             said = " ".join([said, *problems_of(found)])
         except (ValueError, AttributeError):

@@ -36,9 +36,15 @@ STATE_COLOURS = {
     Job.State.CANCELLED: "warning",
 }
 
+LEADS_TO = {"understand_upload": "admin:judgments_dataset_add"}  # kind -> the page that shows what came of it
+
 
 def about(job: Job, person: Person) -> tuple[str, str] | None:
-    study = Study.objects.visible_to(person).filter(slug=job.args.get("study", "")).first()
+    study = (
+        Study.objects.visible_to(person)
+        .filter(slug=job.args.get("study") or job.args.get("slug", ""))
+        .first()
+    )
     if study is not None:
         return study.name, page_address(study, "change" if study.state == Study.State.DRAFT else "results")
     name = job.args.get("dataset") or job.args.get("name", "")
@@ -145,6 +151,8 @@ class JobAdmin(ReadOnlyAdmin):
         extra_context: dict[str, Any] | None = None,
     ) -> HttpResponse:
         job, user = self._job(request, object_id), signed_in(request)
+        if job.kind in LEADS_TO and job.state == Job.State.DONE and job.created_by == user:
+            return redirect(f"{reverse(LEADS_TO[job.kind])}?job={job.pk}")
         context = {
             **self.admin_site.each_context(request),
             "opts": Job._meta,

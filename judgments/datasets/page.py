@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from itertools import count
+from pathlib import Path
 from typing import Any, ClassVar
 
 from django import forms
@@ -32,6 +33,7 @@ from unfold.widgets import (
 )
 
 from common.errors import QuorumError
+from common.incoming import BeyondHead
 from common.rate_limits import TooMany
 from judgments.access.datasets import ROLES, has_role
 from judgments.access.people_page import offered_accounts
@@ -48,7 +50,7 @@ from judgments.datasets.understanding import (
     SYSTEM,
     Part,
     Understood,
-    understand,
+    as_understood,
 )
 from judgments.importers import CANDIDATE_FORMATS, DATASET_FORMATS, JUDGMENT_FORMATS, TABLE_FORMATS
 from judgments.jobs import enqueue
@@ -70,6 +72,8 @@ WORDS = {
     "search": gettext_noop("Images ranked for a caption: qid is the id of a caption, docid an image"),
     "inputs": gettext_noop("Rows of inputs for a HIT template: CSV with a header line"),
 }
+LOOK = "understand_upload"
+KEPT = ("name", "attribution", "role-", "system-")  # fields whose values looking again keeps
 UNDERSTOOD = "quorum-upload"  # of the session: upload -> what it was understood as, until it is imported
 ROLE_WORDS = {
     PEOPLE: gettext_lazy("captions by people"),
@@ -446,11 +450,20 @@ class DatasetAdmin(QuorumAdmin):
             raise PermissionDenied
         if request.method == "POST" and "upload" in request.POST:
             return self._import_understood(request)
+        if "job" in request.GET:
+            return self._show_job(request, request.GET["job"])
         form = DatasetForm(request.POST or None, request.FILES or None)
         if request.method == "POST" and form.is_valid():
             upload = form.keep()
             if upload is not None:
-                return self._show_understood(request, form, upload)
+                given = form.cleaned_data
+                asked = {name: given[name] for name in ("pictures_at", "format", "encoding")}
+                asked["uploaded"] = [file.name or "" for file in given["files"]]
+                try:
+                    return self._look(request, upload, asked)
+                except QuorumError as error:
+                    uploads.discard_upload(upload)
+                    form.add_error("files", str(error))
         return self._upload_page(
             request,
             form,
@@ -458,37 +471,58 @@ class DatasetAdmin(QuorumAdmin):
             lead=gettext("Captions by people, the pictures, and what systems say of them."),
         )
 
-    def _show_understood(self, request: HttpRequest, form: DatasetForm, upload: str) -> HttpResponse:
-        given = form.cleaned_data
+    def _look(self, request: HttpRequest, upload: str, asked: dict[str, Any]) -> HttpResponse:
+        """Show what an upload is understood as: at once if it is small, else when a job has read it."""
+        args = {"upload": upload, "uploaded": asked["uploaded"], "encoding": asked["encoding"]}
         try:
-            with uploads.open_upload_without_pictures(upload) as (root, pictures):
-                names = [file.name or "" for file in given["files"]]
-                understood = understand(root, pictures, uploaded=names, encoding=given["encoding"])
-        except QuorumError as error:
-            uploads.discard_upload(upload)
-            form.add_error("files", str(error))
-            return self._upload_page(request, form, gettext("Upload your data"), lead="")
-        understood.name = _free_name(understood.name)
-        _take_as_said(understood, given["format"])
-        for earlier in request.session.get(UNDERSTOOD, {}):
+            understood = uploads.look_at(**args)
+        except BeyondHead:
+            job = enqueue(kind=LOOK, args=args, user=signed_in(request))
+            self._keep_asked(request, upload, asked)
+            return redirect(reverse("admin:judgments_job_change", args=[job.pk]))
+        return self._show_understood(request, upload, asked, understood)
+
+    def _keep_asked(self, request: HttpRequest, upload: str, asked: dict[str, Any]) -> None:
+        for earlier in request.session.get(UNDERSTOOD, {}).keys() - {upload}:
             uploads.discard_upload(earlier)
-        request.session[UNDERSTOOD] = {
-            upload: {
-                "understood": asdict(understood),
-                "pictures_at": given["pictures_at"],
-                "format": given["format"],
-            }
+        request.session[UNDERSTOOD] = {upload: asked}
+
+    def _show_job(self, request: HttpRequest, pk: str) -> HttpResponse:
+        """Show what a job understood."""
+        job = row_or_404(
+            Job.objects.filter(kind=LOOK, state=Job.State.DONE, created_by=signed_in(request)), pk
+        )
+        asked = request.session.get(UNDERSTOOD, {}).get(job.args["upload"])
+        if asked is None:
+            messages.error(request, gettext("Nothing was imported: please upload the files again."))
+            return redirect("admin:judgments_dataset_add")
+        return self._show_understood(
+            request, job.args["upload"], asked, as_understood(job.result["understood"])
+        )
+
+    def _show_understood(
+        self, request: HttpRequest, upload: str, asked: dict[str, Any], understood: Understood
+    ) -> HttpResponse:
+        posted = asked.get("posted", {})
+        understood.name = posted.get("name") or _free_name(understood.name)
+        _take_as_said(understood, asked["format"])
+        self._keep_asked(request, upload, asked | {"understood": asdict(understood)})
+        form = UnderstoodForm(understood=understood)
+        chosen = ("role-", "system-") if len(understood.parts) == asked.get("parts") else ()
+        form.initial = {
+            name: value
+            for name, value in posted.items()
+            if name in form.fields and name.startswith(("attribution", *chosen))
         }
-        return self._understood_page(request, UnderstoodForm(understood=understood), upload)
+        return self._understood_page(request, form, upload)
 
     def _import_understood(self, request: HttpRequest) -> HttpResponse:
         upload = request.POST["upload"]
         kept = request.session.get(UNDERSTOOD, {}).get(upload)
-        if kept is None:
+        if kept is None or "understood" not in kept:
             messages.error(request, gettext("Nothing was imported: please upload the files again."))
             return redirect("admin:judgments_dataset_add")
-        understood = Understood(**kept["understood"])
-        understood.parts = [Part(**part) for part in kept["understood"]["parts"]]
+        understood = as_understood(kept["understood"])
         if "_again" in request.POST:
             return self._look_again(request, upload, kept)
         form = UnderstoodForm(request.POST, understood=understood)
@@ -516,34 +550,18 @@ class DatasetAdmin(QuorumAdmin):
         return redirect(reverse("admin:judgments_job_change", args=[job.pk]))
 
     def _look_again(self, request: HttpRequest, upload: str, kept: dict[str, Any]) -> HttpResponse:
-        encoding = request.POST.get("encoding", "")
-        before = kept["understood"]
+        encoding, before = request.POST.get("encoding", ""), kept.pop("understood")
+        asked = kept | {
+            "encoding": encoding if encoding in ENCODINGS else "",
+            "parts": len(before["parts"]),
+            "posted": {"name": before["name"]}
+            | {name: value for name, value in request.POST.items() if value and name.startswith(KEPT)},
+        }
         try:
-            with uploads.open_upload_without_pictures(upload) as (root, pictures):
-                understood = understand(
-                    root,
-                    pictures,
-                    uploaded=before["uploaded"],
-                    encoding=encoding if encoding in ENCODINGS else "",
-                )
+            return self._look(request, upload, asked)
         except QuorumError as error:
             messages.error(request, str(error))
             return redirect("admin:judgments_dataset_add")
-        _take_as_said(understood, kept.get("format", ""))
-        understood.name = request.POST.get("name") or before["name"]
-        request.session[UNDERSTOOD] = {upload: kept | {"understood": asdict(understood)}}
-        form = UnderstoodForm(understood=understood)
-        form.initial["attribution"] = request.POST.get("attribution", "")
-        if len(understood.parts) == len(before["parts"]):
-            form.initial = {
-                **form.initial,
-                **{
-                    name: value
-                    for name, value in request.POST.items()
-                    if name.startswith(("role-", "system-")) and name in form.fields
-                },
-            }
-        return self._understood_page(request, form, upload)
 
     def _understood_page(self, request: HttpRequest, form: UnderstoodForm, upload: str) -> HttpResponse:
         context = {
@@ -643,6 +661,22 @@ class DatasetAdmin(QuorumAdmin):
         if not Dataset.objects.visible_to(request.user).filter(pk=dataset.pk).exists():
             return redirect("admin:judgments_dataset_changelist")  # who gave up their own role
         return redirect("admin:judgments_dataset_change", dataset.pk)
+
+
+def import_or_queue(
+    request: HttpRequest, file: UploadedFile, read: Callable[[Path], str], *, kind: str, args: dict[str, Any]
+) -> None:
+    """Let ``read`` import an uploaded file and say what was done; a larger one is left to a job."""
+    upload = uploads.keep([file])
+    try:
+        with uploads.open_upload(upload) as files:
+            words = read(files.path)
+    except BeyondHead:
+        enqueue(kind=kind, args={"upload": upload, **args}, user=signed_in(request))
+        words = gettext("A job reads the file now; the list of jobs tells what came of it.")
+    else:
+        uploads.discard_upload(upload)
+    messages.success(request, words)
 
 
 def _free_name(name: str) -> str:

@@ -13,7 +13,6 @@ from collections.abc import Callable, Iterator
 from PIL import ExifTags
 from PIL import Image as PillowImage
 
-MOST_PICTURE_BYTES = 50 * 2**20  # of a picture, which is read whole when it is served
 EXIF = b"Exif\x00\x00"
 NEXT_MARKER = re.compile(rb"\xff[^\x00\xd0-\xd7\xff]")  # behind the coded data of a scan
 START_OF_SCAN, END_OF_IMAGE = 0xDA, 0xD9

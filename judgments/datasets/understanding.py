@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -17,6 +18,7 @@ from judgments.importers.readers import Columns, read_csv, read_json_lines
 from judgments.importers.records import Record
 from judgments.importers.tables import DATASET_COLUMNS, Taken
 from judgments.importers.textio import ImportNotes, likely_encoding, read_head
+from judgments.studies.generation import Progress, no_progress
 
 PEOPLE, SYSTEM, LEFT_OUT = "people", "system", "left-out"
 IMAGES = "images"  # what a system says names the images of a dataset without captions by people
@@ -35,6 +37,7 @@ ENCODINGS = {
     "euc-kr": gettext_noop("EUC-KR, Korean"),
 }
 MOST_RECORDS = 50_000  # of a file that are looked at while somebody waits; the import reads all
+ROWS_A_REPORT = 1_000
 MOST_SYSTEMS = 50  # of one file
 MOST_PARTS = 200
 SHOWN = 3  # first rows
@@ -144,8 +147,18 @@ class Understood:
     encoding: str = ""
 
 
+def as_understood(values: Mapping[str, Any]) -> Understood:
+    """Return what ``dataclasses.asdict`` took apart."""
+    return replace(Understood(**values), parts=[Part(**part) for part in values["parts"]])
+
+
 def understand(
-    root: Path, pictures: Sequence[str], *, uploaded: Sequence[str], encoding: str = ""
+    root: Path,
+    pictures: Sequence[str],
+    *,
+    uploaded: Sequence[str],
+    encoding: str = "",
+    progress: Progress = no_progress,
 ) -> Understood:
     """Inspect the files below ``root`` without the database.
 
@@ -157,8 +170,10 @@ def understand(
     parts: list[Part] = []
     problems: list[str] = []
     images: dict[str, set[str]] = {}
-    for file in sorted(path for path in root.rglob("*") if path.is_file()):
+    files = sorted(path for path in root.rglob("*") if path.is_file())
+    for number, file in enumerate(files):
         name = str(file.relative_to(root))
+        progress(number / len(files), name)
         if file.suffix.lower() in SPREADSHEETS:
             problems.append(
                 gettext("%(name)s is a spreadsheet; save it as CSV, in Excel as CSV UTF-8, and upload that.")
@@ -168,7 +183,7 @@ def understand(
             continue
         try:
             chosen = encoding or likely_encoding(file)
-            found, named = _parts_of(file, root, chosen)
+            found, named = _parts_of(file, root, chosen, partial(progress, number / len(files), name))
         except ImportProblem as problem:
             problems.append(str(problem).replace(f"{root}/", ""))
             continue
@@ -207,7 +222,9 @@ def _is_of_a_set(file: Path) -> bool:
     return file.suffix == ".txt" and file.name != TOKEN_FILE and (file.parent / TOKEN_FILE).exists()
 
 
-def _parts_of(file: Path, root: Path, encoding: str) -> tuple[list[Part], set[str]]:
+def _parts_of(
+    file: Path, root: Path, encoding: str, go_on: Callable[[], None]
+) -> tuple[list[Part], set[str]]:
     name, folder = str(file.relative_to(root)), str(file.parent.relative_to(root))
     if file.name == TOKEN_FILE:
         return [Part(file=folder, format="flickr8k")], set()
@@ -222,7 +239,7 @@ def _parts_of(file: Path, root: Path, encoding: str) -> tuple[list[Part], set[st
         and re.search(r'"(images|annotations)"\s*:', head)
     ):
         return [Part(file=name, format="coco")], set()
-    return _table_parts(file, name, "jsonl" if head.startswith("{") else "csv", encoding)
+    return _table_parts(file, name, "jsonl" if head.startswith("{") else "csv", encoding, go_on)
 
 
 @dataclass(slots=True)
@@ -243,7 +260,9 @@ class _Tally:
         return Part(images=len(self.images), captions=self.captions, rows=tuple(self.rows), **given)
 
 
-def _table_parts(file: Path, name: str, format: str, encoding: str) -> tuple[list[Part], set[str]]:
+def _table_parts(
+    file: Path, name: str, format: str, encoding: str, go_on: Callable[[], None]
+) -> tuple[list[Part], set[str]]:
     records = read_json_lines if format == "jsonl" else read_csv
     tallies: defaultdict[tuple[str, str], _Tally] = defaultdict(_Tally)
     images: set[str] = set()
@@ -251,6 +270,8 @@ def _table_parts(file: Path, name: str, format: str, encoding: str) -> tuple[lis
     for number, record in enumerate(records(file, Columns(("image",), loose=True), ImportNotes(), encoding)):
         if number >= MOST_RECORDS:
             break
+        if number % ROWS_A_REPORT == 0:
+            go_on()
         columns = columns or list(record.values)
         images.add(str(record.get("image") or ""))
         _tally(record, columns, tallies)

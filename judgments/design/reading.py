@@ -415,7 +415,7 @@ def read_toml(
 def toml_values(text: str, *, source: str = "study file") -> dict[str, Any]:
     try:
         return tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
         raise DesignError(
             gettext("%(source)s is not TOML: %(error)s.") % {"source": source, "error": error}
         ) from None

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 FORMAT = "inputs"
 MARKUP = re.compile(r"</?[a-zA-Z][^<>]*>|&(amp|lt|gt|quot|#\d+);")
 MOST_NAMED = 5
+ROWS_A_REPORT = 1_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +57,9 @@ class CheckedTemplate:
     left_out: tuple[str, ...]
 
 
-def check_template(*, source: str, inputs: Path, encoding: str | None = None) -> CheckedTemplate:
+def check_template(
+    *, source: str, inputs: Path, encoding: str | None = None, progress: Progress = no_progress
+) -> CheckedTemplate:
     """Check both without storing anything.
 
     Raises:
@@ -76,6 +79,8 @@ def check_template(*, source: str, inputs: Path, encoding: str | None = None) ->
             columns, first = tuple(name for name, _ in row.fields), dict(row.fields)
             _check_columns(template, columns, inputs)
         rows += 1
+        if rows % ROWS_A_REPORT == 0:
+            progress(0.5, f"{rows:,} rows")
         try:
             cells = dict(row.fields)
             known += bool(expected_of(filled_questions(template.questions, cells), cells))
@@ -214,7 +219,7 @@ def import_template(
     Raises:
         DataConflict: the study exists, or the dataset exists with other rows.
     """
-    checked = check_template(source=source, inputs=inputs, encoding=encoding)
+    checked = check_template(source=source, inputs=inputs, encoding=encoding, progress=progress)
     design = sketched_design(source=source, slug=slug, name=name, **values)
     if Study.objects.filter(slug=slug).exists():
         raise DataConflict(f"There is a study {slug!r} already; choose another slug.")

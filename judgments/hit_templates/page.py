@@ -16,6 +16,8 @@ from unfold.widgets import UnfoldAdminTextInputWidget
 
 from common.amounts import thousands
 from common.errors import DataConflict, QuorumError
+from common.incoming import BeyondHead, TextRefused, uploaded_text
+from common.rate_limits import TooMany
 from judgments.admin.base import QuorumAdmin, signed_in
 from judgments.datasets import uploads
 from judgments.datasets.page import short_name
@@ -27,10 +29,10 @@ from judgments.hit_templates.importing import (
     sketched_design,
 )
 from judgments.hit_templates.reading import MOST_CHARACTERS
+from judgments.jobs import enqueue
 from judgments.models import Dataset, Study
 from judgments.studies.study_page import page_address
 
-MOST_INPUTS = 50 * 2**20  # bytes that a request may read while somebody waits; the command takes more
 CHECKED = "quorum-brought"  # preview key -> the upload with its inputs, of the template that was checked last
 
 
@@ -70,36 +72,10 @@ class HITTemplateForm(forms.Form):
     )
 
     def clean_template(self) -> str:
-        file = self.cleaned_data["template"]
-        if file.size > 4 * MOST_CHARACTERS:
-            raise forms.ValidationError(
-                gettext("The template has %(size)s bytes; expected at most %(most_characters)s characters.")
-                % {"size": thousands(file.size), "most_characters": thousands(MOST_CHARACTERS)}
-            )
         try:
-            text = str(file.read().decode("utf-8-sig"))
-        except UnicodeDecodeError as error:
-            raise forms.ValidationError(
-                gettext("The template is not UTF-8 (byte %(what)s); please save it as UTF-8.")
-                % {"what": error.start + 1}
-            ) from None
-        if "\x00" in text:
-            raise forms.ValidationError(
-                gettext("The template holds the character U+0000, which cannot be stored.")
-            )
-        return text
-
-    def clean_inputs(self) -> Any:
-        file = self.cleaned_data["inputs"]
-        if file.size > MOST_INPUTS:
-            raise forms.ValidationError(
-                gettext(
-                    "The inputs have %(what)s MB; expected at most %(what2)s (the command "
-                    "import_template takes more)."
-                )
-                % {"what": thousands(round(file.size / 2**20)), "what2": MOST_INPUTS // 2**20}
-            )
-        return file
+            return uploaded_text(self.cleaned_data["template"], most=4 * MOST_CHARACTERS)
+        except TextRefused as error:
+            raise forms.ValidationError(str(error)) from None
 
     def clean(self) -> dict[str, Any]:
         cleaned = super().clean() or {}
@@ -115,8 +91,30 @@ def upload_template(admin: QuorumAdmin, request: HttpRequest) -> HttpResponse:
     form = HITTemplateForm(request.POST or None, request.FILES or None)
     context: dict[str, Any] = {}
     if request.method == "POST" and form.is_valid():
-        context = _check_files(request, form)
+        given = form.cleaned_data
+        asked = {"source": given["template"], "slug": given["slug"], "name": given["name"]}
+        try:
+            _refuse_taken(given["slug"])
+            sketched_design(**asked)
+            upload = uploads.keep([given["inputs"]], given.get("pictures"))
+            with uploads.open_upload(upload) as files:
+                checked = check_template(source=given["template"], inputs=files.path)
+            context = _show_checked(request, upload, asked, checked)
+        except BeyondHead:  # a draft can still be looked at, and discarded
+            return _leave_to_job(request, {"upload": upload, **asked})
+        except QuorumError as error:
+            form.add_error(None, str(error))
     return _page(admin, request, {"form": form, **context})
+
+
+def _leave_to_job(request: HttpRequest, args: dict[str, str]) -> HttpResponse:
+    try:
+        job = enqueue(kind="import_template", args=args, user=signed_in(request))
+    except TooMany as error:
+        uploads.discard_upload(args["upload"])
+        messages.error(request, str(error))
+        return redirect("admin:judgments_study_bring_template")
+    return redirect(reverse("admin:judgments_job_change", args=[job.pk]))
 
 
 def _page(admin: QuorumAdmin, request: HttpRequest, context: dict[str, Any]) -> HttpResponse:
@@ -128,18 +126,11 @@ def _page(admin: QuorumAdmin, request: HttpRequest, context: dict[str, Any]) -> 
     )
 
 
-def _check_files(request: HttpRequest, form: HITTemplateForm) -> dict[str, Any]:
-    given = form.cleaned_data
-    try:
-        _refuse_taken(given["slug"])
-        design = sketched_design(source=given["template"], slug=given["slug"], name=given["name"])
-        upload = uploads.keep([given["inputs"]], given.get("pictures"))
-        with uploads.open_upload(upload) as files:
-            checked = check_template(source=given["template"], inputs=files.path)
-    except QuorumError as error:
-        form.add_error(None, str(error))
-        return {}
-    for earlier in request.session.get(CHECKED, {}).values():
+def _show_checked(
+    request: HttpRequest, upload: str, asked: dict[str, str], checked: CheckedTemplate
+) -> dict[str, Any]:
+    design = sketched_design(**asked)
+    for earlier in set(request.session.get(CHECKED, {}).values()) - {upload}:
         uploads.discard_upload(earlier)
     key = store_preview(request.session, design)
     keep_row(request.session, key, checked.first)
@@ -211,6 +202,10 @@ def _create(admin: QuorumAdmin, request: HttpRequest) -> HttpResponse:
                 images=files.pictures,
                 user=signed_in(request),
             )
+    except BeyondHead:  # many pictures, which were not looked at before
+        del request.session[CHECKED]
+        asked = {"source": design.template.html, "slug": design.slug, "name": design.name}
+        return _leave_to_job(request, {"upload": upload, **asked})
     except QuorumError as error:
         messages.error(request, gettext("Nothing was created. %(error)s") % {"error": error})
         return _page(admin, request, {"form": form})

@@ -1,7 +1,7 @@
 """MS COCO's caption files: annotations (references) and results (candidates).
 
-The document is read whole, which needs about six times its size in memory. Problems name a path in it, such as
-`annotations[17].caption`, instead of a line.
+A document is read an entry at a time, a dataset's twice: annotations may stand before the images. Problems name a path
+in it, such as `annotations[17].caption`, instead of a line.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
-from judgments.importers.readers import parse_json
+from judgments.importers.readers import read_document
 from judgments.importers.records import (
     Address,
     CandidateRow,
@@ -26,7 +26,7 @@ from judgments.importers.records import (
     quoted,
 )
 from judgments.importers.tables import CandidateRegister, CaptionRegister
-from judgments.importers.textio import ImportProblem, read_whole
+from judgments.importers.textio import ImportProblem
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,18 +54,18 @@ class CocoDataset(DatasetSource):
     """
 
     def rows(self) -> Iterator[ReferenceRow]:
-        document = _document(self.path, self._encoding)
-        if not isinstance(document, dict) or not {"images", "annotations"} <= document.keys():
-            found = "a list" if isinstance(document, list) else "a document without both lists"
-            raise ImportProblem(self.path, None, None, found, 'an object with "images" and "annotations"')
+        there: set[str] = set()
         images: dict[str, _Image] = {}
-        for record in _records(self.path, "images", document["images"]):
+        for record in self._records("images", there):
             image = _IMAGE.read(record)
             if images.setdefault(image.id, image) != image:
                 raise record.problem("id", f"image {quoted(image.id)} a second time", "every image once")
+        if not {"images", "annotations"} <= there:
+            found = "a list" if "" in there else "a document without both lists"
+            raise ImportProblem(self.path, None, None, found, 'an object with "images" and "annotations"')
         register = CaptionRegister(self.notes)
         described: set[str] = set()
-        for record in _records(self.path, "annotations", document["annotations"]):
+        for record in self._records("annotations", there):
             row = _ANNOTATION.read(record)
             if row.image_id not in images:
                 raise record.problem(
@@ -82,32 +82,39 @@ class CocoDataset(DatasetSource):
             raise ImportProblem(self.path, None, "annotations", "an empty list", "at least one caption")
         self.notes.count("no-captions", len(images) - len(described))
 
+    def _records(self, wanted: str, there: set[str]) -> Iterator[Record]:
+        """Yield the objects of a list of the document; add the names of all its members to ``there``."""
+        for key, number, value in read_document(self.path, self._encoding):
+            there.add(key)
+            if key == wanted:
+                yield from _record(self.path, key, number, value)
+
 
 class CocoCandidates(CandidateSource):
     """Results JSON: a list of objects with `image_id` and `caption`, one per image."""
 
     def candidates(self, images: Container[str] | None = None) -> Iterator[CandidateRow]:
         register = CandidateRegister(self.notes, images)
-        document = _document(self.path, self._encoding)
-        if not isinstance(document, list):
-            expected = 'a list of objects with "image_id" and "caption"'
-            raise ImportProblem(self.path, None, None, quoted(document), expected)
-        for record in _records(self.path, "", document):
-            row = _RESULT.read(record)
-            if register.add(record, row, column="image_id"):
-                yield row
+        first = True
+        for key, number, value in read_document(self.path, self._encoding):
+            if key or (first and value != []):
+                expected = 'a list of objects with "image_id" and "caption"'
+                found = "an object" if key else quoted(value)
+                raise ImportProblem(self.path, None, None, found, expected)
+            for record in _record(self.path, key, number, value):
+                row = _RESULT.read(record)
+                if register.add(record, row, column="image_id"):
+                    yield row
+            first = False
         register.finish(self.path)
 
 
-def _document(path: Path, encoding: str | None) -> object:
-    return parse_json(read_whole(path, encoding=encoding), path, None)
-
-
-def _records(path: Path, name: str, listed: object) -> Iterator[Record]:
-    if not isinstance(listed, list):
-        raise ImportProblem(path, None, name, quoted(listed), "a list")
-    for number, values in enumerate(listed):
+def _record(path: Path, name: str, number: int | None, value: object) -> Iterator[Record]:
+    """Yield an entry of a list as a record; nothing where the list begins."""
+    if number is None and value != []:
+        raise ImportProblem(path, None, name, quoted(value), "a list")
+    if number is not None:
         place = f"{name}[{number}]"
-        if not isinstance(values, dict):
-            raise ImportProblem(path, None, place, quoted(values), "an object")
-        yield Record(path, None, values, path=place)
+        if not isinstance(value, dict):
+            raise ImportProblem(path, None, place, quoted(value), "an object")
+        yield Record(path, None, value, path=place)

@@ -10,6 +10,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from json import JSONDecoder
@@ -17,8 +18,10 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from common.errors import counted
+from common.incoming import Excess, limits
+from common.incoming.documents import JSONStream, TooDeep, check_depth, load_json
 from judgments.importers.records import Record, quoted
-from judgments.importers.textio import ImportNotes, ImportProblem, read_lines
+from judgments.importers.textio import ImportNotes, ImportProblem, read_chunks, read_lines
 
 SEPARATORS = ",;\t|"
 
@@ -90,12 +93,28 @@ _decode = JSONDecoder(parse_constant=_refuse, object_pairs_hook=_unique).decode
 def parse_json(text: str, path: Path, line: int | None) -> object:
     """Refuse NaN, Infinity and repeated keys."""
     try:
+        check_depth(text)
         return _decode(text)
     except (ValueError, RecursionError):
-        return _parse_or_say(text, path, line)
+        with _json_problems(path, line):
+            return load_json(text, **_refusing(path, line))
 
 
-def _parse_or_say(text: str, path: Path, line: int | None) -> object:
+def read_document(path: Path, encoding: str | None = None) -> Iterator[tuple[str, int | None, Any]]:
+    """Yield the members of a JSON document, as `JSONStream.members` does."""
+    decoder = JSONDecoder(**_refusing(path, None))
+    lists: set[str] = set()
+    with _json_problems(path, None):
+        for key, number, value in JSONStream(read_chunks(path, encoding=encoding), decoder=decoder).members():
+            if number is None and key in lists:
+                raise ImportProblem(path, None, key, "this key twice in one object", "every key once")
+            lists.add(key)
+            yield key, number, value
+
+
+def _refusing(path: Path, line: int | None) -> dict[str, Any]:
+    """Return a decoder's options that say what is refused."""
+
     def refuse(constant: str) -> NoReturn:
         raise ImportProblem(path, line, None, constant, "a JSON number or null")
 
@@ -107,15 +126,22 @@ def _parse_or_say(text: str, path: Path, line: int | None) -> object:
             raise ImportProblem(path, line, twice, "this key twice in one object", "every key once")
         return values
 
+    return {"parse_constant": refuse, "object_pairs_hook": unique}
+
+
+@contextmanager
+def _json_problems(path: Path, line: int | None) -> Iterator[None]:
     try:
-        return json.loads(text, parse_constant=refuse, object_pairs_hook=unique)
+        yield
     except json.JSONDecodeError as error:
         at = line if line is not None else error.lineno
         found = f"text that is not JSON ({error.msg.lower()} at character {error.colno})"
         expected = "one JSON object a line" if line is not None else "a complete JSON document"
         raise ImportProblem(path, at, None, found, expected) from error
-    except RecursionError as error:
+    except TooDeep as error:
         raise ImportProblem(path, line, None, "JSON nested too deeply", "flat records") from error
+    except Excess as error:
+        raise ImportProblem(path, line, None, error.found, error.expected) from error
     except ValueError as error:  # an integer of thousands of digits
         raise ImportProblem(path, line, None, "a number too long to read", "a JSON number") from error
 
@@ -168,9 +194,20 @@ def find_header(
 
 def csv_rows(path: Path, lines: Iterator[tuple[int, str]], header: Header) -> Iterator[tuple[int, list[str]]]:
     """Yield (first line, cells); skip empty records."""
-    reader = csv.reader((text for _, text in lines), delimiter=header.separator, strict=True)
+    most, size = limits().line, 0
+
+    def texts() -> Iterator[str]:
+        nonlocal size
+        for number, text in lines:
+            size += len(text)
+            if size > most:  # quoted line ends let one record go on for ever
+                found = f"a record of more than {most:,} characters"
+                raise ImportProblem(path, number, None, found, "shorter ones")
+            yield text
+
+    reader = csv.reader(texts(), delimiter=header.separator, strict=True)
     while True:
-        start = header.line + 1 + reader.line_num
+        start, size = header.line + 1 + reader.line_num, 0
         try:
             cells = next(reader, None)
         except csv.Error as error:

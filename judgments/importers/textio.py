@@ -9,20 +9,16 @@ from __future__ import annotations
 
 import codecs
 import csv
-import gzip
 import io
 import re
-import zlib
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO, cast
 
 from common.errors import QuorumError
-
-# A longer line means a file without line ends, which would fill the memory.
-LINE_LIMIT = 16 * 1024 * 1024
+from common.incoming import DAMAGE, READ_AT_ONCE, Excess, limits, open_bounded
 
 _MARKS = (  # checked first: UTF-32's little-endian mark begins with UTF-16's
     (codecs.BOM_UTF32_LE, "utf-32"),
@@ -31,8 +27,8 @@ _MARKS = (  # checked first: UTF-32's little-endian mark begins with UTF-16's
     (codecs.BOM_UTF16_LE, "utf-16"),
     (codecs.BOM_UTF16_BE, "utf-16"),
 )
-LOOKED_AT = 2**24  # bytes of a file that tell its encoding; an import reads all
-_GZIP_MAGIC = b"\x1f\x8b"
+LOOKED_AT = 2**22  # bytes of a file that tell its encoding; an import reads all
+MOST_WHOLE = 20_000_000  # characters of a text that is read whole
 # Some spreadsheets take the wide forms, as they are typed in Japanese or Chinese, for the narrow ones.
 _RISKY = re.compile(r"'*[=+\-@＝＋－＠\t\r]")
 _GUARDED = re.compile(r"'+[=+\-@＝＋－＠\t\r]")
@@ -133,32 +129,60 @@ def read_lines(path: Path, *, encoding: str | None = None, newline: str = "\n") 
     `newline` is "\\n", or "" to accept a lone carriage return too.
 
     Raises:
-        ImportProblem: the file cannot be opened, unpacked or decoded, or holds a NUL or a line beyond LINE_LIMIT.
+        ImportProblem: the file cannot be opened, unpacked or decoded, goes beyond a limit, or holds a NUL.
     """
+    most = limits().line  # a longer line means a file without line ends, which would fill the memory
     number = 0
-    try:
-        with _open_binary(path) as raw, _decoded(path, raw, encoding, newline) as stream:
-            while line := stream.readline(LINE_LIMIT):
-                number += 1
-                if len(line) == LINE_LIMIT:
-                    raise ImportProblem(
-                        path, number, None, f"a line of more than {LINE_LIMIT:,} characters", "shorter lines"
-                    )
-                if "\0" in line:
-                    raise ImportProblem(path, number, None, "a NUL character", "text")
-                yield number, line
-    except UnicodeDecodeError as error:
-        raise _undecodable(path, error, number) from error
-    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-        raise ImportProblem(
-            path, number + 1, None, "compressed data that is damaged or cut off", "a complete gzip file"
-        ) from error
-    except OSError as error:
-        raise unreadable(path, error) from error
+    with _reading(path, lambda: number), open_bounded(path) as raw:
+        stream = _decoded(path, raw, encoding, newline)
+        while line := stream.readline(most):
+            number += 1
+            if len(line) == most:
+                raise ImportProblem(
+                    path, number, None, f"a line of more than {most:,} characters", "shorter lines"
+                )
+            if "\0" in line:
+                raise ImportProblem(path, number, None, "a NUL character", "text")
+            yield number, line
+
+
+def read_chunks(path: Path, *, encoding: str | None = None) -> Iterator[str]:
+    """Yield the text in parts. Raise ImportProblem as `read_lines` does."""
+    number = 0
+    with _reading(path, lambda: number), open_bounded(path) as raw:
+        stream = _decoded(path, raw, encoding, "\n")
+        while chunk := stream.read(READ_AT_ONCE):
+            yield chunk
+            number += chunk.count("\n")
 
 
 def read_whole(path: Path, *, encoding: str | None = None) -> str:
-    return "".join(line for _, line in read_lines(path, encoding=encoding))
+    chunks, size = [], 0
+    for chunk in read_chunks(path, encoding=encoding):
+        size += len(chunk)
+        if size > MOST_WHOLE:
+            raise ImportProblem(path, None, None, f"more than {MOST_WHOLE:,} characters", "a shorter file")
+        if "\0" in chunk:
+            raise ImportProblem(path, None, None, "a NUL character", "text")
+        chunks.append(chunk)
+    return "".join(chunks)
+
+
+@contextmanager
+def _reading(path: Path, lines_read: Callable[[], int]) -> Iterator[None]:
+    try:
+        yield
+    except UnicodeDecodeError as error:
+        with _reading(path, lines_read):  # again, from the beginning
+            raise _undecodable(path, error, lines_read()) from error
+    except Excess as error:
+        raise ImportProblem(path, lines_read() + 1, None, error.found, error.expected) from error
+    except DAMAGE as error:
+        raise ImportProblem(
+            path, lines_read() + 1, None, "compressed data that is damaged or cut off", "a complete gzip file"
+        ) from error
+    except OSError as error:
+        raise unreadable(path, error) from error
 
 
 def likely_encoding(path: Path) -> str:
@@ -169,10 +193,9 @@ def likely_encoding(path: Path) -> str:
     if unmarked := _unmarked_utf16(head[:256]):
         return unmarked
     # One stray byte in UTF-8 does not make all of it Windows-1252: the import names its line.
-    decoder = codecs.getincrementaldecoder("utf-8")("surrogateescape")
-    text = decoder.decode(head, final=len(head) < LOOKED_AT)
-    wrong = len(re.findall("[\udc80-\udcff]", text))
-    right = len(re.findall("[^\x00-\x7f]", text)) - wrong
+    text = head.decode("utf-8", "ignore")
+    wrong = len(head) - len(text.encode())
+    right = len(text) - len(text.encode("ascii", "ignore"))
     return "windows-1252" if wrong > right else "utf-8"
 
 
@@ -183,13 +206,8 @@ def read_head(path: Path, size: int, *, encoding: str | None = None) -> str:
 
 
 def _head_of(path: Path, size: int) -> bytes:
-    try:
-        with _open_binary(path) as raw:
-            return raw.read(size)
-    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-        raise ImportProblem(
-            path, 1, None, "compressed data that is damaged", "a complete gzip file"
-        ) from error
+    with _reading(path, lambda: 0), open_bounded(path) as raw:
+        return raw.read(size)
 
 
 def _marked(head: bytes) -> str | None:
@@ -201,22 +219,13 @@ def unreadable(path: Path, error: OSError) -> ImportProblem:
     return ImportProblem(path, None, None, reason, "a file that can be read")
 
 
-def _open_binary(path: Path) -> BinaryIO:
-    plain = path.open("rb")
-    if plain.peek(2)[:2] != _GZIP_MAGIC:
-        return plain
-    plain.close()
-    return cast(BinaryIO, gzip.open(path, "rb"))
-
-
-def _decoded(path: Path, raw: BinaryIO, encoding: str | None, newline: str) -> io.TextIOWrapper:
-    buffered = io.BufferedReader(cast(io.RawIOBase, raw))
-    head = buffered.peek(256)[:256]
+def _decoded(path: Path, raw: io.BufferedReader, encoding: str | None, newline: str) -> io.TextIOWrapper:
+    head = raw.peek(256)[:256]
     chosen = _marked(head) or encoding or "utf-8"
     if chosen == "utf-8":
         _refuse_unmarked_utf16(path, head)
     try:
-        return io.TextIOWrapper(buffered, encoding=chosen, newline=newline)
+        return io.TextIOWrapper(raw, encoding=chosen, newline=newline)
     except LookupError as error:
         raise ImportProblem(
             path, None, None, f"the unknown encoding {chosen!r}", "one such as utf-8, utf-16 or windows-1252"
@@ -242,9 +251,9 @@ def _undecodable(path: Path, error: UnicodeDecodeError, lines_read: int) -> Impo
     if encoding.startswith(("utf-16", "utf-32", "utf_16", "utf_32")):
         found = f"bytes that are not {encoding.upper()} ({error.reason})"
         return ImportProblem(path, lines_read + 1, None, found, "an undamaged file")
-    with _open_binary(path) as raw:
+    with open_bounded(path) as raw:
         number = 0
-        while line := raw.readline(LINE_LIMIT):
+        while line := raw.readline(limits().line):
             number += 1
             try:
                 line.decode(encoding)

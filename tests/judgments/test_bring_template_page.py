@@ -86,7 +86,7 @@ def test_it_is_created_once(admin_client):
         ({"template": "<p>Nothing</p>"}, "asks nothing that can be answered here"),
         ({"inputs": "id,other\n1,2\n"}, "The template has the field ${text}, but i.csv has no such column"),
         ({"inputs": "id,text\n1\n"}, "i.csv, line 2: found 1 cell"),
-        ({"template": b"\xff\xfe"}, "The template is not UTF-8"),
+        ({"template": b"\xff\xfe"}, "t.html is not UTF-8 (byte 1)"),
         ({"template": "a\x00b"}, "U+0000"),
         ({"slug": "to ne"}, "Only letters from a to z"),
     ],

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from common.incoming import limits
 from judgments.importers import ImportProblem, open_dataset
-from judgments.importers.textio import LINE_LIMIT
 from tests.judgments.files import refusal, written
 
 CSV = "image,caption\r\nkafé.jpg,Two people drink “café” 🍵\r\n"
@@ -114,8 +114,8 @@ def test_a_damaged_gzip_file_is_refused(tmp_path):
 
 
 def test_a_file_without_line_ends_does_not_fill_the_memory(tmp_path):
-    path = written(tmp_path, "c.jsonl", b" " * (LINE_LIMIT + 10))
-    assert "a line of more than 16,777,216 characters" in refusal(open_dataset("jsonl", path).references())
+    path = written(tmp_path, "c.jsonl", b" " * (limits().line + 10))
+    assert "a line of more than 2,097,152 characters" in refusal(open_dataset("jsonl", path).references())
 
 
 def test_a_missing_file_and_a_folder_in_its_place_are_named(tmp_path):

@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 from PIL import ExifTags, GifImagePlugin, Image, PngImagePlugin
 
-from judgments.datasets.picture_metadata import MOST_PICTURE_BYTES, without_metadata
+from common.incoming import limits
+from judgments.datasets.picture_metadata import without_metadata
 from judgments.datasets.uploads import PictureProblem, picture_format
 
 SECRET = b"taken at home"
@@ -96,7 +97,7 @@ def test_a_picture_that_is_cut_off_anywhere_is_served_up_to_there(form: str) -> 
 
 def test_a_picture_of_too_many_bytes_is_refused(tmp_path: Path) -> None:
     (tmp_path / "large.png").write_bytes(picture("PNG"))
-    os.truncate(tmp_path / "large.png", MOST_PICTURE_BYTES + 1)
+    os.truncate(tmp_path / "large.png", limits().picture_bytes + 1)
     with pytest.raises(PictureProblem, match=r"is too large; expected at most 52,428,800 bytes\."):
         picture_format(tmp_path / "large.png")
 

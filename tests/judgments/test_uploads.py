@@ -18,6 +18,8 @@ from django.test import Client
 from django.urls import reverse
 
 from common.audit import acting_as
+from common.incoming import archives
+from common.limits import Limits
 from judgments.datasets import uploads
 from judgments.datasets.uploads import UploadRefused
 from judgments.importers import ImportProblem
@@ -128,25 +130,20 @@ def test_an_archive_that_could_do_harm_is_refused(content: bytes, sentence: str,
     assert not (data_folder / "uploads").exists()
 
 
-def test_more_files_or_bytes_than_are_read_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(uploads, "MOST_FILES", 2)
-    with pytest.raises(UploadRefused, match="holds 3 files; at most 2"):
+def test_more_files_or_bytes_than_are_read_are_refused(settings: Any) -> None:
+    settings.INCOMING = Limits(files=2)
+    with pytest.raises(UploadRefused, match="lists too many files; at most 2"):
         keep("set.zip", packed(("a", b"1"), ("b", b"2"), ("c", b"3")))
-    monkeypatch.setattr(uploads, "MOST_BYTES", 3)
+    settings.INCOMING = Limits(bytes=3)
     with pytest.raises(UploadRefused, match="would unpack to 4 bytes"):
         keep("set.zip", packed(("a", b"1234")))
 
 
-def test_many_small_bombs_and_a_listing_too_long_to_be_read_are_refused(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(uploads, "SMALL_ARCHIVE", 2**20)
+def test_many_small_bombs_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(archives, "SMALL_ARCHIVE", 2**20)
     bombs = packed(*((str(number), bytes(2**20)) for number in range(3)))
     with pytest.raises(UploadRefused, match="would grow more than 200 times"):
         keep("set.zip", bombs)
-    monkeypatch.setattr(uploads, "MOST_LISTING", 100)
-    with pytest.raises(UploadRefused, match="lists too many files"):
-        keep("set.zip", packed(("a", b"1"), ("b", b"2"), ("c", b"3")))
 
 
 def test_a_file_that_is_larger_than_it_says_is_refused(tmp_path: Path) -> None:
@@ -164,7 +161,7 @@ def test_a_name_twice_is_refused(tmp_path: Path) -> None:
 
 
 def test_only_pictures_are_taken_as_pictures() -> None:
-    with pytest.raises(UploadRefused, match=r"'page.svg'; expected pictures alone"):
+    with pytest.raises(UploadRefused, match=r"'page.svg', which is no picture"):
         keep("rows.csv", b"x", pictures=packed(("a.jpg", b"1"), ("page.svg", b"<svg/>")))
 
 

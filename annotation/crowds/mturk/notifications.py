@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import base64
 import binascii
-import json
 import re
 import urllib.error
 import urllib.request
@@ -21,6 +20,7 @@ from urllib.parse import urlsplit
 from django.conf import settings
 
 from common.errors import QuorumError
+from common.incoming.documents import load_json
 
 OLDEST = timedelta(hours=1)
 EARLIEST = timedelta(minutes=15)  # clocks differ
@@ -132,8 +132,8 @@ def _parsed(body: str | bytes) -> dict[str, Any]:
     if len(body) > MOST_BYTES:
         raise NotificationUnreadable(f"The notification is longer than {MOST_BYTES:,} bytes.")
     try:
-        document = json.loads(body, object_pairs_hook=_once)
-    except (ValueError, RecursionError):
+        document = load_json(body, object_pairs_hook=_once)
+    except ValueError:
         raise NotificationUnreadable("The notification is not whole JSON; expected one object.") from None
     if not isinstance(document, dict):
         raise NotificationUnreadable("The notification is no JSON object.")

@@ -49,8 +49,8 @@ from annotation.crowds.panel.reconciling import (
 )
 from annotation.models import CrowdSession, Publication, RawId
 from annotation.money.confirming import confirmable
-from common.amounts import thousands
 from common.errors import WrongState
+from common.incoming import TextRefused, uploaded_text
 from judgments.access.roles import Right
 from judgments.admin.base import signed_in
 from judgments.design.panels import OUTCOMES, PANEL_PRESETS, session_parameter
@@ -200,18 +200,10 @@ def _text_of(request: HttpRequest) -> str:
             return str(signing.loads(request.POST.get("text", ""), salt=SALT, max_age=AN_HOUR))
         except signing.BadSignature:
             raise WrongState(_("Nothing was compared: choose the panel's list first, a CSV file.")) from None
-    if upload.size is None or upload.size > MOST_BYTES:
-        raise WrongState(
-            _("Nothing was compared: %(name)s is larger than %(most)s bytes.")
-            % {"name": upload.name, "most": thousands(MOST_BYTES)}
-        )
     try:
-        return upload.read().decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise WrongState(
-            _("Nothing was compared: %(name)s is no UTF-8 text; byte %(start)s does not fit.")
-            % {"name": upload.name, "start": error.start + 1}
-        ) from None
+        return uploaded_text(upload, most=MOST_BYTES)
+    except TextRefused as error:
+        raise WrongState(_("Nothing was compared: %(error)s") % {"error": error}) from None
 
 
 def _sealed_list(request: HttpRequest, study: Study) -> list[Submission]:

@@ -9,8 +9,9 @@ import csv
 import io
 import re
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from itertools import islice
 from typing import NamedTuple
 
 from django.contrib.auth.models import User
@@ -114,13 +115,12 @@ def read_submissions(
         )
     if "\x00" in text:
         raise ListProblem(_("The list holds the character U+0000, so that it is no text; expected CSV."))
-    lines = _lines(text.removeprefix("\ufeff"))
+    lines = list(islice(_lines(text.removeprefix("\ufeff")), MOST_ROWS + 2))
     if not lines:
         raise ListProblem(_("The list is empty; expected a header and a line for each submission."))
     if len(lines) - 1 > MOST_ROWS:
         raise ListProblem(
-            _("The list has %(lines)s lines; expected %(most)s at most.")
-            % {"lines": thousands(len(lines) - 1), "most": thousands(MOST_ROWS)}
+            _("The list has more than %(most)s lines; expected fewer.") % {"most": thousands(MOST_ROWS)}
         )
     header = [cell.strip() for cell in lines[0][1]]
     places = _places(header, panel, columns or {})
@@ -139,12 +139,12 @@ def read_submissions(
     return list(found.values())
 
 
-def _lines(text: str) -> list[tuple[int, list[str]]]:
+def _lines(text: str) -> Iterator[tuple[int, list[str]]]:
     first = text.split("\n", 1)[0]
     separator = max((",", ";", "\t"), key=first.count)
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=separator, strict=True)
     try:
-        return [(reader.line_num, cells) for cells in reader if any(cell.strip() for cell in cells)]
+        yield from ((reader.line_num, cells) for cells in reader if any(cell.strip() for cell in cells))
     except csv.Error as error:
         raise ListProblem(
             _("Line %(line_num)s of the list is no CSV: %(error)s.")

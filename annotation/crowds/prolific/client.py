@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import csv
 import io
-import json
 import re
 import ssl
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -38,6 +37,7 @@ from annotation.crowds.prolific.shapes import (
     read_cents_rounded_up,
     read_whole,
 )
+from common.incoming.documents import load_json
 
 if TYPE_CHECKING:
     import httpx  # 8 MiB, which a web server without Prolific does without
@@ -319,7 +319,7 @@ def _column(name: str) -> str:
 
 def _object_rows(answer: httpx.Response, path: str) -> list[dict[str, Any]]:
     try:
-        read = json.loads(answer.content)
+        read = load_json(answer.content)
     except ValueError as error:
         raise TryLater(f"Prolific's answer to POST {path} was cut short.") from error
     rows = read.get("results") if isinstance(read, dict) else read
@@ -330,7 +330,7 @@ def _object_rows(answer: httpx.Response, path: str) -> list[dict[str, Any]]:
 
 def _object(answer: httpx.Response, asked: str) -> dict[str, Any]:
     try:
-        read = json.loads(answer.content, parse_float=Decimal)
+        read = load_json(answer.content, parse_float=Decimal)
     except ValueError as error:
         raise TryLater(f"Prolific's answer to {asked} was cut short.") from error
     if not isinstance(read, dict):
@@ -367,7 +367,7 @@ def _seconds(answer: httpx.Response) -> float:
 def _detail(answer: httpx.Response) -> str:
     """Return the API's error message. It may be bare or in ``error``, as text, list or fields."""
     try:
-        read = json.loads(answer.content)
+        read = load_json(answer.content)
     except ValueError:
         return answer.text.strip()[:_LONGEST_DETAIL] or answer.reason_phrase
     error = read.get("error", read) if isinstance(read, dict) else read

@@ -9,7 +9,6 @@ from __future__ import annotations
 import base64
 import hashlib
 import hmac
-import json
 from datetime import UTC, datetime, timedelta
 from urllib.parse import urlsplit
 
@@ -20,6 +19,7 @@ from annotation.crowds.prolific.client import open_client
 from annotation.models import CrowdSession
 from common.errors import QuorumError, WrongState
 from common.files import can_be_stored
+from common.incoming.documents import load_json
 
 PATH = "/hooks/prolific/"
 SUBMISSION, STUDY = "submission.status.change", "study.status.change"
@@ -44,7 +44,7 @@ def studies_with_news(body: bytes, *, signature: str, timestamp: str, now: datet
         raise HookUnreadable(f"The notification has {len(body):,} bytes; expected {MOST_BYTES:,} at most.")
     _check_signature(body, signature, timestamp, now)
     try:
-        event = json.loads(body)
+        event = load_json(body)
         kind, resource = str(event["event_type"]), str(event["resource_id"])
         if not can_be_stored(resource):
             raise ValueError

@@ -13,6 +13,7 @@ from django.urls import reverse
 from django.utils.translation import gettext
 
 from common.errors import DesignError, QuorumError
+from common.incoming.documents import load_json
 from judgments.access.roles import visible_rows
 from judgments.design.editing.fitting import fit_to_dataset
 from judgments.design.editing.form import DesignForm, field_of_key, html_name, values_from_toml
@@ -287,8 +288,8 @@ def _editor_from_form(
 def _posted_base(request: HttpRequest) -> dict[str, Any] | None:
     """Return the posted base; None if it is no design."""
     try:
-        sent = json.loads(request.POST.get("_base", "null"))
-    except (ValueError, RecursionError):
+        sent = load_json(request.POST.get("_base", "null"))
+    except ValueError:
         return None
     if not isinstance(sent, dict):
         return None

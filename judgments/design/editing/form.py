@@ -24,6 +24,7 @@ from unfold.widgets import (
 
 from common.amounts import AmountField
 from common.errors import DesignError
+from common.incoming import TextRefused, uploaded_text
 from judgments.design.editing.rows import (
     MOST_ROWS,
     RowsField,
@@ -472,16 +473,8 @@ class StudyFileForm(forms.Form):
                 gettext("Paste a study file or choose one: one of the two is needed.")
             )
         if upload:
-            if upload.size > 200_000:
-                raise forms.ValidationError(
-                    gettext("%(file)s has %(size)d bytes; a study file has 200000 at most.")
-                    % {"file": upload.name, "size": upload.size}
-                )
             try:
-                cleaned["text"] = upload.read().decode("utf-8-sig")
-            except UnicodeDecodeError as error:
-                raise forms.ValidationError(
-                    gettext("%(file)s is not UTF-8 text: byte %(byte)d does not fit.")
-                    % {"file": upload.name, "byte": error.start + 1}
-                ) from None
+                cleaned["text"] = uploaded_text(upload, most=200_000)
+            except TextRefused as error:
+                raise forms.ValidationError(str(error)) from None
         return cleaned

@@ -21,6 +21,8 @@ from datetime import UTC, datetime, timedelta, timezone, tzinfo
 from functools import lru_cache
 from typing import Any
 
+from common.incoming.documents import TooDeep, load_json
+
 COLUMNS = (
     "HITId", "HITTypeId", "Title", "Description", "Keywords", "Reward", "CreationTime", "MaxAssignments",
     "RequesterAnnotation", "AssignmentDurationInSeconds", "AutoApprovalDelayInSeconds", "Expiration",
@@ -197,8 +199,8 @@ def _chosen(buttons: Mapping[str, str]) -> str | None:
 
 def _parsed(text: str) -> Any:
     try:
-        return json.loads(text)
-    except RecursionError:
+        return load_json(text)
+    except TooDeep:
         raise ValueError("JSON nested too deeply") from None
     except json.JSONDecodeError as error:
         raise ValueError(f"text that is not JSON ({error.msg.lower()} at character {error.colno})") from None

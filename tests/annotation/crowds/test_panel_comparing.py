@@ -64,7 +64,7 @@ class TestReading:
                 f"{HEADER}\ns,p,APPROVED\ns,p,REJECTED\n",
                 "Lines 2 and 3 are about the same submission and differ",
             ),
-            (f"{HEADER}\n" + "s,p,APPROVED\n" * 20_001, "20,001 lines; expected 20,000"),
+            (f"{HEADER}\n" + "s,p,APPROVED\n" * 20_001, "more than 20,000 lines; expected fewer"),
         ],
     )
     def test_what_is_no_list_is_said_with_the_line(self, text: str, said: str) -> None:

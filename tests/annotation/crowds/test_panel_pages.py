@@ -127,7 +127,7 @@ def test_a_list_that_is_no_text_and_a_made_up_confirmation_change_nothing(design
     done(study, ADA)
     file = SimpleUploadedFile("export.csv", b"\xff\xfe\x00", "text/csv")
     answer = designer.post(do(study, "reconcile"), {"page": "panel", "list": file}, follow=True)
-    assert "is no UTF-8 text" in words(answer)
+    assert "is not UTF-8" in words(answer)
     sealed = hidden(upload(study, designer, "\n".join((HEADER, line(ADA, "APPROVED")))), "sealed")
     for of, value in ((study, "x"), (study, ""), (other, sealed)):
         said = words(designer.post(do(of, "book-list"), {"sealed": value, "page": "panel"}, follow=True))

@@ -1,0 +1,199 @@
+"""Unpack zip archives from outside.
+
+No entry may leave its folder, be a link, need a password, or grow without bound. Declared sizes are checked first, but
+real ones are counted while unpacking.
+"""
+
+from __future__ import annotations
+
+import re
+import stat
+import time
+import zipfile
+import zlib
+from collections.abc import Collection
+from pathlib import Path, PurePosixPath
+from typing import IO
+
+from django.core.files.uploadedfile import UploadedFile
+from django.utils.translation import gettext
+
+from common.amounts import thousands
+from common.errors import QuorumError
+from common.incoming import HEAD, SMALL_ENOUGH, limits, spend
+
+SMALL_ARCHIVE = 100 * SMALL_ENOUGH  # bytes of all files below which growth is of no account
+LISTED_BYTES = 330  # of a file in the table of contents, which is read whole
+END_RECORD = 22  # bytes of the end of an archive without a comment
+LONGEST_END = 2**16 + 200  # bytes of the end of an archive: its records, and a comment
+CHUNK = 2**20
+LONGEST_NAME = 255  # bytes of a path component that common file systems accept
+# What zipfile raises for bytes that only resemble an archive.
+DAMAGE = (zipfile.BadZipFile, EOFError, NotImplementedError, ValueError, zlib.error)
+
+
+class UploadRefused(QuorumError):
+    title = "The upload cannot be used"
+
+
+def is_archive(name: str) -> bool:
+    return name.lower().endswith(".zip")
+
+
+def check_archive(packed: IO[bytes] | UploadedFile, *, name: str, suffixes: set[str] | None = None) -> None:
+    """Raise UploadRefused with the first problem of an archive's table of contents.
+
+    In a request, a long table is left to the job that unpacks the archive.
+    """
+    if _listing_size(packed, name) <= HEAD:
+        _wanted_members(_archive(packed, name), name, suffixes, _size(packed))
+    packed.seek(0)
+
+
+def unpack(
+    packed: IO[bytes],
+    target: Path,
+    *,
+    name: str,
+    suffixes: set[str] | None = None,
+    passed_over: Collection[str] = (),
+) -> list[str]:
+    """Unpack below ``target``; return the names of files skipped for a suffix in ``passed_over``.
+
+    Raise UploadRefused if the archive is unsafe, damaged, or larger than declared.
+    """
+    archive = _archive(packed, name)
+    until = time.monotonic() + limits().seconds
+    left_out = []
+    for member, inner in _wanted_members(archive, name, suffixes, _size(packed)):
+        if inner.suffix.lower() in passed_over:
+            left_out.append(str(inner))
+            continue
+        words = {"name": name, "filename": member.filename}
+        file = target.joinpath(*inner.parts)
+        left = member.file_size
+        try:
+            file.parent.mkdir(parents=True, exist_ok=True)
+            with archive.open(member) as source, file.open("xb") as out:
+                while chunk := source.read(CHUNK):
+                    spend(len(chunk))
+                    left -= len(chunk)
+                    if left < 0:
+                        problem = gettext("%(name)s: %(filename)r is larger than the archive says.")
+                        raise UploadRefused(problem % words)
+                    if time.monotonic() > until:
+                        raise UploadRefused(gettext("%(name)s takes too long to unpack.") % words)
+                    out.write(chunk)
+        except DAMAGE as error:
+            problem = gettext("%(name)s: %(filename)r is damaged (%(error)s).") % (words | {"error": error})
+            raise UploadRefused(problem) from error
+        except (FileExistsError, IsADirectoryError, NotADirectoryError):
+            raise UploadRefused(gettext("%(name)s holds two things named %(filename)r.") % words) from None
+    return left_out
+
+
+def _size(packed: IO[bytes] | UploadedFile) -> int:
+    packed.seek(0, 2)
+    return packed.tell()
+
+
+def _too_many_files(name: str) -> UploadRefused:
+    return UploadRefused(
+        gettext("%(name)s lists too many files; at most %(most_files)s are read.")
+        % {"name": name, "most_files": thousands(limits().files)}
+    )
+
+
+def _listing_size(packed: IO[bytes] | UploadedFile, name: str) -> int:
+    """Return the bytes of the table of contents, unless they are too many to be read."""
+    size = _stated_size(packed)
+    if size > LISTED_BYTES * limits().files:
+        raise _too_many_files(name)
+    return size
+
+
+def _stated_size(packed: IO[bytes] | UploadedFile) -> int:
+    """Return the bytes of the table of contents, as the archive's end states them; 0 without an end."""
+    size = _size(packed)
+    packed.seek(max(0, size - LONGEST_END))
+    tail = packed.read(LONGEST_END)
+    # As zipfile: without a comment first, as the record may hold the mark itself.
+    end = len(tail) - END_RECORD
+    if not (tail[end : end + 4] == b"PK\x05\x06" and tail.endswith(b"\x00\x00")):
+        end = tail.rfind(b"PK\x05\x06")
+    if end < 0 or end + 16 > len(tail):
+        return 0
+    if tail[end - 20 : end - 16] == b"PK\x06\x07":  # of an archive above 4 GB
+        return int.from_bytes(tail[end - 36 : end - 28], "little")
+    return int.from_bytes(tail[end + 12 : end + 16], "little")
+
+
+def _archive(packed: IO[bytes] | UploadedFile, name: str) -> zipfile.ZipFile:
+    size = _listing_size(packed, name)
+    packed.seek(max(0, _size(packed) - LONGEST_END - size))
+    if (
+        packed.read(size + LONGEST_END).count(b"PK\x01\x02") > limits().files
+    ):  # each of which becomes an object
+        raise _too_many_files(name)
+    try:
+        return zipfile.ZipFile(packed)
+    except DAMAGE:
+        raise UploadRefused(
+            gettext("%(name)s is not a zip archive, or a damaged one.") % {"name": name}
+        ) from None
+
+
+def _wanted_members(
+    archive: zipfile.ZipFile, name: str, suffixes: set[str] | None, size: int
+) -> list[tuple[zipfile.ZipInfo, PurePosixPath]]:
+    """Return the files with their targets, if all may be unpacked."""
+    members, most = archive.infolist(), limits()
+    total = sum(member.file_size for member in members)
+    if total > most.bytes:
+        raise UploadRefused(
+            gettext("%(name)s would unpack to %(total)s bytes; at most %(most_bytes)s are read.")
+            % {"name": name, "total": thousands(total), "most_bytes": thousands(most.bytes)}
+        )
+    if total > max(SMALL_ARCHIVE, most.growth * size):  # many small bombs, or members that share their bytes
+        raise UploadRefused(
+            gettext("%(name)s would grow more than %(most_growth)s times; nothing was read.")
+            % {"name": name, "most_growth": most.growth}
+        )
+    wanted = []
+    for member in members:
+        inner = PurePosixPath(member.filename)
+        if member.is_dir() or not inner.parts or _is_litter(inner):
+            continue
+        if problem := _problem_of(member, inner, suffixes):
+            words = {"name": name, "file": repr(member.filename[:60]), "problem": problem}
+            raise UploadRefused(gettext("%(name)s holds %(file)s, which %(problem)s.") % words)
+        wanted.append((member, inner))
+    if not wanted:
+        raise UploadRefused(gettext("%(name)s is empty.") % {"name": name})
+    return wanted
+
+
+def _is_litter(inner: PurePosixPath) -> bool:
+    return inner.parts[0] == "__MACOSX" or inner.name in (".DS_Store", "Thumbs.db", "desktop.ini")
+
+
+def _problem_of(member: zipfile.ZipInfo, inner: PurePosixPath, suffixes: set[str] | None) -> str:
+    """Say why a file may not be unpacked; "" if it may."""
+    if any(len(part.encode("utf-8", "surrogateescape")) > LONGEST_NAME for part in inner.parts):
+        return gettext("has a name too long to be kept; please rename it")
+    leads_out = inner.is_absolute() or ".." in inner.parts or "\\" in member.filename or ":" in inner.parts[0]
+    if leads_out or re.search(r"[\x00-\x1f]", member.filename):
+        return gettext("leads out of the archive's folder; nothing was read")
+    if stat.S_IFMT(member.external_attr >> 16) not in (0, stat.S_IFREG):
+        return gettext("is a link or a device; expected files alone")
+    if member.flag_bits & 0x1:
+        return gettext("needs a password; expected an archive without one")
+    if member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):  # others unpack without bound
+        return gettext("is packed in an unusual way; expected an ordinary zip archive")
+    if member.file_size > max(SMALL_ENOUGH, limits().growth * member.compress_size):
+        return gettext("would grow more than %(n)s times; nothing was read") % {"n": limits().growth}
+    if suffixes is not None and inner.suffix.lower() not in suffixes:
+        return gettext("is no picture (%(listed)s); nothing was read") % {
+            "listed": ", ".join(sorted(suffixes))
+        }
+    return ""

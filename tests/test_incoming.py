@@ -1,0 +1,266 @@
+"""What comes from outside is read within limits, or refused in one sentence."""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import io
+import json
+import lzma
+import os
+import re
+import subprocess
+import sys
+import threading
+import time
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+from django.core.files.uploadedfile import SimpleUploadedFile
+from django.test import Client, override_settings
+from django.urls import reverse
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from common.errors import QuorumError
+from common.incoming import HEAD, BeyondHead, within_request
+from common.limits import Limits
+from config.observing.long_requests import LongRequests, RequestTooLong
+from judgments.datasets import uploads
+from judgments.importers import ImportProblem, open_dataset
+from judgments.importers.readers import Columns, read_json_lines
+from judgments.importers.textio import ImportNotes
+from judgments.jobs import run_job
+from judgments.models import Dataset, Job, Study
+from tests.bombs import BOMBS, packed
+from tests.judgments.desk import words
+
+ROOT = Path(__file__).resolve().parent.parent
+MOST_MEMORY = 300  # MiB
+SENTENCE = re.compile(r"[^\n]{10,600}\.")
+CSV = "image,caption\na.jpg,A dog runs .\n"
+
+
+@pytest.fixture(autouse=True)
+def data_folder(tmp_path: Path, settings: Any) -> Path:
+    settings.DATA_DIR, settings.MEDIA_ROOT = tmp_path, tmp_path / "media"
+    return tmp_path
+
+
+def sent(name: str, content: bytes) -> SimpleUploadedFile:
+    return SimpleUploadedFile(name, content)
+
+
+def test_every_bomb_is_refused_in_sentences_and_little_memory(tmp_path: Path) -> None:
+    environment = os.environ | {
+        "DJANGO_SETTINGS_MODULE": "config.settings", "DATA_DIR": str(tmp_path / "data"),
+        "DATABASE_URL": f"sqlite:///{tmp_path / 'none.sqlite3'}",
+        "INCOMING_LINES": "2000000",  # a tenth of the usual, for time
+    }  # fmt: skip
+    (tmp_path / "bombs").mkdir()
+    done = subprocess.run(
+        [sys.executable, "-m", "tests.bombs", str(tmp_path / "bombs")],
+        cwd=ROOT, env=environment, capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    results = [json.loads(line) for line in done.stdout.splitlines()]
+    assert [one["name"] for one in results] == list(BOMBS)
+    assert {one["name"]: one["peak"] for one in results if one["peak"] > MOST_MEMORY} == {}
+    harmless = {"text.png", "profile.png"}  # small pictures, whose texts nobody unpacks
+    for one in results:
+        assert one["state"] == 0, (one, done.stderr)
+        assert one["said"], one
+        wrong = [sentence for sentence in one["said"] if not SENTENCE.fullmatch(sentence)]
+        assert not wrong or one["name"] in harmless, one
+
+
+def test_a_million_rows_of_an_ordinary_ratio_are_read(tmp_path: Path) -> None:
+    path = tmp_path / "large.jsonl"
+    rows = "".join(
+        f'{{"image": "{n}.jpg", "caption": "A dog runs after {n * 7919} balls ."}}\n' for n in range(10**6)
+    )
+    path.write_bytes(gzip.compress(rows.encode(), 1))
+    columns, notes = Columns(("image", "caption"), strict=True), ImportNotes()
+    assert sum(1 for _ in read_json_lines(path, columns, notes)) == 10**6
+
+
+SMALL = Limits(bytes=300_000, growth=50, lines=2_000, line=5_000, files=20, depth=20, pixels=10_000)
+PAYLOADS = st.builds(
+    lambda unit, times, head: head + unit * times,
+    st.sampled_from(
+        [b"\n", b"\r", b" ", b"x", b",", b'"', b'"\n",', b"[", b"{}", b'{"a":', b"[],", b"\x00", b"\x80", b"\xff\xfe",
+         b"a.jpg,A dog\n", b'{"image": "a.jpg", "caption": "A dog"}\n', b"PK\x01\x02", b"\x1f\x8b\x08\x00"]
+    ),
+    st.sampled_from([1, 50, 3_000, 400_000]),
+    st.sampled_from([b"", b"image,caption\n", b"[", b'{"images": [], "annotations": [', b"\x1f\x8b", b"PK\x03\x04"]),
+)  # fmt: skip
+
+
+def zipped(content: bytes, method: int = zipfile.ZIP_DEFLATED) -> bytes:
+    stream = io.BytesIO()
+    with zipfile.ZipFile(stream, "w", method) as archive:
+        archive.writestr("a.csv", content)
+    return stream.getvalue()
+
+
+WRAPPERS = {
+    ".gz": gzip.compress,
+    ".xz": lzma.compress,
+    ".bz2": bz2.compress,
+    ".zip": zipped,
+    ".lzma.zip": lambda content: zipped(content, zipfile.ZIP_LZMA),
+}
+
+
+@settings(max_examples=60)
+@given(
+    payload=PAYLOADS,
+    wrappers=st.lists(st.sampled_from(sorted(WRAPPERS)), max_size=3),
+    suffix=st.sampled_from([".csv", ".jsonl", ".json", ".txt", ".zip"]),
+    cut=st.integers(0, 40),
+)
+def test_whatever_is_sent_is_understood_or_refused_in_one_sentence(
+    payload: bytes, wrappers: list[str], suffix: str, cut: int
+) -> None:
+    name = f"sent{suffix}"
+    for wrapper in wrappers:
+        payload, name = WRAPPERS[wrapper](payload), f"sent{wrapper}"
+    payload = payload[: len(payload) - cut]
+    with override_settings(INCOMING=SMALL):
+        said = []
+        try:
+            upload = uploads.keep([sent(name if name.endswith(".zip") else f"{name}{suffix}", payload)])
+            said += uploads.look_at(upload, [name], "").problems
+        except QuorumError as error:
+            said.append(str(error))
+        else:
+            for format in ("csv", "jsonl", "coco"):
+                try:
+                    with uploads.open_upload(upload) as files:
+                        rows = sum(1 for _ in open_dataset(format, files.path).references())
+                    assert rows <= SMALL.lines
+                except QuorumError as error:
+                    said.append(str(error))
+    assert all(SENTENCE.fullmatch(sentence) for sentence in said), said
+
+
+@pytest.mark.parametrize(
+    ("limit", "content", "said"),
+    [
+        ({"bytes": 1_000}, CSV.encode() * 100, "found more than 1,000 bytes"),
+        ({"lines": 50}, CSV.encode() + b"\n" * 60, "found more than 50 lines"),
+        ({"line": 100}, CSV.encode() + b"b.jpg," + b"x" * 100, "line 3: found a line of more than 100 characters"),
+        ({"line": 30}, CSV.encode() + b'b,"' + b"\n" * 40, "found a record of more than 30 characters"),
+        ({}, gzip.compress(CSV.encode() + b"a.jpg,A dog\n" * 300_000), "data that grow more than 200 times"),
+        ({"seconds": -1}, CSV.encode(), "found more than is read in -1 s"),
+    ],
+)  # fmt: skip
+def test_each_limit_has_its_sentence(
+    limit: dict[str, int], content: bytes, said: str, tmp_path: Path, settings: Any
+) -> None:
+    settings.INCOMING = Limits(**limit)
+    path = tmp_path / "sent.csv"
+    path.write_bytes(content)
+    with pytest.raises(ImportProblem) as refused:
+        list(open_dataset("csv", path).references())
+    assert said in str(refused.value)
+
+
+def test_a_request_reads_no_more_than_its_part_of_a_file(tmp_path: Path) -> None:
+    path = tmp_path / "sent.csv.gz"
+    path.write_bytes(gzip.compress(CSV.encode() + b"b.jpg,A cat\n" * HEAD))
+    with within_request(), pytest.raises(BeyondHead):
+        list(open_dataset("csv", path).references())
+    assert list(open_dataset("csv", path).references())
+
+
+@pytest.mark.django_db
+class TestUploads:
+    def follow(self, designer: Client, answer: Any) -> Any:
+        """The page to which the job leads that was asked for."""
+        job = Job.objects.latest("pk")
+        assert answer.headers["Location"] == reverse("admin:judgments_job_change", args=[job.pk])
+        assert not job.progress
+        run_job(job.pk)
+        return designer.get(answer.headers["Location"], follow=True)
+
+    @pytest.fixture
+    def designer(self) -> Client:
+        client = Client()
+        client.force_login(User.objects.create_superuser("designer"))
+        return client
+
+    def test_a_bomb_costs_a_request_nothing_and_the_job_says_why(self, designer: Client) -> None:
+        add = reverse("admin:judgments_dataset_add")
+        answer = designer.post(
+            add, {"files": [sent("a.csv", packed(b"\n", 40)), sent("b.csv", CSV.encode())]}
+        )
+        shown = words(self.follow(designer, answer))
+        assert "a.csv, line 1: found compressed data that grow more than 200 times" in shown
+        assert "b.csv CSV · 1 caption of 1 image" in shown
+
+    def test_a_large_table_is_understood_by_a_job_and_then_imported(self, designer: Client) -> None:
+        table = "image,caption\n" + "".join(f"{n}.jpg,Ein Mädchen {n}\n" for n in range(6_000))
+        add = reverse("admin:judgments_dataset_add")
+        answer = designer.post(add, {"files": [sent("large.csv", table.encode("cp1252"))]})
+        page = self.follow(designer, answer)
+        assert "6,000 captions of 6,000 images · Windows-1252" in words(page)
+        again = {"upload": page.context["upload"], "encoding": "windows-1250", "_again": "1", "attribution": "Mine",
+                 "name": "mine", "role-0": "people"}  # fmt: skip
+        page = self.follow(designer, designer.post(add, again))
+        form = page.context["form"]
+        assert (form["name"].value(), form["attribution"].value()) == ("mine", "Mine")
+        chosen = {name: form[name].value() for name in form.fields if form[name].value()}
+        answer = designer.post(add, chosen | {"upload": page.context["upload"]})
+        self.follow(designer, answer)
+        assert Dataset.objects.get(name="mine").captions.count() == 6_000
+
+    def test_what_a_job_understood_is_shown_to_nobody_else(self, designer: Client) -> None:
+        add = reverse("admin:judgments_dataset_add")
+        answer = designer.post(add, {"files": [sent("large.csv", CSV.encode() * 5_000)]})
+        self.follow(designer, answer)
+        other = Client()
+        other.force_login(User.objects.create_superuser("other"))
+        assert other.get(add, {"job": Job.objects.get().pk}).status_code == 404
+        assert designer.get(add, {"job": "x"}).status_code == 404
+
+    def test_a_template_with_many_inputs_becomes_a_draft_by_a_job(self, designer: Client) -> None:
+        template = '<p>${text}</p><input type="radio" name="tone" value="pos" required>'
+        rows = "text\n" + "".join(f"Wunderbar {n}\n" for n in range(9_000))
+        values = {"name": "Ton", "slug": "ton", "template": sent("t.html", template.encode())}
+        answer = designer.post(
+            reverse("admin:judgments_study_bring_template"), values | {"inputs": sent("i.csv", rows.encode())}
+        )
+        assert "Ton" in words(self.follow(designer, answer))
+        assert Study.objects.get(slug="ton").dataset.items.count() == 9_000
+
+
+def test_a_request_that_computes_for_too_long_is_ended_and_others_go_on() -> None:
+    requests, ended = LongRequests(0.05), []
+
+    def compute() -> None:
+        try:
+            with requests.watched():
+                while True:
+                    pass
+        except RequestTooLong:
+            ended.append("computing")
+
+    def wait() -> None:
+        with requests.watched():
+            over.wait()
+
+    over = threading.Event()
+    threads = [threading.Thread(target=one) for one in (compute, wait)]
+    for thread in threads:
+        thread.start()
+    while not ended:
+        requests.end()
+        time.sleep(0.01)
+    assert threads[1].is_alive()
+    over.set()
+    for thread in threads:
+        thread.join()
+    assert ended == ["computing"]
