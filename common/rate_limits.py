@@ -69,7 +69,7 @@ def visiting_from(address: str, browser: str = "") -> Iterator[None]:
 
 def visitor() -> str:
     """Return the visitor's address, of IPv6 the /64; "" in commands and jobs."""
-    return _address.get()
+    return _visitor.get()[0]
 
 
 def _network(address: str) -> str:
