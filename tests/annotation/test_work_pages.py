@@ -362,7 +362,8 @@ def test_what_lies_ahead_shows_no_more_than_its_page_would() -> None:
 
 
 def test_more_time_and_its_end_are_told_in_seconds_and_words() -> None:
-    study, ada, _, assignment = begun(crowd={"extensions": 1})
+    study, ada, html, assignment = begun(crowd={"extensions": 1})
+    call(study, ada.client, assignment, "save", answers=answers_to(html)[:1])
     soon = timezone.now() + timedelta(minutes=2)
     Assignment.objects.filter(pk=assignment.pk).update(expires_at=soon)
     reply = call(study, ada.client, assignment, "extend")
@@ -425,5 +426,5 @@ def test_the_calls_of_a_page_stay_within_their_queries() -> None:
             assert call(study, ada.client, assignment, what, **body).status_code == 200
         counts[what] = sum("SAVEPOINT" not in one["sql"] for one in queries.captured_queries)
     assert counts["save"] <= 4, counts
-    assert counts["ahead"] <= 11, counts
+    assert counts["ahead"] <= 12, counts  # one notes whose seat it is
     assert counts["submit"] <= 10, counts

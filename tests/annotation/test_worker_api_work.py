@@ -239,7 +239,7 @@ def test_each_call_is_held_to_a_query_count(django_assert_max_num_queries: Any) 
     with django_assert_max_num_queries(7):
         token = join(study).json()["token"]
     headers = {"Authorization": f"Token {token}"}
-    with django_assert_max_num_queries(11):
+    with django_assert_max_num_queries(12):  # one of them notes the address
         shown = accept(study, headers).json()
     with django_assert_max_num_queries(6):
         assert accept(study, headers).status_code == 200
@@ -248,5 +248,5 @@ def test_each_call_is_held_to_a_query_count(django_assert_max_num_queries: Any) 
     with django_assert_max_num_queries(7):
         assert submit(shown["id"], answers_to(shown), headers).status_code == 200
     shown = accept(study, headers).json()
-    with django_assert_max_num_queries(14):  # one of them for the control items met before
+    with django_assert_max_num_queries(15):  # one of them for the control items met before, one for the seat
         assert submit(shown["id"], answers_to(shown), headers, next=True).status_code == 200
