@@ -344,7 +344,9 @@ def test_a_file_that_is_too_large_for_memory_is_taken_by_both_doors(settings: An
     browser = signed_in(participant())
     body = {"challenge": "lawns", "system": "s", "team": "t"}
     assert browser.post("/api/submissions/", {**body, "file": file_of(captions(9))}).status_code == 201
-    assert browser.post("/challenges/lawns/submit/", {**body, "file": file_of(captions(8))}).status_code == 303
+    assert (
+        browser.post("/challenges/lawns/submit/", {**body, "file": file_of(captions(8))}).status_code == 303
+    )
 
 
 def test_a_challenge_is_made_changed_closed_and_cleaned_in_the_admin(designer: Client) -> None:
