@@ -6,7 +6,7 @@ from django.views.i18n import set_language
 
 from config.second_factor.pages import second_factor
 from config.second_factor.sign_in import change_password
-from config.uploading import MayUploadView
+from judgments.access.api import MayUploadView
 
 urlpatterns = [
     path("admin/second-factor/", second_factor, name="second-factor"),

@@ -90,8 +90,8 @@ class ChallengeSerializer(RowSerializer[Challenge]):
 class Figure(serializers.FloatField):
     """As many digits as the leaderboard shows: all of them would tell the scores of single images."""
 
-    def to_representation(self, value: Any) -> float:
-        return round(super().to_representation(value), DIGITS)
+    def to_representation(self, value: Any) -> Any:
+        return round(float(value), DIGITS)
 
 
 class FiguresSerializer(serializers.Serializer[Any]):
