@@ -84,7 +84,7 @@ BOMBS: dict[str, Callable[[], bytes]] = {
     "deep.json": lambda: b"[" * (30 * MILLION),
     "deep.jsonl": lambda: b'{"a":' * MILLION,
     "deep-text.jsonl": lambda: b'{"a": "' + b"[" * (30 * MILLION),
-    "wide.json": lambda: b'{"info": [' + b"{}," * (20 * MILLION) + b"{}]}",
+    "wide.json": lambda: b'{"info": [' + b"{}," * (5 * MILLION) + b"{}]}",
     "wide.jsonl": lambda: b'{"a": [' + b"{}," * (20 * MILLION) + b"{}]}",
     "one-entry.json": lambda: b'[{"image_id": 1, "caption": "' + b"x" * (100 * MILLION),
     "one-cell.csv": lambda: b"image,caption\na.jpg," + b"x" * (300 * MILLION),

@@ -14,6 +14,7 @@ import sys
 import threading
 import time
 import zipfile
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -105,7 +106,7 @@ def zipped(content: bytes, method: int = zipfile.ZIP_DEFLATED) -> bytes:
     return stream.getvalue()
 
 
-WRAPPERS = {
+WRAPPERS: dict[str, Callable[[bytes], bytes]] = {
     ".gz": gzip.compress,
     ".xz": lzma.compress,
     ".bz2": bz2.compress,

@@ -497,7 +497,7 @@ class DatasetAdmin(QuorumAdmin):
             messages.error(request, gettext("Nothing was imported: please upload the files again."))
             return redirect("admin:judgments_dataset_add")
         return self._show_understood(
-            request, job.args["upload"], asked, as_understood(job.result["understood"])
+            request, job.args["upload"], asked, as_understood((job.result or {})["understood"])
         )
 
     def _show_understood(
