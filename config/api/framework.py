@@ -83,7 +83,7 @@ class StrictJSONParser(JSONParser):
 
     def parse(self, stream: Any, media_type: str | None = None, parser_context: Any = None) -> Any:
         refuse_compressed(parser_context)
-        body = stream.read()
+        body: bytes = (parser_context or {})["request"].body  # not the stream: this one is held to a size
         try:
             parsed = load_json(
                 body.decode(), object_pairs_hook=_members, parse_constant=_no_number, parse_float=_finite

@@ -123,6 +123,11 @@ def test_no_call_breaks_at_a_body_that_it_does_not_expect(study: Study, staff: d
                 assert len(said(response, 400, 403, 404, 409, 413)) < 1_000, (method, path, text[:100])
 
 
+def test_a_body_that_would_fill_the_memory_is_refused_unread(staff: dict[str, str]) -> None:
+    for body in (b'{"toml": "' + b"x" * 3_000_000 + b'"}', b"[" + b"{}," * 1_000_000 + b"{}]"):
+        said(send("post", "/api/studies/", body, staff), 413)
+
+
 def test_a_compressed_body_is_refused_and_never_unpacked(staff: dict[str, str]) -> None:
     before = rows()["judgments.Study"]
     bomb = gzip.compress(b"0" * 50_000_000)
