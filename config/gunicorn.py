@@ -18,7 +18,7 @@ from django.conf import settings
 from gunicorn.workers.gthread import ThreadWorker
 
 from config.observing.logs import ServerLog
-from config.observing.long_requests import REQUEST_SECONDS, LongRequests
+from config.observing.long_requests import LongRequests
 
 bind = f"127.0.0.1:{os.environ.get('PORT') or 8000}"
 timeout = 120  # a large dataset is uploaded in one request
@@ -57,7 +57,7 @@ _connections = memoryview(mmap(-1, 64 * 4)).cast("i")  # of each process, seen b
 for _place in range(len(_connections)):
     _connections[_place] = -1
 
-_requests = LongRequests(float(os.environ.get("WEB_SECONDS") or REQUEST_SECONDS))
+_requests = LongRequests(settings.WEB_SECONDS)
 
 
 class SharingWorker(ThreadWorker):

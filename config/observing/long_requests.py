@@ -8,15 +8,13 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-REQUEST_SECONDS = 60.0  # of processor time; one that waits for its visitor or a database uses none
-
 
 class RequestTooLong(Exception):
     """The request used more processor time than any may."""
 
 
 class LongRequests:
-    def __init__(self, most: float = REQUEST_SECONDS) -> None:
+    def __init__(self, most: float) -> None:
         self._most = most
         self._lock = threading.Lock()
         self._until: dict[int, float] = {}  # thread -> its processor time at which its request is ended
