@@ -71,7 +71,7 @@ def test_a_language_in_the_address_is_used_and_remembered() -> None:
 
 
 def test_a_panel_s_page_offers_the_languages_without_a_cookie() -> None:
-    study = make_study(make_dataset(), crowd={"backend": "external"})
+    study = make_study(make_dataset(), crowd={"backend": "external"}, panel={"signature": ""})
     browser = Client()
     address = f"/s/{study.slug}/panel/?id=p-1&session=s-1"
     page = browser.get(address)

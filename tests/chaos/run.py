@@ -225,8 +225,13 @@ class Chaos:
             for _ in range(ROUNDS):
                 for path, body in rng.sample(calls, len(calls)):
                     status, reply = line.call("POST", f"/api/{path}", body)
-                    # one of two requests may have been carried out before its server was killed
-                    assert status == 202 or (status == 409 and line.repeated), (path, status, reply)
+                    # one of two requests may have been carried out before its server was killed, and but for
+                    # exports the same work may be under way
+                    assert status == 202 or (status == 409 and (line.repeated or path != "exports/")), (
+                        path,
+                        status,
+                        reply,
+                    )
                     time.sleep(rng.uniform(0, PAUSE))
                 until(self.enqueued_more, what="the database")
         finally:
@@ -283,8 +288,8 @@ class Chaos:
         self.outcome.jobs = Counter(found["done"])
         self.outcome.slowest = found["slowest"]
         same("jobs that failed", found["failed"], [])
-        for kind in ("export", "aggregate", "rehearse", "add-in-parts"):
-            assert found["done"].get(kind, 0) >= ROUNDS, (kind, found["done"])
+        for kind, least in {"export": ROUNDS, "add-in-parts": ROUNDS, "aggregate": 1, "rehearse": 1}.items():
+            assert found["done"].get(kind, 0) >= least, (kind, found["done"])
         same("jobs in parts and what they left", found["added"], found["in_parts"])
         same("sums", found["sums"], [sum(number**2 for number in range(PARTS))])
         same("files of exports", found["files"], found["exports"])
