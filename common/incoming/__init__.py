@@ -30,9 +30,8 @@ SMALL_ENOUGH = 2**20  # bytes below which growth is of no account
 GZIP_MAGIC = b"\x1f\x8b"
 DAMAGE = (EOFError, zlib.error, gzip.BadGzipFile)  # what gzip raises
 
-_left: ContextVar[list[int] | None] = ContextVar(
-    "left", default=None
-)  # bytes that the request may still read
+# Bytes that the request may still read.
+_left: ContextVar[list[int] | None] = ContextVar("left", default=None)
 
 
 def limits() -> Limits:
@@ -139,8 +138,8 @@ class _BoundedFile(io.RawIOBase):
         if self._size > most.bytes:
             raise Excess(f"more than {most.bytes:,} bytes", "fewer (the setting INCOMING_BYTES)")
         if self._packed and self._size > max(SMALL_ENOUGH, most.growth * self._file.tell()):
-            found = f"compressed data that grow more than {most.growth} times"
-            raise Excess(found, "an ordinary file (the setting INCOMING_GROWTH)")
+            excess = f"compressed data that grow more than {most.growth} times"
+            raise Excess(excess, "an ordinary file (the setting INCOMING_GROWTH)")
         if self._lines > most.lines:
             raise Excess(f"more than {most.lines:,} lines", "fewer (the setting INCOMING_LINES)")
         if time.monotonic() > self._until:
