@@ -6,11 +6,12 @@ only once itself: it is marked ALONE and never looked up.
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from evaluation.arrays import Flags, Floats, Ints, starts_of
+from evaluation.arrays import Flags, Floats, Ints
 from evaluation.compiled import compiled
 from evaluation.metrics.comparison import Comparison, Task, View, groups_of, parts_of
 from evaluation.metrics.text.words import Numbers, Words
@@ -130,95 +131,99 @@ def _count(
     rounds = 1
     while rounds * ROUND < grams.size:
         rounds *= 2
-    shared = grams, words, comparison.group_starts, comparison.weights, repeated, order, rounds
-    parts = [FREQUENCIES, *range(rounds if order < most else 0)]
     map_here = map_parts if rounds > 1 else Serial().map
-    frequencies, *turns = map_here(_count_part, shared, parts, threads=True)
+    positions: list[list[Numbers]] = [[] for _ in range(rounds)]
+    if order < most:
+        inner = np.searchsorted(words.starts, np.arange(ROUND, grams.size, ROUND))
+        bounds = np.unique([0, *inner, words.starts.size - 1]).tolist()
+        shared = grams, words.words, words.starts, repeated, order + 1, rounds
+        for split in map_here(_positions_of_texts, shared, list(pairwise(bounds)), threads=True):
+            for turn, part in enumerate(split):
+                positions[turn].append(part)
+    turns = [np.concatenate(parts) for parts in positions if parts]
+    shared_by_turns = grams, words, comparison.group_starts, comparison.weights, repeated, order, turns
+    frequencies, *numbered = map_here(
+        _count_part, shared_by_turns, [FREQUENCIES, *range(len(turns))], threads=True
+    )
     if not turns:
         return frequencies, grams, repeated
-    numbers, repeats = zip(*turns, strict=True)
-    joined = _joined(
-        np.concatenate(numbers),
-        starts_of([turn.size for turn in numbers]),
-        starts_of([turn.size for turn in repeats]),
-        grams,
-        words.words,
-        words.starts,
-        order + 1,
-        rounds,
-    )
-    return frequencies, joined, np.concatenate(repeats)
+    longer = np.full(grams.size, ALONE, dtype=np.int32)
+    first = 0
+    for turn, (numbers, repeats) in zip(turns, numbered, strict=True):
+        numbers += first
+        longer[turn] = numbers
+        first += repeats.size
+    return frequencies, longer, np.concatenate([repeats for _, repeats in numbered])
+
+
+def _positions_of_texts(shared: tuple[Any, ...], texts: tuple[int, int]) -> list[Numbers]:
+    grams, words, starts, repeated, order, rounds = shared
+    positions, counts = _split(grams, words, starts, repeated, order, rounds, *texts)
+    return np.split(positions, np.cumsum(counts)[:-1])
 
 
 def _count_part(shared: tuple[Any, ...], part: int) -> Numbers | tuple[Numbers, Flags]:
-    grams, words, groups, weights, repeated, order, rounds = shared
+    grams, words, groups, weights, repeated, order, turns = shared
     if part == FREQUENCIES:
         return _document_frequencies(grams, words.starts, groups, weights, repeated.size, order)
-    return _number_turn(grams, words.words, words.starts, repeated, order + 1, rounds, part)
+    return _number_turn(grams, words.words, turns[part], order + 1)
 
 
 @compiled
-def _turn_of(shorter: int, word: int, rounds: int) -> int | np.integer[Any]:
-    return ((np.int64(shorter) * 31 + word) >> 6) & (rounds - 1)
-
-
-@compiled
-def _number_turn(
-    grams: Numbers, words: Numbers, starts: Ints, repeated: Flags, order: int, rounds: int, turn: int
-) -> tuple[Numbers, Flags]:
-    """Return the number of each n-gram of a turn, where it occurs, and whether each number is repeated."""
-    numbers = np.empty(grams.size, dtype=np.int32)  # memory that is never written to costs nothing
-    repeats = np.zeros(1 << 11, dtype=np.bool_)
-    table = np.full((1 << 12, 3), -1, dtype=np.int32)
-    count = known = 0
-    for text in range(starts.size - 1):
-        for at in range(starts[text], starts[text + 1] - order + 1):
-            shorter, word = grams[at], words[at + order - 1]
-            if _turn_of(shorter, word, rounds) != turn:
-                continue
-            rest = grams[at + 1]
-            if shorter == ALONE or rest == ALONE or not repeated[shorter] or not repeated[rest]:
-                numbers[count] = ALONE
-                count += 1
-                continue
-            slot = _slot(table, shorter, word)
-            if table[slot, 2] < 0:
-                if 2 * known >= table.shape[0]:
-                    table = _doubled(table)
-                    slot = _slot(table, shorter, word)
-                if known == repeats.size:
-                    repeats = np.concatenate((repeats, np.zeros(known, dtype=np.bool_)))
-                table[slot, 0] = shorter
-                table[slot, 1] = word
-                table[slot, 2] = known
-                known += 1
-            else:
-                repeats[table[slot, 2]] = True
-            numbers[count] = table[slot, 2]
-            count += 1
-    return numbers[:count].copy(), repeats[:known].copy()
-
-
-@compiled
-def _joined(
-    turns: Numbers,
-    positions: Ints,
-    firsts: Ints,
+def _split(
     grams: Numbers,
     words: Numbers,
     starts: Ints,
+    repeated: Flags,
     order: int,
     rounds: int,
-) -> Numbers:
-    """Return (tokens,) the numbers of all turns, one turn's behind the other's; `positions` are moved."""
-    longer = np.empty(grams.size, dtype=np.int32)
-    for text in range(starts.size - 1):
+    first: int,
+    end: int,
+) -> tuple[Numbers, Ints]:
+    """Return where n-grams that may be repeated begin, turn after turn, and how many each turn has."""
+    counts = np.zeros(rounds, dtype=np.int64)
+    turns = np.full(starts[end] - starts[first], -1, dtype=np.int16)
+    for text in range(first, end):
         for at in range(starts[text], starts[text + 1] - order + 1):
-            turn = _turn_of(grams[at], words[at + order - 1], rounds)
-            number = turns[positions[turn]]
-            positions[turn] += 1
-            longer[at] = number if number == ALONE else number + firsts[turn]
-    return longer
+            shorter, rest = grams[at], grams[at + 1]
+            if shorter != ALONE and rest != ALONE and repeated[shorter] and repeated[rest]:
+                turn = ((np.int64(shorter) * 31 + words[at + order - 1]) >> 6) & (rounds - 1)
+                turns[at - starts[first]] = turn
+                counts[turn] += 1
+    positions = np.empty(counts.sum(), dtype=np.int32)
+    nexts = np.cumsum(counts) - counts
+    for index in range(turns.size):
+        turn = turns[index]
+        if turn >= 0:
+            positions[nexts[turn]] = starts[first] + index
+            nexts[turn] += 1
+    return positions, counts
+
+
+@compiled
+def _number_turn(grams: Numbers, words: Numbers, positions: Numbers, order: int) -> tuple[Numbers, Flags]:
+    """Return the number of the n-gram at each position, and whether each number is repeated."""
+    numbers = np.empty(positions.size, dtype=np.int32)
+    repeats = np.zeros(1 << 11, dtype=np.bool_)
+    table = np.full((1 << 12, 3), -1, dtype=np.int32)
+    known = 0
+    for index in range(positions.size):
+        shorter, word = grams[positions[index]], words[positions[index] + order - 1]
+        slot = _slot(table, shorter, word)
+        if table[slot, 2] < 0:
+            if 2 * known >= table.shape[0]:
+                table = _doubled(table)
+                slot = _slot(table, shorter, word)
+            if known == repeats.size:
+                repeats = np.concatenate((repeats, np.zeros(known, dtype=np.bool_)))
+            table[slot, 0] = shorter
+            table[slot, 1] = word
+            table[slot, 2] = known
+            known += 1
+        else:
+            repeats[table[slot, 2]] = True
+        numbers[index] = table[slot, 2]
+    return numbers, repeats[:known].copy()
 
 
 @compiled
