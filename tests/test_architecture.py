@@ -21,6 +21,8 @@ LOWEST = ("evaluation.metrics", "evaluation.statistics")
 # Leaves below both: they import nothing of Quorum at all.
 LEAVES = ("evaluation.compiled", "evaluation.signatures", "evaluation.arrays", "evaluation.parallel")
 APPS = ("judgments", "annotation", "evaluation")
+# Named without being imported: the rooms themselves, what Django reads before all modules, a folder of data.
+NOT_IMPORTED = {*ROOMS, "config.settings", "evaluation.metrics"}
 LARGEST_FOLDER = 14  # modules, __init__.py aside
 LOOSE = 10  # modules at the root of an app
 # A door is reached by pages, programs, people and messages; what is behind it knows no door.
@@ -78,6 +80,24 @@ def _find_imports() -> Iterator[Import]:
                     yield Import(name, whole if whole in known else base, node.lineno)
 
 
+@cache
+def lazy_imports() -> list[Import]:
+    """What modules name by a string, as `import_module`, `import_string`, settings and registered jobs do."""
+    known = {name for name, _, _ in modules()} - NOT_IMPORTED
+    return [
+        Import(name, imported, node.lineno)
+        for name, _, tree in modules()
+        if not inside(name, "scripts")  # they start other processes by these names
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Constant) and isinstance(node.value, str)
+        for imported in known & {node.value, node.value.rpartition(".")[0]}
+    ]
+
+
+def all_imports() -> list[Import]:
+    return [*imports(), *lazy_imports()]
+
+
 def inside(name: str, *packages: str) -> bool:
     """Whether a dotted name is one of the packages, or lies in one."""
     return any(name == package or name.startswith(f"{package}.") for package in packages)
@@ -107,7 +127,7 @@ def test_there_is_something_to_look_at() -> None:
 def test_rooms_know_only_the_rooms_below_them() -> None:
     upward = [
         entry
-        for entry in imports()
+        for entry in all_imports()
         if (own := height(entry.importer)) is not None
         and (other := height(entry.imported)) is not None
         and other > own
@@ -117,7 +137,7 @@ def test_rooms_know_only_the_rooms_below_them() -> None:
 
 def test_the_leaves_import_nothing_of_quorum() -> None:
     found = [
-        entry for entry in imports() if inside(entry.importer, *LEAVES) and inside(entry.imported, *ROOMS)
+        entry for entry in all_imports() if inside(entry.importer, *LEAVES) and inside(entry.imported, *ROOMS)
     ]
     assert [str(entry) for entry in found] == []
 
@@ -127,7 +147,7 @@ def test_the_numeric_packages_know_neither_django_nor_each_other_nor_the_rest(pa
     ours = ("annotation", "common", "config", "judgments", "evaluation", "django", "rest_framework")
     found = [
         entry
-        for entry in imports()
+        for entry in all_imports()
         if inside(entry.importer, package)
         and inside(entry.imported, *ours)
         and not inside(entry.imported, package, *LEAVES)
@@ -206,9 +226,28 @@ def test_nothing_behind_a_door_imports_a_door() -> None:
     assert [str(entry) for entry in outward] == []
 
 
+def test_a_module_that_is_named_by_a_string_counts_as_imported() -> None:
+    arrows = {(entry.importer, entry.imported) for entry in lazy_imports()}
+    assert arrows >= {
+        ("config.wsgi", "config.urls"),  # import_module
+        ("judgments.apps", "judgments.handlers"),  # a job's function, for import_string
+        ("config.settings", "config.middleware"),
+    }
+    unread = [
+        f"{name}:{node.lineno} {ast.unparse(node)}"
+        for name, _, tree in modules()
+        if not inside(name, "scripts", "config.checks")  # checks read migrations, which import no code
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Call)
+        and ast.unparse(node.func).rpartition(".")[2] in {"import_module", "__import__"}
+        and not isinstance(node.args[0], ast.Constant)
+    ]
+    assert unread == []
+
+
 def test_no_circle_of_modules() -> None:
     arrows: dict[str, set[str]] = {}
-    for entry in imports():
+    for entry in all_imports():
         if inside(entry.imported, *ROOMS) and entry.imported != entry.importer:
             arrows.setdefault(entry.importer, set()).add(entry.imported)
     assert list(circles(arrows)) == []
