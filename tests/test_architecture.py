@@ -5,7 +5,7 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import packages_distributions
@@ -354,35 +354,53 @@ def test_only_settings_read_the_environment() -> None:
     assert found == []
 
 
-def test_no_module_outside_the_kinds_asks_which_kind_it_is() -> None:
+@pytest.fixture(scope="module")
+def kinds() -> set[str]:
+    from judgments.kinds import KINDS  # needs settings; python -m scripts.measures has none
+
+    return set(KINDS)
+
+
+def test_no_module_outside_the_kinds_asks_which_kind_it_is(kinds: set[str]) -> None:
     found = []
     for name, _, tree in modules():
         if inside(name, "judgments.kinds"):
             continue
         for node in ast.walk(tree):
-            if isinstance(node, ast.Compare) and _asks_for_a_protocol(node):
+            if isinstance(node, ast.Compare) and _asks_for_a_protocol(node, kinds):
                 found.append(f"{name}:{node.lineno} {ast.unparse(node)}")
             if isinstance(node, ast.Match) and ast.unparse(node.subject).endswith("protocol"):
                 found.append(f"{name}:{node.lineno} match {ast.unparse(node.subject)}")
     assert found == []
 
 
-def _asks_for_a_protocol(node: ast.Compare) -> bool:
+def _asks_for_a_protocol(node: ast.Compare, kinds: set[str]) -> bool:
     """`x.protocol == "triplet"`, `kind.name in ("graded", ...)` and the like."""
-    protocols = {
-        "triplet", "pairwise", "relevance", "graded", "caption", "keywords", "grounding", "best-worst", "slider",
-        "template", "spans",
-    }  # fmt: skip
-    asked = ast.unparse(node.left)
-    if not re.search(r"(^|\.)(protocol|kind|kind\.name)$", asked):
+    if not re.search(r"(^|\.)(protocol|kind|kind\.name)$", ast.unparse(node.left)):
         return False
-    words = {
-        inner.value
-        for side in node.comparators
-        for inner in ast.walk(side)
-        if isinstance(inner, ast.Constant) and isinstance(inner.value, str)
+    return any(_texts([inner]) & kinds for side in node.comparators for inner in ast.walk(side))
+
+
+def _texts(nodes: Iterable[ast.AST | None]) -> set[str]:
+    return {node.value for node in nodes if isinstance(node, ast.Constant) and isinstance(node.value, str)}
+
+
+def test_no_module_outside_the_kinds_lists_them(kinds: set[str]) -> None:
+    """What a kind is like, it says itself: in a table, a new kind would be missing."""
+    others = {
+        "evaluation.export.formats.consensus",  # columns of a file
+        "evaluation.management.commands.load_demo",  # studies of the demo, named like their kinds
+        "judgments.design.reading",  # tables of a study file
+        "judgments.importers.sources",  # what published files hold
     }
-    return bool(words & protocols)
+    tables = [
+        (name, node.lineno, _texts(node.keys if isinstance(node, ast.Dict) else node.elts) & kinds)
+        for name, _, tree in modules()
+        if not inside(name, "judgments.kinds", "judgments.migrations") and name not in others
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Set | ast.List | ast.Tuple | ast.Dict)
+    ]
+    assert [table for table in tables if len(table[2]) > 1] == []
 
 
 def test_nothing_prints() -> None:
