@@ -52,7 +52,7 @@ class TableJudgments(JudgmentSource):
         super().__init__(path, encoding)
         self.protocol = protocol
         self._records = records
-        if protocol is not None and protocol not in KINDS:
+        if protocol is not None and protocol not in _readable():
             raise ImportProblem(path, None, None, f"the unknown protocol {protocol!r}", _known_protocols())
 
     def judgments(
@@ -118,7 +118,7 @@ class TableJudgments(JudgmentSource):
         if record.get("protocol") is None:
             return self.protocol
         protocol = record.read("protocol", read_name)
-        if protocol not in KINDS:
+        if protocol not in _readable():
             raise record.problem("protocol", quoted(protocol), _known_protocols())
         if self.protocol is not None and protocol != self.protocol:
             raise record.problem("protocol", quoted(protocol), f"{self.protocol!r}, the study's protocol")
@@ -136,8 +136,13 @@ def _unguarded(record: Record) -> Record:
     return replace(record, values={**record.values, **cells}) if cells else record
 
 
+def _readable() -> list[str]:
+    """Leave out a researcher's own page: its questions lie in the design, which no table holds."""
+    return [name for name, kind in KINDS.items() if not kind.page.custom]
+
+
 def _known_protocols() -> str:
-    return f"one of {', '.join(KINDS)}"
+    return f"one of {', '.join(_readable())}"
 
 
 def _answered(record: Record, protocol: str | None) -> tuple[float | None, object | None]:
