@@ -34,8 +34,7 @@ def environment() -> int:
 
 def test(arguments: list[str]) -> int:
     """Run pytest, whole or as named, with a browser if possible."""
-    check_writable(ROOT)
-    install("requirements-dev.txt")
+    environment()
     find_browser()
     # Two processes more than there are cores, as many tests wait. The tests of a file share what is expensive to make;
     # files keep the order of tests/conftest.py, which begins with the longest.
@@ -48,9 +47,9 @@ def test(arguments: list[str]) -> int:
             subprocess.run([PYTHON, "-m", "config.compiling"], cwd=ROOT, check=True)
     with tempfile.TemporaryDirectory(prefix="quorum-tests-", dir=_memory()) as folder:
         Path(folder).chmod(0o711)  # PostgreSQL's account passes through
-        environment = os.environ | {"TMPDIR": folder}
+        variables = os.environ | {"TMPDIR": folder}
         return subprocess.run(
-            [PYTHON, "-m", "pytest", *(arguments or everything)], cwd=ROOT, env=environment
+            [PYTHON, "-m", "pytest", *(arguments or everything)], cwd=ROOT, env=variables
         ).returncode
 
 
@@ -67,15 +66,14 @@ def coverage() -> int:
     Kernels run as plain Python, so that their lines are seen too; tests on the shared data, and those marked as
     large, would take hours that way and are left to `make test`.
     """
-    check_writable(ROOT)
-    install("requirements-dev.txt")
-    environment = {name: value for name, value in os.environ.items() if name != "QUORUM_SHARED"}
-    environment |= {"NUMBA_DISABLE_JIT": "1", "QUORUM_REQUIRE_SERVICES": "0"}
+    environment()
+    variables = {name: value for name, value in os.environ.items() if name != "QUORUM_SHARED"}
+    variables |= {"NUMBA_DISABLE_JIT": "1", "QUORUM_REQUIRE_SERVICES": "0"}
     command = [PYTHON, "-m", "pytest", "-q", "-m", "not large"]
     command += ["--cov-branch", "--cov-report=term-missing:skip-covered"]
     command += [f"--cov={package}" for package in NUMERIC_PACKAGES]
     command += ["--cov-fail-under=100", "tests/metrics", "tests/statistics", "tests/test_signatures.py"]
-    return subprocess.run(command, cwd=ROOT, env=environment).returncode
+    return subprocess.run(command, cwd=ROOT, env=variables).returncode
 
 
 def find_browser() -> None:

@@ -9,31 +9,19 @@ from __future__ import annotations
 import csv
 import subprocess
 import sys
-from dataclasses import dataclass
 from pathlib import Path
+
+from scripts.environment import say
 
 ROOT = Path(__file__).resolve().parent.parent
 FIGURES = ROOT / "docs" / "figures"
 PAGES = ("benchmarks.md", "scale.md")
 TABLE = "benchmarks.csv"
-NO_FIGURES = {"Several machines"}  # headings
 
 
-@dataclass(frozen=True, slots=True)
-class Measured:
-    """Figures under one name, their ``commit``, and the files or folders that they measure."""
-
-    name: str
-    commit: str
-    modules: tuple[str, ...]
-
-
-def measured() -> list[Measured]:
+def measured() -> list[dict[str, str]]:
     with (FIGURES / "measured.csv").open(encoding="utf-8", newline="") as file:
-        return [
-            Measured(row["figures"], row["measured"], tuple(row["modules"].split()))
-            for row in csv.DictReader(file)
-        ]
+        return list(csv.DictReader(file))
 
 
 def wanted() -> list[str]:
@@ -41,7 +29,7 @@ def wanted() -> list[str]:
         f"{page}: {line.removeprefix('## ')}"
         for page in PAGES
         for line in (ROOT / "docs" / page).read_text(encoding="utf-8").splitlines()
-        if line.startswith("## ") and line.removeprefix("## ") not in NO_FIGURES
+        if line.startswith("## ") and line != "## Several machines"  # which holds no figures
     ]
     with (FIGURES / TABLE).open(encoding="utf-8", newline="") as file:
         return names + [
@@ -49,32 +37,28 @@ def wanted() -> list[str]:
         ]
 
 
-def changes(one: Measured) -> list[str] | None:
+def changes(row: dict[str, str]) -> list[str] | None:
     """Return the commits since, newest first; None if the clone lacks the one that was measured."""
-    command = ["git", "log", "--no-merges", "--format=%h %cs %s", f"{one.commit}..HEAD", "--", *one.modules]
-    found = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
-    return None if found.returncode else found.stdout.splitlines()
+    since = f"{row['measured']}..HEAD"
+    command = ["git", "log", "--no-merges", "--format=%h %cs %s", since, "--", *row["modules"].split()]
+    log = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    return None if log.returncode else log.stdout.splitlines()
 
 
 def main() -> int:
     """Print a line for each name; return how many are unknown."""
     known = measured()
-    missing = sorted(set(wanted()).symmetric_difference(one.name for one in known))
+    missing = sorted(set(wanted()).symmetric_difference(row["figures"] for row in known))
     for name in missing:
         say(f"{name}: in measured.csv or in the pages alone")
-    for one in known:
-        since = changes(one)
+    for row in known:
+        since = changes(row)
         if since is None:
-            say(f"{one.name}: measured at {one.commit}, which this clone does not have")
-            continue
-        say(
-            f"{one.name}: {f'older than {len(since)} commits, the last {since[0]}' if since else 'up to date'}"
-        )
+            state = f"measured at {row['measured']}, which this clone does not have"
+        else:
+            state = f"older than {len(since)} commits, the last {since[0]}" if since else "up to date"
+        say(f"{row['figures']}: {state}")
     return len(missing)
-
-
-def say(line: str) -> None:
-    sys.stdout.write(f"{line}\n")
 
 
 if __name__ == "__main__":

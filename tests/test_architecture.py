@@ -5,7 +5,7 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import packages_distributions
@@ -21,6 +21,8 @@ LOWEST = ("evaluation.metrics", "evaluation.statistics")
 # Leaves below both: they import nothing of Quorum at all.
 LEAVES = ("evaluation.compiled", "evaluation.signatures", "evaluation.arrays", "evaluation.parallel")
 APPS = ("judgments", "annotation", "evaluation")
+# Named without being imported: the rooms themselves, what Django reads before all modules, a folder of data.
+NOT_IMPORTED = {*ROOMS, "config.settings", "evaluation.metrics"}
 LARGEST_FOLDER = 14  # modules, __init__.py aside
 LOOSE = 10  # modules at the root of an app
 # A door is reached by pages, programs, people and messages; what is behind it knows no door.
@@ -78,6 +80,24 @@ def _find_imports() -> Iterator[Import]:
                     yield Import(name, whole if whole in known else base, node.lineno)
 
 
+@cache
+def lazy_imports() -> list[Import]:
+    """What modules name by a string, as `import_module`, `import_string`, settings and registered jobs do."""
+    known = {name for name, _, _ in modules()} - NOT_IMPORTED
+    return [
+        Import(name, imported, node.lineno)
+        for name, _, tree in modules()
+        if not inside(name, "scripts")  # they start other processes by these names
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Constant) and isinstance(node.value, str)
+        for imported in known & {node.value, node.value.rpartition(".")[0]}
+    ]
+
+
+def all_imports() -> list[Import]:
+    return [*imports(), *lazy_imports()]
+
+
 def inside(name: str, *packages: str) -> bool:
     """Whether a dotted name is one of the packages, or lies in one."""
     return any(name == package or name.startswith(f"{package}.") for package in packages)
@@ -107,7 +127,7 @@ def test_there_is_something_to_look_at() -> None:
 def test_rooms_know_only_the_rooms_below_them() -> None:
     upward = [
         entry
-        for entry in imports()
+        for entry in all_imports()
         if (own := height(entry.importer)) is not None
         and (other := height(entry.imported)) is not None
         and other > own
@@ -117,7 +137,7 @@ def test_rooms_know_only_the_rooms_below_them() -> None:
 
 def test_the_leaves_import_nothing_of_quorum() -> None:
     found = [
-        entry for entry in imports() if inside(entry.importer, *LEAVES) and inside(entry.imported, *ROOMS)
+        entry for entry in all_imports() if inside(entry.importer, *LEAVES) and inside(entry.imported, *ROOMS)
     ]
     assert [str(entry) for entry in found] == []
 
@@ -127,7 +147,7 @@ def test_the_numeric_packages_know_neither_django_nor_each_other_nor_the_rest(pa
     ours = ("annotation", "common", "config", "judgments", "evaluation", "django", "rest_framework")
     found = [
         entry
-        for entry in imports()
+        for entry in all_imports()
         if inside(entry.importer, package)
         and inside(entry.imported, *ours)
         and not inside(entry.imported, package, *LEAVES)
@@ -206,9 +226,28 @@ def test_nothing_behind_a_door_imports_a_door() -> None:
     assert [str(entry) for entry in outward] == []
 
 
+def test_a_module_that_is_named_by_a_string_counts_as_imported() -> None:
+    arrows = {(entry.importer, entry.imported) for entry in lazy_imports()}
+    assert arrows >= {
+        ("config.wsgi", "config.urls"),  # import_module
+        ("judgments.apps", "judgments.handlers"),  # a job's function, for import_string
+        ("config.settings", "config.middleware"),
+    }
+    unread = [
+        f"{name}:{node.lineno} {ast.unparse(node)}"
+        for name, _, tree in modules()
+        if not inside(name, "scripts", "config.checks")  # checks read migrations, which import no code
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Call)
+        and ast.unparse(node.func).rpartition(".")[2] in {"import_module", "__import__"}
+        and not isinstance(node.args[0], ast.Constant)
+    ]
+    assert unread == []
+
+
 def test_no_circle_of_modules() -> None:
     arrows: dict[str, set[str]] = {}
-    for entry in imports():
+    for entry in all_imports():
         if inside(entry.imported, *ROOMS) and entry.imported != entry.importer:
             arrows.setdefault(entry.importer, set()).add(entry.imported)
     assert list(circles(arrows)) == []
@@ -315,35 +354,53 @@ def test_only_settings_read_the_environment() -> None:
     assert found == []
 
 
-def test_no_module_outside_the_kinds_asks_which_kind_it_is() -> None:
+@pytest.fixture(scope="module")
+def kinds() -> set[str]:
+    from judgments.kinds import KINDS  # needs settings; python -m scripts.measures has none
+
+    return set(KINDS)
+
+
+def test_no_module_outside_the_kinds_asks_which_kind_it_is(kinds: set[str]) -> None:
     found = []
     for name, _, tree in modules():
         if inside(name, "judgments.kinds"):
             continue
         for node in ast.walk(tree):
-            if isinstance(node, ast.Compare) and _asks_for_a_protocol(node):
+            if isinstance(node, ast.Compare) and _asks_for_a_protocol(node, kinds):
                 found.append(f"{name}:{node.lineno} {ast.unparse(node)}")
             if isinstance(node, ast.Match) and ast.unparse(node.subject).endswith("protocol"):
                 found.append(f"{name}:{node.lineno} match {ast.unparse(node.subject)}")
     assert found == []
 
 
-def _asks_for_a_protocol(node: ast.Compare) -> bool:
+def _asks_for_a_protocol(node: ast.Compare, kinds: set[str]) -> bool:
     """`x.protocol == "triplet"`, `kind.name in ("graded", ...)` and the like."""
-    protocols = {
-        "triplet", "pairwise", "relevance", "graded", "caption", "keywords", "grounding", "best-worst", "slider",
-        "template", "spans",
-    }  # fmt: skip
-    asked = ast.unparse(node.left)
-    if not re.search(r"(^|\.)(protocol|kind|kind\.name)$", asked):
+    if not re.search(r"(^|\.)(protocol|kind|kind\.name)$", ast.unparse(node.left)):
         return False
-    words = {
-        inner.value
-        for side in node.comparators
-        for inner in ast.walk(side)
-        if isinstance(inner, ast.Constant) and isinstance(inner.value, str)
+    return any(_texts([inner]) & kinds for side in node.comparators for inner in ast.walk(side))
+
+
+def _texts(nodes: Iterable[ast.AST | None]) -> set[str]:
+    return {node.value for node in nodes if isinstance(node, ast.Constant) and isinstance(node.value, str)}
+
+
+def test_no_module_outside_the_kinds_lists_them(kinds: set[str]) -> None:
+    """What a kind is like, it says itself: in a table, a new kind would be missing."""
+    others = {
+        "evaluation.export.formats.consensus",  # columns of a file
+        "evaluation.management.commands.load_demo",  # studies of the demo, named like their kinds
+        "judgments.design.reading",  # tables of a study file
+        "judgments.importers.sources",  # what published files hold
     }
-    return bool(words & protocols)
+    tables = [
+        (name, node.lineno, _texts(node.keys if isinstance(node, ast.Dict) else node.elts) & kinds)
+        for name, _, tree in modules()
+        if not inside(name, "judgments.kinds", "judgments.migrations") and name not in others
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Set | ast.List | ast.Tuple | ast.Dict)
+    ]
+    assert [table for table in tables if len(table[2]) > 1] == []
 
 
 def test_nothing_prints() -> None:

@@ -7,7 +7,6 @@ import re
 from collections.abc import Container, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import NamedTuple
 
 from evaluation.statistics.aggregation.preferences import sides_of
 from judgments.importers.readers import Columns, RecordReader, json_cell, parse_json
@@ -29,6 +28,7 @@ from judgments.importers.records import (
     read_text,
 )
 from judgments.importers.textio import ImportProblem, unguard_formula
+from judgments.kinds import KINDS, Kind
 
 _REQUIRED = ("unit", "worker")
 _COLUMNS = Columns(_REQUIRED, tuple(name for name in JUDGMENT_COLUMNS if name not in _REQUIRED), strict=True)
@@ -37,30 +37,6 @@ _READ_HERE = ("value", "answer", "protocol", "expected", "content", "anonymous",
 JUDGMENT = Shape(JudgmentRow, given=_READ_HERE)
 CREDITED = Shape(CreditedRow, given=(*_READ_HERE, "credits"))
 ANONYMOUS = re.compile(r"anon-[1-9]\d*")
-
-
-class Scale(NamedTuple):
-    low: int
-    high: int
-
-    def __str__(self) -> str:
-        return (
-            f"{self.low} or {self.high}"
-            if self.high - self.low == 1
-            else f"a number from {self.low} to {self.high}"
-        )
-
-
-# Values allowed by protocol; other protocols use `answer`.
-_VALUES = {
-    "triplet": Scale(1, 2),
-    "pairwise": Scale(1, 2),
-    "relevance": Scale(0, 1),
-    "graded": Scale(1, 4),
-    "slider": Scale(0, 100),
-}
-_OPEN = ("caption", "keywords", "grounding", "best-worst", "spans")
-_TWO_SIDED = ("triplet", "pairwise")
 
 
 class TableJudgments(JudgmentSource):
@@ -76,7 +52,7 @@ class TableJudgments(JudgmentSource):
         super().__init__(path, encoding)
         self.protocol = protocol
         self._records = records
-        if protocol is not None and protocol not in _VALUES and protocol not in _OPEN:
+        if protocol is not None and protocol not in _readable():
             raise ImportProblem(path, None, None, f"the unknown protocol {protocol!r}", _known_protocols())
 
     def judgments(
@@ -134,7 +110,7 @@ class TableJudgments(JudgmentSource):
             raise record.problem("submitted_at", "a time before accepted_at", "one after it")
         if row.chance is not None and row.hit is None:
             raise record.problem("hit", "nothing", "the HIT that was drawn, as there is a chance")
-        if row.presented and protocol is not None and protocol not in _TWO_SIDED:
+        if row.presented and protocol is not None and not KINDS[protocol].two_sided:
             raise record.problem("presented", quoted(row.presented), f"nothing: {protocol} has no sides")
         return row
 
@@ -142,7 +118,7 @@ class TableJudgments(JudgmentSource):
         if record.get("protocol") is None:
             return self.protocol
         protocol = record.read("protocol", read_name)
-        if protocol not in _VALUES and protocol not in _OPEN:
+        if protocol not in _readable():
             raise record.problem("protocol", quoted(protocol), _known_protocols())
         if self.protocol is not None and protocol != self.protocol:
             raise record.problem("protocol", quoted(protocol), f"{self.protocol!r}, the study's protocol")
@@ -160,8 +136,13 @@ def _unguarded(record: Record) -> Record:
     return replace(record, values={**record.values, **cells}) if cells else record
 
 
+def _readable() -> list[str]:
+    """Leave out a researcher's own page: its questions lie in the design, which no table holds."""
+    return [name for name, kind in KINDS.items() if not kind.page.custom]
+
+
 def _known_protocols() -> str:
-    return f"one of {', '.join((*_VALUES, *_OPEN))}"
+    return f"one of {', '.join(_readable())}"
 
 
 def _answered(record: Record, protocol: str | None) -> tuple[float | None, object | None]:
@@ -170,27 +151,33 @@ def _answered(record: Record, protocol: str | None) -> tuple[float | None, objec
         answer = record.read("answer", lambda _: read_text(answer))
     elif answer is not None and not isinstance(answer, list | dict):
         raise record.problem("answer", quoted(answer), "a text, a list or an object")
-    if protocol in _OPEN:
-        if answer is None:
-            raise record.problem("answer", "nothing", f"the answer of a {protocol} unit")
-        return _value(record), answer
     if protocol is None:
         value = _value(record)
         if value is None and answer is None:
             raise record.problem("value", "nothing", "a number, or an answer")
         return value, answer
-    scale = _VALUES[protocol]
-    expected = f"{scale} ({protocol})"
+    kind = KINDS[protocol]
+    if kind.is_open:
+        if answer is None:
+            raise record.problem("answer", "nothing", f"the answer of a {protocol} unit")
+        return _value(record), answer
+    expected = _scale(kind)
     value = _value(record, expected)
-    if protocol in _TWO_SIDED and record.get("answers") is not None and value is not None:
+    if kind.two_sided and record.get("answers") is not None and value is not None:
         try:
             sides_of([value])
         except ValueError:
             raise record.problem("value", quoted(value), "an answer to a pair (docs/ties.md)") from None
         return value, answer
-    if value is None or not isinstance(value, int) or not scale.low <= value <= scale.high:
+    if not isinstance(value, int) or value not in kind.values:
         raise record.problem("value", quoted(value), expected)
     return value, answer
+
+
+def _scale(kind: Kind) -> str:
+    low, high = min(kind.values), max(kind.values)
+    scale = f"{low} or {high}" if len(kind.values) == 2 else f"a number from {low} to {high}"
+    return f"{scale} ({kind.name})"
 
 
 def _value(record: Record, expected: str = "a number") -> float | None:

@@ -43,7 +43,7 @@ class Columns:
         """Refuse a missing or probably misspelt column."""
         known = self.required + self.optional
         for name in () if self.loose else names:
-            if name in known or any(note.detail == name for note in notes):
+            if name in known or name in notes.details():
                 continue
             near = get_close_matches(name.lower(), known, n=1, cutoff=0.6 if self.strict else 0.8)
             if near or self.strict:

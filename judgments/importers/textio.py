@@ -14,7 +14,6 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 
 from common.errors import QuorumError
@@ -92,14 +91,6 @@ class ImportProblem(QuorumError):
         return f"{place}: found {self.found}, expected {self.expected}."
 
 
-@dataclass(frozen=True, slots=True)
-class Note:
-    quirk: str
-    detail: str
-    count: int
-    sentence: str
-
-
 class ImportNotes:
     """Count quirks while a source is read; complete once its generators are exhausted."""
 
@@ -115,12 +106,13 @@ class ImportNotes:
     def __getitem__(self, quirk: str) -> int:
         return sum(n for (name, _), n in self._counts.items() if name == quirk)
 
-    def __iter__(self) -> Iterator[Note]:
-        for (quirk, detail), n in self._counts.items():
-            yield Note(quirk, detail, n, QUIRKS[quirk].format(n=f"{n:,}", detail=detail))
+    def details(self) -> set[str]:
+        return {detail for _, detail in self._counts}
 
     def sentences(self) -> list[str]:
-        return [note.sentence for note in self]
+        return [
+            QUIRKS[quirk].format(n=f"{n:,}", detail=detail) for (quirk, detail), n in self._counts.items()
+        ]
 
 
 def read_lines(path: Path, *, encoding: str | None = None, newline: str = "\n") -> Iterator[tuple[int, str]]:

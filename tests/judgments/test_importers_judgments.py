@@ -164,8 +164,13 @@ def test_raters_of_published_totals_stay_anonymous(tmp_path):
         ),
         (
             {"protocol": "relevanse"},
-            'protocol: found "relevanse", expected one of triplet, pairwise, relevance, graded, slider, '
-            "caption, keywords, grounding, best-worst, spans.",
+            'protocol: found "relevanse", expected one of triplet, pairwise, relevance, graded, caption, '
+            "best-worst, slider, spans, keywords, grounding.",
+        ),
+        (  # a researcher's own questions lie in the design
+            {"protocol": "template", "answer": {"tone": "good"}},
+            'protocol: found "template", expected one of triplet, pairwise, relevance, graded, caption, '
+            "best-worst, slider, spans, keywords, grounding.",
         ),
         (
             {"protocol": "triplet", "kind": "HH"},

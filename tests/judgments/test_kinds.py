@@ -1,8 +1,6 @@
 """What each kind makes of a dataset (H13, V15), and what several answers say together."""
 
 from collections import Counter
-from importlib import import_module
-from pathlib import Path
 
 import pytest
 
@@ -205,22 +203,3 @@ def test_a_grade_is_the_mean() -> None:
 )
 def test_a_graded_control_takes_two_grades(value: int, expected: str, right: bool) -> None:
     assert KINDS["graded"].is_right(value, expected) is right
-
-
-def test_the_example_of_the_documentation_is_a_kind(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    page = Path("docs/adding-a-kind.md").read_text(encoding="utf-8")
-    block = page.partition("```python\n")[2].partition("```")[0]
-    (tmp_path / "offence.py").write_text(block, encoding="utf-8")
-    monkeypatch.syspath_prepend(str(tmp_path))
-    kind = import_module("offence").Offence()
-    monkeypatch.setitem(KINDS, kind.name, kind)
-    batch = batch_of(made_up(), "offence", units_per_hit=7)
-    assert [len(hit.units) for hit in batch.hits] == [7] * 10
-    unit = batch.hits[0].units[0]
-    assert unit.first is not None
-    assert kind.present_unit(unit, side=None, picture_url="") == {"caption": {"text": unit.first.text}}
-    given = kind.clean_answer(kind.read_form({"u1": "1"}, 1, unit), unit=unit, design=None)
-    assert (given, kind.in_words(given)) == (1, "Yes")
-    assert kind.aggregation.consensus([1, 1, 1], [1, 1, 0])[1].value == 1
-    with pytest.raises(DesignError, match="'reference'"):
-        batch_of(made_up(), "offence", controls={"per_hit": 1})

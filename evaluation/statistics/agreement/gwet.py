@@ -116,10 +116,9 @@ def percent_interval(
     clusters: ClusterColumns = NAIVE,
 ) -> AgreementResult:
     """Return `percent_agreement` with its interval."""
-    coefficient = Percent(weights, categories)
     return agreement(
         reliability_data,
-        coefficient,
+        Percent(weights, categories),
         over=over,
         confidence=confidence,
         resamples=resamples,
@@ -148,10 +147,9 @@ def gwet_interval(
     clusters: ClusterColumns = NAIVE,
 ) -> AgreementResult:
     """Return `gwet_ac` with its interval."""
-    coefficient = Gwet(weights, categories)
     return agreement(
         reliability_data,
-        coefficient,
+        Gwet(weights, categories),
         over=over,
         confidence=confidence,
         resamples=resamples,
