@@ -1,6 +1,6 @@
 """Print the size of the code: ``python -m scripts.measures``; with ``--paths`` also how many modules a request passes.
 
-docs/decisions/0011-layout.md has the figures.
+docs/decisions/0011-layout.md says what they are for.
 """
 
 from __future__ import annotations
