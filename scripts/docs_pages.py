@@ -1,4 +1,4 @@
-"""Generate pages of the documentation from the code: `mkdocs build` calls `on_files`."""
+"""Generate pages of the documentation from the code, and link to them: `mkdocs build` calls `on_...`."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from typing import Any
 
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
+from mkdocs.structure.pages import Page
 
 ROOT = Path(__file__).resolve().parent.parent
 FIGURES = ROOT / "docs" / "figures"
@@ -80,6 +81,19 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
     for name, page in pages.items():
         files.append(File.generated(config, f"reference/{name}.md", content="\n".join(page()) + "\n"))
     return files
+
+
+def on_page_markdown(markdown: str, page: Page, **_: Any) -> str:
+    """Link to the made pages, where pages and headings of docs/reference.md stand for them in the source."""
+    if page.file.src_uri == "reference.md":
+        return re.sub(
+            r"^## (.+)$", lambda head: f"## [{head[1]}](reference/{_slug(head[1])}.md)", markdown, flags=re.M
+        )
+    return re.sub(r"reference\.md#([a-z-]+)", r"reference/\1.md", markdown)
+
+
+def _slug(heading: str) -> str:
+    return heading.lower().replace(" ", "-")
 
 
 def _set_up() -> None:

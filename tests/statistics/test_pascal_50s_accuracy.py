@@ -1,4 +1,4 @@
-"""Accuracy of metrics on PASCAL-50S beside what V15 print (section 7.2, Figure 3; docs/statistics.md has the table)."""
+"""Accuracy of metrics on PASCAL-50S beside what V15 print (section 7.2, Figure 3)."""
 
 from pathlib import Path
 
