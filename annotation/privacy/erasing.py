@@ -41,12 +41,14 @@ from annotation.models import (
     Exclusion,
     Invitation,
     Judgment,
+    MoneyRequest,
     Participation,
     ProblemReport,
     Qualification,
     QuizAttempt,
     RawId,
     Seat,
+    SpendingRequest,
     StudyAlarm,
     WebhookDelivery,
     Worker,
@@ -89,12 +91,15 @@ MONEY: Mapping[type[Model], str] = {
     CrowdSession: gettext_noop("paid sessions"),
     CrowdCall: gettext_noop("requests to the crowd"),
 }
-# what researchers wrote about people
+# what researchers wrote about people, and asked for
 TEXTS: Mapping[type[Model], list[str]] = {
     Exclusion: ["why", "lifted_why", "evidence"],
     Case: ["evidence", "decision"],
     ErasureRequest: ["answer"],
+    MoneyRequest: ["answer"],
+    SpendingRequest: ["values", "words"],
 }
+OF_WORKERS = re.compile("worker|left_out")  # fields of JSON that name people
 UNTIED: Mapping[type[Model], str] = {Invitation: gettext_noop("invitation")}
 
 
@@ -616,7 +621,7 @@ def _replacer(words: Mapping[str, str], *, sentences: bool = True) -> Callable[[
     pattern = re.compile(rf"(?<![\w-])(?:{'|'.join(map(re.escape, given))})(?![\w-])") if given else None
 
     def within(value: Any, field: str = "") -> Any:
-        of_worker = "worker" in field
+        of_worker = bool(OF_WORKERS.search(field))
         if isinstance(value, str):
             if value in words:
                 return words[value] if of_worker or not field else value
