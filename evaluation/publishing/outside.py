@@ -176,7 +176,7 @@ class Site:
             if status in (HTTPStatus.CONFLICT, HTTPStatus.PRECONDITION_FAILED):
                 raise ArchiveConflict
             if not HTTPStatus.OK <= status < HTTPStatus.MULTIPLE_CHOICES:
-                raise PublishingError(f"{self.host} refuses {what} ({status}): {self._detail(written)}")
+                raise PublishingError(f"{self.host} refuses {what} ({status}): {_detail(written)}")
             return found, written
         raise PublishingError(
             f"{self.host} {why}, {MOST_TRIES} times over. Send it again later: it goes on where it stopped."
@@ -204,17 +204,19 @@ class Site:
             return 0, {}, b"", f"cannot be reached ({type(error).__name__})"
         except (httpx.HTTPError, httpx.InvalidURL) as error:
             return 0, {}, b"", f"breaks the call off ({type(error).__name__})"
-        return response.status_code, response.headers, bytes(written), f"answers {response.status_code}"
+        # some repeat what they were sent
+        answer = bytes(written).replace(self._token.encode(), b"***")
+        return response.status_code, response.headers, answer, f"answers {response.status_code}"
 
-    def _detail(self, written: bytes) -> str:
-        try:
-            found = load_json(written)
-            said = str(found.get("message") or found.get("error") or "")
-            said = " ".join([said, *problems_of(found)])
-        except (ValueError, AttributeError):
-            said = written.decode(errors="replace")
-        said = " ".join(said.replace("\0", "").split()).replace(self._token, "***")
-        return said[:LONGEST_DETAIL] or "it does not say why"
+
+def _detail(written: bytes) -> str:
+    try:
+        found = load_json(written)
+        said = str(found.get("message") or found.get("error") or "")
+        said = " ".join([said, *problems_of(found)])
+    except (ValueError, AttributeError):
+        said = written.decode(errors="replace")
+    return " ".join(said.replace("\0", "").split())[:LONGEST_DETAIL] or "it does not say why"
 
 
 def problems_of(found: Mapping[str, Any]) -> list[str]:
