@@ -351,7 +351,8 @@ def _failure(method: str, path: str, answer: httpx.Response) -> CrowdProblem:
         return TryLater(
             f"{method} {path} was answered with {status}; Prolific may have carried it out or not."
         )
-    detail = _detail(answer)
+    token = answer.request.headers["Authorization"].partition(" ")[2]  # some repeat what they were sent
+    detail = _detail(answer).replace(token, "***")[:_LONGEST_DETAIL]
     words = f"Prolific refused {method} {path} ({status}): {detail}"
     if status in (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN):
         return TryLater(f"{words} Check PROLIFIC_TOKEN.", after=60.0, undone=True, final=True)
@@ -369,11 +370,11 @@ def _detail(answer: httpx.Response) -> str:
     try:
         read = load_json(answer.content)
     except ValueError:
-        return answer.text.strip()[:_LONGEST_DETAIL] or answer.reason_phrase
+        return answer.text.strip() or answer.reason_phrase
     error = read.get("error", read) if isinstance(read, dict) else read
     if isinstance(error, dict):
         error = error.get("detail") or error.get("message") or error.get("title") or error
-    return _words(error)[:_LONGEST_DETAIL]
+    return _words(error)
 
 
 def _words(said: object) -> str:
