@@ -70,7 +70,7 @@ def _start_job(request: HttpRequest, dataset: Dataset, *, under_way: bool) -> No
         find_dataset(other, user=user)
     if under_way:
         raise WrongState(_("This is under way already for this dataset."))
-    enqueue(kind=JOB_KIND, args={"dataset": dataset.name, **values}, user=user)
+    enqueue(kind=JOB_KIND, args={"dataset": dataset.name, **values}, user=user, once=True)
 
 
 def _tokenizers() -> list[str]:
