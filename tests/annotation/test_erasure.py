@@ -26,6 +26,7 @@ from annotation.models import (
     Worker,
 )
 from annotation.models.privacy import person_erased
+from annotation.privacy import retention
 from annotation.privacy.erasing import DELETED, MONEY, MOVED, UNTIED, erase_person, mark_of, replace_words
 from annotation.privacy.replaying import erasure_list
 from annotation.privacy.retention import end_retention, end_what_is_over, retention_of
@@ -291,6 +292,24 @@ def test_a_promised_end_of_names_keeps_answers_and_texts(study: Study) -> None:
     assert Judgment.objects.exclude(comment="").count() == comments > 0
     assert check_integrity().problems == []
     assert StudyEvent.objects.filter(what="retention-ended").count() == 1
+
+
+def test_a_promised_end_that_is_interrupted_goes_on(study: Study, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(retention, "AT_ONCE", 1)
+    study.design |= {"retention": {"identities_days": 30}}
+    study.closed_at = timezone.now() - timedelta(days=31)
+    study.save()
+
+    def stop(share: float, words: str = "") -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        end_retention(study=study, progress=stop)
+    assert retention_of(study).people == 2
+    assert check_integrity().problems == []
+    assert end_retention(study=study) == 2
+    assert retention_of(study).people == 0
+    assert check_integrity().problems == []
 
 
 def test_a_name_that_is_a_word_of_results_changes_nothing_else() -> None:
