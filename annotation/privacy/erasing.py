@@ -91,13 +91,14 @@ MONEY: Mapping[type[Model], str] = {
     CrowdSession: gettext_noop("paid sessions"),
     CrowdCall: gettext_noop("requests to the crowd"),
 }
-# what researchers wrote about people, and asked for
+# what was written about people, asked for and told to webhooks
 TEXTS: Mapping[type[Model], list[str]] = {
     Exclusion: ["why", "lifted_why", "evidence"],
     Case: ["evidence", "decision"],
     ErasureRequest: ["answer"],
     MoneyRequest: ["answer"],
     SpendingRequest: ["values", "words"],
+    WebhookDelivery: ["payload"],
 }
 OF_WORKERS = re.compile("worker|left_out")  # fields of JSON that name people
 UNTIED: Mapping[type[Model], str] = {Invitation: gettext_noop("invitation")}
@@ -654,18 +655,14 @@ def _rename_in_logs(study: Study, words: Mapping[str, str]) -> None:
             words=within(event.words)[:1000], why=within(event.why)[:500], details=within(event.details)
         )
     for model, fields in TEXTS.items():  # also of what is about others, and names this person
-        for row in model._default_manager.filter(study=study):
+        of_study = "webhook__study" if model is WebhookDelivery else "study"
+        for row in model._default_manager.filter(**{of_study: study}).iterator():
             before = [getattr(row, name) for name in fields]
             after = within(before)
             if after != before:
                 for name, value in zip(fields, after, strict=True):
                     setattr(row, name, value)
                 row.save(update_fields=fields)
-    deliveries = WebhookDelivery.objects.filter(webhook__study=study)
-    for delivery in deliveries.only("pk", "payload").iterator():
-        after = within(delivery.payload)
-        if after != delivery.payload:
-            WebhookDelivery.objects.filter(pk=delivery.pk).update(payload=after)
     for job in Job.objects.filter(args__study=study.slug).iterator():
         before = [job.args, job.result, job.words, job.error]
         after = within(before)

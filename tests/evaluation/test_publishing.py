@@ -31,12 +31,13 @@ from pytest_django import Settings
 
 from annotation.models import Erasure
 from common.errors import DataConflict
+from common.incoming.services import seconds_to_wait
 from evaluation.errors import PublishingError
 from evaluation.integrity import check_integrity
 from evaluation.models import Deposit, Release
 from evaluation.publishing.describing import TEMPLATES, read_creators, read_papers
 from evaluation.publishing.operations import PublishReleaseRequest
-from evaluation.publishing.outside import Site, _seconds_of
+from evaluation.publishing.outside import Site
 from evaluation.publishing.sending import SentRelease, plan_publication, publish_release
 from evaluation.releases.making import write_release
 from evaluation.releases.storage import Terms, record_release
@@ -601,7 +602,10 @@ def test_an_archive_that_is_busy_for_long_is_left_alone(study: Study, zenodo: Fa
         with pytest.raises(PublishingError, match=r"asks to wait 60 minutes \(429\). Send it again then"):
             send(study)
         assert zenodo.asked("POST /api/records$") == 1
-    assert (_seconds_of({"Retry-After": "9" * 400}), _seconds_of({"Retry-After": "soon"})) == (999_999_999, 0)
+    assert (seconds_to_wait({"Retry-After": "9" * 400}), seconds_to_wait({"Retry-After": "soon"})) == (
+        999_999_999,
+        0,
+    )
 
 
 def test_an_address_leads_where_it_says(study: Study, settings: Settings) -> None:
