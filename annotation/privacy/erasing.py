@@ -12,7 +12,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from functools import reduce
 from operator import or_
 from typing import Any
@@ -21,6 +21,7 @@ from uuid import UUID
 from django.contrib.auth.models import User
 from django.db import IntegrityError, transaction
 from django.db.models import Model, Q, QuerySet
+from django.db.models.functions import TruncDay, TruncMinute
 from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_noop
@@ -372,6 +373,10 @@ def _replace(
     stand_ins = []
     for worker in people:
         _end_work(study, worker)
+        told = WebhookDelivery.objects.filter(
+            webhook__study=study, payload__worker=pseudonym_for_webhook(study, worker)
+        )
+        told.filter(state__in=[WebhookDelivery.State.DELIVERED, WebhookDelivery.State.GIVEN_UP]).delete()
         unnamed = list(_unnamed(study, worker).values_list("pk", flat=True))
         stand_in, payee = _stand_ins(study, worker)
         stand_ins.append((worker, stand_in, payee, unnamed))
@@ -496,6 +501,8 @@ def _erase_answers(study: Study, worker: Worker, way: str, *, unnamed: Collectio
     if study.source == Study.Source.DESIGNED:
         reopen_slots(study=study, freed=freed)
     recount(study)
+    _judgments(study, worker).redact(made_at=TruncMinute("made_at", tzinfo=UTC))
+    _reports(study, worker).update(created_at=TruncMinute("created_at", tzinfo=UTC))
     if texts:
         _redact_texts(study, worker)
     own = work.only("pk", "accepted_at", "submitted_at").order_by("accepted_at", "pk")
@@ -505,7 +512,7 @@ def _erase_answers(study: Study, worker: Worker, way: str, *, unnamed: Collectio
         Assignment.objects.filter(pk=assignment.pk).update(
             accepted_at=accepted and accepted + place, submitted_at=submitted and submitted + place
         )
-    work.update(answers={}, answered_at=None, gaps=[], reason="", external_id="")
+    work.update(answers={}, answered_at=None, expires_at=None, gaps=[], reason="", external_id="")
     return removed
 
 
@@ -516,8 +523,8 @@ def _minute(moment: datetime | None) -> datetime | None:
 
 def _redact_texts(study: Study, worker: Worker) -> None:
     kind, own = kind_of(study), _judgments(study, worker)
-    for one in own.only("pk", "answer", "made_at").iterator():
-        values: dict[str, Any] = {"comment": "", "signals": {}, "made_at": _minute(one.made_at)}
+    for one in own.only("pk", "answer").iterator():
+        values: dict[str, Any] = {"comment": "", "signals": {}}
         if one.answer is not None:
             values["answer"] = kind.without_texts(one.answer)
         Judgment.objects.filter(pk=one.pk).redact(**values)
@@ -605,7 +612,8 @@ def _move(study: Study, worker: Worker, stand_in: Worker, payee: Worker) -> None
         part.save(update_fields=["joined_at", "consented_at", "completion_code", "cursor"])
     for model in MOVED:
         _rows(model, study, worker).update(worker=stand_in)
-    Invitation.objects.filter(study=study, worker=worker).update(worker=None, note="")
+    invitations = Invitation.objects.filter(study=study, worker=worker)
+    invitations.update(worker=None, note="", used_at=TruncDay("used_at", tzinfo=UTC))
 
 
 def replace_words(value: Any, words: Mapping[str, str]) -> Any:

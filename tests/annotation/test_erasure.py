@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from datetime import timedelta
 from io import StringIO
 from pathlib import Path
@@ -19,7 +20,9 @@ from annotation.models import (
     Assignment,
     Case,
     Erasure,
+    Invitation,
     Judgment,
+    Participation,
     ProblemReport,
     Webhook,
     WebhookDelivery,
@@ -275,6 +278,8 @@ def test_a_promised_end_of_names_keeps_answers_and_texts(study: Study) -> None:
     study.closed_at = timezone.now() - timedelta(days=29)
     study.save()
     comments = Judgment.objects.exclude(comment="").count()
+    WebhookDelivery.objects.update(state="delivered", delivered_at=timezone.now())
+    Invitation.objects.create(study=study, code="for-ada", worker=person(), used_at=timezone.now())
     assert end_retention(study=study) == 0
     end_what_is_over()
     assert not Job.objects.filter(kind="end_retention").exists()
@@ -290,6 +295,10 @@ def test_a_promised_end_of_names_keeps_answers_and_texts(study: Study) -> None:
         0,
     )
     assert Judgment.objects.exclude(comment="").count() == comments > 0
+    exact = re.compile(r"datetime\(\d+, \d+, \d+, \d+, \d+, [1-9]")
+    tables = (Judgment, Assignment, Participation, ProblemReport, Invitation)
+    assert not exact.search(str([list(table._base_manager.values_list()) for table in tables]))
+    assert not WebhookDelivery.objects.exists()  # it says when
     assert check_integrity().problems == []
     assert StudyEvent.objects.filter(what="retention-ended").count() == 1
 

@@ -97,7 +97,7 @@ def test_who_was_paid_for_nothing_is_erased_from_the_ledger_and_not_booked_again
     one, entry = session(study).worker, LedgerEntry.objects.filter(what="unmatched")
     (place, _mark, submission, what) = entry.get().key.rsplit(":", 3)
     entry.redact(key=":".join([place, one.name, submission, what]))  # as it was once written
-    import_module("annotation.migrations.0020_unmatched_without_names").hide_people(apps, None)
+    import_module("annotation.migrations.0020_fewer_traces_of_people").hide_people(apps, None)
     erase_person(study=study, worker=one)
     assert one.name not in all_text()
     assert book_list(study=study, submissions=listed).changed == 0
