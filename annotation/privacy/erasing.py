@@ -373,10 +373,8 @@ def _replace(
     stand_ins = []
     for worker in people:
         _end_work(study, worker)
-        told = WebhookDelivery.objects.filter(
-            webhook__study=study, payload__worker=pseudonym_for_webhook(study, worker)
-        )
-        told.filter(state__in=[WebhookDelivery.State.DELIVERED, WebhookDelivery.State.GIVEN_UP]).delete()
+        told = WebhookDelivery.objects.filter(webhook__study=study, state__in=["delivered", "given-up"])
+        told.filter(payload__worker=pseudonym_for_webhook(study, worker)).delete()
         unnamed = list(_unnamed(study, worker).values_list("pk", flat=True))
         stand_in, payee = _stand_ins(study, worker)
         stand_ins.append((worker, stand_in, payee, unnamed))

@@ -21,13 +21,7 @@ from django.utils import timezone
 from evaluation.errors import PublishingError
 from evaluation.models import Deposit
 from evaluation.publishing.describing import Content, Plan
-from evaluation.publishing.outside import (
-    LONGEST_DETAIL,
-    ArchiveConflict,
-    NotAtArchive,
-    Site,
-    UnclearOutcome,
-)
+from evaluation.publishing.outside import LONGEST_DETAIL, ArchiveConflict, NotAtArchive, Site, UnclearOutcome
 from judgments.studies.generation import Progress
 
 State = Deposit.State
