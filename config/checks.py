@@ -10,12 +10,12 @@ from django.core import checks
 from django.db import OperationalError, ProgrammingError, connection
 from django.db.migrations.recorder import MigrationRecorder
 
+from common.incoming.services import THIS_MACHINE
 from config.installation import exposed_files, sentence_of_exposed
 
 LOCAL_HOSTS = {"localhost", "127.0.0.1", "[::1]", "testserver"}
 SANDBOX_HOST = "mturk-requester-sandbox.us-east-1.amazonaws.com"
 LIVE_HOST = "mturk-requester.us-east-1.amazonaws.com"
-LOOPBACK = {"localhost", "127.0.0.1", "::1"}
 FIRST_MIGRATION = "0001_version_0_5_0"  # of each app; replaces all migrations of 0.5.0
 
 
@@ -121,7 +121,7 @@ def check_mechanical_turk(
             id="quorum.E012",
         )
     address = urlsplit(settings.PUBLIC_URL)
-    if settings.MTURK_LIVE and (address.scheme != "https" or address.hostname in LOOPBACK):
+    if settings.MTURK_LIVE and (address.scheme != "https" or address.hostname in THIS_MACHINE):
         yield checks.Warning(
             f"MTURK_LIVE is on, and PUBLIC_URL is {settings.PUBLIC_URL!r}, which workers cannot reach.",
             hint="Set PUBLIC_URL to the https address of this server.",

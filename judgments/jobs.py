@@ -160,14 +160,18 @@ def scope_of(kind: str) -> str:
     return _kinds[kind].scope if kind in _kinds else "studies"
 
 
-def enqueue(*, kind: str, args: dict[str, Any] | None = None, user: User | None = None) -> Job:
+def enqueue(
+    *, kind: str, args: dict[str, Any] | None = None, user: User | None = None, once: bool = False
+) -> Job:
     """Create the job's row; its message is sent on commit, or when its turn comes.
 
     Args:
         args: JSON values, passed to the handler by name; slugs and ids, never data.
+        once: whether to refuse it while the account's same job waits or runs.
 
     Raises:
         TooMany: the account has as many jobs waiting as it may.
+        WrongState: its same job is under way.
     """
     if kind not in _kinds:
         known = ", ".join(sorted(_kinds)) or "none"
@@ -176,6 +180,8 @@ def enqueue(*, kind: str, args: dict[str, Any] | None = None, user: User | None 
     with transaction.atomic():
         if user is not None:
             _check_waiting(user, kind)
+        if once and Job.objects.under_way().filter(kind=kind, args=args or {}, created_by=user).exists():
+            raise WrongState(gettext("This is under way already."))
         job = Job.objects.create(kind=kind, queue=queue, args=args or {}, created_by=user)
         dispatch(queue)
     return job
@@ -189,6 +195,7 @@ def _check_waiting(user: User, kind: str) -> None:
     registered = _kinds.get(kind)
     if registered and (registered.relied_on or registered.queue == CROWD):  # such as what pays people
         return
+    User.objects.select_for_update(no_key=True).get(pk=user.pk)  # of many at once, each counts those before
     waiting = Job.objects.filter(created_by=user, state=Job.State.QUEUED).count()
     if waiting < settings.JOBS_WAITING:
         return

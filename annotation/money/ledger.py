@@ -19,6 +19,7 @@ from django.db.models import F, Q, Sum, Value
 from django.db.models.functions import Greatest
 from django.utils.translation import gettext as _
 
+from annotation.crowds.people import installation_mark
 from annotation.models import Budget, Commitment, CrowdCall, CrowdSession, LedgerEntry, Publication
 from annotation.money.limits import one_order
 from annotation.words import spell_cents
@@ -338,8 +339,8 @@ def pay_session(*, session: CrowdSession, fact: bool = False) -> bool:
 
 
 def unmatched_key(place: str, worker: str, external_id: str) -> str:
-    """Return the key of ``pay_unmatched`` for pseudonyms of a person and a submission."""
-    return f"{place}:{worker}:{external_id}:unmatched"
+    """Return the key of ``pay_unmatched`` for pseudonyms of a person, who can be erased, and a submission."""
+    return f"{place}:{installation_mark('unmatched', worker)[:16]}:{external_id}:unmatched"
 
 
 def pay_unmatched(

@@ -12,7 +12,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from functools import reduce
 from operator import or_
 from typing import Any
@@ -21,6 +21,7 @@ from uuid import UUID
 from django.contrib.auth.models import User
 from django.db import IntegrityError, transaction
 from django.db.models import Model, Q, QuerySet
+from django.db.models.functions import TruncDay, TruncMinute
 from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_noop
@@ -41,12 +42,14 @@ from annotation.models import (
     Exclusion,
     Invitation,
     Judgment,
+    MoneyRequest,
     Participation,
     ProblemReport,
     Qualification,
     QuizAttempt,
     RawId,
     Seat,
+    SpendingRequest,
     StudyAlarm,
     WebhookDelivery,
     Worker,
@@ -89,12 +92,16 @@ MONEY: Mapping[type[Model], str] = {
     CrowdSession: gettext_noop("paid sessions"),
     CrowdCall: gettext_noop("requests to the crowd"),
 }
-# what researchers wrote about people
+# what was written about people, asked for and told to webhooks
 TEXTS: Mapping[type[Model], list[str]] = {
     Exclusion: ["why", "lifted_why", "evidence"],
     Case: ["evidence", "decision"],
     ErasureRequest: ["answer"],
+    MoneyRequest: ["answer"],
+    SpendingRequest: ["values", "words"],
+    WebhookDelivery: ["payload"],
 }
+OF_WORKERS = re.compile("worker|left_out")  # fields of JSON that name people
 UNTIED: Mapping[type[Model], str] = {Invitation: gettext_noop("invitation")}
 
 
@@ -366,6 +373,8 @@ def _replace(
     stand_ins = []
     for worker in people:
         _end_work(study, worker)
+        told = WebhookDelivery.objects.filter(webhook__study=study, state__in=["delivered", "given-up"])
+        told.filter(payload__worker=pseudonym_for_webhook(study, worker)).delete()
         unnamed = list(_unnamed(study, worker).values_list("pk", flat=True))
         stand_in, payee = _stand_ins(study, worker)
         stand_ins.append((worker, stand_in, payee, unnamed))
@@ -490,6 +499,8 @@ def _erase_answers(study: Study, worker: Worker, way: str, *, unnamed: Collectio
     if study.source == Study.Source.DESIGNED:
         reopen_slots(study=study, freed=freed)
     recount(study)
+    _judgments(study, worker).redact(made_at=TruncMinute("made_at", tzinfo=UTC))
+    _reports(study, worker).update(created_at=TruncMinute("created_at", tzinfo=UTC))
     if texts:
         _redact_texts(study, worker)
     own = work.only("pk", "accepted_at", "submitted_at").order_by("accepted_at", "pk")
@@ -499,7 +510,7 @@ def _erase_answers(study: Study, worker: Worker, way: str, *, unnamed: Collectio
         Assignment.objects.filter(pk=assignment.pk).update(
             accepted_at=accepted and accepted + place, submitted_at=submitted and submitted + place
         )
-    work.update(answers={}, answered_at=None, gaps=[], reason="", external_id="")
+    work.update(answers={}, answered_at=None, expires_at=None, gaps=[], reason="", external_id="")
     return removed
 
 
@@ -510,8 +521,8 @@ def _minute(moment: datetime | None) -> datetime | None:
 
 def _redact_texts(study: Study, worker: Worker) -> None:
     kind, own = kind_of(study), _judgments(study, worker)
-    for one in own.only("pk", "answer", "made_at").iterator():
-        values: dict[str, Any] = {"comment": "", "signals": {}, "made_at": _minute(one.made_at)}
+    for one in own.only("pk", "answer").iterator():
+        values: dict[str, Any] = {"comment": "", "signals": {}}
         if one.answer is not None:
             values["answer"] = kind.without_texts(one.answer)
         Judgment.objects.filter(pk=one.pk).redact(**values)
@@ -599,7 +610,8 @@ def _move(study: Study, worker: Worker, stand_in: Worker, payee: Worker) -> None
         part.save(update_fields=["joined_at", "consented_at", "completion_code", "cursor"])
     for model in MOVED:
         _rows(model, study, worker).update(worker=stand_in)
-    Invitation.objects.filter(study=study, worker=worker).update(worker=None, note="")
+    invitations = Invitation.objects.filter(study=study, worker=worker)
+    invitations.update(worker=None, note="", used_at=TruncDay("used_at", tzinfo=UTC))
 
 
 def replace_words(value: Any, words: Mapping[str, str]) -> Any:
@@ -616,7 +628,7 @@ def _replacer(words: Mapping[str, str], *, sentences: bool = True) -> Callable[[
     pattern = re.compile(rf"(?<![\w-])(?:{'|'.join(map(re.escape, given))})(?![\w-])") if given else None
 
     def within(value: Any, field: str = "") -> Any:
-        of_worker = "worker" in field
+        of_worker = bool(OF_WORKERS.search(field))
         if isinstance(value, str):
             if value in words:
                 return words[value] if of_worker or not field else value
@@ -649,18 +661,14 @@ def _rename_in_logs(study: Study, words: Mapping[str, str]) -> None:
             words=within(event.words)[:1000], why=within(event.why)[:500], details=within(event.details)
         )
     for model, fields in TEXTS.items():  # also of what is about others, and names this person
-        for row in model._default_manager.filter(study=study):
+        of_study = "webhook__study" if model is WebhookDelivery else "study"
+        for row in model._default_manager.filter(**{of_study: study}).iterator():
             before = [getattr(row, name) for name in fields]
             after = within(before)
             if after != before:
                 for name, value in zip(fields, after, strict=True):
                     setattr(row, name, value)
                 row.save(update_fields=fields)
-    deliveries = WebhookDelivery.objects.filter(webhook__study=study)
-    for delivery in deliveries.only("pk", "payload").iterator():
-        after = within(delivery.payload)
-        if after != delivery.payload:
-            WebhookDelivery.objects.filter(pk=delivery.pk).update(payload=after)
     for job in Job.objects.filter(args__study=study.slug).iterator():
         before = [job.args, job.result, job.words, job.error]
         after = within(before)

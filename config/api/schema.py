@@ -37,7 +37,7 @@ DESCRIPTIONS = {
     "409": "Not possible now; nothing was changed.",
     "413": "The body is too large.",
     "415": "The body is of another media type.",
-    "429": "Tried too often from this address; Retry-After says when it is worth trying again.",
+    "429": "Tried too often; Retry-After says when it is worth trying again.",
 }
 
 

@@ -6,23 +6,19 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from http import HTTPStatus
-from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any
 from urllib.parse import urlsplit
 
 from django.conf import settings
 
 from common.incoming.documents import load_json
+from common.incoming.services import THIS_MACHINE, Caller, open_http, seconds_to_wait
 from evaluation.errors import EvaluationError
 from evaluation.judges.prompts import Question
-
-if TYPE_CHECKING:
-    import httpx
 
 SECONDS = 60.0  # for a whole call
 LARGEST_REPLY = 1_000_000  # bytes
 LONGEST_DETAIL = 300
-_OWN_HOSTS = ("localhost", "127.0.0.1", "::1")
 _LATER = (HTTPStatus.REQUEST_TIMEOUT, HTTPStatus.CONFLICT, HTTPStatus.TOO_EARLY, HTTPStatus.TOO_MANY_REQUESTS)
 
 
@@ -36,7 +32,7 @@ class Reply:
 
 def is_own_host() -> bool:
     """Return whether the endpoint is this machine, so that calls are free."""
-    return urlsplit(settings.JUDGE_API_URL).hostname in _OWN_HOSTS
+    return urlsplit(settings.JUDGE_API_URL).hostname in THIS_MACHINE
 
 
 class AskLater(Exception):
@@ -47,7 +43,7 @@ class AskLater(Exception):
         self.served, self.after = served, after
 
 
-class Endpoint:
+class Endpoint(Caller):
     """A client that keeps its key in this object and the headers only."""
 
     def __init__(self, *, url: str = "", key: str | None = None, seconds: float = SECONDS) -> None:
@@ -58,30 +54,15 @@ class Endpoint:
                 "No model can be asked: the setting JUDGE_API_URL is empty, expected an address such as "
                 "https://api.example.org/v1."
             )
-        if parts.scheme != "https" and parts.hostname not in _OWN_HOSTS:
+        if parts.scheme != "https" and parts.hostname not in THIS_MACHINE:
             raise EvaluationError(
                 f"JUDGE_API_URL names {parts.scheme}://{parts.hostname}; expected an https address, since the key is "
                 "sent with every call."
             )
         self.host = parts.netloc.rpartition("@")[2]
         self._seconds = seconds
-        import httpx  # 8 MiB, which web servers do without
-
-        self._http = httpx.Client(
-            base_url=url.rstrip("/") + "/",
-            headers={"Authorization": f"Bearer {self._key}"} if self._key else {},
-            timeout=httpx.Timeout(seconds, connect=min(10.0, seconds)),
-            trust_env=parts.hostname not in _OWN_HOSTS,
-            auth=lambda request: request,  # else a .netrc of the environment could replace the key
-        )
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._http.close()
+        sent = {"Authorization": f"Bearer {self._key}"} if self._key else {}
+        self._http = open_http(url, seconds=seconds, headers=sent)
 
     def ask(self, question: Question, *, options: Mapping[str, Any], once: str) -> Reply:
         """Ask once. `once` names the call, for endpoints that never repeat a named call.
@@ -113,18 +94,13 @@ class Endpoint:
             served = status == HTTPStatus.REQUEST_TIMEOUT or (
                 status >= HTTPStatus.INTERNAL_SERVER_ERROR and status != HTTPStatus.SERVICE_UNAVAILABLE
             )
-            raise AskLater(f"it answers {status}", served=served, after=_seconds_of(response.headers))
+            raise AskLater(f"it answers {status}", served=served, after=seconds_to_wait(response.headers))
         if status != HTTPStatus.OK:
             detail = _clean(bytes(written).decode(errors="replace"))
             if self._key:
                 detail = detail.replace(self._key, "***")
             raise EvaluationError(f"{self.host} refuses to answer ({status}): {detail[:LONGEST_DETAIL]}")
         return _read(bytes(written))
-
-
-def _seconds_of(headers: httpx.Headers) -> float:
-    text = headers.get("Retry-After", "")
-    return float(text) if text.isascii() and text.isdigit() else 0.0
 
 
 def _read(body: bytes) -> Reply:

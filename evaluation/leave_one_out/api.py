@@ -28,6 +28,7 @@ class DatasetBoundsView(APIView):
         responses={
             202: JobSerializer,
             404: OpenApiResponse(description="No such dataset that you may read."),
+            409: OpenApiResponse(description="The same bounds are being computed for you already."),
         },
         operation_id="datasets_bounds",
         summary="What people and unrelated texts reach by each metric",
@@ -41,5 +42,5 @@ class DatasetBoundsView(APIView):
         values = LeaveOneOutRequest.read(request.data)
         for other in values.get("others", ()):
             find_dataset(other, user=user)
-        job = enqueue(kind=JOB_KIND, args={"dataset": dataset.name, **values}, user=user)
+        job = enqueue(kind=JOB_KIND, args={"dataset": dataset.name, **values}, user=user, once=True)
         return job_response(request, job)

@@ -10,7 +10,7 @@ from django.template.response import TemplateResponse
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_noop
 
-from common.errors import QuorumError, WrongState
+from common.errors import QuorumError
 from evaluation.leave_one_out import WG16_TOKENIZER
 from evaluation.leave_one_out.operations import JOB_KIND, LeaveOneOutRequest
 from judgments.access.roles import visible_rows
@@ -40,7 +40,7 @@ def show_bounds(request: HttpRequest, dataset: Dataset, context: dict[str, Any])
     refusal = ""
     if request.method == "POST":
         try:
-            _start_job(request, dataset, under_way=own.filter(pk__in=Job.objects.under_way()).exists())
+            _start_job(request, dataset)
         except QuorumError as error:
             refusal = str(error)
         else:
@@ -63,14 +63,12 @@ def show_bounds(request: HttpRequest, dataset: Dataset, context: dict[str, Any])
     )
 
 
-def _start_job(request: HttpRequest, dataset: Dataset, *, under_way: bool) -> None:
+def _start_job(request: HttpRequest, dataset: Dataset) -> None:
     values = read_posted_parameters(request, LeaveOneOutRequest, empty=False)
     user = signed_in(request)
     for other in values.get("others", ()):
         find_dataset(other, user=user)
-    if under_way:
-        raise WrongState(_("This is under way already for this dataset."))
-    enqueue(kind=JOB_KIND, args={"dataset": dataset.name, **values}, user=user)
+    enqueue(kind=JOB_KIND, args={"dataset": dataset.name, **values}, user=user, once=True)
 
 
 def _tokenizers() -> list[str]:

@@ -131,9 +131,8 @@ class PlanResource(Resource):
             job = plan_power.start(study_for(request, slug, Right.CHANGE), asked, by=staff_of(request))
         else:
             may_create(request)
-            job = jobs.enqueue(
-                kind=JOB_KIND, args=plan_args(**{"assumptions": {}, **asked}), user=staff_of(request)
-            )
+            planned = plan_args(**{"assumptions": {}, **asked})
+            job = jobs.enqueue(kind=JOB_KIND, args=planned, user=staff_of(request), once=True)
         place = reverse("api:plans-detail", args=[job.pk], request=request)
         return Response(
             PowerPlanHeadSerializer(job).data, status=status.HTTP_202_ACCEPTED, headers={"Location": place}

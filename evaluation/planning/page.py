@@ -226,7 +226,8 @@ def show_planning_first(request: HttpRequest, context: Context) -> HttpResponse:
             assumptions = _read_assumptions(form)
             if own.under_way().exists():
                 raise WrongState(_("Nothing was simulated: your last plan is still under way."))
-            enqueue(kind="plan_power", args={"assumptions": assumptions, **form.source()}, user=user)
+            args = {"assumptions": assumptions, **form.source()}
+            enqueue(kind="plan_power", args=args, user=user, once=True)
         except QuorumError as error:
             refusal, sent = str(error), request.POST.dict()
         else:

@@ -21,7 +21,7 @@ from django.utils import timezone
 from evaluation.errors import PublishingError
 from evaluation.models import Deposit
 from evaluation.publishing.describing import Content, Plan
-from evaluation.publishing.outside import ArchiveConflict, NotAtArchive, Site, UnclearOutcome
+from evaluation.publishing.outside import LONGEST_DETAIL, ArchiveConflict, NotAtArchive, Site, UnclearOutcome
 from judgments.studies.generation import Progress
 
 State = Deposit.State
@@ -205,7 +205,8 @@ def _send_large(site: Site, repository: str, files: list[Content]) -> None:
     for one in found["objects"]:
         file = by_hash[one["oid"]]
         if error := one.get("error"):
-            raise PublishingError(f"{site.host} does not take {file.name}: {error.get('message')}.")
+            why = str(error.get("message"))[:LONGEST_DETAIL]
+            raise PublishingError(f"{site.host} does not take {file.name}: {why}.")
         actions = one.get("actions") or {}
         if upload := actions.get("upload"):
             _send_parts(site, file, upload)

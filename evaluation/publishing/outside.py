@@ -5,18 +5,16 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable, Iterable, Mapping
-from email.utils import parsedate_to_datetime
 from functools import partial
 from http import HTTPStatus
 from math import ceil
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 from urllib.parse import urlsplit
 
 from django.conf import settings
-from django.utils import timezone
 
 from common.incoming.documents import load_json
+from common.incoming.services import THIS_MACHINE, Caller, open_http, seconds_to_wait
 from evaluation.errors import PublishingError
 
 SECONDS = 60.0  # without a byte
@@ -24,7 +22,6 @@ MOST_TRIES = 5
 LONGEST_WAIT = 60.0
 LARGEST_REPLY = 32 << 20  # bytes
 LONGEST_DETAIL = 300
-_OWN_HOSTS = ("localhost", "127.0.0.1", "::1")
 _LATER = (HTTPStatus.REQUEST_TIMEOUT, HTTPStatus.TOO_EARLY, HTTPStatus.TOO_MANY_REQUESTS)
 
 
@@ -40,7 +37,7 @@ class ArchiveConflict(Exception):
     """It exists at the archive already, or changed meanwhile (409, 412)."""
 
 
-class Site:
+class Site(Caller):
     """An archive. The token stays in this object, and goes only to the archive's own host."""
 
     def __init__(self, *, url: str, token: str, setting: str) -> None:
@@ -59,25 +56,10 @@ class Site:
                 f"The address is {parts.scheme}://{parts.netloc}; expected an https address, since the token is sent "
                 "with every call."
             )
-        import httpx
-
         self.url, self._token = url.rstrip("/"), token
         self.host = parts.netloc
-        self._is_here = parts.hostname in _OWN_HOSTS
-        self._http = httpx.Client(
-            timeout=httpx.Timeout(SECONDS, connect=10.0),
-            headers={"User-Agent": "Quorum"},
-            trust_env=parts.hostname not in _OWN_HOSTS,
-            auth=lambda request: request,  # else a .netrc of the environment could replace the token
-        )
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._http.close()
+        self._is_here = parts.hostname in THIS_MACHINE
+        self._http = open_http(url, seconds=SECONDS, headers={})  # what is sent elsewhere gets no token
 
     def call(
         self,
@@ -130,7 +112,7 @@ class Site:
         method: str = "PUT",
     ) -> Mapping[str, str]:
         """Send bytes to an address from the archive, without the token; return the response headers."""
-        if not _is_safe(address) or (_host_of(address) in _OWN_HOSTS and not self._is_here):
+        if not _is_safe(address) or (_host_of(address) in THIS_MACHINE and not self._is_here):
             raise PublishingError(
                 f"{self.host} names an upload address that is not https, or on this machine; nothing was sent to it."
             )
@@ -158,7 +140,7 @@ class Site:
                 time.sleep(min(max(backoff, wait), LONGEST_WAIT))
                 before_next()
             status, found, written, why = self._once(method, address, content, headers)
-            wait = _seconds_of(found)
+            wait = seconds_to_wait(found)
             refused_unread = status == HTTPStatus.TOO_MANY_REQUESTS or (
                 status == 0 and why.startswith("cannot")
             )
@@ -176,7 +158,7 @@ class Site:
             if status in (HTTPStatus.CONFLICT, HTTPStatus.PRECONDITION_FAILED):
                 raise ArchiveConflict
             if not HTTPStatus.OK <= status < HTTPStatus.MULTIPLE_CHOICES:
-                raise PublishingError(f"{self.host} refuses {what} ({status}): {self._detail(written)}")
+                raise PublishingError(f"{self.host} refuses {what} ({status}): {_detail(written)}")
             return found, written
         raise PublishingError(
             f"{self.host} {why}, {MOST_TRIES} times over. Send it again later: it goes on where it stopped."
@@ -204,17 +186,19 @@ class Site:
             return 0, {}, b"", f"cannot be reached ({type(error).__name__})"
         except (httpx.HTTPError, httpx.InvalidURL) as error:
             return 0, {}, b"", f"breaks the call off ({type(error).__name__})"
-        return response.status_code, response.headers, bytes(written), f"answers {response.status_code}"
+        # some repeat what they were sent
+        answer = bytes(written).replace(self._token.encode(), b"***")
+        return response.status_code, response.headers, answer, f"answers {response.status_code}"
 
-    def _detail(self, written: bytes) -> str:
-        try:
-            found = load_json(written)
-            said = str(found.get("message") or found.get("error") or "")
-            said = " ".join([said, *problems_of(found)])
-        except (ValueError, AttributeError):
-            said = written.decode(errors="replace")
-        said = " ".join(said.replace("\0", "").split()).replace(self._token, "***")
-        return said[:LONGEST_DETAIL] or "it does not say why"
+
+def _detail(written: bytes) -> str:
+    try:
+        found = load_json(written)
+        said = str(found.get("message") or found.get("error") or "")
+        said = " ".join([said, *problems_of(found)])
+    except (ValueError, AttributeError):
+        said = written.decode(errors="replace")
+    return " ".join(said.replace("\0", "").split())[:LONGEST_DETAIL] or "it does not say why"
 
 
 def problems_of(found: Mapping[str, Any]) -> list[str]:
@@ -237,17 +221,5 @@ def _host_of(address: str) -> str | None:
 def _is_safe(address: str) -> bool:
     host = _host_of(address)
     return host is not None and (
-        address.startswith("https://") or (address.startswith("http://") and host in _OWN_HOSTS)
+        address.startswith("https://") or (address.startswith("http://") and host in THIS_MACHINE)
     )
-
-
-def _seconds_of(headers: Mapping[str, str]) -> float:
-    """Return seconds to wait: ``Retry-After`` has seconds or a date (RFC 9110, section 10.2.3)."""
-    text = headers.get("Retry-After", "")
-    if text.isascii() and text.isdigit():
-        return float(text[:9])
-    try:
-        until = parsedate_to_datetime(text)
-    except ValueError:
-        return 0.0
-    return max(0.0, until.timestamp() - timezone.now().timestamp())

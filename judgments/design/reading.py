@@ -30,6 +30,8 @@ WRITTEN_WHOLE = {
 }  # fmt: skip
 # where pydantic's own words speak of its insides
 PLAIN_WORDS = {
+    "^([A-Z]{3})?$": "three capital letters, such as USD",
+    "^[A-Z]{2}$": "two capital letters, such as DE",
     "string_pattern_mismatch": "letters, digits, hyphens and underscores",
     "model_type": "a table",
     "dict_type": "a table",
@@ -377,7 +379,9 @@ def _as_design_error(problem: Any, path: list[str], problems: list[Any]) -> Desi
     if problem["type"] == "value_error":
         return _as_said(path, problem["msg"].removeprefix("Value error, "))
     wanted = [
-        PLAIN_WORDS.get(one["type"]) or re.sub(r"^(Input|String|Value) should (be|have) ", "", one["msg"])
+        PLAIN_WORDS.get(one.get("ctx", {}).get("pattern"))
+        or PLAIN_WORDS.get(one["type"])
+        or re.sub(r"^(Input|String|Value) should (be|have) ", "", one["msg"])
         for one in problems
         if _path(one["loc"]) == path
     ]

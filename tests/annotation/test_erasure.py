@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from datetime import timedelta
 from io import StringIO
 from pathlib import Path
@@ -19,13 +20,16 @@ from annotation.models import (
     Assignment,
     Case,
     Erasure,
+    Invitation,
     Judgment,
+    Participation,
     ProblemReport,
     Webhook,
     WebhookDelivery,
     Worker,
 )
 from annotation.models.privacy import person_erased
+from annotation.privacy import retention
 from annotation.privacy.erasing import DELETED, MONEY, MOVED, UNTIED, erase_person, mark_of, replace_words
 from annotation.privacy.replaying import erasure_list
 from annotation.privacy.retention import end_retention, end_what_is_over, retention_of
@@ -274,6 +278,8 @@ def test_a_promised_end_of_names_keeps_answers_and_texts(study: Study) -> None:
     study.closed_at = timezone.now() - timedelta(days=29)
     study.save()
     comments = Judgment.objects.exclude(comment="").count()
+    WebhookDelivery.objects.update(state="delivered", delivered_at=timezone.now())
+    Invitation.objects.create(study=study, code="for-ada", worker=person(), used_at=timezone.now())
     assert end_retention(study=study) == 0
     end_what_is_over()
     assert not Job.objects.filter(kind="end_retention").exists()
@@ -289,8 +295,30 @@ def test_a_promised_end_of_names_keeps_answers_and_texts(study: Study) -> None:
         0,
     )
     assert Judgment.objects.exclude(comment="").count() == comments > 0
+    exact = re.compile(r"datetime\(\d+, \d+, \d+, \d+, \d+, [1-9]")
+    tables = (Judgment, Assignment, Participation, ProblemReport, Invitation)
+    assert not exact.search(str([list(table._base_manager.values_list()) for table in tables]))
+    assert not WebhookDelivery.objects.exists()  # it says when
     assert check_integrity().problems == []
     assert StudyEvent.objects.filter(what="retention-ended").count() == 1
+
+
+def test_a_promised_end_that_is_interrupted_goes_on(study: Study, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(retention, "AT_ONCE", 1)
+    study.design |= {"retention": {"identities_days": 30}}
+    study.closed_at = timezone.now() - timedelta(days=31)
+    study.save()
+
+    def stop(share: float, words: str = "") -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        end_retention(study=study, progress=stop)
+    assert retention_of(study).people == 2
+    assert check_integrity().problems == []
+    assert end_retention(study=study) == 2
+    assert retention_of(study).people == 0
+    assert check_integrity().problems == []
 
 
 def test_a_name_that_is_a_word_of_results_changes_nothing_else() -> None:

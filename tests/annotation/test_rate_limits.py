@@ -139,7 +139,7 @@ def test_calls_of_one_address_are_limited_and_pages_are_not(
     replies = [browser.get("/api/nowhere/") for _ in range(4)]
     assert [reply.status_code for reply in replies] == [404, 404, 404, 429]
     assert replies[3].headers["Content-Type"] == "application/problem+json"
-    assert "tried too often from here" in replies[3].json()["detail"]
+    assert "tried too often" in replies[3].json()["detail"]
     assert 0 < int(replies[3].headers["Retry-After"]) <= 600
     assert browser.get("/").status_code == 200
     assert Client(REMOTE_ADDR="203.0.113.9").get("/api/nowhere/").status_code == 404
@@ -161,7 +161,7 @@ def test_large_bodies_of_one_address_are_limited(limits: Callable[..., None], ad
     where = f"/s/{study.slug}/"
     assert [browser.post(where, large).status_code for _ in range(3)] == [400, 400, 429]
     refused = browser.post(where, large)
-    assert "tried too often from here" in refused.content.decode()
+    assert "tried too often" in refused.content.decode()
     assert 0 < int(refused.headers["Retry-After"]) <= 600
     assert browser.post("/api/imports/", large, content_type="application/json").status_code == 429
     assert browser.post(where, small).status_code == 400

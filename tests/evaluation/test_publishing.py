@@ -31,18 +31,20 @@ from pytest_django import Settings
 
 from annotation.models import Erasure
 from common.errors import DataConflict
+from common.incoming.services import seconds_to_wait
 from evaluation.errors import PublishingError
 from evaluation.integrity import check_integrity
 from evaluation.models import Deposit, Release
 from evaluation.publishing.describing import TEMPLATES, read_creators, read_papers
 from evaluation.publishing.operations import PublishReleaseRequest
-from evaluation.publishing.outside import Site, _seconds_of
+from evaluation.publishing.outside import Site
 from evaluation.publishing.sending import SentRelease, plan_publication, publish_release
 from evaluation.releases.making import write_release
 from evaluation.releases.storage import Terms, record_release
 from judgments.access.roles import give_role
 from judgments.jobs import run_job
 from judgments.models import Job, Study, StudyEvent
+from tests.annotation.test_erasure import all_text
 from tests.evaluation.studies import StudyOf, make_dataset
 from tests.fakes.archives import HANG_UP, LOST, OTHER, SPOILED, TOKEN, FakeHub, FakeZenodo, running
 from tests.plots import undrawn
@@ -293,6 +295,37 @@ def test_who_may_not_gets_one_sentence_and_the_token_is_nowhere(
     with pytest.raises(PublishingError, match="expected an https address"):
         send(study)
     assert zenodo.records == {}
+
+
+class RepeatingZenodo(FakeZenodo):
+    def shown(self, one: dict[str, Any]) -> dict[str, Any]:
+        return super().shown(one) | {"pids": {"doi": {"identifier": f"10.5072/{TOKEN}"}}}
+
+    def _problems(self, metadata: dict[str, Any]) -> list[dict[str, Any]]:
+        return [{"field": "metadata.title", "messages": [f"not with {TOKEN}"]}]
+
+
+class RepeatingHub(FakeHub):
+    def _upload(self, asked: dict[str, Any]) -> dict[str, Any]:
+        return asked | {"error": {"code": 422, "message": f"not with {TOKEN} " * 1_000}}
+
+
+@pytest.mark.parametrize(("to", "kind"), [("zenodo", RepeatingZenodo), ("huggingface", RepeatingHub)])
+def test_a_token_that_an_archive_repeats_in_any_answer_is_stored_and_shown_nowhere(
+    study: Study, settings: Settings, designer: Client, to: str, kind: type[FakeZenodo | FakeHub]
+) -> None:
+    with running(kind()) as archive:
+        settings.ZENODO_URL = settings.HUGGINGFACE_URL = archive.url
+        settings.ZENODO_TOKEN = settings.HUGGINGFACE_TOKEN = TOKEN
+        asked = {"to": to, "version": "1.0", "creators": WHO, "send": True}
+        asked |= {"repository": "jane/dogs"} if to == "huggingface" else {}
+        address = f"/api/studies/{study.slug}/publish-release/"
+        job = designer.post(address, asked, content_type="application/json").json()
+        run_job(job["id"])
+    found = Job.objects.get(pk=job["id"])
+    assert "not with ***" in found.error
+    assert len(found.error) < 1_000
+    assert TOKEN not in all_text()
 
 
 def test_bytes_that_arrived_otherwise_are_noticed_and_sent_again(
@@ -569,7 +602,10 @@ def test_an_archive_that_is_busy_for_long_is_left_alone(study: Study, zenodo: Fa
         with pytest.raises(PublishingError, match=r"asks to wait 60 minutes \(429\). Send it again then"):
             send(study)
         assert zenodo.asked("POST /api/records$") == 1
-    assert (_seconds_of({"Retry-After": "9" * 400}), _seconds_of({"Retry-After": "soon"})) == (999_999_999, 0)
+    assert (seconds_to_wait({"Retry-After": "9" * 400}), seconds_to_wait({"Retry-After": "soon"})) == (
+        999_999_999,
+        0,
+    )
 
 
 def test_an_address_leads_where_it_says(study: Study, settings: Settings) -> None:

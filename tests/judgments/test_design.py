@@ -50,6 +50,11 @@ def test_name_dataset_and_protocol_are_enough() -> None:
             "controls.per_hit is 3, which leaves no place in a HIT of 3.",
         ),
         ({"slug": "a/b"}, "slug", "slug is 'a/b'; expected letters, digits, hyphens and underscores."),
+        (
+            {"crowd": {"currency": "usd"}},
+            "crowd.currency",
+            "crowd.currency is 'usd'; expected three capital letters, such as USD.",
+        ),
         ({"sampling": []}, "sampling", "sampling is []; expected a table."),
         ({"preset": "vedantam"}, "preset", None),
         ({"protocol": "tripel"}, "protocol", None),

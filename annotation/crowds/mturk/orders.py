@@ -45,13 +45,13 @@ from annotation.crowds.mturk.questions import (
 from annotation.crowds.people import ids_not_passed_on, installation_word
 from annotation.models import CrowdCall, CrowdSession, RawId, Worker
 from annotation.work.presentation import units_of_hit, worked_examples
+from common.incoming.services import THIS_MACHINE
 from common.markup import plain_text
 from judgments.design.requirements import Workers, asks_anything
 from judgments.design.study_design import StudyDesign, design_in
 from judgments.models import HIT, Study
 from judgments.studies.studies import design_of
 
-LOOPBACK = ("localhost", "127.0.0.1", "::1")
 ENTRY = "/s/{slug}/mturk/"
 REMEMBERED = timedelta(hours=23)  # the service remembers tokens for 24 hours
 LONGEST_DELAY = timedelta(days=30)  # the service's limit for automatic approval
@@ -106,7 +106,7 @@ def question_of(study: Study, design: StudyDesign, hit: HIT) -> str:
     return external_question(
         url=settings.PUBLIC_URL + ENTRY.format(slug=study.slug),
         hit=hit.key,
-        loopback=urlsplit(settings.MTURK_ENDPOINT).hostname in LOOPBACK,
+        loopback=urlsplit(settings.MTURK_ENDPOINT).hostname in THIS_MACHINE,
     )
 
 

@@ -17,6 +17,7 @@ from defusedxml.common import DefusedXmlException
 from defusedxml.ElementTree import fromstring
 
 from common.errors import QuorumError
+from common.incoming.services import THIS_MACHINE
 
 SCHEMAS = "http://mechanicalturk.amazonaws.com/AWSMechanicalTurkDataSchemas"
 EXTERNAL_QUESTION = f"{SCHEMAS}/2006-07-14/ExternalQuestion.xsd"
@@ -30,7 +31,6 @@ FORBIDDEN = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]
 
 MOST_BYTES = 65_535
 RESERVED = ("assignmentId", "hitId", "turkSubmitTo", "workerId")
-LOOPBACK = ("localhost", "127.0.0.1", "::1")
 CONTENT = "quorum-content"  # the place of the page; no other text of that document contains it
 MOST_ANSWER_BYTES = 2_000_000  # thirty times the longest question
 MOST_FIELDS = 5_000
@@ -103,7 +103,7 @@ def _check_address(url: str, *, hit: str, loopback: bool) -> None:
         host, _ = parts.hostname, parts.port  # raises for a malformed port
     except ValueError:
         raise QuestionProblem(f"HIT {hit}: {url!r} is no address; expected https://host/path.") from None
-    local = loopback and parts.scheme == "http" and host in LOOPBACK
+    local = loopback and parts.scheme == "http" and host in THIS_MACHINE
     if not host or not (parts.scheme == "https" or local):
         raise QuestionProblem(
             f"HIT {hit}: its page is at {url!r}; Mechanical Turk shows https addresses only."

@@ -14,8 +14,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from decimal import Decimal
 from functools import cache
 from http import HTTPStatus
-from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import parse_qsl, urlsplit
 
 from django.conf import settings
@@ -38,6 +37,7 @@ from annotation.crowds.prolific.shapes import (
     read_whole,
 )
 from common.incoming.documents import load_json
+from common.incoming.services import THIS_MACHINE, Caller, open_http, seconds_to_wait
 
 if TYPE_CHECKING:
     import httpx  # 8 MiB, which a web server without Prolific does without
@@ -47,7 +47,6 @@ Parameters = Mapping[str, str | int]
 
 PAGE_SIZE = 100
 MOST_PAGES = 1_000  # endless paging is a fault, not a long list
-_OWN_HOSTS = ("localhost", "127.0.0.1", "::1")
 _LONGEST_DETAIL = 400
 # The reference has no error code for an empty account; people reported these words.
 _OUT_OF_FUNDS = re.compile(r"balance|funds|top[ -]?up|wallet", re.IGNORECASE)
@@ -66,33 +65,21 @@ def open_client(*, timeout: float = 30.0) -> ProlificClient:
     return ProlificClient(url=url, token=token, timeout=timeout)
 
 
-class ProlificClient:
+class ProlificClient(Caller):
     def __init__(self, *, url: str, token: str, timeout: float = 30.0) -> None:
-        import httpx
-
         parts = urlsplit(url)
         if not token:
             raise _not_configured("the setting PROLIFIC_TOKEN is empty.")
-        if parts.scheme != "https" and parts.hostname not in _OWN_HOSTS:
+        if parts.scheme != "https" and parts.hostname not in THIS_MACHINE:
             raise _not_configured(
                 f"PROLIFIC_API_URL is {url!r}; expected an https address, since the token is sent with every call."
             )
-        self._http = httpx.Client(
-            base_url=f"{url.rstrip('/')}/api/v1/",
-            headers={"Authorization": f"Token {token}", "Accept": "application/json", "User-Agent": "Quorum"},
-            timeout=httpx.Timeout(timeout, connect=min(10.0, timeout)),
+        self._http = open_http(
+            f"{url.rstrip('/')}/api/v1/",
+            seconds=timeout,
+            headers={"Authorization": f"Token {token}", "Accept": "application/json"},
             verify=_certificates(),
-            trust_env=parts.hostname not in _OWN_HOSTS,  # an emulator on this machine is not behind a proxy
-            auth=lambda request: request,  # else a .netrc of the environment could replace the token
         )
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._http.close()
 
     def create_study(self, draft: StudyDraft) -> PanelStudy:
         """Create a draft, which nobody sees and which costs nothing. Not idempotent: look for it first."""
@@ -346,22 +333,17 @@ def _failure(method: str, path: str, answer: httpx.Response) -> CrowdProblem:
     status = answer.status_code
     if status == HTTPStatus.TOO_MANY_REQUESTS:
         words = f"{method} {path} was not carried out: Prolific asks to wait."
-        return TryLater(words, after=_seconds(answer), undone=True)
+        return TryLater(words, after=seconds_to_wait(answer.headers), undone=True)
     if status >= 500 or status == HTTPStatus.REQUEST_TIMEOUT:
         return TryLater(
             f"{method} {path} was answered with {status}; Prolific may have carried it out or not."
         )
-    detail = _detail(answer)
+    token = answer.request.headers["Authorization"].partition(" ")[2]  # some repeat what they were sent
+    detail = _detail(answer).replace(token, "***")[:_LONGEST_DETAIL]
     words = f"Prolific refused {method} {path} ({status}): {detail}"
     if status in (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN):
         return TryLater(f"{words} Check PROLIFIC_TOKEN.", after=60.0, undone=True, final=True)
     return OutOfFunds(words) if _OUT_OF_FUNDS.search(detail) else Refused(words)
-
-
-def _seconds(answer: httpx.Response) -> float:
-    """Return ``Retry-After`` in seconds; ignore dates, which were never seen here."""
-    text = answer.headers.get("Retry-After", "")
-    return float(text) if text.isascii() and text.isdigit() else 0.0
 
 
 def _detail(answer: httpx.Response) -> str:
@@ -369,11 +351,11 @@ def _detail(answer: httpx.Response) -> str:
     try:
         read = load_json(answer.content)
     except ValueError:
-        return answer.text.strip()[:_LONGEST_DETAIL] or answer.reason_phrase
+        return answer.text.strip() or answer.reason_phrase
     error = read.get("error", read) if isinstance(read, dict) else read
     if isinstance(error, dict):
         error = error.get("detail") or error.get("message") or error.get("title") or error
-    return _words(error)[:_LONGEST_DETAIL]
+    return _words(error)
 
 
 def _words(said: object) -> str:

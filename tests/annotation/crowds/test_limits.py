@@ -28,13 +28,16 @@ from annotation.models import (
     SpendingRequest,
 )
 from annotation.money import ledger
+from annotation.money.confirming import refuse_request
 from annotation.money.payments import pay_bonus
+from annotation.privacy.erasing import erase_person
 from annotation.work.joining import join_from_crowd
 from evaluation.integrity import budgets_are_what_their_ledger_says
 from judgments.models import Study, StudyRole
 from tests.annotation.casting import make_dataset
 from tests.annotation.crowds.framing import study_at_mturk
 from tests.annotation.crowds.panels import panel_study
+from tests.annotation.test_erasure import all_text
 from tests.doors import key_of
 from tests.installations import Installation
 
@@ -253,6 +256,18 @@ def test_a_request_is_void_once_the_situation_has_changed(
     assert (refused.status_code, "The request is void" in refused.json()["detail"]) == (409, True)
     asked.refresh_from_db()
     assert (asked.state, CrowdCall.objects.filter(kind="bonus").count()) == ("void", 1)
+
+
+def test_an_order_about_somebody_who_is_erased_names_nobody_and_pays_nobody(
+    study: Study, olga: User, ada: CrowdSession, asked: SpendingRequest
+) -> None:
+    refuse_request(request=asked.pk, by=olga, why=f"{ada.worker} was paid before.")
+    again = bonus(study, olga, ada, 50, key="again").json()["request"]
+    erase_person(study=study, worker=ada.worker)
+    assert ada.worker.name not in all_text()
+    refused = send(f"spending-requests/{again}/confirm/", confirmer())
+    assert (refused.status_code, "The request is void" in refused.json()["detail"]) == (409, True)
+    assert not CrowdCall.objects.filter(kind="bonus").exists()
 
 
 def test_the_page_shows_limits_and_requests_and_confirms(

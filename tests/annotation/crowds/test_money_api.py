@@ -15,6 +15,7 @@ from annotation.crowds.arrivals import open_session, person_sent
 from annotation.models import Budget, CrowdCall, CrowdSession, LedgerEntry, MoneyRequest, Publication
 from annotation.money import ledger
 from annotation.money.costs import Pay
+from annotation.privacy.erasing import erase_person
 from annotation.work.joining import join_from_crowd
 from judgments.models import Job, Study, StudyEvent
 from tests.annotation.casting import make_dataset
@@ -250,6 +251,9 @@ def test_a_top_up_beyond_the_budget_does_not_block_those_of_others(
     assert (alone["payments"], alone["bonus_cents"]) == (1, 20_000)
     late = send(path, owner, {"worker": ada, "why": "x", "confirm": alone["confirm"]}, key="k2")
     refused(late, 409, "nothing was booked")
+    stand_in = erase_person(study=study, worker=first.worker).names[ada]
+    again = send(path, owner, {"why": "The floor.", "confirm": shown["confirm"]}).json()
+    assert again == done | {"left_out": [stand_in]}
 
 
 def test_a_budget_is_set_once_it_was_looked_at(study: Study, owner: dict[str, str]) -> None:

@@ -5,9 +5,11 @@ from __future__ import annotations
 import csv
 import io
 import json
+from importlib import import_module
 from pathlib import Path
 
 import pytest
+from django.apps import apps
 from django.contrib.auth.models import User
 from django.core.management import CommandError, call_command
 
@@ -46,6 +48,7 @@ from tests.annotation.crowds.panel_files import (
     submissions,
 )
 from tests.annotation.crowds.panels import ADA, BOB, EVE, budget_agrees, do_page, panel_study, session, start
+from tests.annotation.test_erasure import all_text
 
 
 @pytest.mark.django_db
@@ -82,6 +85,23 @@ def test_what_the_panel_paid_for_nothing_that_counts_here_is_spent_once_and_flag
     assert {"money", "paid-there"} <= found
     before = everything()
     assert (book_list(study=study, submissions=listed).changed, everything()) == (0, before)
+
+
+@pytest.mark.django_db
+def test_who_was_paid_for_nothing_is_erased_from_the_ledger_and_not_booked_again() -> None:
+    study = panel_study()
+    at_work(study, BOB)
+    book_list(study=study, submissions=submissions(study, line(BOB, "RETURNED")))
+    listed = submissions(study, line(BOB, "APPROVED"))
+    assert book_list(study=study, submissions=listed).unmatched == 1
+    one, entry = session(study).worker, LedgerEntry.objects.filter(what="unmatched")
+    (place, _mark, submission, what) = entry.get().key.rsplit(":", 3)
+    entry.redact(key=":".join([place, one.name, submission, what]))  # as it was once written
+    import_module("annotation.migrations.0020_fewer_traces_of_people").hide_people(apps, None)
+    erase_person(study=study, worker=one)
+    assert one.name not in all_text()
+    assert book_list(study=study, submissions=listed).changed == 0
+    assert one.name not in all_text()
 
 
 @pytest.mark.django_db

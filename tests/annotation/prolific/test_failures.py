@@ -136,7 +136,7 @@ def test_errors_without_the_documented_shape_are_still_told(client: ProlificClie
     ):
         with (
             answering(409, body) as address,
-            ProlificClient(url=address, token="t") as other,
+            ProlificClient(url=address, token="secret") as other,
             pytest.raises(Refused, match=said),
         ):
             other.balance_cents("w1")

@@ -65,7 +65,7 @@ class ProlificEmulator:
         with self.lock:
             try:
                 if token != f"Token {self.token}":
-                    raise Refusal("Invalid token.", status=401, code=140002)
+                    raise Refusal(f"Invalid token: {token}", status=401, code=140002)
                 operation, endpoint, path = self.route(method, parts.path)
                 self.world.settle()
                 answer = endpoint(self.world, path, dict(parse_qsl(parts.query)), body or {})
