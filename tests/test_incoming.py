@@ -181,6 +181,38 @@ def test_a_request_reads_no_more_than_its_part_of_a_file(tmp_path: Path) -> None
     assert list(open_dataset("csv", path).references())
 
 
+def many_files(*names: str) -> bytes:
+    stream = io.BytesIO()
+    with zipfile.ZipFile(stream, "w") as archive:
+        for name in names:
+            archive.writestr(name, b"")
+    return stream.getvalue()
+
+
+def test_a_request_leaves_a_long_list_of_files_to_the_job() -> None:
+    upload = uploads.keep([sent("many.zip", many_files(*(f"{n}.csv" for n in range(2_000))))])
+    with within_request(), pytest.raises(BeyondHead):
+        uploads.look_at(upload, ["many.zip"], "")
+    understood = uploads.look_at(upload, ["many.zip"], "")
+    assert understood.problems[0].startswith("0.csv")
+    assert understood.problems[20:] == ["So it is with 1,980 more files."]
+
+
+def test_unpacking_tells_how_far_it_is_and_can_be_stopped() -> None:
+    class Stopped(Exception):
+        pass
+
+    def progress(share: float, words: str) -> None:
+        if words == "b.jpg":  # a picture, of which only the name is looked at
+            raise Stopped
+
+    upload = uploads.keep([sent("many.zip", many_files("a.csv", "b.jpg"))])
+    with pytest.raises(Stopped):
+        uploads.look_at(upload, ["many.zip"], "", progress)
+    with pytest.raises(Stopped), uploads.open_upload(upload, progress):
+        pass
+
+
 @pytest.mark.django_db
 class TestUploads:
     def follow(self, designer: Client, answer: Any) -> Any:
@@ -264,7 +296,7 @@ def test_gunicorn_ends_a_page_that_computes_for_too_long_and_answers_others(
         installation.start_server(application="tests.computing")
         computing = [visitors.submit(ask, "/compute/") for _ in range(3)]
         assert ask("/admin/login/") == 200
-        assert [page.result() for page in computing] == [500, 500, 500]
+        assert [page.result() for page in computing] == [503, 503, 503]
         assert ask("/admin/login/") == 200
         assert "RequestTooLong" in (installation.folder / "server.log").read_text()
 

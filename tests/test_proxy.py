@@ -222,6 +222,14 @@ def test_who_is_signed_in_sends_more_at_the_addresses_that_take_it(proxy: Proxy)
         assert proxy.ask(told["Location"])[0] == 200
 
 
+def test_a_refusal_reaches_who_sent_a_large_body(proxy: Proxy) -> None:
+    kind = {"Content-Type": "multipart/form-data; boundary=x"}
+    form = form_of({}, "files", b"image,caption\r\n" * 3_000_000)  # without a token
+    for _ in range(20):
+        status, _, text = proxy.ask("/admin/judgments/dataset/add/", form, kind | proxy.researcher)
+        assert (status, "Quorum" in text) == (403, True)
+
+
 def form_of(fields: Mapping[str, str], name: str, content: bytes) -> bytes:
     """A form with a file."""
     start = 'Content-Disposition: form-data; name="{}"'

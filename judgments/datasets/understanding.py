@@ -12,6 +12,7 @@ from typing import Any
 
 from django.utils.translation import gettext, gettext_noop, ngettext
 
+from common.amounts import thousands
 from judgments.importers import ImportProblem
 from judgments.importers.flickr8k import TOKEN_FILE
 from judgments.importers.readers import Columns, read_csv, read_json_lines
@@ -40,6 +41,7 @@ MOST_RECORDS = 50_000  # of a file that are looked at while somebody waits; the 
 ROWS_A_REPORT = 1_000
 MOST_SYSTEMS = 50  # of one file
 MOST_PARTS = 200
+MOST_PROBLEMS = 20  # in full
 SHOWN = 3  # first rows
 MOST_NAMED = 5  # of the images without a picture
 HEAD = 65_536  # bytes of a JSON document that tell what it is
@@ -190,6 +192,8 @@ def understand(
         parts += [replace(part, encoding=chosen) for part in found]
         images[name] = named
     parts = _with_roles(parts)[:MOST_PARTS]
+    if more := problems[MOST_PROBLEMS:]:
+        problems[MOST_PROBLEMS:] = [gettext("So it is with %(n)s more files.") % {"n": thousands(len(more))}]
     if not parts and not problems:
         problems.append(
             gettext(
