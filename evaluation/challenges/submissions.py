@@ -14,6 +14,7 @@ from typing import Any
 from django.contrib.auth.models import User
 from django.core.files.uploadedfile import UploadedFile
 from django.db import IntegrityError, transaction
+from django.db.models import Count, Q
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
@@ -179,8 +180,11 @@ class RemainingSubmissions:
 
 def remaining_submissions(*, challenge: Challenge, user: User) -> RemainingSubmissions:
     own = Submission.objects.filter(challenge=challenge, user=user)
-    today = own.filter(day=timezone.now().astimezone(UTC).date()).count()
-    return RemainingSubmissions(max(challenge.per_day - today, 0), max(challenge.per_total - own.count(), 0))
+    of_today = Q(day=timezone.now().astimezone(UTC).date())
+    made = own.aggregate(today=Count("pk", filter=of_today), at_all=Count("pk"))
+    return RemainingSubmissions(
+        max(challenge.per_day - made["today"], 0), max(challenge.per_total - made["at_all"], 0)
+    )
 
 
 def submit_upload(
