@@ -110,6 +110,11 @@ def _keep_to_quota(upload: str) -> None:
             discard_upload(name)
 
 
+def job_file(upload: str) -> Path:
+    """Return where a job leaves what its page shows once; it goes with the upload."""
+    return _folder(upload) / "shown.json"
+
+
 def discard_upload(upload: str) -> None:
     shutil.rmtree(_folder(upload), ignore_errors=True)
 
