@@ -198,6 +198,19 @@ def test_a_request_leaves_a_long_list_of_files_to_the_job() -> None:
     assert understood.problems[20:] == ["So it is with 1,980 more files."]
 
 
+def test_of_thousands_of_tables_no_more_than_can_be_offered_are_read() -> None:
+    stream = io.BytesIO()
+    with zipfile.ZipFile(stream, "w") as archive:
+        for number in range(2_100):
+            archive.writestr(f"system-{number:04d}.csv", CSV)
+    upload = uploads.keep([sent("many.zip", stream.getvalue())])
+    understood = uploads.look_at(upload, ["many.zip"], "")
+    assert len(understood.parts) == 200
+    assert understood.problems == [
+        "The upload has captions of more than 2,000 sources; the others were not read."
+    ]
+
+
 def test_unpacking_tells_how_far_it_is_and_can_be_stopped() -> None:
     class Stopped(Exception):
         pass

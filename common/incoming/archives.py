@@ -66,7 +66,8 @@ def unpack(
     archive = _archive(packed, name)
     until = time.monotonic() + limits().seconds
     left_out = []
-    for member, inner in _wanted_members(archive, name, suffixes, _size(packed)):
+    for member in _wanted_members(archive, name, suffixes, _size(packed)):
+        inner = PurePosixPath(member.filename)
         progress(0.0, inner.name)
         if inner.suffix.lower() in passed_over:
             left_out.append(str(inner))
@@ -149,8 +150,8 @@ def _archive(packed: IO[bytes] | UploadedFile, name: str) -> zipfile.ZipFile:
 
 def _wanted_members(
     archive: zipfile.ZipFile, name: str, suffixes: set[str] | None, size: int
-) -> list[tuple[zipfile.ZipInfo, PurePosixPath]]:
-    """Return the files with their targets, if all may be unpacked."""
+) -> list[zipfile.ZipInfo]:
+    """Return the files, if all may be unpacked."""
     members, most = archive.infolist(), limits()
     total = sum(member.file_size for member in members)
     if total > most.bytes:
@@ -171,7 +172,7 @@ def _wanted_members(
         if problem := _problem_of(member, inner, suffixes):
             words = {"name": name, "file": repr(member.filename[:60]), "problem": problem}
             raise UploadRefused(gettext("%(name)s holds %(file)s, which %(problem)s.") % words)
-        wanted.append((member, inner))
+        wanted.append(member)
     if not wanted:
         raise UploadRefused(gettext("%(name)s is empty.") % {"name": name})
     return wanted
