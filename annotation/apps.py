@@ -32,6 +32,7 @@ class AnnotationConfig(AppConfig):
         handlers = "annotation.handlers"
         register("import_judgments", f"{handlers}.import_judgments", queue=HEAVY, scope="judgments")
         register("sync_crowd", f"{handlers}.sync_crowd", queue=CROWD, scope="money")
+        register("read_panel_list", f"{handlers}.read_panel_list", queue=INTERACTIVE, scope="workers")
         for kind in ("end_retention", "finish_erasure"):
             register(kind, f"{handlers}.{kind}", queue=INTERACTIVE, scope="workers", relied_on=True)
 

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import asdict
 from typing import Any
 
 from annotation.crowds import sync
+from annotation.crowds.panel.reconciling import ListProblem, read_submissions
 from annotation.importing import judgments as importing
 from annotation.models.privacy import erasure_committed
 from annotation.privacy import retention
 from common.audit import acting_person
 from judgments.access.datasets import require_editor
 from judgments.datasets import uploads
+from judgments.importers.textio import read_whole
 from judgments.jobs import Run
 from judgments.models import Study
-from judgments.studies.studies import find_dataset, find_study
+from judgments.studies.studies import design_of, find_dataset, find_study
 
 
 def import_judgments(
@@ -40,6 +43,21 @@ def import_judgments(
         )
         result |= {**asdict(summary), "study": study}
     uploads.discard_upload(upload)
+
+
+def read_panel_list(run: Run, *, study: str, upload: str, columns: dict[str, str]) -> None:
+    """Read a panel's list for its page. Its ids of people stay with the upload, and do not enter the database."""
+    panel = design_of(find_study(study)).panel
+    with uploads.open_upload(upload, run.progress) as files:
+        shown: dict[str, Any] = {}
+        try:
+            submissions = read_submissions(read_whole(files.path), panel, columns=columns)
+            shown["rows"] = [one.as_json() for one in submissions]
+        except ListProblem as problem:
+            if not problem.columns:
+                raise
+            shown |= {"problem": str(problem), "columns": problem.columns}
+        uploads.job_file(upload).write_text(json.dumps(shown))
 
 
 def sync_crowd(run: Run, *, study: str) -> dict[str, Any]:

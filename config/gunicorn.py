@@ -57,6 +57,7 @@ _connections = memoryview(mmap(-1, 64 * 4)).cast("i")  # of each process, seen b
 for _place in range(len(_connections)):
     _connections[_place] = -1
 
+DRAIN_SECONDS, DRAIN_BYTES = 5, 2**31
 _requests = LongRequests(settings.WEB_SECONDS)
 
 
@@ -87,7 +88,10 @@ class SharingWorker(ThreadWorker):
 
     def handle_request(self, req: Any, conn: Any) -> Any:
         with _requests.watched():
-            return super().handle_request(req, conn)
+            again = super().handle_request(req, conn)
+        # To close a connection with unread bytes takes the refusal away from who sends them: nginx says 502.
+        conn.parser.finish_body(deadline=time.monotonic() + DRAIN_SECONDS, max_bytes=DRAIN_BYTES)
+        return again
 
 
 def child_exit(server: Any, worker: Any) -> None:

@@ -31,7 +31,7 @@ class EvaluationConfig(AppConfig):
             (INTERACTIVE, "studies"): ("import_predictions", "import_scores", "select_items"),
             (HEAVY, "studies"): ("rehearse", "ask_judge"),
             (HEAVY, "submissions"): ("score_submission",),
-            (INTERACTIVE, "submissions"): ("rank_submissions",),
+            (INTERACTIVE, "submissions"): ("rank_submissions", "submit_captions"),
         }
         for (queue, scope), names in kinds.items():
             for kind in names:
@@ -40,7 +40,7 @@ class EvaluationConfig(AppConfig):
                     f"evaluation.handlers.{kind}",
                     queue=queue,
                     scope=scope,
-                    relied_on=scope == "submissions",
+                    relied_on=kind in ("score_submission", "rank_submissions"),
                 )
 
 

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict
 from decimal import Decimal
-from typing import Any
+from typing import Any, BinaryIO
 
 from annotation.rehearsal.people import Crowd
 from annotation.rehearsal.rehearsal import rehearse as let_crowd_answer
 from common.audit import acting_person
+from common.incoming import READ_AT_ONCE
+from evaluation.challenges.challenges import find_challenge
 from evaluation.challenges.leaderboards import compute_standing, store_standing
 from evaluation.challenges.scoring import compute_scores, store_scores
+from evaluation.challenges.submissions import About, positions_of, read_captions, store_captions
 from evaluation.choosing.savings import choice_savings as savings_of_choice
 from evaluation.choosing.selecting import ALL, compute_choice, store_choice
 from evaluation.choosing.weighing import weigh_back as weighed_back
@@ -294,6 +298,24 @@ def import_predictions(run: Run, *, study: str, upload: str, name: str) -> None:
                 study=find_study(study), name=name, predictions=predictions, by=acting_person()
             )
             result["notes"] = [words]
+    uploads.discard_upload(upload)
+
+
+def submit_captions(run: Run, *, upload: str, challenge: str, about: dict[str, Any]) -> None:
+    found, user = find_challenge(challenge), acting_person()
+    assert user is not None, "an account asked for it"
+
+    def chunks(file: BinaryIO) -> Iterator[bytes]:
+        size = os.fstat(file.fileno()).st_size
+        while chunk := file.read(READ_AT_ONCE):
+            run.progress(file.tell() / size)
+            yield chunk
+
+    with uploads.open_upload(upload) as files, files.path.open("rb") as file:
+        captions = read_captions(chunks(file), positions_of(found))
+        with run.commit() as result:
+            made, _ = store_captions(challenge=found, user=user, about=About(**about), captions=captions)
+            result["submission"] = made.pk
     uploads.discard_upload(upload)
 
 

@@ -37,6 +37,8 @@ WORDS = {
     "select_items": "Choice of items",
     "weigh_back": "Answers weighed back",
     "choice_savings": "What choosing items saves",
+    "read_panel_list": "Look at a panel's list",
+    "submit_captions": "Submission to a challenge",
     "finish_erasure": "Removing files that name an erased person",
     "end_retention": "Removing who participants are",
 }

@@ -13,8 +13,11 @@ import subprocess
 import sys
 import threading
 import time
+import urllib.error
+import urllib.request
 import zipfile
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -37,6 +40,7 @@ from judgments.importers.textio import ImportNotes
 from judgments.jobs import run_job
 from judgments.models import Dataset, Job, Study
 from tests.bombs import BOMBS, packed
+from tests.installations import PATIENCE, Installations
 from tests.judgments.desk import words
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -177,6 +181,51 @@ def test_a_request_reads_no_more_than_its_part_of_a_file(tmp_path: Path) -> None
     assert list(open_dataset("csv", path).references())
 
 
+def many_files(*names: str) -> bytes:
+    stream = io.BytesIO()
+    with zipfile.ZipFile(stream, "w") as archive:
+        for name in names:
+            archive.writestr(name, b"")
+    return stream.getvalue()
+
+
+def test_a_request_leaves_a_long_list_of_files_to_the_job() -> None:
+    upload = uploads.keep([sent("many.zip", many_files(*(f"{n}.csv" for n in range(2_000))))])
+    with within_request(), pytest.raises(BeyondHead):
+        uploads.look_at(upload, ["many.zip"], "")
+    understood = uploads.look_at(upload, ["many.zip"], "")
+    assert understood.problems[0].startswith("0.csv")
+    assert understood.problems[20:] == ["So it is with 1,980 more files."]
+
+
+def test_of_thousands_of_tables_no_more_than_can_be_offered_are_read() -> None:
+    stream = io.BytesIO()
+    with zipfile.ZipFile(stream, "w") as archive:
+        for number in range(2_100):
+            archive.writestr(f"system-{number:04d}.csv", CSV)
+    upload = uploads.keep([sent("many.zip", stream.getvalue())])
+    understood = uploads.look_at(upload, ["many.zip"], "")
+    assert len(understood.parts) == 200
+    assert understood.problems == [
+        "The upload has captions of more than 2,000 sources; the others were not read."
+    ]
+
+
+def test_unpacking_tells_how_far_it_is_and_can_be_stopped() -> None:
+    class Stopped(Exception):
+        pass
+
+    def progress(share: float, words: str) -> None:
+        if words == "b.jpg":  # a picture, of which only the name is looked at
+            raise Stopped
+
+    upload = uploads.keep([sent("many.zip", many_files("a.csv", "b.jpg"))])
+    with pytest.raises(Stopped):
+        uploads.look_at(upload, ["many.zip"], "", progress)
+    with pytest.raises(Stopped), uploads.open_upload(upload, progress):
+        pass
+
+
 @pytest.mark.django_db
 class TestUploads:
     def follow(self, designer: Client, answer: Any) -> Any:
@@ -227,6 +276,13 @@ class TestUploads:
         assert other.get(add, {"job": Job.objects.get().pk}).status_code == 404
         assert designer.get(add, {"job": "x"}).status_code == 404
 
+    def test_a_study_file_is_read_in_a_request_and_no_larger(self, designer: Client) -> None:
+        address = reverse("admin:judgments_study_from_file")
+        answer = designer.post(address, {"file": sent("study.toml", b"#" * (HEAD + 1))})
+        assert "study.toml has 65,537 bytes; expected at most 65,536." in words(answer)
+        answer = designer.post(address, {"text": "#" * (HEAD + 1)})
+        assert "at most 65536 characters" in words(answer)
+
     def test_a_template_with_many_inputs_becomes_a_draft_by_a_job(self, designer: Client) -> None:
         template = '<p>${text}</p><input type="radio" name="tone" value="pos" required>'
         rows = "text\n" + "".join(f"Wunderbar {n}\n" for n in range(9_000))
@@ -236,6 +292,26 @@ class TestUploads:
         )
         assert "Ton" in words(self.follow(designer, answer))
         assert Study.objects.get(slug="ton").dataset.items.count() == 9_000
+
+
+def test_gunicorn_ends_a_page_that_computes_for_too_long_and_answers_others(
+    installations: Installations,
+) -> None:
+    def ask(path: str) -> int:
+        try:
+            with urllib.request.urlopen(f"{installation.url}{path}", timeout=PATIENCE) as answer:
+                return int(answer.status)
+        except urllib.error.HTTPError as error:
+            return error.code
+
+    with installations.fresh("sqlite") as installation, ThreadPoolExecutor(3) as visitors:
+        installation.env["WEB_SECONDS"] = "1"
+        installation.start_server(application="tests.computing")
+        computing = [visitors.submit(ask, "/compute/") for _ in range(3)]
+        assert ask("/admin/login/") == 200
+        assert [page.result() for page in computing] == [503, 503, 503]
+        assert ask("/admin/login/") == 200
+        assert "RequestTooLong" in (installation.folder / "server.log").read_text()
 
 
 def test_a_request_that_computes_for_too_long_is_ended_and_others_go_on() -> None:

@@ -205,10 +205,8 @@ def test_a_stranger_sends_three_megabytes_at_most_at_any_address(proxy: Proxy, l
 def test_who_is_signed_in_sends_more_at_the_addresses_that_take_it(proxy: Proxy) -> None:
     kind = {"Content-Type": "multipart/form-data; boundary=x"}
     fields = {"challenge": "lawns", "system": "s", "team": "t"}
-    status, _, text = proxy.ask(
-        "/api/submissions/", form_of(fields, "file", b" " * (4 * MB)), kind | proxy.token
-    )
-    assert (status, "not COCO results JSON" in text) == (400, True)  # it was read to its end
+    form = form_of(fields, "file", b" " * (4 * MB))
+    assert proxy.ask("/api/submissions/", form, kind | proxy.token)[0] == 202  # it was read to its end
     rows = b"image,caption\r\n" + b"lawn.jpg,a lawn of some words\r\n" * 150_000
     form = form_of({"csrfmiddlewaretoken": "c" * 32}, "files", rows)
     add = "/admin/judgments/dataset/add/"
@@ -222,6 +220,14 @@ def test_who_is_signed_in_sends_more_at_the_addresses_that_take_it(proxy: Proxy)
         status, told, _ = proxy.ask(path)
         assert (status, told["Location"].partition("?")[2]) == (303, f"next={path}")
         assert proxy.ask(told["Location"])[0] == 200
+
+
+def test_a_refusal_reaches_who_sent_a_large_body(proxy: Proxy) -> None:
+    kind = {"Content-Type": "multipart/form-data; boundary=x"}
+    form = form_of({}, "files", b"image,caption\r\n" * 3_000_000)  # without a token
+    for _ in range(20):
+        status, _, text = proxy.ask("/admin/judgments/dataset/add/", form, kind | proxy.researcher)
+        assert (status, "Quorum" in text) == (403, True)
 
 
 def form_of(fields: Mapping[str, str], name: str, content: bytes) -> bytes:

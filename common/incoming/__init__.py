@@ -90,7 +90,7 @@ class TextRefused(QuorumError):
     title = "The file cannot be used"
 
 
-def uploaded_text(file: UploadedFile, *, most: int) -> str:
+def uploaded_text(file: UploadedFile, *, most: int = HEAD) -> str:
     """Return an uploaded text of at most so many bytes."""
     words = {"name": file.name, "size": thousands(file.size or 0), "most": thousands(most)}
     if (file.size or 0) > most:

@@ -11,7 +11,7 @@ import stat
 import time
 import zipfile
 import zlib
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from pathlib import Path, PurePosixPath
 from typing import IO
 
@@ -20,7 +20,7 @@ from django.utils.translation import gettext
 
 from common.amounts import thousands
 from common.errors import QuorumError
-from common.incoming import HEAD, SMALL_ENOUGH, limits, spend
+from common.incoming import HEAD, SMALL_ENOUGH, check_head, limits, spend
 
 SMALL_ARCHIVE = 100 * SMALL_ENOUGH  # bytes of all files below which growth is of no account
 LISTED_BYTES = 330  # of a file in the table of contents, which is read whole
@@ -57,6 +57,7 @@ def unpack(
     name: str,
     suffixes: set[str] | None = None,
     passed_over: Collection[str] = (),
+    progress: Callable[[float, str], None] = lambda share, words: None,
 ) -> list[str]:
     """Unpack below ``target``; return the names of files skipped for a suffix in ``passed_over``.
 
@@ -65,7 +66,9 @@ def unpack(
     archive = _archive(packed, name)
     until = time.monotonic() + limits().seconds
     left_out = []
-    for member, inner in _wanted_members(archive, name, suffixes, _size(packed)):
+    for member in _wanted_members(archive, name, suffixes, _size(packed)):
+        inner = PurePosixPath(member.filename)
+        progress(0.0, inner.name)
         if inner.suffix.lower() in passed_over:
             left_out.append(str(inner))
             continue
@@ -76,6 +79,7 @@ def unpack(
             file.parent.mkdir(parents=True, exist_ok=True)
             with archive.open(member) as source, file.open("xb") as out:
                 while chunk := source.read(CHUNK):
+                    progress(0.0, inner.name)
                     spend(len(chunk))
                     left -= len(chunk)
                     if left < 0:
@@ -130,6 +134,7 @@ def _stated_size(packed: IO[bytes] | UploadedFile) -> int:
 
 def _archive(packed: IO[bytes] | UploadedFile, name: str) -> zipfile.ZipFile:
     size = _listing_size(packed, name)
+    check_head(size)
     packed.seek(max(0, _size(packed) - LONGEST_END - size))
     if (
         packed.read(size + LONGEST_END).count(b"PK\x01\x02") > limits().files
@@ -145,8 +150,8 @@ def _archive(packed: IO[bytes] | UploadedFile, name: str) -> zipfile.ZipFile:
 
 def _wanted_members(
     archive: zipfile.ZipFile, name: str, suffixes: set[str] | None, size: int
-) -> list[tuple[zipfile.ZipInfo, PurePosixPath]]:
-    """Return the files with their targets, if all may be unpacked."""
+) -> list[zipfile.ZipInfo]:
+    """Return the files, if all may be unpacked."""
     members, most = archive.infolist(), limits()
     total = sum(member.file_size for member in members)
     if total > most.bytes:
@@ -167,7 +172,7 @@ def _wanted_members(
         if problem := _problem_of(member, inner, suffixes):
             words = {"name": name, "file": repr(member.filename[:60]), "problem": problem}
             raise UploadRefused(gettext("%(name)s holds %(file)s, which %(problem)s.") % words)
-        wanted.append((member, inner))
+        wanted.append(member)
     if not wanted:
         raise UploadRefused(gettext("%(name)s is empty.") % {"name": name})
     return wanted

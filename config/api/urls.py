@@ -108,6 +108,7 @@ router.register("rehearsals", planning_api.RehearsalResource, "rehearsals")
 router.register("saved-presets", design_api.SavedPresetResource, "saved-presets")
 router.register("challenges", challenges_api.ChallengeResource, "challenges")
 router.register("submissions", challenges_api.SubmissionResource, "submissions")
+router.register("submission-jobs", challenges_api.SubmissionJobResource, "submission-jobs")
 
 urlpatterns = [
     # workers' calls

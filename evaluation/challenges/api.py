@@ -24,13 +24,22 @@ from common.parameters import Parameters
 from evaluation.challenges.challenges import find_challenge
 from evaluation.challenges.leaderboards import leaderboard
 from evaluation.challenges.page import SubmissionBody, SubmissionForm
-from evaluation.challenges.submissions import About, largest_submission, show_submission, submit_captions
+from evaluation.challenges.submissions import (
+    SUBMIT,
+    About,
+    largest_submission,
+    show_submission,
+    submit_upload,
+)
 from evaluation.errors import SubmissionRefused
 from evaluation.models import Challenge, Submission
 from judgments.access.roles import token_of
 from judgments.access.tokens import scope_allows
 from judgments.api.bodies import FormParser
-from judgments.api.resources import SLUG, Related, RowSerializer, filters_of
+from judgments.api.operations import job_response
+from judgments.api.resources import SLUG, JobSerializer, Related, RowSerializer, changing, filters_of
+from judgments.jobs import cancel_job
+from judgments.models import Job
 
 REFUSALS = {
     404: OpenApiResponse(description="There is no such challenge."),
@@ -176,8 +185,16 @@ class ChallengeResource(
 @extend_schema_view(
     create=extend_schema(
         request={"multipart/form-data": SubmissionBody},
-        responses={201: SubmissionSerializer, 200: SubmissionSerializer, **REFUSALS},
-        description="COCO results JSON with a caption of every image; 200 where the same captions were there already.",
+        responses={
+            201: SubmissionSerializer,
+            200: SubmissionSerializer,
+            **REFUSALS,
+            202: OpenApiResponse(
+                JobSerializer, description="A job reads the file; its result is the submission."
+            ),
+        },
+        description="COCO results JSON with a caption of every image; 200 where the same captions were there already, "
+        "202 where the file is larger than 64 kB.",
     ),
     partial_update=extend_schema(request=PublicSerializer, responses=SubmissionSerializer),
 )
@@ -216,9 +233,9 @@ class SubmissionResource(
         if file.size > largest_submission(challenge.images):
             raise TooLarge(f"The file is larger than {largest_submission(challenge.images):,} bytes.")
         assert isinstance(request.user, User), "the permission asked"
-        made, new = submit_captions(
-            challenge=challenge, user=request.user, about=About(**about), chunks=file.chunks()
-        )
+        made, new = submit_upload(challenge=challenge, user=request.user, about=About(**about), file=file)
+        if isinstance(made, Job):
+            return job_response(request, made, route="api:submission-jobs-detail")
         place = reverse("api:submissions-detail", args=[made.pk], request=request)
         return Response(
             self.get_serializer(made).data,
@@ -231,6 +248,24 @@ class SubmissionResource(
         submission = self.get_object()
         show_submission(submission=submission, public=PublicSerializer.read(request.data)["public"])
         return Response(self.get_serializer(submission).data)
+
+
+class SubmissionJobResource(OpenToParticipants, mixins.RetrieveModelMixin, GenericViewSet[Job]):
+    """The reading of one's own large file."""
+
+    queryset = Job.objects.filter(kind=SUBMIT)
+    serializer_class = JobSerializer
+    lookup_value_regex = "[0-9]{1,18}"
+
+    def get_queryset(self) -> QuerySet[Job]:
+        return super().get_queryset().filter(created_by=self.request.user.pk)
+
+    @changing("It has ended.")
+    def cancel(self, request: Request, pk: str) -> Response:
+        """Ends it; nothing is submitted, and nothing counted."""
+        job = self.get_object()
+        cancel_job(job)
+        return Response(self.get_serializer(job).data)
 
 
 def _refuse_too_large(request: Request) -> None:

@@ -6,26 +6,31 @@ import codecs
 import json
 import zlib
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import UTC
 from hashlib import sha256
 from typing import Any
 
 from django.contrib.auth.models import User
+from django.core.files.uploadedfile import UploadedFile
 from django.db import IntegrityError, transaction
+from django.db.models import Count, Q
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from common.errors import WrongState
 from common.files import can_be_stored
-from common.incoming import Excess
+from common.incoming import HEAD, Excess
 from common.incoming.documents import JSONStream, TooDeep
+from common.rate_limits import TooMany
 from evaluation.challenges.challenges import image_names
 from evaluation.errors import LimitReached, SubmissionRefused
 from evaluation.models import Challenge, Submission, SubmissionContent
+from judgments.datasets import uploads
 from judgments.jobs import enqueue
-from judgments.models import Dataset
+from judgments.models import Dataset, Job
 
+SUBMIT = "submit_captions"  # the kind of job
 LONGEST_CAPTION = 1000  # characters
 LONGEST_ENTRY = 1 << 16  # characters of one object of the file
 FEW = 3  # images named in a sentence
@@ -175,8 +180,28 @@ class RemainingSubmissions:
 
 def remaining_submissions(*, challenge: Challenge, user: User) -> RemainingSubmissions:
     own = Submission.objects.filter(challenge=challenge, user=user)
-    today = own.filter(day=timezone.now().astimezone(UTC).date()).count()
-    return RemainingSubmissions(max(challenge.per_day - today, 0), max(challenge.per_total - own.count(), 0))
+    of_today = Q(day=timezone.now().astimezone(UTC).date())
+    made = own.aggregate(today=Count("pk", filter=of_today), at_all=Count("pk"))
+    return RemainingSubmissions(
+        max(challenge.per_day - made["today"], 0), max(challenge.per_total - made["at_all"], 0)
+    )
+
+
+def submit_upload(
+    *, challenge: Challenge, user: User, about: About, file: UploadedFile
+) -> tuple[Submission | Job, bool]:
+    """Submit a file as `submit_captions` does. A larger one is left to a job, which is returned instead."""
+    if (file.size or 0) <= HEAD:
+        return submit_captions(challenge=challenge, user=user, about=about, chunks=file.chunks())
+    _check_author(challenge, user, about)  # now: it came in time, whenever the job begins
+    file.name = "captions.json"
+    upload = uploads.keep([file])
+    try:
+        args = {"upload": upload, "challenge": challenge.slug, "about": asdict(about)}
+        return enqueue(kind=SUBMIT, args=args, user=user), True
+    except TooMany:
+        uploads.discard_upload(upload)
+        raise
 
 
 def submit_captions(
@@ -189,14 +214,28 @@ def submit_captions(
         SubmissionRefused: the file is unusable; it does not count.
         LimitReached: the account reached its limit.
     """
+    _check_author(challenge, user, about)
+    captions = read_captions(chunks, positions_of(challenge))
+    return store_captions(challenge=challenge, user=user, about=about, captions=captions)
+
+
+def _check_author(challenge: Challenge, user: User, about: About) -> None:
     if not challenge.is_open_at(timezone.now()):
         raise WrongState(_("This challenge takes no captions at the moment."))
     if Dataset.objects.visible_to(user).filter(pk=challenge.dataset_id).exists():
         raise WrongState(_("You can read the references of this challenge, and so take no part in it."))
     if not about.system.strip() or not about.team.strip():
         raise SubmissionRefused(_("A submission has the name of a system and of its authors."))
-    positions = {name: place for place, name in enumerate(image_names(challenge))}
-    captions = read_captions(chunks, positions)
+
+
+def positions_of(challenge: Challenge) -> dict[str, int]:
+    return {name: place for place, name in enumerate(image_names(challenge))}
+
+
+def store_captions(
+    *, challenge: Challenge, user: User, about: About, captions: list[str]
+) -> tuple[Submission, bool]:
+    """Store captions in the order of ``positions_of`` as `submit_captions` does. Raise LimitReached."""
     encoded = json.dumps(captions, ensure_ascii=False).encode()
     digest = sha256(encoded).hexdigest()
     packed = zlib.compress(encoded)

@@ -13,4 +13,5 @@ urlpatterns = [
     path("<slug:slug>/submit/", views.submit, name="submit"),
     path("<slug:slug>/own/", views.own_submissions, name="own"),
     path("<slug:slug>/own/<int:pk>/show/", views.show_one_submission, name="show"),
+    path("<slug:slug>/own/jobs/<int:pk>/cancel/", views.cancel_one_job, name="cancel"),
 ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import Any
 from urllib.parse import urlencode
 
@@ -9,6 +10,7 @@ from django.contrib import messages
 from django.contrib.auth import logout
 from django.contrib.auth.models import User
 from django.contrib.auth.views import LoginView
+from django.db.models import QuerySet
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import render, resolve_url
 from django.urls import reverse
@@ -24,15 +26,19 @@ from evaluation.challenges.challenges import find_challenge
 from evaluation.challenges.leaderboards import cells_of, leaderboard
 from evaluation.challenges.page import SubmissionForm
 from evaluation.challenges.submissions import (
+    SUBMIT,
     About,
     largest_submission,
     remaining_submissions,
     show_submission,
-    submit_captions,
+    submit_upload,
 )
 from evaluation.models import Challenge, Submission
+from judgments.jobs import cancel_job
+from judgments.models import Job
 
 MOST_CHALLENGES = 100
+JOBS_SHOWN = 5
 ROOM_FOR_FIELDS = 1 << 16  # bytes of a request beside its file
 SEE_OTHER = 303
 
@@ -111,14 +117,17 @@ def _submit(request: HttpRequest, found: Challenge) -> HttpResponse:
     values = dict(form.validated_data)
     file = values.pop("file")
     try:
-        made, new = submit_captions(challenge=found, user=user, about=About(**values), chunks=file.chunks())
+        made, new = submit_upload(challenge=found, user=user, about=About(**values), file=file)
     except QuorumError as error:
         return _form_page(request, found, form, status=error.status, error=str(error))
-    said = (
-        _("Your captions are stored and will be scored.") if new else _("These captions were there already.")
-    )
-    messages.success(request, said)
-    return _see_other("evaluation:own", made.challenge.slug)
+    if not isinstance(made, Job):  # which the page shows
+        said = (
+            _("Your captions are stored and will be scored.")
+            if new
+            else _("These captions were there already.")
+        )
+        messages.success(request, said)
+    return _see_other("evaluation:own", found.slug)
 
 
 @never_cache
@@ -130,9 +139,11 @@ def own_submissions(request: HttpRequest, slug: str) -> HttpResponse:
     shown = found.shows_scores_at(timezone.now())
     submissions = list(Submission.objects.filter(challenge=found, user=user))
     rows = [{"submission": one, "cells": cells_of(found, one) if shown else []} for one in submissions]
+    jobs = _jobs_of(found, user).exclude(state=Job.State.DONE)
     context = {
         "challenge": found,
         "rows": rows,
+        "jobs": jobs.filter(created_at__gt=timezone.now() - timedelta(days=1))[:JOBS_SHOWN],
         "shown": shown,
         "places": remaining_submissions(challenge=found, user=user),
         "waiting": any(one.state == Submission.State.QUEUED for one in submissions),
@@ -155,6 +166,24 @@ def show_one_submission(request: HttpRequest, slug: str, pk: int) -> HttpRespons
         raise Http404
     show_submission(submission=submission, public=request.POST.get("public") == "yes")
     return _see_other("evaluation:own", slug)
+
+
+@require_POST
+def cancel_one_job(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
+    user = _signed_in_user(request)
+    job = _jobs_of(_find_challenge(slug), user).filter(pk=pk).first() if user else None
+    if job is None:
+        raise Http404
+    try:
+        cancel_job(job)
+    except QuorumError as error:
+        messages.error(request, str(error))
+    return _see_other("evaluation:own", slug)
+
+
+def _jobs_of(challenge: Challenge, user: User) -> QuerySet[Job]:
+    """Return the jobs that read the account's files."""
+    return Job.objects.filter(kind=SUBMIT, created_by=user, args__challenge=challenge.slug)
 
 
 def is_too_large(request: HttpRequest, challenge: Challenge) -> bool:

@@ -36,7 +36,10 @@ STATE_COLOURS = {
     Job.State.CANCELLED: "warning",
 }
 
-LEADS_TO = {"understand_upload": "admin:judgments_dataset_add"}  # kind -> the page that shows what came of it
+# kind -> the address of the page that shows what came of it
+LEADS_TO: dict[str, Callable[[Job], str]] = {
+    "understand_upload": lambda job: reverse("admin:judgments_dataset_add")
+}
 
 
 def about(job: Job, person: Person) -> tuple[str, str] | None:
@@ -152,7 +155,7 @@ class JobAdmin(ReadOnlyAdmin):
     ) -> HttpResponse:
         job, user = self._job(request, object_id), signed_in(request)
         if job.kind in LEADS_TO and job.state == Job.State.DONE and job.created_by == user:
-            return redirect(f"{reverse(LEADS_TO[job.kind])}?job={job.pk}")
+            return redirect(f"{LEADS_TO[job.kind](job)}?job={job.pk}")
         context = {
             **self.admin_site.each_context(request),
             "opts": Job._meta,

@@ -376,7 +376,7 @@ class HITResource(Resource):
         return HIT.objects.select_related("study").prefetch_related(Prefetch("places", queryset=places))
 
 
-def _changing(refused: str) -> Callable[[Any], Any]:
+def changing(refused: str) -> Callable[[Any], Any]:
     """Declare an action on a job; it is a 409 when it is `refused`."""
     responses = {200: JobSerializer, 409: OpenApiResponse(description=refused)}
     return lambda do: extend_schema(request=None, responses=responses)(
@@ -396,7 +396,7 @@ class JobResource(Resource):
     def rows_for(self, rows: QuerySet[Job], studies: QuerySet[Study], request: Request) -> QuerySet[Job]:
         return jobs_about(rows, studies, request)
 
-    @_changing("It has ended, or others rely on it.")
+    @changing("It has ended, or others rely on it.")
     def cancel(self, request: Request, pk: str) -> Response:
         """Ends a job that waits or runs. A running one stops at its next report of progress, and stores nothing.
 
@@ -404,7 +404,7 @@ class JobResource(Resource):
         """
         return self._change(may_cancel, cancel_job)
 
-    @_changing("It neither failed nor was cancelled.")
+    @changing("It neither failed nor was cancelled.")
     def retry(self, request: Request, pk: str) -> Response:
         """Lets a job that failed or was cancelled wait for its turn again.
 

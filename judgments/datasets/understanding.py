@@ -12,6 +12,7 @@ from typing import Any
 
 from django.utils.translation import gettext, gettext_noop, ngettext
 
+from common.amounts import thousands
 from judgments.importers import ImportProblem
 from judgments.importers.flickr8k import TOKEN_FILE
 from judgments.importers.readers import Columns, read_csv, read_json_lines
@@ -40,6 +41,8 @@ MOST_RECORDS = 50_000  # of a file that are looked at while somebody waits; the 
 ROWS_A_REPORT = 1_000
 MOST_SYSTEMS = 50  # of one file
 MOST_PARTS = 200
+MOST_SOURCES = 2_000  # of which MOST_PARTS are offered
+MOST_PROBLEMS = 20  # in full
 SHOWN = 3  # first rows
 MOST_NAMED = 5  # of the images without a picture
 HEAD = 65_536  # bytes of a JSON document that tell what it is
@@ -169,7 +172,6 @@ def understand(
     """
     parts: list[Part] = []
     problems: list[str] = []
-    images: dict[str, set[str]] = {}
     files = sorted(path for path in root.rglob("*") if path.is_file())
     for number, file in enumerate(files):
         name = str(file.relative_to(root))
@@ -181,15 +183,23 @@ def understand(
             )
         if file.suffix.lower() not in TABLES or _is_of_a_set(file):
             continue
+        if len(parts) > MOST_SOURCES:
+            problems.insert(
+                0,
+                gettext("The upload has captions of more than %(n)s sources; the others were not read.")
+                % {"n": thousands(MOST_SOURCES)},
+            )
+            break
         try:
             chosen = encoding or likely_encoding(file)
-            found, named = _parts_of(file, root, chosen, partial(progress, number / len(files), name))
+            found, _ = _parts_of(file, root, chosen, partial(progress, number / len(files), name))
         except ImportProblem as problem:
             problems.append(str(problem).replace(f"{root}/", ""))
             continue
         parts += [replace(part, encoding=chosen) for part in found]
-        images[name] = named
     parts = _with_roles(parts)[:MOST_PARTS]
+    if more := problems[MOST_PROBLEMS:]:
+        problems[MOST_PROBLEMS:] = [gettext("So it is with %(n)s more files.") % {"n": thousands(len(more))}]
     if not parts and not problems:
         problems.append(
             gettext(
@@ -211,7 +221,11 @@ def understand(
         encoding=encoding,
     )
     if pictures and people is not None:
-        _match_pictures(understood, pictures, images.get(people.file, set()))
+        images: set[str] = set()
+        if (root / people.file).is_file():  # again: all files' names would take a lot of memory
+            go_on = partial(progress, 1.0, people.file)
+            _, images = _parts_of(root / people.file, root, people.encoding, go_on)
+        _match_pictures(understood, pictures, images)
     return understood
 
 

@@ -110,6 +110,11 @@ def _keep_to_quota(upload: str) -> None:
             discard_upload(name)
 
 
+def job_file(upload: str) -> Path:
+    """Return where a job leaves what its page shows once; it goes with the upload."""
+    return _folder(upload) / "shown.json"
+
+
 def discard_upload(upload: str) -> None:
     shutil.rmtree(_folder(upload), ignore_errors=True)
 
@@ -128,7 +133,7 @@ def _uploads_of_jobs() -> set[str]:
 
 
 @contextmanager
-def open_upload(upload: str) -> Iterator[Files]:
+def open_upload(upload: str, progress: Progress = no_progress) -> Iterator[Files]:
     """Open the upload's unpacked files for a with block.
 
     Raises:
@@ -140,10 +145,12 @@ def open_upload(upload: str) -> Iterator[Files]:
     with tempfile.TemporaryDirectory(dir=folder, prefix="unpacked-") as scratch:
         work = Path(scratch)
         try:
-            path = _unpack_files(sorted((folder / "files").iterdir()), work / "files")
+            path = _unpack_files(sorted((folder / "files").iterdir()), work / "files", progress)
             archives = sorted((folder / "pictures").iterdir())
             pictures = (
-                _unpack_files(archives, work / "pictures", suffixes=PICTURE_SUFFIXES) if archives else None
+                _unpack_files(archives, work / "pictures", progress, suffixes=PICTURE_SUFFIXES)
+                if archives
+                else None
             )
             if pictures is not None and pictures.is_file():
                 pictures = pictures.parent
@@ -156,7 +163,9 @@ def open_upload(upload: str) -> Iterator[Files]:
 
 
 @contextmanager
-def open_upload_without_pictures(upload: str) -> Iterator[tuple[Path, list[str]]]:
+def open_upload_without_pictures(
+    upload: str, progress: Progress = no_progress
+) -> Iterator[tuple[Path, list[str]]]:
     """Open the upload's folder without its pictures, whose names are listed, for a with block.
 
     Raises:
@@ -170,7 +179,9 @@ def open_upload_without_pictures(upload: str) -> Iterator[tuple[Path, list[str]]
         for file in sorted((folder / "files").iterdir()):
             if is_archive(file.name):
                 with file.open("rb") as packed:
-                    pictures += unpack(packed, root, name=file.name, passed_over=PICTURE_SUFFIXES)
+                    pictures += unpack(
+                        packed, root, name=file.name, passed_over=PICTURE_SUFFIXES, progress=progress
+                    )
             elif file.suffix.lower() in PICTURE_SUFFIXES:
                 pictures.append(file.name)
             else:
@@ -182,7 +193,7 @@ def look_at(
     upload: str, uploaded: Sequence[str], encoding: str, progress: Progress = no_progress
 ) -> Understood:
     """Return what the upload is understood as. Raise UploadRefused as ``open_upload_without_pictures`` does."""
-    with open_upload_without_pictures(upload) as (root, pictures):
+    with open_upload_without_pictures(upload, progress) as (root, pictures):
         return understand(root, pictures, uploaded=uploaded, encoding=encoding, progress=progress)
 
 
@@ -198,12 +209,14 @@ def _copy(file: Path, target: Path) -> None:
     shutil.copyfile(file, target)
 
 
-def _unpack_files(files: list[Path], target: Path, suffixes: set[str] | None = None) -> Path:
+def _unpack_files(
+    files: list[Path], target: Path, progress: Progress, suffixes: set[str] | None = None
+) -> Path:
     target.mkdir()
     for file in files:
         if is_archive(file.name):
             with file.open("rb") as packed:
-                unpack(packed, target, name=file.name, suffixes=suffixes)
+                unpack(packed, target, name=file.name, suffixes=suffixes, progress=progress)
         else:
             _copy(file, target / file.name)
     inside = sorted(target.iterdir())

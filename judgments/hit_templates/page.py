@@ -28,7 +28,6 @@ from judgments.hit_templates.importing import (
     import_template,
     sketched_design,
 )
-from judgments.hit_templates.reading import MOST_CHARACTERS
 from judgments.jobs import enqueue
 from judgments.models import Dataset, Study
 from judgments.studies.study_page import page_address
@@ -73,7 +72,7 @@ class HITTemplateForm(forms.Form):
 
     def clean_template(self) -> str:
         try:
-            return uploaded_text(self.cleaned_data["template"], most=4 * MOST_CHARACTERS)
+            return uploaded_text(self.cleaned_data["template"])
         except TextRefused as error:
             raise forms.ValidationError(str(error)) from None
 

@@ -15,11 +15,12 @@ from common.amounts import coefficient
 from common.errors import WrongState
 from evaluation.challenges.challenges import close_challenge, make_challenge, remove_submission
 from evaluation.challenges.leaderboards import leaderboard
-from evaluation.challenges.submissions import About, read_captions, submit_captions
+from evaluation.challenges.submissions import About, read_captions, remaining_submissions, submit_captions
 from evaluation.errors import ChallengeError, LimitReached, SubmissionRefused
 from evaluation.metrics import score
 from evaluation.models import Challenge, ChallengeEvent, Standing, Submission
 from judgments.access.tokens import create_token
+from judgments.jobs import run_job
 from judgments.models import Caption, Job
 from tests.evaluation.challenging import (
     SECRET,
@@ -347,6 +348,72 @@ def test_a_file_that_is_too_large_for_memory_is_taken_by_both_doors(settings: An
     assert (
         browser.post("/challenges/lawns/submit/", {**body, "file": file_of(captions(8))}).status_code == 303
     )
+
+
+def long_captions(words: str = "") -> list[dict[str, Any]]:
+    """More than a request reads."""
+    return [
+        entry | {"caption": f"{words}{entry['caption']} {'in the rain ' * 70}"} for entry in captions(9, 100)
+    ]
+
+
+def test_a_large_file_is_read_by_a_job_which_its_author_follows_and_cancels() -> None:
+    challenge, ada = a_challenge(images=100), participant()
+    browser = signed_in(ada)
+
+    def send(entries: Any) -> str:
+        form = {"system": "Captioner", "team": "t", "file": file_of(entries)}
+        reply = browser.post("/challenges/lawns/submit/", form)
+        assert (reply.status_code, reply["Location"]) == (303, "/challenges/lawns/own/")
+        return browser.get("/challenges/lawns/own/").text
+
+    assert "waiting to be read" in send(long_captions())
+    address = f"/challenges/lawns/own/jobs/{Job.objects.get().pk}/cancel/"
+    assert signed_in(participant("eve")).post(address).status_code == 404
+    assert Client().post(address).status_code == 404
+    assert browser.post(address)["Location"] == "/challenges/lawns/own/"
+    work_off()
+    assert Submission.objects.count() == 0
+    assert "can be cancelled" in browser.post(address, follow=True).text
+
+    send(long_captions()[:-1])
+    run_job(Job.objects.latest("pk").pk)
+    page = browser.get("/challenges/lawns/own/").text
+    assert "99 of 100 captions" in page
+    assert "refused, and not counted" in page
+    assert Submission.objects.count() == 0
+
+    send(long_captions())
+    now = timezone.now()  # it came in time
+    Challenge.objects.update(opens_at=now - timedelta(days=1), closes_at=now - timedelta(minutes=1))
+    work_off()
+    assert Submission.objects.get().captions == 100
+    reply = browser.post(
+        "/challenges/lawns/submit/", {"system": "s", "team": "t", "file": file_of(long_captions())}
+    )
+    assert reply.status_code == 409
+    assert remaining_submissions(challenge=challenge, user=ada).today == challenge.per_day - 1
+
+
+def test_a_program_follows_the_job_that_reads_its_large_file() -> None:
+    a_challenge(images=100)
+    ada = participant()
+    _, key = create_token(user=ada, name="sends", scopes=["submissions:write"])
+    program = Client(headers={"Authorization": f"Token {key}"})
+    body = {"challenge": "lawns", "system": "s", "team": "t"}
+    asked = program.post("/api/submissions/", body | {"file": file_of(long_captions())})
+    assert (asked.status_code, asked.json()["state"]) == (202, "queued")
+    assert signed_in(participant("eve")).get(asked["Location"]).status_code == 404
+    work_off()
+    job = program.get(asked["Location"]).json()
+    assert (job["state"], job["progress"]) == ("done", 1.0)
+    made = program.get(f"/api/submissions/{job['result']['submission']}/").json()
+    assert (made["state"], made["captions"]) == ("scored", 100)
+    other = program.post("/api/submissions/", body | {"file": file_of(long_captions("now "))})
+    assert program.post(f"{other['Location']}cancel/").json()["state"] == "cancelled"
+    assert program.post(f"{other['Location']}cancel/").status_code == 409
+    work_off()
+    assert Submission.objects.count() == 1
 
 
 def test_a_challenge_is_made_changed_closed_and_cleaned_in_the_admin(designer: Client) -> None:

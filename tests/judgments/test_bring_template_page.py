@@ -87,6 +87,7 @@ def test_it_is_created_once(admin_client):
         ({"inputs": "id,other\n1,2\n"}, "The template has the field ${text}, but i.csv has no such column"),
         ({"inputs": "id,text\n1\n"}, "i.csv, line 2: found 1 cell"),
         ({"template": b"\xff\xfe"}, "t.html is not UTF-8 (byte 1)"),
+        ({"template": TONE + " " * 65_536}, "bytes; expected at most 65,536."),
         ({"template": "a\x00b"}, "U+0000"),
         ({"slug": "to ne"}, "Only letters from a to z"),
     ],

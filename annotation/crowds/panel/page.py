@@ -1,6 +1,7 @@
 """The panel's page of a study: link and codes to copy there, the panel's list beside our sessions, lists for paying.
 
-An uploaded list is not stored: until it is confirmed it travels in the page, signed.
+An uploaded list is not stored, but for a large one until a job read it and its page was shown: until it is confirmed
+it travels in the page, signed.
 """
 
 from __future__ import annotations
@@ -50,13 +51,17 @@ from annotation.crowds.panel.reconciling import (
 from annotation.models import CrowdSession, Publication, RawId
 from annotation.money.confirming import confirmable
 from common.errors import WrongState
-from common.incoming import TextRefused, uploaded_text
+from common.incoming import HEAD, TextRefused, uploaded_text
+from common.incoming.documents import load_json
 from judgments.access.roles import Right
-from judgments.admin.base import signed_in
+from judgments.admin.base import row_or_404, signed_in
+from judgments.admin.jobs import LEADS_TO
+from judgments.datasets import uploads
 from judgments.design.panels import OUTCOMES, PANEL_PRESETS, session_parameter
 from judgments.design.study_design import StudyDesign
-from judgments.models import Study
-from judgments.studies.studies import design_of
+from judgments.jobs import enqueue
+from judgments.models import Job, Study
+from judgments.studies.studies import design_of, find_study
 from judgments.studies.study_page import (
     Context,
     Group,
@@ -72,6 +77,7 @@ from judgments.study_operations import Outcome
 SALT = "quorum.panel-list"
 AN_HOUR = 3600
 MOST_BYTES = 5_000_000
+READ_LIST = "read_panel_list"  # the kind of job
 SHOWN = 300  # lines of each group on the page; the list to download has all
 WORDS = {
     "completed": gettext_noop("all pages of the session are handed in"),
@@ -99,6 +105,8 @@ def has_panel(study: Study) -> bool:
 
 
 def show_panel(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
+    if "job" in request.GET:
+        return _show_read_list(request, study, request.GET["job"])
     return TemplateResponse(
         request, "admin/annotation/study_panel.html", context | _panel_context(request, study)
     )
@@ -156,15 +164,59 @@ def _needs_address(design: StudyDesign) -> bool:
 
 
 def _reconcile(request: HttpRequest, study: Study) -> HttpResponse:
-    text = _text_of(request)
     columns = {kind: request.POST.get(f"column-{kind}", "").strip() for kind in KINDS}
-    page = _page(request, study)
+    upload = request.FILES.get("list")
+    if "job" in request.POST:
+        return _leave_to_job(
+            request, study, _job_of(request, study, request.POST["job"]).args["upload"], columns
+        )
+    if upload is not None and HEAD < (upload.size or 0) <= MOST_BYTES:
+        upload.name = "list.csv"
+        return _leave_to_job(request, study, uploads.keep([upload]), columns)
+    text = _text_of(request)
     try:
         submissions = read_submissions(text, design_of(study).panel, columns=columns)
     except ListProblem as problem:
         sealed = signing.dumps(text, salt=SALT, compress=True) if problem.columns else ""
-        page |= {"problem": str(problem), "columns": problem.columns, "sealed_text": sealed}
-        return TemplateResponse(request, "admin/annotation/study_panel.html", page, status=400)
+        page = {"problem": str(problem), "columns": problem.columns, "hidden": ("text", sealed)}
+        return _show_problem(request, study, page)
+    return _show_list(request, study, submissions)
+
+
+def _leave_to_job(request: HttpRequest, study: Study, upload: str, columns: dict[str, str]) -> HttpResponse:
+    args = {"study": study.slug, "upload": upload, "columns": columns}
+    job = enqueue(kind=READ_LIST, args=args, user=signed_in(request))
+    return redirect("admin:judgments_job_change", job.pk)
+
+
+def _job_of(request: HttpRequest, study: Study, pk: str) -> Job:
+    """Return a job of this person that read a list of the study."""
+    jobs = Job.objects.filter(kind=READ_LIST, state=Job.State.DONE, args__study=study.slug)
+    return row_or_404(jobs.filter(created_by=signed_in(request)), pk)
+
+
+def _show_read_list(request: HttpRequest, study: Study, pk: str) -> HttpResponse:
+    """Show once what a job read."""
+    upload = _job_of(request, study, pk).args["upload"]
+    try:
+        shown = load_json(uploads.job_file(upload).read_text())
+        if "rows" not in shown:
+            return _show_problem(request, study, shown | {"hidden": ("job", pk)})
+        uploads.discard_upload(upload)
+        return _show_list(request, study, [Submission(*row) for row in shown["rows"]])
+    except FileNotFoundError:
+        return _show_problem(request, study, {"problem": _("The list is gone; please upload it again.")})
+    except WrongState as error:
+        return _show_problem(request, study, {"problem": str(error)})
+
+
+def _show_problem(request: HttpRequest, study: Study, problem: dict[str, Any]) -> HttpResponse:
+    page = _page(request, study) | problem
+    return TemplateResponse(request, "admin/annotation/study_panel.html", page, status=400)
+
+
+def _show_list(request: HttpRequest, study: Study, submissions: Sequence[Submission]) -> HttpResponse:
+    page = _page(request, study)
     compared = compare(study=study, submissions=submissions)
     rows = [one.as_json() for one in submissions]
     page |= {
@@ -303,6 +355,7 @@ def _forget(request: HttpRequest, study: Study) -> HttpResponse:
     return redirect(page_address(study, "panel"))
 
 
+LEADS_TO[READ_LIST] = lambda job: page_address(find_study(job.args["study"]), "panel")
 add_page(
     StudyPage(
         name="panel",

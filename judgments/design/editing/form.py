@@ -24,7 +24,7 @@ from unfold.widgets import (
 
 from common.amounts import AmountField
 from common.errors import DesignError
-from common.incoming import TextRefused, uploaded_text
+from common.incoming import HEAD, TextRefused, uploaded_text
 from judgments.design.editing.rows import (
     MOST_ROWS,
     RowsField,
@@ -459,7 +459,7 @@ class StudyFileForm(forms.Form):
     text = forms.CharField(
         label=gettext_lazy("Study file"),
         required=False,
-        max_length=200_000,
+        max_length=HEAD,
         help_text=gettext_lazy("TOML; name, dataset and protocol (or a preset) have no default."),
         widget=UnfoldAdminTextareaWidget(attrs={"rows": 18, "spellcheck": "false"}),
     )
@@ -474,7 +474,7 @@ class StudyFileForm(forms.Form):
             )
         if upload:
             try:
-                cleaned["text"] = uploaded_text(upload, most=200_000)
+                cleaned["text"] = uploaded_text(upload)
             except TextRefused as error:
                 raise forms.ValidationError(str(error)) from None
         return cleaned

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 import re
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,7 +16,8 @@ from annotation.crowds.panel.backend import code_for
 from annotation.crowds.publishing import close_study
 from annotation.models import CrowdSession, RawId
 from judgments.design.panels import OUTCOMES
-from judgments.models import Study, StudyEvent
+from judgments.jobs import run_job
+from judgments.models import Job, Study, StudyEvent
 from judgments.studies.studies import design_of
 from tests.annotation.casting import joined, make_dataset, make_study
 from tests.annotation.crowds.panel_files import HEADER, completed, done, line
@@ -108,6 +110,49 @@ def test_columns_that_are_not_found_are_chosen_from_a_list(designer: Client) -> 
     chosen = {"text": hidden(asked, "text"), "column-worker": "mail", "column-status": "result"}
     shown = designer.post(do(study, "reconcile"), chosen)
     assert "Paid 1" in words(shown)
+
+
+def read_by_job(designer: Client, asked: Any) -> Any:
+    """What the page of the job leads to that reads a large list."""
+    job = Job.objects.latest("pk")
+    assert asked["Location"] == f"/admin/judgments/job/{job.pk}/change/"
+    assert run_job(job.pk)
+    return designer.get(asked["Location"], follow=True)
+
+
+def test_a_large_list_is_read_by_a_job_and_its_ids_do_not_stay(
+    designer: Client, tmp_path: Path, settings: Any
+) -> None:
+    settings.DATA_DIR = tmp_path
+    study = panel_study()
+    done(study, ADA)
+    others = [line({"PROLIFIC_PID": f"p{n}", "SESSION_ID": f"s{n}"}, "RETURNED") for n in range(3_000)]
+    shown = read_by_job(
+        designer, upload(study, designer, "\n".join((HEADER, line(ADA, "APPROVED"), *others)))
+    )
+    assert "In the panel's list 3,001" in words(shown)
+    assert "Paid 1" in words(shown)
+    assert ADA["PROLIFIC_PID"] not in str(list(Job.objects.values()))
+    assert not [path for path in tmp_path.rglob("uploads/**/*") if path.is_file()]
+    booked = {"sealed": hidden(shown, "sealed"), "page": "panel"}
+    assert "Booked: 1 approved" in words(designer.post(do(study, "book-list"), booked, follow=True))
+    address = f"{page(study, 'panel')}?job={Job.objects.get().pk}"
+    assert "please upload it again" in words(designer.get(address))
+    other = Client()
+    other.force_login(User.objects.create_superuser("other"))
+    assert other.get(address).status_code == 404
+
+
+def test_columns_of_a_large_list_are_chosen_too(designer: Client, tmp_path: Path, settings: Any) -> None:
+    settings.DATA_DIR = tmp_path
+    study = panel_study(preset="plain")
+    client, _ = start(study, {"id": "ada"})
+    do_page(study, client)
+    others = "".join(f"somebody-else-{n},paid\n" for n in range(4_000))
+    asked = read_by_job(designer, upload(study, designer, f"mail,result\nada,paid\n{others}"))
+    assert "Which column of the list holds the person's id? It has mail, result." in words(asked)
+    chosen = {"job": hidden(asked, "job"), "column-worker": "mail", "column-status": "result"}
+    assert "Paid 1" in words(read_by_job(designer, designer.post(do(study, "reconcile"), chosen)))
 
 
 @pytest.mark.parametrize(
