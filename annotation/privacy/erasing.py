@@ -11,6 +11,7 @@ import hashlib
 import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from functools import reduce
@@ -193,10 +194,7 @@ def preview(*, study: Study, worker: Worker, way: str) -> Preview:
         (gettext_noop("comments"), written),
         (gettext_noop("problem reports’ texts"), _reports(study, worker).exclude(comment="").count()),
         (gettext_noop("messages in appeals"), _appeals(study, worker).count()),
-        (
-            gettext_noop("log entries that name them, renamed"),
-            len(_entries(study, named)),
-        ),
+        (gettext_noop("log entries that name them, renamed"), len(_entries(study, named))),
     ]
     kept = [(words, _rows(model, study, worker).count()) for model, words in {**MOVED, **MONEY}.items()]
     kept.insert(0, (gettext_noop("judgments"), judgments.count() - going.count()))
@@ -252,6 +250,19 @@ def _bonuses_to_list(study: Study) -> QuerySet[CrowdCall]:
     return unlisted_bonuses(study).filter(worker__in=RawId.objects.values("worker"))
 
 
+@contextmanager
+def _growing_chain() -> Iterator[None]:
+    """Open a transaction; raise Busy if somebody else adds to the chain of erasures meanwhile."""
+    try:
+        with transaction.atomic():
+            yield
+    except IntegrityError as error:
+        if "previous" in str(error):
+            raise Busy(_("Nothing was changed: somebody else is being erased; try again.")) from None
+        raise
+
+
+@_growing_chain()
 def erase_person(
     *,
     study: Study,
@@ -272,35 +283,6 @@ def erase_person(
         kept_row: a row of ``erasure_list``, to repeat its erasure after a copy was restored.
         texts: whether answers that are texts, and comments, go too; a promised end of names keeps them.
     """
-    try:
-        with transaction.atomic():
-            return _erase(
-                study,
-                worker,
-                way,
-                withdraw=withdraw,
-                by=by,
-                asked_at=asked_at,
-                kept_row=kept_row,
-                texts=texts,
-            )
-    except IntegrityError as error:
-        if "previous" in str(error):
-            raise Busy(_("Nothing was changed: somebody else is being erased; try again.")) from None
-        raise
-
-
-def _erase(
-    study: Study,
-    worker: Worker,
-    way: str,
-    *,
-    withdraw: bool,
-    by: User | None,
-    asked_at: datetime | None,
-    kept_row: Mapping[str, Any] | None,
-    texts: bool,
-) -> Erased:
     locked = next(iter(_locked(study, [worker])), None)
     if locked is None:
         raise Busy(_("Nothing was changed: the person was erased at the same moment."))
@@ -322,10 +304,9 @@ def _erase(
     note_event(
         study=study,
         what="erased",
-        words="A person was erased"
-        + (
-            ", with all their judgments." if way == Way.ALL else "; their judgments stay under a random name."
-        ),
+        words="A person was erased, with all their judgments."
+        if way == Way.ALL
+        else "A person was erased; their judgments stay under a random name.",
         by=by,
         way=way,
         digest=erasure.digest,
