@@ -56,7 +56,6 @@ if TYPE_CHECKING:
 FEE, MANY_FEE, MASTERS_FEE = Decimal(20), Decimal(20), Decimal(5)
 MANY = 10  # slots from which the fee is higher; a HIT with fewer can never reach it
 LEAST_FEE = 1  # cents
-STATUSES = {"Submitted": "submitted", "Approved": "approved", "Rejected": "rejected"}
 
 
 class MTurkBackend(CrowdBackend):
@@ -174,18 +173,7 @@ class MTurkBackend(CrowdBackend):
 
     def fetch_work(self, publication: Publication) -> Iterator[SeenWork]:
         try:
-            for one in client_of(publication.place).assignments(publication.external_id):
-                yield SeenWork(
-                    external_id=one.id,
-                    worker=one.worker,
-                    status=STATUSES[one.status],
-                    accepted_at=one.accepted_at,
-                    submitted_at=one.submitted_at,
-                    auto_approval_at=one.auto_approval_at,
-                    decided_at=one.decided_at,
-                    receipt=one.answer,
-                    feedback=one.feedback,
-                )
+            yield from client_of(publication.place).assignments(publication.external_id)
         except (NotAtTurk, WrongStateAtTurk):  # deleted meanwhile
             return
 

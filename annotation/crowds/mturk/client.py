@@ -33,7 +33,7 @@ from botocore.exceptions import (
 )
 from django.conf import settings
 
-from annotation.crowds.base import OutOfFunds, Refused, TryLater
+from annotation.crowds.base import OutOfFunds, Refused, SeenWork, TryLater
 
 SANDBOX, LIVE = "mturk-sandbox", "mturk-live"
 REGION = "us-east-1"
@@ -117,21 +117,6 @@ class TurkHIT:
 
 
 @dataclass(frozen=True, slots=True)
-class TurkAssignment:
-    """A submitted assignment. ``status`` is Submitted, Approved or Rejected."""
-
-    id: str
-    worker: str
-    status: str
-    answer: str
-    feedback: str
-    accepted_at: datetime | None
-    submitted_at: datetime | None
-    auto_approval_at: datetime | None
-    decided_at: datetime | None
-
-
-@dataclass(frozen=True, slots=True)
 class TurkBonus:
     worker: str
     assignment: str
@@ -166,12 +151,12 @@ def hit_of(row: Mapping[str, Any]) -> TurkHIT:
     )
 
 
-def assignment_of(row: Mapping[str, Any]) -> TurkAssignment:
-    return TurkAssignment(
-        id=row["AssignmentId"],
+def assignment_of(row: Mapping[str, Any]) -> SeenWork:
+    return SeenWork(
+        external_id=row["AssignmentId"],
         worker=row["WorkerId"],
-        status=row["AssignmentStatus"],
-        answer=row.get("Answer") or "",
+        status=row["AssignmentStatus"].lower(),
+        receipt=row.get("Answer") or "",
         feedback=row.get("RequesterFeedback") or "",
         accepted_at=row.get("AcceptTime"),
         submitted_at=row.get("SubmitTime"),
@@ -359,12 +344,12 @@ class TurkClient:
         """Delete a HIT that is over and decided, with its results (``WrongStateAtTurk``)."""
         self._ask("delete_hit", HITId=hit)
 
-    def assignments(self, hit: str) -> Iterator[TurkAssignment]:
+    def assignments(self, hit: str) -> Iterator[SeenWork]:
         statuses = ["Submitted", "Approved", "Rejected"]
         rows = self._pages("list_assignments_for_hit", "Assignments", HITId=hit, AssignmentStatuses=statuses)
         return map(assignment_of, rows)
 
-    def assignment(self, assignment: str) -> TurkAssignment:
+    def assignment(self, assignment: str) -> SeenWork:
         """Return an assignment; one in work is an error (turkserver-meteor#56)."""
         return assignment_of(
             self._read("get_assignment", "Assignment", AssignmentId=assignment)["Assignment"]
@@ -377,14 +362,14 @@ class TurkClient:
     def reject(self, assignment: str, *, feedback: str) -> None:
         self._ask("reject_assignment", AssignmentId=assignment, RequesterFeedback=feedback)
 
-    def send_bonus(self, *, worker: str, assignment: str, cents: int, reason: str, token: str) -> None:
+    def send_bonus(self, bonus: TurkBonus, *, token: str) -> None:
         """Pay a bonus, once for each token within 24 hours (``AskedBefore``)."""
         self._ask(
             "send_bonus",
-            WorkerId=worker,
-            AssignmentId=assignment,
-            BonusAmount=dollars(cents),
-            Reason=reason,
+            WorkerId=bonus.worker,
+            AssignmentId=bonus.assignment,
+            BonusAmount=dollars(bonus.cents),
+            Reason=bonus.reason,
             UniqueRequestToken=token,
         )
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Collection, Mapping
 from datetime import datetime, timedelta
+from functools import partial
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -24,6 +25,7 @@ from annotation.crowds.mturk.client import (
     AskedBefore,
     HitAlreadyExists,
     NotAtTurk,
+    TurkBonus,
     TurkClient,
     TurkHIT,
     TurkRefused,
@@ -39,9 +41,7 @@ from annotation.crowds.mturk.qualifications import (
     requirements_of,
     score_at_least,
 )
-from annotation.crowds.mturk.questions import (
-    external_question,
-)
+from annotation.crowds.mturk.questions import external_question
 from annotation.crowds.people import ids_not_passed_on, installation_word
 from annotation.models import CrowdCall, CrowdSession, RawId, Worker
 from annotation.work.presentation import units_of_hit, worked_examples
@@ -52,6 +52,7 @@ from judgments.design.study_design import StudyDesign, design_in
 from judgments.models import HIT, Study
 from judgments.studies.studies import design_of
 
+Status = CrowdSession.Status
 ENTRY = "/s/{slug}/mturk/"
 REMEMBERED = timedelta(hours=23)  # the service remembers tokens for 24 hours
 LONGEST_DELAY = timedelta(days=30)  # the service's limit for automatic approval
@@ -231,10 +232,10 @@ def delete(client: TurkClient, call: CrowdCall) -> dict[str, Any]:
         return {}
     here = dict(publication.sessions.exclude(booked="").values_list("external_id", "status"))
     for work in client.assignments(publication.external_id):
-        if here.get(work.id) != work.status.lower():
+        if here.get(work.external_id) != work.status:
             raise TryLater(
-                f"HIT {publication.external_id} is not deleted: assignment {work.id} is {work.status} there, and "
-                f"{here.get(work.id, 'not decided')} here.",
+                f"HIT {publication.external_id} is not deleted: assignment {work.external_id} is "
+                f"{work.status.title()} there, and {here.get(work.external_id, 'not decided')} here.",
                 after=DECIDED_MEANWHILE,
                 undone=True,
             )
@@ -265,28 +266,21 @@ def approve(client: TurkClient, call: CrowdCall) -> dict[str, Any]:
     """Read the state first: there is no token, and others decide too."""
     session = call.session_now()
     status = _status(client, session)
-    override = status == "Rejected" and bool(call.payload.get("override"))
-    if status == "Submitted" or override:
-        status = _decided(
-            client,
-            session,
-            lambda: client.approve(session.external_id, feedback=_feedback(call), override=override),
-            otherwise="Approved",
-        )
-    return {"status": status.lower()}
+    override = status == Status.REJECTED and bool(call.payload.get("override"))
+    if status == Status.SUBMITTED or override:
+        feedback = call.why[:LONGEST_FEEDBACK]
+        order = partial(client.approve, session.external_id, feedback=feedback, override=override)
+        status = _decided(client, session, order, otherwise=Status.APPROVED)
+    return {"status": str(status)}
 
 
 def reject(client: TurkClient, call: CrowdCall) -> dict[str, Any]:
     session = call.session_now()
     status = _status(client, session)
-    if status == "Submitted":
-        status = _decided(
-            client,
-            session,
-            lambda: client.reject(session.external_id, feedback=_feedback(call)),
-            otherwise="Rejected",
-        )
-    return {"status": status.lower()}
+    if status == Status.SUBMITTED:
+        order = partial(client.reject, session.external_id, feedback=call.why[:LONGEST_FEEDBACK])
+        status = _decided(client, session, order, otherwise=Status.REJECTED)
+    return {"status": str(status)}
 
 
 def _status(client: TurkClient, session: CrowdSession) -> str:
@@ -308,44 +302,29 @@ def _decided(client: TurkClient, session: CrowdSession, order: Callable[[], None
         order()
     except WrongStateAtTurk:  # somebody was faster
         status = _status(client, session)
-        if status == "Submitted":
+        if status == Status.SUBMITTED:
             raise
         return status
     return otherwise
 
 
-def _feedback(call: CrowdCall) -> str:
-    return call.why[:LONGEST_FEEDBACK]
-
-
 def send_bonus(client: TurkClient, call: CrowdCall) -> dict[str, Any]:
     """Pay a bonus; if its token may be forgotten, look at paid bonuses first."""
     session, cents = call.session_now(), int(call.payload["bonus_cents"])
-    if _is_old(call) and _is_paid(client, call, session, cents):
+    bonus = TurkBonus(raw_id(session.worker), session.external_id, cents, call.why)
+    if _is_old(call) and _is_paid(client, call, bonus):
         return {"found": True}
-    _once(
-        lambda: client.send_bonus(
-            worker=raw_id(session.worker),
-            assignment=session.external_id,
-            cents=cents,
-            reason=call.why,
-            token=call.key,
-        )
-    )
+    _once(partial(client.send_bonus, bonus, token=call.key))
     return {}
 
 
-def _is_paid(client: TurkClient, call: CrowdCall, session: CrowdSession, cents: int) -> bool:
+def _is_paid(client: TurkClient, call: CrowdCall, bonus: TurkBonus) -> bool:
     """Return whether more equal bonuses were paid than our books count as done."""
-    own = CrowdCall.objects.filter(
-        session=session, kind=Ability.BONUS, why=call.why, state=CrowdCall.State.DONE
+    done = CrowdCall.objects.filter(
+        session=call.session, kind=Ability.BONUS, why=call.why, state=CrowdCall.State.DONE
     )
-    booked = sum(int(one.payload.get("bonus_cents", 0)) == cents for one in own)
-    there = sum(
-        one.cents == cents and one.reason == call.why and one.worker == raw_id(session.worker)
-        for one in client.bonuses(session.external_id)
-    )
-    return there > booked
+    booked = done.filter(payload__bonus_cents=bonus.cents).count()
+    return list(client.bonuses(bonus.assignment)).count(bonus) > booked
 
 
 def block(client: TurkClient, call: CrowdCall) -> dict[str, Any]:
