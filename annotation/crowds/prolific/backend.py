@@ -10,7 +10,7 @@ from __future__ import annotations
 import html
 import math
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from decimal import Decimal
 from typing import Any
 from urllib.parse import urlsplit
@@ -37,12 +37,11 @@ from annotation.crowds.prolific.people import (
 )
 from annotation.crowds.prolific.shapes import (
     SCREEN_OUT,
-    CompletionCode,
     PanelStudy,
     StudyAction,
-    StudyDraft,
     StudyState,
     SubmissionState,
+    known_id,
 )
 from annotation.models import CrowdCall, CrowdSession, Publication
 from common.downloads import batched
@@ -267,7 +266,8 @@ def _refuse_dearer_screen_outs(
     refuse_dearer(client, reward_cents=design.crowd.screen_out_cents, places=count, kept=kept)
 
 
-def draft_of(client: ProlificClient, publication: Publication) -> StudyDraft:
+def draft_of(client: ProlificClient, publication: Publication) -> dict[str, object]:
+    """Return a new study as the API takes it; its reward is per submission, without Prolific's fee."""
     study = publication.study
     design = design_of(study)
     units = HIT.objects.filter(study=study).annotate(n=Count("units")).aggregate(most=Max("n"))["most"] or 1
@@ -278,23 +278,38 @@ def draft_of(client: ProlificClient, publication: Publication) -> StudyDraft:
         Publication.objects.filter(study=study, place=study.place).exclude(external_id="").order_by("pk")
     )
     blocked, needed = groups_of(client, design, place=publication.place)
-    return StudyDraft(
-        name=design.crowd.title or design.name,
-        internal_name=publication.token,
-        description=f"<p>{html.escape(words)}</p>",
-        external_study_url=settings.PUBLIC_URL + entry_path(study, design),
-        completion_codes=completion_codes(study, design, screen_outs=publication.screen_outs),
-        places=publication.places,
-        minutes=minutes,
-        reward_cents=publication.reward_cents,
-        maximum_minutes=max(least, design.crowd.lease_minutes * design.panel.hits),
-        project=settings.PROLIFIC_PROJECT,
-        blocked_groups=blocked,
-        blocked_studies=list(earlier.values_list("external_id", flat=True)),
-        needed_groups=needed,
-        devices=design.workers.devices,
-        filters=filters_of(client, design.workers, workspace=settings.PROLIFIC_WORKSPACE),
-    )
+    studies = list(earlier.values_list("external_id", flat=True))
+    # nobody in a blocked group or study sees it, nor anybody outside all groups of a needed qualification
+    filters = [
+        *_id_filter("participant_group_blocklist", blocked, "participant group"),
+        *_id_filter("previous_studies_blocklist", studies, "study"),
+    ]
+    for groups in needed:
+        filters += _id_filter("participant_group_allowlist", groups, "participant group")
+    filters += filters_of(client, design.workers, workspace=settings.PROLIFIC_WORKSPACE)
+    project = settings.PROLIFIC_PROJECT
+    return {
+        "name": design.crowd.title or design.name,
+        "internal_name": publication.token,
+        "description": f"<p>{html.escape(words)}</p>",
+        "external_study_url": settings.PUBLIC_URL + entry_path(study, design),
+        "prolific_id_option": "url_parameters",
+        "completion_codes": completion_codes(study, design, screen_outs=publication.screen_outs),
+        "total_available_places": publication.places,
+        "estimated_completion_time": minutes,
+        "maximum_allowed_time": max(least, design.crowd.lease_minutes * design.panel.hits),
+        "reward": publication.reward_cents,
+        "device_compatibility": list(design.workers.devices),
+        "peripheral_requirements": [],
+        "submissions_config": {"max_submissions_per_participant": 1},
+        "filters": filters,
+        **({"project": known_id(project, "project")} if project else {}),
+    }
+
+
+def _id_filter(name: str, ids: Collection[str], what: str) -> list[dict[str, object]]:
+    values = [known_id(value, what) for value in ids]
+    return [{"filter_id": name, "selected_values": values}] if values else []
 
 
 def groups_of(
@@ -331,25 +346,28 @@ def groups_of(
     return blocked, [by_name[name] for name in workers.requires]
 
 
-def completion_codes(study: Study, design: StudyDesign, *, screen_outs: int = 0) -> list[CompletionCode]:
+def completion_codes(study: Study, design: StudyDesign, *, screen_outs: int = 0) -> list[dict[str, object]]:
     """Return a code per outcome with Prolific's action.
 
     Finished work waits for us. Up to ``screen_outs`` people who are screened out get the design's pay. Other codes
     request a return, which frees the slot and pays nothing.
     """
-    review: dict[str, object] = {"action": "MANUALLY_REVIEW"}
-    codes = [CompletionCode(code_for(study, design, "completed"), "COMPLETED", (review,))]
+    actions: dict[str, dict[str, object]] = {"completed": {"action": "MANUALLY_REVIEW"}}
     for outcome, reason in NOT_PAID.items():
-        back: dict[str, object] = {"action": "REQUEST_RETURN", "return_reason": reason}
-        if outcome == "screened-out" and screen_outs:
-            back = {
-                "action": SCREEN_OUT,
-                "fixed_screen_out_reward": design.crowd.screen_out_cents,
-                "slots": screen_outs,
-            }
-        kind = outcome.replace("-", "_").upper()
-        codes.append(CompletionCode(code_for(study, design, outcome), kind, (back,)))
-    return codes
+        actions[outcome] = {"action": "REQUEST_RETURN", "return_reason": reason}
+    if screen_outs:
+        reward = design.crowd.screen_out_cents
+        actions["screened-out"] = {
+            "action": SCREEN_OUT, "fixed_screen_out_reward": reward, "slots": screen_outs,
+        }  # fmt: skip
+    return [
+        {
+            "code": code_for(study, design, outcome),
+            "code_type": outcome.replace("-", "_").upper(),
+            "actions": [action],
+        }
+        for outcome, action in actions.items()
+    ]
 
 
 def _extend(client: ProlificClient, call: CrowdCall) -> dict[str, Any]:

@@ -29,7 +29,6 @@ from annotation.crowds.prolific.shapes import (
     PanelStudy,
     ParticipantGroup,
     StudyAction,
-    StudyDraft,
     Submission,
     decimal_text,
     known_id,
@@ -81,9 +80,9 @@ class ProlificClient(Caller):
             verify=_certificates(),
         )
 
-    def create_study(self, draft: StudyDraft) -> PanelStudy:
+    def create_study(self, draft: Mapping[str, object]) -> PanelStudy:
         """Create a draft, which nobody sees and which costs nothing. Not idempotent: look for it first."""
-        return PanelStudy.read(self._answered("POST", "studies/", json=draft.as_json()))
+        return PanelStudy.read(self._answered("POST", "studies/", json=dict(draft)))
 
     def list_studies(self, *, project: str = "") -> list[PanelStudy]:
         """Return the studies of a project or the account, oldest first (ids grow with time)."""

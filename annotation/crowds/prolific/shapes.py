@@ -8,8 +8,8 @@ unit.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass
 from datetime import datetime
 from decimal import ROUND_CEILING, Decimal
 from enum import StrEnum
@@ -62,81 +62,6 @@ class SubmissionState(StrEnum):
     SCREENED_OUT = "SCREENED OUT"
     PROCESSING = "PROCESSING"
     UNKNOWN = "UNKNOWN"
-
-
-@dataclass(frozen=True)
-class CompletionCode:
-    """A code with which people come back, and Prolific's ``actions``, as in the reference."""
-
-    code: str
-    code_type: str
-    actions: Sequence[Mapping[str, object]]
-
-    def as_json(self) -> dict[str, object]:
-        return {
-            "code": self.code,
-            "code_type": self.code_type,
-            "actions": [dict(one) for one in self.actions],
-        }
-
-
-@dataclass(frozen=True)
-class StudyDraft:
-    """A new study. The reward is per submission, without Prolific's fee.
-
-    ``description`` is HTML (a few tags), so plain text must be escaped. Members of ``blocked_groups`` and participants
-    of ``blocked_studies`` do not see the study, nor does anybody outside all groups of a row of ``needed_groups``.
-    """
-
-    name: str
-    internal_name: str
-    description: str
-    external_study_url: str
-    completion_codes: Sequence[CompletionCode]
-    places: int
-    minutes: int
-    reward_cents: int
-    maximum_minutes: int | None = None
-    project: str = ""
-    blocked_groups: Sequence[str] = field(default_factory=tuple)
-    blocked_studies: Sequence[str] = field(default_factory=tuple)
-    needed_groups: Sequence[Sequence[str]] = field(default_factory=tuple)
-    devices: Sequence[str] = field(default_factory=tuple)
-    filters: Sequence[Mapping[str, object]] = field(default_factory=tuple)
-
-    def as_json(self) -> dict[str, object]:
-        body: dict[str, object] = {
-            "name": self.name,
-            "internal_name": self.internal_name,
-            "description": self.description,
-            "external_study_url": self.external_study_url,
-            "prolific_id_option": "url_parameters",
-            "completion_codes": [code.as_json() for code in self.completion_codes],
-            "total_available_places": self.places,
-            "estimated_completion_time": self.minutes,
-            "reward": self.reward_cents,
-            "device_compatibility": list(self.devices),
-            "peripheral_requirements": [],
-            "submissions_config": {"max_submissions_per_participant": 1},
-            "filters": list(self._filters()),
-        }
-        if self.maximum_minutes is not None:
-            body["maximum_allowed_time"] = self.maximum_minutes
-        if self.project:
-            body["project"] = known_id(self.project, "project")
-        return body
-
-    def _filters(self) -> Iterator[dict[str, object]]:
-        if self.blocked_groups:
-            groups = [known_id(group, "participant group") for group in self.blocked_groups]
-            yield {"filter_id": "participant_group_blocklist", "selected_values": groups}
-        if self.blocked_studies:
-            studies = [known_id(study, "study") for study in self.blocked_studies]
-            yield {"filter_id": "previous_studies_blocklist", "selected_values": studies}
-        for row in self.needed_groups:
-            groups = [known_id(group, "participant group") for group in row]
-            yield {"filter_id": "participant_group_allowlist", "selected_values": groups}
-        yield from (dict(one) for one in self.filters)
 
 
 @dataclass(frozen=True)

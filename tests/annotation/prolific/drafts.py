@@ -1,28 +1,37 @@
 """A study as a requester drafts it, and people who work on it."""
 
+from collections.abc import Mapping
+
 from annotation.crowds.prolific.client import ProlificClient
-from annotation.crowds.prolific.shapes import CompletionCode, StudyAction, StudyDraft
+from annotation.crowds.prolific.shapes import StudyAction
 from tests.fakes.prolific import ProlificEmulator
 
 REASON = "Four of the five control items in this page were answered against their pictures; the study's page says so."
-DRAFT = StudyDraft(
-    name="Which sentence is closer?",
-    internal_name="quorum-1f0c",
-    description="<p>Compare sentences.</p>",
-    external_study_url="https://quorum.example/p/s/?pid={{%PROLIFIC_PID%}}&study={{%STUDY_ID%}}&work={{%SESSION_ID%}}",
-    completion_codes=(
-        CompletionCode("DONE1", "COMPLETED", ({"action": "MANUALLY_REVIEW"},)),
-        CompletionCode(
-            "BACK1", "OTHER", ({"action": "REQUEST_RETURN", "return_reason": "Returned on our page"},)
-        ),
-    ),
-    places=3,
-    minutes=10,
-    reward_cents=150,
-)
+DRAFT: dict[str, object] = {
+    "name": "Which sentence is closer?",
+    "internal_name": "quorum-1f0c",
+    "description": "<p>Compare sentences.</p>",
+    "external_study_url": "https://quorum.example/p/s/?pid={{%PROLIFIC_PID%}}&study={{%STUDY_ID%}}&work={{%SESSION_ID%}}",
+    "prolific_id_option": "url_parameters",
+    "completion_codes": [
+        {"code": "DONE1", "code_type": "COMPLETED", "actions": [{"action": "MANUALLY_REVIEW"}]},
+        {
+            "code": "BACK1",
+            "code_type": "OTHER",
+            "actions": [{"action": "REQUEST_RETURN", "return_reason": "Returned on our page"}],
+        },
+    ],
+    "total_available_places": 3,
+    "estimated_completion_time": 10,
+    "reward": 150,
+    "device_compatibility": [],
+    "peripheral_requirements": [],
+    "submissions_config": {"max_submissions_per_participant": 1},
+    "filters": [],
+}
 
 
-def published(client: ProlificClient, draft: StudyDraft = DRAFT) -> str:
+def published(client: ProlificClient, draft: Mapping[str, object] = DRAFT) -> str:
     """A study that people can take part in."""
     study = client.create_study(draft).id
     client.transition_study(study, StudyAction.PUBLISH)

@@ -1,7 +1,5 @@
 """The calls to Prolific, against the emulator: what is sent and what is read."""
 
-from dataclasses import replace
-
 import pytest
 
 from annotation.crowds.base import OutOfFunds, Refused
@@ -46,7 +44,7 @@ def test_a_study_that_the_balance_does_not_carry_is_refused_in_prolifics_words()
 
 def test_a_study_is_found_by_the_name_that_only_researchers_see(client: ProlificClient) -> None:
     first = client.create_study(DRAFT)
-    client.create_study(replace(DRAFT, internal_name="quorum-2"))
+    client.create_study({**DRAFT, "internal_name": "quorum-2"})
     second = client.create_study(DRAFT)
     assert [study.id for study in client.find_studies("quorum-1f0c")] == [first.id, second.id]
     assert client.find_studies("quorum-1f0") == []
@@ -56,8 +54,8 @@ def test_a_project_of_many_studies_is_searched_to_its_end(
     client: ProlificClient, prolific: ProlificEmulator
 ) -> None:
     for number in range(203):
-        client.create_study(replace(DRAFT, internal_name=f"quorum-{number}", project="p1"))
-    client.create_study(replace(DRAFT, internal_name="quorum-202"))
+        client.create_study({**DRAFT, "internal_name": f"quorum-{number}", "project": "p1"})
+    client.create_study({**DRAFT, "internal_name": "quorum-202"})
     assert [study.internal_name for study in client.find_studies("quorum-202", project="p1")] == [
         "quorum-202"
     ]
@@ -68,7 +66,7 @@ def test_an_endpoint_that_knows_no_pages_is_read_once(
     client: ProlificClient, prolific: ProlificEmulator
 ) -> None:
     for number in range(130):
-        client.create_study(replace(DRAFT, internal_name=f"quorum-{number % 2}"))
+        client.create_study({**DRAFT, "internal_name": f"quorum-{number % 2}"})
     assert len(client.find_studies("quorum-1")) == 65
 
 
@@ -118,7 +116,7 @@ def test_a_participant_arrives_with_the_ids_in_the_address(
 def test_all_pages_of_submissions_are_read_from_our_own_address_alone(
     client: ProlificClient, prolific: ProlificEmulator
 ) -> None:
-    study = published(client, replace(DRAFT, places=250, reward_cents=100))
+    study = published(client, {**DRAFT, "total_available_places": 250, "reward": 100})
     expected = [worked(prolific, study, f"participant{number}") for number in range(250)]
     assert [one.id for one in client.submissions(study)] == expected
     assert prolific.calls["list submissions"] == 3  # the links name another host, which never got the token
@@ -152,7 +150,7 @@ def test_a_rejection_needs_a_reason_of_a_hundred_characters(
 def test_who_takes_too_long_is_timed_out_and_their_place_is_free(
     client: ProlificClient, prolific: ProlificEmulator
 ) -> None:
-    study = published(client, replace(DRAFT, places=1, maximum_minutes=30))
+    study = published(client, {**DRAFT, "total_available_places": 1, "maximum_allowed_time": 30})
     submission, _address = prolific.enter(study, "aa1")
     prolific.world.advance(minutes=31)
     assert client.submission(submission).state is SubmissionState.TIMED_OUT
@@ -212,7 +210,8 @@ def test_who_is_in_a_blocked_group_does_not_see_the_study(
     client: ProlificClient, prolific: ProlificEmulator
 ) -> None:
     group = client.create_group("w1", name="quorum-blocked")
-    study = published(client, replace(DRAFT, blocked_groups=(group.id,)))
+    blocked = {"filter_id": "participant_group_blocklist", "selected_values": [group.id]}
+    study = published(client, {**DRAFT, "filters": [blocked]})
     client.add_to_group(group.id, ["aa1", "aa2"])
     client.add_to_group(group.id, ["aa1"])
     client.remove_from_group(group.id, ["aa2", "aa9"])
