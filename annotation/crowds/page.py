@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from itertools import groupby
 from typing import Any
 
@@ -13,6 +13,7 @@ from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, gettext_noop
+from pydantic import TypeAdapter
 from unfold.decorators import display
 
 from annotation.crowds import Ability, backend_of, operations
@@ -27,7 +28,6 @@ from annotation.money.costs import (
     Wages,
     forecast_of,
     pay_and_claims,
-    spending_of,
     wages_of,
 )
 from annotation.money.previews import top_ups_of
@@ -178,10 +178,11 @@ class CrowdFigures:
     wages: Wages
     pays: list[Pay]
     unopposed: int
-    overclaims: list[Overclaim]
-    overclaimed: int
-    top_ups: list[TopUp]
-    confirm: str
+    # figures that an older version cached lack these
+    overclaims: list[Overclaim] = field(default_factory=list)
+    overclaimed: int = 0
+    top_ups: list[TopUp] = field(default_factory=list)
+    confirm: str = ""
 
     @property
     def rows(self) -> int:
@@ -208,26 +209,13 @@ def crowd_figures(study: Study) -> CrowdFigures:
     )
 
 
-def _from_json(value: dict[str, Any]) -> CrowdFigures:
-    return CrowdFigures(
-        forecast=Forecast(**value["forecast"]),
-        wages=Wages(**value["wages"]),
-        pays=[Pay(**pay) for pay in value["pays"]],
-        unopposed=value["unopposed"],
-        overclaims=[Overclaim(**one) for one in value.get("overclaims", [])],
-        overclaimed=value.get("overclaimed", 0),  # figures that an older version kept have none
-        top_ups=[TopUp(**one) for one in value.get("top_ups", [])],
-        confirm=value.get("confirm", ""),
-    )
-
-
 FIGURES = add_figures(
     Figures(
         "crowd",
         crowd_figures,
         rows=lambda found: found.rows,
         as_json=asdict,
-        from_json=_from_json,
+        from_json=TypeAdapter(CrowdFigures).validate_python,
         many=has_many_assignments,
     )
 )
@@ -237,7 +225,7 @@ def show_crowd(request: HttpRequest, study: Study, context: Context) -> HttpResp
     backend, design = backend_of(study), design_of(study)
     calls = CrowdCall.objects.filter(study=study)
     here = {"study": study, "place": study.place}
-    spending = spending_of(study)
+    spending = study.budgets.filter(place=study.place).first()
     asks = bool(study.place) and backend.sends_people and context["may_review"]
     refusal = take_refusal(request, study)
     counted = cached_figures(study, FIGURES)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.conf import settings
 from django.db import models
-from django.db.models import F, Q
+from django.db.models import F, Q, Sum
 from django.utils import timezone
 from django.utils.translation import gettext_lazy
 
@@ -44,8 +44,16 @@ class Budget(models.Model):
         return f"{self.study} at {self.place}"
 
     @property
+    def forecast_cents(self) -> int:
+        return self.reserved_cents + self.spent_cents
+
+    @property
     def left_cents(self) -> int:
-        return self.budget_cents - self.reserved_cents - self.spent_cents
+        return self.budget_cents - self.forecast_cents
+
+    @property
+    def bonus_cents(self) -> int:
+        return self.entries.filter(what="bonus").aggregate(cents=Sum("spent_cents"))["cents"] or 0
 
 
 class LedgerEntry(AppendOnlyRow):

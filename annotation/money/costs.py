@@ -6,7 +6,6 @@ make wages look lower. Browsers can send any active time: ``annotation.work.leas
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import ROUND_CEILING, Decimal
@@ -16,7 +15,7 @@ from django.db.models import Count, Q, QuerySet, Sum
 from django.utils.translation import gettext as _
 
 from annotation.crowds import CrowdBackend, backend_for, backend_of
-from annotation.models import Assignment, Budget, CrowdCall, CrowdSession, LedgerEntry, Publication
+from annotation.models import Assignment, CrowdCall, CrowdSession, LedgerEntry, Publication
 from annotation.words import spell_seconds
 from annotation.work.leases import PAYABLE, paid_times
 from judgments.design.study_design import StudyDesign
@@ -89,13 +88,12 @@ def _screen_outs(design: StudyDesign, backend: CrowdBackend) -> int:
 def forecast_of_design(design: StudyDesign, *, hits: int, items: int) -> Forecast:
     """Return the forecast before HITs are generated, from their number and the items in them."""
     backend = backend_for(design)
-    counts = Counter(backend.slots_of_publications(design, hits=hits))
-    prices = {count: backend.price(design, places=count) for count in counts}
+    rows = _priced(design, backend, backend.slots_of_publications(design, hits=hits))
     seconds = design.seconds_per_unit * items / hits if hits else 0.0
     return Forecast(
-        places=sum(count * times for count, times in counts.items()),
-        reward_cents=sum(count * times * prices[count].reward_cents for count, times in counts.items()),
-        fee_cents=sum(count * times * prices[count].fee_cents for count, times in counts.items()),
+        places=sum(count for count, _reward, _fee in rows),
+        reward_cents=sum(count * reward for count, reward, _fee in rows),
+        fee_cents=sum(count * fee for count, _reward, fee in rows),
         seconds=seconds,
         wage_cents=_wage(design, seconds),
         screen_out_cents=_screen_outs(design, backend),
@@ -112,6 +110,10 @@ def _planned(study: Study, backend: CrowdBackend) -> list[tuple[int, int, int]]:
     design = design_of(study)
     plans = [plan.places for plan in backend.publication_plans(study)]
     counts = plans or list(HIT.objects.filter(study=study).values_list("required", flat=True))
+    return _priced(design, backend, counts)
+
+
+def _priced(design: StudyDesign, backend: CrowdBackend, counts: Sequence[int]) -> list[tuple[int, int, int]]:
     prices = {count: backend.price(design, places=count) for count in set(counts)}
     return [(count, prices[count].reward_cents, prices[count].fee_cents) for count in counts]
 
@@ -124,37 +126,6 @@ def _seconds_of_a_hit(study: Study) -> float:
         return design_of(study).seconds_per_unit * float(study.notes[LARGEST_PAGE])
     units = HITUnit.objects.filter(hit__study=study).count()
     return design_of(study).seconds_per_unit * units / hits
-
-
-@dataclass(frozen=True, slots=True)
-class Spending:
-    currency: str
-    budget_cents: int
-    reserved_cents: int
-    spent_cents: int
-    bonus_cents: int
-
-    @property
-    def left_cents(self) -> int:
-        return self.budget_cents - self.reserved_cents - self.spent_cents
-
-    @property
-    def forecast_cents(self) -> int:
-        return self.reserved_cents + self.spent_cents
-
-
-def spending_of(study: Study) -> Spending | None:
-    budget = Budget.objects.filter(study=study, place=study.place).first()
-    if budget is None:
-        return None
-    bonuses = budget.entries.filter(what="bonus").aggregate(cents=Sum("spent_cents"))["cents"] or 0
-    return Spending(
-        currency=budget.currency,
-        budget_cents=budget.budget_cents,
-        reserved_cents=budget.reserved_cents,
-        spent_cents=budget.spent_cents,
-        bonus_cents=bonuses,
-    )
 
 
 @dataclass(frozen=True, slots=True)

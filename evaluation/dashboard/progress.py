@@ -12,9 +12,9 @@ from django.db.models import Count, F, IntegerField, Max, OuterRef, Q, QuerySet,
 from django.db.models.functions import Coalesce, Greatest
 from django.utils import timezone
 
-from annotation.models import Assignment, Judgment
+from annotation.models import Assignment, Budget, Judgment
 from annotation.models.assignments import FINISHED_STATES
-from annotation.money.costs import Spending, local_cost_cents, spending_of
+from annotation.money.costs import local_cost_cents
 from annotation.work.arena import draws_at_claim
 from evaluation.export.rows import timestamp
 from evaluation.models import BoardSnapshot
@@ -213,7 +213,7 @@ class LiveCounters:
     hours_left: float | None
     held: list[Assignment]
     held_more: bool
-    spending: Spending | None
+    spending: Budget | None
     local_cents: int
 
     @property
@@ -237,7 +237,7 @@ def live_counters(study: Study, mark: ChangeMark, result: dict[str, Any]) -> Liv
     held = list(
         Assignment.objects.filter(pk__in=ids).select_related("worker", "hit").order_by("expires_at", "pk")
     )
-    spending = spending_of(study) if study.place else None
+    spending = study.budgets.filter(place=study.place).first() if study.place else None
     return LiveCounters(
         judgments=judgments,
         wanted=wanted,
